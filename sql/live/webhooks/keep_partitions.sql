@@ -1,0 +1,23 @@
+-- The weeks to come get their partitions; weeks that ended more than 30 days before `at` are dropped, which is how the log is kept
+-- "30 days" without deleting a row.
+create or replace procedure webhooks.keep_partitions(at timestamptz)
+language plpgsql
+as $$
+declare
+  past record;
+begin
+  call core.ensure_weekly_partitions('webhooks.event', 'evt', at, at + interval '5 weeks');
+  call core.ensure_weekly_partitions('webhooks.delivery', 'whd', at, at + interval '5 weeks');
+  call core.ensure_weekly_partitions('webhooks.attempt', 'whd', at, at + interval '5 weeks');
+  for past in
+    select c.oid::regclass as partition
+    from pg_inherits i
+    join pg_class c on c.oid = i.inhrelid
+    where i.inhparent in ('webhooks.event'::regclass, 'webhooks.delivery'::regclass, 'webhooks.attempt'::regclass)
+      and c.relname ~ '_\d{8}$'
+      and to_date(right(c.relname, 8), 'YYYYMMDD') + 7 < (at - interval '30 days')::date
+  loop
+    execute format('drop table %s', past.partition);
+  end loop;
+end
+$$;

@@ -1,0 +1,87 @@
+-- Runs every second in one of the workers: wakes what a lost wake-up left lying. Events that nobody fanned out are the fan-out
+-- job's; lanes with waiting places and no live lease get their job again (a keyed add_job can schedule nothing under contention).
+-- Gives true when events wait for a fan-out.
+create or replace function webhooks.sweep() returns boolean
+language plpgsql volatile
+as $$
+begin
+  if not pg_try_advisory_xact_lock(2, 1) then
+    return false;
+  end if;
+  perform webhooks.wake_lanes(
+    array(
+      select l.endpoint_id
+      from webhooks.lane l
+      where l.last_place > l.done_place
+        and (l.lease_until is null or l.lease_until < clock_timestamp())
+        and not exists (
+          select from graphile_worker.jobs j
+          where j.key = 'deliver:' || l.endpoint_id and j.locked_at is null and j.attempts < j.max_attempts
+        )
+      order by l.endpoint_id
+      limit 1000
+    )
+  );
+  return exists (select from webhooks.pending_event);
+end
+$$;
+
+-- The delivery sweep, at 1 and 31 minutes past: retries that are due get new places at the end of their endpoints' sequences,
+-- in the order in which they stood before. Gives the number of them.
+create or replace function webhooks.place_due_retries(at timestamptz, most integer) returns integer
+language plpgsql volatile
+as $$
+declare
+  placed integer;
+  woken text[];
+begin
+  perform pg_advisory_xact_lock(2, 0);
+
+  with due as (
+    select d.organization_id, d.id, d.endpoint_id,
+      row_number() over (partition by d.endpoint_id order by d.place) as nth,
+      count(*) over (partition by d.endpoint_id) as total
+    from (
+      select w.organization_id, w.id, w.endpoint_id, w.place
+      from webhooks.delivery w
+      where w.next_attempt_at <= at
+      order by w.next_attempt_at
+      limit most
+    ) as d
+  ),
+  lengthened as (
+    update webhooks.lane l
+    set last_place = l.last_place + m.total
+    from (select distinct endpoint_id, total from due) as m
+    where l.endpoint_id = m.endpoint_id
+    returning l.endpoint_id, l.last_place - m.total as base
+  ),
+  moved as (
+    update webhooks.delivery d
+    set place = l.base + due.nth, next_attempt_at = null, updated_at = now()
+    from due
+    join lengthened l using (endpoint_id)
+    where d.organization_id = due.organization_id
+      and d.id = due.id
+    returning d.id
+  )
+  select (select count(*) from moved), (select array_agg(endpoint_id order by endpoint_id) from lengthened)
+  into placed, woken;
+
+  perform webhooks.wake_lanes(woken);
+  return placed;
+end
+$$;
+
+-- Frees the leases of workers that are dead (see core.bury_dead_workers) and wakes their lanes.
+create or replace function webhooks.free_leases(worker_ids text[]) returns void
+language sql volatile
+as $$
+  with freed as (
+    update webhooks.lane l
+    set lease_until = null, leased_by = null
+    where l.leased_by = any (worker_ids)
+    returning l.endpoint_id, l.last_place > l.done_place as waiting
+  )
+  select webhooks.wake_lanes(array(select f.endpoint_id from freed f where f.waiting order by f.endpoint_id))
+$$;

@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto';
+import pg from 'pg';
+import type { Logger } from 'pino';
+import type { Sql } from 'sql-template-tag';
+import { Problem } from './problem.ts';
+
+export type Database = pg.Pool;
+
+/**
+ * A pool whose connections pipeline: statements that do not wait for each other's results share a round trip.
+ * @param url where Postgres is  @param size connections at most
+ */
+export function openDatabase(url: string, { size, name, log }: { size: number; name: string; log?: Logger }): Database {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: size,
+    application_name: name,
+    connectionTimeoutMillis: 5_000,
+    keepAlive: true,
+    pipeline: true,
+  } as pg.PoolConfig);
+  pool.on('error', (error) => log?.warn({ err: error }, 'an idle connection to Postgres broke'));
+  return pool;
+}
+
+/** Runs one statement by itself. Rows come in wire shape: int8 as a safe integer, timestamptz as ISO 8601 in UTC. */
+export async function run<Row extends object>(on: Pick<pg.Pool, 'query'>, statement: Sql): Promise<Row[]> {
+  const result = await on.query<Row>({
+    name: statementName(statement.text),
+    text: statement.text,
+    values: statement.values,
+    types: wireTypes,
+  });
+  return result.rows;
+}
+
+/** Whether the failure is Postgres being away, and not the statement's fault. */
+export function isUnavailable(error: unknown): boolean {
+  const { code, message } = error as { code?: string; message?: string };
+  if (code !== undefined) {
+    return /^(08|57P0[1-5]|53[0-3]00|ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOSTUNREACH)/.test(code);
+  }
+  return /Connection terminated|timeout exceeded when trying to connect|not queryable|Client was closed/.test(
+    message ?? '',
+  );
+}
+
+/** Whether the transaction lost against another one and may simply run again (deadlock, serialization failure). */
+export const isRetryable = (error: unknown): boolean =>
+  ['40P01', '40001'].includes((error as { code?: string }).code ?? '');
+
+/** Turns what Postgres says of bad values into a problem; gives anything else back as it is. */
+export function translateError(error: unknown): unknown {
+  const { code } = error as { code?: string };
+  if (code === '22021' || code === '22P05') {
+    return new Problem(
+      'invalid_parameter',
+      'A text holds a NUL or malformed Unicode character, which cannot be stored: remove it.',
+    );
+  }
+  if (code === '22003') return new Problem('invalid_parameter', 'A number is too large to be stored.');
+  if (isUnavailable(error)) {
+    return new Problem(
+      'service_unavailable',
+      'The service cannot reach its database. Retry with the same idempotency key.',
+      {
+        headers: { 'Retry-After': '1' },
+      },
+    );
+  }
+  return error;
+}
+
+const int8 = 20;
+const timestamptz = 1184;
+
+const wireTypes: pg.CustomTypesConfig = {
+  getTypeParser(oid: number, format?: 'text' | 'binary') {
+    if (oid === int8) return safeInteger;
+    if (oid === timestamptz) return isoTimestamp;
+    return pg.types.getTypeParser(oid, format as 'text');
+  },
+} as pg.CustomTypesConfig;
+
+function safeInteger(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value)) throw new RangeError(`${text} is beyond the integers that JSON carries exactly.`);
+  return value;
+}
+
+function isoTimestamp(text: string): string {
+  const utc = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?\+00$/.exec(text);
+  if (utc) return `${utc[1]}T${utc[2]}.${(utc[3] ?? '').padEnd(3, '0').slice(0, 3)}Z`;
+  return (pg.types.getTypeParser(timestamptz, 'text')(text) as Date).toISOString();
+}
+
+const names = new Map<string, string>();
+
+/** Statements are prepared once a connection, under a name that follows from their text. */
+function statementName(text: string): string {
+  let name = names.get(text);
+  if (!name) {
+    name = createHash('sha1').update(text).digest('base64url');
+    if (names.size < 5_000) names.set(text, name);
+  }
+  return name;
+}

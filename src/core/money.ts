@@ -1,0 +1,17 @@
+import { z } from 'zod';
+
+/** Minor units of the currency beside it. Up to 2^53 - 1: every amount is exact in JSON and in JavaScript. */
+export const minor = z.int().describe('Integer, in minor units of the currency.');
+export const minorNotNegative = z.int().min(0).describe('Integer, 0 or more, in minor units of the currency.');
+
+const known = new Set(Intl.supportedValuesOf('currency'));
+
+/** ISO 4217, 3 capital letters. */
+export const currency = z
+  .string()
+  .regex(/^[A-Z]{3}$/, 'must be 3 capital letters, as in EUR')
+  .refine((code) => known.has(code), 'must be a currency of ISO 4217')
+  .meta({ description: 'ISO 4217.', examples: ['USD'] });
+
+/** Currency of a stored record: checked when it was written. */
+export const storedCurrency = z.string().length(3).describe('ISO 4217.');

@@ -1,0 +1,115 @@
+/**
+ * The one catalogue of errors: code → type, status, and what it means. The OpenAPI description and llms-full.txt list it.
+ * A code's status follows from its type unless it is named.
+ */
+const status_of_type = {
+  authentication_error: 401,
+  permission_error: 403,
+  invalid_request_error: 400,
+  not_found_error: 404,
+  conflict_error: 409,
+  rate_limit_error: 429,
+  plan_error: 402,
+  not_implemented_error: 501,
+  api_error: 500,
+} as const;
+
+export type ProblemType = keyof typeof status_of_type;
+
+const entry = (type: ProblemType, doc: string, status: number = status_of_type[type]) => ({ type, doc, status });
+
+export const problems = {
+  missing_api_key: entry('authentication_error', 'The request carries no API key.'),
+  invalid_api_key: entry('authentication_error', 'The API key is not known.'),
+  revoked_api_key: entry('authentication_error', 'The API key was revoked.'),
+  signature_required: entry('authentication_error', 'The key requires signed requests and this one is unsigned.'),
+  signature_invalid: entry('authentication_error', 'The signature does not fit the key and the body.'),
+  signature_expired: entry('authentication_error', 'The signature’s time is more than five minutes away.'),
+  insufficient_scope: entry('permission_error', 'The key lacks the scope that `param` names.'),
+  test_key_not_allowed: entry('permission_error', 'A test key may not do this.'),
+  invalid_json: entry('invalid_request_error', 'The body is not JSON.'),
+  missing_parameter: entry('invalid_request_error', 'A required field is missing.'),
+  invalid_parameter: entry('invalid_request_error', 'A field has a value that is not allowed.'),
+  unknown_parameter: entry(
+    'invalid_request_error',
+    'A field is not known here: it is refused, never silently dropped.',
+  ),
+  invalid_expand: entry('invalid_request_error', '`expand` names a relation that cannot be expanded here.'),
+  invalid_include: entry('invalid_request_error', '`include[]` names something that cannot be included here.'),
+  invalid_cursor: entry('invalid_request_error', 'The cursor is not the id of an object in this list.'),
+  currency_mismatch: entry('invalid_request_error', 'The currency is not the one that is needed here.'),
+  refund_exceeds_sale: entry('invalid_request_error', 'The refund is more than is left of the sale.'),
+  address_not_allowed: entry('invalid_request_error', 'The address is not a public http or https address.'),
+  resource_not_found: entry('not_found_error', 'No such object in your organization.'),
+  route_not_found: entry('not_found_error', 'No such path.'),
+  method_not_allowed: entry(
+    'invalid_request_error',
+    'The path does not take this method; `Allow` lists those it takes.',
+    405,
+  ),
+  payload_too_large: entry('invalid_request_error', 'The body is larger than 1 MiB.', 413),
+  unsupported_media_type: entry('invalid_request_error', 'The body must be application/json.', 415),
+  idempotency_key_reused: entry('invalid_request_error', 'The idempotency key was used for a different request.', 422),
+  resource_already_exists: entry('conflict_error', 'Such an object exists; it is under `existing`.'),
+  idempotency_key_in_flight: entry('conflict_error', 'The first request with this idempotency key is still running.'),
+  invalid_state_transition: entry('conflict_error', 'The object’s state does not allow this.'),
+  self_referral: entry('conflict_error', 'The customer is the partner, and the program blocks self-referrals.'),
+  click_expired: entry('conflict_error', 'The click is older than the program’s cookie window.'),
+  commission_locked: entry('conflict_error', 'The commission is in a payout.'),
+  payout_locked: entry('conflict_error', 'The payout is on its way or settled.'),
+  sale_already_refunded: entry('conflict_error', 'Nothing is left of the sale.'),
+  endpoint_disabled: entry('conflict_error', 'The webhook endpoint is switched off.'),
+  rate_limit_exceeded: entry('rate_limit_error', 'The key’s requests of this second are used up.'),
+  plan_limit_reached: entry('plan_error', 'The plan’s limit is reached.'),
+  feature_not_in_plan: entry('plan_error', 'The plan does not have this.'),
+  not_implemented: entry('not_implemented_error', 'This is not available yet.'),
+  internal_error: entry('api_error', 'Something went wrong on our side. Retry with the same idempotency key.'),
+  service_unavailable: entry('api_error', 'The service cannot answer now. Retry after the time in `Retry-After`.', 503),
+} as const;
+
+export type ProblemCode = keyof typeof problems;
+
+interface ProblemDetails {
+  /** The parameter at fault. */
+  param?: string;
+  /** The record that stands in the way of a create (409). */
+  existing?: object;
+  headers?: Record<string, string>;
+  /** What the handler did before it refused stays, as with a blocked self-referral, whose referral is deleted. */
+  keep_effects?: boolean;
+}
+
+/** An expected failure. Thrown anywhere in a handler; it rolls the transaction back and becomes the error envelope. */
+export class Problem extends Error {
+  readonly code: ProblemCode;
+  readonly details: ProblemDetails;
+
+  constructor(code: ProblemCode, message: string, details: ProblemDetails = {}) {
+    super(message);
+    this.name = 'Problem';
+    this.code = code;
+    this.details = details;
+  }
+
+  get status(): number {
+    return problems[this.code].status;
+  }
+
+  /** `{ error: { type, code, message, param? }, existing? }`, as section 7 of the specification has it. */
+  envelope(): object {
+    const { param, existing } = this.details;
+    return {
+      error: {
+        type: problems[this.code].type,
+        code: this.code,
+        message: this.message,
+        ...(param === undefined ? {} : { param }),
+      },
+      ...(existing === undefined ? {} : { existing }),
+    };
+  }
+}
+
+/** 404 for an id that is unknown, deleted, or another organization's: one answer for all three. */
+export const notFound = (kind: string, id: string, param = 'id'): Problem =>
+  new Problem('resource_not_found', `No ${kind} with the id '${id}' in your organization.`, { param });

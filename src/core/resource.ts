@@ -1,0 +1,159 @@
+import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
+import { z } from 'zod';
+import { notFound, Problem } from './problem.ts';
+import type { Tx } from './transaction.ts';
+
+/** Marks an input parameter: strictly an array in code, `expand[]=a&expand[]=b` or `expand=a,b` on the wire. */
+const names = (allowed: string[], what: string) =>
+  z
+    .array(allowed.length > 0 ? z.enum(allowed as [string, ...string[]]) : z.never())
+    .default([])
+    .describe(what);
+
+type Relations = Record<string, { resource: AnyResource; field: string }>;
+
+export interface ResourceOptions<Shape extends z.ZodRawShape> {
+  /** The `object` of its records: `partner`. */
+  object: string;
+  /** Its path and scope: `partners`. */
+  plural: string;
+  table: string;
+  /** One sentence. */
+  doc: string;
+  /** The record's fields, in the order in which they are shown. */
+  fields: Shape;
+  /** Fields that are no columns of the table, which is called `t` here. */
+  computed?: Partial<Record<keyof Shape, Sql>>;
+  /** Rows stay, marked by `deleted_at`, and are no longer found. */
+  soft_delete?: boolean;
+  /** What `expand` can inline: relation name → the resource, found by `<name>_id`. */
+  relations?: Record<string, AnyResource>;
+  /** What `include[]=stats` adds: all integers, but for `currency`. */
+  stats?: { fields: z.ZodRawShape; load: (tx: Tx, rows: Row[]) => Promise<Map<string, object>> };
+}
+
+export type Row = Record<string, unknown> & { id: string };
+// biome-ignore lint/suspicious/noExplicitAny: relations hold resources of every shape
+export type AnyResource = Resource<any>;
+export type Resource<Shape extends z.ZodRawShape = z.ZodRawShape> = ReturnType<typeof resource<Shape>>;
+
+/**
+ * A noun: its record, how its rows are read in wire shape, and what can be inlined. Lists, gets, expansions and the description
+ * all follow from this one value.
+ */
+export function resource<Shape extends z.ZodRawShape>(options: ResourceOptions<Shape>) {
+  const record = z.object(options.fields);
+  type Record_ = z.infer<typeof record>;
+  const relations: Relations = Object.fromEntries(
+    Object.entries(options.relations ?? {}).map(([name, target]) => [name, { resource: target, field: `${name}_id` }]),
+  );
+  const inlined = Object.fromEntries(
+    Object.entries(relations).map(([name, { resource: target }]) => [
+      name,
+      (target.schema as z.ZodType).nullable().optional().describe(`With \`expand[]=${name}\`.`),
+    ]),
+  );
+  const schema = z
+    .object({
+      ...options.fields,
+      ...inlined,
+      ...(options.stats
+        ? { stats: z.object(options.stats.fields).optional().describe('With `include[]=stats`.') }
+        : {}),
+    })
+    .meta({ id: componentName(options.object), description: options.doc }) as z.ZodType<Record_ & { stats?: object }>;
+
+  const columns = join(
+    Object.keys(options.fields).map((field) => {
+      if (field === 'object') return sql`${options.object}::text as object`;
+      const computed = options.computed?.[field as keyof Shape];
+      return computed ? sql`${computed} as ${raw(field)}` : raw(`t.${field}`);
+    }),
+  );
+  const from = sql`${raw(options.table)} as t`;
+  const alive = options.soft_delete ? sql`t.deleted_at is null` : sql`true`;
+
+  /** The record, or undefined where there is none in this organization. `lock`: held until the transaction ends. */
+  const find = (tx: Tx, where: Sql, lock: Sql = empty): Promise<Record_ | undefined> =>
+    tx.maybe<Record_ & object>(
+      sql`select ${columns} from ${from} where ${alive} and ${where} order by t.id limit 1 ${lock}`,
+    );
+
+  return {
+    ...options,
+    record,
+    schema,
+    columns,
+    from,
+    alive,
+    relations,
+    find,
+    /** @throws Problem resource_not_found; `param` names the field that held the id */
+    async get(
+      tx: Tx,
+      id: string,
+      { param = 'id', lock = false }: { param?: string; lock?: boolean } = {},
+    ): Promise<Record_> {
+      const row = await find(tx, sql`${tenant(tx)} and t.id = ${id}`, lock ? sql`for update of t` : empty);
+      if (!row) throw notFound(options.object, id, param);
+      return row;
+    },
+    byIds: (tx: Tx, ids: string[]): Promise<Row[]> =>
+      tx.all<Row>(sql`select ${columns} from ${from} where ${tenant(tx)} and t.id = any(${ids})`),
+    /** Query fields of get and list. */
+    expansion: {
+      expand: names(Object.keys(relations), 'Relations to inline.'),
+      include: names(options.stats ? ['stats'] : [], 'Computed additions.'),
+    },
+  };
+}
+
+/** The condition that makes every statement go by the tenant's index; row-level security holds without it too. */
+export const tenant = (tx: Tx): Sql => sql`t.organization_id = ${tx.organization_id}`;
+
+/** Inlines what `expand` names and adds what `include` names, one statement each, whatever the number of rows. */
+export async function enrich<T extends object>(
+  tx: Tx,
+  of: AnyResource,
+  rows: T[],
+  asked: { expand: string[]; include: string[] },
+  scopes: string[],
+): Promise<T[]> {
+  const additions = await Promise.all([
+    ...asked.expand.map((name) => expansion(tx, of, rows as unknown as Row[], name, scopes)),
+    ...(asked.include.includes('stats') && of.stats
+      ? [of.stats.load(tx, rows as unknown as Row[]).then((stats) => (row: Row) => ({ stats: stats.get(row.id) }))]
+      : []),
+  ]);
+  return rows.map((row) => Object.assign({}, row, ...additions.map((add) => add(row as unknown as Row))) as T);
+}
+
+async function expansion(tx: Tx, of: AnyResource, rows: Row[], name: string, scopes: string[]) {
+  const { resource: target, field } = (of.relations as Relations)[name] as Relations[string];
+  requireScope(scopes, `${target.plural}:read`);
+  const ids = [...new Set(rows.map((row) => row[field]).filter((id) => id !== null))] as string[];
+  const found = new Map((ids.length > 0 ? await target.byIds(tx, ids) : []).map((row: Row) => [row.id, row]));
+  return (row: Row) => ({ [name]: found.get(row[field] as string) ?? null });
+}
+
+/** @throws Problem insufficient_scope, `param` = the scope that is missing */
+export function requireScope(scopes: string[], scope: string): void {
+  if (hasScope(scopes, scope)) return;
+  throw new Problem(
+    'insufficient_scope',
+    `The API key lacks the scope '${scope}'. Make a key that has it, or ask the key's owner.`,
+    {
+      param: scope,
+    },
+  );
+}
+
+export function hasScope(scopes: string[], scope: string): boolean {
+  return scopes.includes('*') || scopes.includes(scope) || (scope.endsWith(':read') && scopes.includes('*:read'));
+}
+
+const componentName = (object: string): string =>
+  object
+    .split('_')
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join('');

@@ -1,0 +1,62 @@
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  hkdfSync,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto';
+
+/** Encrypts what must be readable again (endpoint secrets, stored replies, payout details): AES-256-GCM. */
+export interface Vault {
+  /** Gives: version, key id (4 bytes), nonce (12), tag (16), ciphertext. `context` must be given again to decrypt. */
+  encrypt(plain: string, context: string): Buffer;
+  /** @throws Error when the key is another one, or the data was tampered with or belongs to another context. */
+  decrypt(sealed: Buffer, context: string): string;
+  /** A keyed hash for what must be compared and never read again (addresses of visitors). Hex. */
+  hash(value: string): string;
+}
+
+const version = 1;
+const header_bytes = 1 + 4 + 12 + 16;
+
+/** @param keys 32 bytes each; the first encrypts, all decrypt. */
+export function createVault(keys: Buffer[]): Vault {
+  const by_id = new Map(keys.map((key) => [keyId(key).toString('hex'), key]));
+  const current = keys[0];
+  if (!current || keys.some((key) => key.length !== 32)) throw new Error('An encryption key must have 32 bytes.');
+  const hash_key = Buffer.from(hkdfSync('sha256', current, '', 'rail visitor hash', 32));
+  return {
+    encrypt(plain, context) {
+      const nonce = randomBytes(12);
+      const cipher = createCipheriv('aes-256-gcm', current, nonce).setAAD(Buffer.from(context));
+      const sealed = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()]);
+      return Buffer.concat([Buffer.from([version]), keyId(current), nonce, cipher.getAuthTag(), sealed]);
+    },
+    decrypt(sealed, context) {
+      const key = by_id.get(sealed.subarray(1, 5).toString('hex'));
+      if (sealed[0] !== version || !key) throw new Error('Encrypted with a key that is not in RAIL_ENCRYPTION_KEY.');
+      const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(5, 17)).setAAD(Buffer.from(context));
+      decipher.setAuthTag(sealed.subarray(17, header_bytes));
+      return Buffer.concat([decipher.update(sealed.subarray(header_bytes)), decipher.final()]).toString('utf8');
+    },
+    hash: (value) => createHmac('sha256', hash_key).update(value).digest('hex'),
+  };
+}
+
+/** Keys as `RAIL_ENCRYPTION_KEY` gives them: base64 of 32 bytes; several, comma-separated, while keys are rotated. */
+export function parseEncryptionKeys(text: string): Buffer[] {
+  const keys = text.split(',').map((part) => Buffer.from(part.trim(), 'base64'));
+  if (keys.some((key) => key.length !== 32)) {
+    throw new Error('RAIL_ENCRYPTION_KEY must be 32 bytes in base64: make one with `openssl rand -base64 32`.');
+  }
+  return keys;
+}
+
+export const sha256 = (value: string | Buffer): Buffer => createHash('sha256').update(value).digest();
+
+/** Compares two texts without telling by its duration where they differ. */
+export const sameText = (a: string, b: string): boolean => timingSafeEqual(sha256(a), sha256(b));
+
+const keyId = (key: Buffer): Buffer => sha256(key).subarray(0, 4);

@@ -1,0 +1,189 @@
+import type pg from 'pg';
+import sql, { type Sql } from 'sql-template-tag';
+import { type Database, isRetryable, run, translateError } from './database.ts';
+
+/** An event as a handler tells it; the product's event log gives it its id, envelope and place. */
+export interface EventDraft {
+  type: string;
+  program_id: string;
+  partner_id: string | null;
+  data: object;
+}
+
+/** Writes drafts as one statement. Supplied by the product, because the core knows none. */
+export type WriteEvents = (
+  drafts: EventDraft[],
+  of: { organization_id: string; request_id: string | null; now: string },
+) => {
+  statement: Sql;
+  jobs: Job[];
+};
+
+export interface Job {
+  identifier: string;
+  payload: object;
+  job_key?: string;
+  run_at?: string;
+  max_attempts?: number;
+}
+
+export interface TransactionOptions {
+  /** The tenant: the transaction sees its rows alone, as the API's role. Null: the whole service's own work, in tasks only. */
+  organization_id: string | null;
+  /** What the events carry as their cause: `req_…`, `run_…`, or null. */
+  request_id: string | null;
+  /** The time that holds in it; the database's clock when left out. */
+  now?: string | undefined;
+  /** Takes this idempotency key's lock and reads what is stored under it: see `tx.stored`. */
+  idempotency_key?: string | undefined;
+}
+
+interface Opened {
+  now: string;
+  in_flight: boolean;
+  fingerprint: Buffer | null;
+  status: number | null;
+  reply: Buffer | null;
+}
+
+/**
+ * A transaction in the hands of a handler or a task: rows, events, jobs, and nothing else. Events and jobs are written when the
+ * handler is done, after every row lock, with the commit in the same round trip.
+ */
+export class Tx {
+  readonly organization_id: string;
+  readonly request_id: string | null;
+  /** ISO 8601, UTC, milliseconds: the one "now" of everything that this transaction writes. */
+  readonly now: string;
+  /** What is stored under the idempotency key, and whether its first request is still running. */
+  readonly stored: Omit<Opened, 'now'>;
+  readonly #client: pg.PoolClient;
+  readonly #drafts: EventDraft[] = [];
+  readonly #jobs: Job[] = [];
+  readonly #last: Sql[] = [];
+
+  constructor(client: pg.PoolClient, options: TransactionOptions, opened: Opened) {
+    this.#client = client;
+    this.organization_id = options.organization_id ?? '';
+    this.request_id = options.request_id;
+    this.now = options.now ?? opened.now;
+    this.stored = opened;
+  }
+
+  all<Row extends object>(statement: Sql): Promise<Row[]> {
+    return run<Row>(this.#client, statement);
+  }
+
+  /** The one row, or undefined where there is none. */
+  async maybe<Row extends object>(statement: Sql): Promise<Row | undefined> {
+    return (await this.all<Row>(statement))[0];
+  }
+
+  /** The one row that must be there. */
+  async one<Row extends object>(statement: Sql): Promise<Row> {
+    const row = await this.maybe<Row>(statement);
+    if (!row) throw new Error('A statement that always gives a row gave none.');
+    return row;
+  }
+
+  /** Tells an event. It is written with the commit, in the order of the calls. */
+  emit(draft: EventDraft): void {
+    this.#drafts.push(draft);
+  }
+
+  /** Enqueues a job that runs once this transaction has committed. `identifier` is the task's path under tasks/. */
+  enqueue<Name extends string>(
+    identifier: Name,
+    payload: object,
+    options: Omit<Job, 'identifier' | 'payload'> = {},
+  ): void {
+    this.#jobs.push({ identifier, payload, ...options });
+  }
+
+  /** A statement to be run last, with the commit. */
+  atCommit(statement: Sql): void {
+    this.#last.push(statement);
+  }
+
+  /** @internal What goes out together with the commit: one event statement, one call for all jobs. */
+  closing(writeEvents: WriteEvents): Sql[] {
+    const statements: Sql[] = [];
+    const jobs = [...this.#jobs];
+    if (this.#drafts.length > 0) {
+      if (this.organization_id === '')
+        throw new Error('Events belong to an organization: open the transaction for one.');
+      const written = writeEvents(this.#drafts, this);
+      statements.push(written.statement);
+      jobs.push(...written.jobs);
+    }
+    if (jobs.length > 0) statements.push(sql`select core.enqueue(${JSON.stringify(jobs)}::json)`);
+    return [...statements, ...this.#last];
+  }
+}
+
+/** Opens transactions: the pool, and how the product writes its events. */
+export interface Store {
+  database: Database;
+  writeEvents: WriteEvents;
+}
+
+/** How often a transaction that lost a deadlock is run again before its caller hears of it. */
+const tries = 5;
+
+/**
+ * Runs `work` in a transaction and commits it. All or nothing: a throw rolls everything back. A deadlock runs it again, so `work` must
+ * touch nothing but its `tx`.
+ * @throws Problem service_unavailable when Postgres is away; whatever `work` throws
+ */
+export async function transaction<T>(
+  store: Store,
+  options: TransactionOptions,
+  work: (tx: Tx) => Promise<T>,
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await runOnce(store, options, work);
+    } catch (error) {
+      if (!isRetryable(error) || attempt === tries) throw translateError(error);
+    }
+  }
+}
+
+async function runOnce<T>(store: Store, options: TransactionOptions, work: (tx: Tx) => Promise<T>): Promise<T> {
+  const client = await store.database.connect();
+  let broken: Error | undefined;
+  try {
+    const [, opened] = await together([client.query('begin'), run<Opened>(client, opening(options))]);
+    const tx = new Tx(client, options, opened[0] as Opened);
+    const result = await work(tx);
+    const closing = tx.closing(store.writeEvents).map((statement) => run(client, statement));
+    const committed = client.query('commit');
+    await together([...closing, committed]);
+    if ((await committed).command !== 'COMMIT') throw new Error('The transaction did not commit.');
+    return result;
+  } catch (error) {
+    await client.query('rollback').catch((failure: Error) => {
+      broken = failure;
+    });
+    throw error;
+  } finally {
+    client.release(broken);
+  }
+}
+
+const opening = ({ organization_id, idempotency_key }: TransactionOptions): Sql =>
+  organization_id === null
+    ? sql`select date_trunc('milliseconds', clock_timestamp()) as now, false as in_flight`
+    : sql`select now, in_flight, fingerprint, status, reply from core.open_request(${organization_id}, ${idempotency_key ?? null})`;
+
+/** Awaits statements that went out together; the first failure in their order is the cause of the others. */
+async function together<T extends readonly unknown[]>(
+  statements: T,
+): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
+  const results = await Promise.allSettled(statements);
+  const failed = results.find((result) => result.status === 'rejected');
+  if (failed) throw failed.reason;
+  return results.map((result) => (result as PromiseFulfilledResult<unknown>).value) as {
+    -readonly [K in keyof T]: Awaited<T[K]>;
+  };
+}

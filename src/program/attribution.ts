@@ -1,0 +1,149 @@
+import { isbot } from 'isbot';
+import sql from 'sql-template-tag';
+import { newId } from '../core/id.ts';
+import { Problem } from '../core/problem.ts';
+import { tenant } from '../core/resource.ts';
+import type { Tx } from '../core/transaction.ts';
+import { insert, update } from '../core/write.ts';
+import { event } from './event.ts';
+import { type Program, program } from './program.ts';
+import { deleteReferral, type Referral, referral } from './referral.ts';
+
+const day_ms = 86_400_000;
+
+interface ClickRow {
+  id: string;
+  program_id: string;
+  partner_id: string;
+  link_id: string | null;
+  referral_id: string | null;
+  visitor_token: string;
+  landing_url: string;
+  user_agent: string | null;
+  country: string | null;
+  attributed_at: string | null;
+  created_at: string;
+  partner_status: string | null;
+}
+
+export type Credit = 'create' | 'renew' | 'move' | 'keep';
+
+/**
+ * What a click does to the visitor's live referral. "While it is a `visit`, a click through another partner moves the credit under
+ * `last_click` and changes nothing under `first_click`. Once a customer hangs on it, it stays." A window that has passed protects nobody.
+ */
+export function creditOf(
+  live: Pick<Referral, 'partner_id' | 'status' | 'expires_at'> | undefined,
+  click: { partner_id: string; created_at: string },
+  attribution: Program['attribution'],
+): Credit {
+  if (!live) return 'create';
+  if (live.status !== 'visit') return 'keep';
+  if (live.partner_id === click.partner_id) return 'renew';
+  return attribution === 'last_click' || live.expires_at <= click.created_at ? 'move' : 'keep';
+}
+
+/** "A click from one of the program's `blocked_countries`, from a known robot, or through a suspended partner … makes no referral." */
+export const earnsCredit = (
+  click: Pick<ClickRow, 'country' | 'user_agent' | 'partner_status'>,
+  blocked_countries: string[],
+): boolean =>
+  click.partner_status === 'active' &&
+  !(click.country && blocked_countries.includes(click.country)) &&
+  !isbot(click.user_agent);
+
+/** `expires_at` = the crediting click + the program's `cookie_days`. */
+export const windowEnd = (clicked_at: string, cookie_days: number): string =>
+  new Date(Date.parse(clicked_at) + cookie_days * day_ms).toISOString();
+
+/**
+ * Judges a click, once: the job does it, and so does whatever names the click before its job ran.
+ * @returns the visitor's live referral, or undefined where the click earned no credit
+ * @throws Problem resource_not_found when the click is not one of the program, or of another organization
+ */
+export async function attributeClick(
+  tx: Tx,
+  click_id: string,
+  program_id?: string,
+): Promise<{ click: ClickRow; referral: Referral | undefined }> {
+  const click = await tx.maybe<ClickRow>(sql`
+    select t.id, t.program_id, t.partner_id, t.link_id, t.referral_id, t.visitor_token, t.landing_url, t.user_agent, t.country,
+      t.attributed_at, t.created_at,
+      (select p.status from program.partner p
+        where p.organization_id = t.organization_id and p.id = t.partner_id and p.deleted_at is null) as partner_status
+    from program.click t
+    where ${tenant(tx)} and t.id = ${click_id}
+    for update of t`);
+  if (!click || (program_id !== undefined && click.program_id !== program_id)) {
+    throw new Problem('resource_not_found', `No click with the id '${click_id}' in this program.`, {
+      param: 'click_id',
+    });
+  }
+  if (click.attributed_at !== null) return { click, referral: await liveReferral(tx, click) };
+  const of = await program.get(tx, click.program_id);
+  const credited = earnsCredit(click, of.blocked_countries) ? await credit(tx, click, of) : undefined;
+  const referral_id = credited?.partner_id === click.partner_id ? credited.id : null;
+  await tx.all(sql`
+    update program.click as t set referral_id = ${referral_id}, attributed_at = ${tx.now}::timestamptz where ${tenant(tx)} and t.id = ${click_id}`);
+  return { click, referral: credited };
+}
+
+async function credit(tx: Tx, click: ClickRow, of: Program): Promise<Referral> {
+  const live = await liveReferral(tx, click);
+  const what = creditOf(live, click, of.attribution);
+  const expires_at = windowEnd(click.created_at, of.cookie_days);
+  if (live && what === 'keep') return live;
+  if (live && what === 'renew') {
+    if (expires_at > live.expires_at) await update(tx, 'program.referral', live.id, { expires_at });
+    return live;
+  }
+  if (live) await deleteReferral(tx, live, 'reattributed');
+  return (await createReferral(tx, click, expires_at)) ?? credit(tx, click, of);
+}
+
+/** Undefined when a click of the same visitor was faster. */
+async function createReferral(tx: Tx, click: ClickRow, expires_at: string): Promise<Referral | undefined> {
+  const { program_id, partner_id, link_id, landing_url, visitor_token } = click;
+  const referral_id = newId('ref');
+  const row = {
+    program_id,
+    partner_id,
+    link_id,
+    landing_url,
+    visitor_token,
+    expires_at,
+    tracked_by: 'link',
+    status: 'visit',
+  };
+  const times = { created_at: tx.now, updated_at: tx.now };
+  const written = await insert(
+    tx,
+    'program.referral',
+    { ...row, ...times, id: referral_id, utm: utmOf(landing_url) },
+    sql`on conflict do nothing`,
+  );
+  if (written === 0) return undefined;
+  tx.emit(
+    event('referral.created', program_id, {
+      referral_id,
+      partner_id,
+      link_id,
+      landing_url,
+      tracked_by: 'link',
+      expires_at,
+    }),
+  );
+  return referral.get(tx, referral_id);
+}
+
+const liveReferral = (tx: Tx, { program_id, visitor_token }: ClickRow): Promise<Referral | undefined> =>
+  referral.find(
+    tx,
+    sql`${tenant(tx)} and t.program_id = ${program_id} and t.visitor_token = ${visitor_token}`,
+    sql`for update of t`,
+  );
+
+function utmOf(landing_url: string): Record<string, string> | null {
+  const found = [...new URL(landing_url).searchParams].filter(([name]) => name.startsWith('utm_'));
+  return found.length === 0 ? null : Object.fromEntries(found.map(([name, value]) => [name.slice(4), value]));
+}

@@ -1,0 +1,111 @@
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import { country, id, objectName, text, timestamp, url } from '../core/fields.ts';
+import { newId } from '../core/id.ts';
+import { type Operation, operation, readOperations } from '../core/operation.ts';
+import { Problem } from '../core/problem.ts';
+import { resource } from '../core/resource.ts';
+import type { Tx } from '../core/transaction.ts';
+import { insert } from '../core/write.ts';
+import { link } from './link.ts';
+import { partner } from './partner.ts';
+import { type Program, program } from './program.ts';
+import { referral } from './referral.ts';
+
+export const click = resource({
+  object: 'click',
+  plural: 'clicks',
+  table: 'program.click',
+  doc: "A visit through a partner's link or handle.",
+  relations: { partner, link, referral },
+  fields: {
+    id: id('clk'),
+    object: objectName('click'),
+    program_id: id('prg'),
+    partner_id: id('part'),
+    link_id: id('lnk').nullable(),
+    referral_id: id('ref').nullable().describe('Null until a job has judged the click, and where it earned no credit.'),
+    user_agent: text.nullable(),
+    referer: text.nullable(),
+    country: text.nullable(),
+    device: text.nullable(),
+    landing_url: text.nullable(),
+    created_at: timestamp,
+  },
+});
+
+export const clickOperations: Operation[] = [
+  ...readOperations({ of: click, within: program, by: ['partner_id', 'link_id', 'referral_id'] }),
+  operation({
+    name: 'clicks.create',
+    method: 'POST',
+    path: '/v1/clicks',
+    scope: 'clicks:write',
+    summary: 'Records a click.',
+    doc: 'The value is looked up among the links, then among the partner handles. A job makes the referral; the same `visitor_token` across clicks makes one.',
+    body: z.strictObject({
+      program_id: id('prg'),
+      value: text.min(1).max(64).describe('The partner handle or link value that the visitor arrived with.'),
+      landing_url: url,
+      visitor_token: text.min(8).max(128).describe('The same token across clicks makes one referral.'),
+      param: text.min(1).max(32).default('ref'),
+      referrer: text.max(2048).optional(),
+      ip: z.union([z.ipv4(), z.ipv6()]).optional().describe('Hashed on write, never stored.'),
+      user_agent: text.max(1024).optional(),
+      country: country.optional(),
+      device: text.max(64).optional(),
+    }),
+    reply: click.schema,
+    status: 201,
+    async run({ tx, body, services }) {
+      const of = await program.get(tx, body.program_id, { param: 'program_id' });
+      const { ip, referrer, ...rest } = body;
+      const credited = await creditedBy(tx, of, body.param, body.value);
+      const click_id = newId('clk');
+      await insert(tx, 'program.click', {
+        ...rest,
+        ...credited,
+        id: click_id,
+        referer: referrer,
+        ip_hash: ip === undefined ? null : services.vault.hash(ip),
+        created_at: tx.now,
+      });
+      tx.enqueue('program/attribute_click', {
+        organization_id: tx.organization_id,
+        click_id,
+        request_id: tx.request_id,
+      });
+      return click.get(tx, click_id);
+    },
+  }),
+];
+
+/** Whose link or handle it is: the link by (param, value), else the handle when `param` is one of the program's. */
+async function creditedBy(
+  tx: Tx,
+  of: Program,
+  param: string,
+  value: string,
+): Promise<{ partner_id: string; link_id: string | null }> {
+  const found = await tx.maybe<{ partner_id: string; link_id: string | null }>(sql`
+    select l.partner_id, l.id as link_id, 1 as choice
+    from program.link l
+    join program.partner p on p.organization_id = l.organization_id and p.id = l.partner_id
+    where l.organization_id = ${tx.organization_id} and l.program_id = ${of.id} and l.param = ${param} and l.value = ${value}
+      and l.deleted_at is null and p.deleted_at is null and p.status in ('active', 'suspended')
+    union all
+    select p.id, null, 2
+    from program.partner p
+    where p.organization_id = ${tx.organization_id} and p.program_id = ${of.id} and p.handle = ${value.toLowerCase()}
+      and p.deleted_at is null and p.status in ('active', 'suspended') and ${of.url_params.includes(param)}::boolean
+    order by choice
+    limit 1`);
+  if (!found) {
+    throw new Problem(
+      'resource_not_found',
+      `No active partner stands behind ${param}=${value} in this program. Nothing was recorded.`,
+      { param: 'value' },
+    );
+  }
+  return { partner_id: found.partner_id, link_id: found.link_id };
+}

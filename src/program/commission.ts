@@ -1,0 +1,165 @@
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import { id, objectName, text, timestamp, timestampInput } from '../core/fields.ts';
+import { newId } from '../core/id.ts';
+import { list } from '../core/list.ts';
+import { minor, storedCurrency } from '../core/money.ts';
+import { type Operation, operation, readOperations } from '../core/operation.ts';
+import { resource, tenant } from '../core/resource.ts';
+import type { Tx } from '../core/transaction.ts';
+import { insert } from '../core/write.ts';
+import { type CommissionOutcome, matureAt } from './commission_rate.ts';
+import { customer } from './customer.ts';
+import { event } from './event.ts';
+import { partner } from './partner.ts';
+import { program } from './program.ts';
+import { rule } from './rule.ts';
+import { type Sale, sale } from './sale_record.ts';
+
+const statuses = ['pending', 'approved', 'due', 'paid', 'voided', 'rejected'] as const;
+
+export const commission = resource({
+  object: 'commission',
+  plural: 'commissions',
+  table: 'program.commission',
+  doc: 'What a partner earned by a sale or a bonus, or gives back (a clawback, with a negative amount).',
+  soft_delete: true,
+  relations: { partner, customer, sale, rule },
+  fields: {
+    id: id('com'),
+    object: objectName('commission'),
+    program_id: id('prg'),
+    partner_id: id('part'),
+    customer_id: id('cus').nullable(),
+    sale_id: id('sale').nullable(),
+    rule_id: id('flw').nullable(),
+    payout_id: id('pyt').nullable(),
+    kind: z.enum(['sale', 'bonus', 'clawback']),
+    clawback_of: id('com').nullable(),
+    amount_minor: minor,
+    base_amount_minor: minor.nullable(),
+    currency: storedCurrency,
+    rate_type: z
+      .enum(['percent', 'fixed'])
+      .nullable()
+      .describe('The rate it was computed with; later edits of the rule do not reach it.'),
+    rate_value: z.int().nullable(),
+    status: z.enum(statuses),
+    mature_at: timestamp.describe('When the holding period ends; fixed at creation.'),
+    approved_at: timestamp.nullable(),
+    paid_at: timestamp.nullable(),
+    voided_at: timestamp.nullable(),
+    void_reason: text.nullable(),
+    note: text.nullable(),
+    created_at: timestamp,
+    updated_at: timestamp,
+  },
+});
+
+export type Commission = z.infer<typeof commission.record>;
+
+const maturing = list({
+  of: commission,
+  within: program,
+  by: ['status', 'partner_id'],
+  oldest_first_by: 'mature_at',
+  filters: {
+    from: { schema: timestampInput.optional(), where: (value: string) => sql`t.mature_at >= ${value}::timestamptz` },
+    to: { schema: timestampInput.optional(), where: (value: string) => sql`t.mature_at < ${value}::timestamptz` },
+  },
+});
+
+export const commissionOperations: Operation[] = [
+  operation({
+    name: 'commissions.maturing',
+    method: 'GET',
+    path: '/v1/commissions/maturing',
+    scope: 'commissions:read',
+    summary: 'Lists commissions by when they mature, oldest first.',
+    doc: '`from` and `to` bound `mature_at`, half open. `status=approved` gives only certain money; `pending` ones still need approval.',
+    query: maturing.query,
+    reply: maturing.reply,
+    run: ({ tx, query, caller }) => maturing.page(tx, query as Record<string, unknown>, caller.scopes),
+  }),
+  ...readOperations({
+    of: commission,
+    within: program,
+    by: ['status', 'kind', 'partner_id', 'customer_id', 'sale_id', 'rule_id', 'payout_id'],
+  }),
+];
+
+/** Writes what a sale earned and tells `commission.created`. It starts `due` where no holding period is left, else `pending`. */
+export async function createSaleCommission(
+  tx: Tx,
+  of: Sale,
+  outcome: CommissionOutcome & { outcome: 'commission' },
+  holding_period_days: number,
+): Promise<Commission> {
+  const commission_id = newId('com');
+  const mature_at = matureAt(of.occurred_at, holding_period_days);
+  const status = mature_at <= tx.now ? 'due' : 'pending';
+  const { outcome: _, ...earned } = outcome;
+  const partner_id = of.partner_id as string;
+  await insert(tx, 'program.commission', {
+    ...earned,
+    id: commission_id,
+    program_id: of.program_id,
+    partner_id,
+    customer_id: of.customer_id,
+    sale_id: of.id,
+    kind: 'sale',
+    status,
+    mature_at,
+    created_at: tx.now,
+    updated_at: tx.now,
+  });
+  const { amount_minor, currency, rule_id } = earned;
+  tx.emit(
+    event('commission.created', of.program_id, {
+      commission_id,
+      sale_id: of.id,
+      partner_id,
+      amount_minor,
+      currency,
+      status,
+      rule_id,
+      mature_at,
+    }),
+  );
+  return commission.get(tx, commission_id);
+}
+
+/** Organizations that have commissions whose holding period ended by `at`. Reads across tenants: for the scheduled task alone. */
+export const organizationsWithMature = (tx: Tx, at: string): Promise<{ organization_id: string }[]> =>
+  tx.all(sql`
+    select distinct c.organization_id
+    from program.commission c
+    where c.status in ('pending', 'approved') and c.deleted_at is null and c.mature_at <= ${at}::timestamptz`);
+
+/**
+ * "`pending` or `approved` → `due` when mature", `commission.updated` each, oldest first, at most `most` of them.
+ * @returns how many matured: fewer than `most` when none is left
+ */
+export async function matureCommissions(tx: Tx, at: string, most: number): Promise<number> {
+  const matured = await tx.all<Commission & { previous_status: string }>(sql`
+    with ripe as (
+      select t.id, t.status as previous_status
+      from program.commission t
+      where ${tenant(tx)} and t.status in ('pending', 'approved') and t.deleted_at is null and t.mature_at <= ${at}::timestamptz
+      order by t.mature_at, t.id
+      limit ${most}
+      for update skip locked
+    ),
+    matured as (
+      update program.commission t
+      set status = 'due', updated_at = ${tx.now}::timestamptz
+      from ripe
+      where ${tenant(tx)} and t.id = ripe.id
+      returning t.id, t.program_id, t.partner_id, t.amount_minor, t.currency, t.status, t.mature_at, ripe.previous_status
+    )
+    select id, program_id, partner_id, amount_minor, currency, status, previous_status from matured order by mature_at, id`);
+  for (const { id: commission_id, program_id, ...data } of matured) {
+    tx.emit(event('commission.updated', program_id, { commission_id, ...data }));
+  }
+  return matured.length;
+}

@@ -1,0 +1,284 @@
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import { email, id, metadata, objectName, storedMetadata, text, timestamp } from '../core/fields.ts';
+import { newId } from '../core/id.ts';
+import { idParams, type Operation, operation, readOperations } from '../core/operation.ts';
+import { notFound, Problem } from '../core/problem.ts';
+import { resource, tenant } from '../core/resource.ts';
+import type { Tx } from '../core/transaction.ts';
+import { insert, update } from '../core/write.ts';
+import { attributeClick, windowEnd } from './attribution.ts';
+import { event } from './event.ts';
+import { link } from './link.ts';
+import { type Partner, partner } from './partner.ts';
+import { type Program, processors, program } from './program.ts';
+import { deleteReferral, type Referral, referral, tracked_by } from './referral.ts';
+import { isSameMailbox } from './self_referral.ts';
+
+const statuses = ['lead', 'trial', 'active', 'cancelled', 'refunded', 'suspended'] as const;
+const writable_statuses = ['lead', 'trial', 'active', 'cancelled', 'suspended'] as const;
+
+export const customer = resource({
+  object: 'customer',
+  plural: 'customers',
+  table: 'program.customer',
+  doc: 'Somebody whom a partner brought, from the sign-up on.',
+  relations: { partner, referral, link },
+  fields: {
+    id: id('cus'),
+    object: objectName('customer'),
+    program_id: id('prg'),
+    partner_id: id('part'),
+    referral_id: id('ref').nullable(),
+    link_id: id('lnk').nullable(),
+    coupon_id: id('cpn').nullable(),
+    processor: z.enum(processors).nullable(),
+    external_customer_id: text.nullable().describe("The processor's customer id: incoming charges are matched on it."),
+    external_subscription_id: text.nullable(),
+    email: text.nullable(),
+    name: text.nullable(),
+    identifier: text.nullable().describe('Your own id.'),
+    status: z.enum(statuses),
+    tracked_by: z.enum(tracked_by),
+    lead_at: timestamp.nullable(),
+    converted_at: timestamp.nullable(),
+    metadata: storedMetadata,
+    created_at: timestamp,
+    updated_at: timestamp,
+  },
+});
+
+export type Customer = z.infer<typeof customer.record>;
+
+/** What identifies a customer, wherever one can be made. */
+export const identity = {
+  email: email.optional(),
+  name: text.max(200).optional(),
+  identifier: text.min(1).max(255).optional(),
+  external_customer_id: text.min(1).max(255).optional(),
+};
+
+export const customerOperations: Operation[] = [
+  ...readOperations({
+    of: customer,
+    within: program,
+    by: ['status', 'partner_id', 'link_id', 'coupon_id'],
+    filters: {
+      email: { schema: email.optional(), where: (value: string) => sql`t.email_key = ${value.toLowerCase()}` },
+      external_customer_id: {
+        schema: text.optional(),
+        where: (value: string) => sql`t.external_customer_id = ${value}`,
+      },
+    },
+  }),
+  operation({
+    name: 'customers.create',
+    method: 'POST',
+    path: '/v1/customers',
+    scope: 'customers:write',
+    summary: 'Records a sign-up.',
+    doc: 'One of `partner_id` (attribute directly) and `click_id` (attribute through the click) is required.',
+    body: z
+      .strictObject({
+        program_id: id('prg'),
+        partner_id: id('part').optional(),
+        click_id: id('clk').optional(),
+        ...identity,
+        status: z.enum(writable_statuses).default('lead'),
+        metadata: metadata.optional(),
+      })
+      .refine(({ partner_id, click_id }) => (partner_id === undefined) !== (click_id === undefined), {
+        path: ['click_id'],
+        message: 'give one of click_id and partner_id',
+      }),
+    reply: customer.schema,
+    status: 201,
+    async run({ tx, body }) {
+      const of = await program.get(tx, body.program_id, { param: 'program_id' });
+      const { click_id, partner_id, ...fields } = body;
+      if (click_id !== undefined)
+        return createCustomerOfReferral(tx, of, await referralOfClick(tx, of, click_id), fields);
+      const owner = await partnerOf(tx, of, partner_id as string);
+      return createCustomer(tx, of, { partner: owner, tracked_by: 'api' }, fields);
+    },
+  }),
+  operation({
+    name: 'customers.update',
+    method: 'PATCH',
+    path: '/v1/customers/{id}',
+    scope: 'customers:write',
+    summary: 'Changes a customer, or gives the customer to another partner.',
+    doc: 'A new `partner_id` is recorded as manual attribution. `refunded` is written by the refund alone.',
+    params: idParams,
+    body: z
+      .strictObject({
+        email: email.nullable(),
+        name: text.max(200).nullable(),
+        identifier: text.min(1).max(255).nullable(),
+        status: z.enum(writable_statuses),
+        partner_id: id('part'),
+        metadata,
+      })
+      .partial(),
+    reply: customer.schema,
+    async run({ tx, params, body }) {
+      const before = await customer.get(tx, params.id, { lock: true });
+      const reassigned = body.partner_id !== undefined && body.partner_id !== before.partner_id;
+      if (reassigned) await partnerOf(tx, { id: before.program_id }, body.partner_id as string);
+      await update(tx, 'program.customer', before.id, { ...body, ...(reassigned ? { tracked_by: 'manual' } : {}) });
+      return customer.get(tx, before.id);
+    },
+  }),
+];
+
+export interface CustomerFields {
+  email?: string | undefined;
+  name?: string | undefined;
+  identifier?: string | undefined;
+  external_customer_id?: string | undefined;
+  external_subscription_id?: string | undefined;
+  status?: Customer['status'] | undefined;
+  metadata?: Customer['metadata'] | undefined;
+}
+
+export interface Attribution {
+  partner: Partner;
+  tracked_by: Customer['tracked_by'];
+  referral?: Referral;
+  coupon_id?: string;
+}
+
+/**
+ * The live referral behind a click, judged on the spot where its job has not run yet.
+ * @throws Problem click_expired when the click is outside its window; invalid_parameter when the click earned no credit
+ */
+export async function referralOfClick(tx: Tx, of: Program, click_id: string): Promise<Referral> {
+  const { click, referral: credited } = await attributeClick(tx, click_id, of.id);
+  if (windowEnd(click.created_at, of.cookie_days) <= tx.now) {
+    throw new Problem(
+      'click_expired',
+      `The click is older than the program's ${of.cookie_days} days. Name a partner_id to attribute by hand.`,
+      {
+        param: 'click_id',
+      },
+    );
+  }
+  if (!credited) {
+    throw new Problem(
+      'invalid_parameter',
+      'The click earned no credit: a robot, a blocked country, or a partner who is not active. Name a partner_id.',
+      {
+        param: 'click_id',
+      },
+    );
+  }
+  return credited;
+}
+
+/** @throws Problem resource_not_found when the partner is not one of the program */
+export async function partnerOf(tx: Tx, of: { id: string }, partner_id: string): Promise<Partner> {
+  const found = await partner.get(tx, partner_id, { param: 'partner_id' });
+  if (found.program_id !== of.id) throw notFound('partner', partner_id, 'partner_id');
+  return found;
+}
+
+/** Records the sign-up of a referred visitor: the referral becomes a `lead`, told once. */
+export async function createCustomerOfReferral(
+  tx: Tx,
+  of: Program,
+  credited: Referral,
+  fields: CustomerFields,
+): Promise<Customer> {
+  const owner = await partner.get(tx, credited.partner_id, { param: 'click_id' });
+  await refuseSelfReferral(tx, of, owner, credited, fields.email);
+  const made = await createCustomer(
+    tx,
+    of,
+    { partner: owner, tracked_by: credited.tracked_by, referral: credited },
+    fields,
+  );
+  if (credited.status !== 'visit') return made;
+  await update(tx, 'program.referral', credited.id, { status: 'lead' });
+  const { id: customer_id, partner_id, email: address, tracked_by: how } = made;
+  tx.emit(
+    event('referral.lead', of.id, {
+      referral_id: credited.id,
+      customer_id,
+      partner_id,
+      email: address,
+      tracked_by: how,
+    }),
+  );
+  return made;
+}
+
+/** @throws Problem resource_already_exists when the external customer id is taken */
+export async function createCustomer(
+  tx: Tx,
+  of: Program,
+  attribution: Attribution,
+  fields: CustomerFields,
+): Promise<Customer> {
+  const customer_id = newId('cus');
+  const written = await insert(
+    tx,
+    'program.customer',
+    {
+      ...fields,
+      id: customer_id,
+      program_id: of.id,
+      partner_id: attribution.partner.id,
+      referral_id: attribution.referral?.id,
+      link_id: attribution.referral?.link_id,
+      coupon_id: attribution.coupon_id,
+      processor: of.processor,
+      status: fields.status ?? 'lead',
+      tracked_by: attribution.tracked_by,
+      lead_at: tx.now,
+      created_at: tx.now,
+      updated_at: tx.now,
+    },
+    sql`on conflict do nothing`,
+  );
+  if (written > 0) return customer.get(tx, customer_id);
+  const existing = await customerByExternalId(tx, of, fields.external_customer_id ?? '');
+  throw new Problem(
+    'resource_already_exists',
+    `A customer with the external_customer_id '${fields.external_customer_id}' exists in this program.`,
+    {
+      param: 'external_customer_id',
+      ...(existing ? { existing } : {}),
+    },
+  );
+}
+
+export const customerByExternalId = (
+  tx: Tx,
+  of: { id: string },
+  external_customer_id: string,
+): Promise<Customer | undefined> =>
+  customer.find(
+    tx,
+    sql`${tenant(tx)} and t.program_id = ${of.id} and t.external_customer_id = ${external_customer_id}`,
+    sql`for update of t`,
+  );
+
+/** "Self-referral … with `block_self_referrals`: 409 `self_referral`, the referral is deleted with that reason." */
+async function refuseSelfReferral(
+  tx: Tx,
+  of: Program,
+  owner: Partner,
+  credited: Referral,
+  address: string | undefined,
+): Promise<void> {
+  if (!of.block_self_referrals || !isSameMailbox(owner.email, address ?? null)) return;
+  if (credited.status === 'visit') await deleteReferral(tx, credited, 'self_referral');
+  throw new Problem(
+    'self_referral',
+    'The customer is the partner, and this program blocks self-referrals. Nothing was credited.',
+    {
+      param: 'email',
+      keep_effects: true,
+    },
+  );
+}

@@ -1,0 +1,33 @@
+import { inboundSigningOperations } from '../core/inbound_signing.ts';
+import type { Operation } from '../core/operation.ts';
+import { endpointOperations } from '../webhooks/endpoint.ts';
+import type { EventPolicy } from '../webhooks/event.ts';
+import { clickOperations } from './click.ts';
+import { commissionOperations } from './commission.ts';
+import { customerOperations } from './customer.ts';
+import { catalogue } from './event.ts';
+import { linkOperations } from './link.ts';
+import { partner, partnerOperations } from './partner.ts';
+import { partnerGroupOperations } from './partner_group.ts';
+import { program, programOperations } from './program.ts';
+import { referralOperations } from './referral.ts';
+import { ruleOperations } from './rule.ts';
+import { saleOperations } from './sale.ts';
+
+/** The affiliate program service: its events, and every operation of its API. */
+export const events: EventPolicy = { catalogue, id_prefix: 'evt' };
+
+export const operations: Operation[] = [
+  ...programOperations,
+  ...partnerGroupOperations,
+  ...partnerOperations,
+  ...linkOperations,
+  ...clickOperations,
+  ...referralOperations,
+  ...customerOperations,
+  ...ruleOperations,
+  ...saleOperations,
+  ...commissionOperations,
+  ...inboundSigningOperations,
+  ...endpointOperations({ catalogue, program, partner }),
+];

@@ -1,0 +1,281 @@
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import {
+  country,
+  email,
+  id,
+  metadata,
+  objectName,
+  requireState,
+  storedMetadata,
+  text,
+  timestamp,
+  url,
+} from '../core/fields.ts';
+import { newId } from '../core/id.ts';
+import { minorNotNegative, storedCurrency } from '../core/money.ts';
+import { idParams, type Operation, operation, readOperations } from '../core/operation.ts';
+import { Problem } from '../core/problem.ts';
+import { type Row, resource, tenant } from '../core/resource.ts';
+import type { Tx } from '../core/transaction.ts';
+import { insert, update } from '../core/write.ts';
+import { event } from './event.ts';
+import { groupToJoin, partnerGroup } from './partner_group.ts';
+import { program } from './program.ts';
+
+const statuses = ['pending', 'active', 'declined', 'suspended'] as const;
+const count = z.int();
+
+export const partner = resource({
+  object: 'partner',
+  plural: 'partners',
+  table: 'program.partner',
+  doc: 'Somebody who brings customers, and earns by it.',
+  soft_delete: true,
+  relations: { group: partnerGroup },
+  fields: {
+    id: id('part'),
+    object: objectName('partner'),
+    program_id: id('prg'),
+    group_id: id('grp').nullable(),
+    email: text,
+    first_name: text.nullable(),
+    last_name: text.nullable(),
+    display_name: text.nullable(),
+    company_name: text.nullable(),
+    website_url: text.nullable(),
+    country_code: text.nullable(),
+    language_code: text.nullable(),
+    handle: text.describe('The `?ref=` value.'),
+    status: z.enum(statuses),
+    decline_reason: text.nullable(),
+    suspension_reason: text.nullable(),
+    currency: storedCurrency.describe("The program's currency; every amount on the partner is in it."),
+    min_payout_minor: minorNotNegative.nullable().describe("Null: the program's threshold holds."),
+    terms_accepted_at: timestamp.nullable(),
+    terms_version: text.nullable(),
+    completed_onboarding: z.boolean(),
+    email_first_referral: z.boolean(),
+    email_new_referral: z.boolean(),
+    email_payout_paid: z.boolean(),
+    metadata: storedMetadata,
+    created_at: timestamp,
+    updated_at: timestamp,
+  },
+  computed: {
+    currency: sql`(select p.currency from program.program p where p.organization_id = t.organization_id and p.id = t.program_id)`,
+  },
+  stats: {
+    fields: {
+      clicks: count,
+      referrals: count,
+      customers: count,
+      commissions_minor: count,
+      paid_minor: count,
+      currency: storedCurrency,
+    },
+    load: partnerStats,
+  },
+});
+
+export type Partner = z.infer<typeof partner.record>;
+
+const handle = z
+  .string()
+  .regex(
+    /^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$/,
+    'must be 2 to 32 lowercase letters, digits or hyphens, with no hyphen at an end',
+  );
+const nullable_names = {
+  first_name: text.max(200).nullable(),
+  last_name: text.max(200).nullable(),
+  company_name: text.max(200).nullable(),
+};
+
+export const partnerOperations: Operation[] = [
+  ...readOperations({
+    of: partner,
+    within: program,
+    by: ['status', 'group_id'],
+    filters: {
+      email: { schema: email.optional(), where: (value: string) => sql`t.email_key = ${value.toLowerCase()}` },
+    },
+  }),
+  operation({
+    name: 'partners.create',
+    method: 'POST',
+    path: '/v1/partners',
+    scope: 'partners:write',
+    summary: 'Adds a partner.',
+    doc: 'Email and handle are unique in the program, letter case ignored: a taken one answers 409 with the partner under `existing`. A handle that is left out is derived from the email.',
+    body: z.strictObject({
+      program_id: id('prg'),
+      email,
+      first_name: text.max(200).optional(),
+      last_name: text.max(200).optional(),
+      company_name: text.max(200).optional(),
+      website_url: url.optional(),
+      country_code: country.optional(),
+      handle: handle.optional().describe('Derived from the email when left out.'),
+      group_id: id('grp').optional().describe("The program's default group when left out."),
+      status: z
+        .enum(['active', 'pending'])
+        .default('active')
+        .describe('`pending` puts the partner in the review queue.'),
+      metadata: metadata.optional(),
+    }),
+    reply: partner.schema,
+    status: 201,
+    async run({ tx, body }) {
+      await program.get(tx, body.program_id, { param: 'program_id' });
+      const group_id = await groupToJoin(tx, body.program_id, body.group_id);
+      return createPartner(tx, { ...body, group_id });
+    },
+  }),
+  operation({
+    name: 'partners.update',
+    method: 'PATCH',
+    path: '/v1/partners/{id}',
+    scope: 'partners:write',
+    summary: 'Changes a partner, suspends one, or reinstates one.',
+    doc: 'A pending partner is approved through its application.',
+    params: idParams,
+    body: z
+      .strictObject({
+        ...nullable_names,
+        display_name: text.max(200).nullable(),
+        website_url: url.nullable(),
+        country_code: country.nullable(),
+        handle,
+        group_id: id('grp').nullable(),
+        min_payout_minor: minorNotNegative.nullable(),
+        status: z.enum(['active', 'suspended']),
+        suspension_reason: text.max(1000).nullable(),
+        metadata,
+      })
+      .partial(),
+    reply: partner.schema,
+    async run({ tx, params, body }) {
+      const before = await partner.get(tx, params.id, { lock: true });
+      return updatePartner(tx, before, body);
+    },
+  }),
+];
+
+type NewPartner = Pick<Partner, 'program_id' | 'email' | 'status'> & Partial<Partner>;
+
+/**
+ * Adds a partner and tells `affiliate.created`.
+ * @throws Problem resource_already_exists with the partner that holds the email or the handle
+ */
+export async function createPartner(tx: Tx, { handle: wanted, ...fields }: NewPartner): Promise<Partner> {
+  const partner_id = newId('part');
+  const write = (handle: string) =>
+    insert(
+      tx,
+      'program.partner',
+      { ...fields, id: partner_id, handle, created_at: tx.now, updated_at: tx.now },
+      sql`on conflict do nothing`,
+    );
+  for (const handle of wanted === undefined ? handlesFor(fields.email) : [wanted]) {
+    if ((await write(handle)) > 0) {
+      const { email, status, group_id } = fields;
+      tx.emit(
+        event('affiliate.created', fields.program_id, {
+          partner_id,
+          email,
+          handle,
+          status,
+          group_id: group_id ?? null,
+        }),
+      );
+      return partner.get(tx, partner_id);
+    }
+    await refuseTakenEmail(tx, fields);
+    if (wanted !== undefined) await refuseTakenHandle(tx, fields.program_id, wanted);
+  }
+  throw new Error('No handle was free.');
+}
+
+/** The email's local part made to fit the pattern, then with `-2`, `-3` … behind it. */
+function* handlesFor(address: string): Generator<string> {
+  const local = address.slice(0, address.lastIndexOf('@')).toLowerCase();
+  const fitting = local.replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '');
+  const base = fitting.length >= 2 ? fitting : `${fitting}partner`;
+  yield base.slice(0, 32).replace(/-+$/, '');
+  for (let nth = 2; ; nth++) yield `${base.slice(0, 31 - String(nth).length).replace(/-+$/, '')}-${nth}`;
+}
+
+async function refuseTakenEmail(
+  tx: Tx,
+  { program_id, email: address }: Pick<Partner, 'program_id' | 'email'>,
+): Promise<void> {
+  const existing = await partner.find(
+    tx,
+    sql`${tenant(tx)} and t.program_id = ${program_id} and t.email_key = lower(${address})`,
+  );
+  if (!existing) return;
+  throw new Problem('resource_already_exists', `A partner with the email '${address}' exists in this program.`, {
+    param: 'email',
+    existing,
+  });
+}
+
+async function refuseTakenHandle(tx: Tx, program_id: string, wanted: string, but = ''): Promise<void> {
+  const existing = await partner.find(
+    tx,
+    sql`${tenant(tx)} and t.program_id = ${program_id} and t.handle = ${wanted} and t.id <> ${but}`,
+  );
+  if (!existing) return;
+  throw new Problem('resource_already_exists', `The handle '${wanted}' is taken in this program. Choose another one.`, {
+    param: 'handle',
+    existing,
+  });
+}
+
+async function updatePartner(tx: Tx, before: Partner, changes: Partial<Partner>): Promise<Partner> {
+  const { status, suspension_reason } = changes;
+  if (status !== undefined) {
+    requireState(
+      before.status === 'active' || before.status === 'suspended',
+      `A partner who is ${before.status} can be neither suspended nor reinstated: approve or reject the application.`,
+    );
+  }
+  if (changes.group_id) await groupToJoin(tx, before.program_id, changes.group_id);
+  if (changes.handle !== undefined) await refuseTakenHandle(tx, before.program_id, changes.handle, before.id);
+  const reason = status === 'active' ? null : suspension_reason;
+  await update(tx, 'program.partner', before.id, { ...changes, suspension_reason: reason });
+  const after = await partner.get(tx, before.id);
+  tx.emit(
+    event('affiliate.updated', after.program_id, {
+      partner_id: after.id,
+      status: after.status,
+      reason: after.suspension_reason,
+    }),
+  );
+  return after;
+}
+
+async function partnerStats(tx: Tx, rows: Row[]): Promise<Map<string, object>> {
+  const stats = await tx.all<{ id: string }>(sql`
+    select t.id,
+      (select count(*) from program.click x
+        where x.organization_id = t.organization_id and x.program_id = t.program_id and x.partner_id = t.id) as clicks,
+      (select count(*) from program.referral x
+        where x.organization_id = t.organization_id and x.program_id = t.program_id and x.partner_id = t.id and x.deleted_at is null) as referrals,
+      (select count(*) from program.customer x
+        where x.organization_id = t.organization_id and x.program_id = t.program_id and x.partner_id = t.id) as customers,
+      coalesce(earned.commissions_minor, 0)::bigint as commissions_minor,
+      coalesce(earned.paid_minor, 0)::bigint as paid_minor,
+      p.currency
+    from program.partner t
+    join program.program p on p.organization_id = t.organization_id and p.id = t.program_id
+    cross join lateral (
+      select sum(x.amount_minor) as commissions_minor, sum(x.amount_minor) filter (where x.status = 'paid') as paid_minor
+      from program.commission x
+      where x.organization_id = t.organization_id and x.program_id = t.program_id and x.partner_id = t.id
+        and x.deleted_at is null and x.status not in ('voided', 'rejected') and x.currency = p.currency
+    ) as earned
+    where ${tenant(tx)} and t.id = any(${rows.map((row) => row.id)})`);
+  return new Map(stats.map(({ id, ...counters }) => [id, counters]));
+}

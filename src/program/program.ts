@@ -1,0 +1,199 @@
+import sql, { type Sql } from 'sql-template-tag';
+import { z } from 'zod';
+import { country, id, objectName, text, timestamp, url } from '../core/fields.ts';
+import { newId } from '../core/id.ts';
+import { currency, minorNotNegative, storedCurrency } from '../core/money.ts';
+import { idParams, type Operation, operation, readOperations } from '../core/operation.ts';
+import { Problem } from '../core/problem.ts';
+import { resource, tenant } from '../core/resource.ts';
+import type { Tx } from '../core/transaction.ts';
+import { insert, update } from '../core/write.ts';
+
+const payout_methods = ['bank_transfer', 'wire', 'crypto', 'paypal', 'wise', 'stripe'] as const;
+export const processors = ['stripe', 'paddle', 'chargebee', 'manual', 'api'] as const;
+const payout_terms = ['net_15', 'net_30', 'net_60'] as const;
+const statuses = ['active', 'paused'] as const;
+
+const count = z.int();
+
+export const program = resource({
+  object: 'program',
+  plural: 'programs',
+  table: 'program.program',
+  doc: 'An affiliate program: its settings, and what everything else belongs to.',
+  fields: {
+    id: id('prg'),
+    object: objectName('program'),
+    name: text,
+    product_name: text,
+    website_url: text,
+    subdomain: text,
+    currency: storedCurrency,
+    status: z.enum(statuses),
+    custom_domain: text.nullable(),
+    terms_url: text.nullable(),
+    terms_version: text.nullable(),
+    cookie_days: z.int(),
+    url_params: z.array(text),
+    commission_on_net_revenue: z.boolean(),
+    holding_period_days: z.int(),
+    min_payout_minor: minorNotNegative,
+    payout_term: z.enum(payout_terms),
+    payout_methods: z.array(z.enum(payout_methods)),
+    block_self_referrals: z.boolean(),
+    blocked_countries: z.array(text),
+    require_tax_forms: z.boolean(),
+    auto_payouts_enabled: z.boolean(),
+    processor: z.enum(processors).nullable(),
+    attribution: z.enum(['last_click', 'first_click']),
+    application_required: z.boolean(),
+    auto_enrol_customers: z.boolean(),
+    default_rejection_reason: text,
+    created_at: timestamp,
+    updated_at: timestamp,
+  },
+  stats: {
+    fields: {
+      partners: count,
+      active_partners: count,
+      clicks: count,
+      referrals: count,
+      customers: count,
+      sales_minor: count.describe("In the program's currency; sales in others are not added up."),
+      commissions_minor: count.describe("Earned and not voided, clawbacks subtracted, in the program's currency."),
+    },
+    load: programStats,
+  },
+});
+
+export type Program = z.infer<typeof program.record>;
+
+const settings = {
+  name: text.min(1).max(200),
+  product_name: text.min(1).max(200),
+  website_url: url,
+  status: z.enum(statuses),
+  custom_domain: z
+    .string()
+    .regex(
+      /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$/,
+      'must be a host name, as in partners.example.com',
+    )
+    .max(253)
+    .nullable(),
+  terms_url: url.nullable(),
+  cookie_days: z.int().min(1).max(365),
+  url_params: z.array(text.min(1).max(32)).min(1).max(20),
+  commission_on_net_revenue: z.boolean(),
+  holding_period_days: z.int().min(0).max(180),
+  min_payout_minor: minorNotNegative,
+  payout_term: z.enum(payout_terms),
+  payout_methods: z.array(z.enum(payout_methods)),
+  block_self_referrals: z.boolean(),
+  blocked_countries: z.array(country),
+  require_tax_forms: z.boolean(),
+  auto_payouts_enabled: z.boolean(),
+  processor: z.enum(processors).nullable(),
+  attribution: z.enum(['last_click', 'first_click']),
+  application_required: z.boolean(),
+  auto_enrol_customers: z.boolean(),
+  default_rejection_reason: text.min(1).max(1000),
+};
+
+const { name, website_url, ...optional } = settings;
+
+export const programOperations: Operation[] = [
+  ...readOperations({ of: program }),
+  operation({
+    name: 'programs.create',
+    method: 'POST',
+    path: '/v1/programs',
+    scope: 'programs:write',
+    summary: 'Creates a program with its default group.',
+    body: z.strictObject({ name, website_url, currency, ...z.object(optional).partial().shape }),
+    reply: program.schema,
+    status: 201,
+    run: ({ tx, body }) => createProgram(tx, body),
+  }),
+  operation({
+    name: 'programs.update',
+    method: 'PATCH',
+    path: '/v1/programs/{id}',
+    scope: 'programs:write',
+    summary: "Changes a program's settings.",
+    doc: 'Only what is sent changes. What was computed before stays: a new holding period holds for later commissions.',
+    params: idParams,
+    body: z.strictObject(settings).partial(),
+    reply: program.schema,
+    async run({ tx, params, body }) {
+      await program.get(tx, params.id, { lock: true });
+      await update(tx, 'program.program', params.id, body);
+      return program.get(tx, params.id);
+    },
+  }),
+];
+
+type NewProgram = Partial<Program> & Pick<Program, 'name' | 'website_url' | 'currency'>;
+
+/** Creates a program with its default group; the subdomain is a slug of the name, made unique over all organizations. */
+export async function createProgram(tx: Tx, settings: NewProgram): Promise<Program> {
+  const program_id = newId('prg');
+  const product_name = settings.product_name ?? settings.name;
+  await claimSubdomain(settings.name, (subdomain) =>
+    insert(
+      tx,
+      'program.program',
+      { ...settings, id: program_id, product_name, subdomain },
+      sql`on conflict on constraint program_subdomain_unique do nothing`,
+    ),
+  );
+  await insert(tx, 'program.partner_group', {
+    id: newId('grp'),
+    program_id,
+    name: 'Default',
+    slug: 'default',
+    is_default: true,
+  });
+  return program.get(tx, program_id);
+}
+
+async function claimSubdomain(name: string, claim: (subdomain: string) => Promise<number>): Promise<void> {
+  const slug = slugOf(name) || 'program';
+  if ((await claim(slug)) > 0) return;
+  for (let tries = 0; tries < 10; tries++) {
+    if ((await claim(`${slug}-${Math.random().toString(36).slice(2, 8)}`)) > 0) return;
+  }
+  throw new Problem('resource_already_exists', `No free subdomain was found for '${name}'. Use another name.`, {
+    param: 'name',
+  });
+}
+
+/** Lowercase letters, digits and single hyphens. */
+export const slugOf = (name: string): string =>
+  name
+    .normalize('NFKD')
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-+|-+$/g, '')
+    .slice(0, 48)
+    .replace(/-+$/, '');
+
+async function programStats(tx: Tx, rows: { id: string }[]): Promise<Map<string, object>> {
+  const ids = rows.map((row) => row.id);
+  const stats = await tx.all<{ id: string }>(sql`
+    select t.id,
+      (select count(*) from program.partner x where ${of_program} and x.deleted_at is null) as partners,
+      (select count(*) from program.partner x where ${of_program} and x.deleted_at is null and x.status = 'active') as active_partners,
+      (select count(*) from program.click x where ${of_program}) as clicks,
+      (select count(*) from program.referral x where ${of_program} and x.deleted_at is null) as referrals,
+      (select count(*) from program.customer x where ${of_program}) as customers,
+      (select coalesce(sum(x.amount_minor), 0)::bigint from program.sale x
+        where ${of_program} and x.deleted_at is null and x.currency = t.currency) as sales_minor,
+      (select coalesce(sum(x.amount_minor), 0)::bigint from program.commission x
+        where ${of_program} and x.deleted_at is null and x.status not in ('voided', 'rejected') and x.currency = t.currency) as commissions_minor
+    from program.program t
+    where ${tenant(tx)} and t.id = any(${ids})`);
+  return new Map(stats.map(({ id, ...counters }) => [id, counters]));
+}
+
+const of_program: Sql = sql`x.organization_id = t.organization_id and x.program_id = t.id`;

@@ -1,0 +1,160 @@
+import { z } from 'zod';
+import { id, objectName, text, timestamp, timestampInput } from '../core/fields.ts';
+import { newId } from '../core/id.ts';
+import { minorNotNegative } from '../core/money.ts';
+import { idParams, type Operation, operation, readOperations } from '../core/operation.ts';
+import { Problem } from '../core/problem.ts';
+import { resource } from '../core/resource.ts';
+import { insert, update } from '../core/write.ts';
+import { event } from './event.ts';
+import { program } from './program.ts';
+
+const rate_types = ['percent', 'fixed'] as const;
+const statuses = ['active', 'inactive'] as const;
+const applies_to = ['all', 'first', 'renewals'] as const;
+const tier_metrics = ['sales_count', 'revenue_minor'] as const;
+const tier = z.strictObject({ from: z.int().min(0), rate_value: z.int().min(0) });
+
+export const rule = resource({
+  object: 'rule',
+  plural: 'rules',
+  table: 'program.rule',
+  doc: 'How a sale earns. One rule pays per sale: those that name the partner first, then its link, then its group or tags, then the rest.',
+  soft_delete: true,
+  fields: {
+    id: id('flw'),
+    object: objectName('rule'),
+    program_id: id('prg'),
+    name: text,
+    rate_type: z.enum(rate_types),
+    rate_value: z.int().describe("percent: basis points (2000 = 20 %). fixed: minor units of the program's currency."),
+    priority: z.int(),
+    status: z.enum(statuses),
+    applies_to: z.enum(applies_to),
+    partner_ids: z.array(text),
+    group_ids: z.array(text),
+    tag_ids: z.array(text),
+    link_ids: z.array(text),
+    product_ids: z.array(text),
+    duration_months: z.int().nullable(),
+    max_payments: z.int().nullable(),
+    min_sale_minor: minorNotNegative.nullable(),
+    max_commission_minor: minorNotNegative.nullable(),
+    tiers: z.array(z.object({ from: z.int(), rate_value: z.int() })),
+    tier_metric: z.enum(tier_metrics).nullable(),
+    starts_at: timestamp.nullable(),
+    ends_at: timestamp.nullable(),
+    created_at: timestamp,
+    updated_at: timestamp,
+  },
+});
+
+export type Rule = z.infer<typeof rule.record>;
+
+const ids = z.array(text.min(1).max(255)).max(1000);
+
+const fields = {
+  name: text.min(1).max(200),
+  rate_type: z.enum(rate_types),
+  rate_value: z.int().min(0),
+  priority: z.int().min(-1_000_000).max(1_000_000),
+  status: z.enum(statuses),
+  applies_to: z.enum(applies_to),
+  partner_ids: ids,
+  group_ids: ids,
+  tag_ids: ids,
+  link_ids: ids,
+  product_ids: ids,
+  duration_months: z.int().min(1).max(1200).nullable(),
+  max_payments: z.int().min(1).max(1_000_000).nullable(),
+  min_sale_minor: minorNotNegative.nullable(),
+  max_commission_minor: minorNotNegative.nullable(),
+  tiers: z.array(tier).max(50),
+  tier_metric: z.enum(tier_metrics).nullable(),
+  starts_at: timestampInput.nullable(),
+  ends_at: timestampInput.nullable(),
+};
+const { name, rate_type, rate_value, ...optional } = fields;
+
+export const ruleOperations: Operation[] = [
+  ...readOperations({ of: rule, within: program, by: ['status'] }),
+  operation({
+    name: 'rules.create',
+    method: 'POST',
+    path: '/v1/rules',
+    scope: 'rules:write',
+    summary: 'Creates a commission rule.',
+    doc: 'Empty lists mean any. `min_sale_minor` and `max_commission_minor` are in the currency of the sale they meet.',
+    body: z.strictObject({ program_id: id('prg'), name, rate_type, rate_value, ...z.object(optional).partial().shape }),
+    reply: rule.schema,
+    status: 201,
+    async run({ tx, body }) {
+      await program.get(tx, body.program_id, { param: 'program_id' });
+      refuseContradiction({ tiers: [], tier_metric: null, starts_at: null, ends_at: null, ...body });
+      const rule_id = newId('flw');
+      await insert(tx, 'program.rule', {
+        ...body,
+        tiers: jsonb(body.tiers),
+        id: rule_id,
+        created_at: tx.now,
+        updated_at: tx.now,
+      });
+      return rule.get(tx, rule_id);
+    },
+  }),
+  operation({
+    name: 'rules.update',
+    method: 'PATCH',
+    path: '/v1/rules/{id}',
+    scope: 'rules:write',
+    summary: 'Changes a commission rule.',
+    doc: 'It holds for every later payment, renewals included. Commissions keep the rate that they were computed with.',
+    params: idParams,
+    body: z.strictObject(fields).partial(),
+    reply: rule.schema,
+    async run({ tx, params, body }) {
+      const before = await rule.get(tx, params.id, { lock: true });
+      refuseContradiction({ ...before, ...body });
+      await update(tx, 'program.rule', before.id, { ...body, tiers: jsonb(body.tiers) });
+      const after = await rule.get(tx, before.id);
+      const { id: rule_id, program_id } = after;
+      if (after.status !== before.status) {
+        tx.emit(event('rule.status_changed', program_id, { rule_id, name: after.name, status: after.status }));
+      }
+      if (Object.keys(body).some((field) => field !== 'status')) {
+        tx.emit(
+          event('rule.updated', program_id, {
+            rule_id,
+            name: after.name,
+            before: rateOf(before),
+            after: rateOf(after),
+          }),
+        );
+      }
+      return after;
+    },
+  }),
+];
+
+const rateOf = ({ rate_type, rate_value, priority, status }: Rule) => ({ rate_type, rate_value, priority, status });
+
+const jsonb = (value: unknown): string | undefined => (value === undefined ? undefined : JSON.stringify(value));
+
+function refuseContradiction({
+  tiers,
+  tier_metric,
+  starts_at,
+  ends_at,
+}: Pick<Rule, 'tiers' | 'tier_metric' | 'starts_at' | 'ends_at'>): void {
+  if (tiers.length > 0 && tier_metric === null) {
+    throw new Problem('missing_parameter', "'tier_metric' is required with tiers: sales_count or revenue_minor.", {
+      param: 'tier_metric',
+    });
+  }
+  if (new Set(tiers.map(({ from }) => from)).size < tiers.length) {
+    throw new Problem('invalid_parameter', "Two tiers start at the same 'from': remove one.", { param: 'tiers' });
+  }
+  if (starts_at !== null && ends_at !== null && ends_at <= starts_at) {
+    throw new Problem('invalid_parameter', "'ends_at' must be after 'starts_at'.", { param: 'ends_at' });
+  }
+}

@@ -1,0 +1,302 @@
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import { id, metadata, text, timestampInput } from '../core/fields.ts';
+import { newId } from '../core/id.ts';
+import { currency, minorNotNegative } from '../core/money.ts';
+import { type Operation, operation, readOperations } from '../core/operation.ts';
+import { Problem } from '../core/problem.ts';
+import { tenant } from '../core/resource.ts';
+import type { Tx } from '../core/transaction.ts';
+import { insert, update } from '../core/write.ts';
+import { commission, createSaleCommission } from './commission.ts';
+import {
+  type CommissionOutcome,
+  commissionBase,
+  commissionFor,
+  netAmount,
+  type Rate,
+  type Rule,
+} from './commission_rate.ts';
+import { identity } from './customer.ts';
+import { event } from './event.ts';
+import { type Program, program } from './program.ts';
+import { referral } from './referral.ts';
+import { rule } from './rule.ts';
+import { type Claim, type Credit, creditSale } from './sale_credit.ts';
+import { type Sale, sale } from './sale_record.ts';
+
+const warning_messages = {
+  no_partner_attributed:
+    'The sale names nobody whom a partner brought. Send customer_id, click_id or partner_id to attribute it.',
+  no_commission_from_rules: 'No active rule pays for this sale. Check the rules, and that the partner is active.',
+  fixed_rate_currency_mismatch:
+    'A fixed-amount rule met a sale in a different currency; no conversion is applied. Use a percentage rate.',
+} as const;
+
+type WarningCode = keyof typeof warning_messages;
+
+const Warning = z.object({
+  code: z.enum(Object.keys(warning_messages) as [WarningCode, ...WarningCode[]]),
+  message: z.string(),
+});
+
+const SaleOutcome = z
+  .object({
+    ...sale.record.shape,
+    activity_outcome: z
+      .enum(['commission_created', 'sale_recorded'])
+      .describe('`sale_recorded`: accepted, and nobody was paid.'),
+    warnings: z.array(Warning).optional().describe('Why nobody was paid; only when no money followed.'),
+    commissions: z.array(commission.schema),
+  })
+  .meta({ id: 'SaleOutcome', description: 'The sale, and what followed from it.' });
+
+const claims = ['customer_id', 'external_customer_id', 'click_id', 'coupon_external_id', 'partner_id'] as const;
+
+const NewSale = z
+  .strictObject({
+    program_id: id('prg'),
+    amount_minor: minorNotNegative,
+    currency,
+    external_charge_id: text
+      .min(1)
+      .max(255)
+      .describe('Unique in the program: a second one answers 409 with the sale under `existing`.'),
+    customer_id: id('cus').optional(),
+    external_customer_id: text.min(1).max(255).optional(),
+    click_id: id('clk').optional(),
+    coupon_external_id: text.min(1).max(255).optional(),
+    partner_id: id('part').optional(),
+    customer: z.strictObject(identity).optional().describe('Found by its external_customer_id, else made on the way.'),
+    tax_minor: minorNotNegative.default(0),
+    shipping_minor: minorNotNegative.default(0),
+    fee_minor: minorNotNegative.default(0),
+    discount_minor: minorNotNegative.default(0).describe('A discount that amount_minor still includes.'),
+    external_subscription_id: text.min(1).max(255).optional(),
+    product_id: text.min(1).max(255).optional(),
+    occurred_at: timestampInput.optional().describe('Now when left out.'),
+    metadata: metadata.optional(),
+  })
+  .superRefine((body, context) => {
+    const named = claims.filter((claim) => body[claim] !== undefined);
+    if (named.length > 1)
+      context.addIssue({ code: 'custom', path: [named[1] as string], message: `give one of ${claims.join(', ')}` });
+  });
+
+type NewSale = z.infer<typeof NewSale>;
+
+export const saleOperations: Operation[] = [
+  ...readOperations({
+    of: sale,
+    within: program,
+    by: ['status', 'currency', 'partner_id', 'customer_id', 'link_id', 'referral_id', 'coupon_id'],
+    filters: {
+      external_charge_id: { schema: text.optional(), where: (value: string) => sql`t.external_charge_id = ${value}` },
+    },
+  }),
+  operation({
+    name: 'sales.create',
+    method: 'POST',
+    path: '/v1/sales',
+    scope: 'sales:write',
+    summary: 'Records a sale and computes its commission.',
+    doc: `Name the customer, the click, the coupon or the partner; nothing when nobody is known. Who earns: the explicit partner; else on the customer's first sale the coupon's; else the customer's partner; else the click's. A sale that pays nobody is recorded too, and says why in \`warnings\`.`,
+    body: NewSale,
+    reply: SaleOutcome,
+    status: 201,
+    async run({ tx, body }) {
+      const of = await program.get(tx, body.program_id, { param: 'program_id' });
+      await refuseRepeatedCharge(tx, body);
+      const credit = await creditSale(tx, of, body as Claim);
+      const made = await recordSale(tx, of, body, credit);
+      if (!credit) return outcomeOf(made, [], 'no_partner_attributed');
+      tellSale(tx, made, credit);
+      const earned = await earnedBy(tx, of, made, credit);
+      const commissions =
+        earned.outcome === 'commission' ? [await createSaleCommission(tx, made, earned, of.holding_period_days)] : [];
+      await convert(tx, made, credit);
+      return outcomeOf(made, commissions, earned.outcome === 'none' ? earned.warning : undefined);
+    },
+  }),
+];
+
+function outcomeOf(
+  made: Sale,
+  commissions: z.infer<typeof SaleOutcome>['commissions'],
+  warning?: WarningCode,
+): z.infer<typeof SaleOutcome> {
+  if (!warning) return { ...made, activity_outcome: 'commission_created', commissions };
+  return {
+    ...made,
+    activity_outcome: 'sale_recorded',
+    warnings: [{ code: warning, message: warning_messages[warning] }],
+    commissions,
+  };
+}
+
+/** @throws Problem resource_already_exists: the charge was recorded */
+async function refuseRepeatedCharge(tx: Tx, { program_id, external_charge_id }: NewSale): Promise<void> {
+  const existing = await sale.find(
+    tx,
+    sql`${tenant(tx)} and t.program_id = ${program_id} and t.external_charge_id = ${external_charge_id}`,
+  );
+  if (existing) throw repeatedCharge(external_charge_id, existing);
+}
+
+const repeatedCharge = (external_charge_id: string, existing: Sale | undefined): Problem =>
+  new Problem(
+    'resource_already_exists',
+    `The charge '${external_charge_id}' is recorded in this program. It earned what it earned.`,
+    {
+      param: 'external_charge_id',
+      ...(existing ? { existing } : {}),
+    },
+  );
+
+async function recordSale(tx: Tx, of: Program, body: NewSale, credit: Credit | undefined): Promise<Sale> {
+  const { program_id, amount_minor, tax_minor, shipping_minor, fee_minor, discount_minor, external_charge_id } = body;
+  const amounts = { amount_minor, tax_minor, shipping_minor, fee_minor, discount_minor };
+  const sale_id = newId('sale');
+  const written = await insert(
+    tx,
+    'program.sale',
+    {
+      ...amounts,
+      id: sale_id,
+      program_id,
+      external_charge_id,
+      partner_id: credit?.partner.id,
+      customer_id: credit?.customer?.id,
+      link_id: credit?.customer?.link_id ?? credit?.referral?.link_id,
+      referral_id: credit?.customer?.referral_id ?? credit?.referral?.id,
+      coupon_id: credit?.coupon_id,
+      external_subscription_id: body.external_subscription_id,
+      product_id: body.product_id,
+      currency: body.currency,
+      net_amount_minor: netAmount(amounts),
+      is_first_sale: credit?.is_first_sale ?? true,
+      occurred_at: body.occurred_at ?? tx.now,
+      metadata: body.metadata,
+      created_at: tx.now,
+      updated_at: tx.now,
+    },
+    sql`on conflict (organization_id, program_id, external_charge_id) where deleted_at is null do nothing`,
+  );
+  if (written === 0) {
+    throw repeatedCharge(
+      external_charge_id,
+      await sale.find(
+        tx,
+        sql`${tenant(tx)} and t.program_id = ${of.id} and t.external_charge_id = ${external_charge_id}`,
+      ),
+    );
+  }
+  return sale.get(tx, sale_id);
+}
+
+function tellSale(tx: Tx, made: Sale, { partner }: Credit): void {
+  const {
+    id: sale_id,
+    program_id,
+    customer_id,
+    amount_minor,
+    currency: code,
+    is_first_sale,
+    external_charge_id,
+    occurred_at,
+  } = made;
+  tx.emit(
+    event('sale.created', program_id, {
+      sale_id,
+      customer_id,
+      partner_id: partner.id,
+      amount_minor,
+      currency: code,
+      is_first_sale,
+      external_charge_id,
+      occurred_at,
+    }),
+  );
+}
+
+/** Evaluates the rules, in the request's transaction, "because its answer says what followed". */
+async function earnedBy(
+  tx: Tx,
+  of: Program,
+  made: Sale,
+  { partner, customer, first_sale_at }: Credit,
+): Promise<CommissionOutcome> {
+  if (partner.status !== 'active') return { outcome: 'none', warning: 'no_commission_from_rules' };
+  const [rules, override, payments] = await Promise.all([
+    tx.all<Rule>(
+      sql`select ${rule.columns} from ${rule.from} where ${tenant(tx)} and t.program_id = ${of.id} and ${rule.alive} and t.status = 'active'`,
+    ),
+    made.link_id === null
+      ? undefined
+      : tx.maybe<{ rate_override: Rate | null }>(
+          sql`select t.rate_override from program.link t where ${tenant(tx)} and t.id = ${made.link_id}`,
+        ),
+    customer === undefined
+      ? []
+      : tx.all<{ rule_id: string; payments: number }>(sql`
+          select t.rule_id, count(*) as payments
+          from program.commission t
+          where ${tenant(tx)} and t.customer_id = ${customer.id} and t.rule_id is not null and t.kind = 'sale'
+            and t.deleted_at is null and t.status not in ('voided', 'rejected')
+          group by t.rule_id`),
+  ]);
+  const month = rules.some(({ tiers }) => tiers.length > 0)
+    ? await monthOf(tx, made)
+    : { month_sales_count: 0, month_revenue_minor: 0 };
+  return commissionFor(rules, {
+    occurred_at: made.occurred_at,
+    amount_minor: made.amount_minor,
+    base_minor: commissionBase(made, of.commission_on_net_revenue),
+    currency: made.currency,
+    program_currency: of.currency,
+    is_first_sale: made.is_first_sale,
+    partner_id: partner.id,
+    link_id: made.link_id,
+    group_id: partner.group_id,
+    tag_ids: [],
+    product_id: made.product_id,
+    rate_override: override?.rate_override ?? null,
+    first_sale_at,
+    payments_by_rule: Object.fromEntries(payments.map(({ rule_id, payments: count }) => [rule_id, count])),
+    ...month,
+  });
+}
+
+/** The partner's sales in the calendar month of this one (UTC), before it; revenue in this sale's currency. */
+const monthOf = (
+  tx: Tx,
+  { id: sale_id, partner_id, occurred_at, currency: code }: Sale,
+): Promise<{ month_sales_count: number; month_revenue_minor: number }> =>
+  tx.one(sql`
+    select count(*) as month_sales_count, coalesce(sum(t.amount_minor) filter (where t.currency = ${code}), 0)::bigint as month_revenue_minor
+    from program.sale t
+    where ${tenant(tx)} and t.partner_id = ${partner_id} and t.deleted_at is null and t.id <> ${sale_id}
+      and t.occurred_at >= date_trunc('month', ${occurred_at}::timestamptz, 'UTC')
+      and t.occurred_at < ${occurred_at}::timestamptz`);
+
+/** The first payment: the customer is active, and the referral converts, once. */
+async function convert(tx: Tx, made: Sale, { customer, partner, referral: found }: Credit): Promise<void> {
+  if (!customer || !made.is_first_sale) return;
+  const status = customer.status === 'lead' || customer.status === 'trial' ? 'active' : undefined;
+  await update(tx, 'program.customer', customer.id, { status, converted_at: made.occurred_at });
+  const referral_id = customer.referral_id ?? found?.id;
+  if (referral_id === undefined || referral_id === null) return;
+  const [converted] = await tx.all(sql`
+    update program.referral t set status = 'converted', updated_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.id = ${referral_id} and ${referral.alive} and t.status <> 'converted'
+    returning t.id`);
+  if (!converted) return;
+  tx.emit(
+    event('referral.converted', made.program_id, {
+      referral_id,
+      customer_id: customer.id,
+      partner_id: partner.id,
+      sale_id: made.id,
+    }),
+  );
+}

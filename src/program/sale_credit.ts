@@ -1,0 +1,142 @@
+import sql from 'sql-template-tag';
+import { notFound } from '../core/problem.ts';
+import { tenant } from '../core/resource.ts';
+import type { Tx } from '../core/transaction.ts';
+import { update } from '../core/write.ts';
+import {
+  type Customer,
+  type CustomerFields,
+  createCustomer,
+  createCustomerOfReferral,
+  customer,
+  customerByExternalId,
+  partnerOf,
+  referralOfClick,
+} from './customer.ts';
+import type { Partner } from './partner.ts';
+import type { Program } from './program.ts';
+import type { Referral } from './referral.ts';
+
+/** By what a sale says who is behind it: one of these, or none, and a customer to be made on the way. */
+export interface Claim {
+  customer_id?: string;
+  external_customer_id?: string;
+  click_id?: string;
+  coupon_external_id?: string;
+  partner_id?: string;
+  external_subscription_id?: string;
+  customer?: CustomerFields;
+}
+
+/** Who earns a sale, and the customer it belongs to. */
+export interface Credit {
+  partner: Partner;
+  customer?: Customer;
+  referral?: Referral;
+  coupon_id?: string;
+  is_first_sale: boolean;
+  /** When the customer first paid; null when this sale is the first. */
+  first_sale_at: string | null;
+}
+
+/**
+ * "Who earns a sale: the sale's explicit `partner_id`; else on the customer's first sale an active coupon matched by `external_id`; else the
+ * customer's partner; else the click. A first match binds the customer." Locks the customer, so that one sale of many is the first.
+ * @returns undefined when the sale names nobody known
+ */
+export async function creditSale(tx: Tx, of: Program, claim: Claim): Promise<Credit | undefined> {
+  const known = await knownCustomer(tx, of, claim);
+  const history = known ? await historyOf(tx, known) : { sales: 0, first_sale_at: null };
+  const first = { is_first_sale: history.sales === 0, first_sale_at: history.first_sale_at };
+  const identity = identityOf(claim);
+
+  if (claim.partner_id !== undefined) {
+    const partner = await partnerOf(tx, of, claim.partner_id);
+    return { partner, ...first, ...(await customerFor(tx, of, known, { partner, tracked_by: 'api' }, identity)) };
+  }
+  const coupon =
+    first.is_first_sale && claim.coupon_external_id !== undefined
+      ? await activeCoupon(tx, of, claim.coupon_external_id)
+      : undefined;
+  if (coupon) {
+    const partner = await partnerOf(tx, of, coupon.partner_id);
+    const attribution = { partner, tracked_by: 'coupon' as const, coupon_id: coupon.id };
+    const bound = known && (await bindToCoupon(tx, known, partner, coupon.id));
+    return { partner, coupon_id: coupon.id, ...first, ...(await customerFor(tx, of, bound, attribution, identity)) };
+  }
+  if (known) return { partner: await partnerOf(tx, of, known.partner_id), customer: known, ...first };
+  if (claim.click_id === undefined) return undefined;
+  const referral = await referralOfClick(tx, of, claim.click_id);
+  const made = await createCustomerOfReferral(tx, of, referral, identity ?? {});
+  return { partner: await partnerOf(tx, of, made.partner_id), customer: made, referral, ...first };
+}
+
+/** The customer whom the sale names, locked. A click names the customer who signed up with it. */
+async function knownCustomer(tx: Tx, of: Program, claim: Claim): Promise<Customer | undefined> {
+  if (claim.customer_id !== undefined) {
+    const found = await customer.get(tx, claim.customer_id, { param: 'customer_id', lock: true });
+    if (found.program_id !== of.id) throw notFound('customer', found.id, 'customer_id');
+    return found;
+  }
+  const external_id = claim.external_customer_id ?? claim.customer?.external_customer_id;
+  const known = external_id === undefined ? undefined : await soleCustomer(tx, of, external_id);
+  if (known || claim.click_id === undefined) return known;
+  const referral = await referralOfClick(tx, of, claim.click_id);
+  return customer.find(tx, sql`${tenant(tx)} and t.referral_id = ${referral.id}`, sql`for update of t`);
+}
+
+/** Found by the processor's id. Where none is found, sales that would make the same one wait for each other. */
+async function soleCustomer(tx: Tx, of: Program, external_customer_id: string): Promise<Customer | undefined> {
+  const found = await customerByExternalId(tx, of, external_customer_id);
+  if (found) return found;
+  await tx.all(sql`select pg_advisory_xact_lock(hashtextextended(${`${of.id} ${external_customer_id}`}, 1))`);
+  return customerByExternalId(tx, of, external_customer_id);
+}
+
+const historyOf = (tx: Tx, of: Customer): Promise<{ sales: number; first_sale_at: string | null }> =>
+  tx.one(sql`
+    select count(*) as sales, min(t.occurred_at) as first_sale_at
+    from program.sale t
+    where ${tenant(tx)} and t.customer_id = ${of.id} and t.deleted_at is null`);
+
+async function activeCoupon(
+  tx: Tx,
+  of: Program,
+  external_id: string,
+): Promise<{ id: string; partner_id: string } | undefined> {
+  return tx.maybe(sql`
+    select t.id, t.partner_id
+    from program.coupon t
+    where ${tenant(tx)} and t.program_id = ${of.id} and t.external_id = ${external_id}
+      and t.active and t.deleted_at is null and t.partner_id is not null`);
+}
+
+async function bindToCoupon(tx: Tx, known: Customer, partner: Partner, coupon_id: string): Promise<Customer> {
+  await update(tx, 'program.customer', known.id, { partner_id: partner.id, coupon_id, tracked_by: 'coupon' });
+  return customer.get(tx, known.id);
+}
+
+/** The known customer, else the one whom the sale describes, made now. */
+async function customerFor(
+  tx: Tx,
+  of: Program,
+  known: Customer | undefined,
+  attribution: Parameters<typeof createCustomer>[2],
+  identity: CustomerFields | undefined,
+): Promise<{ customer?: Customer }> {
+  if (known) return { customer: known };
+  return identity ? { customer: await createCustomer(tx, of, attribution, identity) } : {};
+}
+
+function identityOf({
+  customer: described,
+  external_customer_id,
+  external_subscription_id,
+}: Claim): CustomerFields | undefined {
+  if (!described && external_customer_id === undefined) return undefined;
+  return {
+    ...described,
+    ...(external_customer_id === undefined ? {} : { external_customer_id }),
+    external_subscription_id,
+  };
+}

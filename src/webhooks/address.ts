@@ -1,0 +1,272 @@
+/**
+ * Which addresses a webhook may be sent to. "Endpoint URLs must be public `https://` or `http://` addresses. Private, loopback,
+ * link-local or internal host names are refused when saved and again at send time" (specification, section 6).
+ */
+import type { LookupAddress } from 'node:dns';
+import { lookup, Resolver } from 'node:dns/promises';
+import { isIP, isIPv4 } from 'node:net';
+
+/** `allowPrivate` is for development and tests alone. `ownHosts` are the names this service answers to, without ports. */
+export type AddressPolicy = { allowPrivate: boolean; ownHosts: readonly string[] };
+
+export type UrlJudgement = { ok: true; url: URL } | { ok: false; reason: string };
+
+/** `nameServers` as `Resolver.setServers` takes them; those of /etc/resolv.conf when left out. `timeoutMs` bounds the whole resolution. */
+export type ResolveOptions = {
+  allowPrivate: boolean;
+  nameServers?: readonly string[];
+  signal?: AbortSignal;
+  timeoutMs?: number;
+};
+
+/** The endpoint is not at a public address. The message may be shown to the merchant. */
+export class AddressRefused extends Error {
+  override readonly name = 'AddressRefused';
+  readonly code = 'address_not_allowed';
+  constructor(reason = 'The host of the URL must resolve to public internet addresses and to no others.') {
+    super(reason);
+  }
+}
+
+/** The endpoint's host name has no address, or none came in time. The message may be shown to the merchant, the cause may not. */
+export class NameNotResolved extends Error {
+  override readonly name = 'NameNotResolved';
+  readonly code = 'name_not_resolved';
+  constructor(options?: ErrorOptions) {
+    super(
+      'The host of the URL could not be resolved: give a name that public DNS has an A or AAAA record for.',
+      options,
+    );
+  }
+}
+
+const MAX_URL_CHARACTERS = 2048;
+const RESOLVE_TIMEOUT_MS = 4_000;
+const QUERY_TIMEOUT_MS = 1_000;
+const QUERY_TRIES = 2;
+
+const REFUSED_IPV4 = [
+  '0.0.0.0/8', // "this network"
+  '10.0.0.0/8', // private
+  '100.64.0.0/10', // carrier-grade NAT; also metadata at Alibaba
+  '127.0.0.0/8', // loopback
+  '168.63.129.16/32', // Azure's host agent, on a public address
+  '169.254.0.0/16', // link-local; cloud metadata
+  '172.16.0.0/12', // private
+  '192.0.0.0/24', // protocol assignments; metadata at Oracle
+  '192.0.2.0/24', // documentation
+  '192.31.196.0/24', // AS112
+  '192.52.193.0/24', // AMT
+  '192.88.99.0/24', // 6to4 relays
+  '192.168.0.0/16', // private
+  '192.175.48.0/24', // AS112
+  '198.18.0.0/15', // benchmarks
+  '198.51.100.0/24', // documentation
+  '203.0.113.0/24', // documentation
+  '224.0.0.0/4', // multicast
+  '240.0.0.0/4', // reserved, broadcast
+].map(parseBlock);
+
+const IPV4_MAPPED = parseBlock('::ffff:0:0/96');
+/** Loopback, ULA, link-local, multicast, NAT64 and v4-compatible addresses all lie outside it. */
+const GLOBAL_IPV6 = parseBlock('2000::/3');
+const REFUSED_IPV6 = [
+  '2001::/23', // protocol assignments, Teredo among them
+  '2001:db8::/32', // documentation
+  '2002::/16', // 6to4: carries any IPv4 address
+  '2620:4f:8000::/48', // AS112
+  '3fff::/20', // documentation
+].map(parseBlock);
+
+/** A name is refused when it is one of these or lies below one. */
+const REFUSED_NAMES = [
+  ...['localhost', 'local', 'internal', 'lan', 'home', 'corp', 'intranet', 'private', 'home.arpa', 'arpa'],
+  ...['test', 'example', 'invalid', 'onion'],
+  ...['metadata.google.internal', 'metadata.goog', 'metadata.tencentyun.com', 'metadata.packet.net'],
+  ...['metadata.platformequinix.com'],
+];
+
+const PORTS_BELOW_1024 = new Set([80, 443]);
+const REFUSED_PORTS = new Set([
+  ...[2375, 2376, 2377], // Docker
+  ...[1433, 1434, 1521, 3050, 3306, 5432, 5433, 6432, 26257, 33060, 50000], // relational databases and their poolers
+  ...[2379, 2380, 5984, 6984, 7474, 7687, 8086, 8123, 8529, 9042, 9160, 9200, 9300, 27017, 27018, 27019, 28015], // other databases
+  ...[6379, 6380, 11211, 16379, 26379], // caches
+]);
+
+/**
+ * Whether an IPv4 or IPv6 address is globally routable unicast, judged on its bits. False for anything that is not an address, zone
+ * ids included. Pass what a name resolved to or a URL's normalised literal, without brackets.
+ */
+export function isPublicAddress(address: string): boolean {
+  const bits = parseAddress(address);
+  if (bits === undefined) return false;
+  if (isIPv4(address)) return isPublicIpv4(bits);
+  if (contains(IPV4_MAPPED, bits)) return isPublicIpv4(bits & 0xffff_ffffn);
+  return contains(GLOBAL_IPV6, bits) && !REFUSED_IPV6.some((block) => contains(block, bits));
+}
+
+/**
+ * Judges an endpoint's URL without resolving its host: scheme, length, userinfo, port, name or address literal in every spelling. With
+ * `allowPrivate` only scheme, length and userinfo are judged. Gives the parsed URL, the host's trailing dots taken off, or a sentence that
+ * may be shown to the merchant.
+ */
+export function checkEndpointUrl(text: string, { allowPrivate, ownHosts }: AddressPolicy): UrlJudgement {
+  if (text.length > MAX_URL_CHARACTERS) return refuse('The URL may have at most 2,048 characters.');
+  const url = URL.parse(text);
+  if (url === null)
+    return refuse('The URL cannot be read: write it in full, such as https://hooks.your-shop.com/rail.');
+  if (url.protocol !== 'https:' && url.protocol !== 'http:')
+    return refuse('The URL must begin with https:// or http://.');
+  if (url.username !== '' || url.password !== '') {
+    return refuse(
+      'The URL must not carry a user name or password: verify the Rail-Signature header to know the sender.',
+    );
+  }
+  url.hostname = url.hostname.replace(/\.+$/, '');
+  if (allowPrivate) return { ok: true, url };
+
+  if (isRefusedHost(bareHost(url.hostname), ownHosts)) {
+    return refuse(
+      'The host of the URL must be a public internet host: private, reserved and internal ones are refused.',
+    );
+  }
+  if (!isAllowedPort(url.port)) {
+    return refuse(
+      'The port of the URL is not allowed: use 80, 443, 8443 or another from 1024 up that no database, cache or Docker is known by.',
+    );
+  }
+  return { ok: true, url };
+}
+
+/**
+ * Every address of a host, A records before AAAA records, all of them public unless `allowPrivate`. Takes a name or an address literal,
+ * as `URL.hostname` has it. What it gives is what must be connected to: asking again may give something else.
+ *
+ * @throws AddressRefused when one of the addresses is not public.
+ * @throws NameNotResolved when there is none, or none came within `timeoutMs`.
+ * @throws the reason of `signal` once that is aborted.
+ */
+export async function resolvePublicAddresses(hostname: string, options: ResolveOptions): Promise<LookupAddress[]> {
+  const host = bareHost(hostname);
+  const family = isIP(host);
+  const addresses = family === 0 ? await resolveName(host, options) : [{ address: host, family }];
+  if (!options.allowPrivate && !addresses.every(({ address }) => isPublicAddress(address))) throw new AddressRefused();
+  return addresses;
+}
+
+async function resolveName(name: string, options: ResolveOptions): Promise<LookupAddress[]> {
+  const { allowPrivate, nameServers, signal, timeoutMs = RESOLVE_TIMEOUT_MS } = options;
+  signal?.throwIfAborted();
+  const limit = AbortSignal.timeout(timeoutMs);
+  const bounds = signal ? AbortSignal.any([signal, limit]) : limit;
+  const failures: unknown[] = [];
+  for (const ask of allowPrivate ? sourcesForDevelopment(name) : [askDns]) {
+    const answers = await ask(name, bounds, nameServers);
+    signal?.throwIfAborted();
+    const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+    if (addresses.length > 0) return addresses;
+    failures.push(...answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : [])));
+  }
+  throw new NameNotResolved({ cause: new AggregateError(failures, `no address for ${name}`) });
+}
+
+type Answers = PromiseSettledResult<LookupAddress[]>[];
+
+/**
+ * Not by `dns.lookup`, which has four threads: four dead name servers would stall everyone. A resolver to each name (20 µs), because it
+ * can be cancelled, and because a malformed answer fails whatever else its resolver is waiting for. Two answers, since many name servers
+ * are dumb or broken for AAAA and that must not cost a name its A records.
+ */
+async function askDns(name: string, bounds: AbortSignal, nameServers?: readonly string[]): Promise<Answers> {
+  const resolver = new Resolver({ timeout: QUERY_TIMEOUT_MS, tries: QUERY_TRIES });
+  if (nameServers) resolver.setServers(nameServers);
+  const cancel = () => resolver.cancel();
+  bounds.addEventListener('abort', cancel, { once: true });
+  const answers = await Promise.allSettled([
+    resolver.resolve4(name).then((addresses) => addresses.map((address) => ({ address, family: 4 }))),
+    resolver.resolve6(name).then((addresses) => addresses.map((address) => ({ address, family: 6 }))),
+  ]);
+  bounds.removeEventListener('abort', cancel);
+  return answers;
+}
+
+function askSystem(name: string): Promise<Answers> {
+  return Promise.allSettled([lookup(name, { all: true, order: 'ipv4first' })]);
+}
+
+/** /etc/hosts is for development alone; there, names such as `localhost` are not in DNS. */
+function sourcesForDevelopment(name: string): (typeof askDns)[] {
+  const isLocal = !name.includes('.') || name.endsWith('.localhost');
+  return isLocal ? [askSystem, askDns] : [askDns, askSystem];
+}
+
+function refuse(reason: string): UrlJudgement {
+  return { ok: false, reason };
+}
+
+function bareHost(hostname: string): string {
+  return hostname
+    .replace(/^\[(.*)\]$/, '$1')
+    .replace(/\.+$/, '')
+    .toLowerCase();
+}
+
+function isRefusedHost(host: string, ownHosts: readonly string[]): boolean {
+  // Own hosts cover what lies below them, so that a private zone of ours cannot be sounded out name by name.
+  if (isWithin(host, ownHosts.map(bareHost))) return true;
+  if (isIP(host) !== 0) return !isPublicAddress(host);
+  return !host.includes('.') || isWithin(host, REFUSED_NAMES);
+}
+
+function isWithin(host: string, names: readonly string[]): boolean {
+  return names.some((name) => host === name || host.endsWith(`.${name}`));
+}
+
+/** `URL.port` is empty for the scheme's own port. */
+function isAllowedPort(port: string): boolean {
+  if (port === '') return true;
+  const number = Number(port);
+  return number < 1024 ? PORTS_BELOW_1024.has(number) : !REFUSED_PORTS.has(number);
+}
+
+type Block = { first: bigint; last: bigint };
+
+function isPublicIpv4(bits: bigint): boolean {
+  return !REFUSED_IPV4.some((block) => contains(block, bits));
+}
+
+function contains(block: Block, bits: bigint): boolean {
+  return block.first <= bits && bits <= block.last;
+}
+
+/** `192.168.0.0/16` or `2001:db8::/32`, the address being the first of the block. */
+function parseBlock(text: string): Block {
+  const [address = '', prefix] = text.split('/');
+  const first = parseAddress(address);
+  if (first === undefined) throw new Error(`not a block of addresses: ${text}`);
+  const hostBits = BigInt((isIPv4(address) ? 32 : 128) - Number(prefix));
+  return { first, last: first + (1n << hostBits) - 1n };
+}
+
+/** The bits of an address as a number, undefined for anything else. Node's parser says what is an address: no octal, no short forms. */
+function parseAddress(address: string): bigint | undefined {
+  const family = isIP(address);
+  if (family === 0 || address.includes('%')) return undefined;
+  return family === 4 ? joinGroups(address.split('.'), 10, 8n) : parseIpv6(address);
+}
+
+function parseIpv6(address: string): bigint {
+  const tail = address.slice(address.lastIndexOf(':') + 1);
+  if (isIPv4(tail)) {
+    const bits = joinGroups(tail.split('.'), 10, 8n);
+    return parseIpv6(`${address.slice(0, -tail.length)}${(bits >> 16n).toString(16)}:${(bits & 0xffffn).toString(16)}`);
+  }
+  const [head = [], rest = []] = address.split('::').map((half) => half.split(':').filter((group) => group !== ''));
+  const zeros = new Array<string>(8 - head.length - rest.length).fill('0');
+  return joinGroups([...head, ...zeros, ...rest], 16, 16n);
+}
+
+function joinGroups(groups: readonly string[], radix: number, width: bigint): bigint {
+  return groups.reduce((bits, group) => (bits << width) | BigInt(Number.parseInt(group, radix)), 0n);
+}

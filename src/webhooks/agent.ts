@@ -1,0 +1,153 @@
+/**
+ * The connections that webhooks are sent over: opened only to addresses judged a moment before, and to exactly those. TLS still asks for
+ * and verifies the name in the URL.
+ */
+import type { LookupFunction, Socket } from 'node:net';
+import { Agent, buildConnector, Client } from 'undici';
+import {
+  type AddressPolicy,
+  AddressRefused,
+  checkEndpointUrl,
+  isPublicAddress,
+  type ResolveOptions,
+  resolvePublicAddresses,
+} from './address.ts';
+
+/** From the name's resolution to the end of the TLS handshake. Below the 10 s of a delivery, since undici ignores `signal` until then. */
+const CONNECT_TIMEOUT_MS = 8_000;
+/** How long one of several addresses is tried. Node's 250 ms gives up on receivers that are merely far away. */
+const ADDRESS_ATTEMPT_TIMEOUT_MS = 2_000;
+/** Idle connections are closed after this, or after what the receiver's Keep-Alive header says, up to the maximum. */
+const IDLE_TIMEOUT_MS = 4_000;
+const MAX_IDLE_TIMEOUT_MS = 10_000;
+/** A lane's request starts on no older connection: the name is resolved and judged again. Elsewhere the next request is the last. */
+const MAX_AGE_MS = 60_000;
+/** Idle connections beyond this are closed, the least recently used first: each is a file descriptor. */
+const MAX_CONNECTIONS = 1_000;
+
+export type PinnedAgentOptions = AddressPolicy &
+  Pick<ResolveOptions, 'nameServers'> & {
+    connectTimeoutMs?: number;
+    maxAgeMs?: number;
+    maxConnections?: number;
+  };
+
+/** By least recent use. */
+type Connections = Map<Client, { socket: Socket; openedAt: number }>;
+
+/**
+ * An undici agent that connects to public addresses alone (any, with `allowPrivate`), over HTTP/1.1, one connection per origin or lane
+ * (see `laneOrigin`). Requests fail with AddressRefused or NameNotResolved; it follows no redirect unless asked to.
+ *
+ * A client whose connection closes or cannot be opened is dropped, so that what it holds is what was sent to in the last seconds. undici
+ * does that only for `connections: 1`: a pool with a limit is never dropped once a connection to it has failed (8.12.4).
+ */
+export function createPinnedAgent(options: PinnedAgentOptions): Agent {
+  const connections: Connections = new Map();
+  return new Agent({
+    connections: 1,
+    pipelining: 1,
+    allowH2: false,
+    keepAliveTimeout: IDLE_TIMEOUT_MS,
+    keepAliveMaxTimeout: MAX_IDLE_TIMEOUT_MS,
+    connect: createConnector(options),
+    factory: (origin, clientOptions) => createClient(origin, clientOptions, connections, options),
+  });
+}
+
+/**
+ * The `origin` to pass to `agent.request({ origin, path, … })` so that this lane (an endpoint's id) has a connection of its own. Endpoints
+ * of many merchants share hosts such as hooks.zapier.com: without lanes they would wait for each other, and for each other's hung requests.
+ */
+export function laneOrigin(url: URL, lane: string): URL {
+  return new URL(`/#${encodeURIComponent(lane)}`, url.origin);
+}
+
+function createClient(
+  origin: string | URL,
+  clientOptions: Client.Options,
+  connections: Connections,
+  { maxAgeMs = MAX_AGE_MS, maxConnections = MAX_CONNECTIONS }: PinnedAgentOptions,
+) {
+  const connect = clientOptions.connect as buildConnector.connector;
+  const client = new Client(new URL(origin).origin, {
+    ...clientOptions,
+    connect: (target, callback) => {
+      connect(target, (...[error, socket]) => {
+        if (error !== null) return callback(error, null);
+        connections.set(client, { socket, openedAt: performance.now() });
+        closeIdle(connections, maxConnections);
+        callback(null, socket);
+      });
+    },
+  });
+  client.on('disconnect', () => connections.delete(client));
+  return client.compose((dispatch) => (request, handler) => {
+    const connection = connections.get(client);
+    if (!connection) return dispatch(request, handler);
+    connections.delete(client);
+    connections.set(client, connection);
+    if (performance.now() - connection.openedAt <= maxAgeMs) return dispatch(request, handler);
+    if (!isIdle(client)) return dispatch({ ...request, reset: true }, handler);
+    // The request then waits until undici has noticed and connected anew.
+    connection.socket.destroy();
+    return dispatch(request, handler);
+  });
+}
+
+function closeIdle(connections: Connections, maxConnections: number): void {
+  for (const [client, { socket }] of connections) {
+    if (connections.size <= maxConnections) return;
+    if (!isIdle(client)) continue;
+    socket.destroy();
+    connections.delete(client);
+  }
+}
+
+function isIdle(client: Client): boolean {
+  return client.stats.size === 0;
+}
+
+/** Node calls `lookup` for names alone, so that literals, and with them scheme, name and port, are judged before. */
+function createConnector(options: PinnedAgentOptions): buildConnector.connector {
+  const connect = buildConnector({
+    lookup: createLookup(options),
+    timeout: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
+    allowH2: false,
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT_TIMEOUT_MS,
+  });
+  return (target, callback) => {
+    const judgement = checkEndpointUrl(`${target.protocol}//${target.host}/`, options);
+    if (!judgement.ok) {
+      process.nextTick(callback, new AddressRefused(judgement.reason), null);
+      return;
+    }
+    connect(target, (...[error, socket]) => {
+      if (error !== null) return callback(error, null);
+      const objection = options.allowPrivate ? undefined : judgePeer(socket);
+      if (objection === undefined) return callback(null, socket);
+      socket.destroy();
+      callback(objection, null);
+    });
+  };
+}
+
+function createLookup({ allowPrivate, nameServers }: PinnedAgentOptions): LookupFunction {
+  return (hostname, { all }, callback) => {
+    resolvePublicAddresses(hostname, { allowPrivate, nameServers }).then(
+      (addresses) => {
+        const [first] = addresses;
+        if (all) callback(null, addresses);
+        else callback(null, first?.address ?? '', first?.family);
+      },
+      (error) => callback(error, ''),
+    );
+  };
+}
+
+/** Before anything of the request is written. */
+function judgePeer(socket: Socket): Error | undefined {
+  if (socket.remoteAddress === undefined) return new Error('The connection was closed as soon as it was open.');
+  return isPublicAddress(socket.remoteAddress) ? undefined : new AddressRefused();
+}

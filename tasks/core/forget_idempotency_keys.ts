@@ -1,0 +1,19 @@
+import sql from 'sql-template-tag';
+import { run } from '../../src/core/database.ts';
+import { scheduled } from '../../src/core/schedule.ts';
+import { task } from '../../src/core/task.ts';
+
+/** "Replays the first response for 24 hours": older ones are no longer read, and go. */
+export default task({
+  payload: scheduled,
+  async run({ tick }, { store }) {
+    await run(
+      store.database,
+      sql`delete from core.idempotency_key where created_at < ${tick}::timestamptz - interval '24 hours'`,
+    );
+    await run(
+      store.database,
+      sql`delete from core.scheduled_run where created_at < ${tick}::timestamptz - interval '90 days'`,
+    );
+  },
+});

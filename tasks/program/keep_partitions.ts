@@ -1,0 +1,15 @@
+import sql from 'sql-template-tag';
+import { run } from '../../src/core/database.ts';
+import { scheduled } from '../../src/core/schedule.ts';
+import { task } from '../../src/core/task.ts';
+
+/** Makes the weeks to come of the clicks. */
+export default task({
+  payload: scheduled,
+  async run({ tick }, { store }) {
+    await run(
+      store.database,
+      sql`call core.ensure_weekly_partitions('program.click', 'clk', ${tick}::timestamptz, ${tick}::timestamptz + interval '5 weeks')`,
+    );
+  },
+});

@@ -1,0 +1,20 @@
+import sql from 'sql-template-tag';
+import { run } from '../../src/core/database.ts';
+import { scheduled } from '../../src/core/schedule.ts';
+import { task } from '../../src/core/task.ts';
+
+const batch = 1_000;
+
+/** The delivery sweep: retries that are due go to the end of their endpoints' sequences. */
+export default task({
+  payload: scheduled,
+  async run({ tick }, { store }) {
+    for (;;) {
+      const [row] = await run<{ placed: number }>(
+        store.database,
+        sql`select webhooks.place_due_retries(${tick}::timestamptz, ${batch}) as placed`,
+      );
+      if ((row?.placed ?? 0) < batch) return;
+    }
+  },
+});

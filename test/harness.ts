@@ -1,0 +1,201 @@
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
+import { pino } from 'pino';
+import sql, { type Sql } from 'sql-template-tag';
+import t from 'tap';
+import { buildApi } from '../src/api.ts';
+import { openDatabase, run } from '../src/core/database.ts';
+import { createKey, createOrganization } from '../src/core/organization.ts';
+import { register, runTick } from '../src/core/schedule.ts';
+import { createVault } from '../src/core/secret.ts';
+import { type Store, transaction } from '../src/core/transaction.ts';
+import { events } from '../src/program/index.ts';
+import { schedules } from '../src/schedule.ts';
+import { eventWriter } from '../src/webhooks/event.ts';
+import { startWorker } from '../src/worker.ts';
+import { cloneDatabase, startTestPostgres } from './postgres.ts';
+
+export const log = pino({ level: process.env.LOG_LEVEL || 'silent' }, pino.destination(2));
+/** The services of every test: one key, receivers on loopback allowed. */
+export const encryption_key = Buffer.alloc(32, 7);
+export const services = { vault: createVault([encryption_key]), allow_private_addresses: true, own_hosts: [] };
+
+// biome-ignore lint/suspicious/noExplicitAny: what the service answers, before a test has looked at it
+export type Json = Record<string, any>;
+
+export interface Answer {
+  status: number;
+  headers: IncomingHttpHeaders;
+  body: Json;
+  text: string;
+}
+
+export interface Caller {
+  key: string;
+  organization_id: string;
+  request(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  get(path: string): Promise<Json>;
+  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Json>;
+  patch(path: string, body: unknown): Promise<Json>;
+  delete(path: string): Promise<Json>;
+}
+
+export interface Rail {
+  url: string;
+  store: Store;
+  app: FastifyInstance;
+  query<Row extends object = Json>(statement: Sql): Promise<Row[]>;
+  /** A new organization with a key that may do everything, as often as it likes. */
+  organization(options?: { scopes?: string[]; mode?: 'live' | 'test'; rate_limit?: number }): Promise<Caller>;
+  /** Another key of an organization. */
+  key(
+    organization_id: string,
+    options?: { scopes?: string[]; mode?: 'live' | 'test'; rate_limit?: number },
+  ): Promise<Caller>;
+  /** Runs a scheduled job as if the clock showed `at`. */
+  tick(name: string, at: string): Promise<string | undefined>;
+}
+
+/** The service on a database of its own: the API, and unless told otherwise a worker. All is stopped when the file's tests are done. */
+export async function startRail({ worker = true } = {}): Promise<Rail> {
+  const server_url = process.env.RAIL_TEST_POSTGRES ?? (await ownPostgres());
+  const url = await cloneDatabase(server_url, t.name);
+  const database = openDatabase(url, { size: 20, name: 'rail test' });
+  const store: Store = { database, writeEvents: eventWriter(events) };
+  const app = await buildApi({ store, services, log });
+  await app.listen({ port: 0, host: '127.0.0.1' });
+  const base_url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+  const running = worker ? startWorker({ url, store, services, concurrency: 4, log }) : undefined;
+  await running?.ready;
+  t.teardown(async () => {
+    await running?.stop();
+    await app.close();
+    await database.end();
+  });
+
+  const key: Rail['key'] = async (organization_id, { scopes = ['*'], mode = 'live', rate_limit = 100_000 } = {}) => {
+    const { secret } = await createKey(database, { organization_id, name: 'test', mode, scopes, rate_limit });
+    return callerOf(base_url, secret, organization_id);
+  };
+  return {
+    url,
+    store,
+    app,
+    key,
+    query: (statement) => run(database, statement),
+    async organization(options) {
+      const { id } = await createOrganization(database, { name: 'Test', owner_email: 'owner@example.com' });
+      return key(id, options);
+    },
+    async tick(name, at) {
+      await register(store, schedules);
+      return transaction(store, { organization_id: null, request_id: null }, (tx) => runTick(tx, name, at));
+    },
+  };
+}
+
+/** For a test file that is run by itself. */
+async function ownPostgres(): Promise<string> {
+  const postgres = await startTestPostgres();
+  t.teardown(() => postgres.stop());
+  return postgres.url;
+}
+
+/** A client of the API. `get`, `post`, `patch` and `delete` throw unless they succeed; `request` gives whatever came. */
+export function callerOf(base_url: string, key: string, organization_id: string): Caller {
+  const request: Caller['request'] = async (method, path, body, headers = {}) => {
+    const response = await fetch(new URL(path, base_url), {
+      method,
+      headers: {
+        Authorization: `Bearer ${key}`,
+        ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return {
+      status: response.status,
+      headers: Object.fromEntries(response.headers),
+      body: text ? JSON.parse(text) : {},
+      text,
+    };
+  };
+  const succeed = async (
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Json> => {
+    const answer = await request(method, path, body, headers);
+    if (answer.status >= 300) throw new Error(`${method} ${path} answered ${answer.status}: ${answer.text}`);
+    return answer.body;
+  };
+  return {
+    key,
+    organization_id,
+    request,
+    get: (path) => succeed('GET', path),
+    post: (path, body, headers) => succeed('POST', path, body, headers),
+    patch: (path, body) => succeed('PATCH', path, body),
+    delete: (path) => succeed('DELETE', path),
+  };
+}
+
+export interface Received {
+  headers: Record<string, string>;
+  raw: string;
+  body: Json;
+}
+
+/** A receiver of webhooks on loopback. `answer` says what it replies; 200 unless told otherwise. */
+export async function startReceiver(
+  answer: (received: Received, nth: number) => number | Promise<number> = () => 200,
+): Promise<{
+  url: string;
+  received: Received[];
+  server: Server;
+  /** Waits until at least so many have come. */
+  until(count: number, within_ms?: number): Promise<Received[]>;
+}> {
+  const received: Received[] = [];
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const raw = Buffer.concat(chunks).toString('utf8');
+    const one = { headers: request.headers as Record<string, string>, raw, body: JSON.parse(raw) };
+    received.push(one);
+    response.writeHead(await answer(one, received.length)).end('ok');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    received,
+    server,
+    async until(count, within_ms = 15_000) {
+      await eventually(() => received.length >= count, `${count} webhooks`, within_ms);
+      return received;
+    },
+  };
+}
+
+/** Waits until a condition holds. @throws Error that says what did not come */
+export async function eventually(
+  holds: () => boolean | Promise<boolean>,
+  what: string,
+  within_ms = 15_000,
+): Promise<void> {
+  const deadline = Date.now() + within_ms;
+  while (!(await holds())) {
+    if (Date.now() > deadline) throw new Error(`Waited in vain for ${what}.`);
+    await sleep(10);
+  }
+}
+
+export { sql };
