@@ -15,7 +15,7 @@ import { events } from '../src/program/index.ts';
 import { schedules } from '../src/schedule.ts';
 import { eventWriter } from '../src/webhooks/event.ts';
 import { startWorker } from '../src/worker.ts';
-import { cloneDatabase, startTestPostgres } from './postgres.ts';
+import { cloneDatabase, serverUrl } from './postgres.ts';
 
 export const log = pino({ level: process.env.LOG_LEVEL || 'silent' }, pino.destination(2));
 /** The services of every test: one key, receivers on loopback allowed. */
@@ -60,8 +60,7 @@ export interface Rail {
 
 /** The service on a database of its own: the API, and unless told otherwise a worker. All is stopped when the file's tests are done. */
 export async function startRail({ worker = true } = {}): Promise<Rail> {
-  const server_url = process.env.RAIL_TEST_POSTGRES ?? (await ownPostgres());
-  const url = await cloneDatabase(server_url, t.name);
+  const url = await cloneDatabase(await serverUrl(t));
   const database = openDatabase(url, { size: 20, name: 'rail test' });
   const store: Store = { database, writeEvents: eventWriter(events) };
   const app = await buildApi({ store, services, log });
@@ -94,13 +93,6 @@ export async function startRail({ worker = true } = {}): Promise<Rail> {
       return transaction(store, { organization_id: null, request_id: null }, (tx) => runTick(tx, name, at));
     },
   };
-}
-
-/** For a test file that is run by itself. */
-async function ownPostgres(): Promise<string> {
-  const postgres = await startTestPostgres();
-  t.teardown(() => postgres.stop());
-  return postgres.url;
 }
 
 /** A client of the API. `get`, `post`, `patch` and `delete` throw unless they succeed; `request` gives whatever came. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,11 +24,26 @@ export async function startTestPostgres(): Promise<{ url: string; stop(): Promis
   };
 }
 
-/** A fresh, migrated database of its own. */
-export async function cloneDatabase(server_url: string, name: string): Promise<string> {
-  const database = `test_${createHash('sha256').update(`${name} ${process.pid} ${Math.random()}`).digest('hex').slice(0, 16)}`;
-  await onServer(server_url, (client) => client.query(`create database ${database} template ${template}`));
-  return databaseUrl(server_url, database);
+/** The Postgres of this run; a test file that is run by itself starts one. */
+export async function serverUrl(t: { teardown(work: () => unknown): void }): Promise<string> {
+  if (process.env.RAIL_TEST_POSTGRES) return process.env.RAIL_TEST_POSTGRES;
+  const postgres = await startTestPostgres();
+  t.teardown(() => postgres.stop());
+  return postgres.url;
+}
+
+/** A fresh, migrated database of its own: its URL. */
+export async function cloneDatabase(server_url: string): Promise<string> {
+  return databaseUrl(server_url, await newDatabase(server_url, `template ${template}`));
+}
+
+/** A fresh database with nothing in it: its name. */
+export const emptyDatabase = (server_url: string): Promise<string> => newDatabase(server_url, '');
+
+async function newDatabase(server_url: string, options: string): Promise<string> {
+  const name = `test_${randomBytes(8).toString('hex')}`;
+  await onServer(server_url, (client) => client.query(`create database ${name} ${options}`));
+  return name;
 }
 
 export function databaseUrl(server_url: string, database: string): string {

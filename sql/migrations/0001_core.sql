@@ -11,11 +11,12 @@ exception
 end
 $$;
 
+-- Whoever migrates runs the service, and must be able to become the API's role.
 do $$
 begin
-  execute format('grant rail_api to %I', current_user);
-exception
-  when invalid_grant_operation then null;
+  if not (select rolsuper from pg_roles where rolname = current_user) then
+    execute format('grant rail_api to %I', current_user);
+  end if;
 end
 $$;
 
