@@ -37,6 +37,7 @@ export function createServer(log: Logger): FastifyInstance {
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: () => newId('req'),
+    requestIdLogLabel: 'request_id',
     requestIdHeader: false,
     bodyLimit: max_body_bytes,
     return503OnClosing: false,
@@ -61,9 +62,9 @@ export function createServer(log: Logger): FastifyInstance {
     });
   });
   app.addHook('onResponse', async (request, reply) => {
-    const { method, url, id } = request;
+    const { method, url } = request;
     request.log.info(
-      { request_id: id, method, path: url.split('?')[0], status: reply.statusCode, ms: Math.round(reply.elapsedTime) },
+      { method, path: url.split('?')[0], status: reply.statusCode, ms: Math.round(reply.elapsedTime) },
       'request',
     );
   });
@@ -226,7 +227,7 @@ function readJsonStrictly(app: FastifyInstance): void {
 function asProblem(error: unknown, request: FastifyRequest): Problem {
   const translated = translateError(error);
   if (translated instanceof Problem) {
-    if (translated.status >= 500) request.log.error({ err: error, request_id: request.id }, translated.message);
+    if (translated.status >= 500) request.log.error({ err: error }, translated.message);
     return translated;
   }
   const { code, statusCode = 500, message } = translated as FastifyError;
@@ -235,7 +236,7 @@ function asProblem(error: unknown, request: FastifyRequest): Problem {
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
     return new Problem('unsupported_media_type', "Send the body as JSON with 'Content-Type: application/json'.");
   if (statusCode < 500) return new Problem('invalid_parameter', message);
-  request.log.error({ err: error, request_id: request.id }, 'a request failed');
+  request.log.error({ err: error }, 'a request failed');
   return new Problem('internal_error', 'Something went wrong on our side. Retry with the same idempotency key.');
 }
 

@@ -21,11 +21,11 @@ const filters = {
 
 const created = {
   created_after: {
-    schema: z.iso.datetime({ offset: true }).optional(),
+    schema: z.iso.datetime({ offset: true }).optional().describe('ISO 8601: created then or later.'),
     where: (value: string) => sql`t.created_at >= ${value}::timestamptz`,
   },
   created_before: {
-    schema: z.iso.datetime({ offset: true }).optional(),
+    schema: z.iso.datetime({ offset: true }).optional().describe('ISO 8601: created before.'),
     where: (value: string) => sql`t.created_at < ${value}::timestamptz`,
   },
 };

@@ -248,23 +248,41 @@ async function earnedBy(
   const month = rules.some(({ tiers }) => tiers.length > 0)
     ? await monthOf(tx, made)
     : { month_sales_count: 0, month_revenue_minor: 0 };
-  return commissionFor(rules, {
-    occurred_at: made.occurred_at,
-    amount_minor: made.amount_minor,
-    base_minor: commissionBase(made, of.commission_on_net_revenue),
-    currency: made.currency,
-    program_currency: of.currency,
-    is_first_sale: made.is_first_sale,
-    partner_id: partner.id,
-    link_id: made.link_id,
-    group_id: partner.group_id,
-    tag_ids: [],
-    product_id: made.product_id,
-    rate_override: override?.rate_override ?? null,
-    first_sale_at,
-    payments_by_rule: Object.fromEntries(payments.map(({ rule_id, payments: count }) => [rule_id, count])),
-    ...month,
-  });
+  return exactly(() =>
+    commissionFor(rules, {
+      occurred_at: made.occurred_at,
+      amount_minor: made.amount_minor,
+      base_minor: commissionBase(made, of.commission_on_net_revenue),
+      currency: made.currency,
+      program_currency: of.currency,
+      is_first_sale: made.is_first_sale,
+      partner_id: partner.id,
+      link_id: made.link_id,
+      group_id: partner.group_id,
+      tag_ids: [],
+      product_id: made.product_id,
+      rate_override: override?.rate_override ?? null,
+      first_sale_at,
+      payments_by_rule: Object.fromEntries(payments.map(({ rule_id, payments: count }) => [rule_id, count])),
+      ...month,
+    }),
+  );
+}
+
+/** @throws Problem invalid_parameter where a result is beyond the integers that JSON carries exactly */
+function exactly<T>(compute: () => T): T {
+  try {
+    return compute();
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new Problem(
+      'invalid_parameter',
+      'The amounts are too large: what follows from them must stay below 2^53 minor units.',
+      {
+        param: 'amount_minor',
+      },
+    );
+  }
 }
 
 /** The partner's sales in the calendar month of this one (UTC), before it; revenue in this sale's currency. */
