@@ -359,7 +359,7 @@ create table program.commission (
 comment on column program.commission.rate_value is 'The rate it was computed with, copied: later edits of the rule do not reach it.';
 comment on column program.commission.max_commission_minor is 'The rule''s cap, copied with the rate.';
 comment on column program.commission.mature_at is 'When the holding period ends; fixed at creation.';
-create unique index commission_one_a_sale on program.commission (organization_id, sale_id)
+create unique index commission_one_a_sale on program.commission (organization_id, sale_id, partner_id)
   where kind = 'sale' and deleted_at is null and status not in ('voided', 'rejected');
 create index commission_by_program on program.commission (organization_id, program_id, id) where deleted_at is null;
 create index commission_by_partner on program.commission (organization_id, program_id, partner_id, id) where deleted_at is null;

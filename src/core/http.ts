@@ -35,9 +35,8 @@ declare module 'fastify' {
 export function createServer(log: Logger): FastifyInstance {
   const app = Fastify({
     loggerInstance: log,
-    logController: new LogController({ disableRequestLogging: true }),
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
     genReqId: () => newId('req'),
-    requestIdLogLabel: 'request_id',
     requestIdHeader: false,
     bodyLimit: max_body_bytes,
     return503OnClosing: false,
@@ -69,7 +68,8 @@ export function createServer(log: Logger): FastifyInstance {
     );
   });
   app.setValidatorCompiler<z.ZodType>(({ schema }) => (input) => {
-    const { error, data } = schema.safeParse(input);
+    // Fastify says null for a body that is not there.
+    const { error, data } = schema.safeParse(input ?? undefined);
     return error ? { error } : { value: data };
   });
   // Rows leave Postgres in wire shape, so there is nothing left to serialize by schema: the schemas describe.

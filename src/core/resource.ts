@@ -32,6 +32,14 @@ export interface ResourceOptions<Shape extends z.ZodRawShape> {
   stats?: { fields: z.ZodRawShape; load: (tx: Tx, rows: Row[]) => Promise<Map<string, object>> };
 }
 
+/** Until the transaction ends: nobody else changes it (true), or it stays as it is (`share`). Rows may hang on it meanwhile. */
+export type Lock = boolean | 'share';
+
+export const lockOf = (lock: Lock): Sql => {
+  if (!lock) return empty;
+  return lock === 'share' ? sql`for share of t` : sql`for no key update of t`;
+};
+
 export type Row = Record<string, unknown> & { id: string };
 // biome-ignore lint/suspicious/noExplicitAny: relations hold resources of every shape
 export type AnyResource = Resource<any>;
@@ -92,9 +100,9 @@ export function resource<Shape extends z.ZodRawShape>(options: ResourceOptions<S
     async get(
       tx: Tx,
       id: string,
-      { param = 'id', lock = false }: { param?: string; lock?: boolean } = {},
+      { param = 'id', lock = false }: { param?: string; lock?: Lock } = {},
     ): Promise<Record_> {
-      const row = await find(tx, sql`${tenant(tx)} and t.id = ${id}`, lock ? sql`for update of t` : empty);
+      const row = await find(tx, sql`${tenant(tx)} and t.id = ${id}`, lockOf(lock));
       if (!row) throw notFound(options.object, id, param);
       return row;
     },

@@ -2,7 +2,7 @@ import { isbot } from 'isbot';
 import sql from 'sql-template-tag';
 import { newId } from '../core/id.ts';
 import { Problem } from '../core/problem.ts';
-import { tenant } from '../core/resource.ts';
+import { lockOf, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
 import { insert, update } from '../core/write.ts';
 import { event } from './event.ts';
@@ -73,7 +73,7 @@ export async function attributeClick(
         where p.organization_id = t.organization_id and p.id = t.partner_id and p.deleted_at is null) as partner_status
     from program.click t
     where ${tenant(tx)} and t.id = ${click_id}
-    for update of t`);
+    for no key update of t`);
   if (!click || (program_id !== undefined && click.program_id !== program_id)) {
     throw new Problem('resource_not_found', `No click with the id '${click_id}' in this program.`, {
       param: 'click_id',
@@ -140,7 +140,7 @@ const liveReferral = (tx: Tx, { program_id, visitor_token }: ClickRow): Promise<
   referral.find(
     tx,
     sql`${tenant(tx)} and t.program_id = ${program_id} and t.visitor_token = ${visitor_token}`,
-    sql`for update of t`,
+    lockOf(true),
   );
 
 function utmOf(landing_url: string): Record<string, string> | null {

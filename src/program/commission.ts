@@ -148,7 +148,7 @@ export async function matureCommissions(tx: Tx, at: string, most: number): Promi
       where ${tenant(tx)} and t.status in ('pending', 'approved') and t.deleted_at is null and t.mature_at <= ${at}::timestamptz
       order by t.mature_at, t.id
       limit ${most}
-      for update skip locked
+      for no key update skip locked
     ),
     matured as (
       update program.commission t

@@ -4,7 +4,7 @@ import { email, id, metadata, objectName, storedMetadata, text, timestamp } from
 import { newId } from '../core/id.ts';
 import { idParams, type Operation, operation, readOperations } from '../core/operation.ts';
 import { notFound, Problem } from '../core/problem.ts';
-import { resource, tenant } from '../core/resource.ts';
+import { type Lock, lockOf, resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
 import { insert, update } from '../core/write.ts';
 import { attributeClick, windowEnd } from './attribution.ts';
@@ -176,8 +176,8 @@ export async function referralOfClick(tx: Tx, of: Program, click_id: string): Pr
 }
 
 /** @throws Problem resource_not_found when the partner is not one of the program */
-export async function partnerOf(tx: Tx, of: { id: string }, partner_id: string): Promise<Partner> {
-  const found = await partner.get(tx, partner_id, { param: 'partner_id' });
+export async function partnerOf(tx: Tx, of: { id: string }, partner_id: string, lock: Lock = false): Promise<Partner> {
+  const found = await partner.get(tx, partner_id, { param: 'partner_id', lock });
   if (found.program_id !== of.id) throw notFound('partner', partner_id, 'partner_id');
   return found;
 }
@@ -260,7 +260,7 @@ export const customerByExternalId = (
   customer.find(
     tx,
     sql`${tenant(tx)} and t.program_id = ${of.id} and t.external_customer_id = ${external_customer_id}`,
-    sql`for update of t`,
+    lockOf(true),
   );
 
 /** "Self-referral … with `block_self_referrals`: 409 `self_referral`, the referral is deleted with that reason." */

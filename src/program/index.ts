@@ -2,8 +2,12 @@ import { inboundSigningOperations } from '../core/inbound_signing.ts';
 import type { Operation } from '../core/operation.ts';
 import { endpointOperations } from '../webhooks/endpoint.ts';
 import type { EventPolicy } from '../webhooks/event.ts';
+import { eventOperations } from '../webhooks/event_log.ts';
+import { applicationOperations } from './application.ts';
 import { clickOperations } from './click.ts';
 import { commissionOperations } from './commission.ts';
+import { commissionChangeOperations } from './commission_change.ts';
+import { couponOperations } from './coupon.ts';
 import { customerOperations } from './customer.ts';
 import { catalogue } from './event.ts';
 import { linkOperations } from './link.ts';
@@ -13,6 +17,7 @@ import { program, programOperations } from './program.ts';
 import { referralOperations } from './referral.ts';
 import { ruleOperations } from './rule.ts';
 import { saleOperations } from './sale.ts';
+import { tagOperations } from './tag.ts';
 
 /** The affiliate program service: its events, and every operation of its API. */
 export const events: EventPolicy = { catalogue, id_prefix: 'evt' };
@@ -20,14 +25,19 @@ export const events: EventPolicy = { catalogue, id_prefix: 'evt' };
 export const operations: Operation[] = [
   ...programOperations,
   ...partnerGroupOperations,
+  ...tagOperations,
   ...partnerOperations,
+  ...applicationOperations,
   ...linkOperations,
+  ...couponOperations,
   ...clickOperations,
   ...referralOperations,
   ...customerOperations,
   ...ruleOperations,
   ...saleOperations,
   ...commissionOperations,
+  ...commissionChangeOperations,
   ...inboundSigningOperations,
+  ...eventOperations({ catalogue, program }),
   ...endpointOperations({ catalogue, program, partner }),
 ];

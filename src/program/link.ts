@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { z } from 'zod';
 import { id, objectName, text, timestamp, url } from '../core/fields.ts';
 import { newId } from '../core/id.ts';
-import { idParams, type Operation, operation, readOperations } from '../core/operation.ts';
+import { DeletedMarker, idParams, type Operation, operation, readOperations } from '../core/operation.ts';
 import { notFound, Problem } from '../core/problem.ts';
 import { type Row, resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
@@ -87,7 +87,7 @@ export const linkOperations: Operation[] = [
         url: trackedUrl(destination_url, before.param, before.value),
       });
       const after = await link.get(tx, before.id);
-      const { program_id } = await partner.get(tx, after.partner_id);
+      const { program_id } = await programOf(tx, after.id);
       tx.emit(
         event('affiliate_link.updated', program_id, {
           link_id: after.id,
@@ -99,7 +99,27 @@ export const linkOperations: Operation[] = [
       return after;
     },
   }),
+  operation({
+    name: 'links.delete',
+    method: 'DELETE',
+    path: '/v1/links/{id}',
+    scope: 'links:write',
+    summary: 'Deletes a link: clicks on it no longer attribute.',
+    params: idParams,
+    reply: DeletedMarker,
+    async run({ tx, params }) {
+      const { id: link_id, partner_id } = await link.get(tx, params.id, { lock: true });
+      await update(tx, 'program.link', link_id, { deleted_at: tx.now });
+      const { program_id } = await programOf(tx, link_id);
+      tx.emit(event('affiliate_link.deleted', program_id, { link_id, partner_id }));
+      return { id: link_id, object: 'link', deleted: true as const };
+    },
+  }),
 ];
+
+/** A link's record does not show its program. */
+const programOf = (tx: Tx, link_id: string): Promise<{ program_id: string }> =>
+  tx.one(sql`select t.program_id from ${link.from} where ${tenant(tx)} and t.id = ${link_id}`);
 
 interface NewLink {
   program_id: string;

@@ -14,14 +14,16 @@ import {
 } from '../core/fields.ts';
 import { newId } from '../core/id.ts';
 import { minorNotNegative, storedCurrency } from '../core/money.ts';
-import { idParams, type Operation, operation, readOperations } from '../core/operation.ts';
+import { DeletedMarker, idParams, type Operation, operation, readOperations } from '../core/operation.ts';
 import { Problem } from '../core/problem.ts';
 import { type Row, resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
 import { insert, update } from '../core/write.ts';
+import { voidOpenCommissions } from './commission_void.ts';
 import { event } from './event.ts';
 import { groupToJoin, partnerGroup } from './partner_group.ts';
 import { program } from './program.ts';
+import { replaceTags } from './tag.ts';
 
 const statuses = ['pending', 'active', 'declined', 'suspended'] as const;
 const count = z.int();
@@ -80,7 +82,7 @@ export const partner = resource({
 
 export type Partner = z.infer<typeof partner.record>;
 
-const handle = z
+export const handle = z
   .string()
   .regex(
     /^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$/,
@@ -151,13 +153,29 @@ export const partnerOperations: Operation[] = [
         min_payout_minor: minorNotNegative.nullable(),
         status: z.enum(['active', 'suspended']),
         suspension_reason: text.max(1000).nullable(),
+        tag_ids: z.array(id('tag')).max(100).describe("Replaces the partner's tags."),
         metadata,
       })
       .partial(),
     reply: partner.schema,
-    async run({ tx, params, body }) {
+    async run({ tx, params, body: { tag_ids, ...changes } }) {
       const before = await partner.get(tx, params.id, { lock: true });
-      return updatePartner(tx, before, body);
+      if (tag_ids) await replaceTags(tx, before, tag_ids);
+      return updatePartner(tx, before, changes);
+    },
+  }),
+  operation({
+    name: 'partners.delete',
+    method: 'DELETE',
+    path: '/v1/partners/{id}',
+    scope: 'partners:write',
+    summary: 'Deletes a partner.',
+    doc: 'The links stop attributing, and open commissions are voided with the reason `partner_deleted`. What was paid stays on record.',
+    params: idParams,
+    reply: DeletedMarker,
+    async run({ tx, params }) {
+      await deletePartner(tx, await partner.get(tx, params.id, { lock: true }));
+      return { id: params.id, object: 'partner', deleted: true as const };
     },
   }),
 ];
@@ -179,7 +197,10 @@ export async function createPartner(tx: Tx, { handle: wanted, ...fields }: NewPa
     );
   for (const handle of wanted === undefined ? handlesFor(fields.email) : [wanted]) {
     if ((await write(handle)) > 0) {
-      const { email, status, group_id } = fields;
+      const { email, status, group_id, program_id } = fields;
+      // "Created with status `pending`, or by an applicant, a partner has an application in the review queue."
+      if (status === 'pending')
+        await insert(tx, 'program.application', { id: newId('app'), program_id, group_id, partner_id, email });
       tx.emit(
         event('affiliate.created', fields.program_id, {
           partner_id,
@@ -254,6 +275,15 @@ async function updatePartner(tx: Tx, before: Partner, changes: Partial<Partner>)
     }),
   );
   return after;
+}
+
+async function deletePartner(tx: Tx, { id: partner_id, program_id }: Partner): Promise<void> {
+  await update(tx, 'program.partner', partner_id, { deleted_at: tx.now });
+  await tx.all(sql`
+    update program.application t set status = 'withdrawn', updated_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.partner_id = ${partner_id} and t.status = 'pending'`);
+  tx.emit(event('affiliate.deleted', program_id, { partner_id }));
+  await voidOpenCommissions(tx, partner_id, 'partner_deleted');
 }
 
 async function partnerStats(tx: Tx, rows: Row[]): Promise<Map<string, object>> {

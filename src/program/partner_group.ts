@@ -1,11 +1,14 @@
-import sql from 'sql-template-tag';
+import sql, { raw } from 'sql-template-tag';
 import { z } from 'zod';
-import { id, objectName, text, timestamp } from '../core/fields.ts';
-import { type Operation, readOperations } from '../core/operation.ts';
+import { id, objectName, requireState, text, timestamp, url } from '../core/fields.ts';
+import { newId } from '../core/id.ts';
+import { DeletedMarker, idParams, type Operation, operation, readOperations } from '../core/operation.ts';
 import { notFound } from '../core/problem.ts';
 import { type Row, resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
-import { program } from './program.ts';
+import { insert, update } from '../core/write.ts';
+import { event } from './event.ts';
+import { program, slugOf } from './program.ts';
 
 export const partnerGroup = resource({
   object: 'group',
@@ -28,7 +31,108 @@ export const partnerGroup = resource({
   stats: { fields: { partners: z.int() }, load: groupStats },
 });
 
-export const partnerGroupOperations: Operation[] = readOperations({ of: partnerGroup, within: program });
+const name = text.min(1).max(100);
+const landing_url = url.nullable();
+const description = text.max(2000).nullable();
+
+export const partnerGroupOperations: Operation[] = [
+  ...readOperations({ of: partnerGroup, within: program }),
+  operation({
+    name: 'groups.create',
+    method: 'POST',
+    path: '/v1/groups',
+    scope: 'groups:write',
+    summary: 'Creates a group.',
+    body: z.strictObject({
+      program_id: id('prg'),
+      name,
+      description: description.optional(),
+      landing_url: url.optional(),
+      is_private: z.boolean().default(false),
+    }),
+    reply: partnerGroup.schema,
+    status: 201,
+    async run({ tx, body }) {
+      await program.get(tx, body.program_id, { param: 'program_id', lock: true });
+      const group_id = newId('grp');
+      await insert(tx, 'program.partner_group', {
+        ...body,
+        id: group_id,
+        slug: await freeSlug(tx, body.program_id, body.name),
+      });
+      return partnerGroup.get(tx, group_id);
+    },
+  }),
+  operation({
+    name: 'groups.update',
+    method: 'PATCH',
+    path: '/v1/groups/{id}',
+    scope: 'groups:write',
+    summary: 'Changes a group, or makes it the default.',
+    params: idParams,
+    body: z
+      .strictObject({ name, description, landing_url, is_private: z.boolean(), is_default: z.literal(true) })
+      .partial(),
+    reply: partnerGroup.schema,
+    async run({ tx, params, body }) {
+      const { program_id } = await partnerGroup.get(tx, params.id);
+      await program.get(tx, program_id, { lock: true });
+      if (body.is_default) {
+        await tx.all(sql`
+          update program.partner_group t set is_default = false, updated_at = ${tx.now}::timestamptz
+          where ${tenant(tx)} and t.program_id = ${program_id} and t.is_default and t.id <> ${params.id}`);
+      }
+      await update(tx, 'program.partner_group', params.id, body);
+      return partnerGroup.get(tx, params.id);
+    },
+  }),
+  operation({
+    name: 'groups.delete',
+    method: 'DELETE',
+    path: '/v1/groups/{id}',
+    scope: 'groups:write',
+    summary: "Deletes a group; its partners move to the program's default group.",
+    doc: 'The default group itself cannot be deleted: make another one the default first.',
+    params: idParams,
+    reply: DeletedMarker,
+    async run({ tx, params }) {
+      const { program_id } = await partnerGroup.get(tx, params.id);
+      await program.get(tx, program_id, { lock: true });
+      const { is_default } = await partnerGroup.get(tx, params.id);
+      requireState(!is_default, 'The default group cannot be deleted: make another group the default first.');
+      await emptyInto(tx, params.id, await groupToJoin(tx, program_id, undefined));
+      await tx.all(sql`delete from program.partner_group as t where ${tenant(tx)} and t.id = ${params.id}`);
+      return { id: params.id, object: 'group', deleted: true as const };
+    },
+  }),
+];
+
+/** Moves everything that hangs on a group to another one. Its partners are told of as updated. */
+async function emptyInto(tx: Tx, from: string, to: string): Promise<void> {
+  const moved = await tx.all<{ id: string; program_id: string; status: string; suspension_reason: string | null }>(sql`
+    update program.partner t set group_id = ${to}, updated_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.group_id = ${from}
+    returning t.id, t.program_id, t.status, t.suspension_reason`);
+  for (const { id: partner_id, program_id, status, suspension_reason: reason } of moved) {
+    tx.emit(event('affiliate.updated', program_id, { partner_id, status, reason }));
+  }
+  for (const table of ['program.coupon', 'program.application']) {
+    await tx.all(sql`update ${raw(table)} t set group_id = ${to} where ${tenant(tx)} and t.group_id = ${from}`);
+  }
+}
+
+/** A slug of the name, with `-2`, `-3` … behind it when taken. Under the program's row lock. */
+async function freeSlug(tx: Tx, program_id: string, of: string): Promise<string> {
+  const base = slugOf(of) || 'group';
+  const taken = await tx.all<{ slug: string }>(
+    sql`select t.slug from ${partnerGroup.from} where ${tenant(tx)} and t.program_id = ${program_id} and starts_with(t.slug, ${base})`,
+  );
+  const slugs = new Set(taken.map(({ slug }) => slug));
+  if (!slugs.has(base)) return base;
+  let nth = 2;
+  while (slugs.has(`${base}-${nth}`)) nth++;
+  return `${base}-${nth}`;
+}
 
 /** The group that a new partner joins: the one named, which must be the program's, or the program's default. */
 export async function groupToJoin(tx: Tx, program_id: string, group_id: string | undefined): Promise<string> {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { id, objectName, text, timestamp } from '../core/fields.ts';
-import { type Operation, readOperations } from '../core/operation.ts';
+import { DeletedMarker, idParams, type Operation, operation, readOperations } from '../core/operation.ts';
 import { resource } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
 import { update } from '../core/write.ts';
@@ -37,11 +37,27 @@ export const referral = resource({
 
 export type Referral = z.infer<typeof referral.record>;
 
-export const referralOperations: Operation[] = readOperations({
-  of: referral,
-  within: program,
-  by: ['status', 'partner_id', 'link_id'],
-});
+export const referralOperations: Operation[] = [
+  ...readOperations({
+    of: referral,
+    within: program,
+    by: ['status', 'partner_id', 'link_id'],
+  }),
+  operation({
+    name: 'referrals.delete',
+    method: 'DELETE',
+    path: '/v1/referrals/{id}',
+    scope: 'referrals:write',
+    summary: 'Deletes a referral, as for fraud. Customers who hang on it stay with their partner.',
+    params: idParams,
+    body: z.strictObject({ reason: text.min(1).max(200).default('deleted_by_hand') }).prefault({}),
+    reply: DeletedMarker,
+    async run({ tx, params, body }) {
+      await deleteReferral(tx, await referral.get(tx, params.id, { lock: true }), body.reason);
+      return { id: params.id, object: 'referral', deleted: true as const };
+    },
+  }),
+];
 
 /** Ends a referral and tells `referral.deleted`. */
 export async function deleteReferral(

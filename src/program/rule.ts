@@ -1,13 +1,19 @@
+import sql from 'sql-template-tag';
 import { z } from 'zod';
 import { id, objectName, text, timestamp, timestampInput } from '../core/fields.ts';
 import { newId } from '../core/id.ts';
 import { minorNotNegative } from '../core/money.ts';
-import { idParams, type Operation, operation, readOperations } from '../core/operation.ts';
-import { Problem } from '../core/problem.ts';
-import { resource } from '../core/resource.ts';
+import { DeletedMarker, idParams, type Operation, operation, readOperations } from '../core/operation.ts';
+import { notFound, Problem } from '../core/problem.ts';
+import { type AnyResource, resource, tenant } from '../core/resource.ts';
+import type { Tx } from '../core/transaction.ts';
 import { insert, update } from '../core/write.ts';
 import { event } from './event.ts';
+import { link } from './link.ts';
+import { partner } from './partner.ts';
+import { partnerGroup } from './partner_group.ts';
 import { program } from './program.ts';
+import { tag } from './tag.ts';
 
 const rate_types = ['percent', 'fixed'] as const;
 const statuses = ['active', 'inactive'] as const;
@@ -91,6 +97,7 @@ export const ruleOperations: Operation[] = [
     async run({ tx, body }) {
       await program.get(tx, body.program_id, { param: 'program_id' });
       refuseContradiction({ tiers: [], tier_metric: null, starts_at: null, ends_at: null, ...body });
+      await requireNamed(tx, body.program_id, body);
       const rule_id = newId('flw');
       await insert(tx, 'program.rule', {
         ...body,
@@ -115,6 +122,7 @@ export const ruleOperations: Operation[] = [
     async run({ tx, params, body }) {
       const before = await rule.get(tx, params.id, { lock: true });
       refuseContradiction({ ...before, ...body });
+      await requireNamed(tx, before.program_id, body);
       await update(tx, 'program.rule', before.id, { ...body, tiers: jsonb(body.tiers) });
       const after = await rule.get(tx, before.id);
       const { id: rule_id, program_id } = after;
@@ -134,11 +142,47 @@ export const ruleOperations: Operation[] = [
       return after;
     },
   }),
+  operation({
+    name: 'rules.delete',
+    method: 'DELETE',
+    path: '/v1/rules/{id}',
+    scope: 'rules:write',
+    summary: 'Removes a commission rule.',
+    doc: 'If it was the last applicable one, the next renewal earns nothing. Commissions keep what it gave them.',
+    params: idParams,
+    reply: DeletedMarker,
+    async run({ tx, params }) {
+      const { id: rule_id, program_id, name: called } = await rule.get(tx, params.id, { lock: true });
+      await update(tx, 'program.rule', rule_id, { deleted_at: tx.now });
+      tx.emit(event('rule.deleted', program_id, { rule_id, name: called }));
+      return { id: rule_id, object: 'rule', deleted: true as const };
+    },
+  }),
 ];
 
 const rateOf = ({ rate_type, rate_value, priority, status }: Rule) => ({ rate_type, rate_value, priority, status });
 
 const jsonb = (value: unknown): string | undefined => (value === undefined ? undefined : JSON.stringify(value));
+
+const named: Record<string, AnyResource> = {
+  partner_ids: partner,
+  group_ids: partnerGroup,
+  tag_ids: tag,
+  link_ids: link,
+};
+
+/** @throws Problem resource_not_found: an id that is not the program's would silently pay nobody */
+async function requireNamed(tx: Tx, program_id: string, body: Partial<Record<string, unknown>>): Promise<void> {
+  for (const [param, of] of Object.entries(named)) {
+    const wanted = (body[param] ?? []) as string[];
+    if (wanted.length === 0) continue;
+    const found = await tx.all<{ id: string }>(
+      sql`select t.id from ${of.from} where ${tenant(tx)} and t.program_id = ${program_id} and t.id = any(${wanted}) and ${of.alive}`,
+    );
+    const missing = wanted.find((one) => !found.some(({ id: known }) => known === one));
+    if (missing !== undefined) throw notFound(of.object, missing, param);
+  }
+}
 
 function refuseContradiction({
   tiers,

@@ -9,19 +9,13 @@ import { tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
 import { insert, update } from '../core/write.ts';
 import { commission, createSaleCommission } from './commission.ts';
-import {
-  type CommissionOutcome,
-  commissionBase,
-  commissionFor,
-  netAmount,
-  type Rate,
-  type Rule,
-} from './commission_rate.ts';
+import { netAmount } from './commission_rate.ts';
 import { identity } from './customer.ts';
 import { event } from './event.ts';
 import { type Program, program } from './program.ts';
 import { referral } from './referral.ts';
-import { rule } from './rule.ts';
+import { saleChangeOperations } from './sale_change.ts';
+import { earnedBy } from './sale_commission.ts';
 import { type Claim, type Credit, creditSale } from './sale_credit.ts';
 import { type Sale, sale } from './sale_record.ts';
 
@@ -118,6 +112,7 @@ export const saleOperations: Operation[] = [
       return outcomeOf(made, commissions, earned.outcome === 'none' ? earned.warning : undefined);
     },
   }),
+  ...saleChangeOperations,
 ];
 
 function outcomeOf(
@@ -218,84 +213,6 @@ function tellSale(tx: Tx, made: Sale, { partner }: Credit): void {
     }),
   );
 }
-
-/** Evaluates the rules, in the request's transaction, "because its answer says what followed". */
-async function earnedBy(
-  tx: Tx,
-  of: Program,
-  made: Sale,
-  { partner, customer, first_sale_at }: Credit,
-): Promise<CommissionOutcome> {
-  if (partner.status !== 'active') return { outcome: 'none', warning: 'no_commission_from_rules' };
-  const [rules, override, payments] = await Promise.all([
-    tx.all<Rule>(
-      sql`select ${rule.columns} from ${rule.from} where ${tenant(tx)} and t.program_id = ${of.id} and ${rule.alive} and t.status = 'active'`,
-    ),
-    made.link_id === null
-      ? undefined
-      : tx.maybe<{ rate_override: Rate | null }>(
-          sql`select t.rate_override from program.link t where ${tenant(tx)} and t.id = ${made.link_id}`,
-        ),
-    customer === undefined
-      ? []
-      : tx.all<{ rule_id: string; payments: number }>(sql`
-          select t.rule_id, count(*) as payments
-          from program.commission t
-          where ${tenant(tx)} and t.customer_id = ${customer.id} and t.rule_id is not null and t.kind = 'sale'
-            and t.deleted_at is null and t.status not in ('voided', 'rejected')
-          group by t.rule_id`),
-  ]);
-  const month = rules.some(({ tiers }) => tiers.length > 0)
-    ? await monthOf(tx, made)
-    : { month_sales_count: 0, month_revenue_minor: 0 };
-  return exactly(() =>
-    commissionFor(rules, {
-      occurred_at: made.occurred_at,
-      amount_minor: made.amount_minor,
-      base_minor: commissionBase(made, of.commission_on_net_revenue),
-      currency: made.currency,
-      program_currency: of.currency,
-      is_first_sale: made.is_first_sale,
-      partner_id: partner.id,
-      link_id: made.link_id,
-      group_id: partner.group_id,
-      tag_ids: [],
-      product_id: made.product_id,
-      rate_override: override?.rate_override ?? null,
-      first_sale_at,
-      payments_by_rule: Object.fromEntries(payments.map(({ rule_id, payments: count }) => [rule_id, count])),
-      ...month,
-    }),
-  );
-}
-
-/** @throws Problem invalid_parameter where a result is beyond the integers that JSON carries exactly */
-function exactly<T>(compute: () => T): T {
-  try {
-    return compute();
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    throw new Problem(
-      'invalid_parameter',
-      'The amounts are too large: what follows from them must stay below 2^53 minor units.',
-      {
-        param: 'amount_minor',
-      },
-    );
-  }
-}
-
-/** The partner's sales in the calendar month of this one (UTC), before it; revenue in this sale's currency. */
-const monthOf = (
-  tx: Tx,
-  { id: sale_id, partner_id, occurred_at, currency: code }: Sale,
-): Promise<{ month_sales_count: number; month_revenue_minor: number }> =>
-  tx.one(sql`
-    select count(*) as month_sales_count, coalesce(sum(t.amount_minor) filter (where t.currency = ${code}), 0)::bigint as month_revenue_minor
-    from program.sale t
-    where ${tenant(tx)} and t.partner_id = ${partner_id} and t.deleted_at is null and t.id <> ${sale_id}
-      and t.occurred_at >= date_trunc('month', ${occurred_at}::timestamptz, 'UTC')
-      and t.occurred_at < ${occurred_at}::timestamptz`);
 
 /** The first payment: the customer is active, and the referral converts, once. */
 async function convert(tx: Tx, made: Sale, { customer, partner, referral: found }: Credit): Promise<void> {

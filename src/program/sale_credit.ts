@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import { notFound } from '../core/problem.ts';
-import { tenant } from '../core/resource.ts';
+import { lockOf, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
 import { update } from '../core/write.ts';
 import {
@@ -13,7 +13,7 @@ import {
   partnerOf,
   referralOfClick,
 } from './customer.ts';
-import type { Partner } from './partner.ts';
+import { type Partner, partner } from './partner.ts';
 import type { Program } from './program.ts';
 import type { Referral } from './referral.ts';
 
@@ -51,7 +51,7 @@ export async function creditSale(tx: Tx, of: Program, claim: Claim): Promise<Cre
   const identity = identityOf(claim);
 
   if (claim.partner_id !== undefined) {
-    const partner = await partnerOf(tx, of, claim.partner_id);
+    const partner = await partnerOf(tx, of, claim.partner_id, 'share');
     return { partner, ...first, ...(await customerFor(tx, of, known, { partner, tracked_by: 'api' }, identity)) };
   }
   const coupon =
@@ -59,17 +59,24 @@ export async function creditSale(tx: Tx, of: Program, claim: Claim): Promise<Cre
       ? await activeCoupon(tx, of, claim.coupon_external_id)
       : undefined;
   if (coupon) {
-    const partner = await partnerOf(tx, of, coupon.partner_id);
+    const partner = await partnerOf(tx, of, coupon.partner_id, 'share');
     const attribution = { partner, tracked_by: 'coupon' as const, coupon_id: coupon.id };
     const bound = known && (await bindToCoupon(tx, known, partner, coupon.id));
     return { partner, coupon_id: coupon.id, ...first, ...(await customerFor(tx, of, bound, attribution, identity)) };
   }
-  if (known) return { partner: await partnerOf(tx, of, known.partner_id), customer: known, ...first };
+  if (known) {
+    const partner = await partnerStill(tx, known.partner_id);
+    return partner && { partner, customer: known, ...first };
+  }
   if (claim.click_id === undefined) return undefined;
   const referral = await referralOfClick(tx, of, claim.click_id);
   const made = await createCustomerOfReferral(tx, of, referral, identity ?? {});
-  return { partner: await partnerOf(tx, of, made.partner_id), customer: made, referral, ...first };
+  return { partner: await partnerOf(tx, of, made.partner_id, 'share'), customer: made, referral, ...first };
 }
+
+/** A customer's partner, held in place until the sale is recorded; undefined when deleted meanwhile: then nobody earns. */
+const partnerStill = (tx: Tx, partner_id: string): Promise<Partner | undefined> =>
+  partner.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`, lockOf('share'));
 
 /** The customer whom the sale names, locked. A click names the customer who signed up with it. */
 async function knownCustomer(tx: Tx, of: Program, claim: Claim): Promise<Customer | undefined> {
@@ -82,7 +89,7 @@ async function knownCustomer(tx: Tx, of: Program, claim: Claim): Promise<Custome
   const known = external_id === undefined ? undefined : await soleCustomer(tx, of, external_id);
   if (known || claim.click_id === undefined) return known;
   const referral = await referralOfClick(tx, of, claim.click_id);
-  return customer.find(tx, sql`${tenant(tx)} and t.referral_id = ${referral.id}`, sql`for update of t`);
+  return customer.find(tx, sql`${tenant(tx)} and t.referral_id = ${referral.id}`, lockOf(true));
 }
 
 /** Found by the processor's id. Where none is found, sales that would make the same one wait for each other. */

@@ -40,6 +40,8 @@ interface Settled {
 /**
  * One turn of an endpoint: sends what waits, in place order, "one request at a time". Nothing is done while another turn is on.
  * What was sent and not written when a worker dies is sent again: "at least once".
+ * @throws when the endpoint's secret cannot be opened. The lease then runs out by itself, and only after it comes the next try: no attempt
+ * is counted for a fault of ours, and nothing is lost.
  */
 export async function takeTurn(endpoint_id: string, context: TaskContext): Promise<void> {
   const { store, worker_id } = context;
@@ -52,24 +54,35 @@ export async function takeTurn(endpoint_id: string, context: TaskContext): Promi
   const [first] = places;
   if (!first) return;
   const settled: Settled[] = [];
-  try {
-    const receiver = await receiverOf(store.database, first.organization_id, endpoint_id, context);
-    for (const place of places) {
-      if (place.status !== 'pending') {
-        settled.push({ ...identity(place), status: place.status });
-        continue;
-      }
-      const age = performance.now() - started;
-      if (context.stopping.aborted || age > too_old_ms || (settled.length > 0 && age > turn_ms)) break;
-      const outcome = await send(receiver, place, context);
-      if (context.cut_off.aborted && outcome.status_code === null) break;
-      settled.push(settle(place, outcome));
+  let receiver: Receiver | undefined;
+  for (const place of places) {
+    if (place.status !== 'pending') {
+      settled.push({ ...identity(place), status: place.status });
+      continue;
     }
+    const age = performance.now() - started;
+    if (context.stopping.aborted || age > too_old_ms || (settled.length > 0 && age > turn_ms)) break;
+    receiver ??= await receiverOf(store.database, first.organization_id, endpoint_id, context);
+    const outcome = await unlessAborted(context.cut_off, send(receiver, place, context));
+    if (!outcome || (context.cut_off.aborted && outcome.status_code === null)) break;
+    settled.push(settle(place, outcome));
+  }
+  await run(
+    store.database,
+    sql`select webhooks.end_turn(${endpoint_id}, ${first.token}, ${JSON.stringify(settled)}::json)`,
+  );
+}
+
+/** A request that is still connecting does not listen to its signal, and is not written once it has connected: nobody waits for it. */
+async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T | undefined> {
+  const aborted = Promise.withResolvers<undefined>();
+  const abort = () => aborted.resolve(undefined);
+  signal.addEventListener('abort', abort, { once: true });
+  if (signal.aborted) abort();
+  try {
+    return await Promise.race([work, aborted.promise]);
   } finally {
-    await run(
-      store.database,
-      sql`select webhooks.end_turn(${endpoint_id}, ${first.token}, ${JSON.stringify(settled)}::json)`,
-    );
+    signal.removeEventListener('abort', abort);
   }
 }
 

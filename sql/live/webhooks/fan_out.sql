@@ -35,7 +35,7 @@ begin
     set last_place = l.last_place + m.total
     from (select distinct endpoint_id, total from matched) as m
     where l.endpoint_id = m.endpoint_id
-    returning l.endpoint_id, l.last_place - m.total as base
+    returning l.endpoint_id, l.last_place - m.total as base, l.lease_until
   ),
   queued as (
     insert into webhooks.delivery (organization_id, id, endpoint_id, event_id, event_type, place)
@@ -43,7 +43,7 @@ begin
     from matched m
     join lengthened l using (endpoint_id)
   )
-  select (select count(*) from taken), (select array_agg(endpoint_id order by endpoint_id) from lengthened)
+  select (select count(*) from taken), (select array_agg(l.endpoint_id) from lengthened l where webhooks.is_idle(l.lease_until))
   into events_taken, woken;
 
   perform webhooks.wake_lanes(woken);
@@ -51,7 +51,14 @@ begin
 end
 $$;
 
--- Enqueues the job that delivers to each of these endpoints. Endpoints in id order, so that two callers never deadlock on keys.
+-- Whether nobody sends to a lane. One that is being sent to needs no job: the turn's end, which waits for the row lock of whoever
+-- lengthened the lane, sees the new places and enqueues the next turn itself.
+create or replace function webhooks.is_idle(lease_until timestamptz) returns boolean
+language sql volatile
+return lease_until is null or lease_until < clock_timestamp();
+
+-- Enqueues the job that delivers to each of these endpoints. Callers with more than one hold the fan-out's advisory lock, so that no
+-- two of them deadlock on the keys.
 create or replace function webhooks.wake_lanes(endpoint_ids text[]) returns void
 language sql volatile
 as $$

@@ -1,5 +1,6 @@
 -- A turn: the right to send to one endpoint, and what is to be sent. Nothing is returned when another turn is on or nothing
--- waits. Deliveries come in place order. A cancelled delivery keeps its place and is passed over.
+-- waits. Deliveries come in place order. A cancelled delivery keeps its place and is passed over; so does one whose event's week was
+-- dropped. The event is looked up for each of the few deliveries, whatever the planner thinks of the size of the log.
 create or replace function webhooks.begin_turn(endpoint text, worker text, lease interval, most integer)
 returns table (
   token bigint,
@@ -29,13 +30,21 @@ begin
   end if;
   return query
     select
-      held.lease_token, d.organization_id, d.place, d.id, d.event_id, d.event_type, d.attempt,
-      coalesce(d.request_body, case when e.partner_id is null then v.body else v.postback_body end), v.request_id,
-      case when e.status = 'disabled' or e.deleted_at is not null then 'cancelled' else d.status end
-    from webhooks.delivery d
-    join webhooks.endpoint e on e.organization_id = d.organization_id and e.id = d.endpoint_id
-    left join webhooks.event v on v.organization_id = d.organization_id and v.id = d.event_id
-    where d.endpoint_id = endpoint
+      held.lease_token, d.organization_id, d.place, d.id, d.event_id, d.event_type, d.attempt, payload.body, payload.request_id,
+      case when e.status = 'disabled' or e.deleted_at is not null or payload.body is null then 'cancelled' else d.status end
+    from webhooks.endpoint e
+    join webhooks.delivery d on d.organization_id = e.organization_id and d.endpoint_id = e.id
+    cross join lateral (
+      select
+        coalesce(d.request_body, min(case when e.partner_id is null then v.body else v.postback_body end)) as body,
+        min(v.request_id) as request_id
+      from webhooks.event v
+      where v.organization_id = d.organization_id
+        and v.id = d.event_id
+    ) as payload
+    where e.organization_id = held.organization_id
+      and e.id = endpoint
+      and d.endpoint_id = endpoint
       and d.place > held.done_place
     order by d.place
     limit most;

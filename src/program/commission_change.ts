@@ -1,0 +1,168 @@
+import { z } from 'zod';
+import { id, requireState, text, timestampInput } from '../core/fields.ts';
+import { newId } from '../core/id.ts';
+import { currency } from '../core/money.ts';
+import { DeletedMarker, idParams, type Operation, operation } from '../core/operation.ts';
+import { Problem } from '../core/problem.ts';
+import type { Tx } from '../core/transaction.ts';
+import { insert, update } from '../core/write.ts';
+import { type Commission, commission } from './commission.ts';
+import { voidCommission } from './commission_settle.ts';
+import { partnerOf } from './customer.ts';
+import { event } from './event.ts';
+import { program } from './program.ts';
+
+const note = text.max(1000);
+const positive = z.int().min(1).describe('Integer, in minor units of the currency.');
+
+/** What is done with commissions by hand. */
+export const commissionChangeOperations: Operation[] = [
+  operation({
+    name: 'commissions.create',
+    method: 'POST',
+    path: '/v1/commissions',
+    scope: 'commissions:write',
+    summary: 'Gives a partner a bonus.',
+    doc: 'It is due at once, unless `mature_at` says when.',
+    body: z.strictObject({
+      program_id: id('prg'),
+      partner_id: id('part'),
+      amount_minor: positive,
+      currency: currency.optional().describe("The program's when left out."),
+      mature_at: timestampInput.optional(),
+      note: note.optional(),
+    }),
+    reply: commission.schema,
+    status: 201,
+    async run({ tx, body }) {
+      const of = await program.get(tx, body.program_id, { param: 'program_id' });
+      await partnerOf(tx, of, body.partner_id);
+      return createBonus(tx, { currency: of.currency, mature_at: tx.now, ...body });
+    },
+  }),
+  operation({
+    name: 'commissions.update',
+    method: 'PATCH',
+    path: '/v1/commissions/{id}',
+    scope: 'commissions:write',
+    summary: "Edits an unpaid commission's amount or note.",
+    params: idParams,
+    body: z.strictObject({ amount_minor: z.int(), note: note.nullable() }).partial(),
+    reply: commission.schema,
+    async run({ tx, params, body }) {
+      const before = await unpaid(tx, params.id);
+      if (body.amount_minor !== undefined && body.amount_minor < 0 !== (before.kind === 'clawback')) {
+        throw new Problem('invalid_parameter', 'A clawback is below 0, any other commission 0 or more.', {
+          param: 'amount_minor',
+        });
+      }
+      return change(tx, before, body);
+    },
+  }),
+  operation({
+    name: 'commissions.approve',
+    method: 'POST',
+    path: '/v1/commissions/{id}/approve',
+    scope: 'commissions:write',
+    summary: 'Approves a pending commission: it is certain, and due when it matures.',
+    params: idParams,
+    reply: commission.schema,
+    async run({ tx, params }) {
+      const before = await unpaid(tx, params.id);
+      requireState(
+        before.status === 'pending',
+        `The commission is ${before.status}: only a pending one can be approved.`,
+      );
+      return change(tx, before, { status: 'approved', approved_at: tx.now });
+    },
+  }),
+  operation({
+    name: 'commissions.reject',
+    method: 'POST',
+    path: '/v1/commissions/{id}/reject',
+    scope: 'commissions:write',
+    summary: 'Rejects an unpaid commission.',
+    params: idParams,
+    body: z.strictObject({ note: note.optional() }).default({}),
+    reply: commission.schema,
+    async run({ tx, params, body }) {
+      return change(tx, await unpaid(tx, params.id), { ...body, status: 'rejected' });
+    },
+  }),
+  operation({
+    name: 'commissions.void',
+    method: 'POST',
+    path: '/v1/commissions/{id}/void',
+    scope: 'commissions:write',
+    summary: 'Cancels an unpaid commission.',
+    params: idParams,
+    body: z.strictObject({ reason: text.min(1).max(200).default('voided_by_hand') }).prefault({}),
+    reply: commission.schema,
+    async run({ tx, params, body }) {
+      await voidCommission(tx, await unpaid(tx, params.id), body.reason);
+      return commission.get(tx, params.id);
+    },
+  }),
+  operation({
+    name: 'commissions.delete',
+    method: 'DELETE',
+    path: '/v1/commissions/{id}',
+    scope: 'commissions:write',
+    summary: 'Deletes an unpaid commission.',
+    params: idParams,
+    reply: DeletedMarker,
+    async run({ tx, params }) {
+      const { id: commission_id, program_id, partner_id } = await unpaid(tx, params.id);
+      await update(tx, 'program.commission', commission_id, { deleted_at: tx.now });
+      tx.emit(event('commission.deleted', program_id, { commission_id, partner_id }));
+      return { id: commission_id, object: 'commission', deleted: true as const };
+    },
+  }),
+];
+
+/** The commission, locked. @throws Problem commission_locked, invalid_state_transition: `paid` is final, and so are the cancelled */
+async function unpaid(tx: Tx, commission_id: string): Promise<Commission> {
+  const found = await commission.get(tx, commission_id, { lock: true });
+  if (found.status !== 'paid' && found.payout_id !== null) {
+    throw new Problem(
+      'commission_locked',
+      `The commission is in the payout ${found.payout_id}: delete that first, or let it settle.`,
+    );
+  }
+  requireState(
+    ['pending', 'approved', 'due'].includes(found.status),
+    `The commission is ${found.status}: only one that is pending, approved or due can be changed.`,
+  );
+  return found;
+}
+
+async function change(tx: Tx, before: Commission, changes: Partial<Commission>): Promise<Commission> {
+  await update(tx, 'program.commission', before.id, changes);
+  const after = await commission.get(tx, before.id);
+  const { id: commission_id, program_id, partner_id, amount_minor, currency: code, status } = after;
+  tx.emit(
+    event('commission.updated', program_id, {
+      commission_id,
+      partner_id,
+      amount_minor,
+      currency: code,
+      status,
+      previous_status: before.status,
+    }),
+  );
+  return after;
+}
+
+type Bonus = Pick<Commission, 'program_id' | 'partner_id' | 'amount_minor' | 'currency' | 'mature_at'> & {
+  note?: string | undefined;
+};
+
+async function createBonus(tx: Tx, bonus: Bonus): Promise<Commission> {
+  const commission_id = newId('com');
+  const status = bonus.mature_at <= tx.now ? 'due' : 'pending';
+  const times = { created_at: tx.now, updated_at: tx.now };
+  await insert(tx, 'program.commission', { ...bonus, ...times, id: commission_id, kind: 'bonus', status });
+  const { program_id, note: _, ...data } = bonus;
+  tx.emit(event('commission.created', program_id, { ...data, commission_id, sale_id: null, rule_id: null, status }));
+  return commission.get(tx, commission_id);
+}

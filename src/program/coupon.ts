@@ -1,0 +1,178 @@
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import { id, objectName, text, timestamp } from '../core/fields.ts';
+import { newId } from '../core/id.ts';
+import { DeletedMarker, idParams, type Operation, operation, readOperations } from '../core/operation.ts';
+import { Problem } from '../core/problem.ts';
+import { type Row, resource, tenant } from '../core/resource.ts';
+import type { Tx } from '../core/transaction.ts';
+import { insert, update } from '../core/write.ts';
+import { partnerOf } from './customer.ts';
+import { event } from './event.ts';
+import { partner } from './partner.ts';
+import { groupToJoin, partnerGroup } from './partner_group.ts';
+import { program } from './program.ts';
+
+export const coupon = resource({
+  object: 'coupon',
+  plural: 'coupons',
+  table: 'program.coupon',
+  doc: "A code of the processor that brings a sale to a partner. Sales are matched on `external_id` alone, never on the code's text.",
+  soft_delete: true,
+  relations: { partner, group: partnerGroup },
+  fields: {
+    id: id('cpn'),
+    object: objectName('coupon'),
+    program_id: id('prg'),
+    partner_id: id('part').nullable(),
+    group_id: id('grp').nullable(),
+    code: text,
+    external_id: text.nullable().describe("The processor's promotion id: the only thing that a sale is matched on."),
+    active: z.boolean(),
+    created_at: timestamp,
+    updated_at: timestamp,
+  },
+  stats: { fields: { customers: z.int() }, load: couponStats },
+});
+
+export type Coupon = z.infer<typeof coupon.record>;
+
+const external_id = text.min(1).max(255);
+
+export const couponOperations: Operation[] = [
+  ...readOperations({ of: coupon, within: program, by: ['partner_id', 'group_id'] }),
+  operation({
+    name: 'coupons.create',
+    method: 'POST',
+    path: '/v1/coupons',
+    scope: 'coupons:write',
+    summary: 'Registers a coupon.',
+    body: z.strictObject({
+      program_id: id('prg'),
+      code: text.min(1).max(64),
+      partner_id: id('part').optional(),
+      group_id: id('grp').optional(),
+      external_id: external_id.optional(),
+    }),
+    reply: coupon.schema,
+    status: 201,
+    async run({ tx, body }) {
+      await program.get(tx, body.program_id, { param: 'program_id' });
+      if (body.partner_id !== undefined) await partnerOf(tx, { id: body.program_id }, body.partner_id);
+      if (body.group_id !== undefined) await groupToJoin(tx, body.program_id, body.group_id);
+      const coupon_id = newId('cpn');
+      const written = await insert(tx, 'program.coupon', { ...body, id: coupon_id }, sql`on conflict do nothing`);
+      if (written === 0) await refuseTaken(tx, body);
+      const made = await coupon.get(tx, coupon_id);
+      tell(tx, 'affiliate_coupon.created', made);
+      return made;
+    },
+  }),
+  operation({
+    name: 'coupons.update',
+    method: 'PATCH',
+    path: '/v1/coupons/{id}',
+    scope: 'coupons:write',
+    summary: "Changes a coupon's partner or its id at the processor.",
+    doc: 'Attaching a partner tells `affiliate_coupon.created`, taking the partner away `affiliate_coupon.deleted`.',
+    params: idParams,
+    body: z.strictObject({ external_id: external_id.nullable(), partner_id: id('part').nullable() }).partial(),
+    reply: coupon.schema,
+    async run({ tx, params, body }) {
+      const before = await coupon.get(tx, params.id, { lock: true });
+      if (body.partner_id) await partnerOf(tx, { id: before.program_id }, body.partner_id);
+      if (body.external_id)
+        await refuseTaken(tx, { program_id: before.program_id, external_id: body.external_id }, before.id);
+      await update(tx, 'program.coupon', before.id, body);
+      const after = await coupon.get(tx, before.id);
+      tellChange(tx, before, after);
+      return after;
+    },
+  }),
+  switchOperation('activate', true, 'Switches a coupon on.'),
+  switchOperation('deactivate', false, 'Switches a coupon off: purchases with it no longer attribute.'),
+  operation({
+    name: 'coupons.delete',
+    method: 'DELETE',
+    path: '/v1/coupons/{id}',
+    scope: 'coupons:write',
+    summary: 'Removes a coupon. Customers whom it brought stay with their partner.',
+    params: idParams,
+    reply: DeletedMarker,
+    async run({ tx, params }) {
+      const before = await coupon.get(tx, params.id, { lock: true });
+      await update(tx, 'program.coupon', before.id, { deleted_at: tx.now });
+      tellDeleted(tx, before);
+      return { id: before.id, object: 'coupon', deleted: true as const };
+    },
+  }),
+];
+
+function switchOperation(verb: 'activate' | 'deactivate', active: boolean, summary: string): Operation {
+  return operation({
+    name: `coupons.${verb}`,
+    method: 'POST',
+    path: `/v1/coupons/{id}/${verb}`,
+    scope: 'coupons:write',
+    summary,
+    params: idParams,
+    reply: coupon.schema,
+    async run({ tx, params }) {
+      const before = await coupon.get(tx, params.id, { lock: true });
+      if (before.active === active) return before;
+      await update(tx, 'program.coupon', before.id, { active });
+      const after = await coupon.get(tx, before.id);
+      tell(tx, `affiliate_coupon.${verb}d`, after);
+      return after;
+    },
+  });
+}
+
+type Told = 'created' | 'updated' | 'activated' | 'deactivated';
+
+/** `affiliate_coupon.*` events are told of coupons that have a partner. */
+function tell(
+  tx: Tx,
+  type: `affiliate_coupon.${Told}`,
+  { id: coupon_id, program_id, partner_id, code, active }: Coupon,
+): void {
+  if (partner_id !== null) tx.emit(event(type, program_id, { coupon_id, partner_id, code, active }));
+}
+
+function tellDeleted(tx: Tx, { id: coupon_id, program_id, partner_id }: Coupon): void {
+  if (partner_id !== null) tx.emit(event('affiliate_coupon.deleted', program_id, { coupon_id, partner_id }));
+}
+
+function tellChange(tx: Tx, before: Coupon, after: Coupon): void {
+  if (before.partner_id === null) tell(tx, 'affiliate_coupon.created', after);
+  else if (after.partner_id === null) tellDeleted(tx, before);
+  else tell(tx, 'affiliate_coupon.updated', after);
+}
+
+/** @throws Problem resource_already_exists: the code, or the id at the processor, is another coupon's */
+async function refuseTaken(
+  tx: Tx,
+  wanted: { program_id: string; code?: string; external_id?: string | undefined },
+  but = '',
+): Promise<void> {
+  const same = sql`lower(t.code) = lower(${wanted.code ?? null}) or t.external_id = ${wanted.external_id ?? null}`;
+  const existing = await coupon.find(
+    tx,
+    sql`${tenant(tx)} and t.program_id = ${wanted.program_id} and t.id <> ${but} and (${same})`,
+  );
+  if (!existing) return;
+  const param = existing.external_id !== null && existing.external_id === wanted.external_id ? 'external_id' : 'code';
+  throw new Problem('resource_already_exists', `A coupon with this ${param} exists in this program.`, {
+    param,
+    existing,
+  });
+}
+
+async function couponStats(tx: Tx, rows: Row[]): Promise<Map<string, object>> {
+  const stats = await tx.all<{ id: string; customers: number }>(sql`
+    select t.id,
+      (select count(*) from program.customer x where x.organization_id = t.organization_id and x.coupon_id = t.id) as customers
+    from program.coupon t
+    where ${tenant(tx)} and t.id = any(${rows.map((row) => row.id)})`);
+  return new Map(stats.map(({ id: coupon_id, customers }) => [coupon_id, { customers }]));
+}

@@ -1,0 +1,219 @@
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import { id, metadata, text } from '../core/fields.ts';
+import { newId } from '../core/id.ts';
+import { minorNotNegative } from '../core/money.ts';
+import { DeletedMarker, idParams, type Operation, operation } from '../core/operation.ts';
+import { Problem } from '../core/problem.ts';
+import { tenant } from '../core/resource.ts';
+import type { Tx } from '../core/transaction.ts';
+import { insert, update } from '../core/write.ts';
+import { createSaleCommission } from './commission.ts';
+import { netAmount } from './commission_rate.ts';
+import { settleCommissions, takeBackCommissions } from './commission_settle.ts';
+import { customer, partnerOf } from './customer.ts';
+import { event } from './event.ts';
+import { type Program, program } from './program.ts';
+import { earnedBy } from './sale_commission.ts';
+import { type Sale, sale } from './sale_record.ts';
+
+const amounts = {
+  amount_minor: minorNotNegative,
+  tax_minor: minorNotNegative,
+  shipping_minor: minorNotNegative,
+  fee_minor: minorNotNegative,
+  discount_minor: minorNotNegative,
+};
+
+const Refund = z.strictObject({
+  amount_minor: z.int().min(1).optional().describe('What is left when left out.'),
+  external_refund_id: text.min(1).max(255).optional().describe('Unique in the program: a second one answers 409.'),
+  reason: text.max(1000).optional(),
+});
+
+/** What can be done with a sale once it is recorded. */
+export const saleChangeOperations: Operation[] = [
+  operation({
+    name: 'sales.update',
+    method: 'PATCH',
+    path: '/v1/sales/{id}',
+    scope: 'sales:write',
+    summary: "Corrects a sale's amounts, or who brought it.",
+    doc: 'Commissions are recalculated with the rate that they were computed with; what was paid is clawed back or topped up. A new partner earns by the rules.',
+    params: idParams,
+    body: z
+      .strictObject({ ...amounts, partner_id: id('part'), product_id: text.min(1).max(255).nullable(), metadata })
+      .partial(),
+    reply: sale.schema,
+    async run({ tx, params, body }) {
+      const before = await lockedSale(tx, params.id);
+      return correct(tx, before, body);
+    },
+  }),
+  operation({
+    name: 'sales.refund',
+    method: 'POST',
+    path: '/v1/sales/{id}/refund',
+    scope: 'sales:write',
+    summary: 'Refunds a sale, in whole or in part.',
+    doc: 'Unpaid commissions shrink or are voided; for a paid one a clawback carries the difference. Refunding all makes the customer `refunded`.',
+    params: idParams,
+    body: Refund.default({}),
+    reply: sale.schema,
+    async run({ tx, params, body }) {
+      const before = await lockedSale(tx, params.id);
+      return refund(tx, before, body);
+    },
+  }),
+  operation({
+    name: 'sales.delete',
+    method: 'DELETE',
+    path: '/v1/sales/{id}',
+    scope: 'sales:write',
+    summary: 'Deletes a sale outright, as when an import is rolled back.',
+    doc: 'Unpaid commissions are deleted, paid ones clawed back.',
+    params: idParams,
+    reply: DeletedMarker,
+    async run({ tx, params }) {
+      const before = await lockedSale(tx, params.id);
+      await update(tx, 'program.sale', before.id, { deleted_at: tx.now });
+      if (before.partner_id !== null) {
+        tx.emit(event('sale.deleted', before.program_id, { sale_id: before.id, partner_id: before.partner_id }));
+        await takeBackCommissions(tx, before);
+      }
+      return { id: before.id, object: 'sale', deleted: true as const };
+    },
+  }),
+];
+
+/** The sale, locked after its customer: the order in which a new sale takes these locks. */
+async function lockedSale(tx: Tx, sale_id: string): Promise<Sale> {
+  const { customer_id } = await sale.get(tx, sale_id);
+  if (customer_id !== null) await customer.get(tx, customer_id, { lock: true });
+  return sale.get(tx, sale_id, { lock: true });
+}
+
+/** @throws Problem refund_exceeds_sale, sale_already_refunded, resource_already_exists */
+async function refund(
+  tx: Tx,
+  before: Sale,
+  { amount_minor, external_refund_id, reason }: z.infer<typeof Refund>,
+): Promise<Sale> {
+  await refuseRepeatedRefund(tx, before, external_refund_id);
+  const left = before.amount_minor - before.refunded_minor;
+  if (left === 0) throw new Problem('sale_already_refunded', 'Nothing is left of the sale to refund.');
+  const amount = amount_minor ?? left;
+  if (amount > left) {
+    throw new Problem('refund_exceeds_sale', `${left} minor units are left of the sale: refund at most that.`, {
+      param: 'amount_minor',
+    });
+  }
+  const { id: sale_id, program_id, customer_id, partner_id, currency } = before;
+  const made = {
+    id: newId('rfd'),
+    program_id,
+    sale_id,
+    external_refund_id,
+    reason,
+    amount_minor: amount,
+    created_at: tx.now,
+  };
+  if ((await insert(tx, 'program.refund', made, sql`on conflict do nothing`)) === 0)
+    await refuseRepeatedRefund(tx, before, external_refund_id);
+  const whole = amount === left;
+  await update(tx, 'program.sale', sale_id, {
+    refunded_minor: before.refunded_minor + amount,
+    status: whole ? 'refunded' : 'partially_refunded',
+    refunded_at: tx.now,
+  });
+  if (whole && customer_id !== null) await update(tx, 'program.customer', customer_id, { status: 'refunded' });
+  const after = await sale.get(tx, sale_id);
+  if (partner_id === null) return after;
+  tx.emit(
+    event('sale.refunded', program_id, {
+      sale_id,
+      customer_id,
+      partner_id,
+      amount_minor: amount,
+      currency,
+      refunded_at: tx.now,
+    }),
+  );
+  await settleCommissions(tx, after, await program.get(tx, program_id), 'sale_refunded');
+  return after;
+}
+
+async function refuseRepeatedRefund(tx: Tx, of: Sale, external_refund_id: string | undefined): Promise<void> {
+  if (external_refund_id === undefined) return;
+  const found = await tx.maybe<{ sale_id: string }>(sql`
+    select t.sale_id from program.refund t
+    where ${tenant(tx)} and t.program_id = ${of.program_id} and t.external_refund_id = ${external_refund_id}`);
+  if (!found) return;
+  throw new Problem('resource_already_exists', `The refund '${external_refund_id}' is recorded in this program.`, {
+    param: 'external_refund_id',
+    existing: await sale.get(tx, found.sale_id),
+  });
+}
+
+type Correction = Partial<Pick<Sale, keyof typeof amounts | 'product_id' | 'metadata'>> & { partner_id?: string };
+
+async function correct(tx: Tx, before: Sale, { partner_id, ...changes }: Correction): Promise<Sale> {
+  const of = await program.get(tx, before.program_id);
+  const parts = { ...before, ...changes };
+  if (parts.amount_minor < before.refunded_minor) {
+    throw new Problem(
+      'invalid_parameter',
+      `${before.refunded_minor} minor units of the sale are refunded: the amount cannot be less.`,
+      {
+        param: 'amount_minor',
+      },
+    );
+  }
+  const reassigned = partner_id !== undefined && partner_id !== before.partner_id;
+  if (reassigned) await partnerOf(tx, of, partner_id);
+  await update(tx, 'program.sale', before.id, {
+    ...changes,
+    net_amount_minor: netAmount(parts),
+    status: statusOf(parts.amount_minor, before.refunded_minor),
+    ...(reassigned ? { partner_id, link_id: null, referral_id: null, coupon_id: null } : {}),
+  });
+  const after = await sale.get(tx, before.id);
+  if (after.partner_id === null) return after;
+  const { id: sale_id, program_id, amount_minor, currency } = after;
+  tx.emit(
+    event('sale.updated', program_id, {
+      sale_id,
+      partner_id: after.partner_id,
+      amount_minor,
+      currency,
+      previous_amount_minor: before.amount_minor,
+    }),
+  );
+  if (reassigned) await reassign(tx, of, before, after);
+  else await settleCommissions(tx, after, of, 'sale_corrected');
+  return after;
+}
+
+const statusOf = (amount_minor: number, refunded_minor: number): Sale['status'] => {
+  if (refunded_minor === 0) return 'paid';
+  return refunded_minor === amount_minor ? 'refunded' : 'partially_refunded';
+};
+
+/** The partner before loses what the sale earned; the one now earns by the rules, and as much as is not refunded. */
+async function reassign(tx: Tx, of: Program, before: Sale, after: Sale): Promise<void> {
+  await takeBackCommissions(tx, before);
+  const partner = await partnerOf(tx, of, after.partner_id as string);
+  const bound = after.customer_id === null ? undefined : await customer.get(tx, after.customer_id);
+  const history = bound === undefined ? { first_sale_at: null } : await earlierSale(tx, after);
+  const earned = await earnedBy(tx, of, after, { partner, ...(bound ? { customer: bound } : {}), ...history });
+  if (earned.outcome === 'none') return;
+  await createSaleCommission(tx, after, earned, of.holding_period_days);
+  if (after.refunded_minor > 0) await settleCommissions(tx, after, of, 'sale_refunded');
+}
+
+/** When the customer first paid, other than by this sale. */
+const earlierSale = (tx: Tx, { id: sale_id, customer_id }: Sale): Promise<{ first_sale_at: string | null }> =>
+  tx.one(sql`
+    select min(t.occurred_at) as first_sale_at
+    from ${sale.from}
+    where ${tenant(tx)} and t.customer_id = ${customer_id} and ${sale.alive} and t.id <> ${sale_id}`);

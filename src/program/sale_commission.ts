@@ -1,0 +1,89 @@
+import sql from 'sql-template-tag';
+import { Problem } from '../core/problem.ts';
+import { tenant } from '../core/resource.ts';
+import type { Tx } from '../core/transaction.ts';
+import { type CommissionOutcome, commissionBase, commissionFor, type Rate, type Rule } from './commission_rate.ts';
+import type { Program } from './program.ts';
+import { rule } from './rule.ts';
+import type { Credit } from './sale_credit.ts';
+import type { Sale } from './sale_record.ts';
+import { tagsOf } from './tag.ts';
+
+/** Evaluates the rules, in the request's transaction, "because its answer says what followed". */
+export async function earnedBy(
+  tx: Tx,
+  of: Program,
+  made: Sale,
+  { partner, customer, first_sale_at }: Pick<Credit, 'partner' | 'customer' | 'first_sale_at'>,
+): Promise<CommissionOutcome> {
+  if (partner.status !== 'active') return { outcome: 'none', warning: 'no_commission_from_rules' };
+  const [rules, tag_ids, override, payments] = await Promise.all([
+    tx.all<Rule>(
+      sql`select ${rule.columns} from ${rule.from} where ${tenant(tx)} and t.program_id = ${of.id} and ${rule.alive} and t.status = 'active'`,
+    ),
+    tagsOf(tx, partner.id),
+    made.link_id === null
+      ? undefined
+      : tx.maybe<{ rate_override: Rate | null }>(
+          sql`select t.rate_override from program.link t where ${tenant(tx)} and t.id = ${made.link_id}`,
+        ),
+    customer === undefined
+      ? []
+      : tx.all<{ rule_id: string; payments: number }>(sql`
+          select t.rule_id, count(*) as payments
+          from program.commission t
+          where ${tenant(tx)} and t.customer_id = ${customer.id} and t.rule_id is not null and t.kind = 'sale'
+            and t.deleted_at is null and t.status not in ('voided', 'rejected')
+          group by t.rule_id`),
+  ]);
+  const month = rules.some(({ tiers }) => tiers.length > 0)
+    ? await monthOf(tx, made)
+    : { month_sales_count: 0, month_revenue_minor: 0 };
+  return exactly(() =>
+    commissionFor(rules, {
+      occurred_at: made.occurred_at,
+      amount_minor: made.amount_minor,
+      base_minor: commissionBase(made, of.commission_on_net_revenue),
+      currency: made.currency,
+      program_currency: of.currency,
+      is_first_sale: made.is_first_sale,
+      partner_id: partner.id,
+      link_id: made.link_id,
+      group_id: partner.group_id,
+      tag_ids,
+      product_id: made.product_id,
+      rate_override: override?.rate_override ?? null,
+      first_sale_at,
+      payments_by_rule: Object.fromEntries(payments.map(({ rule_id, payments: count }) => [rule_id, count])),
+      ...month,
+    }),
+  );
+}
+
+/** @throws Problem invalid_parameter where a result is beyond the integers that JSON carries exactly */
+function exactly<T>(compute: () => T): T {
+  try {
+    return compute();
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new Problem(
+      'invalid_parameter',
+      'The amounts are too large: what follows from them must stay below 2^53 minor units.',
+      {
+        param: 'amount_minor',
+      },
+    );
+  }
+}
+
+/** The partner's sales in the calendar month of this one (UTC), before it; revenue in this sale's currency. */
+const monthOf = (
+  tx: Tx,
+  { id: sale_id, partner_id, occurred_at, currency: code }: Sale,
+): Promise<{ month_sales_count: number; month_revenue_minor: number }> =>
+  tx.one(sql`
+    select count(*) as month_sales_count, coalesce(sum(t.amount_minor) filter (where t.currency = ${code}), 0)::bigint as month_revenue_minor
+    from program.sale t
+    where ${tenant(tx)} and t.partner_id = ${partner_id} and t.deleted_at is null and t.id <> ${sale_id}
+      and t.occurred_at >= date_trunc('month', ${occurred_at}::timestamptz, 'UTC')
+      and t.occurred_at < ${occurred_at}::timestamptz`);

@@ -1,0 +1,124 @@
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import { id, objectName, text, timestamp } from '../core/fields.ts';
+import { newId } from '../core/id.ts';
+import { DeletedMarker, idParams, type Operation, operation, readOperations } from '../core/operation.ts';
+import { Problem } from '../core/problem.ts';
+import { resource, tenant } from '../core/resource.ts';
+import type { Tx } from '../core/transaction.ts';
+import { insert, update } from '../core/write.ts';
+import { program } from './program.ts';
+
+export const tag = resource({
+  object: 'tag',
+  plural: 'tags',
+  table: 'program.tag',
+  doc: 'A label on partners, which commission rules can go by.',
+  fields: {
+    id: id('tag'),
+    object: objectName('tag'),
+    program_id: id('prg'),
+    name: text,
+    color: text.describe('`#RRGGBB`.'),
+    created_at: timestamp,
+    updated_at: timestamp,
+  },
+});
+
+export type Tag = z.infer<typeof tag.record>;
+
+const name = text.min(1).max(100);
+const color = text.regex(/^#[0-9A-Fa-f]{6}$/, 'must be # and 6 hexadecimal digits, as in #1A2B3C');
+
+export const tagOperations: Operation[] = [
+  ...readOperations({ of: tag, within: program }),
+  operation({
+    name: 'tags.create',
+    method: 'POST',
+    path: '/v1/tags',
+    scope: 'tags:write',
+    summary: 'Creates a tag.',
+    body: z.strictObject({ program_id: id('prg'), name, color: color.default('#808080') }),
+    reply: tag.schema,
+    status: 201,
+    async run({ tx, body }) {
+      await program.get(tx, body.program_id, { param: 'program_id' });
+      const tag_id = newId('tag');
+      const written = await insert(tx, 'program.tag', { ...body, id: tag_id }, sql`on conflict do nothing`);
+      if (written === 0) await refuseTakenName(tx, body.program_id, body.name);
+      return tag.get(tx, tag_id);
+    },
+  }),
+  operation({
+    name: 'tags.update',
+    method: 'PATCH',
+    path: '/v1/tags/{id}',
+    scope: 'tags:write',
+    summary: 'Renames or recolours a tag.',
+    params: idParams,
+    body: z.strictObject({ name, color }).partial(),
+    reply: tag.schema,
+    async run({ tx, params, body }) {
+      const before = await tag.get(tx, params.id, { lock: true });
+      if (body.name !== undefined) await refuseTakenName(tx, before.program_id, body.name, before.id);
+      await update(tx, 'program.tag', before.id, body);
+      return tag.get(tx, before.id);
+    },
+  }),
+  operation({
+    name: 'tags.delete',
+    method: 'DELETE',
+    path: '/v1/tags/{id}',
+    scope: 'tags:write',
+    summary: 'Deletes a tag, and takes it off every partner.',
+    params: idParams,
+    reply: DeletedMarker,
+    async run({ tx, params }) {
+      await tag.get(tx, params.id, { lock: true });
+      await tx.all(sql`delete from program.tag as t where ${tenant(tx)} and t.id = ${params.id}`);
+      return { id: params.id, object: 'tag', deleted: true as const };
+    },
+  }),
+];
+
+/** @throws Problem resource_already_exists: names are unique in the program, letter case ignored */
+async function refuseTakenName(tx: Tx, program_id: string, wanted: string, but = ''): Promise<void> {
+  const existing = await tag.find(
+    tx,
+    sql`${tenant(tx)} and t.program_id = ${program_id} and t.name_key = lower(${wanted}) and t.id <> ${but}`,
+  );
+  if (!existing) return;
+  throw new Problem('resource_already_exists', `A tag named '${wanted}' exists in this program.`, {
+    param: 'name',
+    existing,
+  });
+}
+
+/**
+ * Replaces a partner's tags.
+ * @throws Problem resource_not_found when one of them is not the program's
+ */
+export async function replaceTags(tx: Tx, of: { id: string; program_id: string }, tag_ids: string[]): Promise<void> {
+  const known = await tx.all<{ id: string }>(
+    sql`select t.id from ${tag.from} where ${tenant(tx)} and t.program_id = ${of.program_id} and t.id = any(${tag_ids})`,
+  );
+  const unknown = tag_ids.find((wanted) => !known.some(({ id: found }) => found === wanted));
+  if (unknown !== undefined) {
+    throw new Problem('resource_not_found', `No tag with the id '${unknown}' in this program.`, { param: 'tag_ids' });
+  }
+  await tx.all(sql`
+    delete from program.partner_tag t
+    where ${tenant(tx)} and t.partner_id = ${of.id} and not t.tag_id = any(${tag_ids})`);
+  await tx.all(sql`
+    insert into program.partner_tag (organization_id, partner_id, tag_id)
+    select ${tx.organization_id}, ${of.id}, tag_id from unnest(${tag_ids}::text[]) as tag_id
+    on conflict do nothing`);
+}
+
+/** The ids of a partner's tags. */
+export async function tagsOf(tx: Tx, partner_id: string): Promise<string[]> {
+  const rows = await tx.all<{ tag_id: string }>(
+    sql`select t.tag_id from program.partner_tag t where ${tenant(tx)} and t.partner_id = ${partner_id} order by t.tag_id`,
+  );
+  return rows.map(({ tag_id }) => tag_id);
+}

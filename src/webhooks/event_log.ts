@@ -1,0 +1,37 @@
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import { id, objectName, text, timestamp } from '../core/fields.ts';
+import { type Operation, readOperations } from '../core/operation.ts';
+import { type AnyResource, resource } from '../core/resource.ts';
+import type { Catalogue } from './catalogue.ts';
+
+/** The event log over REST: what was emitted in the last 30 days, newest first. */
+export function eventOperations({ catalogue, program }: { catalogue: Catalogue; program: AnyResource }): Operation[] {
+  const log = resource({
+    object: 'event',
+    plural: 'events',
+    table: 'webhooks.event',
+    doc: 'Something that happened, as endpoints were told of it. Kept for 30 days.',
+    fields: {
+      id: id('evt'),
+      object: objectName('event'),
+      program_id: id('prg'),
+      partner_id: id('part').nullable(),
+      type: text.describe('One of the catalogue.'),
+      data: z.record(z.string(), z.json()).describe("The type's fields."),
+      request: z.object({ id: text.nullable() }).describe('What caused it: `req_…`, `run_…`, or null.'),
+      created_at: timestamp,
+    },
+    computed: {
+      data: sql`(t.body::json -> 'data')`,
+      request: sql`json_build_object('id', t.request_id)`,
+    },
+  });
+  const types = Object.keys(catalogue) as [string, ...string[]];
+  return readOperations({
+    of: log,
+    within: program,
+    by: ['partner_id'],
+    filters: { type: { schema: z.enum(types).optional(), where: (value: string) => sql`t.type = ${value}` } },
+  });
+}
