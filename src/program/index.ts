@@ -13,11 +13,13 @@ import { catalogue } from './event.ts';
 import { linkOperations } from './link.ts';
 import { partner, partnerOperations } from './partner.ts';
 import { partnerGroupOperations } from './partner_group.ts';
+import { payoutMethodOperations } from './payout_method.ts';
 import { program, programOperations } from './program.ts';
 import { referralOperations } from './referral.ts';
 import { ruleOperations } from './rule.ts';
 import { saleOperations } from './sale.ts';
 import { tagOperations } from './tag.ts';
+import { taxFormOperations } from './tax_form.ts';
 
 /** The affiliate program service: its events, and every operation of its API. */
 export const events: EventPolicy = { catalogue, id_prefix: 'evt' };
@@ -27,6 +29,8 @@ export const operations: Operation[] = [
   ...partnerGroupOperations,
   ...tagOperations,
   ...partnerOperations,
+  ...payoutMethodOperations,
+  ...taxFormOperations,
   ...applicationOperations,
   ...linkOperations,
   ...couponOperations,

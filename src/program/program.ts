@@ -9,7 +9,7 @@ import { resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
 import { insert, update } from '../core/write.ts';
 
-const payout_methods = ['bank_transfer', 'wire', 'crypto', 'paypal', 'wise', 'stripe'] as const;
+export const payout_methods = ['bank_transfer', 'wire', 'crypto', 'paypal', 'wise', 'stripe'] as const;
 export const processors = ['stripe', 'paddle', 'chargebee', 'manual', 'api'] as const;
 const payout_terms = ['net_15', 'net_30', 'net_60'] as const;
 const statuses = ['active', 'paused'] as const;
@@ -65,6 +65,8 @@ export const program = resource({
     load: programStats,
   },
 });
+
+export type PayoutMethodName = (typeof payout_methods)[number];
 
 export type Program = z.infer<typeof program.record>;
 

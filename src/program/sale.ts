@@ -10,7 +10,8 @@ import type { Tx } from '../core/transaction.ts';
 import { insert, update } from '../core/write.ts';
 import { commission, createSaleCommission } from './commission.ts';
 import { netAmount } from './commission_rate.ts';
-import { identity } from './customer.ts';
+import { type Customer, identity } from './customer.ts';
+import { enrolCustomer } from './enrolment.ts';
 import { event } from './event.ts';
 import { type Program, program } from './program.ts';
 import { referral } from './referral.ts';
@@ -108,7 +109,7 @@ export const saleOperations: Operation[] = [
       const earned = await earnedBy(tx, of, made, credit);
       const commissions =
         earned.outcome === 'commission' ? [await createSaleCommission(tx, made, earned, of.holding_period_days)] : [];
-      await convert(tx, made, credit);
+      await convert(tx, of, made, credit);
       return outcomeOf(made, commissions, earned.outcome === 'none' ? earned.warning : undefined);
     },
   }),
@@ -162,8 +163,8 @@ async function recordSale(tx: Tx, of: Program, body: NewSale, credit: Credit | u
       external_charge_id,
       partner_id: credit?.partner.id,
       customer_id: credit?.customer?.id,
-      link_id: credit?.customer?.link_id ?? credit?.referral?.link_id,
-      referral_id: credit?.customer?.referral_id ?? credit?.referral?.id,
+      link_id: credit?.customer?.link_id,
+      referral_id: credit?.customer?.referral_id,
       coupon_id: credit?.coupon_id,
       external_subscription_id: body.external_subscription_id,
       product_id: body.product_id,
@@ -215,22 +216,26 @@ function tellSale(tx: Tx, made: Sale, { partner }: Credit): void {
 }
 
 /** The first payment: the customer is active, and the referral converts, once. */
-async function convert(tx: Tx, made: Sale, { customer, partner, referral: found }: Credit): Promise<void> {
+async function convert(tx: Tx, of: Program, made: Sale, { customer }: Credit): Promise<void> {
   if (!customer || !made.is_first_sale) return;
   const status = customer.status === 'lead' || customer.status === 'trial' ? 'active' : undefined;
   await update(tx, 'program.customer', customer.id, { status, converted_at: made.occurred_at });
-  const referral_id = customer.referral_id ?? found?.id;
-  if (referral_id === undefined || referral_id === null) return;
-  const [converted] = await tx.all(sql`
+  await convertReferral(tx, made, customer);
+  await enrolCustomer(tx, of, customer);
+}
+
+async function convertReferral(tx: Tx, made: Sale, { id: customer_id, referral_id }: Customer): Promise<void> {
+  if (referral_id === null) return;
+  const [converted] = await tx.all<{ partner_id: string }>(sql`
     update program.referral t set status = 'converted', updated_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.id = ${referral_id} and ${referral.alive} and t.status <> 'converted'
-    returning t.id`);
+    returning t.partner_id`);
   if (!converted) return;
   tx.emit(
     event('referral.converted', made.program_id, {
       referral_id,
-      customer_id: customer.id,
-      partner_id: partner.id,
+      customer_id,
+      partner_id: converted.partner_id,
       sale_id: made.id,
     }),
   );

@@ -15,7 +15,6 @@ import {
 } from './customer.ts';
 import { type Partner, partner } from './partner.ts';
 import type { Program } from './program.ts';
-import type { Referral } from './referral.ts';
 
 /** By what a sale says who is behind it: one of these, or none, and a customer to be made on the way. */
 export interface Claim {
@@ -32,7 +31,6 @@ export interface Claim {
 export interface Credit {
   partner: Partner;
   customer?: Customer;
-  referral?: Referral;
   coupon_id?: string;
   is_first_sale: boolean;
   /** When the customer first paid; null when this sale is the first. */
@@ -58,11 +56,12 @@ export async function creditSale(tx: Tx, of: Program, claim: Claim): Promise<Cre
     first.is_first_sale && claim.coupon_external_id !== undefined
       ? await activeCoupon(tx, of, claim.coupon_external_id)
       : undefined;
-  if (coupon) {
-    const partner = await partnerOf(tx, of, coupon.partner_id, 'share');
-    const attribution = { partner, tracked_by: 'coupon' as const, coupon_id: coupon.id };
-    const bound = known && (await bindToCoupon(tx, known, partner, coupon.id));
-    return { partner, coupon_id: coupon.id, ...first, ...(await customerFor(tx, of, bound, attribution, identity)) };
+  const promoter = coupon && (await partnerStill(tx, coupon.partner_id));
+  if (coupon && promoter) {
+    const attribution = { partner: promoter, tracked_by: 'coupon' as const, coupon_id: coupon.id };
+    const bound = known && (await bindToCoupon(tx, known, promoter, coupon.id));
+    const customer = await customerFor(tx, of, bound, attribution, identity);
+    return { partner: promoter, coupon_id: coupon.id, ...first, ...customer };
   }
   if (known) {
     const partner = await partnerStill(tx, known.partner_id);
@@ -71,10 +70,10 @@ export async function creditSale(tx: Tx, of: Program, claim: Claim): Promise<Cre
   if (claim.click_id === undefined) return undefined;
   const referral = await referralOfClick(tx, of, claim.click_id);
   const made = await createCustomerOfReferral(tx, of, referral, identity ?? {});
-  return { partner: await partnerOf(tx, of, made.partner_id, 'share'), customer: made, referral, ...first };
+  return { partner: await partnerOf(tx, of, made.partner_id, 'share'), customer: made, ...first };
 }
 
-/** A customer's partner, held in place until the sale is recorded; undefined when deleted meanwhile: then nobody earns. */
+/** A partner, held in place until the sale is recorded; undefined when deleted: then this partner earns nothing. */
 const partnerStill = (tx: Tx, partner_id: string): Promise<Partner | undefined> =>
   partner.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`, lockOf('share'));
 

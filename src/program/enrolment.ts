@@ -1,0 +1,35 @@
+import { Problem } from '../core/problem.ts';
+import type { Tx } from '../core/transaction.ts';
+import type { Customer } from './customer.ts';
+import { event } from './event.ts';
+import { createPartner } from './partner.ts';
+import { groupToJoin } from './partner_group.ts';
+import type { Program } from './program.ts';
+
+/**
+ * "Paying customer became a partner on the first sale when the program's auto-enrol switch is on; `affiliate.created` for the same partner
+ * precedes it." A customer who has no email, or is a partner already, stays what they are.
+ */
+export async function enrolCustomer(tx: Tx, of: Program, { id: customer_id, email }: Customer): Promise<void> {
+  if (!of.auto_enrol_customers || email === null) return;
+  const program_id = of.id;
+  const group_id = await groupToJoin(tx, program_id, undefined);
+  const enrolled = await createPartner(tx, { program_id, email, group_id, status: 'active' }).catch(nobodyNew);
+  if (!enrolled) return;
+  const { id: partner_id, handle } = enrolled;
+  tx.emit(
+    event('customer.enrolled_as_partner', program_id, {
+      customer_id,
+      partner_id,
+      handle,
+      email,
+      group_id,
+      source: 'auto_enrol',
+    }),
+  );
+}
+
+function nobodyNew(error: unknown): undefined {
+  if (error instanceof Problem && error.code === 'resource_already_exists') return undefined;
+  throw error;
+}
