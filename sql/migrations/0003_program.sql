@@ -69,7 +69,7 @@ create table program.partner (
   website_url text,
   country_code text,
   language_code text,
-  handle text not null constraint partner_handle_shape check (handle ~ '^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$'),
+  handle text collate "C" not null constraint partner_handle_shape check (handle ~ '^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$'),
   status text not null constraint partner_status_known check (status in ('pending', 'active', 'declined', 'suspended')),
   decline_reason text,
   suspension_reason text,
@@ -186,6 +186,7 @@ create table program.coupon (
   partner_id text collate "C",
   group_id text collate "C",
   code text not null,
+  code_key text not null generated always as (lower(code)) stored,
   external_id text,
   active boolean not null default true,
   deleted_at timestamptz(3),
@@ -197,7 +198,7 @@ create table program.coupon (
   foreign key (organization_id, group_id) references program.partner_group
 );
 comment on column program.coupon.external_id is 'The processor''s promotion id: the only thing that a sale is matched on.';
-create unique index coupon_code_unique on program.coupon (organization_id, program_id, lower(code)) where deleted_at is null;
+create unique index coupon_code_unique on program.coupon (organization_id, program_id, code_key) where deleted_at is null;
 create unique index coupon_external_id_unique on program.coupon (organization_id, program_id, external_id) where deleted_at is null;
 create index coupon_by_program on program.coupon (organization_id, program_id, id) where deleted_at is null;
 create index coupon_by_partner on program.coupon (organization_id, partner_id, id) where deleted_at is null;

@@ -19,7 +19,12 @@ export function openDatabase(url: string, { size, name, log }: { size: number; n
     keepAlive: true,
     pipeline: true,
   } as pg.PoolConfig);
-  pool.on('error', (error) => log?.warn({ err: error }, 'an idle connection to Postgres broke'));
+  pool.on('error', (error) => {
+    if (!pool.ending) log?.warn({ err: error }, 'an idle connection to Postgres broke');
+  });
+  // The pool does not listen to a connection that is lent out, and an 'error' that nobody hears ends the process: its statements
+  // fail by themselves.
+  pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
 }
 
@@ -58,6 +63,7 @@ export function translateError(error: unknown): unknown {
       'A text holds a NUL or malformed Unicode character, which cannot be stored: remove it.',
     );
   }
+  if (code === '23505') return taken(error as pg.DatabaseError);
   if (code === '22003') return new Problem('invalid_parameter', 'A number is too large to be stored.');
   if (isUnavailable(error)) {
     return new Problem(
@@ -69,6 +75,13 @@ export function translateError(error: unknown): unknown {
     );
   }
   return error;
+}
+
+/** Unique constraints are called `<noun>_<field>_unique`: two requests that met, of which the other was faster. */
+function taken({ constraint, table }: pg.DatabaseError): Problem {
+  const field = /^(.+)_unique$/.exec(constraint ?? '')?.[1]?.replace(`${table}_`, '');
+  const message = `Another ${table} has this ${field ?? 'value'}: use the one that exists, or choose another value.`;
+  return new Problem('resource_already_exists', message, field === undefined ? {} : { param: field });
 }
 
 const int8 = 20;

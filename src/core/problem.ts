@@ -110,6 +110,10 @@ export class Problem extends Error {
   }
 }
 
+/** 409 for a create of something that is there, with the record that stands in the way. */
+export const alreadyExists = (param: string, message: string, existing: object | undefined): Problem =>
+  new Problem('resource_already_exists', message, { param, ...(existing ? { existing } : {}) });
+
 /** 404 for an id that is unknown, deleted, or another organization's: one answer for all three. */
 export const notFound = (kind: string, id: string, param = 'id'): Problem =>
   new Problem('resource_not_found', `No ${kind} with the id '${id}' in your organization.`, { param });

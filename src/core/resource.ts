@@ -2,6 +2,7 @@ import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import { notFound, Problem } from './problem.ts';
 import type { Tx } from './transaction.ts';
+import { insert, update, type Values } from './write.ts';
 
 /** Marks an input parameter: strictly an array in code, `expand[]=a&expand[]=b` or `expand=a,b` on the wire. */
 const names = (allowed: string[], what: string) =>
@@ -106,6 +107,17 @@ export function resource<Shape extends z.ZodRawShape>(options: ResourceOptions<S
       if (!row) throw notFound(options.object, id, param);
       return row;
     },
+    /** Inserts a record, whose times are the transaction's. @returns undefined where `on_conflict` did nothing */
+    insert: (tx: Tx, values: Values, on_conflict?: Sql): Promise<Record_ | undefined> =>
+      insert<Record_ & object>(
+        tx,
+        options.table,
+        { created_at: tx.now, ...('updated_at' in options.fields ? { updated_at: tx.now } : {}), ...values },
+        { returning: columns, ...(on_conflict ? { on_conflict } : {}) },
+      ),
+    /** Changes a record that is there. @returns it as it is now */
+    update: (tx: Tx, id: string, values: Values): Promise<Record_> =>
+      update<Record_ & object>(tx, options.table, id, values, columns) as Promise<Record_>,
     byIds: (tx: Tx, ids: string[]): Promise<Row[]> =>
       tx.all<Row>(sql`select ${columns} from ${from} where ${tenant(tx)} and t.id = any(${ids})`),
     /** Query fields of get and list. */

@@ -1,26 +1,44 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import type { Tx } from './transaction.ts';
 
-type Values = Record<string, unknown>;
+export type Values = Record<string, unknown>;
 
 /**
  * Inserts one row of the tenant. Fields that are undefined keep their defaults; objects that are no arrays are stored as JSON.
- * @returns the number of rows written: 0 where `on_conflict` did nothing
+ * @param returning columns of the row, which is called `t`
+ * @returns the row, or undefined where `on_conflict` did nothing
  */
-export async function insert(tx: Tx, table: string, values: Values, on_conflict: Sql = empty): Promise<number> {
+export function insert<Row extends object>(
+  tx: Tx,
+  table: string,
+  values: Values,
+  { on_conflict = empty, returning = sql`1` }: { on_conflict?: Sql; returning?: Sql } = {},
+): Promise<Row | undefined> {
   const given = defined({ organization_id: tx.organization_id, ...values });
   const columns = join(given.map(([column]) => raw(column)));
-  const rows = await tx.all(
-    sql`insert into ${raw(table)} (${columns}) values (${join(given.map(([, value]) => sql`${stored(value)}`))}) ${on_conflict} returning 1 as written`,
+  const row = join(given.map(([, value]) => sql`${stored(value)}`));
+  return tx.maybe<Row>(
+    sql`insert into ${raw(table)} as t (${columns}) values (${row}) ${on_conflict} returning ${returning}`,
   );
-  return rows.length;
 }
 
-/** Sets fields of one row of the tenant, and its `updated_at`. Fields that are undefined stay as they are. */
-export async function update(tx: Tx, table: string, id: string, values: Values): Promise<void> {
-  const given = defined({ ...values, updated_at: tx.now });
-  const settings = join(given.map(([column, value]) => sql`${raw(column)} = ${stored(value)}`));
-  await tx.all(sql`update ${raw(table)} set ${settings} where organization_id = ${tx.organization_id} and id = ${id}`);
+/**
+ * Sets fields of one row of the tenant, and its `updated_at`. Fields that are undefined stay as they are.
+ * @returns the row as it is now
+ */
+export function update<Row extends object>(
+  tx: Tx,
+  table: string,
+  id: string,
+  values: Values,
+  returning: Sql = sql`1`,
+): Promise<Row | undefined> {
+  const settings = join(
+    defined({ ...values, updated_at: tx.now }).map(([column, value]) => sql`${raw(column)} = ${stored(value)}`),
+  );
+  return tx.maybe<Row>(
+    sql`update ${raw(table)} as t set ${settings} where t.organization_id = ${tx.organization_id} and t.id = ${id} returning ${returning}`,
+  );
 }
 
 const defined = (values: Values): [string, unknown][] =>

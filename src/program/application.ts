@@ -4,7 +4,6 @@ import { country, email, id, objectName, requireState, text, timestamp, url } fr
 import { idParams, type Operation, operation, readOperations } from '../core/operation.ts';
 import { resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
-import { update } from '../core/write.ts';
 import { event } from './event.ts';
 import { createPartner, handle, type Partner, partner } from './partner.ts';
 import { groupToJoin, partnerGroup } from './partner_group.ts';
@@ -155,8 +154,12 @@ async function underReview(tx: Tx, application_id: string): Promise<Review> {
 
 async function approve(tx: Tx, application_id: string, reviewed_by: string, why: string | null): Promise<Application> {
   const { before, applicant } = await underReview(tx, application_id);
-  await decide(tx, before, { status: 'approved', reviewed_by_user_id: reviewed_by });
-  await update(tx, 'program.partner', applicant.id, { status: 'active', decline_reason: null });
+  const after = await application.update(tx, before.id, {
+    status: 'approved',
+    reviewed_by_user_id: reviewed_by,
+    reviewed_at: tx.now,
+  });
+  await partner.update(tx, applicant.id, { status: 'active', decline_reason: null });
   const { id: partner_id, program_id, email: address, handle: taken, group_id } = applicant;
   tx.emit(
     event('application.approved', program_id, {
@@ -169,14 +172,19 @@ async function approve(tx: Tx, application_id: string, reviewed_by: string, why:
     }),
   );
   tx.emit(event('affiliate.confirmed', program_id, { partner_id, email: address, handle: taken, group_id }));
-  return application.get(tx, application_id);
+  return after;
 }
 
 async function reject(tx: Tx, application_id: string, reviewed_by: string, given: string): Promise<Application> {
   const { before, applicant } = await underReview(tx, application_id);
   const why = given === '' ? (await program.get(tx, before.program_id)).default_rejection_reason : given;
-  await decide(tx, before, { status: 'rejected', reviewed_by_user_id: reviewed_by, rejection_reason: why });
-  await update(tx, 'program.partner', applicant.id, { status: 'declined', decline_reason: why });
+  const after = await application.update(tx, before.id, {
+    status: 'rejected',
+    reviewed_by_user_id: reviewed_by,
+    rejection_reason: why,
+    reviewed_at: tx.now,
+  });
+  await partner.update(tx, applicant.id, { status: 'declined', decline_reason: why });
   const { id: partner_id, program_id, email: address, handle: taken } = applicant;
   tx.emit(
     event('application.rejected', program_id, {
@@ -188,13 +196,13 @@ async function reject(tx: Tx, application_id: string, reviewed_by: string, given
       reason: why,
     }),
   );
-  return application.get(tx, application_id);
+  return after;
 }
 
 async function withdraw(tx: Tx, application_id: string): Promise<Application> {
   const { before, applicant } = await underReview(tx, application_id);
-  await update(tx, 'program.application', before.id, { status: 'withdrawn' });
-  await update(tx, 'program.partner', applicant.id, { status: 'declined', decline_reason: 'withdrawn' });
+  const after = await application.update(tx, before.id, { status: 'withdrawn' });
+  await partner.update(tx, applicant.id, { status: 'declined', decline_reason: 'withdrawn' });
   tx.emit(
     event('affiliate.updated', before.program_id, {
       partner_id: applicant.id,
@@ -202,8 +210,5 @@ async function withdraw(tx: Tx, application_id: string): Promise<Application> {
       reason: 'withdrawn',
     }),
   );
-  return application.get(tx, application_id);
+  return after;
 }
-
-const decide = (tx: Tx, { id: application_id }: Application, decision: Partial<Application>): Promise<void> =>
-  update(tx, 'program.application', application_id, { ...decision, reviewed_at: tx.now });

@@ -4,7 +4,6 @@ import { newId } from '../core/id.ts';
 import { Problem } from '../core/problem.ts';
 import { lockOf, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
-import { insert, update } from '../core/write.ts';
 import { event } from './event.ts';
 import { type Program, program } from './program.ts';
 import { deleteReferral, type Referral, referral } from './referral.ts';
@@ -94,7 +93,7 @@ async function credit(tx: Tx, click: ClickRow, of: Program): Promise<Referral> {
   const expires_at = windowEnd(click.created_at, of.cookie_days);
   if (live && what === 'keep') return live;
   if (live && what === 'renew') {
-    if (expires_at > live.expires_at) await update(tx, 'program.referral', live.id, { expires_at });
+    if (expires_at > live.expires_at) await referral.update(tx, live.id, { expires_at });
     return live;
   }
   if (live) await deleteReferral(tx, live, 'reattributed');
@@ -104,36 +103,28 @@ async function credit(tx: Tx, click: ClickRow, of: Program): Promise<Referral> {
 /** Undefined when a click of the same visitor was faster. */
 async function createReferral(tx: Tx, click: ClickRow, expires_at: string): Promise<Referral | undefined> {
   const { program_id, partner_id, link_id, landing_url, visitor_token } = click;
-  const referral_id = newId('ref');
-  const row = {
-    program_id,
-    partner_id,
-    link_id,
-    landing_url,
-    visitor_token,
-    expires_at,
-    tracked_by: 'link',
-    status: 'visit',
-  };
-  const times = { created_at: tx.now, updated_at: tx.now };
-  const written = await insert(
+  const made = await referral.insert(
     tx,
-    'program.referral',
-    { ...row, ...times, id: referral_id, utm: utmOf(landing_url) },
-    sql`on conflict do nothing`,
-  );
-  if (written === 0) return undefined;
-  tx.emit(
-    event('referral.created', program_id, {
-      referral_id,
+    {
+      id: newId('ref'),
+      program_id,
       partner_id,
       link_id,
       landing_url,
+      visitor_token,
+      utm: utmOf(landing_url),
       tracked_by: 'link',
+      status: 'visit',
       expires_at,
-    }),
+    },
+    sql`on conflict do nothing`,
   );
-  return referral.get(tx, referral_id);
+  if (!made) return undefined;
+  const { id: referral_id, tracked_by } = made;
+  tx.emit(
+    event('referral.created', program_id, { referral_id, partner_id, link_id, landing_url, tracked_by, expires_at }),
+  );
+  return made;
 }
 
 const liveReferral = (tx: Tx, { program_id, visitor_token }: ClickRow): Promise<Referral | undefined> =>

@@ -6,7 +6,6 @@ import { type Operation, operation, readOperations } from '../core/operation.ts'
 import { Problem } from '../core/problem.ts';
 import { resource } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
-import { insert } from '../core/write.ts';
 import { link } from './link.ts';
 import { partner } from './partner.ts';
 import { type Program, program } from './program.ts';
@@ -33,6 +32,8 @@ export const click = resource({
     created_at: timestamp,
   },
 });
+
+type Click = z.infer<typeof click.record>;
 
 export const clickOperations: Operation[] = [
   ...readOperations({ of: click, within: program, by: ['partner_id', 'link_id', 'referral_id'] }),
@@ -62,20 +63,19 @@ export const clickOperations: Operation[] = [
       const { ip, referrer, ...rest } = body;
       const credited = await creditedBy(tx, of, body.param, body.value);
       const click_id = newId('clk');
-      await insert(tx, 'program.click', {
+      const made = await click.insert(tx, {
         ...rest,
         ...credited,
         id: click_id,
         referer: referrer,
         ip_hash: ip === undefined ? null : services.vault.hash(ip),
-        created_at: tx.now,
       });
       tx.enqueue('program/attribute_click', {
         organization_id: tx.organization_id,
         click_id,
         request_id: tx.request_id,
       });
-      return click.get(tx, click_id);
+      return made as Click;
     },
   }),
 ];

@@ -7,7 +7,6 @@ import { minor, storedCurrency } from '../core/money.ts';
 import { type Operation, operation, readOperations } from '../core/operation.ts';
 import { resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
-import { insert } from '../core/write.ts';
 import { type CommissionOutcome, matureAt } from './commission_rate.ts';
 import { customer } from './customer.ts';
 import { event } from './event.ts';
@@ -100,7 +99,7 @@ export async function createSaleCommission(
   const status = mature_at <= tx.now ? 'due' : 'pending';
   const { outcome: _, ...earned } = outcome;
   const partner_id = of.partner_id as string;
-  await insert(tx, 'program.commission', {
+  const made = await commission.insert(tx, {
     ...earned,
     id: commission_id,
     program_id: of.program_id,
@@ -110,8 +109,6 @@ export async function createSaleCommission(
     kind: 'sale',
     status,
     mature_at,
-    created_at: tx.now,
-    updated_at: tx.now,
   });
   const { amount_minor, currency, rule_id } = earned;
   tx.emit(
@@ -126,7 +123,7 @@ export async function createSaleCommission(
       mature_at,
     }),
   );
-  return commission.get(tx, commission_id);
+  return made as Commission;
 }
 
 /** Organizations that have commissions whose holding period ended by `at`. Reads across tenants: for the scheduled task alone. */

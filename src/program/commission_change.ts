@@ -5,7 +5,6 @@ import { currency } from '../core/money.ts';
 import { DeletedMarker, idParams, type Operation, operation } from '../core/operation.ts';
 import { Problem } from '../core/problem.ts';
 import type { Tx } from '../core/transaction.ts';
-import { insert, update } from '../core/write.ts';
 import { type Commission, commission } from './commission.ts';
 import { voidCommission } from './commission_settle.ts';
 import { partnerOf } from './customer.ts';
@@ -113,7 +112,7 @@ export const commissionChangeOperations: Operation[] = [
     reply: DeletedMarker,
     async run({ tx, params }) {
       const { id: commission_id, program_id, partner_id } = await unpaid(tx, params.id);
-      await update(tx, 'program.commission', commission_id, { deleted_at: tx.now });
+      await commission.update(tx, commission_id, { deleted_at: tx.now });
       tx.emit(event('commission.deleted', program_id, { commission_id, partner_id }));
       return { id: commission_id, object: 'commission', deleted: true as const };
     },
@@ -137,8 +136,7 @@ async function unpaid(tx: Tx, commission_id: string): Promise<Commission> {
 }
 
 async function change(tx: Tx, before: Commission, changes: Partial<Commission>): Promise<Commission> {
-  await update(tx, 'program.commission', before.id, changes);
-  const after = await commission.get(tx, before.id);
+  const after = await commission.update(tx, before.id, changes);
   const { id: commission_id, program_id, partner_id, amount_minor, currency: code, status } = after;
   tx.emit(
     event('commission.updated', program_id, {
@@ -160,9 +158,8 @@ type Bonus = Pick<Commission, 'program_id' | 'partner_id' | 'amount_minor' | 'cu
 async function createBonus(tx: Tx, bonus: Bonus): Promise<Commission> {
   const commission_id = newId('com');
   const status = bonus.mature_at <= tx.now ? 'due' : 'pending';
-  const times = { created_at: tx.now, updated_at: tx.now };
-  await insert(tx, 'program.commission', { ...bonus, ...times, id: commission_id, kind: 'bonus', status });
+  const made = await commission.insert(tx, { ...bonus, id: commission_id, kind: 'bonus', status });
   const { program_id, note: _, ...data } = bonus;
   tx.emit(event('commission.created', program_id, { ...data, commission_id, sale_id: null, rule_id: null, status }));
-  return commission.get(tx, commission_id);
+  return made as Commission;
 }

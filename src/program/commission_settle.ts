@@ -2,7 +2,6 @@ import sql from 'sql-template-tag';
 import { newId } from '../core/id.ts';
 import { tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
-import { insert, update } from '../core/write.ts';
 import { type Commission, commission } from './commission.ts';
 import { baseLeft, type CopiedRate, commissionBase, remainingCommission } from './commission_rate.ts';
 import { event } from './event.ts';
@@ -36,7 +35,7 @@ export async function settleCommissions(
 export async function takeBackCommissions(tx: Tx, of: Sale): Promise<void> {
   const all = await commissionsOf(tx, of);
   for (const open of all.filter(isOpen)) {
-    await update(tx, 'program.commission', open.id, { deleted_at: tx.now });
+    await commission.update(tx, open.id, { deleted_at: tx.now });
     tx.emit(event('commission.deleted', of.program_id, { commission_id: open.id, partner_id: open.partner_id }));
   }
   const settled = all.filter((one) => !isOpen(one));
@@ -76,7 +75,7 @@ async function bringTo(
     await voidCommission(tx, earned, void_reason);
     return;
   }
-  await update(tx, 'program.commission', earned.id, { amount_minor, base_amount_minor: base });
+  await commission.update(tx, earned.id, { amount_minor, base_amount_minor: base });
   const { id: commission_id, program_id, partner_id, currency, status } = earned;
   tx.emit(
     event('commission.updated', program_id, {
@@ -92,7 +91,7 @@ async function bringTo(
 
 /** Cancels an unpaid commission and tells `commission.voided`. */
 export async function voidCommission(tx: Tx, of: Commission, reason: string): Promise<void> {
-  await update(tx, 'program.commission', of.id, { status: 'voided', voided_at: tx.now, void_reason: reason });
+  await commission.update(tx, of.id, { status: 'voided', voided_at: tx.now, void_reason: reason });
   const { id: commission_id, program_id, sale_id, partner_id, amount_minor, currency } = of;
   tx.emit(
     event('commission.voided', program_id, { commission_id, sale_id, partner_id, amount_minor, currency, reason }),
@@ -116,13 +115,11 @@ async function createDifference(tx: Tx, of: Commission, amount_minor: number): P
     mature_at: tx.now,
   };
   const clawback = amount_minor < 0;
-  await insert(tx, 'program.commission', {
+  await commission.insert(tx, {
     ...row,
     id: commission_id,
     kind: clawback ? 'clawback' : 'bonus',
     clawback_of: of.id,
-    created_at: tx.now,
-    updated_at: tx.now,
   });
   tx.emit(
     event('commission.created', program_id, {

@@ -3,10 +3,9 @@ import { z } from 'zod';
 import { id, objectName, text, timestamp } from '../core/fields.ts';
 import { newId } from '../core/id.ts';
 import { DeletedMarker, idParams, type Operation, operation, readOperations } from '../core/operation.ts';
-import { Problem } from '../core/problem.ts';
+import { alreadyExists, type Problem } from '../core/problem.ts';
 import { type Row, resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
-import { insert, update } from '../core/write.ts';
 import { partnerOf } from './customer.ts';
 import { event } from './event.ts';
 import { partner } from './partner.ts';
@@ -60,10 +59,8 @@ export const couponOperations: Operation[] = [
       await program.get(tx, body.program_id, { param: 'program_id' });
       if (body.partner_id !== undefined) await partnerOf(tx, { id: body.program_id }, body.partner_id);
       if (body.group_id !== undefined) await groupToJoin(tx, body.program_id, body.group_id);
-      const coupon_id = newId('cpn');
-      const written = await insert(tx, 'program.coupon', { ...body, id: coupon_id }, sql`on conflict do nothing`);
-      if (written === 0) await refuseTaken(tx, body);
-      const made = await coupon.get(tx, coupon_id);
+      const made = await coupon.insert(tx, { ...body, id: newId('cpn') }, sql`on conflict do nothing`);
+      if (!made) throw await taken(tx, body);
       tell(tx, 'affiliate_coupon.created', made);
       return made;
     },
@@ -81,10 +78,7 @@ export const couponOperations: Operation[] = [
     async run({ tx, params, body }) {
       const before = await coupon.get(tx, params.id, { lock: true });
       if (body.partner_id) await partnerOf(tx, { id: before.program_id }, body.partner_id);
-      if (body.external_id)
-        await refuseTaken(tx, { program_id: before.program_id, external_id: body.external_id }, before.id);
-      await update(tx, 'program.coupon', before.id, body);
-      const after = await coupon.get(tx, before.id);
+      const after = await coupon.update(tx, before.id, body);
       tellChange(tx, before, after);
       return after;
     },
@@ -101,7 +95,7 @@ export const couponOperations: Operation[] = [
     reply: DeletedMarker,
     async run({ tx, params }) {
       const before = await coupon.get(tx, params.id, { lock: true });
-      await update(tx, 'program.coupon', before.id, { deleted_at: tx.now });
+      await coupon.update(tx, before.id, { deleted_at: tx.now });
       tellDeleted(tx, before);
       return { id: before.id, object: 'coupon', deleted: true as const };
     },
@@ -120,8 +114,7 @@ function switchOperation(verb: 'activate' | 'deactivate', active: boolean, summa
     async run({ tx, params }) {
       const before = await coupon.get(tx, params.id, { lock: true });
       if (before.active === active) return before;
-      await update(tx, 'program.coupon', before.id, { active });
-      const after = await coupon.get(tx, before.id);
+      const after = await coupon.update(tx, before.id, { active });
       tell(tx, `affiliate_coupon.${verb}d`, after);
       return after;
     },
@@ -149,23 +142,18 @@ function tellChange(tx: Tx, before: Coupon, after: Coupon): void {
   else tell(tx, 'affiliate_coupon.updated', after);
 }
 
-/** @throws Problem resource_already_exists: the code, or the id at the processor, is another coupon's */
-async function refuseTaken(
+/** The code, or the id at the processor, is another coupon's. */
+async function taken(
   tx: Tx,
-  wanted: { program_id: string; code?: string; external_id?: string | undefined },
-  but = '',
-): Promise<void> {
-  const same = sql`lower(t.code) = lower(${wanted.code ?? null}) or t.external_id = ${wanted.external_id ?? null}`;
+  wanted: { program_id: string; code: string; external_id?: string | undefined },
+): Promise<Problem> {
+  const { program_id, code, external_id: wanted_id = null } = wanted;
   const existing = await coupon.find(
     tx,
-    sql`${tenant(tx)} and t.program_id = ${wanted.program_id} and t.id <> ${but} and (${same})`,
+    sql`${tenant(tx)} and t.program_id = ${program_id} and (t.code_key = lower(${code}) or t.external_id = ${wanted_id})`,
   );
-  if (!existing) return;
-  const param = existing.external_id !== null && existing.external_id === wanted.external_id ? 'external_id' : 'code';
-  throw new Problem('resource_already_exists', `A coupon with this ${param} exists in this program.`, {
-    param,
-    existing,
-  });
+  const param = existing && existing.external_id === wanted_id ? 'external_id' : 'code';
+  return alreadyExists(param, `A coupon with this ${param} exists in this program.`, existing);
 }
 
 async function couponStats(tx: Tx, rows: Row[]): Promise<Map<string, object>> {

@@ -3,10 +3,9 @@ import { z } from 'zod';
 import { email, id, metadata, objectName, storedMetadata, text, timestamp } from '../core/fields.ts';
 import { newId } from '../core/id.ts';
 import { idParams, type Operation, operation, readOperations } from '../core/operation.ts';
-import { notFound, Problem } from '../core/problem.ts';
+import { alreadyExists, notFound, Problem } from '../core/problem.ts';
 import { type Lock, lockOf, resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
-import { insert, update } from '../core/write.ts';
 import { attributeClick, windowEnd } from './attribution.ts';
 import { event } from './event.ts';
 import { link } from './link.ts';
@@ -125,8 +124,7 @@ export const customerOperations: Operation[] = [
       const before = await customer.get(tx, params.id, { lock: true });
       const reassigned = body.partner_id !== undefined && body.partner_id !== before.partner_id;
       if (reassigned) await partnerOf(tx, { id: before.program_id }, body.partner_id as string);
-      await update(tx, 'program.customer', before.id, { ...body, ...(reassigned ? { tracked_by: 'manual' } : {}) });
-      return customer.get(tx, before.id);
+      return customer.update(tx, before.id, { ...body, ...(reassigned ? { tracked_by: 'manual' } : {}) });
     },
   }),
 ];
@@ -198,7 +196,7 @@ export async function createCustomerOfReferral(
     fields,
   );
   if (credited.status !== 'visit') return made;
-  await update(tx, 'program.referral', credited.id, { status: 'lead' });
+  await referral.update(tx, credited.id, { status: 'lead' });
   const { id: customer_id, partner_id, email: address, tracked_by: how } = made;
   tx.emit(
     event('referral.lead', of.id, {
@@ -219,13 +217,11 @@ export async function createCustomer(
   attribution: Attribution,
   fields: CustomerFields,
 ): Promise<Customer> {
-  const customer_id = newId('cus');
-  const written = await insert(
+  const made = await customer.insert(
     tx,
-    'program.customer',
     {
       ...fields,
-      id: customer_id,
+      id: newId('cus'),
       program_id: of.id,
       partner_id: attribution.partner.id,
       referral_id: attribution.referral?.id,
@@ -235,21 +231,13 @@ export async function createCustomer(
       status: fields.status ?? 'lead',
       tracked_by: attribution.tracked_by,
       lead_at: tx.now,
-      created_at: tx.now,
-      updated_at: tx.now,
     },
     sql`on conflict do nothing`,
   );
-  if (written > 0) return customer.get(tx, customer_id);
-  const existing = await customerByExternalId(tx, of, fields.external_customer_id ?? '');
-  throw new Problem(
-    'resource_already_exists',
-    `A customer with the external_customer_id '${fields.external_customer_id}' exists in this program.`,
-    {
-      param: 'external_customer_id',
-      ...(existing ? { existing } : {}),
-    },
-  );
+  if (made) return made;
+  const taken = fields.external_customer_id ?? '';
+  const message = `A customer with the external_customer_id '${taken}' exists in this program.`;
+  throw alreadyExists('external_customer_id', message, await customerByExternalId(tx, of, taken));
 }
 
 export const customerByExternalId = (

@@ -3,10 +3,9 @@ import { z } from 'zod';
 import { id, objectName, text, timestamp, url } from '../core/fields.ts';
 import { newId } from '../core/id.ts';
 import { DeletedMarker, idParams, type Operation, operation, readOperations } from '../core/operation.ts';
-import { notFound, Problem } from '../core/problem.ts';
+import { alreadyExists, notFound, type Problem } from '../core/problem.ts';
 import { type Row, resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
-import { insert, update } from '../core/write.ts';
 import { event } from './event.ts';
 import { partner } from './partner.ts';
 import { program } from './program.ts';
@@ -82,11 +81,10 @@ export const linkOperations: Operation[] = [
     async run({ tx, params, body }) {
       const before = await link.get(tx, params.id, { lock: true });
       const { destination_url = before.destination_url } = body;
-      await update(tx, 'program.link', before.id, {
+      const after = await link.update(tx, before.id, {
         ...body,
         url: trackedUrl(destination_url, before.param, before.value),
       });
-      const after = await link.get(tx, before.id);
       const { program_id } = await programOf(tx, after.id);
       tx.emit(
         event('affiliate_link.updated', program_id, {
@@ -109,7 +107,7 @@ export const linkOperations: Operation[] = [
     reply: DeletedMarker,
     async run({ tx, params }) {
       const { id: link_id, partner_id } = await link.get(tx, params.id, { lock: true });
-      await update(tx, 'program.link', link_id, { deleted_at: tx.now });
+      await link.update(tx, link_id, { deleted_at: tx.now });
       const { program_id } = await programOf(tx, link_id);
       tx.emit(event('affiliate_link.deleted', program_id, { link_id, partner_id }));
       return { id: link_id, object: 'link', deleted: true as const };
@@ -132,32 +130,26 @@ interface NewLink {
 
 async function createLink(tx: Tx, fields: NewLink): Promise<Link> {
   const { program_id, partner_id, param, value, destination_url } = fields;
-  const link_id = newId('lnk');
   const tracked = trackedUrl(destination_url, param, value);
-  const written = await insert(
-    tx,
-    'program.link',
-    { ...fields, id: link_id, url: tracked },
-    sql`on conflict do nothing`,
-  );
-  if (written === 0) {
-    const existing = await link.find(
-      tx,
-      sql`${tenant(tx)} and t.program_id = ${program_id} and t.param = ${param} and t.value = ${value}`,
-    );
-    throw new Problem(
-      'resource_already_exists',
-      `A link with ${param}=${value} exists in this program. Choose another value.`,
-      {
-        param: 'value',
-        ...(existing ? { existing } : {}),
-      },
-    );
-  }
+  const made = await link.insert(tx, { ...fields, id: newId('lnk'), url: tracked }, sql`on conflict do nothing`);
+  if (!made) throw await taken(tx, fields);
+  const { id: link_id } = made;
   tx.emit(
     event('affiliate_link.created', program_id, { link_id, partner_id, url: tracked, param, value, destination_url }),
   );
-  return link.get(tx, link_id);
+  return made;
+}
+
+async function taken(tx: Tx, { program_id, param, value }: NewLink): Promise<Problem> {
+  const existing = await link.find(
+    tx,
+    sql`${tenant(tx)} and t.program_id = ${program_id} and t.param = ${param} and t.value = ${value}`,
+  );
+  return alreadyExists(
+    'value',
+    `A link with ${param}=${value} exists in this program. Choose another value.`,
+    existing,
+  );
 }
 
 /** The destination with the tracking parameter applied: what else its query and fragment hold stays as it was. */

@@ -15,10 +15,10 @@ import {
 import { newId } from '../core/id.ts';
 import { minorNotNegative, storedCurrency } from '../core/money.ts';
 import { DeletedMarker, idParams, type Operation, operation, readOperations } from '../core/operation.ts';
-import { Problem } from '../core/problem.ts';
+import { alreadyExists } from '../core/problem.ts';
 import { type Row, resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
-import { insert, update } from '../core/write.ts';
+import { insert } from '../core/write.ts';
 import { voidOpenCommissions } from './commission_void.ts';
 import { event } from './event.ts';
 import { groupToJoin, partnerGroup } from './partner_group.ts';
@@ -183,75 +183,60 @@ export const partnerOperations: Operation[] = [
 type NewPartner = Pick<Partner, 'program_id' | 'email' | 'status'> & Partial<Partner>;
 
 /**
- * Adds a partner and tells `affiliate.created`.
+ * Adds a partner and tells `affiliate.created`. A handle that is not given is derived from the email.
  * @throws Problem resource_already_exists with the partner that holds the email or the handle
  */
 export async function createPartner(tx: Tx, { handle: wanted, ...fields }: NewPartner): Promise<Partner> {
-  const partner_id = newId('part');
-  const write = (handle: string) =>
-    insert(
-      tx,
-      'program.partner',
-      { ...fields, id: partner_id, handle, created_at: tx.now, updated_at: tx.now },
-      sql`on conflict do nothing`,
-    );
-  for (const handle of wanted === undefined ? handlesFor(fields.email) : [wanted]) {
-    if ((await write(handle)) > 0) {
-      const { email, status, group_id, program_id } = fields;
-      // "Created with status `pending`, or by an applicant, a partner has an application in the review queue."
-      if (status === 'pending')
-        await insert(tx, 'program.application', { id: newId('app'), program_id, group_id, partner_id, email });
-      tx.emit(
-        event('affiliate.created', fields.program_id, {
-          partner_id,
-          email,
-          handle,
-          status,
-          group_id: group_id ?? null,
-        }),
-      );
-      return partner.get(tx, partner_id);
-    }
-    await refuseTakenEmail(tx, fields);
-    if (wanted !== undefined) await refuseTakenHandle(tx, fields.program_id, wanted);
+  const { program_id, email: address } = fields;
+  const handle = wanted ?? (await freeHandle(tx, program_id, address));
+  const made = await partner.insert(tx, { ...fields, id: newId('part'), handle }, sql`on conflict do nothing`);
+  if (!made) {
+    await refuseTaken(tx, { program_id, email: address, handle: wanted });
+    // Another partner took the derived handle meanwhile.
+    return createPartner(tx, fields);
   }
-  throw new Error('No handle was free.');
+  const { id: partner_id, email: kept, status, group_id } = made;
+  if (status === 'pending') await queueForReview(tx, made);
+  tx.emit(event('affiliate.created', program_id, { partner_id, email: kept, handle, status, group_id }));
+  return made;
 }
 
-/** The email's local part made to fit the pattern, then with `-2`, `-3` … behind it. */
-function* handlesFor(address: string): Generator<string> {
+/** "Created with status `pending`, or by an applicant, a partner has an application in the review queue." */
+const queueForReview = (tx: Tx, { id: partner_id, program_id, group_id, email: address }: Partner) =>
+  insert(tx, 'program.application', { id: newId('app'), program_id, group_id, partner_id, email: address });
+
+/** "The email's local part, made to fit the pattern, with `-2`, `-3` … behind it when taken." */
+async function freeHandle(tx: Tx, program_id: string, address: string): Promise<string> {
+  const base = handleOf(address);
+  const taken = await tx.all<{ handle: string }>(sql`
+    select t.handle from ${partner.from}
+    where ${tenant(tx)} and t.program_id = ${program_id} and ${partner.alive}
+      and t.handle >= ${base.slice(0, 26)} and t.handle < ${`${base.slice(0, 26)}~`}`);
+  const handles = new Set(taken.map((row) => row.handle));
+  let handle = base;
+  for (let nth = 2; handles.has(handle); nth++) handle = `${trimmed(base, 31 - String(nth).length)}-${nth}`;
+  return handle;
+}
+
+function handleOf(address: string): string {
   const local = address.slice(0, address.lastIndexOf('@')).toLowerCase();
   const fitting = local.replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '');
-  const base = fitting.length >= 2 ? fitting : `${fitting}partner`;
-  yield base.slice(0, 32).replace(/-+$/, '');
-  for (let nth = 2; ; nth++) yield `${base.slice(0, 31 - String(nth).length).replace(/-+$/, '')}-${nth}`;
+  return trimmed(fitting.length >= 2 ? fitting : `${fitting}partner`, 32);
 }
 
-async function refuseTakenEmail(
+const trimmed = (text: string, most: number): string => text.slice(0, most).replace(/-+$/, '');
+
+async function refuseTaken(
   tx: Tx,
-  { program_id, email: address }: Pick<Partner, 'program_id' | 'email'>,
+  { program_id, email: address, handle: wanted }: { program_id: string; email: string; handle: string | undefined },
 ): Promise<void> {
-  const existing = await partner.find(
-    tx,
-    sql`${tenant(tx)} and t.program_id = ${program_id} and t.email_key = lower(${address})`,
-  );
-  if (!existing) return;
-  throw new Problem('resource_already_exists', `A partner with the email '${address}' exists in this program.`, {
-    param: 'email',
-    existing,
-  });
-}
-
-async function refuseTakenHandle(tx: Tx, program_id: string, wanted: string, but = ''): Promise<void> {
-  const existing = await partner.find(
-    tx,
-    sql`${tenant(tx)} and t.program_id = ${program_id} and t.handle = ${wanted} and t.id <> ${but}`,
-  );
-  if (!existing) return;
-  throw new Problem('resource_already_exists', `The handle '${wanted}' is taken in this program. Choose another one.`, {
-    param: 'handle',
-    existing,
-  });
+  const inProgram = sql`${tenant(tx)} and t.program_id = ${program_id}`;
+  const sameEmail = await partner.find(tx, sql`${inProgram} and t.email_key = lower(${address})`);
+  if (sameEmail)
+    throw alreadyExists('email', `A partner with the email '${address}' exists in this program.`, sameEmail);
+  if (wanted === undefined) return;
+  const sameHandle = await partner.find(tx, sql`${inProgram} and t.handle = ${wanted}`);
+  throw alreadyExists('handle', `The handle '${wanted}' is taken in this program. Choose another one.`, sameHandle);
 }
 
 async function updatePartner(tx: Tx, before: Partner, changes: Partial<Partner>): Promise<Partner> {
@@ -263,10 +248,8 @@ async function updatePartner(tx: Tx, before: Partner, changes: Partial<Partner>)
     );
   }
   if (changes.group_id) await groupToJoin(tx, before.program_id, changes.group_id);
-  if (changes.handle !== undefined) await refuseTakenHandle(tx, before.program_id, changes.handle, before.id);
   const reason = status === 'active' ? null : suspension_reason;
-  await update(tx, 'program.partner', before.id, { ...changes, suspension_reason: reason });
-  const after = await partner.get(tx, before.id);
+  const after = await partner.update(tx, before.id, { ...changes, suspension_reason: reason });
   tx.emit(
     event('affiliate.updated', after.program_id, {
       partner_id: after.id,
@@ -278,7 +261,7 @@ async function updatePartner(tx: Tx, before: Partner, changes: Partial<Partner>)
 }
 
 async function deletePartner(tx: Tx, { id: partner_id, program_id }: Partner): Promise<void> {
-  await update(tx, 'program.partner', partner_id, { deleted_at: tx.now });
+  await partner.update(tx, partner_id, { deleted_at: tx.now });
   await tx.all(sql`
     update program.application t set status = 'withdrawn', updated_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.partner_id = ${partner_id} and t.status = 'pending'`);

@@ -6,7 +6,6 @@ import { DeletedMarker, idParams, type Operation, operation, readOperations } fr
 import { notFound } from '../core/problem.ts';
 import { type Row, resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
-import { insert, update } from '../core/write.ts';
 import { event } from './event.ts';
 import { program, slugOf } from './program.ts';
 
@@ -31,6 +30,8 @@ export const partnerGroup = resource({
   stats: { fields: { partners: z.int() }, load: groupStats },
 });
 
+type Group = z.infer<typeof partnerGroup.record>;
+
 const name = text.min(1).max(100);
 const landing_url = url.nullable();
 const description = text.max(2000).nullable();
@@ -54,13 +55,8 @@ export const partnerGroupOperations: Operation[] = [
     status: 201,
     async run({ tx, body }) {
       await program.get(tx, body.program_id, { param: 'program_id', lock: true });
-      const group_id = newId('grp');
-      await insert(tx, 'program.partner_group', {
-        ...body,
-        id: group_id,
-        slug: await freeSlug(tx, body.program_id, body.name),
-      });
-      return partnerGroup.get(tx, group_id);
+      const slug = await freeSlug(tx, body.program_id, body.name);
+      return (await partnerGroup.insert(tx, { ...body, id: newId('grp'), slug })) as Group;
     },
   }),
   operation({
@@ -82,8 +78,7 @@ export const partnerGroupOperations: Operation[] = [
           update program.partner_group t set is_default = false, updated_at = ${tx.now}::timestamptz
           where ${tenant(tx)} and t.program_id = ${program_id} and t.is_default and t.id <> ${params.id}`);
       }
-      await update(tx, 'program.partner_group', params.id, body);
-      return partnerGroup.get(tx, params.id);
+      return partnerGroup.update(tx, params.id, body);
     },
   }),
   operation({

@@ -4,10 +4,10 @@ import { country, id, objectName, text, timestamp, url } from '../core/fields.ts
 import { newId } from '../core/id.ts';
 import { currency, minorNotNegative, storedCurrency } from '../core/money.ts';
 import { idParams, type Operation, operation, readOperations } from '../core/operation.ts';
-import { Problem } from '../core/problem.ts';
+import { alreadyExists } from '../core/problem.ts';
 import { resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
-import { insert, update } from '../core/write.ts';
+import { insert } from '../core/write.ts';
 
 export const payout_methods = ['bank_transfer', 'wire', 'crypto', 'paypal', 'wise', 'stripe'] as const;
 export const processors = ['stripe', 'paddle', 'chargebee', 'manual', 'api'] as const;
@@ -129,8 +129,7 @@ export const programOperations: Operation[] = [
     reply: program.schema,
     async run({ tx, params, body }) {
       await program.get(tx, params.id, { lock: true });
-      await update(tx, 'program.program', params.id, body);
-      return program.get(tx, params.id);
+      return program.update(tx, params.id, body);
     },
   }),
 ];
@@ -138,36 +137,27 @@ export const programOperations: Operation[] = [
 type NewProgram = Partial<Program> & Pick<Program, 'name' | 'website_url' | 'currency'>;
 
 /** Creates a program with its default group; the subdomain is a slug of the name, made unique over all organizations. */
-export async function createProgram(tx: Tx, settings: NewProgram): Promise<Program> {
-  const program_id = newId('prg');
-  const product_name = settings.product_name ?? settings.name;
-  await claimSubdomain(settings.name, (subdomain) =>
-    insert(
+export async function createProgram(tx: Tx, given: NewProgram): Promise<Program> {
+  const { name: called, product_name = called } = given;
+  const made = await firstFree(called, (subdomain) =>
+    program.insert(
       tx,
-      'program.program',
-      { ...settings, id: program_id, product_name, subdomain },
+      { ...given, id: newId('prg'), product_name, subdomain },
       sql`on conflict on constraint program_subdomain_unique do nothing`,
     ),
   );
-  await insert(tx, 'program.partner_group', {
-    id: newId('grp'),
-    program_id,
-    name: 'Default',
-    slug: 'default',
-    is_default: true,
-  });
-  return program.get(tx, program_id);
+  const group = { id: newId('grp'), program_id: made.id, name: 'Default', slug: 'default', is_default: true };
+  await insert(tx, 'program.partner_group', group);
+  return made;
 }
 
-async function claimSubdomain(name: string, claim: (subdomain: string) => Promise<number>): Promise<void> {
+async function firstFree(name: string, claim: (subdomain: string) => Promise<Program | undefined>): Promise<Program> {
   const slug = slugOf(name) || 'program';
-  if ((await claim(slug)) > 0) return;
-  for (let tries = 0; tries < 10; tries++) {
-    if ((await claim(`${slug}-${Math.random().toString(36).slice(2, 8)}`)) > 0) return;
+  for (const end of ['', ...Array.from({ length: 10 }, () => `-${Math.random().toString(36).slice(2, 8)}`)]) {
+    const made = await claim(slug + end);
+    if (made) return made;
   }
-  throw new Problem('resource_already_exists', `No free subdomain was found for '${name}'. Use another name.`, {
-    param: 'name',
-  });
+  throw alreadyExists('name', `No free subdomain was found for '${name}'. Use another name.`, undefined);
 }
 
 /** Lowercase letters, digits and single hyphens. */

@@ -3,7 +3,6 @@ import { id, objectName, text, timestamp } from '../core/fields.ts';
 import { DeletedMarker, idParams, type Operation, operation, readOperations } from '../core/operation.ts';
 import { resource } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
-import { update } from '../core/write.ts';
 import { event } from './event.ts';
 import { link } from './link.ts';
 import { partner } from './partner.ts';
@@ -65,6 +64,6 @@ export async function deleteReferral(
   { id: referral_id, program_id, partner_id }: Referral,
   reason: string,
 ): Promise<void> {
-  await update(tx, 'program.referral', referral_id, { deleted_at: tx.now });
+  await referral.update(tx, referral_id, { deleted_at: tx.now });
   tx.emit(event('referral.deleted', program_id, { referral_id, partner_id, reason }));
 }

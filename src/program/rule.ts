@@ -7,7 +7,6 @@ import { DeletedMarker, idParams, type Operation, operation, readOperations } fr
 import { notFound, Problem } from '../core/problem.ts';
 import { type AnyResource, resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
-import { insert, update } from '../core/write.ts';
 import { event } from './event.ts';
 import { link } from './link.ts';
 import { partner } from './partner.ts';
@@ -98,15 +97,7 @@ export const ruleOperations: Operation[] = [
       await program.get(tx, body.program_id, { param: 'program_id' });
       refuseContradiction({ tiers: [], tier_metric: null, starts_at: null, ends_at: null, ...body });
       await requireNamed(tx, body.program_id, body);
-      const rule_id = newId('flw');
-      await insert(tx, 'program.rule', {
-        ...body,
-        tiers: jsonb(body.tiers),
-        id: rule_id,
-        created_at: tx.now,
-        updated_at: tx.now,
-      });
-      return rule.get(tx, rule_id);
+      return (await rule.insert(tx, { ...body, tiers: jsonb(body.tiers), id: newId('flw') })) as Rule;
     },
   }),
   operation({
@@ -123,8 +114,7 @@ export const ruleOperations: Operation[] = [
       const before = await rule.get(tx, params.id, { lock: true });
       refuseContradiction({ ...before, ...body });
       await requireNamed(tx, before.program_id, body);
-      await update(tx, 'program.rule', before.id, { ...body, tiers: jsonb(body.tiers) });
-      const after = await rule.get(tx, before.id);
+      const after = await rule.update(tx, before.id, { ...body, tiers: jsonb(body.tiers) });
       const { id: rule_id, program_id } = after;
       if (after.status !== before.status) {
         tx.emit(event('rule.status_changed', program_id, { rule_id, name: after.name, status: after.status }));
@@ -153,7 +143,7 @@ export const ruleOperations: Operation[] = [
     reply: DeletedMarker,
     async run({ tx, params }) {
       const { id: rule_id, program_id, name: called } = await rule.get(tx, params.id, { lock: true });
-      await update(tx, 'program.rule', rule_id, { deleted_at: tx.now });
+      await rule.update(tx, rule_id, { deleted_at: tx.now });
       tx.emit(event('rule.deleted', program_id, { rule_id, name: called }));
       return { id: rule_id, object: 'rule', deleted: true as const };
     },

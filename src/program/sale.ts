@@ -4,13 +4,12 @@ import { id, metadata, text, timestampInput } from '../core/fields.ts';
 import { newId } from '../core/id.ts';
 import { currency, minorNotNegative } from '../core/money.ts';
 import { type Operation, operation, readOperations } from '../core/operation.ts';
-import { Problem } from '../core/problem.ts';
+import { alreadyExists, type Problem } from '../core/problem.ts';
 import { tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
-import { insert, update } from '../core/write.ts';
 import { commission, createSaleCommission } from './commission.ts';
 import { netAmount } from './commission_rate.ts';
-import { type Customer, identity } from './customer.ts';
+import { type Customer, customer as customers, identity } from './customer.ts';
 import { enrolCustomer } from './enrolment.ts';
 import { event } from './event.ts';
 import { type Program, program } from './program.ts';
@@ -103,7 +102,7 @@ export const saleOperations: Operation[] = [
       const of = await program.get(tx, body.program_id, { param: 'program_id' });
       await refuseRepeatedCharge(tx, body);
       const credit = await creditSale(tx, of, body as Claim);
-      const made = await recordSale(tx, of, body, credit);
+      const made = await recordSale(tx, body, credit);
       if (!credit) return outcomeOf(made, [], 'no_partner_attributed');
       tellSale(tx, made, credit);
       const earned = await earnedBy(tx, of, made, credit);
@@ -131,34 +130,29 @@ function outcomeOf(
 }
 
 /** @throws Problem resource_already_exists: the charge was recorded */
-async function refuseRepeatedCharge(tx: Tx, { program_id, external_charge_id }: NewSale): Promise<void> {
-  const existing = await sale.find(
-    tx,
-    sql`${tenant(tx)} and t.program_id = ${program_id} and t.external_charge_id = ${external_charge_id}`,
-  );
-  if (existing) throw repeatedCharge(external_charge_id, existing);
+async function refuseRepeatedCharge(tx: Tx, body: NewSale): Promise<void> {
+  const existing = await saleOfCharge(tx, body);
+  if (existing) throw repeatedCharge(body.external_charge_id, existing);
 }
 
-const repeatedCharge = (external_charge_id: string, existing: Sale | undefined): Problem =>
-  new Problem(
-    'resource_already_exists',
-    `The charge '${external_charge_id}' is recorded in this program. It earned what it earned.`,
-    {
-      param: 'external_charge_id',
-      ...(existing ? { existing } : {}),
-    },
+const saleOfCharge = (tx: Tx, { program_id, external_charge_id }: NewSale): Promise<Sale | undefined> =>
+  sale.find(tx, sql`${tenant(tx)} and t.program_id = ${program_id} and t.external_charge_id = ${external_charge_id}`);
+
+const repeatedCharge = (charge: string, existing: Sale | undefined): Problem =>
+  alreadyExists(
+    'external_charge_id',
+    `The charge '${charge}' is recorded in this program. It earned what it earned.`,
+    existing,
   );
 
-async function recordSale(tx: Tx, of: Program, body: NewSale, credit: Credit | undefined): Promise<Sale> {
+async function recordSale(tx: Tx, body: NewSale, credit: Credit | undefined): Promise<Sale> {
   const { program_id, amount_minor, tax_minor, shipping_minor, fee_minor, discount_minor, external_charge_id } = body;
   const amounts = { amount_minor, tax_minor, shipping_minor, fee_minor, discount_minor };
-  const sale_id = newId('sale');
-  const written = await insert(
+  const made = await sale.insert(
     tx,
-    'program.sale',
     {
       ...amounts,
-      id: sale_id,
+      id: newId('sale'),
       program_id,
       external_charge_id,
       partner_id: credit?.partner.id,
@@ -173,21 +167,11 @@ async function recordSale(tx: Tx, of: Program, body: NewSale, credit: Credit | u
       is_first_sale: credit?.is_first_sale ?? true,
       occurred_at: body.occurred_at ?? tx.now,
       metadata: body.metadata,
-      created_at: tx.now,
-      updated_at: tx.now,
     },
     sql`on conflict (organization_id, program_id, external_charge_id) where deleted_at is null do nothing`,
   );
-  if (written === 0) {
-    throw repeatedCharge(
-      external_charge_id,
-      await sale.find(
-        tx,
-        sql`${tenant(tx)} and t.program_id = ${of.id} and t.external_charge_id = ${external_charge_id}`,
-      ),
-    );
-  }
-  return sale.get(tx, sale_id);
+  if (!made) throw repeatedCharge(external_charge_id, await saleOfCharge(tx, body));
+  return made;
 }
 
 function tellSale(tx: Tx, made: Sale, { partner }: Credit): void {
@@ -219,7 +203,7 @@ function tellSale(tx: Tx, made: Sale, { partner }: Credit): void {
 async function convert(tx: Tx, of: Program, made: Sale, { customer }: Credit): Promise<void> {
   if (!customer || !made.is_first_sale) return;
   const status = customer.status === 'lead' || customer.status === 'trial' ? 'active' : undefined;
-  await update(tx, 'program.customer', customer.id, { status, converted_at: made.occurred_at });
+  await customers.update(tx, customer.id, { status, converted_at: made.occurred_at });
   await convertReferral(tx, made, customer);
   await enrolCustomer(tx, of, customer);
 }

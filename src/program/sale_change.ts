@@ -7,7 +7,7 @@ import { DeletedMarker, idParams, type Operation, operation } from '../core/oper
 import { Problem } from '../core/problem.ts';
 import { tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
-import { insert, update } from '../core/write.ts';
+import { insert } from '../core/write.ts';
 import { createSaleCommission } from './commission.ts';
 import { netAmount } from './commission_rate.ts';
 import { settleCommissions, takeBackCommissions } from './commission_settle.ts';
@@ -76,7 +76,7 @@ export const saleChangeOperations: Operation[] = [
     reply: DeletedMarker,
     async run({ tx, params }) {
       const before = await lockedSale(tx, params.id);
-      await update(tx, 'program.sale', before.id, { deleted_at: tx.now });
+      await sale.update(tx, before.id, { deleted_at: tx.now });
       if (before.partner_id !== null) {
         tx.emit(event('sale.deleted', before.program_id, { sale_id: before.id, partner_id: before.partner_id }));
         await takeBackCommissions(tx, before);
@@ -118,16 +118,15 @@ async function refund(
     amount_minor: amount,
     created_at: tx.now,
   };
-  if ((await insert(tx, 'program.refund', made, sql`on conflict do nothing`)) === 0)
+  if (!(await insert(tx, 'program.refund', made, { on_conflict: sql`on conflict do nothing` })))
     await refuseRepeatedRefund(tx, before, external_refund_id);
   const whole = amount === left;
-  await update(tx, 'program.sale', sale_id, {
+  const after = await sale.update(tx, sale_id, {
     refunded_minor: before.refunded_minor + amount,
     status: whole ? 'refunded' : 'partially_refunded',
     refunded_at: tx.now,
   });
-  if (whole && customer_id !== null) await update(tx, 'program.customer', customer_id, { status: 'refunded' });
-  const after = await sale.get(tx, sale_id);
+  if (whole && customer_id !== null) await customer.update(tx, customer_id, { status: 'refunded' });
   if (partner_id === null) return after;
   tx.emit(
     event('sale.refunded', program_id, {
@@ -171,13 +170,12 @@ async function correct(tx: Tx, before: Sale, { partner_id, ...changes }: Correct
   }
   const reassigned = partner_id !== undefined && partner_id !== before.partner_id;
   if (reassigned) await partnerOf(tx, of, partner_id);
-  await update(tx, 'program.sale', before.id, {
+  const after = await sale.update(tx, before.id, {
     ...changes,
     net_amount_minor: netAmount(parts),
     status: statusOf(parts.amount_minor, before.refunded_minor),
     ...(reassigned ? { partner_id, link_id: null, referral_id: null, coupon_id: null } : {}),
   });
-  const after = await sale.get(tx, before.id);
   if (after.partner_id === null) return after;
   const { id: sale_id, program_id, amount_minor, currency } = after;
   tx.emit(

@@ -2,7 +2,6 @@ import sql from 'sql-template-tag';
 import { notFound } from '../core/problem.ts';
 import { lockOf, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
-import { update } from '../core/write.ts';
 import {
   type Customer,
   type CustomerFields,
@@ -117,9 +116,8 @@ async function activeCoupon(
       and t.active and t.deleted_at is null and t.partner_id is not null`);
 }
 
-async function bindToCoupon(tx: Tx, known: Customer, partner: Partner, coupon_id: string): Promise<Customer> {
-  await update(tx, 'program.customer', known.id, { partner_id: partner.id, coupon_id, tracked_by: 'coupon' });
-  return customer.get(tx, known.id);
+function bindToCoupon(tx: Tx, known: Customer, partner: Partner, coupon_id: string): Promise<Customer> {
+  return customer.update(tx, known.id, { partner_id: partner.id, coupon_id, tracked_by: 'coupon' });
 }
 
 /** The known customer, else the one whom the sale describes, made now. */

@@ -3,10 +3,9 @@ import { z } from 'zod';
 import { id, objectName, text, timestamp } from '../core/fields.ts';
 import { newId } from '../core/id.ts';
 import { DeletedMarker, idParams, type Operation, operation, readOperations } from '../core/operation.ts';
-import { Problem } from '../core/problem.ts';
+import { alreadyExists, Problem } from '../core/problem.ts';
 import { resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
-import { insert, update } from '../core/write.ts';
 import { program } from './program.ts';
 
 export const tag = resource({
@@ -43,10 +42,9 @@ export const tagOperations: Operation[] = [
     status: 201,
     async run({ tx, body }) {
       await program.get(tx, body.program_id, { param: 'program_id' });
-      const tag_id = newId('tag');
-      const written = await insert(tx, 'program.tag', { ...body, id: tag_id }, sql`on conflict do nothing`);
-      if (written === 0) await refuseTakenName(tx, body.program_id, body.name);
-      return tag.get(tx, tag_id);
+      const made = await tag.insert(tx, { ...body, id: newId('tag') }, sql`on conflict do nothing`);
+      if (!made) throw await taken(tx, body);
+      return made;
     },
   }),
   operation({
@@ -59,10 +57,8 @@ export const tagOperations: Operation[] = [
     body: z.strictObject({ name, color }).partial(),
     reply: tag.schema,
     async run({ tx, params, body }) {
-      const before = await tag.get(tx, params.id, { lock: true });
-      if (body.name !== undefined) await refuseTakenName(tx, before.program_id, body.name, before.id);
-      await update(tx, 'program.tag', before.id, body);
-      return tag.get(tx, before.id);
+      await tag.get(tx, params.id, { lock: true });
+      return tag.update(tx, params.id, body);
     },
   }),
   operation({
@@ -81,17 +77,13 @@ export const tagOperations: Operation[] = [
   }),
 ];
 
-/** @throws Problem resource_already_exists: names are unique in the program, letter case ignored */
-async function refuseTakenName(tx: Tx, program_id: string, wanted: string, but = ''): Promise<void> {
+/** Names are unique in the program, letter case ignored. */
+async function taken(tx: Tx, { program_id, name: wanted }: Pick<Tag, 'program_id' | 'name'>): Promise<Problem> {
   const existing = await tag.find(
     tx,
-    sql`${tenant(tx)} and t.program_id = ${program_id} and t.name_key = lower(${wanted}) and t.id <> ${but}`,
+    sql`${tenant(tx)} and t.program_id = ${program_id} and t.name_key = lower(${wanted})`,
   );
-  if (!existing) return;
-  throw new Problem('resource_already_exists', `A tag named '${wanted}' exists in this program.`, {
-    param: 'name',
-    existing,
-  });
+  return alreadyExists('name', `A tag named '${wanted}' exists in this program.`, existing);
 }
 
 /**

@@ -14,7 +14,7 @@ import {
 import { Problem } from '../core/problem.ts';
 import { type AnyResource, resource } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
-import { insert, update } from '../core/write.ts';
+import { insert } from '../core/write.ts';
 import { checkEndpointUrl } from './address.ts';
 import type { Catalogue } from './catalogue.ts';
 
@@ -97,7 +97,7 @@ export function endpointOperations({ catalogue, program, partner }: EndpointPoli
       reply: DeletedMarker,
       async run({ tx, params }) {
         const { id: endpoint_id } = await endpoint.get(tx, params.id, { lock: true });
-        await update(tx, 'webhooks.endpoint', endpoint_id, { deleted_at: tx.now });
+        await endpoint.update(tx, endpoint_id, { deleted_at: tx.now });
         return { id: endpoint_id, object: 'webhook_endpoint', deleted: true as const };
       },
     }),
@@ -125,13 +125,10 @@ export async function createEndpoint(
   const endpoint_id = newId('whe');
   const secret = newSecret();
   await requireRoom(tx, fields.program_id);
-  await insert(tx, 'webhooks.endpoint', {
-    ...fields,
-    id: endpoint_id,
-    secret: services.vault.encrypt(secret, endpoint_id),
-  });
+  const sealed = services.vault.encrypt(secret, endpoint_id);
+  const made = (await endpoint.insert(tx, { ...fields, id: endpoint_id, secret: sealed })) as Endpoint;
   await insert(tx, 'webhooks.lane', { endpoint_id });
-  return { ...(await endpoint.get(tx, endpoint_id)), secret };
+  return { ...made, secret };
 }
 
 /** `whsec_` and 32 random bytes in plain base64, which every Standard Webhooks library decodes. */
