@@ -6,6 +6,7 @@ import { type Operation, operation, readOperations } from '../core/operation.ts'
 import { Problem } from '../core/problem.ts';
 import { resource } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
+import { assessLater } from './assess.ts';
 import { link } from './link.ts';
 import { partner } from './partner.ts';
 import { type Program, program } from './program.ts';
@@ -70,6 +71,7 @@ export const clickOperations: Operation[] = [
         referer: referrer,
         ip_hash: ip === undefined ? null : services.vault.hash(ip),
       });
+      assessLater(tx, 'click', click_id);
       tx.enqueue('program/attribute_click', {
         organization_id: tx.organization_id,
         click_id,

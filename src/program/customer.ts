@@ -6,12 +6,14 @@ import { idParams, type Operation, operation, readOperations } from '../core/ope
 import { alreadyExists, notFound, Problem } from '../core/problem.ts';
 import { type Lock, lockOf, resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
+import { assessLater } from './assess.ts';
 import { attributeClick, windowEnd } from './attribution.ts';
 import { event } from './event.ts';
 import { link } from './link.ts';
 import { type Partner, partner } from './partner.ts';
 import { type Program, processors, program } from './program.ts';
 import { deleteReferral, type Referral, referral, tracked_by } from './referral.ts';
+import { raise } from './risk_raise.ts';
 import { isSameMailbox } from './self_referral.ts';
 
 const statuses = ['lead', 'trial', 'active', 'cancelled', 'refunded', 'suspended'] as const;
@@ -234,7 +236,10 @@ export async function createCustomer(
     },
     sql`on conflict do nothing`,
   );
-  if (made) return made;
+  if (made) {
+    assessLater(tx, 'customer', made.id);
+    return made;
+  }
   const taken = fields.external_customer_id ?? '';
   const message = `A customer with the external_customer_id '${taken}' exists in this program.`;
   throw alreadyExists('external_customer_id', message, await customerByExternalId(tx, of, taken));
@@ -261,6 +266,13 @@ async function refuseSelfReferral(
 ): Promise<void> {
   if (!of.block_self_referrals || !isSameMailbox(owner.email, address ?? null)) return;
   if (credited.status === 'visit') await deleteReferral(tx, credited, 'self_referral');
+  const about = { program_id: of.id, partner_id: owner.id, customer_id: null };
+  await raise(tx, {
+    ...about,
+    kind: 'self_referral',
+    severity: 'high',
+    evidence: { matched: 'email', referral_id: credited.id },
+  });
   throw new Problem(
     'self_referral',
     'The customer is the partner, and this program blocks self-referrals. Nothing was credited.',

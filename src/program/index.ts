@@ -16,6 +16,7 @@ import { partnerGroupOperations } from './partner_group.ts';
 import { payoutMethodOperations } from './payout_method.ts';
 import { program, programOperations } from './program.ts';
 import { referralOperations } from './referral.ts';
+import { riskFlagOperations } from './risk_flag.ts';
 import { ruleOperations } from './rule.ts';
 import { saleOperations } from './sale.ts';
 import { tagOperations } from './tag.ts';
@@ -41,6 +42,7 @@ export const operations: Operation[] = [
   ...saleOperations,
   ...commissionOperations,
   ...commissionChangeOperations,
+  ...riskFlagOperations,
   ...inboundSigningOperations,
   ...eventOperations({ catalogue, program }),
   ...endpointOperations({ catalogue, program, partner }),

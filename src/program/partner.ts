@@ -19,10 +19,12 @@ import { alreadyExists } from '../core/problem.ts';
 import { type Row, resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
 import { insert } from '../core/write.ts';
+import { assessLater } from './assess.ts';
 import { voidOpenCommissions } from './commission_void.ts';
 import { event } from './event.ts';
 import { groupToJoin, partnerGroup } from './partner_group.ts';
 import { program } from './program.ts';
+import { normaliseEmail } from './self_referral.ts';
 import { replaceTags } from './tag.ts';
 
 const statuses = ['pending', 'active', 'declined', 'suspended'] as const;
@@ -189,7 +191,11 @@ type NewPartner = Pick<Partner, 'program_id' | 'email' | 'status'> & Partial<Par
 export async function createPartner(tx: Tx, { handle: wanted, ...fields }: NewPartner): Promise<Partner> {
   const { program_id, email: address } = fields;
   const handle = wanted ?? (await freeHandle(tx, program_id, address));
-  const made = await partner.insert(tx, { ...fields, id: newId('part'), handle }, sql`on conflict do nothing`);
+  const made = await partner.insert(
+    tx,
+    { ...fields, id: newId('part'), handle, mailbox: normaliseEmail(address) },
+    sql`on conflict do nothing`,
+  );
   if (!made) {
     await refuseTaken(tx, { program_id, email: address, handle: wanted });
     // Another partner took the derived handle meanwhile.
@@ -197,6 +203,7 @@ export async function createPartner(tx: Tx, { handle: wanted, ...fields }: NewPa
   }
   const { id: partner_id, email: kept, status, group_id } = made;
   if (status === 'pending') await queueForReview(tx, made);
+  assessLater(tx, 'partner', partner_id);
   tx.emit(event('affiliate.created', program_id, { partner_id, email: kept, handle, status, group_id }));
   return made;
 }

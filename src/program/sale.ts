@@ -7,6 +7,7 @@ import { type Operation, operation, readOperations } from '../core/operation.ts'
 import { alreadyExists, type Problem } from '../core/problem.ts';
 import { tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
+import { assessLater } from './assess.ts';
 import { commission, createSaleCommission } from './commission.ts';
 import { netAmount } from './commission_rate.ts';
 import { type Customer, customer as customers, identity } from './customer.ts';
@@ -105,6 +106,7 @@ export const saleOperations: Operation[] = [
       const made = await recordSale(tx, body, credit);
       if (!credit) return outcomeOf(made, [], 'no_partner_attributed');
       tellSale(tx, made, credit);
+      assessLater(tx, 'sale', made.id);
       const earned = await earnedBy(tx, of, made, credit);
       const commissions =
         earned.outcome === 'commission' ? [await createSaleCommission(tx, made, earned, of.holding_period_days)] : [];

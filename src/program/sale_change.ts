@@ -8,6 +8,7 @@ import { Problem } from '../core/problem.ts';
 import { tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
 import { insert } from '../core/write.ts';
+import { assessLater } from './assess.ts';
 import { createSaleCommission } from './commission.ts';
 import { netAmount } from './commission_rate.ts';
 import { settleCommissions, takeBackCommissions } from './commission_settle.ts';
@@ -139,6 +140,7 @@ async function refund(
     }),
   );
   await settleCommissions(tx, after, await program.get(tx, program_id), 'sale_refunded');
+  assessLater(tx, 'sale', sale_id);
   return after;
 }
 

@@ -1,0 +1,19 @@
+import { z } from 'zod';
+import { task } from '../../src/core/task.ts';
+import { transaction } from '../../src/core/transaction.ts';
+import { assessClick, assessCustomer, assessPartner, assessSale } from '../../src/program/risk.ts';
+
+const assessments = { click: assessClick, customer: assessCustomer, sale: assessSale, partner: assessPartner };
+
+/** Looks at what has just happened, and raises risk flags. */
+export default task({
+  payload: z.object({
+    organization_id: z.string(),
+    request_id: z.string().nullable(),
+    subject: z.enum(['click', 'customer', 'sale', 'partner']),
+    id: z.string(),
+  }),
+  async run({ subject, id, ...cause }, { store }) {
+    await transaction(store, cause, (tx) => assessments[subject](tx, id));
+  },
+});
