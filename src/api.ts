@@ -1,10 +1,12 @@
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
+import { mountDescription } from './core/description.ts';
 import { mountHealth } from './core/health.ts';
 import { createServer, mountOperations } from './core/http.ts';
 import type { Services } from './core/operation.ts';
 import type { Store } from './core/transaction.ts';
-import { operations } from './program/index.ts';
+import { events, operations } from './program/index.ts';
+import { mountShortLinks } from './program/short_link.ts';
 
 export interface ApiOptions {
   store: Store;
@@ -15,8 +17,10 @@ export interface ApiOptions {
 /** The REST API: thin, it writes rows and enqueues jobs. Not yet listening. */
 export async function buildApi({ store, services, log }: ApiOptions): Promise<FastifyInstance> {
   const app = createServer(log);
+  await mountDescription(app, { operations, events: events.catalogue, event_id_prefix: events.id_prefix });
   mountHealth(app, store.database);
   mountOperations(app, operations, store, services);
+  mountShortLinks(app, store, services);
   await app.ready();
   return app;
 }

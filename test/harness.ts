@@ -20,7 +20,12 @@ import { cloneDatabase, serverUrl } from './postgres.ts';
 export const log = pino({ level: process.env.LOG_LEVEL || 'silent' }, pino.destination(2));
 /** The services of every test: one key, receivers on loopback allowed. */
 export const encryption_key = Buffer.alloc(32, 7);
-export const services = { vault: createVault([encryption_key]), allow_private_addresses: true, own_hosts: [] };
+export const services = {
+  vault: createVault([encryption_key]),
+  allow_private_addresses: true,
+  own_hosts: [],
+  base_url: 'http://127.0.0.1',
+};
 
 // biome-ignore lint/suspicious/noExplicitAny: what the service answers, before a test has looked at it
 export type Json = Record<string, any>;
@@ -43,7 +48,11 @@ export interface Caller {
 }
 
 export interface Rail {
+  /** Of its database. */
   url: string;
+  /** Where its API answers. */
+  address: string;
+  services: typeof services;
   store: Store;
   app: FastifyInstance;
   query<Row extends object = Json>(statement: Sql): Promise<Row[]>;
@@ -80,6 +89,8 @@ export async function startRail({ worker = true } = {}): Promise<Rail> {
   };
   return {
     url,
+    address: base_url,
+    services,
     store,
     app,
     key,

@@ -2,7 +2,9 @@ import { z } from 'zod';
 import { Problem } from './problem.ts';
 
 /** The kinds of field that records share. */
-export const id = (prefix: string) => z.string().describe(`\`${prefix}_…\``);
+export const id = (prefix: string) => z.string().meta({ description: `\`${prefix}_…\``, examples: [sampleId(prefix)] });
+/** "Sample rows use the prefix `sample_` in front of the normal prefix." */
+export const sampleId = (prefix: string): string => `sample_${prefix}_01kap3b6n8f2v9w4x7y0z1a2b3`;
 export const objectName = <Name extends string>(name: Name) => z.literal(name);
 export const timestamp = z.iso.datetime().describe('ISO 8601, UTC.');
 export const timestampInput = z.iso
@@ -23,7 +25,8 @@ export const metadata = z
   .record(z.string(), z.json())
   .refine((value) => Object.keys(value).length <= 50, 'may have at most 50 keys')
   .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= 16_384, 'may have at most 16 KiB as JSON')
-  .nullable();
+  .nullable()
+  .describe('Your own data: at most 50 keys, and 16 KiB as JSON.');
 export const storedMetadata = z.record(z.string(), z.json()).nullable().describe('Your own data, as you stored it.');
 
 /** @throws Problem invalid_state_transition */

@@ -21,7 +21,7 @@ import { validationProblem } from './validation.ts';
 /** The API's version. Additive changes never change it. */
 export const api_version = '2026-11-01';
 
-const max_body_bytes = 1024 * 1024;
+export const max_body_bytes = 1024 * 1024;
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
 declare module 'fastify' {

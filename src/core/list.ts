@@ -92,11 +92,11 @@ export function list({ of, by = [], filters: special = {}, within, oldest_first_
     const cursor = starting_after ?? ending_before;
     const backwards = ending_before !== undefined;
     const ascending = (oldest_first_by !== undefined) !== backwards;
-    const place = oldest_first_by ? sql`(t.${raw(oldest_first_by)}, t.id)` : sql`t.id`;
+    const place = oldest_first_by ? sql`t.${raw(oldest_first_by)}, t.id` : sql`t.id`;
     const beyond =
       cursor === undefined
         ? sql`true`
-        : sql`${place} ${raw(ascending ? '>' : '<')} ${oldest_first_by ? sql`(select ${place} from ${of.from} where ${scope} and t.id = ${cursor})` : sql`${cursor}`}`;
+        : sql`(${place}) ${raw(ascending ? '>' : '<')} ${oldest_first_by ? sql`(select ${place} from ${of.from} where ${scope} and t.id = ${cursor})` : sql`${cursor}`}`;
     const direction = raw(ascending ? 'asc' : 'desc');
     const [known, rows, count] = await Promise.all([
       cursor === undefined ? [true] : tx.all(sql`select from ${of.from} where ${scope} and t.id = ${cursor}`),

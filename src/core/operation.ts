@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { sampleId } from './fields.ts';
 import { type ListOptions, list } from './list.ts';
 import { type AnyResource, enrich } from './resource.ts';
 import type { Vault } from './secret.ts';
@@ -17,6 +18,8 @@ export interface Services {
   vault: Vault;
   /** Whether webhook endpoints may lie at private addresses (development and tests alone). */
   allow_private_addresses: boolean;
+  /** How the service is reached from outside, without a slash at the end. */
+  base_url: string;
   /** Host names of this service: no webhook endpoint may name them. */
   own_hosts: string[];
 }
@@ -84,11 +87,15 @@ export function operation<
 }
 
 /** The path parameter of everything that acts on one object. */
-export const idParams = z.strictObject({ id: z.string().min(1) });
+export const idParams = z.strictObject({ id: z.string().min(1).describe('The id of the object.') });
 
 /** What a deletion answers. */
 export const DeletedMarker = z
-  .object({ id: z.string(), object: z.string(), deleted: z.literal(true) })
+  .object({
+    id: z.string().meta({ examples: [sampleId('part')] }),
+    object: z.string().meta({ examples: ['partner'] }),
+    deleted: z.literal(true),
+  })
   .meta({ id: 'DeletedMarker', description: 'What a deletion answers.' });
 
 /** List and get of a resource. */

@@ -60,11 +60,11 @@ async function tickOrLog(store: Store, schedule: Schedule, at: Date, log: Logger
   }
 }
 
-/** Runs every tick up to `at` that has not run, as `missed` says. */
+/** Runs every tick up to `at` that has not run, as `missed` says. A run as of a later time, which `rail run` makes, holds none of them back. */
 export async function runDue(store: Store, schedule: Schedule, at: Date): Promise<void> {
   const [known] = await run<{ last: string }>(
     store.database,
-    sql`select coalesce((select max(r.tick) from core.scheduled_run r where r.name = s.name), s.since) as last
+    sql`select coalesce((select max(r.tick) from core.scheduled_run r where r.name = s.name and r.tick <= ${at.toISOString()}::timestamptz), s.since) as last
       from core.schedule s where s.name = ${schedule.name}`,
   );
   if (!known) throw new Error(`The schedule '${schedule.name}' is not registered.`);

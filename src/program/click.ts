@@ -63,24 +63,26 @@ export const clickOperations: Operation[] = [
       const of = await program.get(tx, body.program_id, { param: 'program_id' });
       const { ip, referrer, ...rest } = body;
       const credited = await creditedBy(tx, of, body.param, body.value);
-      const click_id = newId('clk');
-      const made = await click.insert(tx, {
-        ...rest,
-        ...credited,
-        id: click_id,
-        referer: referrer,
-        ip_hash: ip === undefined ? null : services.vault.hash(ip),
-      });
-      assessLater(tx, 'click', click_id);
-      tx.enqueue('program/attribute_click', {
-        organization_id: tx.organization_id,
-        click_id,
-        request_id: tx.request_id,
-      });
-      return made as Click;
+      const ip_hash = ip === undefined ? null : services.vault.hash(ip);
+      return recordClick(tx, { ...rest, ...credited, id: newId('clk'), referer: referrer, ip_hash });
     },
   }),
 ];
+
+/** Writes a click; jobs judge whom it credits, and whether it looks like fraud. */
+export async function recordClick(
+  tx: Tx,
+  row: Partial<Click> & Pick<Click, 'id'> & Record<string, unknown>,
+): Promise<Click> {
+  const made = await click.insert(tx, row);
+  assessLater(tx, 'click', row.id);
+  tx.enqueue('program/attribute_click', {
+    organization_id: tx.organization_id,
+    click_id: row.id,
+    request_id: tx.request_id,
+  });
+  return made as Click;
+}
 
 /** Whose link or handle it is: the link by (param, value), else the handle when `param` is one of the program's. */
 async function creditedBy(

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import sql from 'sql-template-tag';
 import { z } from 'zod';
 import { id, objectName, text, timestamp, url } from '../core/fields.ts';
@@ -38,6 +39,14 @@ export const link = resource({
 
 export type Link = z.infer<typeof link.record>;
 
+const short_slug = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{2,63}$/, 'must be 3 to 64 letters, digits, hyphens or underscores');
+const rateOverride = z
+  .strictObject({ rate_type: z.enum(['percent', 'fixed']), rate_value: z.int().min(0) })
+  .nullable()
+  .describe('Wins over every rule.');
+
 export const linkOperations: Operation[] = [
   ...readOperations({ of: link, within: program, by: ['partner_id'] }),
   operation({
@@ -53,10 +62,11 @@ export const linkOperations: Operation[] = [
       value: text.min(2).max(64).optional().describe("The partner's handle when left out."),
       param: text.min(1).max(32).optional().describe("The first of the program's `url_params` when left out."),
       label: text.max(200).optional(),
+      rate_override: rateOverride.optional(),
     }),
     reply: link.schema,
     status: 201,
-    async run({ tx, body }) {
+    async run({ tx, body, services }) {
       const [of, owner] = await Promise.all([
         program.get(tx, body.program_id, { param: 'program_id' }),
         partner.get(tx, body.partner_id, { param: 'partner_id' }),
@@ -64,6 +74,7 @@ export const linkOperations: Operation[] = [
       if (owner.program_id !== of.id) throw notFound('partner', owner.id, 'partner_id');
       return createLink(tx, {
         ...body,
+        ...shortAddress(of.custom_domain, services.base_url, newSlug()),
         value: body.value ?? owner.handle,
         param: body.param ?? of.url_params[0] ?? 'ref',
       });
@@ -74,15 +85,18 @@ export const linkOperations: Operation[] = [
     method: 'PATCH',
     path: '/v1/links/{id}',
     scope: 'links:write',
-    summary: "Changes a link's destination or label.",
+    summary: "Changes a link's destination, label, short slug or rate.",
     params: idParams,
-    body: z.strictObject({ destination_url: url, label: text.max(200).nullable() }).partial(),
+    body: z
+      .strictObject({ destination_url: url, label: text.max(200).nullable(), short_slug, rate_override: rateOverride })
+      .partial(),
     reply: link.schema,
-    async run({ tx, params, body }) {
+    async run({ tx, params, body, services }) {
       const before = await link.get(tx, params.id, { lock: true });
-      const { destination_url = before.destination_url } = body;
+      const { destination_url = before.destination_url, short_slug: slug = before.short_slug } = body;
       const after = await link.update(tx, before.id, {
         ...body,
+        ...(slug === null ? {} : shortAddress(before.short_domain, services.base_url, slug)),
         url: trackedUrl(destination_url, before.param, before.value),
       });
       const { program_id } = await programOf(tx, after.id);
@@ -115,6 +129,18 @@ export const linkOperations: Operation[] = [
   }),
 ];
 
+/** Where the link's short form is answered: the program's own domain, else the service's. */
+function shortAddress(domain: string | null, base_url: string, slug: string) {
+  const origin = domain === null || base_url.endsWith(`//${domain}`) ? base_url : `https://${domain}`;
+  return { short_slug: slug, short_domain: new URL(origin).host, short_url: `${origin}/r/${slug}` };
+}
+
+/** Eight characters of base 62: slugs are unique over all tenants. */
+const newSlug = (): string => {
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+  return Array.from({ length: 8 }, () => alphabet[randomInt(alphabet.length)]).join('');
+};
+
 /** A link's record does not show its program. */
 const programOf = (tx: Tx, link_id: string): Promise<{ program_id: string }> =>
   tx.one(sql`select t.program_id from ${link.from} where ${tenant(tx)} and t.id = ${link_id}`);
@@ -126,6 +152,10 @@ interface NewLink {
   param: string;
   value: string;
   label?: string | undefined;
+  rate_override?: z.infer<typeof rateOverride> | undefined;
+  short_slug: string;
+  short_domain: string;
+  short_url: string;
 }
 
 async function createLink(tx: Tx, fields: NewLink): Promise<Link> {

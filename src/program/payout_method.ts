@@ -70,7 +70,12 @@ export const payoutMethodOperations: Operation[] = [
     summary: 'Sets how a partner is paid.',
     doc: 'The details depend on the method: `{email}` for paypal; `{account_holder, iban, bic}` or `{account_holder, account_number, routing_number}` for bank_transfer and wire; `{address, network}` for crypto; `{account_id}` for stripe and wise.',
     params: idParams,
-    body: z.strictObject({ method: z.enum(payout_methods), details: z.record(text, text) }),
+    body: z.strictObject({
+      method: z.enum(payout_methods),
+      details: z.record(text, text).meta({
+        examples: [{ account_holder: 'Ada Lovelace', iban: 'DE89370400440532013000', bic: 'COBADEFFXXX' }],
+      }),
+    }),
     reply: PayoutMethod,
     async run({ tx, params, body, services }) {
       const { id: partner_id, program_id } = await partner.get(tx, params.id, { lock: true });

@@ -1,0 +1,39 @@
+import { createHash } from 'node:crypto';
+import type { FastifyInstance } from 'fastify';
+import { indexText, wholeText } from './llms.ts';
+import { type Described, describeRoutes } from './openapi.ts';
+import type { Document } from './openapi_parts.ts';
+
+interface Page {
+  text: string;
+  etag: string;
+}
+
+/**
+ * `GET /v1/openapi.json`, `/llms.txt` and `/llms-full.txt`, without a key. To be awaited before the operations are mounted, because the
+ * description is read off their routes; the texts are made once, when the server is ready.
+ */
+export async function mountDescription(app: FastifyInstance, described: Described): Promise<void> {
+  await describeRoutes(app, described);
+  const pages = new Map<string, Page>();
+  app.addHook('onReady', async () => {
+    const document = app.swagger() as unknown as Document;
+    pages.set('/v1/openapi.json', page(JSON.stringify(document)));
+    pages.set('/llms.txt', page(indexText(document)));
+    pages.set('/llms-full.txt', page(wholeText(document)));
+  });
+  serve(app, '/v1/openapi.json', 'application/json; charset=utf-8', pages);
+  serve(app, '/llms.txt', 'text/plain; charset=utf-8', pages);
+  serve(app, '/llms-full.txt', 'text/plain; charset=utf-8', pages);
+}
+
+function serve(app: FastifyInstance, path: string, type: string, pages: Map<string, Page>): void {
+  app.get(path, { schema: { hide: true } as object }, async (request, reply) => {
+    const { text, etag } = pages.get(path) as Page;
+    reply.headers({ ETag: etag, 'Cache-Control': 'no-cache' });
+    if (request.headers['if-none-match'] === etag) return reply.code(304).send();
+    return reply.header('Content-Type', type).serializer(String).send(text);
+  });
+}
+
+const page = (text: string): Page => ({ text, etag: `"${createHash('sha256').update(text).digest('base64url')}"` });

@@ -1,0 +1,172 @@
+import type { z } from 'zod';
+import { resolve, type Schema, type Schemas, typesOf } from './json_schema.ts';
+
+type Fields = Record<string, unknown>;
+
+const times = { early: '2026-11-21T09:30:00.000Z', late: '2026-12-21T09:30:00.000Z' };
+const late = /^(ends|expires|due|mature|to|created_before)(_at)?$/;
+
+/** Plausible values for fields that a schema says no more of than their type. */
+const by_name: Fields = {
+  name: 'Acme',
+  product_name: 'Acme',
+  first_name: 'Ada',
+  last_name: 'Lovelace',
+  display_name: 'Ada',
+  company_name: 'Lovelace Ltd',
+  email: 'ada@example.com',
+  handle: 'ada',
+  value: 'ada',
+  param: 'ref',
+  currency: 'USD',
+  country: 'DE',
+  country_code: 'DE',
+  language_code: 'en',
+  timezone: 'Europe/Berlin',
+  ip: '203.0.113.7',
+  visitor_token: 'v_5f0c1d2e3a4b',
+  external_charge_id: 'ch_0001',
+  external_customer_id: 'cus_0001',
+  external_subscription_id: 'sub_0001',
+  url_param: 'ref',
+  blocked_country: 'DE',
+  amount_minor: 9900,
+  net_amount_minor: 9900,
+  base_amount_minor: 9900,
+  min_payout_minor: 5000,
+  cookie_days: 60,
+  holding_period_days: 30,
+  rate_value: 2000,
+  min_sale_minor: 1000,
+  max_commission_minor: 50_000,
+  duration_months: 12,
+  max_payments: 12,
+  code: 'ADA20',
+  required: true,
+  is_first_sale: true,
+  block_self_referrals: true,
+};
+
+/** Tried in turn where a field has a pattern. */
+const by_pattern = ['DE', 'USD', '#1F6FEB', 'partners.example.com', 'ada', '00000000', '2026-11-21'];
+
+/** A reply as the schema allows it: the fields that are always there, null where nothing has happened yet. */
+export function exampleReply(schema: Schema, schemas: Schemas): unknown {
+  return exampleOf(schema, schemas, '', (field, name) => (isUneventful(field, name) ? null : undefined));
+}
+
+/**
+ * A body that the operation takes: its required fields, and each optional one without a default that it still takes besides. Rules that
+ * JSON Schema cannot say ("one of these") are kept, because the operation's own schema judges.
+ */
+export function exampleBody(schema: Schema, schemas: Schemas, judge: z.ZodType): unknown {
+  const of = resolve(schema, schemas);
+  const [branch] = of.anyOf ?? of.oneOf ?? [];
+  if (branch) return exampleBody(branch, schemas, judge);
+  const required = exampleOf(of, schemas, '') as Fields;
+  const optional = Object.entries(of.properties ?? {}).filter(([name]) => !(name in required));
+  const worth_telling = optional.filter(([, field]) => field.default === undefined);
+  let body = required;
+  for (const [name, field] of Object.keys(required).length + worth_telling.length > 0 ? worth_telling : optional) {
+    const value = exampleOf(field, schemas, name);
+    const more = { ...body, [name]: value };
+    if (JSON.stringify(value) !== '{}' && judge.safeParse(more).success) body = more;
+  }
+  return body;
+}
+
+type Instead = (field: Schema, name: string) => unknown;
+
+function exampleOf(schema: Schema, schemas: Schemas, name: string, instead?: Instead): unknown {
+  const of = resolve(schema, schemas);
+  const other = instead?.(of, name);
+  if (other !== undefined) return other;
+  const told = said(of);
+  if (told) return told.value;
+  const [branch] = of.anyOf ?? of.oneOf ?? [];
+  if (branch) return exampleOf(branch, schemas, name, instead);
+  if (of.allOf) return Object.assign({}, ...of.allOf.map((part) => exampleOf(part, schemas, name, instead)));
+  const types = typesOf(of);
+  if (types.includes('object')) return exampleObject(of, schemas, instead);
+  if (types.includes('array')) return of.items ? [exampleOf(of.items, schemas, singular(name), instead)] : [];
+  return exampleScalar(of, name, schemas);
+}
+
+function exampleObject(
+  { properties, required = [], additionalProperties }: Schema,
+  schemas: Schemas,
+  instead?: Instead,
+): unknown {
+  if (!properties && additionalProperties) return { key: 'value' };
+  return Object.fromEntries(
+    Object.entries(properties ?? {})
+      .filter(([name]) => required.includes(name))
+      .map(([name, field]) => [name, exampleOf(field, schemas, name, instead)]),
+  );
+}
+
+/** Nullable, and neither the id of something else nor a field of which a plausible value is known: times and reasons of what may come. */
+function isUneventful({ type, anyOf = [] }: Schema, name: string): boolean {
+  const nullable = [type].flat().includes('null') || anyOf.some((branch) => branch.type === 'null');
+  return nullable && !name.endsWith('_id') && by_name[name] === undefined && !name.endsWith('_url');
+}
+
+function exampleScalar(of: Schema, name: string, schemas: Schemas): unknown {
+  const types = typesOf(of);
+  if (types.includes('integer') || types.includes('number')) return exampleNumber(of, name);
+  if (types.includes('boolean')) return by_name[name] ?? false;
+  if (types.includes('string')) return exampleString(of, name, schemas);
+  return null;
+}
+
+function exampleNumber({ minimum, maximum, exclusiveMinimum }: Schema, name: string): number {
+  const wanted = Number(by_name[name] ?? (name.endsWith('_minor') || name === 'priority' ? 0 : 1));
+  const least = minimum ?? (exclusiveMinimum === undefined ? -Infinity : exclusiveMinimum + 1);
+  return Math.min(Math.max(wanted, least), maximum ?? Infinity);
+}
+
+function exampleString(
+  { format, pattern, minLength = 0, maxLength = Infinity }: Schema,
+  name: string,
+  schemas: Schemas,
+): string {
+  const fits = (text: unknown): text is string =>
+    typeof text === 'string' &&
+    text.length >= minLength &&
+    text.length <= maxLength &&
+    (pattern === undefined || new RegExp(pattern, 'u').test(text));
+  const named = [byFormat(format, name), by_name[name], elsewhere(name, schemas), name.replaceAll('_', ' ')];
+  return [...named, ...by_pattern].find(fits) ?? 'x'.repeat(Math.max(minLength, 1));
+}
+
+/** What records say: `partner_id` is the id of a partner, and an example of another field may stand with a record that has it. */
+function elsewhere(name: string, schemas: Schemas): unknown {
+  const records = Object.values(schemas).map(({ properties = {} }) => properties);
+  const noun = records.find(({ object }) => object?.const !== undefined && `${object.const}_id` === name);
+  const fields = [noun?.id, ...records.map((properties) => properties[name])];
+  return fields.flatMap((field) => field?.examples ?? field?.anyOf?.[0]?.examples ?? [])[0];
+}
+
+function byFormat(format: string | undefined, name: string): string | undefined {
+  if (format === 'date-time' || name.endsWith('_at')) return late.test(name) ? times.late : times.early;
+  if (format === 'date') return times.early.slice(0, 10);
+  if (format === 'email') return 'ada@example.com';
+  if (format === 'ipv4') return '203.0.113.7';
+  if (format === 'uri' || /(^|_)(url|referer|referrer)$/.test(name)) return 'https://example.com/pricing';
+  return undefined;
+}
+
+/** What the schema itself says: a value, or an example. */
+function said({
+  const: constant,
+  enum: allowed,
+  examples,
+  default: otherwise,
+}: Schema): { value: unknown } | undefined {
+  if (constant !== undefined) return { value: constant };
+  if (examples?.length) return { value: examples[0] };
+  if (otherwise !== undefined && typeof otherwise !== 'object') return { value: otherwise };
+  return allowed?.length ? { value: allowed[0] } : undefined;
+}
+
+const singular = (name: string): string => name.replace(/ies$/, 'y').replace(/s$/, '');

@@ -1,0 +1,81 @@
+import type { z } from 'zod';
+
+/** What of JSON Schema the description's schemas use. */
+export interface Schema {
+  $ref?: string;
+  type?: string | string[];
+  title?: string;
+  description?: string;
+  format?: string;
+  pattern?: string;
+  const?: unknown;
+  enum?: unknown[];
+  default?: unknown;
+  examples?: unknown[];
+  minimum?: number;
+  maximum?: number;
+  exclusiveMinimum?: number;
+  minLength?: number;
+  maxLength?: number;
+  minItems?: number;
+  maxItems?: number;
+  items?: Schema;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  additionalProperties?: boolean | Schema;
+  anyOf?: Schema[];
+  oneOf?: Schema[];
+  allOf?: Schema[];
+  not?: Schema;
+}
+
+export type Schemas = Record<string, Schema>;
+
+/** The types that a schema allows besides null. */
+export const typesOf = ({ type = [] }: Schema): string[] => [type].flat().filter((name) => name !== 'null');
+
+/** Follows a reference into `components/schemas`. */
+export function resolve(schema: Schema, schemas: Schemas): Schema {
+  if (!schema.$ref) return schema;
+  const { $ref, ...besides } = schema;
+  const target = schemas[nameOf($ref)];
+  if (!target) throw new Error(`No schema behind ${$ref}.`);
+  return { ...resolve(target, schemas), ...besides };
+}
+
+/** `Partner` of `#/components/schemas/Partner`. */
+export const nameOf = ($ref: string): string => $ref.slice($ref.lastIndexOf('/') + 1);
+
+/** What zod adds to a JSON Schema that tells a reader nothing, or more than is meant. */
+export function override({
+  zodSchema,
+  jsonSchema,
+}: {
+  zodSchema: z.core.$ZodTypes;
+  jsonSchema: z.core.JSONSchema.BaseSchema;
+}) {
+  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+  if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
+  delete jsonSchema.propertyNames;
+  // The one recursive schema without a name is z.json(): any JSON.
+  if (zodSchema._zod.def.type === 'lazy') {
+    for (const key of Object.keys(jsonSchema)) if (key !== 'description' && key !== 'examples') delete jsonSchema[key];
+  }
+}
+
+/** What the libraries make of z.json(), a reference to a definition that they invent, is any JSON. */
+export const anyJson = <T>(document: T): T =>
+  JSON.parse(JSON.stringify(document), (key, value) => {
+    if (key === '$defs') return undefined;
+    return typeof value?.$ref === 'string' && /schema\d+$/.test(value.$ref) ? {} : value;
+  });
+
+/** Without the word that no further fields may come. */
+export function opened<T>(schema: T): T {
+  return JSON.parse(JSON.stringify(schema), (_, value) => {
+    if (value?.additionalProperties !== false) return value;
+    const { additionalProperties: __, ...rest } = value;
+    return rest;
+  });
+}

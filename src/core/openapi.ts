@@ -1,0 +1,222 @@
+import swagger from '@fastify/swagger';
+import type { FastifyInstance } from 'fastify';
+import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import { conventions } from './conventions.ts';
+import { exampleBody, exampleReply } from './example.ts';
+import { api_version } from './http.ts';
+import { anyJson, nameOf, opened, override, type Schema, type Schemas } from './json_schema.ts';
+import {
+  type Document,
+  errorResponse,
+  every_response,
+  headerRefs,
+  headers,
+  json,
+  type Media,
+  type Parameter,
+  type PathOperation,
+  parameters,
+  type Response,
+  responseName,
+} from './openapi_parts.ts';
+import { type DescribedEvent, envelopeSchema, eventName, webhook } from './openapi_webhooks.ts';
+import type { Operation } from './operation.ts';
+
+export interface Described {
+  operations: Operation[];
+  /** Type → what it is. */
+  events: Record<string, DescribedEvent>;
+  /** `evt` */
+  event_id_prefix: string;
+}
+
+/**
+ * Prepares the OpenAPI description; to be awaited before the operations are mounted, because it is read off the routes. After
+ * `app.ready()`, `app.swagger()` gives it.
+ */
+export async function describeRoutes(app: FastifyInstance, described: Described): Promise<void> {
+  const toSchemas = createJsonSchemaTransformObject({ zodToJsonConfig: { override } });
+  await app.register(swagger, {
+    convertConstToEnum: false,
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Rail',
+        version: api_version,
+        summary: 'Affiliate programs: partners, links, clicks, sales, commissions, payouts and signed webhooks.',
+        description: conventions.map(({ title, text }) => `## ${title}\n\n${text}`).join('\n\n'),
+        license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
+      },
+      servers: [{ url: '/', description: 'The service that answered this.' }],
+      security: [{ api_key: [] }],
+      components: {
+        securitySchemes: {
+          api_key: { type: 'http', scheme: 'bearer', description: 'An API key, `rail_live_…` or `rail_test_…`.' },
+        },
+      },
+    } as object,
+    transform: createJsonSchemaTransform({ zodToJsonConfig: { override } }),
+    transformObject: (document) => complete(anyJson(toSchemas(document)) as unknown as Document, described) as object,
+  });
+}
+
+/** The document as the routes gave it, and what they do not say: scopes, headers, errors, examples, events. */
+function complete(document: Document, { operations, events, event_id_prefix }: Described): Document {
+  const schemas = {
+    ...open(document.components.schemas),
+    ...Object.fromEntries(
+      Object.entries(events).map(([type, event]) => [eventName(type), envelopeSchema(type, event, event_id_prefix)]),
+    ),
+  };
+  const by_name = new Map(operations.map((operation) => [operation.name, operation]));
+  const paths = mapValues(document.paths, (methods) =>
+    mapValues(methods, (route) => pathOperation(route, by_name.get(route.operationId) as Operation, schemas)),
+  );
+  const statuses = new Set(
+    Object.values(paths)
+      .flatMap(Object.values)
+      .flatMap(({ responses }) => Object.keys(responses)),
+  );
+  return withoutUnused(
+    unifyInputs({
+      ...document,
+      tags: tagsOf(operations),
+      paths,
+      webhooks: Object.fromEntries(
+        Object.entries(events).map(([type, event]) => [type, webhook(type, event, event_id_prefix)]),
+      ),
+      components: {
+        ...document.components,
+        schemas,
+        parameters,
+        headers,
+        responses: Object.fromEntries(
+          [...statuses]
+            .filter((status) => Number(status) >= 400)
+            .map((status) => [responseName(status), errorResponse(status)]),
+        ),
+      },
+    }),
+  );
+}
+
+function pathOperation(route: PathOperation, operation: Operation, schemas: Schemas): PathOperation {
+  const { requestBody, parameters: given = [], responses, ...rest } = route;
+  const reply = responses[operation.status]?.content?.[json]?.schema as Schema;
+  const body = requestBody?.content[json];
+  const taken = body && !isNothing(body.schema) ? body : undefined;
+  return {
+    ...rest,
+    description: [operation.doc, `Needs the scope \`${operation.scope}\`.`].filter(Boolean).join('\n\n'),
+    'x-scope': operation.scope,
+    parameters: [...given.filter(takesSomething).map(spelt), ...headerParameters(operation)],
+    ...(taken ? { requestBody: bodyOf(operation, taken, schemas) } : {}),
+    responses: {
+      [operation.status]: {
+        description: z.globalRegistry.get(operation.reply)?.description ?? operation.summary,
+        headers: headerRefs([...every_response, ...(operation.method === 'POST' ? ['Idempotent-Replayed'] : [])]),
+        content: { [json]: { schema: opened(reply), example: exampleReply(reply, schemas) } },
+      },
+      ...Object.fromEntries(
+        errorStatuses(operation, given, taken?.schema).map((status) => [
+          status,
+          { $ref: `#/components/responses/${responseName(status)}` } as Response,
+        ]),
+      ),
+    },
+  };
+}
+
+/** The body, with the example that its schema says (`.meta({ examples })`), else one that is made from it. */
+const bodyOf = ({ body: judge }: Operation, { schema, example }: Media, schemas: Schemas) => ({
+  required: !judge.safeParse(undefined).success,
+  content: { [json]: { schema, example: example ?? exampleBody(schema, schemas, judge) } },
+});
+
+const isNothing = ({ type, properties = {} }: Schema): boolean =>
+  type === 'object' && Object.keys(properties).length === 0;
+
+/** Where nothing can be expanded or included, the parameter is not worth a line. */
+const takesSomething = ({ schema }: Parameter): boolean => schema.items?.not === undefined;
+
+/** Lists in the query are separated by commas. */
+const spelt = (parameter: Parameter): Parameter =>
+  parameter.in === 'query' && parameter.schema.type === 'array'
+    ? { ...parameter, ...{ style: 'form', explode: false } }
+    : parameter;
+
+const headerParameters = ({ method }: Operation): Parameter[] =>
+  [...(method === 'POST' ? ['IdempotencyKey'] : []), 'RailVersion', 'RailSignature'].map(
+    (name) => ({ $ref: `#/components/parameters/${name}` }) as Parameter,
+  );
+
+/** The statuses that an operation can answer when it refuses. */
+function errorStatuses({ method, path, status }: Operation, given: Parameter[], body?: Schema): string[] {
+  const fields = [...given.map(({ name }) => name), ...Object.keys(body?.properties ?? {})];
+  const names_others = path.includes('{') || fields.some((field) => field.endsWith('_id'));
+  return [
+    [400, true],
+    [401, true],
+    [402, status === 201],
+    [403, true],
+    [404, names_others],
+    [409, method !== 'GET'],
+    [413, method !== 'GET'],
+    [415, method !== 'GET'],
+    [422, method === 'POST'],
+    [429, true],
+    [500, true],
+    [503, true],
+  ]
+    .filter(([, can]) => can)
+    .map(([code]) => String(code));
+}
+
+/** Tag → the description of what its operations are about. */
+function tagsOf(operations: Operation[]): Document['tags'] {
+  return [...Map.groupBy(operations, ({ tag }) => tag)].map(([name, those]) => {
+    const about = those.find((operation) => operation.name === `${name}.get`) ?? (those[0] as Operation);
+    return { name, description: z.globalRegistry.get(about.reply)?.description ?? about.summary };
+  });
+}
+
+/** Replies may gain fields, so what comes out is never said to be closed; what goes in stays strict. */
+const open = (schemas: Schemas): Schemas =>
+  Object.fromEntries(
+    Object.entries(schemas).map(([name, schema]) => [name, name.endsWith('Input') ? schema : opened(schema)]),
+  );
+
+/** The libraries name what goes in `XInput` and what comes out `X`; where both are the same, there is one. */
+function unifyInputs(document: Document): Document {
+  const { schemas } = document.components;
+  const plain = (name: string) => name.slice(0, -'Input'.length);
+  const text_of = (schema: Schema) => JSON.stringify(schema).replaceAll(/(\/schemas\/\w+)Input"/g, '$1"');
+  const same = Object.keys(schemas).filter((name) => {
+    const other = name.endsWith('Input') ? schemas[plain(name)] : undefined;
+    return other !== undefined && text_of(schemas[name] as Schema) === text_of(other);
+  });
+  return JSON.parse(JSON.stringify(document), (key, value) =>
+    key === '$ref' && same.includes(nameOf(value)) ? plain(value) : value,
+  );
+}
+
+/** The libraries list every schema that has a name: those that nothing refers to go. */
+function withoutUnused(document: Document): Document {
+  const { schemas, ...components } = document.components;
+  const used = new Set<string>();
+  const follow = (value: unknown) =>
+    JSON.stringify(value, (key, inner) => {
+      if (key === '$ref' && inner.startsWith('#/components/schemas/') && !used.has(nameOf(inner))) {
+        used.add(nameOf(inner));
+        follow(schemas[nameOf(inner)]);
+      }
+      return inner;
+    });
+  follow([document.paths, document.webhooks, components]);
+  const kept = Object.entries(schemas).filter(([name]) => used.has(name));
+  return { ...document, components: { ...components, schemas: Object.fromEntries(kept) } };
+}
+
+const mapValues = <From, To>(record: Record<string, From>, map: (value: From) => To): Record<string, To> =>
+  Object.fromEntries(Object.entries(record).map(([key, value]) => [key, map(value)]));
