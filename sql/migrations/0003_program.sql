@@ -337,6 +337,8 @@ create table program.commission (
   rate_type text,
   rate_value bigint,
   max_commission_minor bigint,
+  base_is_net boolean,
+  edited_by_hand boolean not null default false,
   status text not null
     constraint commission_status_known check (status in ('pending', 'approved', 'due', 'paid', 'voided', 'rejected')),
   mature_at timestamptz(3) not null,
@@ -359,6 +361,8 @@ create table program.commission (
 );
 comment on column program.commission.rate_value is 'The rate it was computed with, copied: later edits of the rule do not reach it.';
 comment on column program.commission.max_commission_minor is 'The rule''s cap, copied with the rate.';
+comment on column program.commission.base_is_net is 'Whether the rate applies to the net amount; copied from the program with the rate.';
+comment on column program.commission.edited_by_hand is 'The amount was set by hand, until a refund or a correction computes it again.';
 comment on column program.commission.mature_at is 'When the holding period ends; fixed at creation.';
 create unique index commission_one_a_sale on program.commission (organization_id, sale_id, partner_id)
   where kind = 'sale' and deleted_at is null and status not in ('voided', 'rejected');

@@ -11,7 +11,7 @@ import { type CommissionOutcome, matureAt } from './commission_rate.ts';
 import { customer } from './customer.ts';
 import { event } from './event.ts';
 import { partner } from './partner.ts';
-import { program } from './program.ts';
+import { type Program, program } from './program.ts';
 import { rule } from './rule.ts';
 import { type Sale, sale } from './sale_record.ts';
 
@@ -90,9 +90,9 @@ export const commissionOperations: Operation[] = [
 /** Writes what a sale earned and tells `commission.created`. It starts `due` where no holding period is left, else `pending`. */
 export async function createSaleCommission(
   tx: Tx,
+  { commission_on_net_revenue, holding_period_days }: Program,
   of: Sale,
   outcome: CommissionOutcome & { outcome: 'commission' },
-  holding_period_days: number,
 ): Promise<Commission> {
   const commission_id = newId('com');
   const mature_at = matureAt(of.occurred_at, holding_period_days);
@@ -101,6 +101,7 @@ export async function createSaleCommission(
   const partner_id = of.partner_id as string;
   const made = await commission.insert(tx, {
     ...earned,
+    base_is_net: commission_on_net_revenue,
     id: commission_id,
     program_id: of.program_id,
     partner_id,

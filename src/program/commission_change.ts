@@ -5,6 +5,7 @@ import { currency } from '../core/money.ts';
 import { DeletedMarker, idParams, type Operation, operation } from '../core/operation.ts';
 import { Problem } from '../core/problem.ts';
 import type { Tx } from '../core/transaction.ts';
+import type { Values } from '../core/write.ts';
 import { type Commission, commission } from './commission.ts';
 import { voidCommission } from './commission_settle.ts';
 import { partnerOf } from './customer.ts';
@@ -55,7 +56,7 @@ export const commissionChangeOperations: Operation[] = [
           param: 'amount_minor',
         });
       }
-      return change(tx, before, body);
+      return change(tx, before, { ...body, edited_by_hand: body.amount_minor === undefined ? undefined : true });
     },
   }),
   operation({
@@ -135,7 +136,7 @@ async function unpaid(tx: Tx, commission_id: string): Promise<Commission> {
   return found;
 }
 
-async function change(tx: Tx, before: Commission, changes: Partial<Commission>): Promise<Commission> {
+async function change(tx: Tx, before: Commission, changes: Values): Promise<Commission> {
   const after = await commission.update(tx, before.id, changes);
   const { id: commission_id, program_id, partner_id, amount_minor, currency: code, status } = after;
   tx.emit(

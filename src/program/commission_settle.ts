@@ -7,23 +7,19 @@ import { baseLeft, type CopiedRate, commissionBase, remainingCommission } from '
 import { event } from './event.ts';
 import type { Sale } from './sale_record.ts';
 
-type Earned = Commission & CopiedRate;
+/** With what only the rules need to know of it. */
+type Earned = Commission & CopiedRate & { base_is_net: boolean | null };
 
 /**
  * Brings a sale's commissions to "the copied rate applied to what is left of its base, and exactly 0 when all is refunded": an unpaid one
  * shrinks, grows or is voided; for one that is paid or in a payout, another commission carries the difference.
  * @param void_reason why a commission that comes to 0 is voided: `sale_refunded`
  */
-export async function settleCommissions(
-  tx: Tx,
-  of: Sale,
-  { commission_on_net_revenue }: { commission_on_net_revenue: boolean },
-  void_reason: string,
-): Promise<void> {
+export async function settleCommissions(tx: Tx, of: Sale, void_reason: string): Promise<void> {
   const [earned, ...others] = await commissionsOf(tx, of);
   if (!earned) return;
   const refunded = {
-    base_minor: commissionBase(of, commission_on_net_revenue),
+    base_minor: commissionBase(of, earned.base_is_net ?? false),
     amount_minor: of.amount_minor,
     refunded_minor: of.refunded_minor,
   };
@@ -46,7 +42,7 @@ export async function takeBackCommissions(tx: Tx, of: Sale): Promise<void> {
 /** What the sale's partner earned by it, then what corrects that; locked, those that count. */
 const commissionsOf = (tx: Tx, { id: sale_id, partner_id }: Sale): Promise<Earned[]> =>
   tx.all<Earned>(sql`
-    select ${commission.columns}, t.max_commission_minor
+    select ${commission.columns}, t.max_commission_minor, t.base_is_net
     from ${commission.from}
     where ${tenant(tx)} and t.sale_id = ${sale_id} and t.partner_id = ${partner_id} and ${commission.alive} and t.status not in ('voided', 'rejected')
     order by t.kind <> 'sale', t.id
@@ -75,7 +71,7 @@ async function bringTo(
     await voidCommission(tx, earned, void_reason);
     return;
   }
-  await commission.update(tx, earned.id, { amount_minor, base_amount_minor: base });
+  await commission.update(tx, earned.id, { amount_minor, base_amount_minor: base, edited_by_hand: false });
   const { id: commission_id, program_id, partner_id, currency, status } = earned;
   tx.emit(
     event('commission.updated', program_id, {

@@ -108,8 +108,7 @@ export const saleOperations: Operation[] = [
       tellSale(tx, made, credit);
       assessLater(tx, 'sale', made.id);
       const earned = await earnedBy(tx, of, made, credit);
-      const commissions =
-        earned.outcome === 'commission' ? [await createSaleCommission(tx, made, earned, of.holding_period_days)] : [];
+      const commissions = earned.outcome === 'commission' ? [await createSaleCommission(tx, of, made, earned)] : [];
       await convert(tx, of, made, credit);
       return outcomeOf(made, commissions, earned.outcome === 'none' ? earned.warning : undefined);
     },

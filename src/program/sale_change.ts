@@ -139,7 +139,7 @@ async function refund(
       refunded_at: tx.now,
     }),
   );
-  await settleCommissions(tx, after, await program.get(tx, program_id), 'sale_refunded');
+  await settleCommissions(tx, after, 'sale_refunded');
   assessLater(tx, 'sale', sale_id);
   return after;
 }
@@ -190,7 +190,7 @@ async function correct(tx: Tx, before: Sale, { partner_id, ...changes }: Correct
     }),
   );
   if (reassigned) await reassign(tx, of, before, after);
-  else await settleCommissions(tx, after, of, 'sale_corrected');
+  else await settleCommissions(tx, after, 'sale_corrected');
   return after;
 }
 
@@ -207,8 +207,8 @@ async function reassign(tx: Tx, of: Program, before: Sale, after: Sale): Promise
   const history = bound === undefined ? { first_sale_at: null } : await earlierSale(tx, after);
   const earned = await earnedBy(tx, of, after, { partner, ...(bound ? { customer: bound } : {}), ...history });
   if (earned.outcome === 'none') return;
-  await createSaleCommission(tx, after, earned, of.holding_period_days);
-  if (after.refunded_minor > 0) await settleCommissions(tx, after, of, 'sale_refunded');
+  await createSaleCommission(tx, of, after, earned);
+  if (after.refunded_minor > 0) await settleCommissions(tx, after, 'sale_refunded');
 }
 
 /** When the customer first paid, other than by this sale. */
