@@ -11,6 +11,7 @@ import { couponOperations } from './coupon.ts';
 import { customerOperations } from './customer.ts';
 import { catalogue } from './event.ts';
 import { linkOperations } from './link.ts';
+import { magicLinkOperations } from './magic_link.ts';
 import { partner, partnerOperations } from './partner.ts';
 import { partnerGroupOperations } from './partner_group.ts';
 import { payoutMethodOperations } from './payout_method.ts';
@@ -30,6 +31,7 @@ export const operations: Operation[] = [
   ...partnerGroupOperations,
   ...tagOperations,
   ...partnerOperations,
+  ...magicLinkOperations,
   ...payoutMethodOperations,
   ...taxFormOperations,
   ...applicationOperations,
