@@ -33,3 +33,19 @@ export const storedMetadata = z.record(z.string(), z.json()).nullable().describe
 export function requireState(allowed: boolean, message: string): void {
   if (!allowed) throw new Problem('invalid_state_transition', message);
 }
+
+type WithDefaults<Shape extends z.ZodRawShape, Defaults> = {
+  [Field in keyof Shape]: Field extends keyof Defaults ? z.ZodDefault<Shape[Field]> : z.ZodOptional<Shape[Field]>;
+};
+
+/** The fields of a create that may be left out: those with a default get it, and the description says so. */
+export const withDefaults = <Shape extends z.ZodRawShape, Defaults extends object>(shape: Shape, defaults: Defaults) =>
+  Object.fromEntries(
+    Object.entries(shape).map(([field, schema]) => {
+      const known = field in defaults;
+      return [
+        field,
+        known ? (schema as z.ZodType).default(defaults[field as never]) : (schema as z.ZodType).optional(),
+      ];
+    }),
+  ) as unknown as WithDefaults<Shape, Defaults>;

@@ -1,6 +1,6 @@
 import sql, { type Sql } from 'sql-template-tag';
 import { z } from 'zod';
-import { country, id, objectName, text, timestamp, url } from '../core/fields.ts';
+import { country, id, objectName, text, timestamp, url, withDefaults } from '../core/fields.ts';
 import { newId } from '../core/id.ts';
 import { currency, minorNotNegative, storedCurrency } from '../core/money.ts';
 import { idParams, type Operation, operation, readOperations } from '../core/operation.ts';
@@ -104,6 +104,31 @@ const settings = {
 
 const { name, website_url, ...optional } = settings;
 
+/** What a new program is set to where its maker says nothing. */
+const defaults = {
+  status: 'active',
+  custom_domain: null,
+  terms_url: null,
+  cookie_days: 60,
+  url_params: ['ref', 'via'],
+  commission_on_net_revenue: false,
+  holding_period_days: 30,
+  min_payout_minor: 5000,
+  payout_term: 'net_30',
+  payout_methods: ['bank_transfer', 'paypal'],
+  block_self_referrals: true,
+  blocked_countries: [],
+  require_tax_forms: false,
+  auto_payouts_enabled: false,
+  processor: null,
+  attribution: 'last_click',
+  application_required: false,
+  auto_enrol_customers: false,
+  default_rejection_reason: 'Thank you for applying. We cannot take you on as a partner at this time.',
+} satisfies Partial<Program>;
+
+export const NewProgram = z.strictObject({ name, website_url, currency, ...withDefaults(optional, defaults) });
+
 export const programOperations: Operation[] = [
   ...readOperations({ of: program }),
   operation({
@@ -112,7 +137,8 @@ export const programOperations: Operation[] = [
     path: '/v1/programs',
     scope: 'programs:write',
     summary: 'Creates a program with its default group.',
-    body: z.strictObject({ name, website_url, currency, ...z.object(optional).partial().shape }),
+    doc: '`product_name` is the name when left out.',
+    body: NewProgram,
     reply: program.schema,
     status: 201,
     run: ({ tx, body }) => createProgram(tx, body),
@@ -134,10 +160,8 @@ export const programOperations: Operation[] = [
   }),
 ];
 
-type NewProgram = Partial<Program> & Pick<Program, 'name' | 'website_url' | 'currency'>;
-
 /** Creates a program with its default group; the subdomain is a slug of the name, made unique over all organizations. */
-export async function createProgram(tx: Tx, given: NewProgram): Promise<Program> {
+export async function createProgram(tx: Tx, given: z.infer<typeof NewProgram>): Promise<Program> {
   const { name: called, product_name = called } = given;
   const made = await firstFree(called, (subdomain) =>
     program.insert(

@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import { z } from 'zod';
-import { id, objectName, text, timestamp, timestampInput } from '../core/fields.ts';
+import { id, objectName, text, timestamp, timestampInput, withDefaults } from '../core/fields.ts';
 import { newId } from '../core/id.ts';
 import { minorNotNegative } from '../core/money.ts';
 import { DeletedMarker, idParams, type Operation, operation, readOperations } from '../core/operation.ts';
@@ -64,7 +64,7 @@ const fields = {
   rate_value: z.int().min(0),
   priority: z.int().min(-1_000_000).max(1_000_000),
   status: z.enum(statuses),
-  applies_to: z.enum(applies_to),
+  applies_to: z.enum(applies_to).describe("The customer's first sale, those after it, or all."),
   partner_ids: ids,
   group_ids: ids,
   tag_ids: ids,
@@ -81,6 +81,26 @@ const fields = {
 };
 const { name, rate_type, rate_value, ...optional } = fields;
 
+/** A rule that says nothing else applies to every sale, for good. */
+const defaults = {
+  priority: 0,
+  status: 'active',
+  applies_to: 'all',
+  partner_ids: [],
+  group_ids: [],
+  tag_ids: [],
+  link_ids: [],
+  product_ids: [],
+  duration_months: null,
+  max_payments: null,
+  min_sale_minor: null,
+  max_commission_minor: null,
+  tiers: [],
+  tier_metric: null,
+  starts_at: null,
+  ends_at: null,
+} satisfies Partial<Rule>;
+
 export const ruleOperations: Operation[] = [
   ...readOperations({ of: rule, within: program, by: ['status'] }),
   operation({
@@ -90,12 +110,12 @@ export const ruleOperations: Operation[] = [
     scope: 'rules:write',
     summary: 'Creates a commission rule.',
     doc: 'Empty lists mean any. `min_sale_minor` and `max_commission_minor` are in the currency of the sale they meet.',
-    body: z.strictObject({ program_id: id('prg'), name, rate_type, rate_value, ...z.object(optional).partial().shape }),
+    body: z.strictObject({ program_id: id('prg'), name, rate_type, rate_value, ...withDefaults(optional, defaults) }),
     reply: rule.schema,
     status: 201,
     async run({ tx, body }) {
       await program.get(tx, body.program_id, { param: 'program_id' });
-      refuseContradiction({ tiers: [], tier_metric: null, starts_at: null, ends_at: null, ...body });
+      refuseContradiction(body);
       await requireNamed(tx, body.program_id, body);
       return (await rule.insert(tx, { ...body, tiers: jsonb(body.tiers), id: newId('flw') })) as Rule;
     },
