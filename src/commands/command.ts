@@ -1,0 +1,68 @@
+/** What all commands that answer and end have in common. */
+import type { Logger } from 'pino';
+import { type Config, readConfig } from '../config.ts';
+import { isMigrated, migrate } from '../core/migrate.ts';
+import type { Store } from '../core/transaction.ts';
+import { createLog, openPostgres, openStore, reachPostgres } from '../service.ts';
+
+/** The command was called wrongly. */
+export class UsageError extends Error {
+  readonly exitCode = 2;
+}
+
+export interface Opened {
+  config: Config;
+  log: Logger;
+  store: Store;
+}
+
+/**
+ * Gives a command the service's database: that of `DATABASE_URL`, or the embedded one of `RAIL_DATA_DIR`, which it finds running or
+ * starts for as long as it takes. An embedded one that is new is migrated first.
+ * @throws Error when the database lacks migrations, which `rail migrate` brings in
+ */
+export async function withStore<T>(work: (opened: Opened) => Promise<T>): Promise<T> {
+  const config = readConfig();
+  const log = createQuietLog(config);
+  const postgres = await openPostgres(config, 'use', log);
+  try {
+    await reachPostgres(config, { log, patience_ms: 0 });
+    const store = openStore(postgres.url, { ...config, DATABASE_POOL_SIZE: 3 }, log);
+    try {
+      await requireMigrations(store, config, postgres.url);
+      return await work({ config, log, store });
+    } finally {
+      await store.database.end();
+    }
+  } finally {
+    await postgres.stop();
+  }
+}
+
+async function requireMigrations({ database }: Store, config: Config, url: string): Promise<void> {
+  if (await isMigrated(database)) return;
+  if (config.DATABASE_URL) throw new Error("The database lacks migrations: run 'rail migrate' first.");
+  await migrate(url);
+}
+
+/** Commands say what they have to say themselves, unless everything is asked for. */
+export const createQuietLog = (config: Config): Logger =>
+  createLog({ LOG_LEVEL: ['trace', 'debug'].includes(config.LOG_LEVEL) ? config.LOG_LEVEL : 'error' });
+
+/** Answers on standard output: one JSON document, or the lines for people. */
+export function answer(data: object, { json, lines }: { json: boolean | undefined; lines: string[] }): void {
+  console.log(json ? JSON.stringify(data, null, 2) : lines.join('\n'));
+}
+
+/** Lines of aligned columns under their names, or what there is to say when there are none. */
+export function table(columns: string[], rows: (string | number)[][], when_empty: string): string[] {
+  if (rows.length === 0) return [when_empty];
+  const cells = [columns, ...rows.map((row) => row.map(String))];
+  const widths = columns.map((_, column) => Math.max(...cells.map((row) => (row[column] as string).length)));
+  return cells.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] as number))
+      .join('  ')
+      .trimEnd(),
+  );
+}

@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto';
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import type { Config } from '../config.ts';
+import { type Database, run } from '../core/database.ts';
+import { createKey, createOrganization } from '../core/organization.ts';
+import { sha256 } from '../core/secret.ts';
+import { type Store, transaction } from '../core/transaction.ts';
+import { createProgram, NewProgram } from '../program/program.ts';
+
+const Demo = z.object({
+  base_url: z.string(),
+  organization_id: z.string(),
+  program_id: z.string(),
+  api_key: z.string(),
+  test_api_key: z.string(),
+});
+
+/** What a first caller needs; `demo.json` in the data directory holds the same. */
+export type Demo = z.infer<typeof Demo>;
+
+const demo_name = 'Demo';
+
+/**
+ * Makes a demo organization with a program and keys, once, and keeps `demo.json` true: the same keys as long as they are good, and where
+ * the service listens now.
+ * @returns undefined where a database of somebody's own has organizations already
+ */
+export async function keepDemo(
+  { config, store }: { config: Config; store: Store },
+  base_url: string,
+): Promise<Demo | undefined> {
+  const { database } = store;
+  const written = await readDemo(config);
+  const organization_id = (await demoOrganization(database, written)) ?? (await makeOrganization(database, config));
+  if (organization_id === undefined) return undefined;
+  const demo = {
+    base_url,
+    organization_id,
+    program_id: await demoProgram(store, organization_id, written),
+    api_key: await demoKey(database, organization_id, 'live', written?.api_key),
+    test_api_key: await demoKey(database, organization_id, 'test', written?.test_api_key),
+  };
+  await writeDemo(config, demo);
+  return demo;
+}
+
+const demoFile = ({ RAIL_DATA_DIR }: Config): string => join(RAIL_DATA_DIR, 'demo.json');
+
+/** What `demo.json` says, or undefined where there is none that can be read. */
+export async function readDemo(config: Config): Promise<Demo | undefined> {
+  try {
+    return Demo.parse(JSON.parse(await readFile(demoFile(config), 'utf8')));
+  } catch {
+    return undefined;
+  }
+}
+
+async function writeDemo(config: Config, demo: Demo): Promise<void> {
+  const unnamed = `${demoFile(config)}.${randomUUID()}`;
+  await writeFile(unnamed, `${JSON.stringify(demo, null, 2)}\n`, { mode: 0o600, flush: true });
+  await rename(unnamed, demoFile(config));
+}
+
+async function demoOrganization(database: Database, written: Demo | undefined): Promise<string | undefined> {
+  const [found] = await run<{ id: string }>(
+    database,
+    sql`select id from core.organization where id = ${written?.organization_id ?? null}`,
+  );
+  return found?.id;
+}
+
+/** In an embedded Postgres, where `demo.json` was lost, it is found by its name. Elsewhere a name proves nothing. */
+async function makeOrganization(database: Database, config: Config): Promise<string | undefined> {
+  const existing = await run<{ id: string; name: string }>(
+    database,
+    sql`select id, name from core.organization order by id`,
+  );
+  if (config.DATABASE_URL && existing.length > 0) return undefined;
+  const lost = existing.find(({ name }) => name === demo_name);
+  if (lost) return lost.id;
+  return (await createOrganization(database, { name: demo_name, owner_email: 'owner@demo.example.com' })).id;
+}
+
+async function demoProgram(store: Store, organization_id: string, written: Demo | undefined): Promise<string> {
+  const programs = await run<{ id: string }>(
+    store.database,
+    sql`select id from program.program where organization_id = ${organization_id} order by id`,
+  );
+  const kept = programs.find(({ id }) => id === written?.program_id) ?? programs[0];
+  if (kept) return kept.id;
+  const made = await transaction(store, { organization_id, request_id: null }, (tx) =>
+    createProgram(tx, NewProgram.parse({ name: demo_name, website_url: 'https://demo.example.com', currency: 'USD' })),
+  );
+  return made.id;
+}
+
+async function demoKey(
+  database: Database,
+  organization_id: string,
+  mode: 'live' | 'test',
+  written: string | undefined,
+): Promise<string> {
+  if (written && (await isGood(database, organization_id, written))) return written;
+  const { secret } = await createKey(database, { organization_id, name: `Demo ${mode}`, mode, scopes: ['*'] });
+  return secret;
+}
+
+async function isGood(database: Database, organization_id: string, key: string): Promise<boolean> {
+  const found = await run(
+    database,
+    sql`select id from core.api_key
+      where organization_id = ${organization_id} and secret_sha256 = ${sha256(key)} and revoked_at is null`,
+  );
+  return found.length > 0;
+}

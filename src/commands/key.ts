@@ -1,0 +1,67 @@
+import { type ApiKey, createKey, listKeys, revokeKey } from '../core/organization.ts';
+import { operations } from '../program/index.ts';
+import { answer, table, UsageError, withStore } from './command.ts';
+
+/** What keys can be good for besides what an operation needs today. */
+const resources =
+  'programs partners groups tags applications links coupons clicks referrals customers sales commissions payouts rules risk_flags webhooks events';
+const others = ['reports:read', 'keys:write', 'payouts:send', '*:read', '*'];
+
+/** Every scope there is. */
+export const scopes: string[] = [
+  ...new Set([
+    ...resources.split(' ').flatMap((resource) => [`${resource}:read`, `${resource}:write`]),
+    ...operations.map(({ scope }) => scope),
+    ...others,
+  ]),
+];
+
+interface NewKeyOptions {
+  org: string;
+  name: string;
+  mode: 'live' | 'test';
+  scope: string[];
+  rateLimit?: number;
+  json?: boolean;
+}
+
+export async function createApiKey(options: NewKeyOptions): Promise<void> {
+  const unknown = options.scope.filter((scope) => !scopes.includes(scope));
+  if (unknown.length > 0) throw new UsageError(`Unknown scope ${unknown.join(', ')}. Known: ${scopes.join(' ')}`);
+  await withStore(async ({ store }) => {
+    const made = await createKey(store.database, {
+      organization_id: options.org,
+      name: options.name,
+      mode: options.mode,
+      scopes: [...new Set(options.scope)],
+      rate_limit: options.rateLimit,
+    });
+    const summary = `Created ${made.id} for ${made.organization_id} (${made.mode}, scopes ${made.scopes.join(' ')}).`;
+    answer(made, { json: options.json, lines: [summary, 'The key, shown this once:', '', made.secret] });
+  });
+}
+
+export const listApiKeys = ({ org, json }: { org?: string; json?: boolean }): Promise<void> =>
+  withStore(async ({ store }) => {
+    const keys = await listKeys(store.database, org);
+    const columns = ['ID', 'ORGANIZATION', 'NAME', 'MODE', 'STATE', 'RATE LIMIT', 'LAST USED AT', 'SCOPES'];
+    answer(keys, { json, lines: table(columns, keys.map(row), 'There is no key.') });
+  });
+
+const row = (key: ApiKey): (string | number)[] => [
+  key.id,
+  key.organization_id,
+  key.name,
+  key.mode,
+  key.revoked_at ? 'revoked' : 'active',
+  key.rate_limit,
+  key.last_used_at ?? 'never',
+  key.scopes.join(' '),
+];
+
+export const revokeApiKey = (id: string, { json }: { json?: boolean }): Promise<void> =>
+  withStore(async ({ store }) => {
+    const revoked = await revokeKey(store.database, id);
+    if (!revoked) throw new Error(`There is no key '${id}': 'rail key list' shows them.`);
+    answer(revoked, { json, lines: [`Revoked ${revoked.id} (${revoked.name}): it is refused from now on.`] });
+  });

@@ -1,0 +1,140 @@
+/** How the processes that run until they are stopped start and stop: start, api, worker. */
+import type { AddressInfo } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import { buildApi } from '../api.ts';
+import { type Config, isRunByNpx, readConfig } from '../config.ts';
+import { migrate } from '../core/migrate.ts';
+import type { Services } from '../core/operation.ts';
+import type { Store } from '../core/transaction.ts';
+import { createLog, openPostgres, openServices, openStore, reachPostgres, requireSharedKey } from '../service.ts';
+import { startWorker } from '../worker.ts';
+
+/** How long a process waits for Postgres when it starts. */
+export const patience_ms = 60_000;
+/** How long requests that are running when it stops may take. */
+const requests_ms = 5_000;
+/** How long everything but Postgres may take to stop: "within 10 seconds" less what Postgres needs. */
+const stop_ms = 9_000;
+/** npm passes a Ctrl-C on to a process that the terminal has told already: what comes so soon is the same one. */
+const same_signal_ms = 500;
+
+const parent_ms = 200;
+
+/** Aborted by the first Ctrl-C or SIGTERM. A later one ends the process on the spot; Postgres then runs on until the next start takes it over. */
+export function catchStop(): AbortSignal {
+  const stopping = new AbortController();
+  let first = 0;
+  const stop = () => {
+    if (!stopping.signal.aborted) {
+      first = performance.now();
+      stopping.abort();
+    } else if (performance.now() - first > same_signal_ms) {
+      process.exit(130);
+    }
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
+  if (isRunByNpx()) whenOrphaned(() => stopping.abort());
+  return stopping.signal;
+}
+
+/** The shell that npx puts in between dies of SIGTERM by itself: that is how the signal gets here. */
+function whenOrphaned(then: () => void): void {
+  const parent = process.ppid;
+  setInterval(() => process.ppid !== parent && then(), parent_ms).unref();
+}
+
+export const stopped = (stopping: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (stopping.aborted) resolve();
+    stopping.addEventListener('abort', () => resolve(), { once: true });
+  });
+
+export interface Running {
+  config: Config;
+  log: Logger;
+  url: string;
+  store: Store;
+  services: Services;
+}
+
+/**
+ * Opens what a process needs, lets it serve until it is told to stop, and closes everything. `own`: `rail start`, which brings the database
+ * up to date. `use`: one process of several, which must share their encryption key, and leaves a database of somebody's own as it is.
+ */
+export async function runProcess(
+  mode: 'own' | 'use',
+  serve: (running: Running, stopping: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const config = readConfig();
+  if (mode === 'use') requireSharedKey(config);
+  const log = createLog(config);
+  const stopping = catchStop();
+  const postgres = await openPostgres(config, mode, log);
+  try {
+    await reachPostgres(config, { log, patience_ms, stopping });
+    const ran = mode === 'own' || !config.DATABASE_URL ? await migrate(postgres.url) : [];
+    if (ran.length > 0) log.info({ ran }, 'migrated');
+    const services = await openServices(config, log);
+    await serve({ config, log, url: postgres.url, store: openStore(postgres.url, config, log), services }, stopping);
+  } catch (error) {
+    if (!stopping.aborted) throw error;
+  } finally {
+    await postgres.stop();
+  }
+}
+
+/**
+ * Builds the API and listens on the first of the ports that is free.
+ * @throws Error that says what to do when none is
+ */
+export async function listenOn(ports: number[], running: Running): Promise<{ app: FastifyInstance; port: number }> {
+  const { HOST: host } = running.config;
+  for (const port of ports) {
+    const app = await buildApi(running);
+    try {
+      await app.listen({ port, host });
+      return { app, port: (app.server.address() as AddressInfo).port };
+    } catch (error) {
+      await app.close();
+      if ((error as { code?: string }).code !== 'EADDRINUSE') throw explain(error, port, host);
+    }
+  }
+  throw new Error(`Port ${ports[0]} of ${host} is taken: stop what listens there, or set PORT to a free one.`);
+}
+
+function explain(error: unknown, port: number, host: string): Error {
+  const { code, message } = error as { code?: string; message: string };
+  if (code === 'EACCES') return new Error(`This user may not listen on port ${port}: set PORT to 1024 or above.`);
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
+    return new Error(`${host} is no address of this machine: set HOST to one, as in 127.0.0.1 or 0.0.0.0.`);
+  return new Error(`The API cannot listen on port ${port} of ${host}: ${message}`, { cause: error });
+}
+
+/** A worker that runs jobs by the settings. */
+export const startWorkerOf = ({ url, store, services, config, log }: Running) =>
+  startWorker({ url, store, services, concurrency: config.WORKER_CONCURRENCY, log });
+
+interface Parts {
+  app?: FastifyInstance | undefined;
+  worker?: { stop(): Promise<void> } | undefined;
+}
+
+/** Takes nothing new, finishes what runs, lets go of jobs and connections. Nothing may hold it up for longer than it has. */
+export async function stopParts({ app, worker }: Parts, { store, log }: Running): Promise<void> {
+  log.info('stopping: what runs may finish');
+  const all = Promise.all([app && closeApi(app), worker?.stop()]).then(() => store.database.end());
+  const late = AbortSignal.timeout(stop_ms);
+  await Promise.race([all, stopped(late)]);
+  if (late.aborted) log.warn('stopped before everything had finished: its jobs are run again');
+  all.catch(() => {});
+}
+
+/** A connection that is kept alive goes as soon as its request is answered; whoever takes too long is cut off. */
+async function closeApi(app: FastifyInstance): Promise<void> {
+  const let_go = setInterval(() => app.server.closeIdleConnections(), 50);
+  const cut_off = setTimeout(() => app.server.closeAllConnections(), requests_ms);
+  await app.close();
+  clearInterval(let_go);
+  clearTimeout(cut_off);
+}

@@ -1,0 +1,53 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import sql from 'sql-template-tag';
+import { run } from '../core/database.ts';
+import { register, runTick } from '../core/schedule.ts';
+import { type Store, transaction } from '../core/transaction.ts';
+import { schedules } from '../schedule.ts';
+import { answer, UsageError, withStore } from './command.ts';
+
+const poll_ms = 100;
+
+interface RunOptions {
+  at?: string;
+  wait?: boolean;
+  json?: boolean;
+}
+
+/** `rail run`: a scheduled job, now, as if the clock showed `at`. */
+export async function runSchedule(name: string, { at, wait = false, json }: RunOptions): Promise<void> {
+  const known = schedules.map((schedule) => schedule.name);
+  if (!known.includes(name)) throw new UsageError(`There is no schedule '${name}'. Known: ${known.join(' ')}`);
+  await withStore(async ({ store }) => {
+    const tick = at ?? new Date().toISOString();
+    if (wait) await requireWorker(store);
+    await register(store, schedules);
+    const run_id = await transaction(store, { organization_id: null, request_id: null }, (tx) =>
+      runTick(tx, name, tick),
+    );
+    if (!run_id) throw new Error(`${name} has run as of ${tick} already: choose another --at, a second later.`);
+    if (wait) await whenDone(store, run_id);
+    const said = wait ? `Done: ${name} as of ${tick} (${run_id}).` : `Enqueued ${name} as of ${tick} (${run_id}).`;
+    answer({ run_id, name, tick, done: wait }, { json, lines: [said] });
+  });
+}
+
+async function requireWorker({ database }: Store): Promise<void> {
+  const workers = await run(database, sql`select id from core.worker limit 1`);
+  if (workers.length === 0)
+    throw new Error("No worker runs, so --wait would wait forever: begin 'rail start' or 'rail worker'.");
+}
+
+/** A run is done when neither its job nor any that follows from it is left. */
+async function whenDone({ database }: Store, run_id: string): Promise<void> {
+  for (;;) {
+    const jobs = await run<{ last_error: string | null }>(
+      database,
+      sql`select j.last_error from graphile_worker._private_jobs j where j.payload ->> 'run_id' = ${run_id}`,
+    );
+    if (jobs.length === 0) return;
+    const failed = jobs.find(({ last_error }) => last_error !== null);
+    if (failed) throw new Error(`The job of ${run_id} failed, and is tried again: ${failed.last_error}`);
+    await sleep(poll_ms);
+  }
+}

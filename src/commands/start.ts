@@ -1,0 +1,68 @@
+import type { FastifyInstance } from 'fastify';
+import { type Demo, keepDemo } from './demo.ts';
+import { listenOn, type Running, runProcess, startWorkerOf, stopParts, stopped } from './process.ts';
+
+const most_ports = 50;
+
+/** `rail start`: everything in one process, on the embedded Postgres unless `DATABASE_URL` names another. */
+export const start = (): Promise<void> => runProcess('own', serve);
+
+async function serve(running: Running, stopping: AbortSignal): Promise<void> {
+  const { config } = running;
+  const worker = startWorkerOf(running);
+  let app: FastifyInstance | undefined;
+  try {
+    await Promise.race([worker.ready, stopped(stopping)]);
+    if (stopping.aborted) return;
+    const listening = await listenOn(portsFrom(config.PORT), running);
+    app = listening.app;
+    const base_url = `http://${reachableHost(config.HOST)}:${listening.port}`;
+    const taken = config.PORT === 0 || listening.port === config.PORT ? undefined : config.PORT;
+    tell(base_url, taken, await keepDemo(running, base_url));
+    await stopped(stopping);
+  } finally {
+    await stopParts({ app, worker }, running);
+  }
+}
+
+/** The port that was asked for, then those after it. */
+const portsFrom = (port: number): number[] =>
+  port === 0 ? [0] : Array.from({ length: most_ports }, (_, nth) => port + nth).filter((other) => other <= 65_535);
+
+/** What a client on this machine connects to when the API listens on `host`. */
+function reachableHost(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1';
+  if (host === '::') return '[::1]';
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+function tell(base_url: string, taken: number | undefined, demo: Demo | undefined): void {
+  const lines = [
+    '',
+    ...(taken === undefined
+      ? []
+      : [`Port ${taken} is taken, so this is on the next free one. PORT chooses another.`, '']),
+    `Rail is running on ${base_url}`,
+    '',
+    ...(demo ? aboutDemo(demo) : aboutKeys),
+    '',
+    'Ctrl-C stops it. What it holds is kept.',
+    '',
+  ];
+  console.log(lines.join('\n'));
+}
+
+const aboutKeys = [
+  "  This database has organizations. Make a key with 'rail key create'; 'rail org list' shows whose it can be.",
+];
+
+const aboutDemo = ({ base_url, organization_id, program_id, api_key, test_api_key }: Demo): string[] => [
+  `  Organization  ${organization_id}`,
+  `  Program       ${program_id}`,
+  `  API key       ${api_key}`,
+  `  Test key      ${test_api_key}`,
+  '',
+  'Try:',
+  '',
+  `  curl ${base_url}/v1/programs/${program_id} -H 'Authorization: Bearer ${api_key}'`,
+];

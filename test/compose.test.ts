@@ -1,0 +1,95 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import t from 'tap';
+import { parse } from 'yaml';
+import { settings } from '../src/config.ts';
+
+const root = join(import.meta.dirname, '..');
+const text = await readFile(join(root, 'docker-compose.yml'), 'utf8');
+const { services, volumes } = parse(text, { merge: true });
+const of_rail = ['migrate', 'api', 'worker'];
+
+t.test('runs Postgres, the migrations, the API and workers, and nothing else', async (t) => {
+  t.same(Object.keys(services).sort(), ['api', 'migrate', 'postgres', 'worker']);
+  for (const name of of_rail) {
+    const [command, ...rest] = services[name].command;
+    const run = promisify(execFile)(process.execPath, [join(root, 'src/main.ts'), command, '--help']);
+    t.match((await run).stdout, `Usage: rail ${command}`, `${name} runs a command that there is`);
+    t.same(rest, []);
+  }
+});
+
+t.test('builds one image for all three: Node 24, no development tools, not as root', async (t) => {
+  for (const name of of_rail) {
+    t.same(services[name].build, services.api.build);
+    t.equal(services[name].image, services.api.image);
+  }
+  const lines: string[] = services.api.build.dockerfile_inline.trim().split('\n');
+  t.match(lines[0], /^FROM node:24[\w.]*-slim$/);
+  t.ok(lines.some((line) => line.startsWith('RUN npm ci --omit=dev ')));
+  const user = lines.findLastIndex((line) => line.startsWith('USER '));
+  t.equal(lines[user], 'USER node');
+  t.notOk(lines.slice(user).some((line) => line.startsWith('RUN')));
+  t.equal(lines.at(-1), 'ENTRYPOINT ["node", "src/main.ts"]');
+  const copied = lines.filter((line) => line.startsWith('COPY ')).flatMap((line) => line.split(' ').slice(1, -1));
+  t.same(copied, ['package.json', 'package-lock.json', '.npmrc', 'sql', 'src', 'tasks']);
+});
+
+t.test('begins in order: Postgres answers, the migrations are in, then API and workers', async (t) => {
+  t.same(services.migrate.depends_on, { postgres: { condition: 'service_healthy' } });
+  for (const name of ['api', 'worker']) {
+    t.equal(services[name].depends_on.migrate.condition, 'service_completed_successfully');
+  }
+  t.match(services.postgres.healthcheck.test, ['CMD', 'pg_isready']);
+  const [how, node, flag, script, ...rest] = services.api.healthcheck.test;
+  t.same([how, node, flag, rest], ['CMD', 'node', '--eval', []]);
+  const check = async (port: number) => {
+    const { code } = await promisify(execFile)(process.execPath, [flag, script.replace('3000', port)]).catch(
+      (error) => error,
+    );
+    return code ?? 0;
+  };
+  let status = 200;
+  const api = createServer(({ url }, response) => response.writeHead(url === '/readyz' ? status : 404).end());
+  await once(api.listen(0, '127.0.0.1'), 'listening');
+  const { port } = api.address() as AddressInfo;
+  t.equal(await check(port), 0, 'healthy while it is ready');
+  status = 503;
+  t.equal(await check(port), 1, 'unhealthy while it is not');
+  api.close();
+  t.equal(await check(port), 1, 'unhealthy while nobody answers');
+  t.match(services.postgres.image, /^postgres:18/);
+  t.same(services.postgres.volumes, ['postgres:/var/lib/postgresql'], 'where the image of 18 keeps its data');
+  t.ok('postgres' in volumes);
+});
+
+t.test('scales workers: nothing of theirs can be there only once', async (t) => {
+  t.notOk('container_name' in services.worker);
+  t.notOk('ports' in services.worker);
+});
+
+t.test('gives each process time to finish, and a parent that reaps', async (t) => {
+  for (const name of of_rail) t.match(services[name], { init: true, stop_grace_period: '15s' });
+});
+
+t.test('sets only what the service reads, and holds no secret', async (t) => {
+  const known = [...settings.map(({ name }) => name), 'PGPASSWORD'];
+  for (const name of of_rail) {
+    const { environment } = services[name];
+    for (const setting of Object.keys(environment)) t.ok(known.includes(setting), `${name} knows ${setting}`);
+    t.match(
+      environment.RAIL_ENCRYPTION_KEY,
+      /^\$\{RAIL_ENCRYPTION_KEY:\?.+\}$/,
+      `${name} does not start without a key`,
+    );
+    t.match(environment.PGPASSWORD, /^\$\{POSTGRES_PASSWORD:\?.+\}$/);
+    t.equal(new URL(environment.DATABASE_URL).password, '');
+  }
+  t.match(services.postgres.environment.POSTGRES_PASSWORD, /^\$\{POSTGRES_PASSWORD:\?.+\}$/);
+  t.equal(services.api.environment.HOST, '0.0.0.0');
+});

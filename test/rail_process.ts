@@ -1,0 +1,103 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Test } from 'tap';
+import { settings } from '../src/config.ts';
+import { eventually } from './harness.ts';
+
+const main = join(import.meta.dirname, '../src/main.ts');
+
+export interface Ended {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+export interface RailProcess {
+  pid: number;
+  /** What it has printed so far. */
+  said(): { stdout: string; stderr: string };
+  /** Waits until it has printed what fits, on either stream. @throws Error with all it said where it ends before */
+  until(pattern: RegExp): Promise<RegExpExecArray>;
+  signal(signal: NodeJS.Signals): void;
+  ended: Promise<Ended>;
+  /** Signals it and waits for its end. */
+  stop(signal?: NodeJS.Signals): Promise<Ended>;
+}
+
+/** A process of the command line. It knows the settings it is given, and none of the environment's. It is killed after the test. */
+export function spawnRail(t: Test, args: string[], environment: NodeJS.ProcessEnv): RailProcess {
+  const ours = new Set(['NODE_OPTIONS', 'npm_lifecycle_event', ...settings.map(({ name }) => name)]);
+  const inherited = Object.entries(process.env).filter(([name]) => !ours.has(name) && !name.startsWith('TAP'));
+  const child = spawn(process.execPath, [main, ...args], {
+    env: { ...Object.fromEntries(inherited), ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const said = { stdout: '', stderr: '' };
+  child.stdout.on('data', (chunk: Buffer) => {
+    said.stdout += chunk;
+  });
+  child.stderr.on('data', (chunk: Buffer) => {
+    said.stderr += chunk;
+  });
+  const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, ...said }));
+  t.teardown(async () => {
+    child.kill('SIGKILL');
+    await ended;
+  });
+  return {
+    pid: child.pid as number,
+    said: () => said,
+    async until(pattern) {
+      const found = () => pattern.exec(said.stdout) ?? pattern.exec(said.stderr);
+      await eventually(
+        () => found() !== null || child.exitCode !== null || child.signalCode !== null,
+        `${pattern}`,
+        60_000,
+      ).catch(() => {});
+      const match = found();
+      if (match) return match;
+      throw new Error(`rail ${args.join(' ')} never said ${pattern}, only:\n${said.stdout}\n${said.stderr}`);
+    },
+    signal: (signal) => child.kill(signal),
+    ended,
+    stop(signal = 'SIGTERM') {
+      child.kill(signal);
+      return ended;
+    },
+  };
+}
+
+/** Runs a command to its end. */
+export const rail = (t: Test, args: string[], environment: NodeJS.ProcessEnv): Promise<Ended> =>
+  spawnRail(t, args, environment).ended;
+
+/** An empty data directory. Whatever Postgres runs in it is stopped after the test. */
+export async function makeDataDir(t: Test): Promise<string> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'rail-start-'));
+  t.teardown(async () => {
+    const pid = await postgresOf(dataDir);
+    if (pid !== undefined && isAlive(pid)) {
+      process.kill(pid, 'SIGQUIT');
+      await eventually(() => !isAlive(pid), 'Postgres to stop');
+    }
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
+  });
+  return dataDir;
+}
+
+/** The process id of the Postgres that runs on a data directory. */
+export async function postgresOf(dataDir: string): Promise<number | undefined> {
+  const text = await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8').catch(() => '');
+  return Number.parseInt(text, 10) || undefined;
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
