@@ -58,10 +58,7 @@ export const isRetryable = (error: unknown): boolean =>
 export function translateError(error: unknown): unknown {
   const { code } = error as { code?: string };
   if (code === '22021' || code === '22P05') {
-    return new Problem(
-      'invalid_parameter',
-      'A text holds a NUL or malformed Unicode character, which cannot be stored: remove it.',
-    );
+    return unstorableText();
   }
   if (code === '23505') return taken(error as pg.DatabaseError);
   if (code === '22003') return new Problem('invalid_parameter', 'A number is too large to be stored.');
@@ -83,6 +80,12 @@ function taken({ constraint, table }: pg.DatabaseError): Problem {
   const message = `Another ${table} has this ${field ?? 'value'}: use the one that exists, or choose another value.`;
   return new Problem('resource_already_exists', message, field === undefined ? {} : { param: field });
 }
+
+export const unstorableText = (): Problem =>
+  new Problem(
+    'invalid_parameter',
+    'A text holds a NUL or malformed Unicode character, which cannot be stored: remove it.',
+  );
 
 const int8 = 20;
 const timestamptz = 1184;

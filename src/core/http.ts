@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer';
+import type { Socket } from 'node:net';
 import Fastify, {
   type FastifyError,
   type FastifyInstance,
@@ -8,7 +10,7 @@ import Fastify, {
 import type { Logger } from 'pino';
 import type { ZodError, z } from 'zod';
 import { authenticate, type Presented, presentsTestKey, requireRate, unlimited } from './auth.ts';
-import { translateError } from './database.ts';
+import { translateError, unstorableText } from './database.ts';
 import { newId } from './id.ts';
 import { idempotentRequest, keepReply, type Reply, storedReply } from './idempotency.ts';
 import type { Operation, Services } from './operation.ts';
@@ -22,6 +24,7 @@ import { validationProblem } from './validation.ts';
 export const api_version = '2026-11-01';
 
 export const max_body_bytes = 1024 * 1024;
+const max_body_depth = 64;
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
 declare module 'fastify' {
@@ -42,6 +45,12 @@ export function createServer(log: Logger): FastifyInstance {
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     routerOptions: { querystringParser: parseQuery, maxParamLength: 512 },
+    // A path that cannot be decoded reaches no hook.
+    frameworkErrors: (error, request, reply) => {
+      reply.headers(labels(request));
+      sendProblem(asProblem(error, request), reply);
+    },
+    clientErrorHandler: refuseUnreadable,
   }) as unknown as FastifyInstance;
   app.decorateRequest('presented', null);
   app.decorateRequest('rawBody', null as unknown as Buffer);
@@ -49,16 +58,7 @@ export function createServer(log: Logger): FastifyInstance {
     request.rawBody = Buffer.alloc(0);
   });
   app.addHook('onSend', async (request, reply) => {
-    const { limit, remaining, reset } = request.presented?.rate ?? unlimited();
-    const test = request.presented ? request.presented.mode === 'test' : presentsTestKey(request.headers);
-    reply.headers({
-      'X-Rail-Version': api_version,
-      'X-Rail-Livemode': String(!test),
-      'X-RateLimit-Limit': limit,
-      'X-RateLimit-Remaining': Math.max(0, remaining),
-      'X-RateLimit-Reset': reset,
-      'Rail-Request-Id': request.id,
-    });
+    reply.headers(labels(request));
   });
   app.addHook('onResponse', async (request, reply) => {
     const { method, url } = request;
@@ -86,6 +86,35 @@ export function createServer(log: Logger): FastifyInstance {
     ),
   );
   return app;
+}
+
+/** The headers of every response, errors included. */
+function labels({ presented, headers, id }: Pick<FastifyRequest, 'presented' | 'headers' | 'id'>) {
+  const { limit, remaining, reset } = presented?.rate ?? unlimited();
+  const test = presented ? presented.mode === 'test' : presentsTestKey(headers);
+  return {
+    'X-Rail-Version': api_version,
+    'X-Rail-Livemode': String(!test),
+    'X-RateLimit-Limit': limit,
+    'X-RateLimit-Remaining': Math.max(0, remaining),
+    'X-RateLimit-Reset': reset,
+    'Rail-Request-Id': id,
+  };
+}
+
+/** What is not HTTP reaches no route: it is answered on the bare socket. */
+function refuseUnreadable({ code }: { code?: string }, socket: Socket): void {
+  if (code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+  const problem = new Problem('invalid_parameter', 'The request is not valid HTTP/1.1, or its headers are too long.');
+  const body = JSON.stringify(problem.envelope());
+  const headers = {
+    ...labels({ presented: null, headers: {}, id: newId('req') }),
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
+    Connection: 'close',
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 400 Bad Request\r\n${lines.join('')}\r\n${body}`);
 }
 
 /** Mounts operations: authentication, scope, signature, idempotency and the transaction are the same for all. */
@@ -217,11 +246,35 @@ function readJsonStrictly(app: FastifyInstance): void {
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     request.rawBody = body as Buffer;
     if (body.length === 0) return done(null, undefined);
-    parse(request, body.toString('utf8'), (error, value) => {
-      if (!error) return done(null, value);
-      done(new Problem('invalid_json', `The body is not valid JSON: ${error.message}.`));
+    if (!isUtf8(body as Buffer))
+      return done(new Problem('invalid_json', 'The body is not valid JSON: it is not UTF-8.'));
+    const text = body.toString('utf8');
+    parse(request, text, (error, value) => {
+      if (error) return done(new Problem('invalid_json', `The body is not valid JSON: ${error.message}.`));
+      if (nestsDeeper(value, max_body_depth)) {
+        return done(new Problem('invalid_parameter', `The body may be nested ${max_body_depth} levels deep at most.`));
+      }
+      if (text.includes('\\u') && !isStorable(value)) return done(unstorableText());
+      done(null, value);
     });
   });
+}
+
+/** Looks level by level: what recurses over the body afterwards cannot be made to run out of stack. */
+function nestsDeeper(value: unknown, most: number): boolean {
+  let level = [value];
+  for (let depth = 0; depth <= most; depth++) {
+    level = level.flatMap((one) => (one !== null && typeof one === 'object' ? Object.values(one) : []));
+    if (level.length === 0) return false;
+  }
+  return true;
+}
+
+/** Whether Postgres can keep every text as it was sent: neither NUL nor half of a surrogate pair. */
+function isStorable(value: unknown): boolean {
+  if (typeof value === 'string') return value.isWellFormed() && !value.includes('\0');
+  if (value === null || typeof value !== 'object') return true;
+  return Object.entries(value).every(([name, inner]) => isStorable(name) && isStorable(inner));
 }
 
 function asProblem(error: unknown, request: FastifyRequest): Problem {

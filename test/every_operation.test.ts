@@ -1,0 +1,264 @@
+import t from 'tap';
+import { api_version } from '../src/core/http.ts';
+import type { Operation } from '../src/core/operation.ts';
+import { type ProblemCode, problems } from '../src/core/problem.ts';
+import { operations } from '../src/program/index.ts';
+import { type Answer, type Caller, callerOf, eventually, type Json, sql, startRail, startReceiver } from './harness.ts';
+import { fieldsOf, resourceNamedBy, resources, type Sample, send, World } from './samples.ts';
+
+const rail = await startRail();
+const receiver = await startReceiver();
+const own = new World(await rail.organization(), receiver.url);
+const other = new World(await rail.organization(), receiver.url);
+const scopes = [...new Set(operations.map(({ scope }) => scope))];
+
+for (const operation of operations) {
+  t.test(operation.name, async (t) => {
+    const [, , plural = ''] = operation.path.split('/');
+    if (operation.method === 'GET' && resources.includes(plural)) await own.fixture(plural);
+    await needsAKeyWithItsScope(t, operation);
+    await succeedsAsItSays(t, operation);
+    if (operation.path.includes('{id}')) await hidesOtherOrganizations(t, operation);
+    await refusesWhatItDoesNotKnow(t, operation);
+    if (operation.method === 'PATCH') await takesEachFieldByItself(t, operation);
+    if (operation.method === 'POST') await replays(t, operation);
+    const { expand, include } = fieldsOf(operation.query).properties;
+    if (expand) await expands(t, operation, (expand.items?.enum ?? []) as string[]);
+    if (include) await includes(t, operation, (include.items?.enum ?? []) as string[]);
+  });
+}
+
+type Test = Parameters<Parameters<typeof t.test>[0]>[0];
+
+async function needsAKeyWithItsScope(t: Test, operation: Operation): Promise<void> {
+  const { scope } = operation;
+  const sample = await own.sample(operation);
+  const refusedWith = async (t: Test, caller: Caller, status: number, code: string, param?: string) => {
+    const answer = await send(caller, operation, sample);
+    isRefused(t, answer, status, code, param);
+  };
+  await t.test('answers 401 missing_api_key without a key', (t) => refusedWith(t, anonymous(), 401, 'missing_api_key'));
+  await t.test('answers 401 invalid_api_key to a key that is not known', (t) =>
+    refusedWith(t, stranger(), 401, 'invalid_api_key'),
+  );
+  await t.test('answers 403 insufficient_scope to a key that has every scope but its own', async (t) => {
+    const without = await keyWith(scopes.filter((name) => name !== scope));
+    await refusedWith(t, without, 403, 'insufficient_scope', scope);
+  });
+}
+
+async function succeedsAsItSays(t: Test, operation: Operation): Promise<void> {
+  await t.test('answers a key that has its scope alone with its status and strictly its schema', async (t) => {
+    const answer = await send(await keyWith([operation.scope]), operation, await own.sample(operation));
+    succeeds(t, operation, answer);
+  });
+}
+
+async function hidesOtherOrganizations(t: Test, operation: Operation): Promise<void> {
+  await t.test("answers 404 to the id of another organization's object", async (t) => {
+    const { path } = await other.sample(operation);
+    const { query, body } = await own.sample(operation);
+    isRefused(t, await send(own.caller, operation, { path, query, body }), 404, 'resource_not_found', 'id');
+  });
+}
+
+async function refusesWhatItDoesNotKnow(t: Test, operation: Operation): Promise<void> {
+  const sample = await own.sample(operation);
+  await t.test('answers 400 unknown_parameter to a query field that is not known', async (t) => {
+    const answer = await send(own.caller, operation, { ...sample, query: { ...sample.query, misspelt: '1' } });
+    isRefused(t, answer, 400, 'unknown_parameter', 'misspelt');
+  });
+  await refusesForeignReferences(t, operation, 'query', sample);
+  if (operation.method === 'GET') return;
+  await t.test('answers 400 unknown_parameter to a body field that is not known', async (t) => {
+    const answer = await send(own.caller, operation, { ...sample, body: { ...sample.body, misspelt: 1 } });
+    isRefused(t, answer, 400, 'unknown_parameter', 'misspelt');
+  });
+  await refusesForeignReferences(t, operation, 'body', sample);
+  for (const field of fieldsOf(operation.body).required) {
+    await t.test(`answers 400 missing_parameter without ${field}`, async (t) => {
+      const { [field]: _, ...body } = sample.body as Json;
+      isRefused(t, await send(own.caller, operation, { ...sample, body }), 400, 'missing_parameter', field);
+    });
+  }
+}
+
+/** In a body every reference must be the organization's own; in a query those that say whose objects are asked for. */
+async function refusesForeignReferences(
+  t: Test,
+  operation: Operation,
+  place: 'body' | 'query',
+  { path }: Sample,
+): Promise<void> {
+  const { properties, required } = fieldsOf(operation[place]);
+  for (const field of place === 'body' ? Object.keys(properties) : required) {
+    const plural = resourceNamedBy(field);
+    if (plural === undefined) continue;
+    await t.test(`answers 404 to another organization's ${field}`, async (t) => {
+      const { id } = await other.fixture(plural);
+      const foreign = field.endsWith('s') ? [id] : id;
+      const sample = await own.sample(operation, { [place]: { [field]: foreign } });
+      isRefused(t, await send(own.caller, operation, { ...sample, path }), 404, 'resource_not_found', field);
+    });
+  }
+}
+
+async function takesEachFieldByItself(t: Test, operation: Operation): Promise<void> {
+  for (const field of Object.keys(fieldsOf(operation.body).properties)) {
+    await t.test(`changes ${field} by itself`, async (t) => {
+      const value = await own.value(operation, operation.body, field);
+      const sample = await own.sample(operation, { body: { [field]: value } });
+      succeeds(t, operation, await send(own.caller, operation, sample));
+    });
+  }
+}
+
+async function replays(t: Test, operation: Operation): Promise<void> {
+  await t.test('replays its first answer to the same Idempotency-Key, and does nothing', async (t) => {
+    const sample = await own.sample(operation);
+    const headers = { 'Idempotency-Key': `replay of ${operation.name}` };
+    const first = await send(own.caller, operation, sample, headers);
+    succeeds(t, operation, first);
+    t.equal(first.headers['idempotent-replayed'], undefined);
+    await idle();
+    const before = await rowsOf(own.caller.organization_id);
+    const second = await send(own.caller, operation, sample, headers);
+    succeeds(t, operation, second);
+    t.equal(second.headers['idempotent-replayed'], 'true');
+    t.equal(second.text, first.text);
+    t.not(second.headers['rail-request-id'], first.headers['rail-request-id']);
+    await idle();
+    t.same(await rowsOf(own.caller.organization_id), before);
+  });
+}
+
+async function expands(t: Test, operation: Operation, allowed: string[]): Promise<void> {
+  const sample = await own.sample(operation);
+  const ask = (query: Record<string, string>) =>
+    send(own.caller, operation, { ...sample, query: { ...sample.query, ...query } });
+  await t.test('answers 400 invalid_expand to an unknown relation, and names those that it has', async (t) => {
+    for (const spelling of ['expand', 'expand[]']) {
+      const answer = await ask({ [spelling]: 'misspelt' });
+      isRefused(t, answer, 400, 'invalid_expand', 'expand');
+      for (const name of allowed) t.match(answer.body.error.message, name);
+    }
+  });
+  if (allowed.length === 0) return;
+  await t.test(`inlines ${allowed.join(', ')}, in both spellings`, async (t) => {
+    for (const query of [...allowed.map((name) => ({ 'expand[]': name })), { expand: allowed.join(',') }]) {
+      const answer = await ask(query);
+      succeeds(t, operation, answer);
+      t.not(rowsIn(answer).length, 0);
+      for (const row of rowsIn(answer)) {
+        for (const name of allowed) {
+          const asked = Object.values(query).join().split(',').includes(name);
+          t.equal(name in row, asked, `${name} is there when it is asked for`);
+          if (asked) t.equal(row[name]?.id ?? null, row[`${name}_id`], `${name} is what ${name}_id says`);
+        }
+      }
+    }
+    const spelt = [...Object.entries(sample.query), ...allowed.map((name) => ['expand[]', name])];
+    const path = `${sample.path}?${new URLSearchParams(spelt as [string, string][])}`;
+    const all = await own.caller.request(operation.method, path);
+    t.same(all.body, (await ask({ expand: allowed.join(',') })).body, 'both spellings say the same');
+  });
+  await t.test('needs the read scope of what it inlines', async (t) => {
+    const blind = await keyWith([operation.scope]);
+    for (const name of allowed) {
+      const plural = resourceNamedBy(`${name}_id`);
+      const scope = operations.find((read) => read.name === `${plural}.get`)?.scope as string;
+      const answer = await send(blind, operation, { ...sample, query: { ...sample.query, expand: name } });
+      if (scope === operation.scope) succeeds(t, operation, answer);
+      else isRefused(t, answer, 403, 'insufficient_scope', scope);
+    }
+  });
+}
+
+async function includes(t: Test, operation: Operation, allowed: string[]): Promise<void> {
+  const sample = await own.sample(operation);
+  const ask = (value: string) =>
+    send(own.caller, operation, { ...sample, query: { ...sample.query, 'include[]': value } });
+  await t.test('answers 400 invalid_include to what cannot be included', async (t) => {
+    isRefused(t, await ask('misspelt'), 400, 'invalid_include', 'include');
+    if (!allowed.includes('stats')) isRefused(t, await ask('stats'), 400, 'invalid_include', 'include');
+  });
+  for (const name of allowed) {
+    await t.test(`includes ${name} when asked`, async (t) => {
+      const answer = await ask(name);
+      succeeds(t, operation, answer);
+      const rows = rowsIn(answer);
+      t.not(rows.length, 0);
+      for (const row of rows) t.ok(name in row, `${row.id} has ${name}`);
+      for (const row of rowsIn(await send(own.caller, operation, sample))) t.notOk(name in row);
+    });
+  }
+}
+
+const rowsIn = ({ body }: Answer): Json[] => (Array.isArray(body.data) ? body.data : [body]);
+
+/** The status it says, the headers of every response, and no key beyond its schema's. */
+function succeeds(t: Test, { status, reply }: Operation, answer: Answer): void {
+  t.equal(answer.status, status, answer.text.slice(0, 300));
+  hasStandardHeaders(t, answer);
+  if (answer.status >= 300) return;
+  t.strictSame(reply.parse(answer.body), answer.body, 'has no key beyond its schema');
+}
+
+/** The catalogue's type and status, and the envelope of every error. */
+function isRefused(t: Test, answer: Answer, status: number, code: string, param?: string): void {
+  hasStandardHeaders(t, answer);
+  t.equal(answer.status, status, answer.text.slice(0, 300));
+  t.same(Object.keys(answer.body), ['error']);
+  t.strictSame(answer.body.error, {
+    type: problems[code as ProblemCode].type,
+    code,
+    message: answer.body.error.message,
+    ...(param === undefined ? {} : { param }),
+  });
+  t.match(answer.body.error.message, /^.{10,}\.$/);
+}
+
+function hasStandardHeaders(t: Test, { headers }: Answer): void {
+  t.equal(headers['x-rail-version'], api_version);
+  t.equal(headers['x-rail-livemode'], 'true');
+  t.match(headers['rail-request-id'], /^req_[0-9a-z]{26}$/);
+  t.match(headers['content-type'], /^application\/json/);
+  for (const name of ['limit', 'remaining', 'reset']) t.match(headers[`x-ratelimit-${name}`], /^\d+$/);
+}
+
+const keyWith = (some: string[]): Promise<Caller> => rail.key(own.caller.organization_id, { scopes: some });
+const stranger = (): Caller => callerOf(baseUrl(), 'rail_live_nobody', '');
+const anonymous = (): Caller => ({
+  ...stranger(),
+  request: (method, path, body, headers) => stranger().request(method, path, body, { ...headers, Authorization: '' }),
+});
+
+function baseUrl(): string {
+  const address = rail.app.server.address() as { port: number };
+  return `http://127.0.0.1:${address.port}`;
+}
+
+/** Waits until nothing follows any more from what was done. */
+async function idle(): Promise<void> {
+  await eventually(async () => {
+    const [row] = await rail.query<{ busy: boolean }>(sql`
+      select exists (select from graphile_worker.jobs where attempts < max_attempts and run_at <= now())
+        or exists (select from webhooks.pending_event)
+        or exists (select from webhooks.lane where last_place > done_place) as busy`);
+    return row?.busy === false;
+  }, 'the worker to have nothing to do');
+}
+
+/** How many rows an organization has in each table. */
+async function rowsOf(organization_id: string): Promise<Json> {
+  const [row] = await rail.query<{ counts: Json }>(sql`
+    select json_object_agg(
+      c.table_schema || '.' || c.table_name,
+      (xpath('/row/n/text()', query_to_xml(
+        format('select count(*) as n from %I.%I where organization_id = %L', c.table_schema, c.table_name, ${organization_id}::text),
+        false, true, '')))[1]::text
+      order by 1) as counts
+    from information_schema.columns c
+    where c.column_name = 'organization_id' and c.table_schema in ('core', 'webhooks', 'program')`);
+  return row?.counts as Json;
+}

@@ -1,0 +1,267 @@
+import { z } from 'zod';
+import type { Operation } from '../src/core/operation.ts';
+import { operations } from '../src/program/index.ts';
+import { type Answer, type Caller, eventually, type Json } from './harness.ts';
+
+/**
+ * Valid requests for operations, derived from what the operations say of themselves, so that a new operation is covered by being
+ * in the list. Only what cannot be derived stands in `special`.
+ */
+export interface Sample {
+  path: string;
+  query: Record<string, string>;
+  body: Json | undefined;
+}
+
+/** Fields given by name win over what would be made up for them. */
+export interface Given {
+  query?: Record<string, string>;
+  body?: Json;
+}
+
+/** What an operation needs beyond what its schemas say: a state, or fields that go together. */
+const special: Record<string, (world: World, given: Json) => Promise<Json>> = {
+  'links.create': async () => ({ value: fresh('link') }),
+  'clicks.create': async (world) => ({ value: (await world.fixture('links')).value }),
+  'customers.create': async (world, given) =>
+    given.partner_id === undefined ? { click_id: (await world.make('clicks')).id } : {},
+  'sales.create': async (world, given) =>
+    ['partner_id', 'click_id', 'customer_id'].some((claim) => given[claim] !== undefined)
+      ? {}
+      : { customer_id: (await world.fixture('customers')).id },
+  'partners.put_payout_method': async () => payout_method,
+};
+
+const payout_method = {
+  method: 'bank_transfer',
+  details: { account_holder: 'Ada Lovelace', iban: 'DE89370400440532013000', bic: 'COBADEFFXXX' },
+};
+
+/** An object in a state that an operation needs, where a newly made one will not do. By operation; gives its id. */
+const prepared: Record<string, (world: World) => Promise<string>> = {
+  'partners.get_payout_method': async (world) => {
+    const { id } = await world.make('partners');
+    await world.caller.request('PUT', `/v1/partners/${id}/payout_method`, payout_method);
+    return id;
+  },
+  'commissions.approve': async (world) => {
+    await world.fixture('rules');
+    return (await world.make('sales')).commissions[0].id;
+  },
+};
+
+/** What makes an object come about that the API cannot create. Where a kind is not named here, the world's sales are enough. */
+const consequences: Record<string, (world: World) => Promise<unknown>> = {
+  async risk_flags(world) {
+    const { program_id, email, handle } = await world.make('partners');
+    const click = {
+      program_id,
+      value: handle,
+      landing_url: 'https://shop.example.com/',
+      visitor_token: fresh('visitor'),
+    };
+    const { id: click_id } = await world.caller.post('/v1/clicks', click);
+    await world.caller.request('POST', '/v1/customers', { program_id, click_id, email });
+  },
+};
+
+export class World {
+  readonly caller: Caller;
+  readonly receiver_url: string;
+  readonly #fixtures = new Map<string, Promise<Json>>();
+
+  constructor(caller: Caller, receiver_url: string) {
+    this.caller = caller;
+    this.receiver_url = receiver_url;
+  }
+
+  /** One object of a kind, the same each time it is asked for. */
+  fixture(plural: string): Promise<Json> {
+    const known = this.#fixtures.get(plural) ?? this.make(plural);
+    this.#fixtures.set(plural, known);
+    return known;
+  }
+
+  /** A new object where the API can make one; else one that followed from what the API made. */
+  async make(plural: string): Promise<Json> {
+    const create = operations.find(({ method, path }) => method === 'POST' && path === `/v1/${plural}`);
+    if (create) return this.call(create, await this.sample(create));
+    const list = operations.find(({ method, path }) => method === 'GET' && path === `/v1/${plural}`);
+    if (!list) throw untaught(`make one of ${plural}, which the API can neither create nor list`);
+    const newest = async () => (await this.call(list, await this.sample(list))).data[0] as Json | undefined;
+    const before = consequences[plural] ? (await newest())?.id : undefined;
+    await this.fixture('rules');
+    await this.fixture('sales');
+    await consequences[plural]?.(this);
+    let found: Json | undefined;
+    await eventually(async () => {
+      found = await newest();
+      return found !== undefined && found.id !== before;
+    }, `something new in GET ${list.path}: teach test/samples.ts how it comes about`);
+    return found as Json;
+  }
+
+  /** A request that succeeds. What acts on an object gets one of its own, what only reads shares one. */
+  async sample(operation: Operation, given: Given = {}): Promise<Sample> {
+    return {
+      path: await this.#path(operation),
+      query: (await this.#values(operation, operation.query, given.query ?? {})) as Record<string, string>,
+      body: operation.method === 'GET' ? undefined : await this.#body(operation, given.body ?? {}),
+    };
+  }
+
+  /** What a sample answers. @throws Error when it does not succeed: then it has to be taught what it lacks */
+  async call(operation: Operation, sample: Sample): Promise<Json> {
+    const answer = await send(this.caller, operation, sample);
+    if (answer.status < 300) return answer.body;
+    throw untaught(
+      `call ${operation.name}: ${JSON.stringify(sample.body ?? sample.query)} answered ${answer.status} ${answer.text}`,
+    );
+  }
+
+  async #path({ name, method, path }: Operation): Promise<string> {
+    const [, plural] = /\/([a-z_]+)\/\{id\}/.exec(path) ?? [];
+    if (plural === undefined) {
+      if (path.includes('{')) throw untaught(`fill in the path ${path}`);
+      return path;
+    }
+    const id = prepared[name]
+      ? await prepared[name](this)
+      : ((await (method === 'GET' ? this.fixture(plural) : this.make(plural))).id as string);
+    return path.replace('{id}', id);
+  }
+
+  async #body(operation: Operation, given: Json): Promise<Json> {
+    const fields = await special[operation.name]?.(this, given);
+    const values = await this.#values(operation, operation.body, { ...fields, ...given });
+    const first = Object.keys(fieldsOf(operation.body).properties)[0];
+    if (operation.method !== 'PATCH' || Object.keys(values).length > 0 || first === undefined) return values;
+    return this.#values(operation, operation.body, { [first]: await this.value(operation, operation.body, first) });
+  }
+
+  async #values(operation: Operation, schema: z.ZodType, given: Json): Promise<Json> {
+    const { required } = fieldsOf(schema);
+    const values: Json = {};
+    for (const field of required)
+      if (given[field] === undefined) values[field] = await this.value(operation, schema, field);
+    Object.assign(values, given);
+    const result = schema.safeParse(values);
+    if (!result.success)
+      throw untaught(`ask ${operation.name}: ${JSON.stringify(values)} is refused, ${result.error.message}`);
+    return values;
+  }
+
+  /** A value for one field. */
+  value(operation: Operation, schema: z.ZodType, field: string): Promise<unknown> {
+    return this.#derive(field, fieldsOf(schema).properties[field] as JsonSchema, `${operation.name}: ${field}`);
+  }
+
+  async #derive(field: string, schema: JsonSchema, where: string): Promise<unknown> {
+    const plural = resourceNamedBy(field);
+    if (schema.const !== undefined) return schema.const;
+    if (schema.enum) return schema.enum[0];
+    const options = schema.anyOf ?? schema.oneOf;
+    if (options) return this.#derive(field, options.find(({ type }) => type !== 'null') as JsonSchema, where);
+    switch (schema.type) {
+      case 'boolean':
+        return false;
+      case 'integer':
+      case 'number':
+        return Math.min(Math.max(1_000, schema.minimum ?? 0), schema.maximum ?? Number.MAX_SAFE_INTEGER);
+      case 'array': {
+        const item = schema.items as JsonSchema;
+        if (plural) return [(await this.fixture(plural)).id];
+        return Promise.all(Array.from({ length: schema.minItems ?? 0 }, () => this.#derive(field, item, where)));
+      }
+      case 'object': {
+        const entries = (schema.required ?? []).map(async (name) => [
+          name,
+          await this.#derive(name, schema.properties?.[name] as JsonSchema, `${where}.${name}`),
+        ]);
+        return Object.fromEntries(await Promise.all(entries));
+      }
+      case 'string':
+        return plural ? (await this.fixture(plural)).id : this.#text(field, schema);
+      default:
+        return {};
+    }
+  }
+
+  #text(field: string, { format, minLength = 0, maxLength = 64 }: JsonSchema): string {
+    if (field === 'url') return this.receiver_url;
+    if (format === 'email') return `${fresh('person')}@example.com`;
+    if (format === 'uri') return `https://shop.example.com/${fresh('page')}`;
+    if (format === 'date-time') return new Date().toISOString();
+    const known: Record<string, string> = {
+      currency: 'USD',
+      country: 'DE',
+      country_code: 'DE',
+      color: '#336699',
+      timezone: 'UTC',
+      custom_domain: `${fresh('partners')}.example.com`,
+    };
+    return known[field] ?? fresh('sample').padEnd(minLength, '-x').slice(0, maxLength);
+  }
+}
+
+/** Sends a sample as it is. */
+export function send(
+  caller: Caller,
+  { method }: Operation,
+  { path, query, body }: Sample,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  const asked = new URLSearchParams(query).toString();
+  return caller.request(method, asked === '' ? path : `${path}?${asked}`, body, headers);
+}
+
+interface JsonSchema {
+  type?: string;
+  const?: unknown;
+  enum?: unknown[];
+  anyOf?: JsonSchema[];
+  oneOf?: JsonSchema[];
+  properties?: Record<string, JsonSchema>;
+  required?: string[];
+  items?: JsonSchema;
+  format?: string;
+  minimum?: number;
+  maximum?: number;
+  minItems?: number;
+  minLength?: number;
+  maxLength?: number;
+}
+
+/** The fields that a body or a query may have, as JSON Schema, and which of them it must have. */
+export function fieldsOf(schema: z.ZodType): { properties: Record<string, JsonSchema>; required: string[] } {
+  const { properties = {}, required = [] } = z.toJSONSchema(schema, {
+    io: 'input',
+    unrepresentable: 'any',
+    reused: 'inline',
+  }) as JsonSchema;
+  return { properties, required };
+}
+
+/** `partner_id`, `partner_ids` → `partners`; undefined where the field names nothing of ours, as in `product_id`. */
+export function resourceNamedBy(field: string): string | undefined {
+  const [, noun] = /^(\w+)_ids?$/.exec(field) ?? [];
+  if (noun === undefined || noun.startsWith('external_')) return undefined;
+  const plural = /(s|x|ch)$/.test(noun) ? `${noun}es` : `${noun}s`;
+  return resources.find((name) => name === plural) ?? resources.find((name) => name.endsWith(`_${plural}`));
+}
+
+/** What has a path of its own: `partners`, `webhook_endpoints`. */
+export const resources: string[] = [
+  ...new Set(
+    operations
+      .filter(({ path }) => /^\/v1\/[a-z_]+\/\{id\}$/.test(path))
+      .map(({ path }) => path.split('/')[2] as string),
+  ),
+];
+
+let made = 0;
+
+/** A text that no other sample has. */
+export const fresh = (of: string): string => `${of}-${++made}-${process.pid}`;
+
+const untaught = (what: string): Error => new Error(`test/samples.ts does not know how to ${what}. Teach it.`);
