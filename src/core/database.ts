@@ -16,6 +16,9 @@ export function openDatabase(url: string, { size, name, log }: { size: number; n
     max: size,
     application_name: name,
     connectionTimeoutMillis: 5_000,
+    // A server that answers no more, without closing its connections, must not hang its callers.
+    statement_timeout: 30_000,
+    query_timeout: 35_000,
     keepAlive: true,
     pipeline: true,
   } as pg.PoolConfig);

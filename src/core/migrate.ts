@@ -36,17 +36,21 @@ export async function migrate(url: string): Promise<string[]> {
   }
 }
 
-/** Whether everything that this version ships has been run: what `/readyz` asks. */
+/**
+ * Whether the migrations that this version needs are in: what `/readyz` asks. A file of functions may be of another version, so that the
+ * replicas of a rolling deploy stay ready while the newer functions are in.
+ */
 export async function isMigrated(on: Pick<pg.Pool, 'query'>): Promise<boolean> {
   try {
-    return (await pendingFiles(on)).length === 0;
+    return (await pendingFiles(on)).every(({ name, known }) => known && name.startsWith('live/'));
   } catch (error) {
     if ((error as { code?: string }).code === '42P01') return false;
     throw error;
   }
 }
 
-async function pendingFiles(on: Pick<pg.Pool, 'query'>): Promise<File[]> {
+/** What is to be run; `known` where an earlier text of it has been. */
+async function pendingFiles(on: Pick<pg.Pool, 'query'>): Promise<(File & { known: boolean })[]> {
   const applied = new Map(
     (await on.query<{ name: string; sha256: string }>('select name, sha256 from migration.applied')).rows.map((row) => [
       row.name,
@@ -60,7 +64,9 @@ async function pendingFiles(on: Pick<pg.Pool, 'query'>): Promise<File[]> {
       `${edited.name} was edited after it ran on this database. Undo that, and put the change into a new migration.`,
     );
   const live = await filesIn('live');
-  return [...migrations, ...live].filter(({ name, sha256 }) => applied.get(name) !== sha256);
+  return [...migrations, ...live]
+    .filter(({ name, sha256 }) => applied.get(name) !== sha256)
+    .map((file) => ({ ...file, known: applied.has(file.name) }));
 }
 
 async function filesIn(folder: string): Promise<File[]> {

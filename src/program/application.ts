@@ -1,11 +1,11 @@
 import sql from 'sql-template-tag';
 import { z } from 'zod';
-import { country, email, id, objectName, requireState, text, timestamp, url } from '../core/fields.ts';
+import { email, id, objectName, requireState, text, timestamp } from '../core/fields.ts';
 import { idParams, type Operation, operation, readOperations } from '../core/operation.ts';
 import { resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
 import { event } from './event.ts';
-import { createPartner, handle, type Partner, partner } from './partner.ts';
+import { createPartner, type Partner, partner, person } from './partner.ts';
 import { groupToJoin, partnerGroup } from './partner_group.ts';
 import { program } from './program.ts';
 
@@ -56,14 +56,7 @@ export const applicationOperations: Operation[] = [
     summary: 'Submits an application; the applicant is a pending partner until it is decided.',
     body: z.strictObject({
       program_id: id('prg'),
-      email,
-      first_name: text.max(200).optional(),
-      last_name: text.max(200).optional(),
-      company_name: text.max(200).optional(),
-      website_url: url.optional(),
-      country_code: country.optional(),
-      handle: handle.optional().describe('Derived from the email when left out.'),
-      group_id: id('grp').optional().describe("The program's default group when left out."),
+      ...person,
       answers: z.record(z.string(), z.json()).default({}).describe('The answers to your questions, in any shape.'),
       source: text.max(200).optional().describe('Where the applicant came from.'),
     }),
@@ -71,9 +64,9 @@ export const applicationOperations: Operation[] = [
     status: 201,
     async run({ tx, body }) {
       await program.get(tx, body.program_id, { param: 'program_id' });
-      const { answers, source, ...person } = body;
+      const { answers, source, ...who } = body;
       const group_id = await groupToJoin(tx, body.program_id, body.group_id);
-      const applicant = await createPartner(tx, { ...person, group_id, status: 'pending' });
+      const applicant = await createPartner(tx, { ...who, group_id, status: 'pending' });
       return submit(tx, applicant, { answers, source });
     },
   }),

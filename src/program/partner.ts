@@ -84,12 +84,24 @@ export const partner = resource({
 
 export type Partner = z.infer<typeof partner.record>;
 
-export const handle = z
+const handle = z
   .string()
   .regex(
     /^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$/,
     'must be 2 to 32 lowercase letters, digits or hyphens, with no hyphen at an end',
   );
+
+/** What is known of somebody who becomes a partner. */
+export const person = {
+  email,
+  first_name: text.max(200).optional(),
+  last_name: text.max(200).optional(),
+  company_name: text.max(200).optional(),
+  website_url: url.optional(),
+  country_code: country.optional(),
+  handle: handle.optional().describe('Derived from the email when left out.'),
+  group_id: id('grp').optional().describe("The program's default group when left out."),
+};
 const nullable_names = {
   first_name: text.max(200).nullable(),
   last_name: text.max(200).nullable(),
@@ -114,14 +126,7 @@ export const partnerOperations: Operation[] = [
     doc: 'Email and handle are unique in the program, letter case ignored: a taken one answers 409 with the partner under `existing`. A handle that is left out is derived from the email.',
     body: z.strictObject({
       program_id: id('prg'),
-      email,
-      first_name: text.max(200).optional(),
-      last_name: text.max(200).optional(),
-      company_name: text.max(200).optional(),
-      website_url: url.optional(),
-      country_code: country.optional(),
-      handle: handle.optional().describe('Derived from the email when left out.'),
-      group_id: id('grp').optional().describe("The program's default group when left out."),
+      ...person,
       status: z
         .enum(['active', 'pending'])
         .default('active')
