@@ -53,12 +53,14 @@ create table webhooks.endpoint (
   previous_secret bytea,
   previous_secret_expires_at timestamptz(3),
   secret_last_rotated_at timestamptz(3),
+  failures_count_from timestamptz(3) not null default now(),
   deleted_at timestamptz(3),
   created_at timestamptz(3) not null default now(),
   updated_at timestamptz(3) not null default now(),
   primary key (organization_id, id)
 );
 comment on column webhooks.endpoint.event_types is 'Empty: all types.';
+comment on column webhooks.endpoint.failures_count_from is 'Failures before it do not count towards the switch-off: it was turned on, or its secret rotated.';
 comment on column webhooks.endpoint.partner_id is 'Set: a partner''s postback, which receives that partner''s own events alone.';
 comment on column webhooks.endpoint.secret is 'whsec_…, AES-256-GCM with the key''s id in front.';
 create index endpoint_by_program on webhooks.endpoint (organization_id, program_id, id) where deleted_at is null;

@@ -17,6 +17,8 @@ async function serve(running: Running, stopping: AbortSignal): Promise<void> {
     const listening = await listenOn(portsFrom(config.PORT), running);
     app = listening.app;
     const base_url = `http://${reachableHost(config.HOST)}:${listening.port}`;
+    // Short links name the address that answers them, also where the port moved.
+    if (!config.BASE_URL) running.services.base_url = base_url;
     const taken = config.PORT === 0 || listening.port === config.PORT ? undefined : config.PORT;
     tell(base_url, taken, await keepDemo(running, base_url));
     await stopped(stopping);

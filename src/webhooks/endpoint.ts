@@ -12,7 +12,7 @@ import {
   type Services,
 } from '../core/operation.ts';
 import { Problem } from '../core/problem.ts';
-import { type AnyResource, resource } from '../core/resource.ts';
+import { type AnyResource, resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
 import { insert } from '../core/write.ts';
 import { checkEndpointUrl } from './address.ts';
@@ -20,6 +20,9 @@ import type { Catalogue } from './catalogue.ts';
 
 const statuses = ['enabled', 'disabled'] as const;
 const most_per_program = 50;
+const url = text.min(1).max(2048).describe('A public http or https address.');
+/** "Rotating gives a new secret at once and keeps the old one signing for 24 hours." */
+const overlap_ms = 86_400_000;
 
 export const endpoint = resource({
   object: 'webhook_endpoint',
@@ -73,7 +76,7 @@ export function endpointOperations({ catalogue, program, partner }: EndpointPoli
       doc: 'The signing secret is in this answer and never again. Private, loopback, link-local and internal addresses are refused, here and at every send.',
       body: z.strictObject({
         program_id: id('prg'),
-        url: text.min(1).max(2048).describe('A public http or https address.'),
+        url,
         description: text.max(500).nullable().optional(),
         event_types: eventTypes.default([]).describe('Empty: all.'),
         partner_id: id('part').optional().describe("Makes it that partner's postback."),
@@ -86,6 +89,66 @@ export function endpointOperations({ catalogue, program, partner }: EndpointPoli
           await requirePostback(tx, partner, catalogue, { ...body, partner_id: body.partner_id });
         return createEndpoint(tx, services, body);
       },
+    }),
+    operation({
+      name: 'webhook_endpoints.update',
+      method: 'PATCH',
+      path: '/v1/webhook_endpoints/{id}',
+      scope: 'webhooks:write',
+      summary: "Changes an endpoint's address, description or event types.",
+      doc: 'Events that stand in its sequence already go to the new address.',
+      params: idParams,
+      body: z.strictObject({ url, description: text.max(500).nullable(), event_types: eventTypes }).partial(),
+      reply: endpoint.schema,
+      async run({ tx, params, body, services }) {
+        const before = await endpoint.get(tx, params.id, { lock: true });
+        if (body.url !== undefined) requirePublic(body.url, services);
+        if (before.partner_id !== null) requirePostbackTypes(catalogue, body.event_types ?? []);
+        return endpoint.update(tx, before.id, body);
+      },
+    }),
+    operation({
+      name: 'webhook_endpoints.enable',
+      method: 'POST',
+      path: '/v1/webhook_endpoints/{id}/enable',
+      scope: 'webhooks:write',
+      summary: 'Switches an endpoint on. The count of failures restarts.',
+      doc: 'It receives what happens from now on; what it missed can be replayed.',
+      params: idParams,
+      reply: endpoint.schema,
+      async run({ tx, params }) {
+        await endpoint.get(tx, params.id, { lock: true });
+        return endpoint.update(tx, params.id, {
+          status: 'enabled',
+          disabled_reason: null,
+          failures_count_from: tx.now,
+        });
+      },
+    }),
+    operation({
+      name: 'webhook_endpoints.disable',
+      method: 'POST',
+      path: '/v1/webhook_endpoints/{id}/disable',
+      scope: 'webhooks:write',
+      summary: 'Switches an endpoint off: nothing is sent to it, and what waits is cancelled.',
+      params: idParams,
+      reply: endpoint.schema,
+      async run({ tx, params }) {
+        const before = await endpoint.get(tx, params.id, { lock: true });
+        if (before.status === 'disabled') return before;
+        return endpoint.update(tx, params.id, { status: 'disabled', disabled_reason: 'disabled_by_hand' });
+      },
+    }),
+    operation({
+      name: 'webhook_endpoints.rotate_secret',
+      method: 'POST',
+      path: '/v1/webhook_endpoints/{id}/rotate_secret',
+      scope: 'webhooks:write',
+      summary: 'Makes a new signing secret. The old one signs along for 24 hours.',
+      doc: 'Until then every signature header carries two entries, the new one first. Rotating again replaces the old secret: at most two are live.',
+      params: idParams,
+      reply: WithSecret,
+      run: ({ tx, params, services }) => rotateSecret(tx, services, params.id),
     }),
     operation({
       name: 'webhook_endpoints.delete',
@@ -131,6 +194,23 @@ export async function createEndpoint(
   return { ...made, secret };
 }
 
+/** The old secret signs on beside the new one, in place of one that did so already. */
+async function rotateSecret(tx: Tx, { vault }: Services, endpoint_id: string): Promise<z.infer<typeof WithSecret>> {
+  await endpoint.get(tx, endpoint_id, { lock: true });
+  const { old } = await tx.one<{ old: Buffer }>(
+    sql`select t.secret as old from ${endpoint.from} where ${tenant(tx)} and t.id = ${endpoint_id}`,
+  );
+  const secret = newSecret();
+  const rotated = await endpoint.update(tx, endpoint_id, {
+    secret: vault.encrypt(secret, endpoint_id),
+    previous_secret: old,
+    previous_secret_expires_at: new Date(Date.parse(tx.now) + overlap_ms).toISOString(),
+    secret_last_rotated_at: tx.now,
+    failures_count_from: tx.now,
+  });
+  return { ...rotated, secret };
+}
+
 /** `whsec_` and 32 random bytes in plain base64, which every Standard Webhooks library decodes. */
 const newSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`;
 
@@ -165,7 +245,11 @@ async function requirePostback(
       param: 'partner_id',
     });
   }
-  const refused = fields.event_types.find((type) => catalogue[type]?.postback === false);
+  requirePostbackTypes(catalogue, fields.event_types);
+}
+
+function requirePostbackTypes(catalogue: Catalogue, event_types: string[]): void {
+  const refused = event_types.find((type) => catalogue[type]?.postback === false);
   if (refused === undefined) return;
   throw new Problem(
     'invalid_parameter',
