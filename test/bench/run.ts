@@ -1,0 +1,13 @@
+import { command } from './harness.ts';
+import { slice } from './slice.ts';
+
+/** `npm run bench -- NAME`: one file a bench, one line here. */
+const benches = [slice];
+
+const stopping = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort());
+const output = {
+  out: (text: string) => process.stdout.write(text),
+  err: (text: string) => process.stderr.write(text),
+};
+process.exitCode = await command(process.argv.slice(2), benches, output, stopping.signal);
