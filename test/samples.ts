@@ -30,7 +30,11 @@ const special: Record<string, (world: World, given: Json) => Promise<Json>> = {
       ? {}
       : { customer_id: (await world.fixture('customers')).id },
   'partners.put_payout_method': async () => payout_method,
+  'webhook_endpoints.replay': async (_, given) =>
+    given.from ? { to: new Date(Date.parse(given.from) + 60_000).toISOString() } : { failed_since: fresh_time() },
 };
+
+const fresh_time = (): string => new Date(Date.now() - 60_000).toISOString();
 
 const payout_method = {
   method: 'bank_transfer',
@@ -52,6 +56,10 @@ const prepared: Record<string, (world: World) => Promise<string>> = {
 
 /** What makes an object come about that the API cannot create. Where a kind is not named here, the world's sales are enough. */
 const consequences: Record<string, (world: World) => Promise<unknown>> = {
+  async webhook_deliveries(world) {
+    const { id } = await world.fixture('webhook_endpoints');
+    await world.caller.post(`/v1/webhook_endpoints/${id}/ping`);
+  },
   async risk_flags(world) {
     const { program_id, email, handle } = await world.make('partners');
     const click = {

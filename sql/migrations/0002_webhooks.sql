@@ -83,6 +83,7 @@ comment on column webhooks.lane.lease_token is 'Grows with each lease: what an o
 create table webhooks.delivery (
   organization_id text collate "C" not null,
   id text collate "C" not null,
+  program_id text collate "C" not null,
   endpoint_id text collate "C" not null,
   event_id text collate "C" not null,
   event_type text not null,
@@ -104,6 +105,7 @@ comment on column webhooks.delivery.next_attempt_at is 'When a failed attempt ma
 comment on column webhooks.delivery.request_body is 'The body where it is not that of a logged event: a test event.';
 create table webhooks.delivery_default partition of webhooks.delivery default;
 create index delivery_by_place on webhooks.delivery (endpoint_id, place);
+create index delivery_by_program on webhooks.delivery (organization_id, program_id, id);
 create index delivery_by_endpoint on webhooks.delivery (organization_id, endpoint_id, id);
 create index delivery_by_retry on webhooks.delivery (next_attempt_at) where next_attempt_at is not null;
 

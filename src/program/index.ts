@@ -1,5 +1,6 @@
 import { inboundSigningOperations } from '../core/inbound_signing.ts';
 import type { Operation } from '../core/operation.ts';
+import { deliveryOperations } from '../webhooks/delivery_log.ts';
 import { endpointOperations } from '../webhooks/endpoint.ts';
 import type { EventPolicy } from '../webhooks/event.ts';
 import { eventOperations } from '../webhooks/event_log.ts';
@@ -48,4 +49,5 @@ export const operations: Operation[] = [
   ...inboundSigningOperations,
   ...eventOperations({ catalogue, program }),
   ...endpointOperations({ catalogue, program, partner }),
+  ...deliveryOperations({ catalogue, program }),
 ];

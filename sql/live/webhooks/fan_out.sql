@@ -18,7 +18,7 @@ begin
   ),
   matched as (
     select
-      e.organization_id, e.id as endpoint_id, t.event_id, t.type,
+      e.organization_id, e.program_id, e.id as endpoint_id, t.event_id, t.type,
       row_number() over (partition by e.id order by t.position) as nth,
       count(*) over (partition by e.id) as total
     from taken t
@@ -38,8 +38,8 @@ begin
     returning l.endpoint_id, l.last_place - m.total as base, l.lease_until
   ),
   queued as (
-    insert into webhooks.delivery (organization_id, id, endpoint_id, event_id, event_type, place)
-    select m.organization_id, core.new_id('whd'), m.endpoint_id, m.event_id, m.type, l.base + m.nth
+    insert into webhooks.delivery (organization_id, id, program_id, endpoint_id, event_id, event_type, place)
+    select m.organization_id, core.new_id('whd'), m.program_id, m.endpoint_id, m.event_id, m.type, l.base + m.nth
     from matched m
     join lengthened l using (endpoint_id)
   )

@@ -1,0 +1,286 @@
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import { id, objectName, text, timestamp, timestampInput } from '../core/fields.ts';
+import { newId } from '../core/id.ts';
+import { list } from '../core/list.ts';
+import { idParams, type Operation, operation, readOperations } from '../core/operation.ts';
+import { Problem } from '../core/problem.ts';
+import { type AnyResource, resource, tenant } from '../core/resource.ts';
+import type { Tx } from '../core/transaction.ts';
+import type { Catalogue } from './catalogue.ts';
+import { type Endpoint, endpoint } from './endpoint.ts';
+
+const statuses = ['pending', 'delivered', 'failed', 'cancelled'] as const;
+const day_ms = 86_400_000;
+const most_window_days = 30;
+
+const Attempt = z.object({
+  attempt: z.int(),
+  at: timestamp,
+  duration_ms: z.int(),
+  status_code: z.int().nullable(),
+  response_body: text.nullable().describe('The first 16 KiB.'),
+  error: text.nullable(),
+});
+
+export const delivery = resource({
+  object: 'webhook_delivery',
+  plural: 'webhook_deliveries',
+  table: 'webhooks.delivery',
+  doc: 'An event on its way to an endpoint, and afterwards the log of it. Kept for 30 days.',
+  fields: {
+    id: id('whd'),
+    object: objectName('webhook_delivery'),
+    program_id: id('prg'),
+    endpoint_id: id('whe'),
+    event_id: id('evt'),
+    event_type: text,
+    status: z.enum(statuses),
+    attempt: z.int().describe('Attempts made so far, 8 at most.'),
+    next_attempt_at: timestamp.nullable().describe('The earliest time of the next attempt after a failed one.'),
+    replay_of: id('whd').nullable(),
+    request_body: text.nullable().describe('The exact body that is sent.'),
+    attempts: z.array(Attempt),
+    created_at: timestamp,
+    updated_at: timestamp,
+  },
+  computed: {
+    request_body: sql`coalesce(t.request_body, (
+      select case when e.partner_id is null then v.body else v.postback_body end
+      from webhooks.event v
+      join webhooks.endpoint e on e.organization_id = t.organization_id and e.id = t.endpoint_id
+      where v.organization_id = t.organization_id and v.id = t.event_id
+    ))`,
+    attempts: sql`(
+      select coalesce(json_agg(json_build_object(
+        'attempt', a.attempt,
+        'at', to_char(a.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+        'duration_ms', a.duration_ms,
+        'status_code', a.status_code,
+        'response_body', a.response_body,
+        'error', a.error
+      ) order by a.attempt), '[]')
+      from webhooks.attempt a
+      where a.organization_id = t.organization_id and a.delivery_id = t.id
+    )`,
+  },
+});
+
+type Delivery = z.infer<typeof delivery.record>;
+
+const ReplayOfMany = z
+  .object({ object: objectName('webhook_replay'), endpoint_id: id('whe'), from: timestamp, to: timestamp })
+  .meta({ id: 'WebhookReplay', description: 'A replay of many deliveries that has been queued.' });
+
+const filters = { by: ['status', 'event_type'] };
+const ofEndpoint = list({
+  of: delivery,
+  ...filters,
+  filters: {
+    endpoint_id: { schema: z.never().optional(), where: (value: string) => sql`t.endpoint_id = ${value}` },
+  },
+});
+
+/** The delivery log, replays, and test events. */
+export function deliveryOperations({
+  catalogue,
+  program,
+}: {
+  catalogue: Catalogue;
+  program: AnyResource;
+}): Operation[] {
+  const types = Object.keys(catalogue) as [string, ...string[]];
+  return [
+    ...readOperations({ of: delivery, within: program, by: ['endpoint_id', ...filters.by] }).map((read) => ({
+      ...read,
+      scope: 'webhooks:read',
+    })),
+    operation({
+      name: 'webhook_endpoints.deliveries',
+      method: 'GET',
+      path: '/v1/webhook_endpoints/{id}/deliveries',
+      scope: 'webhooks:read',
+      summary: 'Lists the deliveries to one endpoint, newest first.',
+      params: idParams,
+      query: (ofEndpoint.query as z.ZodObject).omit({ endpoint_id: true }),
+      reply: ofEndpoint.reply,
+      async run({ tx, params, query, caller }) {
+        const { id: endpoint_id } = await endpoint.get(tx, params.id);
+        return ofEndpoint.page(tx, { ...(query as Record<string, unknown>), endpoint_id }, caller.scopes);
+      },
+    }),
+    operation({
+      name: 'webhook_deliveries.replay',
+      method: 'POST',
+      path: '/v1/webhook_deliveries/{id}/replay',
+      scope: 'webhooks:write',
+      summary: 'Sends a delivery again: a new delivery of the same event, at the end of the sequence.',
+      doc: 'The answer is the new delivery. The old log entry is unchanged.',
+      params: idParams,
+      reply: delivery.schema,
+      status: 202,
+      async run({ tx, params }) {
+        const { id: replay_of, endpoint_id, event_id, event_type } = await delivery.get(tx, params.id);
+        const to = await enabledEndpoint(tx, endpoint_id);
+        const { body } = await tx.one<{ body: string | null }>(
+          sql`select t.request_body as body from ${delivery.from} where ${tenant(tx)} and t.id = ${replay_of}`,
+        );
+        return append(tx, to, { event_id, event_type, replay_of, request_body: body });
+      },
+    }),
+    operation({
+      name: 'webhook_endpoints.replay',
+      method: 'POST',
+      path: '/v1/webhook_endpoints/{id}/replay',
+      scope: 'webhooks:write',
+      summary: 'Replays everything that failed since a point in time, or everything of a window of up to 30 days.',
+      doc: 'Give `failed_since`, or `from` and `to`. Jobs queue the replays in batches, in the order in which the events happened.',
+      params: idParams,
+      body: z.strictObject({
+        failed_since: timestampInput.optional(),
+        from: timestampInput.optional(),
+        to: timestampInput.optional(),
+      }),
+      reply: ReplayOfMany,
+      status: 202,
+      async run({ tx, params, body }) {
+        const { id: endpoint_id } = await enabledEndpoint(tx, params.id);
+        const { from, to } = windowOf(body, tx.now);
+        tx.enqueue('webhooks/replay_many', {
+          organization_id: tx.organization_id,
+          endpoint_id,
+          from,
+          to,
+          failed_only: body.failed_since !== undefined,
+          after_position: 0,
+        });
+        return { object: 'webhook_replay' as const, endpoint_id, from, to };
+      },
+    }),
+    operation({
+      name: 'webhook_endpoints.ping',
+      method: 'POST',
+      path: '/v1/webhook_endpoints/{id}/ping',
+      scope: 'webhooks:write',
+      summary: "Sends a test event now: the catalogue's example of a type, signed with the endpoint's secret.",
+      doc: 'Its id starts with `evt_test_`; it is sent once and not retried.',
+      params: idParams,
+      body: z.strictObject({ event_type: z.enum(types).optional() }).default({}),
+      reply: delivery.schema,
+      async run({ tx, params, body }) {
+        const to = await enabledEndpoint(tx, params.id);
+        const event_type = body.event_type ?? to.event_types[0] ?? types[0];
+        const event_id = newId('evt').replace('evt_', 'evt_test_');
+        const data = catalogue[event_type]?.example;
+        const request_body = JSON.stringify({ id: event_id, type: event_type, created_at: tx.now, data });
+        return append(tx, to, { event_id, event_type, replay_of: null, request_body });
+      },
+    }),
+  ];
+}
+
+/** @throws Problem endpoint_disabled */
+async function enabledEndpoint(tx: Tx, endpoint_id: string): Promise<Endpoint> {
+  const found = await endpoint.get(tx, endpoint_id);
+  if (found.status === 'enabled') return found;
+  throw new Problem('endpoint_disabled', 'The endpoint is switched off: enable it first.', { param: 'id' });
+}
+
+/** Puts a delivery at the end of the endpoint's sequence. */
+async function append(
+  tx: Tx,
+  { id: endpoint_id, program_id }: Endpoint,
+  of: Pick<Delivery, 'event_id' | 'event_type' | 'replay_of' | 'request_body'>,
+): Promise<Delivery> {
+  const { place } = await tx.one<{ place: number }>(sql`
+    update webhooks.lane t set last_place = t.last_place + 1
+    where ${tenant(tx)} and t.endpoint_id = ${endpoint_id}
+    returning t.last_place as place`);
+  wake(tx, endpoint_id);
+  return (await delivery.insert(tx, { ...of, id: newId('whd'), program_id, endpoint_id, place })) as Delivery;
+}
+
+const wake = (tx: Tx, endpoint_id: string): void =>
+  tx.enqueue('webhooks/deliver', { endpoint_id }, { job_key: `deliver:${endpoint_id}` });
+
+/** @throws Problem missing_parameter, invalid_parameter */
+function windowOf(
+  {
+    failed_since,
+    from = failed_since,
+    to,
+  }: { failed_since?: string | undefined; from?: string | undefined; to?: string | undefined },
+  now: string,
+): { from: string; to: string } {
+  if (from === undefined)
+    throw new Problem('missing_parameter', "Give 'failed_since', or 'from' and 'to'.", { param: 'from' });
+  if (failed_since !== undefined && (from !== failed_since || to !== undefined)) {
+    throw new Problem('invalid_parameter', "Give either 'failed_since', or 'from' and 'to'.", {
+      param: 'failed_since',
+    });
+  }
+  if (failed_since === undefined && to === undefined) {
+    throw new Problem('missing_parameter', "'to' is required with 'from'.", { param: 'to' });
+  }
+  const end = to === undefined || to > now ? now : to;
+  if (end <= from) throw new Problem('invalid_parameter', 'The window ends before it begins.', { param: 'to' });
+  if (Date.parse(end) - Date.parse(from) > most_window_days * day_ms) {
+    throw new Problem('invalid_parameter', `The window may be ${most_window_days} days long at most.`, {
+      param: failed_since === undefined ? 'from' : 'failed_since',
+    });
+  }
+  return { from, to: end };
+}
+
+export interface Replay {
+  endpoint_id: string;
+  from: string;
+  to: string;
+  failed_only: boolean;
+  /** Events up to this position are queued already. */
+  after_position: number;
+}
+
+/**
+ * Queues the next replays of a window, in the order of their events; the one after the last of them follows in a job of the same
+ * transaction, so that a crash repeats none and leaves none out.
+ */
+export async function replayNext(tx: Tx, replay: Replay, most: number): Promise<void> {
+  const { endpoint_id, from, to, failed_only, after_position } = replay;
+  const found = await endpoint.find(tx, sql`${tenant(tx)} and t.id = ${endpoint_id} and t.status = 'enabled'`);
+  if (!found) return;
+  const { count, last_position } = await tx.one<{ count: number; last_position: number | null }>(sql`
+    with chosen as (
+      select distinct on (v.position) v.position, d.id, d.event_id, d.event_type, d.program_id
+      from webhooks.delivery d
+      join webhooks.event v on v.organization_id = d.organization_id and v.id = d.event_id
+      where d.organization_id = ${tx.organization_id} and d.endpoint_id = ${endpoint_id}
+        and v.position > ${after_position}
+        and ${failed_only ? sql`d.status = 'failed' and d.updated_at >= ${from}::timestamptz` : sql`d.created_at >= ${from}::timestamptz`}
+        and d.created_at < ${to}::timestamptz
+      order by v.position, d.id
+      limit ${most}
+    ),
+    lengthened as (
+      update webhooks.lane t
+      set last_place = t.last_place + (select count(*) from chosen)
+      where ${tenant(tx)} and t.endpoint_id = ${endpoint_id} and exists (select from chosen)
+      returning t.last_place - (select count(*) from chosen) as base
+    ),
+    queued as (
+      insert into webhooks.delivery (organization_id, id, program_id, endpoint_id, event_id, event_type, place, replay_of)
+      select ${tx.organization_id}, core.new_id('whd'), c.program_id, ${endpoint_id}, c.event_id, c.event_type,
+        l.base + row_number() over (order by c.position), c.id
+      from chosen c
+      cross join lengthened l
+    )
+    select count(*) as count, max(position) as last_position from chosen`);
+  if (count > 0) wake(tx, endpoint_id);
+  if (count === most) {
+    tx.enqueue('webhooks/replay_many', {
+      ...replay,
+      organization_id: tx.organization_id,
+      after_position: last_position,
+    });
+  }
+}

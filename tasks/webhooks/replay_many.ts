@@ -1,0 +1,21 @@
+import { z } from 'zod';
+import { task } from '../../src/core/task.ts';
+import { transaction } from '../../src/core/transaction.ts';
+import { replayNext } from '../../src/webhooks/delivery_log.ts';
+
+const batch = 500;
+
+/** Queues the replays of a window, one batch a job. */
+export default task({
+  payload: z.object({
+    organization_id: z.string(),
+    endpoint_id: z.string(),
+    from: z.iso.datetime(),
+    to: z.iso.datetime(),
+    failed_only: z.boolean(),
+    after_position: z.int(),
+  }),
+  async run({ organization_id, ...replay }, { store }) {
+    await transaction(store, { organization_id, request_id: null }, (tx) => replayNext(tx, replay, batch));
+  },
+});
