@@ -1,8 +1,7 @@
-import { EventEmitter } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Task as Job,
-  type Runner,
   type RunnerOptions,
   run as runJobs,
   type WorkerEvents,
@@ -11,8 +10,8 @@ import {
 import pg from 'pg';
 import type { Logger } from 'pino';
 import sql from 'sql-template-tag';
-import { run } from './core/database.ts';
-import { type Liveness, proveLife } from './core/liveness.ts';
+import { isRetryable, isUnavailable, run } from './core/database.ts';
+import { proveLife } from './core/liveness.ts';
 import type { Services } from './core/operation.ts';
 import { startSchedule } from './core/schedule.ts';
 import { loadTasks, type Task, type TaskContext } from './core/task.ts';
@@ -32,6 +31,10 @@ export interface WorkerOptions {
 
 /** How long running jobs may take to finish once the worker stops; then foreign calls are cut off. */
 const grace_ms = 6_000;
+/** Then what has not ended is left behind; its jobs are freed as those of the dead. */
+const stop_ms = 7_500;
+const abandon_ms = 1_500;
+const close_ms = 1_000;
 const sweep_ms = 1_000;
 const janitor_ms = 5_000;
 
@@ -78,21 +81,24 @@ async function live(
 ): Promise<void> {
   const { url, store, services, log } = options;
   const alive = await proveLife(url);
+  // From here on others may take what this life holds: it begins nothing new, and cuts off what it is sending.
+  const over = new AbortController();
+  alive.lost.then(() => over.abort());
   const agent = createPinnedAgent({ allowPrivate: services.allow_private_addresses, ownHosts: services.own_hosts });
-  const context: TaskContext = { store, services, agent, log, worker_id: alive.worker_id, stopping, cut_off };
-  const pool = new pg.Pool({
-    connectionString: url,
-    max: 10,
-    application_name: 'rail jobs',
-    connectionTimeoutMillis: 5_000,
-  });
-  const broke = (error: Error) => log.warn({ err: error }, 'a connection of the job queue broke');
-  pool.on('error', broke).on('connect', (client) => client.on('error', broke));
-  const runners: Runner[] = [];
+  const context: TaskContext = {
+    ...{ store, services, agent, log, worker_id: alive.worker_id },
+    stopping: AbortSignal.any([stopping, over.signal]),
+    cut_off: AbortSignal.any([cut_off, over.signal]),
+  };
+  const connections = openQueue(url, over, log);
+  const queues: Queue[] = [];
   const stops: (() => unknown)[] = [];
   try {
-    for (const start of pools(await loadTasks(), options, context))
-      runners.push(await startPool(start, pool, alive, log));
+    for (const start of pools(await loadTasks(), options, context)) {
+      const queue = await unless(over.signal, startQueue(start, connections, log));
+      queues.push(queue);
+      await alive.addPool(queue.pool_id);
+    }
     const schedule = await startSchedule(store, schedules, log);
     stops.push(
       () => schedule.stop(),
@@ -101,12 +107,54 @@ async function live(
     );
     ready();
     log.info({ worker_id: alive.worker_id }, 'worker ready');
-    await Promise.race([alive.lost, aborted(stopping), ...runners.map((runner) => runner.promise)]);
+    await Promise.race([aborted(over.signal), aborted(stopping), ...queues.map(({ broke }) => broke)]);
   } finally {
-    await Promise.allSettled(stops.map((stop) => stop()));
-    await Promise.allSettled(runners.map((runner) => runner.stop().catch(() => {})));
-    await Promise.allSettled([alive.end(), pool.end(), agent.destroy()]);
+    if (!stopping.aborted) over.abort();
+    const ends = [...queues.map(({ stop }) => stop()), ...stops.map(async (stop) => stop())];
+    await within(stopping.aborted ? stop_ms : abandon_ms, Promise.allSettled(ends));
+    await within(close_ms, Promise.allSettled([alive.end(), connections.end(), agent.destroy()]));
   }
+}
+
+/**
+ * The connections of the job queue, which never hears that one is lost: graphile-worker 0.18 would end the process by a rejection that
+ * nobody handles, wait for minutes, or never finish its shutdown. Instead the life is over, and what it asked stays unanswered.
+ */
+function openQueue(url: string, over: AbortController, log: Logger): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: 10,
+    application_name: 'rail jobs',
+    connectionTimeoutMillis: 5_000,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+  });
+  const isLost = (error: Error): boolean => {
+    if (over.signal.aborted) return true;
+    if (!isUnavailable(error) && !isRetryable(error)) return false;
+    log.warn({ err: error }, 'the job queue lost its connection');
+    over.abort();
+    return true;
+  };
+  const orSilence = <T>(answer: Promise<T>): Promise<T> =>
+    answer.catch((error) => (isLost(error) ? new Promise<never>(() => {}) : Promise.reject(error)));
+
+  const connect = pool.connect.bind(pool);
+  pool.connect = ((callback?: Parameters<typeof connect>[0]) => {
+    if (!callback) return orSilence(connect());
+    connect((error, client, release) => {
+      if (!error || !isLost(error)) callback(error, client, release);
+    });
+  }) as typeof pool.connect;
+  pool.on('connect', (client) => {
+    const query = client.query.bind(client) as (...given: unknown[]) => unknown;
+    client.query = ((...given: unknown[]) => {
+      const answer = query(...given);
+      return answer instanceof Promise ? orSilence(answer) : answer;
+    }) as typeof client.query;
+    client.on('error', () => {});
+  });
+  return pool.on('error', (error) => log.warn({ err: error }, 'an idle connection of the job queue broke'));
 }
 
 /** Deliveries have slots of their own: they wait for receivers, and nothing else may wait for those. */
@@ -135,12 +183,19 @@ const jobOf =
   async (given) =>
     work(payload.parse(given), context);
 
-async function startPool(options: RunnerOptions, pgPool: pg.Pool, alive: Liveness, log: Logger): Promise<Runner> {
+/** A pool of graphile-worker. */
+interface Queue {
+  pool_id: string;
+  /** Settles when it takes no more jobs, whether it was stopped or could not go on. */
+  broke: Promise<void>;
+  stop(): Promise<unknown>;
+}
+
+async function startQueue(options: RunnerOptions, pgPool: pg.Pool, log: Logger): Promise<Queue> {
   const events = new EventEmitter() as WorkerEvents;
-  let pool_id: string | undefined;
-  events.on('pool:create', ({ workerPool }) => {
-    pool_id = workerPool.id;
-  });
+  const created = once(events, 'pool:create');
+  const broke = once(events, 'pool:gracefulShutdown').then(() => {});
+  keepReturnable(events);
   const runner = await runJobs({
     ...options,
     pgPool,
@@ -151,8 +206,26 @@ async function startPool(options: RunnerOptions, pgPool: pg.Pool, alive: Livenes
     logger: workerLogger(log),
   });
   runner.promise.catch(() => {});
-  if (pool_id) await alive.addPool(pool_id);
-  return runner;
+  const [{ workerPool }] = await created;
+  return {
+    pool_id: workerPool.id,
+    broke,
+    stop: async () => runner.stop().catch(() => {}),
+  };
+}
+
+/**
+ * graphile-worker 0.18 shuts down by force when it stops with jobs waiting in its local queue, because it refuses to return them unless
+ * something else is going on there. So something is, until they are on their way.
+ */
+function keepReturnable(events: WorkerEvents): void {
+  events.on('localQueue:init', ({ localQueue }) => {
+    const busy = Promise.withResolvers<void>();
+    (localQueue as unknown as { background(work: Promise<void>): void }).background(busy.promise);
+    events.on('localQueue:setMode', ({ newMode }) => {
+      if (newMode === 'RELEASED') setImmediate(busy.resolve);
+    });
+  });
 }
 
 /** Makes up for wake-ups that were lost: events that no job fanned out, lanes that no job delivers. */
@@ -170,21 +243,41 @@ async function bury({ store, log }: TaskContext): Promise<void> {
   await run(store.database, sql`select webhooks.free_leases(${ids})`);
 }
 
-/** Repeats work, never two at a time. What fails is tried again at the next turn. @returns what ends it */
+/** Repeats work from now on, never two at a time. What fails is tried again at the next turn. @returns what ends it */
 function every(ms: number, work: () => Promise<void>, log: Logger): () => Promise<void> {
   let busy: Promise<void> | undefined;
-  const timer = setInterval(() => {
+  const turn = () => {
     busy ??= work()
       .catch((error) => log.warn({ err: error }, 'housekeeping failed; it is tried again'))
       .finally(() => {
         busy = undefined;
       });
-  }, ms);
+  };
+  turn();
+  const timer = setInterval(turn, ms);
   return async () => {
     clearInterval(timer);
     await busy;
   };
 }
+
+/** Waits for work, but no longer than so. @returns whether it settled in time */
+async function within(ms: number, work: Promise<unknown>): Promise<boolean> {
+  const timer = new AbortController();
+  const late = sleep(ms, false, { signal: timer.signal }).catch(() => false);
+  const came = await Promise.race([work.then(() => true), late]);
+  timer.abort();
+  return came;
+}
+
+/** @throws Error when the signal is aborted before the work is done */
+const unless = <T>(signal: AbortSignal, work: Promise<T>): Promise<T> =>
+  Promise.race([
+    work,
+    aborted(signal).then(() => {
+      throw new Error('Postgres was lost on the way.');
+    }),
+  ]);
 
 const aborted = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {

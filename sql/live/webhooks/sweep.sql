@@ -66,7 +66,8 @@ begin
     set place = l.base + due.nth, next_attempt_at = null, updated_at = now()
     from due
     join lengthened l using (endpoint_id)
-    where d.organization_id = due.organization_id
+    where d.next_attempt_at <= at
+      and d.organization_id = due.organization_id
       and d.id = due.id
     returning d.id
   )

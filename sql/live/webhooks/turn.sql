@@ -1,6 +1,7 @@
 -- A turn: the right to send to one endpoint, and what is to be sent. Nothing is returned when another turn is on or nothing
 -- waits. Deliveries come in place order. A cancelled delivery keeps its place and is passed over; so does one whose event's week was
--- dropped. The event is looked up for each of the few deliveries, whatever the planner thinks of the size of the log.
+-- dropped. The event is asked for as a range of one, in order, so that its primary key is chosen even while a week's partition is empty:
+-- there all indexes seem equal, the plan is kept, and another index would read all of the organization's events for each delivery.
 create or replace function webhooks.begin_turn(endpoint text, worker text, lease interval, most integer)
 returns table (
   token bigint,
@@ -30,18 +31,20 @@ begin
   end if;
   return query
     select
-      held.lease_token, d.organization_id, d.place, d.id, d.event_id, d.event_type, d.attempt, payload.body, payload.request_id,
-      case when e.status = 'disabled' or e.deleted_at is not null or payload.body is null then 'cancelled' else d.status end
+      held.lease_token, d.organization_id, d.place, d.id, d.event_id, d.event_type, d.attempt,
+      coalesce(d.request_body, logged.body), logged.request_id,
+      case when e.status = 'disabled' or e.deleted_at is not null or coalesce(d.request_body, logged.body) is null then 'cancelled' else d.status end
     from webhooks.endpoint e
     join webhooks.delivery d on d.organization_id = e.organization_id and d.endpoint_id = e.id
-    cross join lateral (
-      select
-        coalesce(d.request_body, min(case when e.partner_id is null then v.body else v.postback_body end)) as body,
-        min(v.request_id) as request_id
+    left join lateral (
+      select case when e.partner_id is null then v.body else v.postback_body end as body, v.request_id
       from webhooks.event v
       where v.organization_id = d.organization_id
-        and v.id = d.event_id
-    ) as payload
+        and v.id >= d.event_id
+        and v.id <= d.event_id
+      order by v.id
+      limit 1
+    ) as logged on true
     where e.organization_id = held.organization_id
       and e.id = endpoint
       and d.endpoint_id = endpoint
@@ -65,9 +68,11 @@ create or replace function webhooks.end_turn(endpoint text, token bigint, outcom
 language plpgsql volatile
 as $$
 declare
+  first_place bigint;
+  final_place bigint := (select max((o ->> 'place')::bigint) from json_array_elements(outcomes) as o);
   waiting boolean;
 begin
-  perform from webhooks.lane l where l.endpoint_id = endpoint and l.lease_token = token for update;
+  select l.done_place + 1 into first_place from webhooks.lane l where l.endpoint_id = endpoint and l.lease_token = token for update;
   if not found then
     return false;
   end if;
@@ -89,11 +94,13 @@ begin
     update webhooks.delivery d
     set status = o.status, attempt = coalesce(o.attempt, d.attempt), next_attempt_at = o.next_attempt_at, updated_at = now()
     from outcome o
-    where d.organization_id = o.organization_id
+    where d.endpoint_id = endpoint
+      and d.place between first_place and final_place
+      and d.organization_id = o.organization_id
       and d.id = o.delivery_id
   )
   update webhooks.lane l
-  set done_place = greatest(l.done_place, coalesce((select max(o.place) from outcome o), 0)), lease_until = null, leased_by = null
+  set done_place = greatest(l.done_place, final_place), lease_until = null, leased_by = null
   where l.endpoint_id = endpoint
   returning l.last_place > l.done_place into waiting;
 

@@ -1,0 +1,148 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import t from 'tap';
+import { openDatabase, run } from '../../src/core/database.ts';
+import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/core/embedded_postgres.ts';
+import { migrate } from '../../src/core/migrate.ts';
+import { createKey, createOrganization } from '../../src/core/organization.ts';
+import { type Answer, callerOf, eventually, sql } from '../harness.ts';
+import { startGate, startProcess } from '../processes.ts';
+import { firstReceipts, openSlice } from './slice.ts';
+
+t.setTimeout(240_000);
+
+const clients = 4;
+const sales_each = 15;
+/** In each of these lives of Postgres so many sales are acknowledged before it dies. */
+const lives = [10, 25, 40, 1];
+
+const dataDir = await mkdtemp(join(tmpdir(), 'rail-crash-'));
+let postgres: EmbeddedPostgres = await openEmbeddedPostgres({ dataDir, mode: 'own' });
+t.teardown(async () => {
+  await postgres.stop();
+  await rm(dataDir, { recursive: true, force: true });
+});
+await migrate(postgres.url);
+const gate = await startGate(postgres.url);
+const database = openDatabase(gate.url, { size: 3, name: 'rail test' });
+t.teardown(() => database.end());
+const [api, worker] = await Promise.all([startProcess('api', gate.url), startProcess('worker', gate.url)]);
+
+t.test('loses nothing that was acknowledged when Postgres is killed, and recovers without a restart', async (t) => {
+  const { id } = await createOrganization(database, { name: 'Acme', owner_email: 'owner@example.com' });
+  const scopes = { name: 'test', mode: 'live', scopes: ['*'], rate_limit: 100_000 } as const;
+  const { secret } = await createKey(database, { organization_id: id, ...scopes, scopes: ['*'] });
+  const merchant = callerOf(api.url, secret, id);
+  const { program_id, endpoint_id, receiver } = await openSlice(merchant);
+  const { data: partners } = await merchant.get(`/v1/partners?program_id=${program_id}`);
+
+  const acknowledged = new Map<string, string>();
+  const refusals: Answer[] = [];
+  const record = async (external_charge_id: string): Promise<void> => {
+    const sale = { program_id, partner_id: partners[0].id, amount_minor: 5_000, currency: 'USD', external_charge_id };
+    await eventually(
+      async () => {
+        const answer = await merchant.request('POST', '/v1/sales', sale, { 'Idempotency-Key': external_charge_id });
+        if (answer.status === 201) acknowledged.set(external_charge_id, answer.body.id);
+        else refusals.push(answer);
+        return answer.status === 201;
+      },
+      `the sale ${external_charge_id}`,
+      120_000,
+    );
+  };
+  const livesOfWorker = () => worker.logged.filter(({ msg }) => msg === 'worker ready').length;
+  for (const [life, sales_before_death] of lives.entries()) {
+    await eventually(() => livesOfWorker() > life, 'the worker', 60_000);
+    const before = acknowledged.size;
+    const selling = Array.from({ length: clients }, async (_, client) => {
+      for (let nth = 0; nth < sales_each; nth++) await record(`ch_${life}_${client}_${nth}`);
+    });
+    const dying = eventually(() => acknowledged.size >= before + sales_before_death, 'sales', 60_000).then(async () => {
+      await killPostgres();
+      await eventually(async () => {
+        const answer = await merchant.request('GET', '/v1/programs');
+        if (answer.status !== 200) refusals.push(answer);
+        return answer.status !== 200;
+      }, 'a refusal while it is away');
+      await reopenPostgres();
+    });
+    await Promise.all([dying, ...selling]);
+  }
+
+  t.ok(refusals.length > 0);
+  const odd = refusals.filter(
+    ({ status, headers, body }) =>
+      body.error.code !== 'idempotency_key_in_flight' &&
+      !(status === 503 && body.error.code === 'service_unavailable' && headers['retry-after'] === '1'),
+  );
+  t.same(odd, [], 'every refusal says to come again');
+
+  const total = lives.length * clients * sales_each;
+  const events = () =>
+    run<{ id: string }>(
+      database,
+      sql`
+      select e.id from webhooks.event e join webhooks.delivery d on d.event_id = e.id and d.endpoint_id = ${endpoint_id} order by d.place`,
+    );
+  await eventually(() => firstReceipts(receiver.received).length >= 2 * total, 'every webhook', 90_000);
+  t.same(
+    firstReceipts(receiver.received),
+    (await events()).map((event) => event.id),
+    'in the order of their places',
+  );
+
+  const [counted] = await run(
+    database,
+    sql`
+    select
+      (select count(*) from program.sale) as sales,
+      (select count(*) from program.sale where id = any (${[...acknowledged.values()]})) as acknowledged,
+      (select count(distinct sale_id) from program.commission) as sales_paid,
+      (select count(*) from program.commission) as commissions,
+      (select count(*) from webhooks.event where type in ('sale.created', 'commission.created')) as events,
+      (select count(*) from webhooks.delivery where endpoint_id = ${endpoint_id}) as deliveries`,
+  );
+  t.same(counted, {
+    ...{ sales: total, acknowledged: total, sales_paid: total, commissions: total },
+    ...{ events: 2 * total, deliveries: 2 * total },
+  });
+  const restless = sql`
+    select task_identifier as what from graphile_worker.jobs
+    union all select 'event' from webhooks.pending_event
+    union all select 'place' from webhooks.lane where last_place > done_place or leased_by is not null`;
+  await eventually(async () => (await run(database, restless)).length === 0, 'the end of all work', 60_000);
+
+  t.ok(api.isRunning() && worker.isRunning(), 'by the same processes');
+  t.equal(await worker.end('SIGTERM'), 0);
+  t.equal(await api.end('SIGTERM'), 0);
+});
+
+/** Kills the postmaster and then all of its processes. */
+async function killPostgres(): Promise<void> {
+  const [pid] = (await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8')).split('\n').map(Number);
+  const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid=']);
+  const processes = stdout
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/).map(Number));
+  const children = processes.filter(([, parent]) => parent === pid).map(([child]) => child as number);
+  for (const each of [pid as number, ...children]) {
+    try {
+      process.kill(each, 'SIGKILL');
+    } catch (error) {
+      // Its children end by themselves when the postmaster is gone.
+      if ((error as { code?: string }).code !== 'ESRCH') throw error;
+    }
+  }
+}
+
+/** The same data, probably at another port. */
+async function reopenPostgres(): Promise<void> {
+  await postgres.stop();
+  postgres = await openEmbeddedPostgres({ dataDir, mode: 'own' });
+  gate.leadTo(Number(new URL(postgres.url).port));
+}

@@ -1,0 +1,31 @@
+import t from 'tap';
+import { startRail } from '../harness.ts';
+import { countStatements, crashAt, openLine } from './line.ts';
+
+t.setTimeout(240_000);
+
+const rail = await startRail({ worker: false });
+const line = await openLine(rail);
+
+t.test('survives kill -9 of the worker between any two statements of the slice', async (t) => {
+  const statements = await countStatements(line);
+  t.ok(statements > 20, `the worker's part of the slice is ${statements} statements`);
+  const rounds = 14;
+  let killed = 0;
+  for (let round = 0; round < rounds; round++) {
+    const nth = 1 + Math.floor((round * statements) / rounds);
+    const side = round % 2 === 0 ? 'before' : 'after';
+    const outcome = await crashAt(line, side, nth);
+    if (outcome.killed) killed++;
+    t.same(outcome.faults, [], `killed ${side} statement ${nth}: ${outcome.text}`);
+  }
+  t.ok(killed > rounds / 2, `${killed} of ${rounds} rounds killed it`);
+});
+
+t.test('survives kill -9 of a worker that was just given jobs', async (t) => {
+  for (let nth = 1; nth <= 3; nth++) {
+    const outcome = await crashAt(line, 'jobs', nth);
+    t.same(outcome.faults, [], `killed when it was given jobs for the ${nth}. time`);
+    t.ok(outcome.killed);
+  }
+});

@@ -1,0 +1,231 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, connect as openSocket, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import t from 'tap';
+import { encryption_key, type Json } from './harness.ts';
+
+const main = join(import.meta.dirname, '../src/main.ts');
+const start_ms = 60_000;
+
+/** A process of the service, as an operator runs it. */
+export interface Process {
+  pid: number;
+  /** Where its API listens; empty for a worker. */
+  url: string;
+  /** What it has logged. */
+  logged: Json[];
+  isRunning(): boolean;
+  /** Sends a signal. @returns when the process is gone */
+  end(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
+}
+
+/** Starts `rail api` or `rail worker` on a database, and waits until it is ready. It is gone when the file's tests are done. */
+export async function startProcess(role: 'api' | 'worker', database_url: string): Promise<Process> {
+  const child = spawn(process.execPath, [main, role], {
+    env: {
+      ...process.env,
+      DATABASE_URL: database_url,
+      PORT: '0',
+      LOG_LEVEL: 'info',
+      RAIL_ENCRYPTION_KEY: encryption_key.toString('base64'),
+      RAIL_WEBHOOK_ALLOW_PRIVATE: '1',
+    },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const exited = once(child, 'exit');
+  const isRunning = () => child.exitCode === null && child.signalCode === null;
+  const end = async (signal: 'SIGTERM' | 'SIGKILL') => {
+    if (isRunning()) child.kill(signal);
+    await exited;
+    return child.exitCode;
+  };
+  t.teardown(() => end('SIGKILL'));
+  const logged: Json[] = [];
+  const ready = await readLog(child, logged, `${role} ready`);
+  const url = ready.port ? `http://127.0.0.1:${ready.port}` : '';
+  return { pid: child.pid as number, url, logged, isRunning, end };
+}
+
+/** Collects what a process logs. @returns the line that says that it is ready */
+function readLog(child: ChildProcess, logged: Json[], ready: string): Promise<Json> {
+  return new Promise((resolve, reject) => {
+    const said: string[] = [];
+    const fail = () => reject(new Error(`The process ended before it was ready:\n${said.join('\n')}`));
+    const timer = setTimeout(() => reject(new Error(`Not '${ready}' in time:\n${said.join('\n')}`)), start_ms);
+    child.once('exit', fail).once('exit', () => clearTimeout(timer));
+    createInterface({ input: child.stderr as NodeJS.ReadableStream }).on('line', (line) => {
+      said.push(line);
+      if (process.env.LOG_LEVEL) process.stderr.write(`${child.pid} ${line}\n`);
+      if (!line.startsWith('{')) return;
+      const entry = JSON.parse(line);
+      logged.push(entry);
+      if (entry.msg !== ready) return;
+      clearTimeout(timer);
+      resolve(entry);
+    });
+  });
+}
+
+/** A statement on its way to Postgres, as the gate sees it. */
+export interface Statement {
+  /** Its text, also where it was prepared before. */
+  text: string;
+}
+
+export interface Gate {
+  /** The database, through the gate. */
+  url: string;
+  /** Leads new connections to another port. */
+  leadTo(port: number): void;
+  /**
+   * Stops all traffic at the first statement that `picks`: before it reaches Postgres, or after Postgres has run it and before the answer
+   * is passed on. Settles when that has come about; then no byte passes until `cut`.
+   */
+  stopAt(side: 'before' | 'after', picks: (statement: Statement, answer: Buffer | undefined) => boolean): Promise<void>;
+  /** Forgets what `stopAt` waits for. */
+  disarm(): void;
+  /** Breaks every connection, and lets new ones pass. */
+  cut(): void;
+}
+
+type Picks = (statement: Statement, answer: Buffer | undefined) => boolean;
+
+/**
+ * A gate before Postgres, which reads the protocol: between any two statements of a process it can hold everything, so that the process
+ * can be killed exactly there.
+ */
+export async function startGate(database_url: string): Promise<Gate> {
+  const inside = new URL(database_url);
+  let port = Number(inside.port);
+  let armed: { side: 'before' | 'after'; picks: Picks; done: () => void } | undefined;
+  let isShut = false;
+  const sockets = new Set<Socket>();
+
+  const shut = () => {
+    isShut = true;
+    armed?.done();
+    armed = undefined;
+  };
+
+  const server = createServer((client) => {
+    const postgres = openSocket(port, '127.0.0.1');
+    for (const socket of [client, postgres]) {
+      sockets.add(socket);
+      socket.setNoDelay(true);
+      socket.on('error', () => {});
+      socket.on('close', () => {
+        sockets.delete(socket);
+        client.destroy();
+        postgres.destroy();
+      });
+    }
+    // What was sent and not yet answered: a query or a Sync is answered by one ReadyForQuery.
+    const unanswered: { statement: Statement; answer: Buffer[]; isPicked: boolean }[] = [];
+    client.on('data', (chunk) => {
+      for (const { statement, bytes } of fromClient(chunk)) {
+        if (isShut) return;
+        const isPicked = armed !== undefined && statement !== undefined && armed.picks(statement, undefined);
+        if (isPicked && armed?.side === 'before') return shut();
+        if (statement) unanswered.push({ statement, answer: [], isPicked: isPicked && armed?.side === 'after' });
+        postgres.write(bytes);
+      }
+    });
+    postgres.on('data', (chunk) => {
+      for (const { type, bytes } of fromPostgres(chunk)) {
+        if (isShut) return;
+        const [first] = unanswered;
+        if (!first) {
+          client.write(bytes);
+          continue;
+        }
+        first.answer.push(bytes);
+        if (type !== 'Z') continue;
+        unanswered.shift();
+        const answer = Buffer.concat(first.answer);
+        if (armed?.side === 'after' && (first.isPicked || armed.picks(first.statement, answer))) return shut();
+        client.write(answer);
+      }
+    });
+    const fromClient = frontend();
+    const fromPostgres = backend();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const cut = () => {
+    for (const socket of sockets) socket.destroy();
+    isShut = false;
+  };
+  t.teardown(() => {
+    cut();
+    server.close();
+  });
+
+  const outside = new URL(database_url);
+  outside.hostname = '127.0.0.1';
+  outside.port = String((server.address() as AddressInfo).port);
+  return {
+    url: outside.href,
+    leadTo(to) {
+      port = to;
+    },
+    stopAt: (side, picks) =>
+      new Promise<void>((done) => {
+        armed = { side, picks, done };
+      }),
+    disarm() {
+      armed = undefined;
+    },
+    cut,
+  };
+}
+
+/** Splits what a client sends into pieces that end with a statement, or hold none. */
+function frontend(): (chunk: Buffer) => { statement?: Statement; bytes: Buffer }[] {
+  const texts = new Map<string, string>();
+  let rest = Buffer.alloc(0);
+  let held: Buffer[] = [];
+  let text = '';
+  let hasStarted = false;
+  return (chunk) => {
+    const pieces: { statement?: Statement; bytes: Buffer }[] = [];
+    rest = Buffer.concat([rest, chunk]);
+    for (;;) {
+      const header = hasStarted ? 1 : 0;
+      if (rest.length < header + 4) return pieces;
+      const length = header + rest.readInt32BE(header);
+      if (rest.length < length) return pieces;
+      const message = rest.subarray(0, length);
+      rest = rest.subarray(length);
+      const type = hasStarted ? String.fromCharCode(message[0] as number) : '';
+      hasStarted = true;
+      if (type === 'Q') text = message.toString('utf8', 5, length - 1);
+      if (type === 'P') {
+        const [name, query] = message.toString('utf8', 5).split('\0') as [string, string];
+        texts.set(name, query);
+      }
+      if (type === 'B') text = texts.get(message.toString('utf8', 5).split('\0')[1] as string) ?? '';
+      held.push(message);
+      if ('PBDECH'.includes(type) && type !== '') continue;
+      const bytes = Buffer.concat(held);
+      held = [];
+      pieces.push(type === 'Q' || type === 'S' ? { statement: { text }, bytes } : { bytes });
+    }
+  };
+}
+
+/** Splits what Postgres sends into messages. */
+function backend(): (chunk: Buffer) => { type: string; bytes: Buffer }[] {
+  let rest = Buffer.alloc(0);
+  return (chunk) => {
+    const messages: { type: string; bytes: Buffer }[] = [];
+    rest = Buffer.concat([rest, chunk]);
+    while (rest.length >= 5 && rest.length >= 1 + rest.readInt32BE(1)) {
+      const length = 1 + rest.readInt32BE(1);
+      messages.push({ type: String.fromCharCode(rest[0] as number), bytes: rest.subarray(0, length) });
+      rest = rest.subarray(length);
+    }
+    return messages;
+  };
+}
