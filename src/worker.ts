@@ -90,7 +90,7 @@ async function live(
     stopping: AbortSignal.any([stopping, over.signal]),
     cut_off: AbortSignal.any([cut_off, over.signal]),
   };
-  const connections = openQueue(url, over, log);
+  const connections = openQueue(options, over);
   const queues: Queue[] = [];
   const stops: (() => unknown)[] = [];
   try {
@@ -120,10 +120,10 @@ async function live(
  * The connections of the job queue, which never hears that one is lost: graphile-worker 0.18 would end the process by a rejection that
  * nobody handles, wait for minutes, or never finish its shutdown. Instead the life is over, and what it asked stays unanswered.
  */
-function openQueue(url: string, over: AbortController, log: Logger): pg.Pool {
+function openQueue({ url, concurrency, log }: WorkerOptions, over: AbortController): pg.Pool {
   const pool = new pg.Pool({
     connectionString: url,
-    max: 10,
+    max: Math.max(10, concurrency * 2 + 2),
     application_name: 'rail jobs',
     connectionTimeoutMillis: 5_000,
     keepAlive: true,
