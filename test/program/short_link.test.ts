@@ -21,6 +21,11 @@ const browser = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like
 const follow = (slug: string, headers: Record<string, string> = {}) =>
   fetch(new URL(`/r/${slug}`, service), { redirect: 'manual', headers: { 'User-Agent': browser, ...headers } });
 const clicks = () => merchant.get(`/v1/clicks?program_id=${program.id}`);
+const attributed = () =>
+  eventually(
+    async () => (await clicks()).data.every(({ referral_id }: { referral_id: string | null }) => referral_id),
+    'attribution',
+  );
 const referrals = () => merchant.get(`/v1/referrals?program_id=${program.id}`);
 
 t.test('sends the visitor on to the tracked address, with query and fragment kept', async (t) => {
@@ -36,6 +41,7 @@ t.test('sends the visitor on to the tracked address, with query and fragment kep
 });
 
 t.test('tells visitors apart by a cookie of the short domain, and by nothing else', async (t) => {
+  await attributed();
   const before = (await referrals()).total_count;
   const first = await follow(link.short_slug);
   const set = first.headers.get('set-cookie') as string;
@@ -44,10 +50,7 @@ t.test('tells visitors apart by a cookie of the short domain, and by nothing els
   const again = await follow(link.short_slug, { Cookie: `other=1; ${cookie}` });
   t.equal(again.headers.get('set-cookie')?.split(';')[0], cookie);
   await follow(link.short_slug);
-  await eventually(
-    async () => (await clicks()).data.every((click: { referral_id: string | null }) => click.referral_id),
-    'attribution',
-  );
+  await attributed();
   t.equal(
     (await referrals()).total_count,
     before + 2,
