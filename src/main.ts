@@ -132,6 +132,17 @@ rail
   .addHelpText('after', example('rail run program/mature_commissions --at 2027-01-01T00:00:00Z --wait'))
   .action(async (schedule, options) => (await import('./commands/run.ts')).runSchedule(schedule, options));
 
+rail
+  .command('audit')
+  .summary('checks that the data is as it must always be')
+  .description(
+    'Recomputes what must always hold of sales, commissions, refunds, referrals and deliveries over the whole database, and lists what does not. ' +
+      "Exit code 1 when there is anything, 0 and 'clean' otherwise.",
+  )
+  .addOption(json())
+  .addHelpText('after', example('rail audit', 'rail audit --json'))
+  .action(async (options) => (await import('./commands/audit.ts')).audit(options));
+
 function positiveInteger(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('It must be a whole number above 0.');

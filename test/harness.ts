@@ -6,6 +6,7 @@ import { pino } from 'pino';
 import sql, { type Sql } from 'sql-template-tag';
 import t from 'tap';
 import { buildApi } from '../src/api.ts';
+import { type Violation, violations } from '../src/commands/audit.ts';
 import { openDatabase, run } from '../src/core/database.ts';
 import { createKey, createOrganization } from '../src/core/organization.ts';
 import { register, runTick } from '../src/core/schedule.ts';
@@ -63,12 +64,18 @@ export interface Rail {
     organization_id: string,
     options?: { scopes?: string[]; mode?: 'live' | 'test'; rate_limit?: number },
   ): Promise<Caller>;
+  /** What does not hold of what must always hold: empty unless something is wrong. */
+  audit(): Promise<Violation[]>;
   /** Runs a scheduled job as if the clock showed `at`. */
   tick(name: string, at: string): Promise<string | undefined>;
 }
 
-/** The service on a database of its own: the API, and unless told otherwise a worker. All is stopped when the file's tests are done. */
-export async function startRail({ worker = true } = {}): Promise<Rail> {
+/**
+ * The service on a database of its own: the API, and unless told otherwise a worker. All is stopped when the file's tests are done; the
+ * file fails when its data is not as it must always be then.
+ * @param audit false where a test corrupts its data on purpose
+ */
+export async function startRail({ worker = true, audit = true } = {}): Promise<Rail> {
   const url = await cloneDatabase(await serverUrl(t));
   const database = openDatabase(url, { size: 20, name: 'rail test' });
   const store: Store = { database, writeEvents: eventWriter(events) };
@@ -78,9 +85,11 @@ export async function startRail({ worker = true } = {}): Promise<Rail> {
   const running = worker ? startWorker({ url, store, services, concurrency: 4, log }) : undefined;
   await running?.ready;
   t.teardown(async () => {
+    const wrong = audit ? await violations(database) : [];
     await running?.stop();
     await app.close();
     await database.end();
+    if (wrong.length > 0) throw new Error(`The audit found what must not be: ${JSON.stringify(wrong, null, 2)}`);
   });
 
   const key: Rail['key'] = async (organization_id, { scopes = ['*'], mode = 'live', rate_limit = 100_000 } = {}) => {
@@ -95,6 +104,7 @@ export async function startRail({ worker = true } = {}): Promise<Rail> {
     app,
     key,
     query: (statement) => run(database, statement),
+    audit: () => violations(database),
     async organization(options) {
       const { id } = await createOrganization(database, { name: 'Test', owner_email: 'owner@example.com' });
       return key(id, options);

@@ -21,6 +21,13 @@ export interface Process {
   end(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
 }
 
+const started = new Set<ChildProcess>();
+// A test that is ended from outside runs no teardown.
+process.once('SIGTERM', () => process.exit(143));
+process.once('exit', () => {
+  for (const child of started) child.kill('SIGKILL');
+});
+
 /** Starts `rail api` or `rail worker` on a database, and waits until it is ready. It is gone when the file's tests are done. */
 export async function startProcess(role: 'api' | 'worker', database_url: string): Promise<Process> {
   const child = spawn(process.execPath, [main, role], {
@@ -34,7 +41,8 @@ export async function startProcess(role: 'api' | 'worker', database_url: string)
     },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  const exited = once(child, 'exit');
+  started.add(child);
+  const exited = once(child, 'exit').finally(() => started.delete(child));
   const isRunning = () => child.exitCode === null && child.signalCode === null;
   const end = async (signal: 'SIGTERM' | 'SIGKILL') => {
     if (isRunning()) child.kill(signal);

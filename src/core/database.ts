@@ -65,6 +65,8 @@ export function translateError(error: unknown): unknown {
   }
   if (code === '23505') return taken(error as pg.DatabaseError);
   if (code === '22003') return new Problem('invalid_parameter', 'A number is too large to be stored.');
+  if (code === '22008' || code === '22009')
+    return new Problem('invalid_parameter', 'A time is too far away to be stored.');
   if (isUnavailable(error)) {
     return new Problem(
       'service_unavailable',

@@ -36,7 +36,7 @@ export const commissionChangeOperations: Operation[] = [
     status: 201,
     async run({ tx, body }) {
       const of = await program.get(tx, body.program_id, { param: 'program_id' });
-      await partnerOf(tx, of, body.partner_id);
+      await partnerOf(tx, of, body.partner_id, 'share');
       return createBonus(tx, { currency: of.currency, mature_at: tx.now, ...body });
     },
   }),
@@ -86,7 +86,7 @@ export const commissionChangeOperations: Operation[] = [
     body: z.strictObject({ note: note.optional() }).default({}),
     reply: commission.schema,
     async run({ tx, params, body }) {
-      return change(tx, await unpaid(tx, params.id), { ...body, status: 'rejected' });
+      return change(tx, await unpaid(tx, params.id), { ...body, status: 'rejected', edited_by_hand: true });
     },
   }),
   operation({
@@ -99,7 +99,7 @@ export const commissionChangeOperations: Operation[] = [
     body: z.strictObject({ reason: text.min(1).max(200).default('voided_by_hand') }).prefault({}),
     reply: commission.schema,
     async run({ tx, params, body }) {
-      await voidCommission(tx, await unpaid(tx, params.id), body.reason);
+      await voidCommission(tx, await unpaid(tx, params.id), body.reason, { edited_by_hand: true });
       return commission.get(tx, params.id);
     },
   }),
@@ -113,7 +113,7 @@ export const commissionChangeOperations: Operation[] = [
     reply: DeletedMarker,
     async run({ tx, params }) {
       const { id: commission_id, program_id, partner_id } = await unpaid(tx, params.id);
-      await commission.update(tx, commission_id, { deleted_at: tx.now });
+      await commission.update(tx, commission_id, { deleted_at: tx.now, edited_by_hand: true });
       tx.emit(event('commission.deleted', program_id, { commission_id, partner_id }));
       return { id: commission_id, object: 'commission', deleted: true as const };
     },

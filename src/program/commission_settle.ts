@@ -1,30 +1,53 @@
 import sql from 'sql-template-tag';
 import { newId } from '../core/id.ts';
-import { tenant } from '../core/resource.ts';
+import { lockOf, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
+import type { Values } from '../core/write.ts';
 import { type Commission, commission } from './commission.ts';
 import { baseLeft, type CopiedRate, commissionBase, remainingCommission } from './commission_rate.ts';
 import { event } from './event.ts';
+import { partner } from './partner.ts';
+import { exactly } from './sale_commission.ts';
 import type { Sale } from './sale_record.ts';
 
 /** With what only the rules need to know of it. */
 type Earned = Commission & CopiedRate & { base_is_net: boolean | null };
 
+const rated = sql`${commission.columns}, t.max_commission_minor, t.base_is_net, t.edited_by_hand`;
+
 /**
  * Brings a sale's commissions to "the copied rate applied to what is left of its base, and exactly 0 when all is refunded": an unpaid one
- * shrinks, grows or is voided; for one that is paid or in a payout, another commission carries the difference.
- * @param void_reason why a commission that comes to 0 is voided: `sale_refunded`
+ * shrinks, grows or is voided; for one that is paid or in a payout, another commission carries the difference. What was changed by hand
+ * is computed again; what was cancelled by hand stays cancelled, and so does what corrected it.
+ * @param void_reason why a commission that comes to 0 is voided
+ * @throws Problem invalid_parameter when the result is too large
  */
-export async function settleCommissions(tx: Tx, of: Sale, void_reason: string): Promise<void> {
-  const [earned, ...others] = await commissionsOf(tx, of);
-  if (!earned) return;
+export async function settleCommissions(tx: Tx, of: Sale, void_reason: VoidReason): Promise<void> {
+  const all = await commissionsOf(tx, of);
+  const earned = all.find(({ kind }) => kind === 'sale');
+  const rate = earned ?? (await voidedBefore(tx, of));
+  if (!rate && all.length === 0) return;
   const refunded = {
-    base_minor: commissionBase(of, earned.base_is_net ?? false),
+    base_minor: commissionBase(of, rate?.base_is_net ?? false),
     amount_minor: of.amount_minor,
     refunded_minor: of.refunded_minor,
   };
-  const target = remainingCommission(earned, refunded);
-  await bringTo(tx, earned, others, target, baseLeft(refunded), void_reason);
+  const target = rate ? exactly(() => remainingCommission(rate, refunded)) : 0;
+  await tx.all(sql`
+    update program.commission t set edited_by_hand = false
+    where ${tenant(tx)} and t.sale_id = ${of.id} and t.partner_id = ${of.partner_id} and t.edited_by_hand
+      and (t.kind <> 'sale' or t.id = ${earned?.id ?? null})`);
+  const difference = target - sum(all);
+  if (difference === 0) return;
+  if (earned && isOpen(earned)) await changeOpen(tx, earned, difference, baseLeft(refunded), void_reason);
+  else if (earned || !rate) await createDifference(tx, (earned ?? all[0]) as Earned, difference);
+  else if (difference > 0) await earnAgain(tx, rate, difference, baseLeft(refunded));
+  else await createDifference(tx, rate, difference);
+}
+
+/** Whether the sale's partner has a commission of it that counts, be it paid. */
+export async function hasEarned(tx: Tx, of: Sale): Promise<boolean> {
+  return (await commissionsOf(tx, of)).some(({ kind }) => kind === 'sale');
 }
 
 /** Takes back everything that a sale earned: what is unpaid is removed, what is paid or in a payout is clawed back. */
@@ -42,36 +65,46 @@ export async function takeBackCommissions(tx: Tx, of: Sale): Promise<void> {
 /** What the sale's partner earned by it, then what corrects that; locked, those that count. */
 const commissionsOf = (tx: Tx, { id: sale_id, partner_id }: Sale): Promise<Earned[]> =>
   tx.all<Earned>(sql`
-    select ${commission.columns}, t.max_commission_minor, t.base_is_net
+    select ${rated}
     from ${commission.from}
     where ${tenant(tx)} and t.sale_id = ${sale_id} and t.partner_id = ${partner_id} and ${commission.alive} and t.status not in ('voided', 'rejected')
     order by t.kind <> 'sale', t.id
     for no key update of t`);
 
+const void_reasons = ['sale_refunded', 'sale_corrected'] as const;
+type VoidReason = (typeof void_reasons)[number];
+
+/** What came to 0, and comes to more again: unless it was cancelled by hand, or with its partner. */
+const voidedBefore = (tx: Tx, { id: sale_id, partner_id }: Sale): Promise<Earned | undefined> =>
+  tx.maybe<Earned>(sql`
+    select of_sale.*
+    from (
+      select ${rated}
+      from ${commission.from}
+      where ${tenant(tx)} and t.sale_id = ${sale_id} and t.partner_id = ${partner_id} and t.kind = 'sale' and ${commission.alive}
+      order by t.id desc
+      limit 1
+    ) as of_sale
+    where of_sale.status = 'voided' and not of_sale.edited_by_hand and of_sale.void_reason = any(${[...void_reasons]})`);
+
 const isOpen = ({ status, payout_id }: Commission): boolean => status !== 'paid' && payout_id === null;
 
 const sum = (some: Commission[]): number => some.reduce((total, { amount_minor }) => total + amount_minor, 0);
 
-async function bringTo(
+async function changeOpen(
   tx: Tx,
   earned: Earned,
-  others: Earned[],
-  target: number,
-  base: number,
-  void_reason: string,
+  difference: number,
+  base_amount_minor: number,
+  void_reason: VoidReason,
 ): Promise<void> {
-  const difference = target - sum([earned, ...others]);
-  if (difference === 0) return;
   const amount_minor = earned.amount_minor + difference;
-  if (!isOpen(earned)) {
-    await createDifference(tx, earned, difference);
-    return;
-  }
-  if (amount_minor === 0) {
+  if (amount_minor <= 0) {
     await voidCommission(tx, earned, void_reason);
+    await createDifference(tx, earned, amount_minor);
     return;
   }
-  await commission.update(tx, earned.id, { amount_minor, base_amount_minor: base, edited_by_hand: false });
+  await commission.update(tx, earned.id, { amount_minor, base_amount_minor });
   const { id: commission_id, program_id, partner_id, currency, status } = earned;
   tx.emit(
     event('commission.updated', program_id, {
@@ -86,8 +119,18 @@ async function bringTo(
 }
 
 /** Cancels an unpaid commission and tells `commission.voided`. */
-export async function voidCommission(tx: Tx, of: Commission, reason: string): Promise<void> {
-  await commission.update(tx, of.id, { status: 'voided', voided_at: tx.now, void_reason: reason });
+export async function voidCommission(
+  tx: Tx,
+  of: Commission,
+  reason: string,
+  { edited_by_hand = false } = {},
+): Promise<void> {
+  await commission.update(tx, of.id, {
+    status: 'voided',
+    voided_at: tx.now,
+    void_reason: reason,
+    edited_by_hand,
+  });
   const { id: commission_id, program_id, sale_id, partner_id, amount_minor, currency } = of;
   tx.emit(
     event('commission.voided', program_id, { commission_id, sale_id, partner_id, amount_minor, currency, reason }),
@@ -97,26 +140,31 @@ export async function voidCommission(tx: Tx, of: Commission, reason: string): Pr
 /** A clawback where money is to come back; where more is owed after all, a bonus on the same sale. Due at once. */
 async function createDifference(tx: Tx, of: Commission, amount_minor: number): Promise<void> {
   if (amount_minor === 0) return;
-  const commission_id = newId('com');
-  const { program_id, partner_id, customer_id, sale_id, rule_id, currency } = of;
-  const row = {
-    program_id,
-    partner_id,
-    customer_id,
-    sale_id,
-    rule_id,
-    currency,
-    amount_minor,
-    status: 'due',
-    mature_at: tx.now,
-  };
   const clawback = amount_minor < 0;
-  await commission.insert(tx, {
-    ...row,
-    id: commission_id,
-    kind: clawback ? 'clawback' : 'bonus',
-    clawback_of: of.id,
-  });
+  const kind = clawback ? 'clawback' : 'bonus';
+  await create(tx, of, { kind, clawback_of: of.id, amount_minor, status: 'due', mature_at: tx.now });
+}
+
+/** By the rate that a voided commission was computed with, and by when that would have matured. */
+function earnAgain(tx: Tx, voided: Earned, amount_minor: number, base_amount_minor: number): Promise<void> {
+  const { rate_type, rate_value, max_commission_minor, base_is_net, mature_at } = voided;
+  const status = mature_at <= tx.now ? 'due' : 'pending';
+  const rate = { rate_type, rate_value, max_commission_minor, base_is_net };
+  return create(tx, voided, { kind: 'sale', ...rate, amount_minor, base_amount_minor, status, mature_at });
+}
+
+/** Another commission of the same sale. A partner who is deleted is owed nothing more, and still gives back. */
+async function create(
+  tx: Tx,
+  { program_id, partner_id, customer_id, sale_id, rule_id, currency }: Commission,
+  values: Pick<Commission, 'kind' | 'amount_minor' | 'status' | 'mature_at'> & Values,
+): Promise<void> {
+  const { kind, amount_minor, status, mature_at } = values;
+  if (amount_minor > 0 && !(await partner.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`, lockOf('share'))))
+    return;
+  const commission_id = newId('com');
+  const of = { program_id, partner_id, customer_id, sale_id, rule_id, currency };
+  await commission.insert(tx, { ...of, ...values, id: commission_id });
   tx.emit(
     event('commission.created', program_id, {
       commission_id,
@@ -124,10 +172,10 @@ async function createDifference(tx: Tx, of: Commission, amount_minor: number): P
       partner_id,
       amount_minor,
       currency,
-      status: 'due',
+      status,
       rule_id,
-      mature_at: tx.now,
-      ...(clawback ? { kind: 'clawback' as const } : {}),
+      mature_at,
+      ...(kind === 'clawback' ? { kind } : {}),
     }),
   );
 }

@@ -100,13 +100,15 @@ export const saleOperations: Operation[] = [
     reply: SaleOutcome,
     status: 201,
     async run({ tx, body }) {
-      const of = await program.get(tx, body.program_id, { param: 'program_id' });
-      await refuseRepeatedCharge(tx, body);
+      const [of] = await Promise.all([
+        program.get(tx, body.program_id, { param: 'program_id' }),
+        refuseRepeatedCharge(tx, body),
+      ]);
       const credit = await creditSale(tx, of, body as Claim);
       const made = await recordSale(tx, body, credit);
       if (!credit) return outcomeOf(made, [], 'no_partner_attributed');
       tellSale(tx, made, credit);
-      assessLater(tx, 'sale', made.id);
+      if (made.is_first_sale) assessLater(tx, 'sale', made.id);
       const earned = await earnedBy(tx, of, made, credit);
       const commissions = earned.outcome === 'commission' ? [await createSaleCommission(tx, of, made, earned)] : [];
       await convert(tx, of, made, credit);
@@ -149,6 +151,8 @@ const repeatedCharge = (charge: string, existing: Sale | undefined): Problem =>
 async function recordSale(tx: Tx, body: NewSale, credit: Credit | undefined): Promise<Sale> {
   const { program_id, amount_minor, tax_minor, shipping_minor, fee_minor, discount_minor, external_charge_id } = body;
   const amounts = { amount_minor, tax_minor, shipping_minor, fee_minor, discount_minor };
+  const customer = credit?.customer;
+  const came_by = customer?.tracked_by === 'link' && customer.partner_id === credit?.partner.id ? customer : undefined;
   const made = await sale.insert(
     tx,
     {
@@ -157,9 +161,10 @@ async function recordSale(tx: Tx, body: NewSale, credit: Credit | undefined): Pr
       program_id,
       external_charge_id,
       partner_id: credit?.partner.id,
-      customer_id: credit?.customer?.id,
-      link_id: credit?.customer?.link_id,
-      referral_id: credit?.customer?.referral_id,
+      customer_id: customer?.id,
+      // A link pays by its own rate: only to its own partner.
+      link_id: came_by?.link_id,
+      referral_id: came_by?.referral_id,
       coupon_id: credit?.coupon_id,
       external_subscription_id: body.external_subscription_id,
       product_id: body.product_id,

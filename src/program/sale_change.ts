@@ -11,7 +11,7 @@ import { insert } from '../core/write.ts';
 import { assessLater } from './assess.ts';
 import { createSaleCommission } from './commission.ts';
 import { netAmount } from './commission_rate.ts';
-import { settleCommissions, takeBackCommissions } from './commission_settle.ts';
+import { hasEarned, settleCommissions, takeBackCommissions } from './commission_settle.ts';
 import { customer, partnerOf } from './customer.ts';
 import { event } from './event.ts';
 import { type Program, program } from './program.ts';
@@ -25,6 +25,8 @@ const amounts = {
   fee_minor: minorNotNegative,
   discount_minor: minorNotNegative,
 };
+
+const amountParts = Object.keys(amounts) as (keyof typeof amounts)[];
 
 const Refund = z.strictObject({
   amount_minor: z.int().min(1).optional().describe('What is left when left out.'),
@@ -150,9 +152,10 @@ async function refuseRepeatedRefund(tx: Tx, of: Sale, external_refund_id: string
     select t.sale_id from program.refund t
     where ${tenant(tx)} and t.program_id = ${of.program_id} and t.external_refund_id = ${external_refund_id}`);
   if (!found) return;
+  const existing = await sale.find(tx, sql`${tenant(tx)} and t.id = ${found.sale_id}`);
   throw new Problem('resource_already_exists', `The refund '${external_refund_id}' is recorded in this program.`, {
     param: 'external_refund_id',
-    existing: await sale.get(tx, found.sale_id),
+    ...(existing ? { existing } : {}),
   });
 }
 
@@ -171,14 +174,15 @@ async function correct(tx: Tx, before: Sale, { partner_id, ...changes }: Correct
     );
   }
   const reassigned = partner_id !== undefined && partner_id !== before.partner_id;
-  if (reassigned) await partnerOf(tx, of, partner_id);
+  if (reassigned) await partnerOf(tx, of, partner_id, 'share');
   const after = await sale.update(tx, before.id, {
     ...changes,
     net_amount_minor: netAmount(parts),
     status: statusOf(parts.amount_minor, before.refunded_minor),
     ...(reassigned ? { partner_id, link_id: null, referral_id: null, coupon_id: null } : {}),
   });
-  if (after.partner_id === null) return after;
+  const corrected = reassigned || amountParts.some((part) => after[part] !== before[part]);
+  if (after.partner_id === null || !corrected) return after;
   const { id: sale_id, program_id, amount_minor, currency } = after;
   tx.emit(
     event('sale.updated', program_id, {
@@ -199,9 +203,16 @@ const statusOf = (amount_minor: number, refunded_minor: number): Sale['status'] 
   return refunded_minor === amount_minor ? 'refunded' : 'partially_refunded';
 };
 
-/** The partner before loses what the sale earned; the one now earns by the rules, and as much as is not refunded. */
+/**
+ * The partner before loses what the sale earned; the one now earns by the rules, and as much as is not refunded. One who was paid for
+ * this sale before is brought to the rate of then.
+ */
 async function reassign(tx: Tx, of: Program, before: Sale, after: Sale): Promise<void> {
   await takeBackCommissions(tx, before);
+  if (await hasEarned(tx, after)) {
+    await settleCommissions(tx, after, 'sale_corrected');
+    return;
+  }
   const partner = await partnerOf(tx, of, after.partner_id as string);
   const bound = after.customer_id === null ? undefined : await customer.get(tx, after.customer_id);
   const history = bound === undefined ? { first_sale_at: null } : await earlierSale(tx, after);

@@ -61,7 +61,7 @@ export async function earnedBy(
 }
 
 /** @throws Problem invalid_parameter where a result is beyond the integers that JSON carries exactly */
-function exactly<T>(compute: () => T): T {
+export function exactly<T>(compute: () => T): T {
   try {
     return compute();
   } catch (error) {

@@ -362,10 +362,12 @@ async function fill(): Promise<Tenant> {
         'USD', true, now(), now(), now()
       from program.customer x`,
     sql`insert into program.commission
-        (organization_id, id, program_id, partner_id, customer_id, sale_id, kind, amount_minor, currency, status, mature_at, created_at, updated_at)
-      select x.organization_id, core.new_id('com'), x.program_id, x.partner_id, x.customer_id, x.id, 'sale', 100, 'USD', 'due',
+        (organization_id, id, program_id, partner_id, customer_id, sale_id, kind, amount_minor, rate_type, rate_value, currency, status, mature_at,
+         created_at, updated_at)
+      select x.organization_id, core.new_id('com'), x.program_id, x.partner_id, x.customer_id, x.id, 'sale', 100, 'percent', 1000, 'USD', 'due',
         now() - make_interval(mins => (random() * 100000)::integer), now(), now()
       from program.sale x
+      join program.partner p on p.organization_id = x.organization_id and p.id = x.partner_id and p.deleted_at is null
       where not exists (select from program.commission c where c.organization_id = x.organization_id and c.sale_id = x.id)`,
   ];
   for (const statement of statements) await rail.query(statement);

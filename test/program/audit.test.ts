@@ -1,0 +1,196 @@
+import t from 'tap';
+import { encryption_key, type Json, sql, startRail, startReceiver } from '../harness.ts';
+import { rail as runRail } from '../rail_process.ts';
+import { openShop } from './shop.ts';
+
+const rail = await startRail({ audit: false });
+const shop = await openShop(rail);
+await shop.rule();
+const partner = await shop.partner();
+const receiver = await startReceiver();
+const endpoint = await shop.merchant.post('/v1/webhook_endpoints', { program_id: shop.program.id, url: receiver.url });
+
+const customer = await shop.referred(partner);
+const sale = await shop.sale({ customer_id: customer.id });
+const [earned] = sale.commissions;
+const refunded = await shop.sale({ customer_id: customer.id });
+await shop.refund(refunded);
+const partly = await shop.sale({ customer_id: customer.id });
+await shop.refund(partly, { amount_minor: 1_234 });
+const paid = await shop.sale({ customer_id: customer.id });
+await shop.pay(paid.commissions[0]);
+await shop.refund(paid);
+const gone = await shop.sale({ customer_id: customer.id });
+await shop.merchant.delete(`/v1/sales/${gone.id}`);
+const deleted = await shop.partner();
+const of_deleted = await shop.sale({ partner_id: deleted.id });
+await shop.merchant.delete(`/v1/partners/${deleted.id}`);
+const { id: last } = await shop.partner();
+await receiver.until(10);
+const delivered = () => receiver.received.some(({ body }) => body.data.partner_id === last);
+while (!delivered()) await receiver.until(receiver.received.length + 1);
+
+t.test('data that came about by the API is clean', async (t) => {
+  t.same(await rail.audit(), []);
+});
+
+/** What breaks each invariant, and what mends it again. */
+const corruptions: Record<
+  string,
+  { subject: string | undefined; breaks: () => Promise<unknown>; mends: () => Promise<unknown> }
+> = {
+  'commissions of a sale are its copied rate of what is left': {
+    subject: sale.id,
+    breaks: () =>
+      rail.query(sql`update program.commission set amount_minor = amount_minor + 1 where id = ${earned.id}`),
+    mends: () => rail.query(sql`update program.commission set amount_minor = amount_minor - 1 where id = ${earned.id}`),
+  },
+  'nothing is earned by what was refunded whole': {
+    subject: refunded.id,
+    breaks: () => rail.query(sql`update program.commission set status = 'due' where sale_id = ${refunded.id}`),
+    mends: () => rail.query(sql`update program.commission set status = 'voided' where sale_id = ${refunded.id}`),
+  },
+  'a deleted sale has earned nothing': {
+    subject: gone.id,
+    breaks: () => rail.query(sql`update program.commission set deleted_at = null where sale_id = ${gone.id}`),
+    mends: () => rail.query(sql`update program.commission set deleted_at = now() where sale_id = ${gone.id}`),
+  },
+  'what is refunded of a sale is the sum of its refunds': {
+    subject: partly.id,
+    breaks: () =>
+      rail.query(sql`update program.refund set amount_minor = amount_minor + 1 where sale_id = ${partly.id}`),
+    mends: () =>
+      rail.query(sql`update program.refund set amount_minor = amount_minor - 1 where sale_id = ${partly.id}`),
+  },
+  "a sale's status follows from its refunds": {
+    subject: partly.id,
+    breaks: () => rail.query(sql`update program.sale set status = 'paid' where id = ${partly.id}`),
+    mends: () => rail.query(sql`update program.sale set status = 'partially_refunded' where id = ${partly.id}`),
+  },
+  'a commission is paid by a payout, and nothing else is': {
+    subject: earned.id,
+    breaks: () => rail.query(sql`update program.commission set status = 'paid' where id = ${earned.id}`),
+    mends: () => rail.query(sql`update program.commission set status = 'pending' where id = ${earned.id}`),
+  },
+  'a partner who is deleted has no open commission': {
+    subject: of_deleted.commissions[0].id,
+    breaks: () => rail.query(sql`update program.commission set status = 'due' where sale_id = ${of_deleted.id}`),
+    mends: () => rail.query(sql`update program.commission set status = 'voided' where sale_id = ${of_deleted.id}`),
+  },
+  "one partner's one commission a sale": {
+    subject: sale.id,
+    breaks: async () => {
+      await rail.query(sql`drop index program.commission_one_a_sale`);
+      await rail.query(sql`
+        update program.commission set sale_id = ${sale.id}, status = 'due', amount_minor = 0 where id = ${refunded.commissions[0].id}`);
+    },
+    mends: () =>
+      rail.query(sql`
+        update program.commission set sale_id = ${refunded.id}, status = 'voided', amount_minor = 2000 where id = ${refunded.commissions[0].id}`),
+  },
+  'a customer has one first sale': {
+    subject: customer.id,
+    breaks: async () => {
+      await rail.query(sql`drop index program.sale_one_first_a_customer`);
+      await rail.query(sql`update program.sale set is_first_sale = true where id = ${partly.id}`);
+    },
+    mends: () => rail.query(sql`update program.sale set is_first_sale = false where id = ${partly.id}`),
+  },
+  'a referral with a customer is no mere visit': {
+    subject: customer.referral_id,
+    breaks: () => rail.query(sql`update program.referral set status = 'visit' where id = ${customer.referral_id}`),
+    mends: () => rail.query(sql`update program.referral set status = 'converted' where id = ${customer.referral_id}`),
+  },
+  'a visitor has one live referral': {
+    subject: undefined,
+    breaks: async () => {
+      await rail.query(sql`drop index program.referral_one_a_visitor`);
+      await rail.query(sql`
+        insert into program.referral
+        select (jsonb_populate_record(r, jsonb_build_object('id', 'ref_twin'))).* from program.referral r where r.id = ${customer.referral_id}`);
+    },
+    mends: () => rail.query(sql`delete from program.referral where id = 'ref_twin'`),
+  },
+  'an endpoint is told of an event once': {
+    subject: endpoint.id,
+    breaks: () => twoDeliveries(sql`event_id = (select event_id from webhooks.delivery where place = 1)`),
+    mends: () => undoDeliveries(),
+  },
+  'no two deliveries stand in one place': {
+    subject: endpoint.id,
+    breaks: () => twoDeliveries(sql`place = 1`),
+    mends: () => undoDeliveries(),
+  },
+  'places are within the lane': {
+    subject: undefined,
+    breaks: () => twoDeliveries(sql`place = 1000`),
+    mends: () => undoDeliveries(),
+  },
+  'what is passed is settled or waits for its time': {
+    subject: undefined,
+    breaks: () => twoDeliveries(sql`status = 'pending'`),
+    mends: () => undoDeliveries(),
+  },
+  'attempts are counted': {
+    subject: undefined,
+    breaks: () => twoDeliveries(sql`attempt = 3`),
+    mends: () => undoDeliveries(),
+  },
+};
+
+async function twoDeliveries(change: ReturnType<typeof sql>): Promise<void> {
+  await rail.query(
+    sql`create table if not exists public.untouched as select id, event_id, place, status, attempt from webhooks.delivery`,
+  );
+  await rail.query(sql`update webhooks.delivery set ${change} where place = 2`);
+}
+
+const undoDeliveries = () =>
+  rail.query(sql`
+    update webhooks.delivery d set event_id = u.event_id, place = u.place, status = u.status, attempt = u.attempt
+    from public.untouched u where u.id = d.id`);
+
+for (const [invariant, { subject, breaks, mends }] of Object.entries(corruptions)) {
+  t.test(`the audit notices when it does not hold that ${invariant}`, async (t) => {
+    await breaks();
+    const found = await rail.audit();
+    t.match(
+      found.find((one) => one.invariant === invariant),
+      {
+        organization_id: shop.merchant.organization_id,
+        ...(subject === undefined ? {} : { subject_id: subject }),
+      },
+    );
+    await mends();
+    t.same(await rail.audit(), [], 'and is content when it holds again');
+  });
+}
+
+t.test('the audit knows no invariant that is not broken here', async (t) => {
+  const [program] = await rail.query<Json>(
+    sql`select pg_get_functiondef('program.audit'::regproc) || pg_get_functiondef('webhooks.audit'::regproc) as text`,
+  );
+  const known = [...(program as Json).text.matchAll(/^ *select '((?:[^']|'')+)', \w\.organization_id/gm)].map(
+    ([, name]) => name.replaceAll("''", "'"),
+  );
+  t.ok(known.length >= 15);
+  t.same(known.sort(), Object.keys(corruptions).sort());
+});
+
+t.test('rail audit says clean and ends with 0, or lists what is wrong and ends with 1', async (t) => {
+  const environment = { DATABASE_URL: rail.url, RAIL_ENCRYPTION_KEY: encryption_key.toString('base64') };
+  t.match(await runRail(t, ['audit'], environment), { code: 0, stdout: 'clean\n' });
+  t.match(await runRail(t, ['audit', '--json'], environment), { code: 0, stdout: '[]\n' });
+  await corruptions["a sale's status follows from its refunds"]?.breaks();
+  const { code, stdout } = await runRail(t, ['audit'], environment);
+  t.equal(code, 1);
+  t.match(
+    stdout,
+    new RegExp(
+      `^INVARIANT +ORGANIZATION +SUBJECT +DETAIL\\na sale's status follows from its refunds  org_\\w+  ${partly.id}  it is paid`,
+    ),
+  );
+  const asked = await runRail(t, ['audit', '--json'], environment);
+  t.equal(asked.code, 1);
+  t.match(JSON.parse(asked.stdout), [{ subject_id: partly.id }]);
+});

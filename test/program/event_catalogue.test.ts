@@ -1,0 +1,200 @@
+import t from 'tap';
+import { catalogue } from '../../src/program/event.ts';
+import { eventually, type Json, type Received, startRail, startReceiver } from '../harness.ts';
+import { openShop } from './shop.ts';
+
+/** Section 6 of the specification, "Catalogue": type, (PB) where a partner's postback may receive it, and all fields of `data`. */
+const specified = `
+affiliate.created | partner_id, email, handle, status, group_id
+affiliate.updated | partner_id, status, reason
+affiliate.confirmed | partner_id, email, handle, group_id
+affiliate.deleted | partner_id
+application.submitted | application_id, partner_id, email, handle, answers
+application.approved | partner_id, application_id, email, handle, reviewed_by, reason
+application.rejected | partner_id, application_id, email, handle, reviewed_by, reason
+affiliate_link.created | link_id, partner_id, url, param, value, destination_url
+affiliate_link.updated | link_id, partner_id, url, destination_url
+affiliate_link.deleted | link_id, partner_id
+affiliate_coupon.created | coupon_id, partner_id, code, active
+affiliate_coupon.updated | coupon_id, partner_id, code, active
+affiliate_coupon.activated | coupon_id, partner_id, code, active
+affiliate_coupon.deactivated | coupon_id, partner_id, code, active
+affiliate_coupon.deleted | coupon_id, partner_id
+referral.created (PB) | referral_id, partner_id, link_id, landing_url, tracked_by, expires_at
+referral.lead (PB) | referral_id, customer_id, partner_id, email, tracked_by
+referral.converted (PB) | referral_id, customer_id, partner_id, sale_id
+referral.deleted (PB) | referral_id, partner_id, reason
+sale.created | sale_id, customer_id, partner_id, amount_minor, currency, is_first_sale, external_charge_id, occurred_at
+sale.updated | sale_id, partner_id, amount_minor, currency, previous_amount_minor
+sale.refunded | sale_id, customer_id, partner_id, amount_minor, currency, refunded_at
+sale.deleted | sale_id, partner_id
+commission.created (PB) | commission_id, sale_id, partner_id, amount_minor, currency, status, rule_id, mature_at
+commission.updated (PB) | commission_id, partner_id, amount_minor, currency, status, previous_status
+commission.paid (PB) | commission_id, partner_id, payout_id, amount_minor, currency, paid_at
+commission.voided (PB) | commission_id, sale_id, partner_id, amount_minor, currency, reason
+commission.deleted (PB) | commission_id, partner_id
+payout.created (PB) | payout_id, batch_id, partner_id, amount_minor, currency, status, due_at
+payout.updated (PB) | payout_id, partner_id, status, previous_status
+payout.due (PB) | payout_id, partner_id, amount_minor, currency, due_at
+payout.paid (PB) | payout_id, partner_id, amount_minor, currency, method, external_id, paid_at
+payout.failed (PB) | payout_id, partner_id, amount_minor, currency, method, error_code, error_message
+payout.not_eligible (PB) | payout_id, partner_id, amount_minor, currency, reason, reason_text
+payout.deleted (PB) | payout_id, partner_id
+risk_flag.created | risk_flag_id, partner_id, customer_id, kind, severity, evidence
+risk_flag.resolved | risk_flag_id, partner_id, customer_id, kind, severity, status, note, resolved_by
+customer.enrolled_as_partner | customer_id, partner_id, handle, email, group_id, source
+rule.updated | rule_id, name, before, after
+rule.deleted | rule_id, name
+rule.status_changed | rule_id, name, status`;
+
+const rows = specified
+  .trim()
+  .split('\n')
+  .map((line) => {
+    const [, type, postback, fields] = /^(\S+)( \(PB\))? \| (.*)$/.exec(line) as unknown as [
+      string,
+      string,
+      string?,
+      string?,
+    ];
+    return { type, postback: postback !== undefined, fields: (fields as string).split(', ').sort() };
+  });
+const fieldsOf = new Map(rows.map(({ type, fields }) => [type, fields]));
+/** They need payouts, whose tests tell of them. */
+const by_payouts = (type: string): boolean => type.startsWith('payout.') || type === 'commission.paid';
+
+/** Fields of one event's data, without the one that clawbacks have besides. */
+const keysOf = ({ kind, ...data }: Json): string[] =>
+  Object.keys(data)
+    .concat(kind === 'clawback' || kind === undefined ? [] : ['kind'])
+    .sort();
+
+const rail = await startRail();
+const shop = await openShop(rail, { auto_enrol_customers: true });
+const { merchant } = shop;
+const program_id = shop.program.id;
+const [all, own] = [await startReceiver(), await startReceiver()];
+const ada = await shop.partner({ handle: 'ada' });
+await merchant.post('/v1/webhook_endpoints', { program_id, url: all.url });
+await merchant.post('/v1/webhook_endpoints', { program_id, url: own.url, partner_id: ada.id });
+
+const identity = {
+  email: 'grace@customer.example.com',
+  name: 'Grace Hopper',
+  identifier: 'merchants-own-4711',
+  external_customer_id: 'processors-own-4711',
+};
+
+/** A program's life: everything but payouts happens at least once. */
+async function live(): Promise<void> {
+  const rule = await shop.rule({ name: 'Standard' });
+  const bob = await shop.partner();
+  await merchant.patch(`/v1/partners/${bob.id}`, { first_name: 'Bob' });
+
+  const apply = (name: string) =>
+    merchant.post('/v1/applications', {
+      program_id,
+      email: `${name}@applicant.example.com`,
+      answers: { why: 'money' },
+    });
+  await merchant.post(`/v1/applications/${(await apply('carol')).id}/approve`);
+  await merchant.post(`/v1/applications/${(await apply('dan')).id}/reject`);
+
+  const link = await shop.link(ada);
+  await merchant.patch(`/v1/links/${link.id}`, { label: 'Footer' });
+  const coupon = await shop.coupon({ partner_id: ada.id });
+  await merchant.patch(`/v1/coupons/${coupon.id}`, { external_id: 'promo_2' });
+  await merchant.post(`/v1/coupons/${coupon.id}/deactivate`);
+  await merchant.post(`/v1/coupons/${coupon.id}/activate`);
+
+  const click = await shop.click(ada, { value: link.value });
+  const customer = await shop.customer({ ...identity, click_id: click.id });
+  const sale = await shop.sale({ customer_id: customer.id });
+  await merchant.patch(`/v1/sales/${sale.id}`, { amount_minor: 8_000 });
+  await shop.refund(sale);
+  const paid = await shop.sale({ customer_id: customer.id });
+  await shop.pay(paid.commissions[0]);
+  await shop.refund(paid, { amount_minor: 5_000 });
+  const wrong = await shop.sale({ customer_id: customer.id });
+  await merchant.delete(`/v1/sales/${wrong.id}`);
+  await shop.sale({ partner_id: bob.id });
+
+  const self = await shop.click(ada);
+  const refused = { program_id, click_id: self.id, email: ada.email };
+  await merchant.request('POST', '/v1/customers', refused);
+  const [flag] = await shop.list('risk_flags');
+  await merchant.post(`/v1/risk_flags/${flag?.id}/resolve`, { resolution: 'dismissed', note: 'A test of hers.' });
+
+  await merchant.patch(`/v1/rules/${rule.id}`, { rate_value: 1_000 });
+  await merchant.patch(`/v1/rules/${rule.id}`, { status: 'inactive' });
+  await merchant.delete(`/v1/rules/${rule.id}`);
+  await merchant.delete(`/v1/coupons/${coupon.id}`);
+  await merchant.delete(`/v1/links/${link.id}`);
+  await merchant.delete(`/v1/partners/${bob.id}`);
+  const last = await shop.referred(ada, { email: undefined });
+  await merchant.request('DELETE', `/v1/referrals/${last.referral_id}`, { reason: 'the_end' });
+}
+
+await live();
+const isLast = ({ body }: Received): boolean => body.data.reason === 'the_end';
+await eventually(() => [all, own].every(({ received }) => received.some(isLast)), 'the last event', 30_000);
+
+t.test('the catalogue has the types and the fields of the specification', async (t) => {
+  t.same(Object.keys(catalogue).sort(), rows.map(({ type }) => type).sort());
+  for (const { type, postback, fields } of rows) {
+    const known = catalogue[type as keyof typeof catalogue];
+    const optional = type === 'commission.created' ? ['kind'] : [];
+    t.same(Object.keys(known.data.shape).sort(), [...fields, ...optional].sort(), type);
+    t.equal(known.postback !== false, postback, `${type} is${postback ? '' : ' not'} for postbacks`);
+  }
+});
+
+t.test('every type but those of payouts is told with exactly the fields of the specification', async (t) => {
+  for (const { type, fields } of rows.filter((row) => !by_payouts(row.type))) {
+    const told = all.received.filter(({ body }) => body.type === type);
+    t.ok(told.length > 0, `${type} was told`);
+    for (const { body } of told) t.same(keysOf(body.data), fields, type);
+  }
+});
+
+t.test('the body has the keys of the specification, and sums and times are of the right kind', async (t) => {
+  for (const { body, headers } of all.received) {
+    t.same(Object.keys(body), ['id', 'type', 'created_at', 'data', 'request']);
+    t.same(body.request, { id: headers['rail-request-id'] ?? null });
+    for (const [field, value] of Object.entries(body.data)) {
+      if (field.endsWith('_minor'))
+        t.ok(Number.isSafeInteger(value) && 'currency' in body.data, `${body.type} ${field}`);
+      if (field.endsWith('_at')) t.match(value, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, `${body.type} ${field}`);
+      if (field.endsWith('_id') && !field.startsWith('external_')) t.match(value ?? 'x_0', /^[a-z]+_\w+$/);
+    }
+  }
+});
+
+t.test('a clawback is told with its kind and a negative amount, and nothing else has a kind', async (t) => {
+  const created = all.received.filter(({ body }) => body.type === 'commission.created');
+  const [clawback, ...others] = created.filter(({ body }) => 'kind' in body.data);
+  t.same(others, []);
+  t.match(clawback?.body.data, { kind: 'clawback', partner_id: ada.id });
+  t.ok(clawback?.body.data.amount_minor < 0);
+});
+
+t.test("a partner's postback receives that partner's events of its families alone, in the same order", async (t) => {
+  const families = new Set(rows.filter(({ postback }) => postback).map(({ type }) => type));
+  const expected = all.received.filter(({ body }) => families.has(body.type) && body.data.partner_id === ada.id);
+  t.same(
+    own.received.map(({ body }) => [body.type, body.id]),
+    expected.map(({ body }) => [body.type, body.id]),
+  );
+  t.ok(all.received.some(({ body }) => body.type === 'commission.created' && body.data.partner_id !== ada.id));
+});
+
+t.test("a partner's postback never tells who the customer is", async (t) => {
+  for (const { body, raw } of own.received) {
+    const fields = (fieldsOf.get(body.type) as string[]).filter((field) => field !== 'email');
+    t.same(keysOf(body.data), fields, body.type);
+    t.notMatch(raw, '@');
+    for (const secret of Object.values(identity)) t.notOk(raw.includes(secret), `${body.type} does not tell ${secret}`);
+  }
+  const lead = all.received.find(({ body }) => body.type === 'referral.lead' && body.data.email !== null);
+  t.equal(lead?.body.data.email, identity.email, 'the merchant is told');
+});

@@ -1,0 +1,320 @@
+import fc from 'fast-check';
+import t from 'tap';
+import { eventually, type Json, startRail } from '../harness.ts';
+import { openShop, type Shop } from './shop.ts';
+
+t.setTimeout(120_000);
+const rail = await startRail();
+
+const most = Number.MAX_SAFE_INTEGER;
+/** Share of something, in basis points. */
+const share = fc.integer({ min: 0, max: 10_000 });
+const amount = fc.oneof(
+  { weight: 4, arbitrary: fc.integer({ min: 1, max: 200_000 }) },
+  { weight: 2, arbitrary: fc.integer({ min: 0, max: most }) },
+  { weight: 1, arbitrary: fc.constantFrom(0, 1, 2, 3, most) },
+);
+const rate = fc.oneof(
+  fc.record({
+    rate_type: fc.constant('percent'),
+    rate_value: fc.constantFrom(1, 333, 2_000, 5_050, 10_000, 25_000),
+    max_commission_minor: fc.option(fc.integer({ min: 1, max: 50_000 }), { freq: 3 }),
+  }),
+  fc.record({
+    rate_type: fc.constant('fixed'),
+    rate_value: fc.integer({ min: 1, max: 100_000 }),
+    max_commission_minor: fc.constant(null),
+  }),
+);
+const nth = fc.nat(10);
+const step = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ do: fc.constant('refund' as const), share }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('refund_rest' as const) }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('correct' as const), amount, tax: share, discount: share }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('annotate' as const) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('mature' as const) }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constantFrom('pay' as const, 'lock' as const, 'unlock' as const), nth }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constantFrom('approve' as const, 'reject' as const, 'void' as const, 'remove' as const),
+      nth,
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant('edit' as const), nth, amount: fc.integer({ min: 0, max: 9_999 }) }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('edit_rule' as const), rate }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('switch_base' as const) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('reassign' as const) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('delete' as const) }) },
+);
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+
+interface Rate {
+  rate_type: string;
+  rate_value: number;
+  max_commission_minor: number | null;
+  net: boolean;
+}
+
+/** `value × numerator / denominator`, half away from zero. */
+const scaled = (value: bigint, numerator: bigint, denominator: bigint): bigint =>
+  (2n * value * numerator + denominator) / (2n * denominator);
+
+/** What a sale is to have earned, said once more and in other words than the service says it. */
+function owed(sale: Json, by: Rate | null): bigint {
+  const [whole, refunded] = [BigInt(sale.amount_minor), BigInt(sale.refunded_minor)];
+  if (by === null || (refunded > 0n && refunded === whole)) return 0n;
+  const parts = [sale.tax_minor, sale.shipping_minor, sale.fee_minor, sale.discount_minor].map(BigInt);
+  const net = parts.reduce((left, part) => left - part, whole);
+  const base = by.net ? (net < 0n ? 0n : net) : whole;
+  const left = refunded === 0n ? base : scaled(base, whole - refunded, whole);
+  const earned = by.rate_type === 'fixed' ? BigInt(by.rate_value) : scaled(left, BigInt(by.rate_value), 10_000n);
+  const cap = by.max_commission_minor;
+  return cap !== null && earned > BigInt(cap) ? BigInt(cap) : earned;
+}
+
+/** Beyond the integers that JSON carries exactly, before a cap. */
+const isTooLarge = (sale: Json, by: Rate | null): boolean =>
+  by !== null && owed(sale, { ...by, max_commission_minor: null }) > BigInt(most);
+
+const total = (some: Json[]): bigint => some.reduce((sum, { amount_minor }) => sum + BigInt(amount_minor), 0n);
+const isOpen = ({ status, payout_id }: Json): boolean => status !== 'paid' && payout_id === null;
+const part = (of: number, bps: number): number => Number(scaled(BigInt(of), BigInt(bps), 10_000n));
+
+/** One sale, what is done to it, and what must be true of its commissions after each step. */
+class Ledger {
+  readonly shop: Shop;
+  readonly partners: Json[];
+  rule: Json;
+  net: boolean;
+  sale: Json;
+  /** The rate that each partner's commission of the sale copied; null where nothing is earned. */
+  readonly rates = new Map<string, Rate | null>();
+  /** Somebody decided otherwise by hand, until a refund or a correction computes it again. */
+  by_hand = false;
+  deleted = false;
+  readonly told = new Map<string, number>();
+
+  constructor(shop: Shop, partners: Json[], rule: Json, sale: Json, net: boolean) {
+    this.shop = shop;
+    this.partners = partners;
+    this.rule = rule;
+    this.sale = sale;
+    this.net = net;
+    this.rates.set(sale.partner_id, sale.commissions.length > 0 ? this.#rateNow() : null);
+  }
+
+  #rateNow(): Rate {
+    const { rate_type, rate_value, max_commission_minor } = this.rule;
+    return { rate_type, rate_value, max_commission_minor, net: this.net };
+  }
+
+  async #live(): Promise<Json[]> {
+    return this.shop.commissionsOf(this.sale);
+  }
+
+  async #one(of: (one: Json) => boolean, at: number): Promise<Json | undefined> {
+    const some = (await this.#live()).filter((one) => one.partner_id === this.sale.partner_id && of(one));
+    return some[at % Math.max(1, some.length)];
+  }
+
+  async take(step: Step): Promise<void> {
+    const { merchant } = this.shop;
+    const path = `/v1/sales/${this.sale.id}`;
+    switch (step.do) {
+      case 'refund':
+      case 'refund_rest': {
+        const left = this.sale.amount_minor - this.sale.refunded_minor;
+        if (left === 0) return expect(merchant.request('POST', `${path}/refund`, {}), 'sale_already_refunded');
+        if (left < most)
+          await expect(merchant.request('POST', `${path}/refund`, { amount_minor: left + 1 }), 'refund_exceeds_sale');
+        const amount_minor = step.do === 'refund' ? Math.max(1, part(left, step.share)) : undefined;
+        const after = await this.shop.refund(this.sale, amount_minor === undefined ? {} : { amount_minor });
+        check(after.refunded_minor === this.sale.refunded_minor + (amount_minor ?? left), 'refunds add up');
+        return this.#settled(after);
+      }
+      case 'correct': {
+        const fields = {
+          amount_minor: step.amount,
+          tax_minor: part(step.amount, step.tax),
+          discount_minor: part(step.amount, step.discount),
+        };
+        const before = this.sale;
+        if (step.amount < before.refunded_minor)
+          return expect(merchant.request('PATCH', path, fields), 'invalid_parameter');
+        if (isTooLarge({ ...before, ...fields }, this.rates.get(before.partner_id) ?? null))
+          return expect(merchant.request('PATCH', path, fields), 'invalid_parameter');
+        const after = await merchant.patch(path, fields);
+        const changed = Object.entries(fields).some(([field, value]) => before[field] !== value);
+        return changed ? this.#settled(after) : undefined;
+      }
+      case 'annotate':
+        await merchant.patch(path, { metadata: { seen: true } });
+        return;
+      case 'mature':
+        return this.#mature();
+      case 'pay':
+      case 'lock': {
+        const one = await this.#one(step.do === 'pay' ? ({ status }) => status !== 'paid' : isOpen, step.nth);
+        if (one) await this.shop[step.do](one);
+        return;
+      }
+      case 'unlock': {
+        const one = await this.#one((locked) => locked.status === 'due' && locked.payout_id !== null, step.nth);
+        if (one) await this.shop.lock(one, null);
+        return;
+      }
+      case 'approve': {
+        const one = await this.#one(({ status }) => status === 'pending', step.nth);
+        if (one) await merchant.post(`/v1/commissions/${one.id}/approve`);
+        return;
+      }
+      case 'reject':
+      case 'void':
+      case 'remove': {
+        const one = await this.#one(isOpen, step.nth);
+        if (!one) return;
+        if (step.do === 'remove') await merchant.delete(`/v1/commissions/${one.id}`);
+        else await merchant.post(`/v1/commissions/${one.id}/${step.do}`);
+        this.by_hand = true;
+        if (one.kind === 'sale') this.rates.set(one.partner_id, null);
+        return;
+      }
+      case 'edit': {
+        const one = await this.#one(isOpen, step.nth);
+        if (!one) return;
+        const amount_minor = one.kind === 'clawback' ? -1 - step.amount : step.amount;
+        await merchant.patch(`/v1/commissions/${one.id}`, { amount_minor });
+        this.by_hand = true;
+        return;
+      }
+      case 'edit_rule':
+        this.rule = await merchant.patch(`/v1/rules/${this.rule.id}`, step.rate);
+        return;
+      case 'switch_base':
+        this.net = !this.net;
+        await merchant.patch(`/v1/programs/${this.shop.program.id}`, { commission_on_net_revenue: this.net });
+        return;
+      case 'reassign':
+        return this.#reassign(path);
+      case 'delete':
+        await merchant.delete(path);
+        this.deleted = true;
+    }
+  }
+
+  async #mature(): Promise<void> {
+    const waiting = (await this.#live()).filter(({ status }) => status === 'pending' || status === 'approved');
+    if (waiting.length === 0) return;
+    await rail.tick('program/mature_commissions', new Date(Date.now() + 400 * 86_400_000 + ticks++).toISOString());
+    await eventually(
+      async () => (await this.#live()).every(({ status }) => status === 'due' || status === 'paid'),
+      'the commissions to mature',
+    );
+  }
+
+  async #reassign(path: string): Promise<void> {
+    const other = this.partners.find(({ id }) => id !== this.sale.partner_id) as Json;
+    const kept = (await this.#live()).some(({ kind, partner_id }) => kind === 'sale' && partner_id === other.id);
+    const by = kept ? (this.rates.get(other.id) as Rate) : this.#rateNow();
+    const request = () => this.shop.merchant.request('PATCH', path, { partner_id: other.id });
+    // What a rate pays before refunds must be a safe integer too: the commission is made with it.
+    const made = kept ? this.sale : { ...this.sale, refunded_minor: 0 };
+    if (isTooLarge(made, by)) return expect(request(), 'invalid_parameter');
+    const { status, body } = await request();
+    check(status === 200, `it is reassigned, not answered ${JSON.stringify(body)}`);
+    this.rates.set(other.id, owed(made, by) === 0n && !kept ? null : by);
+    this.#settled(body);
+  }
+
+  #settled(after: Json): void {
+    this.sale = after;
+    this.by_hand = false;
+  }
+
+  async verify(): Promise<void> {
+    const live = await this.#live();
+    const mine = live.filter(({ partner_id }) => partner_id === this.sale.partner_id);
+    const should = this.deleted ? 0n : owed(this.sale, this.rates.get(this.sale.partner_id) ?? null);
+    if (!this.by_hand || this.deleted)
+      check(total(mine) === should, `they come to ${total(mine)}, and should come to ${should}`);
+    const others = live.filter(({ partner_id }) => partner_id !== this.sale.partner_id);
+    check(total(others) === 0n, `the partner before has ${total(others)}`);
+    for (const { kind, amount_minor } of live)
+      check(kind === 'clawback' ? amount_minor < 0 : amount_minor >= 0, `${kind} ${amount_minor}`);
+    await this.#compareWithEvents(live);
+  }
+
+  /** Who only hears the events arrives at the same amounts. */
+  async #compareWithEvents(live: Json[]): Promise<void> {
+    for (const { type, data } of await this.shop.events()) {
+      if (type === 'commission.created' || type === 'commission.updated')
+        this.told.set(data.commission_id, data.amount_minor);
+      if (type === 'commission.updated' && data.status === 'rejected') this.told.delete(data.commission_id);
+      if (type === 'commission.voided' || type === 'commission.deleted') this.told.delete(data.commission_id);
+    }
+    const heard = [...this.told].map(([id, amount_minor]) => `${id} ${amount_minor}`).sort();
+    const kept = live.map(({ id, amount_minor }) => `${id} ${amount_minor}`).sort();
+    check(heard.join() === kept.join(), `events tell of ${heard.join()}, and there are ${kept.join()}`);
+  }
+}
+
+let ticks = 0;
+
+function check(holds: boolean, what: string): void {
+  if (!holds) throw new Error(what);
+}
+
+async function expect(answer: Promise<{ status: number; body: Json }>, code: string): Promise<void> {
+  const { status, body } = await answer;
+  check(status < 500 && body.error?.code === code, `${code} was expected, and ${status} ${JSON.stringify(body)} came`);
+}
+
+t.test('whatever is done to a sale, its commissions are the copied rate of what is left of its base', async (t) => {
+  const beginning = fc.record({
+    currency: fc.constantFrom('USD', 'JPY', 'KWD'),
+    net: fc.boolean(),
+    rate,
+    amount,
+    tax: share,
+    steps: fc.array(step, { minLength: 3, maxLength: 14 }),
+  });
+  let runs = 0;
+  let steps = 0;
+  const property = fc.asyncProperty(beginning, async (from) => {
+    const shop = await openShop(rail, { currency: from.currency, commission_on_net_revenue: from.net });
+    const [rule, ...partners] = await Promise.all([shop.rule(from.rate), shop.partner(), shop.partner()]);
+    const { status, body: sale } = await shop.merchant.request('POST', '/v1/sales', {
+      program_id: shop.program.id,
+      partner_id: partners[0].id,
+      amount_minor: from.amount,
+      tax_minor: part(from.amount, from.tax),
+      currency: from.currency,
+      external_charge_id: 'charge',
+    });
+    if (status !== 201) {
+      check(sale.error?.code === 'invalid_parameter', JSON.stringify(sale));
+      check(from.rate.rate_value > 10_000 && from.amount > most / 2.5, 'the amount is not too large');
+      return;
+    }
+    const ledger = new Ledger(shop, partners, rule, sale, from.net);
+    await ledger.verify();
+    for (const step of from.steps) {
+      await ledger.take(step);
+      await ledger.verify();
+      steps++;
+      if (ledger.deleted) break;
+    }
+    runs++;
+  });
+  await fc.assert(property, {
+    numRuns: 10_000,
+    interruptAfterTimeLimit: 15_000,
+    endOnFailure: process.env.LOG_LEVEL === undefined,
+  });
+  t.comment(`${runs} sales, ${steps} steps`);
+  t.ok(steps > 20);
+});

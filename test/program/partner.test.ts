@@ -1,0 +1,227 @@
+import t from 'tap';
+import { eventually, type Json, startRail } from '../harness.ts';
+import { openShop, types } from './shop.ts';
+
+const rail = await startRail();
+
+t.test('a handle is derived from the email, with -2, -3 behind it when taken', async (t) => {
+  const { partner } = await openShop(rail);
+  const handleOf = async (email: string) => (await partner({ email })).handle;
+  t.equal(await handleOf('ada.lovelace@a.example.com'), 'ada-lovelace');
+  t.equal(await handleOf('Ada_Lovelace@b.example.com'), 'ada-lovelace-2');
+  t.equal(await handleOf('ada+lovelace@c.example.com'), 'ada-lovelace-3');
+  t.equal(await handleOf('x@example.com'), 'xpartner');
+  const long = 'abcdefghijklmnopqrstuvwxyz0123456789';
+  t.equal(await handleOf(`${long}@a.example.com`), long.slice(0, 32));
+  t.equal(await handleOf(`${long}@b.example.com`), `${long.slice(0, 30)}-2`);
+});
+
+t.test('a taken email or handle answers 409 with the partner that holds it', async (t) => {
+  const shop = await openShop(rail);
+  const ada = await shop.partner({ email: 'ada@example.com', handle: 'ada' });
+  const create = (fields: Json) =>
+    shop.merchant.request('POST', '/v1/partners', { program_id: shop.program.id, ...fields });
+  t.match(await create({ email: 'ADA@example.com' }), {
+    status: 409,
+    body: { error: { code: 'resource_already_exists', param: 'email' }, existing: { id: ada.id } },
+  });
+  t.match(await create({ email: 'other@example.com', handle: 'ada' }), {
+    status: 409,
+    body: { error: { code: 'resource_already_exists', param: 'handle' }, existing: { id: ada.id } },
+  });
+  for (const handle of ['a', '-ada', 'ada-', 'Ada', 'ada_1', 'x'.repeat(33)]) {
+    t.match(await create({ email: 'new@example.com', handle }), { status: 400, body: { error: { param: 'handle' } } });
+  }
+  const elsewhere = await openShop(rail);
+  t.equal(
+    (await elsewhere.partner({ email: 'ada@example.com', handle: 'ada' })).handle,
+    'ada',
+    'another program is free',
+  );
+  await shop.merchant.delete(`/v1/partners/${ada.id}`);
+  t.equal((await create({ email: 'ada@example.com', handle: 'ada' })).status, 201, 'and so is what a deleted one held');
+});
+
+t.test('suspending and reinstating are told with the status and the reason', async (t) => {
+  const shop = await openShop(rail);
+  const ada = await shop.partner();
+  const patch = (body: Json) => shop.merchant.patch(`/v1/partners/${ada.id}`, body);
+  const told = async () => (await shop.events()).map(({ type, data }) => ({ type, data }));
+  t.match(await told(), [
+    { type: 'affiliate.created', data: { partner_id: ada.id, status: 'active', group_id: ada.group_id } },
+  ]);
+
+  t.match(await patch({ status: 'suspended', suspension_reason: 'Brand search.' }), {
+    status: 'suspended',
+    suspension_reason: 'Brand search.',
+  });
+  t.same(await told(), [
+    { type: 'affiliate.updated', data: { partner_id: ada.id, status: 'suspended', reason: 'Brand search.' } },
+  ]);
+  await t.test('a click through a suspended partner is kept, and makes no referral', async (t) => {
+    const { id } = await shop.click(ada);
+    const of_click = { program_id: shop.program.id, click_id: id };
+    t.match(await shop.merchant.request('POST', '/v1/customers', of_click), {
+      status: 400,
+      body: { error: { param: 'click_id' } },
+    });
+    t.match(await shop.merchant.get(`/v1/clicks/${id}`), { id, referral_id: null });
+    t.same(await shop.list('referrals'), []);
+  });
+  t.match(await patch({ status: 'active' }), { status: 'active', suspension_reason: null });
+  t.same(await told(), [{ type: 'affiliate.updated', data: { partner_id: ada.id, status: 'active', reason: null } }]);
+
+  const pending = await shop.partner({ status: 'pending' });
+  t.match(await shop.merchant.request('PATCH', `/v1/partners/${pending.id}`, { status: 'active' }), {
+    status: 409,
+    body: { error: { code: 'invalid_state_transition' } },
+  });
+});
+
+t.test('a deleted partner attributes no more, and what was open is voided', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const ada = await shop.partner();
+  const link = await shop.link(ada);
+  const customer = await shop.referred(ada);
+  const [open, paid] = [await shop.sale({ customer_id: customer.id }), await shop.sale({ customer_id: customer.id })];
+  await shop.pay(paid.commissions[0]);
+  const waiting = await shop.partner({ status: 'pending' });
+  await shop.events();
+
+  t.same(await shop.merchant.delete(`/v1/partners/${ada.id}`), { id: ada.id, object: 'partner', deleted: true });
+  const [deleted, voided, ...rest] = await shop.events();
+  t.same(rest, []);
+  t.match(deleted, { type: 'affiliate.deleted', data: { partner_id: ada.id } });
+  t.same(voided?.data, {
+    commission_id: open.commissions[0].id,
+    sale_id: open.id,
+    partner_id: ada.id,
+    amount_minor: 2_000,
+    currency: 'USD',
+    reason: 'partner_deleted',
+  });
+  t.match(await shop.commissionsOf(paid), [{ status: 'paid', amount_minor: 2_000 }], 'what was paid stays');
+
+  const { merchant, program } = shop;
+  t.equal((await merchant.request('GET', `/v1/partners/${ada.id}`)).status, 404);
+  for (const value of [ada.handle, link.value]) {
+    const click = {
+      program_id: program.id,
+      value,
+      landing_url: 'https://acme.example.com/',
+      visitor_token: 'visitor-0009',
+    };
+    t.match(await merchant.request('POST', '/v1/clicks', click), { status: 404, body: { error: { param: 'value' } } });
+  }
+  t.match(await shop.sale({ customer_id: customer.id }), {
+    partner_id: null,
+    warnings: [{ code: 'no_partner_attributed' }],
+  });
+
+  await t.test(
+    'a refund of what was paid is clawed back all the same, and a correction pays nothing more',
+    async (t) => {
+      await merchant.patch(`/v1/sales/${paid.id}`, { amount_minor: 20_000 });
+      t.equal((await shop.commissionsOf(paid)).length, 1);
+      await shop.refund(paid);
+      t.match(await shop.commissionsOf(paid), [{ amount_minor: 2_000 }, { kind: 'clawback', amount_minor: -2_000 }]);
+    },
+  );
+
+  await t.test('and with a pending one goes the application', async (t) => {
+    await merchant.delete(`/v1/partners/${waiting.id}`);
+    t.match(await shop.list('applications', `partner_id=${waiting.id}`), [{ status: 'withdrawn' }]);
+  });
+});
+
+t.test("a partner's groups and tags decide what the rules pay", async (t) => {
+  const shop = await openShop(rail);
+  const { merchant } = shop;
+  const program_id = shop.program.id;
+  const group = await merchant.post('/v1/groups', { program_id, name: 'Gold' });
+  const tag = await merchant.post('/v1/tags', { program_id, name: 'Newsletter', color: '#336699' });
+  await shop.rule({ rate_value: 1_000 });
+  await shop.rule({ rate_value: 3_000, group_ids: [group.id] });
+  await shop.rule({ rate_value: 4_000, tag_ids: [tag.id], priority: 1 });
+  const ada = await shop.partner();
+  const earns = async () => (await shop.sale({ partner_id: ada.id })).commissions[0].amount_minor;
+  t.equal(await earns(), 1_000);
+  await shop.events();
+  await merchant.patch(`/v1/partners/${ada.id}`, { group_id: group.id });
+  t.same(types(await shop.events()), ['affiliate.updated']);
+  t.equal(await earns(), 3_000);
+  await merchant.patch(`/v1/partners/${ada.id}`, { tag_ids: [tag.id] });
+  t.equal(await earns(), 4_000);
+  await merchant.patch(`/v1/partners/${ada.id}`, { tag_ids: [] });
+  t.equal(await earns(), 3_000);
+
+  await shop.events();
+  await merchant.delete(`/v1/groups/${group.id}`);
+  t.match(await shop.events(), [{ type: 'affiliate.updated', data: { partner_id: ada.id } }]);
+  const back = await merchant.get(`/v1/partners/${ada.id}?expand[]=group`);
+  t.match(back.group, { is_default: true });
+  t.equal(await earns(), 1_000);
+  t.equal((await merchant.request('DELETE', `/v1/groups/${back.group_id}`)).status, 409, 'the default group stays');
+});
+
+t.test('a paying customer becomes a partner on the first sale where the program says so', async (t) => {
+  const shop = await openShop(rail, { auto_enrol_customers: true });
+  await shop.rule();
+  const customer = await shop.referred(await shop.partner(), { email: 'Grace@customer.example.com' });
+  await shop.events();
+  await shop.sale({ customer_id: customer.id });
+  const events = await shop.events();
+  t.same(types(events), [
+    'sale.created',
+    'commission.created',
+    'referral.converted',
+    'affiliate.created',
+    'customer.enrolled_as_partner',
+  ]);
+  const [, , , created, enrolled] = events;
+  const { partner_id, group_id } = (created as Json).data;
+  t.same(enrolled?.data, {
+    customer_id: customer.id,
+    partner_id,
+    handle: 'grace',
+    email: customer.email,
+    group_id,
+    source: 'auto_enrol',
+  });
+  t.match(await shop.merchant.get(`/v1/partners/${partner_id}`), { status: 'active', email: customer.email });
+  await shop.sale({ customer_id: customer.id });
+  t.same(types(await shop.events()), ['sale.created', 'commission.created'], 'once');
+
+  const nameless = await shop.customer({ partner_id: customer.partner_id, email: undefined });
+  await shop.sale({ customer_id: nameless.id });
+  t.same(types(await shop.events()), ['sale.created', 'commission.created'], 'and nobody without an email');
+});
+
+t.test('a click that names nobody records nothing', async (t) => {
+  const shop = await openShop(rail);
+  const ada = await shop.partner({ handle: 'ada' });
+  const send = (fields: Json) =>
+    shop.merchant.request('POST', '/v1/clicks', {
+      program_id: shop.program.id,
+      value: 'ada',
+      landing_url: 'https://acme.example.com/?utm_source=mail',
+      visitor_token: 'visitor-0001',
+      ...fields,
+    });
+  t.match(await send({ value: 'nobody' }), {
+    status: 404,
+    body: { error: { code: 'resource_not_found', param: 'value' } },
+  });
+  t.equal(
+    (await send({ param: 'utm_source' })).status,
+    404,
+    'a handle counts under the program’s own parameters alone',
+  );
+  t.same(await shop.list('clicks'), []);
+  t.equal((await send({ param: 'via' })).status, 201);
+  await eventually(async () => (await shop.list('referrals')).length === 1, 'the referral');
+  t.match(await shop.list('referrals'), [
+    { partner_id: ada.id, status: 'visit', tracked_by: 'link', utm: { source: 'mail' } },
+  ]);
+});

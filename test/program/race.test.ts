@@ -1,0 +1,220 @@
+import t, { type Test } from 'tap';
+import { type Answer, eventually, type Json, sql, startRail } from '../harness.ts';
+import { fresh, openShop, type Shop, types } from './shop.ts';
+
+const rail = await startRail();
+const many = 50;
+
+const parallel = <T>(call: (nth: number) => Promise<T>): Promise<T[]> =>
+  Promise.all(Array.from({ length: many }, (_, nth) => call(nth)));
+
+/** How often each status was answered. */
+function statusesOf(answers: Answer[]): Record<number, number> {
+  const counts: Record<number, number> = {};
+  for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+}
+
+const idsOf = (records: Json[]): string[] => [...new Set(records.map(({ id }) => id as string))];
+const countOf = async (shop: Shop, type: string) => types(await shop.events()).filter((one) => one === type).length;
+
+/** Every answer but the first is a 409 that shows what the first made. */
+function oneWon(t: Test, answers: Answer[]): void {
+  t.same(statusesOf(answers), { 201: 1, 409: many - 1 });
+  const won = answers.find(({ status }) => status === 201)?.body;
+  const shown = answers.filter(({ status }) => status === 409).map(({ body }) => body.existing);
+  t.same(idsOf(shown), [won?.id], 'the others are shown the one that was made');
+}
+
+t.afterEach(async (t) => {
+  const wrong = await rail.audit();
+  if (wrong.length > 0) throw new Error(`After '${t.name}' the audit found ${JSON.stringify(wrong)}`);
+});
+
+t.test('one charge makes one sale and one commission, however often it is told at once', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const partner = await shop.partner();
+  const customer = await shop.customer({ partner_id: partner.id });
+  for (const claim of [{ customer_id: customer.id }, { partner_id: partner.id }, {}]) {
+    const sale = {
+      program_id: shop.program.id,
+      amount_minor: 9_900,
+      currency: 'USD',
+      external_charge_id: fresh('once'),
+    };
+    oneWon(t, await parallel(() => shop.merchant.request('POST', '/v1/sales', { ...sale, ...claim })));
+  }
+  t.equal((await shop.list('sales')).length, 3);
+  t.equal((await shop.list('commissions')).length, 2, 'the third names nobody');
+});
+
+t.test('one email and one handle belong to one partner', async (t) => {
+  const { merchant, program, list } = await openShop(rail);
+  const email = 'Ada@example.com';
+  const create = (fields: Json) => merchant.request('POST', '/v1/partners', { program_id: program.id, ...fields });
+  oneWon(t, await parallel((nth) => create({ email: nth % 2 ? email : email.toLowerCase() })));
+  oneWon(t, await parallel((nth) => create({ email: `b${nth}@example.com`, handle: 'grace' })));
+
+  await t.test('and handles that are derived from one name are all different', async (t) => {
+    const answers = await parallel((nth) => create({ email: `ada@host${nth}.example.com` }));
+    t.same(statusesOf(answers), { 201: many });
+    t.equal(new Set(answers.map(({ body }) => body.handle)).size, many);
+  });
+  t.equal((await list('partners')).length, 2 + many);
+});
+
+t.test('refunds at once never give back more than was paid', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const sale = await shop.sale({ partner_id: (await shop.partner()).id, amount_minor: 10_000 });
+  const refund = (body: Json) => shop.merchant.request('POST', `/v1/sales/${sale.id}/refund`, body);
+  const answers = await parallel(() => refund({ amount_minor: 300 }));
+  t.same(statusesOf(answers), { 200: 33, 400: 17 });
+  t.same(
+    [...new Set(answers.filter(({ status }) => status === 400).map(({ body }) => body.error.code))],
+    ['refund_exceeds_sale'],
+  );
+  t.match(await shop.merchant.get(`/v1/sales/${sale.id}`), { refunded_minor: 9_900, status: 'partially_refunded' });
+  t.match(await shop.commissionsOf(sale), [{ amount_minor: 20, base_amount_minor: 100 }]);
+
+  await t.test('and one refund that is told often is made once', async (t) => {
+    const answers = await parallel(() => refund({ amount_minor: 1, external_refund_id: 're_1' }));
+    t.same(statusesOf(answers), { 200: 1, 409: many - 1 });
+    t.equal((await shop.merchant.get(`/v1/sales/${sale.id}`)).refunded_minor, 9_901);
+  });
+});
+
+t.test('approving a commission and refunding its sale end with nothing earned, whoever comes first', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const partner = await shop.partner();
+  const sales = await parallel(() => shop.sale({ partner_id: partner.id }));
+  const answers = await Promise.all(
+    sales.flatMap(({ id, commissions: [{ id: commission_id }] }) => [
+      shop.merchant.request('POST', `/v1/sales/${id}/refund`, {}),
+      shop.merchant.request('POST', `/v1/commissions/${commission_id}/approve`),
+    ]),
+  );
+  const [refunds, approvals] = [0, 1].map((which) => answers.filter((_, at) => at % 2 === which)) as [
+    Answer[],
+    Answer[],
+  ];
+  t.same(statusesOf(refunds), { 200: many });
+  const { 200: approved = 0, 409: late = 0 } = statusesOf(approvals);
+  t.equal(approved + late, many);
+  const commissions = await shop.list('commissions');
+  t.same([...new Set(commissions.map(({ status }) => status))], ['voided']);
+});
+
+t.test('clicks of one visitor at once make one referral', async (t) => {
+  const shop = await openShop(rail);
+  const partner = await shop.partner();
+  await parallel(() => shop.click(partner, { visitor_token: 'visitor-0001' }));
+  await judged(shop);
+  const [referral, ...others] = await shop.list('referrals');
+  t.same(others, []);
+  const clicks = await shop.list('clicks');
+  t.same([...new Set(clicks.map(({ referral_id }) => referral_id))], [referral?.id]);
+  t.equal(await countOf(shop, 'referral.created'), 1);
+
+  await t.test('and through two partners one at a time', async (t) => {
+    const other = await shop.partner();
+    await parallel((nth) => shop.click(nth % 2 ? partner : other, { visitor_token: 'visitor-0002' }));
+    await judged(shop);
+    t.equal((await shop.list('referrals')).length, 2, 'one of each visitor');
+    const told = types(await shop.events()).filter((type) => type.startsWith('referral.'));
+    t.ok(told.length > 0);
+    const turns = told.map((_, at) => (at % 2 === 0 ? 'referral.created' : 'referral.deleted'));
+    t.same(told, turns, 'one ends before the next begins');
+  });
+});
+
+const judged = ({ program }: Shop) =>
+  eventually(async () => {
+    const [left] = await rail.query<{ clicks: number }>(
+      sql`select count(*) as clicks from program.click where program_id = ${program.id} and attributed_at is null`,
+    );
+    return left?.clicks === 0;
+  }, 'all clicks to be judged');
+
+t.test('sign-ups with one click at once make the visitor a lead once', async (t) => {
+  const shop = await openShop(rail);
+  const { id: click_id } = await shop.click(await shop.partner());
+  const customers = await parallel(() => shop.customer({ click_id }));
+  t.equal(new Set(customers.map(({ referral_id }) => referral_id)).size, 1);
+  const told = types(await shop.events());
+  t.equal(told.filter((type) => type === 'referral.lead').length, 1);
+  t.equal(told.filter((type) => type === 'referral.created').length, 1);
+});
+
+t.test('a partner who is deleted while sales come in is left with no open commission', async (t) => {
+  const shop = await openShop(rail);
+  const { merchant, program } = shop;
+  await shop.rule();
+  const [partner, other] = [await shop.partner(), await shop.partner()];
+  const customers = await parallel(() => shop.customer({ partner_id: partner.id }));
+  const of_other = await parallel(() => shop.sale({ partner_id: other.id }));
+  const sell = (fields: Json) =>
+    merchant.request('POST', '/v1/sales', {
+      program_id: program.id,
+      amount_minor: 5_000,
+      currency: 'USD',
+      external_charge_id: fresh('charge'),
+      ...fields,
+    });
+  const bonus = { program_id: program.id, partner_id: partner.id, amount_minor: 100 };
+  const work = Array.from({ length: many }, (_, nth) => [
+    () => sell(nth % 2 ? { partner_id: partner.id } : { customer_id: customers[nth]?.id }),
+    () => merchant.request('POST', '/v1/commissions', bonus),
+    () => merchant.request('PATCH', `/v1/sales/${of_other[nth]?.id}`, { partner_id: partner.id }),
+  ]).flat();
+  work.splice(many, 0, () => merchant.request('DELETE', `/v1/partners/${partner.id}`));
+  const statuses = statusesOf(await Promise.all(work.map((call) => call())));
+  t.same(
+    Object.keys(statuses).filter((status) => !['200', '201', '404'].includes(status)),
+    [],
+  );
+  const left = await shop.list('commissions', `partner_id=${partner.id}`);
+  t.same(
+    [...new Set(left.map(({ status }) => status))].filter((status) => status !== 'voided'),
+    [],
+  );
+});
+
+t.test('of the first sales of one customer at once exactly one is the first', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule({ name: 'First', applies_to: 'first', rate_value: 5_000, priority: 1 });
+  await shop.rule({ name: 'Renewals', applies_to: 'renewals', rate_value: 1_000 });
+  const customer = await shop.referred(await shop.partner());
+  const sales = await parallel(() => shop.sale({ customer_id: customer.id }));
+  t.equal(sales.filter(({ is_first_sale }) => is_first_sale).length, 1);
+  t.equal(sales.filter(({ commissions: [{ amount_minor }] }) => amount_minor === 5_000).length, 1);
+  t.equal(await countOf(shop, 'referral.converted'), 1);
+});
+
+t.test('a new customer whom sales bring at once is one customer', async (t) => {
+  const shop = await openShop(rail, { auto_enrol_customers: true });
+  const partner = await shop.partner();
+  const { external_id } = await shop.coupon({ partner_id: partner.id });
+  for (const claim of [{ partner_id: partner.id }, { coupon_external_id: external_id }]) {
+    const external_customer_id = fresh('cus_processor');
+    const customer = { external_customer_id, email: `${external_customer_id}@customer.example.com` };
+    const sales = await parallel(() => shop.sale({ ...claim, customer }));
+    t.equal(new Set(sales.map(({ customer_id }) => customer_id)).size, 1);
+    t.equal(sales.filter(({ is_first_sale }) => is_first_sale).length, 1);
+    t.equal((await shop.list('customers', `external_customer_id=${external_customer_id}`)).length, 1);
+    t.equal(await countOf(shop, 'customer.enrolled_as_partner'), 1);
+  }
+});
+
+t.test('customers of one email who pay at once become one partner', async (t) => {
+  const shop = await openShop(rail, { auto_enrol_customers: true });
+  const partner = await shop.partner();
+  const sales = await parallel(() =>
+    shop.sale({ partner_id: partner.id, customer: { email: 'grace@customer.example.com' } }),
+  );
+  t.equal(new Set(sales.map(({ customer_id }) => customer_id)).size, many);
+  t.equal(await countOf(shop, 'customer.enrolled_as_partner'), 1);
+  t.equal((await shop.list('partners', 'email=grace@customer.example.com')).length, 1);
+});
