@@ -1,8 +1,9 @@
 import { command } from './harness.ts';
 import { slice } from './slice.ts';
+import { webhooks } from './webhooks.ts';
 
 /** `npm run bench -- NAME`: one file a bench, one line here. */
-const benches = [slice];
+const benches = [slice, webhooks];
 
 const stopping = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort());

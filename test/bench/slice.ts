@@ -172,14 +172,14 @@ const latencies = ({ latencies_ms }: Load): Sample => ({
   p99: percentile(latencies_ms, 99),
 });
 
-async function cpuOf(pids: Record<string, number | undefined>): Promise<Sample> {
+export async function cpuOf(pids: Record<string, number | undefined>): Promise<Sample> {
   const used = Object.entries(pids).map(
     async ([name, pid]) => [name, pid === undefined ? undefined : (await usedBy(pid))?.cpu_us] as const,
   );
   return Object.fromEntries((await Promise.all(used)).filter(([, us]) => us !== undefined)) as Sample;
 }
 
-async function untilDelivered(database: Database): Promise<void> {
+export async function untilDelivered(database: Database): Promise<void> {
   for (const end = Date.now() + 120_000; Date.now() < end; await sleep(50)) {
     const [row] = await run<{ waiting: boolean }>(
       database,
