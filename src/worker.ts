@@ -18,6 +18,7 @@ import { loadTasks, type Task, type TaskContext } from './core/task.ts';
 import type { Store } from './core/transaction.ts';
 import { schedules } from './schedule.ts';
 import { createPinnedAgent } from './webhooks/agent.ts';
+import { Deliverer } from './webhooks/deliverer.ts';
 import { fanOut } from './webhooks/fan_out.ts';
 
 export interface WorkerOptions {
@@ -85,11 +86,13 @@ async function live(
   const over = new AbortController();
   alive.lost.then(() => over.abort());
   const agent = createPinnedAgent({ allowPrivate: services.allow_private_addresses, ownHosts: services.own_hosts });
-  const context: TaskContext = {
-    ...{ store, services, agent, log, worker_id: alive.worker_id },
+  const basis = {
+    ...{ store, services, log, worker_id: alive.worker_id },
     stopping: AbortSignal.any([stopping, over.signal]),
     cut_off: AbortSignal.any([cut_off, over.signal]),
   };
+  const deliverer = new Deliverer({ ...basis, agent, slots: deliverySlots(options) });
+  const context: TaskContext = { ...basis, deliverer };
   const connections = openQueue(options, over);
   const queues: Queue[] = [];
   const stops: (() => unknown)[] = [];
@@ -110,7 +113,7 @@ async function live(
     await Promise.race([aborted(over.signal), aborted(stopping), ...queues.map(({ broke }) => broke)]);
   } finally {
     if (!stopping.aborted) over.abort();
-    const ends = [...queues.map(({ stop }) => stop()), ...stops.map(async (stop) => stop())];
+    const ends = [...queues.map(({ stop }) => stop()), ...stops.map(async (stop) => stop()), deliverer.settled()];
     await within(stopping.aborted ? stop_ms : abandon_ms, Promise.allSettled(ends));
     await within(close_ms, Promise.allSettled([alive.end(), connections.end(), agent.destroy()]));
   }
@@ -123,7 +126,7 @@ async function live(
 function openQueue({ url, concurrency, log }: WorkerOptions, over: AbortController): pg.Pool {
   const pool = new pg.Pool({
     connectionString: url,
-    max: Math.max(10, concurrency * 2 + 2),
+    max: Math.max(10, concurrency + 2),
     application_name: 'rail jobs',
     connectionTimeoutMillis: 5_000,
     keepAlive: true,
@@ -157,24 +160,38 @@ function openQueue({ url, concurrency, log }: WorkerOptions, over: AbortControll
   return pool.on('error', (error) => log.warn({ err: error }, 'an idle connection of the job queue broke'));
 }
 
-/** Deliveries have slots of their own: they wait for receivers, and nothing else may wait for those. */
-function pools(tasks: Record<string, Task>, { concurrency }: WorkerOptions, context: TaskContext): RunnerOptions[] {
-  const { 'webhooks/deliver': deliver, ...others } = tasks;
-  const jobsOf = (some: Record<string, Task>) =>
-    Object.fromEntries(Object.entries(some).map(([name, task]) => [name, jobOf(task, context)]));
+/** Turns at a time: they wait for receivers, and hardly compute. */
+const deliverySlots = ({ concurrency }: WorkerOptions): number => concurrency * 10;
+const slowSlots = ({ concurrency }: WorkerOptions): number => concurrency * 2;
+
+/** Deliveries have slots of their own, because they wait for receivers and nothing else may wait for those; so have those to slow ones. */
+function pools(tasks: Record<string, Task>, options: WorkerOptions, context: TaskContext): RunnerOptions[] {
+  const slots: Record<string, number> = {
+    'webhooks/deliver': deliverySlots(options),
+    'webhooks/deliver_slow': slowSlots(options),
+  };
+  const general = Object.entries(tasks).filter(([name]) => slots[name] === undefined);
+  const poolOf = (some: [string, Task][], concurrency: number): RunnerOptions => ({
+    concurrency,
+    taskList: Object.fromEntries(some.map(([name, task]) => [name, jobOf(task, context)])),
+    preset: queue(concurrency),
+  });
   return [
-    { concurrency, taskList: jobsOf(others), preset: queue({ size: concurrency * 2 }) },
-    { concurrency: concurrency * 2, taskList: jobsOf({ 'webhooks/deliver': deliver as Task }), preset: queue() },
+    poolOf(general, options.concurrency),
+    ...Object.entries(slots).map(([name, concurrency]) => poolOf([[name, tasks[name] as Task]], concurrency)),
   ];
 }
 
-/** Completions are written in batches: written one by one, a stop can leave finished jobs locked, which then run again. */
-const queue = (localQueue?: { size: number }): NonNullable<RunnerOptions['preset']> => ({
+/**
+ * Jobs are fetched many at a time. Completions are written in batches: written one by one, a stop can leave finished jobs locked, which
+ * then run again.
+ */
+const queue = (concurrency: number): NonNullable<RunnerOptions['preset']> => ({
   worker: {
     completeJobBatchDelay: 0,
     failJobBatchDelay: 0,
     gracefulShutdownAbortTimeout: 9_000,
-    ...(localQueue ? { localQueue: { ...localQueue, ttl: 10_000 } } : {}),
+    localQueue: { size: concurrency * 2, ttl: 10_000 },
   },
 });
 
@@ -240,7 +257,11 @@ async function bury({ store, log }: TaskContext): Promise<void> {
   if (dead.length === 0) return;
   const ids = dead.map(({ id }) => id);
   log.warn({ workers: ids }, 'workers died; their jobs are free again');
-  await run(store.database, sql`select webhooks.free_leases(${ids})`);
+  const [row] = await run<{ freed: string[] | null }>(
+    store.database,
+    sql`select webhooks.free_leases(${ids}) as freed`,
+  );
+  if (row?.freed) await run(store.database, sql`select webhooks.wake_lanes(${row.freed})`);
 }
 
 /** Repeats work from now on, never two at a time. What fails is tried again at the next turn. @returns what ends it */

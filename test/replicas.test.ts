@@ -224,7 +224,9 @@ async function inParallel<T>(
 
 const drained = (endpoint_id: string): Promise<void> =>
   eventually(async () => {
-    const open = sql`select 1 from webhooks.lane where endpoint_id = ${endpoint_id} and (last_place > done_place or leased_by is not null)`;
+    const open = sql`
+      select 1 from webhooks.standing where endpoint_id = ${endpoint_id}
+      union all select 1 from webhooks.lane where endpoint_id = ${endpoint_id} and leased_by is not null`;
     return (await rail.query(open)).length === 0;
   }, 'the end of the deliveries');
 

@@ -1,7 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import type { Agent } from 'undici';
 import type { z } from 'zod';
 import type { Services } from './operation.ts';
 import type { Store } from './transaction.ts';
@@ -10,8 +9,8 @@ import type { Store } from './transaction.ts';
 export interface TaskContext {
   store: Store;
   services: Services;
-  /** Sends webhooks: connects to judged addresses alone. */
-  agent: Agent;
+  /** Sends webhooks: one a worker, because its turns share statements. */
+  deliverer: { takeTurn(endpoint_id: string): Promise<void>; takeSlowTurn(endpoint_id: string): Promise<void> };
   log: Logger;
   /** This worker process: leases are taken in its name. */
   worker_id: string;

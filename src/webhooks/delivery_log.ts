@@ -192,13 +192,15 @@ async function append(
   { id: endpoint_id, program_id }: Endpoint,
   of: Pick<Delivery, 'event_id' | 'event_type' | 'replay_of' | 'request_body'>,
 ): Promise<Delivery> {
-  const { place } = await tx.one<{ place: number }>(sql`
-    update webhooks.lane t set last_place = t.last_place + 1
-    where ${tenant(tx)} and t.endpoint_id = ${endpoint_id}
-    returning t.last_place as place`);
+  const made = (await delivery.insert(tx, { ...of, id: newId('whd'), program_id, endpoint_id })) as Delivery;
+  stand(tx, [made.id]);
   wake(tx, endpoint_id);
-  return (await delivery.insert(tx, { ...of, id: newId('whd'), program_id, endpoint_id, place })) as Delivery;
+  return made;
 }
+
+/** The last thing of a transaction, because everybody who gives places waits for it. */
+const stand = (tx: Tx, delivery_ids: string[]): void =>
+  tx.atCommit(sql`select webhooks.stand(${tx.organization_id}, ${delivery_ids})`);
 
 const wake = (tx: Tx, endpoint_id: string): void =>
   tx.enqueue('webhooks/deliver', { endpoint_id }, { job_key: `deliver:${endpoint_id}` });
@@ -249,7 +251,10 @@ export async function replayNext(tx: Tx, replay: Replay, most: number): Promise<
   const { endpoint_id, from, to, failed_only, after_position } = replay;
   const found = await endpoint.find(tx, sql`${tenant(tx)} and t.id = ${endpoint_id} and t.status = 'enabled'`);
   if (!found) return;
-  const { count, last_position } = await tx.one<{ count: number; last_position: number | null }>(sql`
+  const { delivery_ids, last_position } = await tx.one<{
+    delivery_ids: string[] | null;
+    last_position: number | null;
+  }>(sql`
     with chosen as (
       select distinct on (v.position) v.position, d.id, d.event_id, d.event_type, d.program_id
       from webhooks.delivery d
@@ -261,22 +266,20 @@ export async function replayNext(tx: Tx, replay: Replay, most: number): Promise<
       order by v.position, d.id
       limit ${most}
     ),
-    lengthened as (
-      update webhooks.lane t
-      set last_place = t.last_place + (select count(*) from chosen)
-      where ${tenant(tx)} and t.endpoint_id = ${endpoint_id} and exists (select from chosen)
-      returning t.last_place - (select count(*) from chosen) as base
-    ),
-    queued as (
-      insert into webhooks.delivery (organization_id, id, program_id, endpoint_id, event_id, event_type, place, replay_of)
-      select ${tx.organization_id}, core.new_id('whd'), c.program_id, ${endpoint_id}, c.event_id, c.event_type,
-        l.base + row_number() over (order by c.position), c.id
+    numbered as materialized (
+      select c.position, c.id as replay_of, c.event_id, c.event_type, c.program_id, core.new_id('whd') as id
       from chosen c
-      cross join lengthened l
+    ),
+    logged as (
+      insert into webhooks.delivery (organization_id, id, program_id, endpoint_id, event_id, event_type, replay_of)
+      select ${tx.organization_id}, n.id, n.program_id, ${endpoint_id}, n.event_id, n.event_type, n.replay_of
+      from numbered n
     )
-    select count(*) as count, max(position) as last_position from chosen`);
-  if (count > 0) wake(tx, endpoint_id);
-  if (count === most) {
+    select array_agg(id order by position) as delivery_ids, max(position) as last_position from numbered`);
+  if (!delivery_ids) return;
+  stand(tx, delivery_ids);
+  wake(tx, endpoint_id);
+  if (delivery_ids.length === most) {
     tx.enqueue('webhooks/replay_many', {
       ...replay,
       organization_id: tx.organization_id,

@@ -20,7 +20,11 @@ export function fanOut(database: Database): Promise<void> {
 
 async function fanOutAll(database: Database): Promise<void> {
   for (;;) {
-    const [row] = await run<{ taken: number }>(database, sql`select webhooks.fan_out(${batch}) as taken`);
+    const [row] = await run<{ taken: number; endpoint_ids: string[] | null }>(
+      database,
+      sql`select taken, endpoint_ids from webhooks.fan_out(${batch})`,
+    );
+    if (row?.endpoint_ids) await run(database, sql`select webhooks.wake_lanes(${row.endpoint_ids})`);
     if ((row?.taken ?? 0) < batch) return;
   }
 }

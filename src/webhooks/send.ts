@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import type { Agent } from 'undici';
 import type { Vault } from '../core/secret.ts';
 import { railSignature } from '../core/signature.ts';
 import type { TaskContext } from '../core/task.ts';
@@ -36,45 +37,76 @@ export interface Outcome {
   error: string | null;
 }
 
-/** Makes one attempt. Never throws: whatever goes wrong is the attempt's outcome. Redirects are never followed. */
+export type SendContext = Pick<TaskContext, 'services' | 'cut_off'> & { agent: Agent };
+
+/**
+ * Makes one attempt. Never throws: whatever goes wrong is the attempt's outcome. Redirects are never followed.
+ * @returns undefined when it was cut off before the endpoint had answered
+ */
 export async function send(
   receiver: Receiver,
   delivery: Sendable,
-  { agent, services, cut_off }: TaskContext,
-): Promise<Outcome> {
+  { agent, services, cut_off }: SendContext,
+): Promise<Outcome | undefined> {
   const at = new Date();
   const started = performance.now();
-  const outcome = (of: Pick<Outcome, 'acknowledged' | 'status_code' | 'response_body' | 'error'>): Outcome => ({
-    ...of,
-    at: at.toISOString(),
-    duration_ms: Math.round(performance.now() - started),
-  });
+  const over = new AbortController();
+  const timer = setTimeout(() => over.abort(new DeadlinePassed()), timeout_ms);
+  const cut = () => over.abort();
+  cut_off.addEventListener('abort', cut, { once: true });
   try {
-    const judged = checkEndpointUrl(receiver.url, {
-      allowPrivate: services.allow_private_addresses,
-      ownHosts: services.own_hosts,
-    });
-    if (!judged.ok) throw new AddressRefused(judged.reason);
-    const response = await agent.request({
-      origin: laneOrigin(judged.url, receiver.endpoint_id),
-      path: judged.url.pathname + judged.url.search,
-      method: 'POST',
-      headers: headersOf(receiver, delivery, Math.floor(at.getTime() / 1000)),
-      body: delivery.body,
-      signal: AbortSignal.any([AbortSignal.timeout(timeout_ms), cut_off]),
-    });
-    const status_code = response.statusCode;
-    const response_body = await firstBytes(response.body);
-    const acknowledged = status_code >= 200 && status_code < 300;
-    return outcome({
-      acknowledged,
-      status_code,
-      response_body,
-      error: acknowledged ? null : `The endpoint answered ${status_code}.`,
-    });
+    const answer = await unlessAborted(over.signal, exchange(receiver, delivery, { agent, services, at }, over.signal));
+    return outcomeOf(answer, at, started);
   } catch (error) {
-    return outcome({ acknowledged: false, status_code: null, response_body: null, error: reasonOf(error) });
+    if (cut_off.aborted) return undefined;
+    return outcomeOf({ status_code: null, response_body: null, error: reasonOf(error) }, at, started);
+  } finally {
+    clearTimeout(timer);
+    cut_off.removeEventListener('abort', cut);
   }
+}
+
+class DeadlinePassed extends Error {}
+
+type Answer = Pick<Outcome, 'status_code' | 'response_body' | 'error'>;
+
+const outcomeOf = (answer: Answer, at: Date, started: number): Outcome => ({
+  ...answer,
+  acknowledged: answer.error === null,
+  at: at.toISOString(),
+  duration_ms: Math.round(performance.now() - started),
+});
+
+/** @throws AddressRefused, NameNotResolved, and whatever the connection fails with */
+async function exchange(
+  receiver: Receiver,
+  delivery: Sendable,
+  { agent, services, at }: Omit<SendContext, 'cut_off'> & { at: Date },
+  signal: AbortSignal,
+): Promise<Answer> {
+  const judged = checkEndpointUrl(receiver.url, {
+    allowPrivate: services.allow_private_addresses,
+    ownHosts: services.own_hosts,
+  });
+  if (!judged.ok) throw new AddressRefused(judged.reason);
+  const { statusCode: status_code, body } = await agent.request({
+    origin: laneOrigin(judged.url, receiver.endpoint_id),
+    path: judged.url.pathname + judged.url.search,
+    method: 'POST',
+    headers: headersOf(receiver, delivery, Math.floor(at.getTime() / 1000)),
+    body: delivery.body,
+    signal,
+  });
+  const response_body = await firstBytes(body);
+  const acknowledged = status_code >= 200 && status_code < 300;
+  return { status_code, response_body, error: acknowledged ? null : `The endpoint answered ${status_code}.` };
+}
+
+/** A request that is still connecting does not listen to its signal, and is not written once it has connected: nobody waits for it. */
+function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  signal.addEventListener('abort', () => aborted.reject(signal.reason), { once: true });
+  return Promise.race([work, aborted.promise]);
 }
 
 /** The headers of section 6, "Request": ours, and the same delivery in Standard Webhooks form. */
@@ -122,8 +154,8 @@ function reasonOf(error: unknown): string {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof AddressRefused || cause instanceof NameNotResolved) return cause.message;
   }
-  const { name, code } = error as { name?: string; code?: string };
-  if (name === 'TimeoutError' || /TIMEOUT/i.test(code ?? '')) return 'No complete response within 10 seconds.';
+  const { code } = error as { code?: string };
+  if (error instanceof DeadlinePassed || /TIMEOUT/i.test(code ?? '')) return 'No complete response within 10 seconds.';
   if (code === 'ECONNREFUSED') return 'The connection was refused.';
   if (/CERT|TLS|SSL|SELF_SIGNED|ALTNAME/.test(code ?? '')) return 'The TLS certificate was not accepted.';
   return 'The connection failed or was closed before the response was complete.';

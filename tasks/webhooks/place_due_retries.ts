@@ -10,10 +10,11 @@ export default task({
   payload: scheduled,
   async run({ tick }, { store }) {
     for (;;) {
-      const [row] = await run<{ placed: number }>(
+      const [row] = await run<{ placed: number; endpoint_ids: string[] | null }>(
         store.database,
-        sql`select webhooks.place_due_retries(${tick}::timestamptz, ${batch}) as placed`,
+        sql`select placed, endpoint_ids from webhooks.place_due_retries(${tick}::timestamptz, ${batch})`,
       );
+      if (row?.endpoint_ids) await run(store.database, sql`select webhooks.wake_lanes(${row.endpoint_ids})`);
       if ((row?.placed ?? 0) < batch) return;
     }
   },

@@ -184,7 +184,8 @@ export async function untilDelivered(database: Database): Promise<void> {
     const [row] = await run<{ waiting: boolean }>(
       database,
       sql`select exists (select from webhooks.pending_event)
-        or exists (select from webhooks.lane where last_place > done_place or lease_until is not null) as waiting`,
+        or exists (select from webhooks.standing)
+        or exists (select from webhooks.lane where lease_until is not null) as waiting`,
     );
     if (!row?.waiting) return;
   }

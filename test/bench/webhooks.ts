@@ -276,8 +276,7 @@ function nextOf(programs: Programs, count: number): Programs {
 async function waiting(database: Database): Promise<number> {
   const [row] = await run<{ waiting: number }>(
     database,
-    sql`select (select coalesce(sum(last_place - done_place), 0) from webhooks.lane where last_place > done_place)::bigint
-      + (select count(*) from webhooks.pending_event) as waiting`,
+    sql`select (select count(*) from webhooks.standing) + (select count(*) from webhooks.pending_event) as waiting`,
   );
   return row?.waiting ?? 0;
 }

@@ -113,7 +113,8 @@ t.test('loses nothing that was acknowledged when Postgres is killed, and recover
   const restless = sql`
     select task_identifier as what from graphile_worker.jobs
     union all select 'event' from webhooks.pending_event
-    union all select 'place' from webhooks.lane where last_place > done_place or leased_by is not null`;
+    union all select 'place' from webhooks.standing
+    union all select 'lease' from webhooks.lane where leased_by is not null`;
   await eventually(async () => (await run(database, restless)).length === 0, 'the end of all work', 60_000);
 
   t.ok(api.isRunning() && worker.isRunning(), 'by the same processes');

@@ -102,7 +102,8 @@ const restless = (rail: Looker, endpoint_id: string): Promise<Json[]> =>
   rail.query(sql`
     select task_identifier as what from graphile_worker.jobs
     union all select 'event' from webhooks.pending_event
-    union all select 'place' from webhooks.lane where endpoint_id = ${endpoint_id} and (last_place > done_place or leased_by is not null)`);
+    union all select 'place' from webhooks.standing where endpoint_id = ${endpoint_id}
+    union all select 'lease' from webhooks.lane where endpoint_id = ${endpoint_id} and leased_by is not null`);
 
 /** What a worker asks Postgres whether there is something to do or not. */
 const idle_talk =

@@ -113,23 +113,26 @@ const corruptions: Record<
   },
   'an endpoint is told of an event once': {
     subject: endpoint.id,
-    breaks: () => twoDeliveries(sql`event_id = (select event_id from webhooks.delivery where place = 1)`),
+    breaks: () => twoDeliveries(sql`event_id = (select event_id from webhooks.delivery where place = ${nth(0)})`),
     mends: () => undoDeliveries(),
   },
   'no two deliveries stand in one place': {
     subject: endpoint.id,
-    breaks: () => twoDeliveries(sql`place = 1`),
+    breaks: () => twoDeliveries(sql`place = ${nth(0)}`),
     mends: () => undoDeliveries(),
   },
-  'places are within the lane': {
-    subject: undefined,
-    breaks: () => twoDeliveries(sql`place = 1000`),
-    mends: () => undoDeliveries(),
-  },
-  'what is passed is settled or waits for its time': {
+  'what waits stands in its place': {
     subject: undefined,
     breaks: () => twoDeliveries(sql`status = 'pending'`),
     mends: () => undoDeliveries(),
+  },
+  'who stands was not passed': {
+    subject: undefined,
+    breaks: () =>
+      rail.query(sql`
+        insert into webhooks.standing (endpoint_id, place, organization_id, delivery_id, event_id, event_type)
+        values (${endpoint.id}, 0, ${shop.merchant.organization_id}, 'whd_passed', 'evt_passed', 'sale.created')`),
+    mends: () => rail.query(sql`delete from webhooks.standing where place = 0`),
   },
   'attempts are counted': {
     subject: undefined,
@@ -138,11 +141,14 @@ const corruptions: Record<
   },
 };
 
+const nth = (n: number) =>
+  sql`(select place from webhooks.delivery where endpoint_id = ${endpoint.id} order by place offset ${n} limit 1)`;
+
 async function twoDeliveries(change: ReturnType<typeof sql>): Promise<void> {
   await rail.query(
     sql`create table if not exists public.untouched as select id, event_id, place, status, attempt from webhooks.delivery`,
   );
-  await rail.query(sql`update webhooks.delivery set ${change} where place = 2`);
+  await rail.query(sql`update webhooks.delivery set ${change} where place = ${nth(1)}`);
 }
 
 const undoDeliveries = () =>

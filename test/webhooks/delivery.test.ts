@@ -100,7 +100,8 @@ t.test('takes any 2xx within ten seconds, and nothing else', async (t) => {
   const [shop, other_shop] = await Promise.all([openShop(receiver.url), openShop(hanging.url)]);
   await other_shop.sell();
   for (const _ of answers) await shop.sell();
-  await shop.delivery(({ place, attempt }) => place === answers.length && attempt === 1);
+  const attempted = async () => (await shop.deliveries()).filter(({ attempt }) => attempt === 1);
+  await eventually(async () => (await attempted()).length === answers.length, 'all attempts', 30_000);
   await other_shop.delivery(({ attempt }) => attempt === 1);
 
   const results = [...(await shop.log()), ...(await other_shop.log())];
@@ -227,9 +228,11 @@ t.test('wakes a lane whose wake-up was lost', async (t) => {
     ),
     placed as (
       insert into webhooks.delivery (organization_id, id, program_id, endpoint_id, event_id, event_type, place)
-      select organization_id, core.new_id('whd'), program_id, ${shop.endpoint_id}, id, type, 1 from event
+      select organization_id, core.new_id('whd'), program_id, ${shop.endpoint_id}, id, type, nextval('webhooks.place') from event
+      returning endpoint_id, place, organization_id, id, event_id, event_type
     )
-    update webhooks.lane set last_place = 1 where endpoint_id = ${shop.endpoint_id}`);
+    insert into webhooks.standing (endpoint_id, place, organization_id, delivery_id, event_id, event_type)
+    select endpoint_id, place, organization_id, id, event_id, event_type from placed`);
   await receiver.until(1);
   t.equal(receiver.received[0]?.body.id, 'evt_lost');
 });

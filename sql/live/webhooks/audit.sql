@@ -16,16 +16,17 @@ as $$
   having count(*) > 1
 
   union all
-  select 'places are within the lane', d.organization_id, d.id, format('it stands at %s, the last place is %s', d.place, l.last_place)
+  select 'what waits stands in its place', d.organization_id, d.id, format('it is %s, and place %s is %s', d.status, d.place, coalesce(s.delivery_id, 'empty'))
   from webhooks.delivery d
-  join webhooks.lane l on l.endpoint_id = d.endpoint_id
-  where d.place > l.last_place
+  left join webhooks.standing s on s.endpoint_id = d.endpoint_id and s.place = d.place
+  where (d.status = 'pending' and d.next_attempt_at is null) is distinct from (s.delivery_id is not distinct from d.id)
 
   union all
-  select 'what is passed is settled or waits for its time', d.organization_id, d.id, format('it stands at %s, %s are done', d.place, l.done_place)
-  from webhooks.delivery d
-  join webhooks.lane l on l.endpoint_id = d.endpoint_id
-  where d.place <= l.done_place and d.status = 'pending' and d.next_attempt_at is null
+  select 'who stands was not passed', s.organization_id, s.delivery_id, format('it stands at %s, and all up to %s is done', s.place, l.done_place)
+  from webhooks.standing s
+  left join webhooks.lane l using (endpoint_id)
+  where s.place <= l.done_place
+    or l.endpoint_id is null
 
   union all
   select 'attempts are counted', d.organization_id, d.id, format('attempt is %s, the log has %s', d.attempt, count(a.attempt))

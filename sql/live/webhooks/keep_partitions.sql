@@ -5,10 +5,21 @@ language plpgsql
 as $$
 declare
   past record;
+  part regclass;
 begin
   call core.ensure_weekly_partitions('webhooks.event', 'evt', at, at + interval '5 weeks');
   call core.ensure_weekly_partitions('webhooks.delivery', 'whd', at, at + interval '5 weeks');
   call core.ensure_weekly_partitions('webhooks.attempt', 'whd', at, at + interval '5 weeks');
+  -- Room on the pages for the updates of their rows, see migration 0012.
+  for part in
+    select c.oid::regclass
+    from pg_inherits i
+    join pg_class c on c.oid = i.inhrelid
+    where i.inhparent = 'webhooks.delivery'::regclass
+      and c.reloptions is null
+  loop
+    execute format('alter table %s set (fillfactor = 60)', part);
+  end loop;
   for past in
     select c.oid::regclass as partition
     from pg_inherits i

@@ -1,6 +1,5 @@
--- Runs every second in one of the workers: wakes what a lost wake-up left lying. Events that nobody fanned out are the fan-out
--- job's; lanes with waiting places and no live lease get their job again (a keyed add_job can schedule nothing under contention).
--- Gives true when events wait for a fan-out.
+-- Runs every second in one of the workers: lanes where something waits, with no live lease and no job, get their job again (a keyed add_job
+-- can schedule nothing under contention, and whoever was to wake them may have died). Gives true when events wait for a fan-out.
 create or replace function webhooks.sweep() returns boolean
 language plpgsql volatile
 as $$
@@ -10,100 +9,96 @@ begin
   if not pg_try_advisory_xact_lock(2, 1) then
     return false;
   end if;
-  forgotten := array(
+  -- A loose scan: one probe an endpoint, however many places wait behind it.
+  with recursive waiting as (
+    (select s.endpoint_id from webhooks.standing s order by s.endpoint_id limit 1)
+    union all
+    select (select s.endpoint_id from webhooks.standing s where s.endpoint_id > w.endpoint_id order by s.endpoint_id limit 1)
+    from waiting w
+    where w.endpoint_id is not null
+  )
+  select array(
     select l.endpoint_id
-    from webhooks.lane l
-    where l.last_place > l.done_place
-      and webhooks.is_idle(l.lease_until)
+    from waiting w
+    join webhooks.lane l on l.endpoint_id = w.endpoint_id
+    where webhooks.is_idle(l.lease_until)
       and not exists (
         select from graphile_worker.jobs j
         where j.key = 'deliver:' || l.endpoint_id and j.locked_at is null and j.attempts < j.max_attempts and j.run_at <= now()
       )
-    order by l.endpoint_id
     limit 1000
-  );
-  if cardinality(forgotten) > 0 then
-    perform pg_advisory_xact_lock(2, 0);
-    perform webhooks.wake_lanes(forgotten);
-  end if;
+  )
+  into forgotten;
+  perform webhooks.wake_lanes(forgotten);
   return exists (select from webhooks.pending_event);
 end
 $$;
 
--- The delivery sweep, at 1 and 31 minutes past: retries that are due get new places at the end of their endpoints' sequences,
--- in the order in which they stood before. Gives the number of them.
-create or replace function webhooks.place_due_retries(at timestamptz, most integer) returns integer
+-- The delivery sweep, at 1 and 31 minutes past: retries that are due stand at the end of their endpoints' sequences, in the order in
+-- which they stood before. `placed` is the number of them; the caller wakes the lanes.
+create or replace function webhooks.place_due_retries(at timestamptz, most integer, out placed integer, out endpoint_ids text[])
 language plpgsql volatile
 as $$
-declare
-  placed integer;
-  woken text[];
 begin
   perform pg_advisory_xact_lock(2, 0);
 
   with due as (
-    select d.organization_id, d.id, d.endpoint_id,
-      row_number() over (partition by d.endpoint_id order by d.place) as nth,
-      count(*) over (partition by d.endpoint_id) as total
+    select d.organization_id, d.id
     from (
-      select w.organization_id, w.id, w.endpoint_id, w.place
+      select w.organization_id, w.id, w.place
       from webhooks.delivery w
-      join webhooks.lane using (endpoint_id)
       where w.next_attempt_at <= at
       order by w.next_attempt_at
       limit most
     ) as d
+    order by d.place
   ),
-  lengthened as (
-    update webhooks.lane l
-    set last_place = l.last_place + m.total
-    from (select distinct endpoint_id, total from due) as m
-    where l.endpoint_id = m.endpoint_id
-    returning l.endpoint_id, l.last_place - m.total as base, l.lease_until
+  numbered as materialized (
+    select due.organization_id, due.id, nextval('webhooks.place') as place
+    from due
   ),
   moved as (
     update webhooks.delivery d
-    set place = l.base + due.nth, next_attempt_at = null, updated_at = now()
-    from due
-    join lengthened l using (endpoint_id)
+    set place = n.place, next_attempt_at = null, updated_at = now()
+    from numbered n
     where d.next_attempt_at <= at
-      and d.organization_id = due.organization_id
-      and d.id = due.id
-    returning d.id
+      and d.organization_id = n.organization_id
+      and d.id = n.id
+    returning d.organization_id, d.endpoint_id, d.place, d.id, d.event_id, d.event_type, d.attempt, d.request_body
+  ),
+  queued as (
+    insert into webhooks.standing (endpoint_id, place, organization_id, delivery_id, event_id, event_type, attempt, request_body)
+    select m.endpoint_id, m.place, m.organization_id, m.id, m.event_id, m.event_type, m.attempt, m.request_body
+    from moved m
   )
-  select (select count(*) from moved), (select array_agg(l.endpoint_id) from lengthened l where webhooks.is_idle(l.lease_until))
-  into placed, woken;
-
-  perform webhooks.wake_lanes(woken);
-  return placed;
+  select (select count(*) from moved), (select array_agg(distinct m.endpoint_id) from moved m)
+  into placed, endpoint_ids;
 end
 $$;
 
--- Frees the leases of workers that are dead (see core.bury_dead_workers) and wakes their lanes. Wake-ups that others took the place of
--- while their worker held them would lie in the queue for good, with no attempts left: they go.
-create or replace function webhooks.free_leases(worker_ids text[]) returns void
+-- Frees the leases of workers that are dead (see core.bury_dead_workers), and gives the lanes, for the caller to wake. Wake-ups that others
+-- took the place of while their worker held them would lie in the queue for good, with no attempts left: they go.
+create or replace function webhooks.free_leases(worker_ids text[]) returns text[]
 language plpgsql volatile
 as $$
 declare
-  woken text[];
+  freed text[];
 begin
-  perform pg_advisory_xact_lock(2, 0);
-
-  with freed as (
+  with freed_lane as (
     update webhooks.lane l
     set lease_until = null, leased_by = null
     where l.leased_by = any (worker_ids)
-    returning l.endpoint_id, l.last_place > l.done_place as waiting
+    returning l.endpoint_id
   )
-  select array_agg(f.endpoint_id) from freed f where f.waiting into woken;
+  select array_agg(f.endpoint_id) from freed_lane f into freed;
 
-  perform webhooks.wake_lanes(woken);
   perform graphile_worker.complete_jobs(
     array(
       select j.id
       from graphile_worker.jobs j
-      where j.task_identifier = 'webhooks/deliver' and j.locked_at is null and j.attempts >= j.max_attempts
+      where j.task_identifier in ('webhooks/deliver', 'webhooks/deliver_slow') and j.locked_at is null and j.attempts >= j.max_attempts
     )
   );
+  return freed;
 end
 $$;

@@ -1,11 +1,16 @@
--- A turn: the right to send to one endpoint, and what is to be sent. Nothing is returned when another turn is on or nothing
--- waits. Deliveries come in place order. A cancelled delivery keeps its place and is passed over; so does one whose event's week was
--- dropped. The event is asked for as a range of one, in order, so that its primary key is chosen even while a week's partition is empty:
--- there all indexes seem equal, the plan is kept, and another index would read all of the organization's events for each delivery.
-create or replace function webhooks.begin_turn(endpoint text, worker text, lease interval, most integer)
+-- Turns: the right to send to an endpoint, and what is to be sent. A lane comes back when nobody else sends to it and something waits; its
+-- deliveries come in place order. One whose endpoint is switched off or whose event's week was dropped is `cancelled`. A lane can come back
+-- with a null place: what waited for it was settled a moment before. Lanes that others hold locked are ending a turn: those look again.
+-- The event is asked for as a range of one, in order, so that its primary key is chosen even while a week's partition is empty: there all
+-- indexes seem equal, the plan is kept, and another index would read all of the organization's events for each delivery.
+create or replace function webhooks.begin_turns(endpoint_ids text[], worker text, lease interval, most integer)
 returns table (
+  endpoint_id text,
   token bigint,
   organization_id text,
+  url text,
+  secret bytea,
+  previous_secret bytea,
   place bigint,
   delivery_id text,
   event_id text,
@@ -13,100 +18,134 @@ returns table (
   attempt integer,
   body text,
   request_id text,
-  status text
+  cancelled boolean
 )
 language plpgsql volatile
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_seqscan = off
 as $$
-declare
-  held record;
+#variable_conflict use_column
 begin
-  update webhooks.lane l
-  set lease_token = l.lease_token + 1, lease_until = clock_timestamp() + lease, leased_by = worker
-  where l.endpoint_id = endpoint
-    and l.last_place > l.done_place
-    and (l.lease_until is null or l.lease_until < clock_timestamp())
-  returning l.organization_id, l.lease_token, l.done_place into held;
-  if not found then
-    return;
-  end if;
   return query
+    with leased as (
+      update webhooks.lane l
+      set lease_token = l.lease_token + 1, lease_until = clock_timestamp() + lease, leased_by = worker
+      where l.endpoint_id in (
+        select free.endpoint_id
+        from webhooks.lane free
+        where free.endpoint_id = any (endpoint_ids)
+          and webhooks.is_idle(free.lease_until)
+          and exists (select from webhooks.standing s where s.endpoint_id = free.endpoint_id and s.place > free.done_place)
+        for update skip locked
+      )
+      returning l.endpoint_id, l.organization_id, l.lease_token, l.done_place
+    )
     select
-      held.lease_token, d.organization_id, d.place, d.id, d.event_id, d.event_type, d.attempt,
-      coalesce(d.request_body, logged.body), logged.request_id,
-      case when e.status = 'disabled' or e.deleted_at is not null or coalesce(d.request_body, logged.body) is null then 'cancelled' else d.status end
-    from webhooks.endpoint e
-    join webhooks.delivery d on d.organization_id = e.organization_id and d.endpoint_id = e.id
-    left join lateral (
-      select case when e.partner_id is null then v.body else v.postback_body end as body, v.request_id
-      from webhooks.event v
-      where v.organization_id = d.organization_id
-        and v.id >= d.event_id
-        and v.id <= d.event_id
-      order by v.id
-      limit 1
-    ) as logged on true
-    where e.organization_id = held.organization_id
-      and e.id = endpoint
-      and d.endpoint_id = endpoint
-      and d.place > held.done_place
-    order by d.place
-    limit most;
-  if not found then
-    -- The log of these places was dropped with its week: nothing of them is left to send.
-    update webhooks.lane l
-    set done_place = l.last_place, lease_until = null, leased_by = null
-    where l.endpoint_id = endpoint;
-  end if;
+      l.endpoint_id, l.lease_token, l.organization_id, e.url, e.secret,
+      case when e.previous_secret_expires_at > now() then e.previous_secret end,
+      s.place, s.delivery_id, s.event_id, s.event_type, s.attempt, s.body, s.request_id, s.cancelled
+    from leased l
+    join webhooks.endpoint e on e.organization_id = l.organization_id and e.id = l.endpoint_id
+    left join lateral webhooks.next_places(l.endpoint_id, l.done_place, most) as s on true
+    order by l.endpoint_id, s.place;
 end
 $$;
 
--- Ends a turn: writes what came of it and lets go of the lease, in one transaction. `outcomes` is an array of
--- {organization_id, delivery_id, place, attempt, at, duration_ms, status_code, response_body, error, status, next_attempt_at}.
--- What an expired lease reports is dropped (false): its successor sends those again. Events that were fanned out during the turn
--- are seen here under the lane's row lock, so that no wake-up is lost.
-create or replace function webhooks.end_turn(endpoint text, token bigint, outcomes json) returns boolean
+-- What stands in an endpoint's sequence behind a place.
+create or replace function webhooks.next_places(endpoint text, after_place bigint, most integer)
+returns table (
+  place bigint,
+  delivery_id text,
+  event_id text,
+  event_type text,
+  attempt integer,
+  body text,
+  request_id text,
+  cancelled boolean
+)
+language sql stable
+begin atomic
+  select
+    s.place, s.delivery_id, s.event_id, s.event_type, s.attempt, coalesce(s.request_body, logged.body), logged.request_id,
+    e.status = 'disabled' or e.deleted_at is not null or coalesce(s.request_body, logged.body) is null
+  from webhooks.standing s
+  join webhooks.endpoint e on e.organization_id = s.organization_id and e.id = s.endpoint_id
+  left join lateral (
+    select case when e.partner_id is null then v.body else v.postback_body end as body, v.request_id
+    from webhooks.event v
+    where v.organization_id = s.organization_id
+      and v.id >= s.event_id
+      and v.id <= s.event_id
+    order by v.id
+    limit 1
+  ) as logged on true
+  where s.endpoint_id = endpoint
+    and s.place > after_place
+  order by s.place
+  limit most;
+end;
+
+-- Writes what came of attempts, and how their turns go on, for many lanes in one transaction. `lanes` is an array of
+-- {endpoint_id, token, done_place, ended, slow}, `outcomes` one of {endpoint_id, organization_id, delivery_id, place, attempt, at,
+-- duration_ms, status_code, response_body, error, status, next_attempt_at}. A turn that goes on has its lease renewed. Gives the lanes
+-- whose lease was still theirs: what others report is dropped, and their successors send it again.
+create or replace function webhooks.end_turns(lanes json, outcomes json, lease interval)
+returns table (endpoint_id text, token bigint)
 language plpgsql volatile
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_seqscan = off
 as $$
-declare
-  first_place bigint;
-  final_place bigint := (select max((o ->> 'place')::bigint) from json_array_elements(outcomes) as o);
-  waiting boolean;
+#variable_conflict use_column
 begin
-  select l.done_place + 1 into first_place from webhooks.lane l where l.endpoint_id = endpoint and l.lease_token = token for update;
-  if not found then
-    return false;
-  end if;
-
-  with outcome as (
-    select o.*
-    from json_to_recordset(outcomes) as o (
-      organization_id text, delivery_id text, place bigint, attempt integer, at timestamptz, duration_ms integer,
-      status_code integer, response_body text, error text, status text, next_attempt_at timestamptz
+  return query
+    with reported as materialized (
+      select r.*
+      from json_to_recordset(lanes) as r (endpoint_id text, token bigint, done_place bigint, ended boolean, slow boolean)
+    ),
+    held as materialized (
+      select l.endpoint_id, r.done_place, r.ended, r.slow
+      from reported r
+      join webhooks.lane l on l.endpoint_id = r.endpoint_id and l.lease_token = r.token
+      order by l.endpoint_id
+      for update of l
+    ),
+    outcome as materialized (
+      select o.*
+      from json_to_recordset(outcomes) as o (
+        endpoint_id text, organization_id text, delivery_id text, place bigint, attempt integer, at timestamptz, duration_ms integer,
+        status_code integer, response_body text, error text, status text, next_attempt_at timestamptz
+      )
+      where o.endpoint_id in (select h.endpoint_id from held h)
+    ),
+    logged as (
+      insert into webhooks.attempt (organization_id, delivery_id, attempt, at, duration_ms, status_code, response_body, error)
+      select o.organization_id, o.delivery_id, o.attempt, o.at, o.duration_ms, o.status_code, o.response_body, o.error
+      from outcome o
+      where o.attempt is not null
+    ),
+    settled as (
+      update webhooks.delivery d
+      set status = o.status, attempt = coalesce(o.attempt, d.attempt), next_attempt_at = o.next_attempt_at, updated_at = now()
+      from outcome o
+      where d.organization_id = o.organization_id
+        and d.id = o.delivery_id
+    ),
+    passed as (
+      delete from webhooks.standing s
+      using outcome o
+      where s.endpoint_id = o.endpoint_id
+        and s.place = o.place
     )
-  ),
-  logged as (
-    insert into webhooks.attempt (organization_id, delivery_id, attempt, at, duration_ms, status_code, response_body, error)
-    select o.organization_id, o.delivery_id, o.attempt, o.at, o.duration_ms, o.status_code, o.response_body, o.error
-    from outcome o
-    where o.attempt is not null
-  ),
-  settled as (
-    update webhooks.delivery d
-    set status = o.status, attempt = coalesce(o.attempt, d.attempt), next_attempt_at = o.next_attempt_at, updated_at = now()
-    from outcome o
-    where d.endpoint_id = endpoint
-      and d.place between first_place and final_place
-      and d.organization_id = o.organization_id
-      and d.id = o.delivery_id
-  )
-  update webhooks.lane l
-  set done_place = greatest(l.done_place, final_place), lease_until = null, leased_by = null
-  where l.endpoint_id = endpoint
-  returning l.last_place > l.done_place into waiting;
-
-  if waiting then
-    perform webhooks.wake_lanes(array[endpoint]);
-  end if;
-  return true;
+    update webhooks.lane l
+    set
+      done_place = greatest(l.done_place, h.done_place),
+      lease_until = case when not h.ended then clock_timestamp() + lease end,
+      leased_by = case when not h.ended then l.leased_by end,
+      slow = coalesce(h.slow, l.slow)
+    from held h
+    where l.endpoint_id = h.endpoint_id
+    returning l.endpoint_id, l.lease_token;
 end
 $$;

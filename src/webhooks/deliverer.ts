@@ -1,0 +1,86 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { TaskContext } from '../core/task.ts';
+import { type Lane, type Lanes, openLanes } from './lane.ts';
+import { openSecrets, type SendContext, send } from './send.ts';
+import { Turn, turn_ms } from './turn.ts';
+
+/** Turns that outlast a second let go of their slots: so many at a time. */
+const most_stray = 500;
+
+export type DelivererOptions = SendContext &
+  Pick<TaskContext, 'store' | 'log' | 'worker_id' | 'stopping'> & {
+    /** Turns at a time, besides those that stray and those of slow endpoints. */
+    slots: number;
+  };
+
+/** Delivers for a worker: its turns share statements, and know of each other when slots become few. */
+export class Deliverer {
+  readonly #options: DelivererOptions;
+  readonly #lanes: Lanes;
+  readonly #stray = new Set<Promise<void>>();
+  #on = 0;
+
+  constructor(options: DelivererOptions) {
+    this.#options = options;
+    this.#lanes = openLanes(options.store.database, options.worker_id);
+  }
+
+  /**
+   * A turn at an endpoint. One that outlasts a second goes on without its slot, so that endpoints which hang all of a sudden leave the
+   * others theirs. What was sent and not written when a worker dies is sent again: "at least once".
+   * @throws when the endpoint's secret cannot be opened. The lease then runs out by itself, and only after it comes the next try: no
+   * attempt is counted for a fault of ours, and nothing is lost.
+   */
+  async takeTurn(endpoint_id: string): Promise<void> {
+    this.#on++;
+    const over = new AbortController();
+    const turn = this.#turns(endpoint_id, () => this.#on >= this.#options.slots).finally(() => over.abort());
+    try {
+      const outlasts = sleep(turn_ms, true, { signal: over.signal }).catch(() => false);
+      if (await Promise.race([turn, outlasts])) await this.#letGo(turn);
+    } finally {
+      this.#on--;
+    }
+  }
+
+  /** A turn at an endpoint whose last attempt took long: it keeps its slot, of which there are few, and does not stay. */
+  takeSlowTurn(endpoint_id: string): Promise<void> {
+    return this.#turns(endpoint_id, () => true);
+  }
+
+  /** Settles when no turn is on that has no slot. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#stray);
+  }
+
+  #letGo(turn: Promise<void>): Promise<void> {
+    if (this.#stray.size >= most_stray) return turn;
+    const stray = turn
+      .catch((error) =>
+        this.#options.log.warn({ err: error }, 'a turn failed; it is repeated when its lease has run out'),
+      )
+      .finally(() => this.#stray.delete(stray));
+    this.#stray.add(stray);
+    return Promise.resolve();
+  }
+
+  /** Looks again after each turn, since whoever gave places meanwhile left the waking to it. */
+  async #turns(endpoint_id: string, isCrowded: () => boolean): Promise<void> {
+    while (!this.#options.stopping.aborted) {
+      const lane = await this.#lanes.begin(endpoint_id);
+      if (!lane || !(await this.#turn(lane, isCrowded))) return;
+      if (isCrowded()) break;
+    }
+    await this.#lanes.wake(endpoint_id);
+  }
+
+  #turn(lane: Lane, isCrowded: () => boolean): Promise<boolean> {
+    const { endpoint_id, url, secret, previous_secret } = lane;
+    const { services, stopping } = this.#options;
+    const receiver = { endpoint_id, url, secrets: openSecrets(services.vault, endpoint_id, [secret, previous_secret]) };
+    return new Turn(lane, {
+      ...{ lanes: this.#lanes, isCrowded, stopping },
+      send: (place) => send(receiver, place, this.#options),
+    }).run();
+  }
+}

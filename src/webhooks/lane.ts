@@ -1,0 +1,122 @@
+import sql from 'sql-template-tag';
+import { coalesce } from '../core/coalesce.ts';
+import { type Database, run } from '../core/database.ts';
+import type { Place, Settled } from './delivery.ts';
+
+/** Places that a turn takes up at a time. */
+export const most_places = 32;
+/** Renewed by whatever is written of the turn; longer than a turn can go without (a request lasts 10 s), by a margin for a stalled process. */
+const lease_s = 30;
+/** Lanes that share a statement. */
+const most_lanes = 100;
+
+/** An endpoint to which this worker alone may send, until its lease runs out. */
+export interface Lane {
+  endpoint_id: string;
+  token: number;
+  organization_id: string;
+  url: string;
+  secret: Buffer;
+  previous_secret: Buffer | null;
+  /** What stands in its sequence first; `most_places` at most. */
+  places: Place[];
+}
+
+/** What is written of a turn: what came of a place, or that the turn ended. */
+export interface Report {
+  lane: Pick<Lane, 'endpoint_id' | 'token' | 'organization_id'>;
+  settled?: Settled;
+  /** Whether the attempt took long; undefined: as before. */
+  slow?: boolean;
+  ended?: boolean;
+}
+
+/** The statements of turns, shared by all turns of a worker. */
+export interface Lanes {
+  /** Takes the lease. Undefined where nothing waits or somebody else sends. */
+  begin(endpoint_id: string): Promise<Lane | undefined>;
+  /** What stands behind a place. */
+  following(endpoint_id: string, place: number): Promise<Place[]>;
+  /** Durable once it settles. False when the lease was lost: then nothing was written, and the successor sends it again. */
+  report(report: Report): Promise<boolean>;
+  /** Enqueues the lane's next turn, where something waits. */
+  wake(endpoint_id: string): Promise<void>;
+}
+
+export function openLanes(database: Database, worker_id: string): Lanes {
+  return {
+    begin: coalesce((endpoint_ids) => beginTurns(database, worker_id, endpoint_ids), { most: most_lanes }),
+    report: coalesce((reports) => endTurns(database, reports), { most: most_lanes * 4 }),
+    wake: coalesce((endpoint_ids) => wakeLanes(database, endpoint_ids), { most: most_lanes }),
+    following: (endpoint_id, place) =>
+      run<Place>(
+        database,
+        sql`select place, delivery_id, event_id, event_type, attempt, body, request_id, cancelled
+          from webhooks.next_places(${endpoint_id}, ${place}, ${most_places})`,
+      ),
+  };
+}
+
+type LaneRow = Omit<Lane, 'places'> & (Place | { place: null });
+
+async function beginTurns(
+  database: Database,
+  worker_id: string,
+  endpoint_ids: string[],
+): Promise<(Lane | undefined)[]> {
+  const rows = await run<LaneRow>(
+    database,
+    sql`select endpoint_id, token, organization_id, url, secret, previous_secret, place, delivery_id, event_id, event_type, attempt, body,
+        request_id, cancelled
+      from webhooks.begin_turns(${endpoint_ids}, ${worker_id}, make_interval(secs => ${lease_s}), ${most_places})`,
+  );
+  const lanes = new Map<string, Lane>();
+  for (const row of rows) {
+    const { endpoint_id, token, organization_id, url, secret, previous_secret } = row;
+    const lane = lanes.get(endpoint_id) ?? {
+      endpoint_id,
+      token,
+      organization_id,
+      url,
+      secret,
+      previous_secret,
+      places: [],
+    };
+    lanes.set(endpoint_id, lane);
+    if (row.place !== null) lane.places.push(row);
+  }
+  return endpoint_ids.map((endpoint_id) => {
+    const lane = lanes.get(endpoint_id);
+    lanes.delete(endpoint_id);
+    return lane;
+  });
+}
+
+async function endTurns(database: Database, reports: Report[]): Promise<boolean[]> {
+  const lanes = new Map<string, { done_place: number; ended: boolean; slow?: boolean | undefined }>();
+  for (const { lane, settled, slow, ended = false } of reports) {
+    const known = lanes.get(keyOf(lane));
+    lanes.set(keyOf(lane), {
+      ...{ endpoint_id: lane.endpoint_id, token: lane.token, slow: slow ?? known?.slow },
+      done_place: Math.max(known?.done_place ?? 0, settled?.place ?? 0),
+      ended: ended || known?.ended === true,
+    });
+  }
+  const outcomes = reports.flatMap(({ lane: { endpoint_id, organization_id }, settled }) =>
+    settled ? [{ endpoint_id, organization_id, ...settled }] : [],
+  );
+  const held = await run<Pick<Lane, 'endpoint_id' | 'token'>>(
+    database,
+    sql`select endpoint_id, token from webhooks.end_turns(${JSON.stringify([...lanes.values()])}::json, ${JSON.stringify(outcomes)}::json,
+      make_interval(secs => ${lease_s}))`,
+  );
+  const still = new Set(held.map(keyOf));
+  return reports.map(({ lane }) => still.has(keyOf(lane)));
+}
+
+const keyOf = ({ endpoint_id, token }: Pick<Lane, 'endpoint_id' | 'token'>): string => `${endpoint_id} ${token}`;
+
+async function wakeLanes(database: Database, endpoint_ids: string[]): Promise<undefined[]> {
+  await run(database, sql`select webhooks.wake_lanes(${endpoint_ids})`);
+  return endpoint_ids.map(() => undefined);
+}

@@ -1,0 +1,106 @@
+import { cancel, type Place, settle } from './delivery.ts';
+import { type Lane, type Lanes, most_places, type Report } from './lane.ts';
+import type { Outcome } from './send.ts';
+
+/** While others wait for a slot, a turn ends after this many places, or when this time has passed. */
+export const turn_ms = 1_000;
+const most_in_turn = most_places;
+/** A turn whose lease was not renewed for so long begins no further request: the lease might run out under it. */
+const too_old_ms = 15_000;
+/** An attempt that took longer makes its endpoint a slow one, whose turns run on slots of their own. */
+const slow_ms = 1_000;
+/** What may be sent and not yet written: a worker that dies lets as much be sent again. */
+const most_unwritten = most_places * 2;
+
+export interface TurnOptions {
+  lanes: Lanes;
+  /** Makes one attempt. Undefined when it was cut off and nothing can be said of it. */
+  send: (place: Place) => Promise<Outcome | undefined>;
+  /** Others wait for a slot: do not stay. */
+  isCrowded: () => boolean;
+  stopping: AbortSignal;
+}
+
+/**
+ * A turn at an endpoint: sends what stands in its lane, "one request at a time", until nothing does or it must make room. What came of
+ * the attempts is written behind its back, together with what other turns write.
+ */
+export class Turn {
+  readonly #lane: Lane;
+  readonly #options: TurnOptions;
+  readonly #started = performance.now();
+  #renewed = this.#started;
+  #passed = 0;
+  #unwritten = 0;
+  #written: Promise<void> = Promise.resolve();
+  #lost = false;
+  #failure: unknown;
+
+  constructor(lane: Lane, options: TurnOptions) {
+    this.#lane = lane;
+    this.#options = options;
+  }
+
+  /**
+   * @returns false when the lease was lost on the way: a successor is at it
+   * @throws when Postgres fails: what was not written is sent again when the lease has run out
+   */
+  async run(): Promise<boolean> {
+    for await (const place of this.#places()) {
+      if (this.#mustEnd() || !(await this.#pass(place))) break;
+      if (this.#unwritten >= most_unwritten) await this.#written;
+    }
+    this.#report({ ended: true });
+    await this.#written;
+    if (this.#failure) throw this.#failure;
+    return !this.#lost;
+  }
+
+  /** The next places are read while the ones before are sent. */
+  async *#places(): AsyncGenerator<Place> {
+    const { endpoint_id } = this.#lane;
+    for (let places = this.#lane.places; places.length > 0; ) {
+      const last = places.at(-1) as Place;
+      const following = places.length < most_places ? [] : this.#options.lanes.following(endpoint_id, last.place);
+      Promise.resolve(following).catch(() => {});
+      yield* places;
+      places = await following;
+    }
+  }
+
+  #mustEnd(): boolean {
+    const now = performance.now();
+    if (this.#options.stopping.aborted || this.#lost || this.#failure || now - this.#renewed > too_old_ms) return true;
+    return (
+      this.#passed > 0 && this.#options.isCrowded() && (this.#passed >= most_in_turn || now - this.#started > turn_ms)
+    );
+  }
+
+  /** @returns false when the attempt was cut off */
+  async #pass(place: Place): Promise<boolean> {
+    this.#passed++;
+    if (place.cancelled) {
+      this.#report({ settled: cancel(place) });
+      return true;
+    }
+    const outcome = await this.#options.send(place);
+    if (outcome) this.#report({ settled: settle(place, outcome), slow: outcome.duration_ms > slow_ms });
+    return outcome !== undefined;
+  }
+
+  /** Reports are written in their order: when the last one is, all are. */
+  #report(report: Omit<Report, 'lane'>): void {
+    const reported = performance.now();
+    this.#unwritten++;
+    this.#written = this.#options.lanes.report({ lane: this.#lane, ...report }).then(
+      (held) => {
+        this.#unwritten--;
+        this.#renewed = reported;
+        this.#lost ||= !held;
+      },
+      (error) => {
+        this.#failure = error;
+      },
+    );
+  }
+}
