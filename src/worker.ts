@@ -19,7 +19,7 @@ import type { Store } from './core/transaction.ts';
 import { schedules } from './schedule.ts';
 import { createPinnedAgent } from './webhooks/agent.ts';
 import { Deliverer } from './webhooks/deliverer.ts';
-import { fanOut } from './webhooks/fan_out.ts';
+import { FanOut } from './webhooks/fan_out.ts';
 
 export interface WorkerOptions {
   url: string;
@@ -92,7 +92,8 @@ async function live(
     cut_off: AbortSignal.any([cut_off, over.signal]),
   };
   const deliverer = new Deliverer({ ...basis, agent, slots: deliverySlots(options) });
-  const context: TaskContext = { ...basis, deliverer };
+  const fan_out = new FanOut({ ...basis, database: store.database });
+  const context: TaskContext = { ...basis, deliverer, fan_out };
   const connections = openQueue(options, over);
   const queues: Queue[] = [];
   const stops: (() => unknown)[] = [];
@@ -113,7 +114,12 @@ async function live(
     await Promise.race([aborted(over.signal), aborted(stopping), ...queues.map(({ broke }) => broke)]);
   } finally {
     if (!stopping.aborted) over.abort();
-    const ends = [...queues.map(({ stop }) => stop()), ...stops.map(async (stop) => stop()), deliverer.settled()];
+    const ends = [
+      ...queues.map(({ stop }) => stop()),
+      ...stops.map(async (stop) => stop()),
+      deliverer.settled(),
+      fan_out.settled(),
+    ];
     await within(stopping.aborted ? stop_ms : abandon_ms, Promise.allSettled(ends));
     await within(close_ms, Promise.allSettled([alive.end(), connections.end(), agent.destroy()]));
   }
@@ -246,9 +252,9 @@ function keepReturnable(events: WorkerEvents): void {
 }
 
 /** Makes up for wake-ups that were lost: events that no job fanned out, lanes that no job delivers. */
-async function sweep({ store }: TaskContext): Promise<void> {
+async function sweep({ store, fan_out }: TaskContext): Promise<void> {
   const [row] = await run<{ waiting: boolean }>(store.database, sql`select webhooks.sweep() as waiting`);
-  if (row?.waiting) await fanOut(store.database);
+  if (row?.waiting) await fan_out.run();
 }
 
 /** "A worker's jobs are free again within 30 s of its death." */

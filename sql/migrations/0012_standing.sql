@@ -58,3 +58,12 @@ begin
   end loop;
 end
 $$;
+
+-- Under load a worker looks for events every few milliseconds anyway: then a commit need not enqueue a job for each, which costs more than
+-- all else of telling it, and makes commits wait for each other (NOTIFY).
+create unlogged table core.watch (
+  name text primary key,
+  watched_by text collate "C" not null,
+  until timestamptz not null
+);
+comment on table core.watch is 'Work that a worker looks for by itself until then: nobody needs to enqueue a job for it. Whatever is missed is swept up.';

@@ -11,6 +11,8 @@ export interface TaskContext {
   services: Services;
   /** Sends webhooks: one a worker, because its turns share statements. */
   deliverer: { takeTurn(endpoint_id: string): Promise<void>; takeSlowTurn(endpoint_id: string): Promise<void> };
+  /** Gives events their places: one a worker, because its runs are shared. */
+  fan_out: { run(): Promise<void> };
   log: Logger;
   /** This worker process: leases are taken in its name. */
   worker_id: string;

@@ -25,6 +25,8 @@ export interface Job {
   job_key?: string;
   run_at?: string;
   max_attempts?: number;
+  /** Left out while a worker watches for this work by itself (core.watch). */
+  unless_watched?: string;
 }
 
 export interface TransactionOptions {

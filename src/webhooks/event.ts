@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import { newId } from '../core/id.ts';
 import type { EventDraft, WriteEvents } from '../core/transaction.ts';
 import type { Catalogue } from './catalogue.ts';
+import { watch_name } from './fan_out.ts';
 
 /** How a product's events look and are called. */
 export interface EventPolicy {
@@ -36,7 +37,7 @@ export const eventWriter =
     });
     return {
       statement: sql`select webhooks.write_events(${organization_id}, ${request_id}, ${now}::timestamptz, ${JSON.stringify(events)}::json)`,
-      jobs: [{ identifier: 'webhooks/fan_out', payload: {} }],
+      jobs: [{ identifier: 'webhooks/fan_out', payload: {}, unless_watched: watch_name }],
     };
   };
 

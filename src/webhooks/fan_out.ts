@@ -1,30 +1,95 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
 import sql from 'sql-template-tag';
+import { coalesce } from '../core/coalesce.ts';
 import { type Database, run } from '../core/database.ts';
 
-const batch = 1_000;
-const running = new WeakMap<Database, { current: Promise<void>; next: Promise<void> | undefined }>();
+/** What the jobs that fan out are left out for, while it is watched (see core.enqueue). */
+export const watch_name = 'webhooks/fan_out';
 
-/**
- * Fans out every event that was committed before the call. One run at a time in a process: calls that come during a run share the next one.
- */
-export function fanOut(database: Database): Promise<void> {
-  const state = running.get(database);
-  if (!state) {
-    const current = fanOutAll(database).finally(() => running.delete(database));
-    running.set(database, { current, next: undefined });
-    return current;
-  }
-  state.next ??= state.current.catch(() => {}).then(() => fanOut(database));
-  return state.next;
+const batch = 1_000;
+/** Two runs that found events so shortly after each other begin the watch; so long without any ends it. */
+const busy_ms = 50;
+const idle_ms = 300;
+const look_every_ms = 4;
+/** Of the watch; renewed after half of it. */
+const span_ms = 400;
+
+export interface FanOutOptions {
+  database: Database;
+  worker_id: string;
+  stopping: AbortSignal;
+  log: Logger;
 }
 
-async function fanOutAll(database: Database): Promise<void> {
-  for (;;) {
-    const [row] = await run<{ taken: number; endpoint_ids: string[] | null }>(
+/** Gives events their places in the endpoints' sequences. While there are many, it looks for them by itself, without jobs. */
+export class FanOut {
+  readonly #options: FanOutOptions;
+  #found_at = Number.NEGATIVE_INFINITY;
+  #watching: Promise<void> | undefined;
+
+  constructor(options: FanOutOptions) {
+    this.#options = options;
+  }
+
+  /** Fans out every event that was committed before the call. Calls that come while one is on share the next. */
+  readonly run: () => Promise<void> = () => this.#shared(undefined);
+
+  readonly #shared = coalesce<undefined, void>(
+    async (calls) => {
+      const before = this.#found_at;
+      await this.#fanOutAll();
+      if (this.#found_at > before && this.#found_at - before < busy_ms) this.#watching ??= this.#watch();
+      return calls.map(() => undefined);
+    },
+    { most: Number.POSITIVE_INFINITY },
+  );
+
+  /** Settles when the watch has ended. */
+  async settled(): Promise<void> {
+    await this.#watching;
+  }
+
+  async #watch(): Promise<void> {
+    try {
+      for (let until = 0; !this.#options.stopping.aborted; await sleep(look_every_ms)) {
+        const now = performance.now();
+        const idle = now - this.#found_at > idle_ms;
+        // Whoever relied on the watch is seen by a look after its end.
+        if (idle && now > until) break;
+        if (!idle && now > until - span_ms / 2) {
+          if (!(await this.#keepWatch())) break;
+          until = now + span_ms;
+        }
+        await this.#fanOutAll();
+      }
+    } catch (error) {
+      this.#options.log.warn({ err: error }, 'the watch for events broke off; jobs and the sweep go on');
+    } finally {
+      this.#watching = undefined;
+    }
+  }
+
+  async #keepWatch(): Promise<boolean> {
+    const { database, worker_id } = this.#options;
+    const [row] = await run<{ kept: boolean }>(
       database,
-      sql`select taken, endpoint_ids from webhooks.fan_out(${batch})`,
+      sql`select core.keep_watch(${watch_name}, ${worker_id}, make_interval(secs => ${span_ms / 1_000})) as kept`,
     );
-    if (row?.endpoint_ids) await run(database, sql`select webhooks.wake_lanes(${row.endpoint_ids})`);
-    if ((row?.taken ?? 0) < batch) return;
+    return row?.kept === true;
+  }
+
+  async #fanOutAll(): Promise<void> {
+    const { database } = this.#options;
+    for (;;) {
+      const [row] = await run<{ taken: number; endpoint_ids: string[] | null }>(
+        database,
+        sql`select taken, endpoint_ids from webhooks.fan_out(${batch})`,
+      );
+      const { taken = 0, endpoint_ids } = row ?? {};
+      if (taken > 0) this.#found_at = performance.now();
+      if (endpoint_ids) await run(database, sql`select webhooks.wake_lanes(${endpoint_ids})`);
+      if (taken < batch) return;
+    }
   }
 }

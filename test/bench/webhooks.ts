@@ -47,7 +47,7 @@ export const webhooks: Bench = {
     };
     const receiver = await startNode(stack, 'receiver.ts', [], {}, { path: '/' });
     const worker = await startNode(stack, '../../src/main.ts', ['worker'], environment, { line: 'worker ready' });
-    const database = openDatabase(url, { size: 4, name: 'rail bench' });
+    const database = openDatabase(url, { size: 20, name: 'rail bench' });
     stack.defer(() => database.end());
     const { id: organization_id } = await createOrganization(database, { name: 'Bench', owner_email: 'o@example.com' });
     const store: Store = { database, writeEvents: eventWriter(policy) };

@@ -7,6 +7,10 @@ language plpgsql volatile
 as $$
 begin
   perform pg_advisory_xact_lock(2, 0);
+  if not exists (select from webhooks.pending_event) then
+    taken := 0;
+    return;
+  end if;
 
   with taken_event as (
     delete from webhooks.pending_event
