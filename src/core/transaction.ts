@@ -8,6 +8,8 @@ export interface EventDraft {
   program_id: string;
   partner_id: string | null;
   data: object;
+  /** False for the event of a test, which test endpoints alone receive. */
+  livemode?: boolean;
 }
 
 /** Writes drafts as one statement. Supplied by the product, because the core knows none. */

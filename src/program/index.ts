@@ -25,7 +25,17 @@ import { tagOperations } from './tag.ts';
 import { taxFormOperations } from './tax_form.ts';
 
 /** The affiliate program service: its events, and every operation of its API. */
-export const events: EventPolicy = { catalogue, id_prefix: 'evt' };
+export const events: EventPolicy = {
+  catalogue,
+  id_prefix: 'evt',
+  delivery_prefix: 'whd',
+  envelope: ({ id, type, created_at, data, request_id }) => ({
+    ...{ id, type, created_at, data },
+    ...(request_id === undefined ? {} : { request: { id: request_id } }),
+  }),
+  https_only: false,
+  most_in_log: null,
+};
 
 export const operations: Operation[] = [
   ...programOperations,
@@ -48,6 +58,6 @@ export const operations: Operation[] = [
   ...riskFlagOperations,
   ...inboundSigningOperations,
   ...eventOperations({ catalogue, program }),
-  ...endpointOperations({ catalogue, program, partner }),
-  ...deliveryOperations({ catalogue, program }),
+  ...endpointOperations({ policy: events, program, partner }),
+  ...deliveryOperations({ policy: events, program }),
 ];

@@ -7,7 +7,7 @@ import { lookup, Resolver } from 'node:dns/promises';
 import { isIP, isIPv4 } from 'node:net';
 
 /** `allowPrivate` is for development and tests alone. `ownHosts` are the names this service answers to, without ports. */
-export type AddressPolicy = { allowPrivate: boolean; ownHosts: readonly string[] };
+export type AddressPolicy = { allowPrivate: boolean; ownHosts: readonly string[]; httpsOnly?: boolean };
 
 export type UrlJudgement = { ok: true; url: URL } | { ok: false; reason: string };
 
@@ -111,13 +111,14 @@ export function isPublicAddress(address: string): boolean {
  * `allowPrivate` only scheme, length and userinfo are judged. Gives the parsed URL, the host's trailing dots taken off, or a sentence that
  * may be shown to the merchant.
  */
-export function checkEndpointUrl(text: string, { allowPrivate, ownHosts }: AddressPolicy): UrlJudgement {
+export function checkEndpointUrl(text: string, { allowPrivate, ownHosts, httpsOnly }: AddressPolicy): UrlJudgement {
   if (text.length > MAX_URL_CHARACTERS) return refuse('The URL may have at most 2,048 characters.');
   const url = URL.parse(text);
   if (url === null)
     return refuse('The URL cannot be read: write it in full, such as https://hooks.your-shop.com/rail.');
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
     return refuse('The URL must begin with https:// or http://.');
+  if (httpsOnly && url.protocol !== 'https:') return refuse('The URL must begin with https://.');
   if (url.username !== '' || url.password !== '') {
     return refuse(
       'The URL must not carry a user name or password: verify the Rail-Signature header to know the sender.',

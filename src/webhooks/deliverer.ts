@@ -75,9 +75,10 @@ export class Deliverer {
   }
 
   #turn(lane: Lane, isCrowded: () => boolean): Promise<boolean> {
-    const { endpoint_id, url, secret, previous_secret } = lane;
+    const { endpoint_id, url, https_only, secret, previous_secret } = lane;
     const { services, stopping } = this.#options;
-    const receiver = { endpoint_id, url, secrets: openSecrets(services.vault, endpoint_id, [secret, previous_secret]) };
+    const secrets = openSecrets(services.vault, endpoint_id, [secret, previous_secret]);
+    const receiver = { endpoint_id, url, https_only, secrets };
     return new Turn(lane, {
       ...{ lanes: this.#lanes, isCrowded, stopping },
       send: (place) => send(receiver, place, this.#options),

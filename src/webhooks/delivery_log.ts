@@ -1,4 +1,4 @@
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import { id, objectName, text, timestamp, timestampInput } from '../core/fields.ts';
 import { newId } from '../core/id.ts';
@@ -7,8 +7,8 @@ import { idParams, type Operation, operation, readOperations } from '../core/ope
 import { Problem } from '../core/problem.ts';
 import { type AnyResource, resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
-import type { Catalogue } from './catalogue.ts';
 import { type Endpoint, endpoint } from './endpoint.ts';
+import type { EventPolicy } from './event.ts';
 
 const statuses = ['pending', 'delivered', 'failed', 'cancelled'] as const;
 const day_ms = 86_400_000;
@@ -73,23 +73,28 @@ const ReplayOfMany = z
   .meta({ id: 'WebhookReplay', description: 'A replay of many deliveries that has been queued.' });
 
 const filters = { by: ['status', 'event_type'] };
-const ofEndpoint = list({
-  of: delivery,
-  ...filters,
-  filters: {
-    endpoint_id: { schema: z.never().optional(), where: (value: string) => sql`t.endpoint_id = ${value}` },
-  },
-});
+/** @param most the newest that are shown; null: all that are kept */
+const listOfEndpoint = (most: number | null) =>
+  list({
+    of: delivery,
+    ...filters,
+    filters: { endpoint_id: { schema: z.never().optional(), where: (value: string) => newestOf(value, most) } },
+  });
+
+const newestOf = (endpoint_id: string, most: number | null): Sql =>
+  most === null
+    ? sql`t.endpoint_id = ${endpoint_id}`
+    : sql`t.endpoint_id = ${endpoint_id} and t.id in (
+        select newest.id from webhooks.delivery newest
+        where newest.organization_id = t.organization_id and newest.endpoint_id = ${endpoint_id}
+        order by newest.id desc
+        limit ${most}
+      )`;
 
 /** The delivery log, replays, and test events. */
-export function deliveryOperations({
-  catalogue,
-  program,
-}: {
-  catalogue: Catalogue;
-  program: AnyResource;
-}): Operation[] {
-  const types = Object.keys(catalogue) as [string, ...string[]];
+export function deliveryOperations({ policy, program }: { policy: EventPolicy; program: AnyResource }): Operation[] {
+  const types = Object.keys(policy.catalogue) as [string, ...string[]];
+  const ofEndpoint = listOfEndpoint(policy.most_in_log);
   return [
     ...readOperations({ of: delivery, within: program, by: ['endpoint_id', ...filters.by] }).map((read) => ({
       ...read,
@@ -125,7 +130,7 @@ export function deliveryOperations({
         const { body } = await tx.one<{ body: string | null }>(
           sql`select t.request_body as body from ${delivery.from} where ${tenant(tx)} and t.id = ${replay_of}`,
         );
-        return append(tx, to, { event_id, event_type, replay_of, request_body: body });
+        return append(tx, policy, to, { event_id, event_type, replay_of, request_body: body });
       },
     }),
     operation({
@@ -171,9 +176,17 @@ export function deliveryOperations({
         const to = await enabledEndpoint(tx, params.id);
         const event_type = body.event_type ?? to.event_types[0] ?? types[0];
         const event_id = newId('evt').replace('evt_', 'evt_test_');
-        const data = catalogue[event_type]?.example;
-        const request_body = JSON.stringify({ id: event_id, type: event_type, created_at: tx.now, data });
-        return append(tx, to, { event_id, event_type, replay_of: null, request_body });
+        const data = policy.catalogue[event_type]?.example as object;
+        const told = {
+          id: event_id,
+          type: event_type,
+          created_at: tx.now,
+          data,
+          request_id: undefined,
+          livemode: false,
+        };
+        const request_body = JSON.stringify(policy.envelope(told));
+        return append(tx, policy, to, { event_id, event_type, replay_of: null, request_body });
       },
     }),
   ];
@@ -189,10 +202,11 @@ async function enabledEndpoint(tx: Tx, endpoint_id: string): Promise<Endpoint> {
 /** Puts a delivery at the end of the endpoint's sequence. */
 async function append(
   tx: Tx,
+  { delivery_prefix }: EventPolicy,
   { id: endpoint_id, program_id }: Endpoint,
   of: Pick<Delivery, 'event_id' | 'event_type' | 'replay_of' | 'request_body'>,
 ): Promise<Delivery> {
-  const made = (await delivery.insert(tx, { ...of, id: newId('whd'), program_id, endpoint_id })) as Delivery;
+  const made = (await delivery.insert(tx, { ...of, id: newId(delivery_prefix), program_id, endpoint_id })) as Delivery;
   stand(tx, [made.id]);
   wake(tx, endpoint_id);
   return made;
@@ -267,7 +281,7 @@ export async function replayNext(tx: Tx, replay: Replay, most: number): Promise<
       limit ${most}
     ),
     numbered as materialized (
-      select c.position, c.id as replay_of, c.event_id, c.event_type, c.program_id, core.new_id('whd') as id
+      select c.position, c.id as replay_of, c.event_id, c.event_type, c.program_id, core.new_id(split_part(c.id, '_', 1)) as id
       from chosen c
     ),
     logged as (

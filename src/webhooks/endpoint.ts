@@ -17,6 +17,7 @@ import type { Tx } from '../core/transaction.ts';
 import { insert } from '../core/write.ts';
 import { checkEndpointUrl } from './address.ts';
 import type { Catalogue } from './catalogue.ts';
+import type { EventPolicy as WebhookPolicy } from './event.ts';
 
 const statuses = ['enabled', 'disabled'] as const;
 const most_per_program = 50;
@@ -56,14 +57,15 @@ const WithSecret = z.object({ ...endpoint.record.shape, secret: text.describe('`
 });
 
 export interface EndpointPolicy {
-  catalogue: Catalogue;
+  policy: WebhookPolicy;
   /** What endpoints belong to, and whose postbacks they can be. */
   program: AnyResource;
   partner: AnyResource;
 }
 
 /** The operations on endpoints, for a product's catalogue. */
-export function endpointOperations({ catalogue, program, partner }: EndpointPolicy): Operation[] {
+export function endpointOperations({ policy, program, partner }: EndpointPolicy): Operation[] {
+  const { catalogue } = policy;
   const eventTypes = z.array(z.enum(Object.keys(catalogue) as [string, ...string[]])).max(100);
   return [
     ...readOperations({ of: endpoint, within: program, by: ['status', 'partner_id'] }).map(underWebhooksScope),
@@ -87,7 +89,7 @@ export function endpointOperations({ catalogue, program, partner }: EndpointPoli
         await program.get(tx, body.program_id, { param: 'program_id', lock: true });
         if (body.partner_id !== undefined)
           await requirePostback(tx, partner, catalogue, { ...body, partner_id: body.partner_id });
-        return createEndpoint(tx, services, body);
+        return createEndpoint(tx, services, { ...body, https_only: policy.https_only });
       },
     }),
     operation({
@@ -102,7 +104,7 @@ export function endpointOperations({ catalogue, program, partner }: EndpointPoli
       reply: endpoint.schema,
       async run({ tx, params, body, services }) {
         const before = await endpoint.get(tx, params.id, { lock: true });
-        if (body.url !== undefined) requirePublic(body.url, services);
+        if (body.url !== undefined) requirePublic(body.url, services, policy);
         if (before.partner_id !== null) requirePostbackTypes(catalogue, body.event_types ?? []);
         return endpoint.update(tx, before.id, body);
       },
@@ -173,6 +175,9 @@ interface NewEndpoint {
   description?: string | null | undefined;
   event_types?: string[] | undefined;
   partner_id?: string | undefined;
+  /** False: it receives the events of tests, and those alone. */
+  livemode?: boolean | undefined;
+  https_only?: boolean;
 }
 
 /**
@@ -184,12 +189,16 @@ export async function createEndpoint(
   services: Services,
   fields: NewEndpoint,
 ): Promise<z.infer<typeof WithSecret>> {
-  requirePublic(fields.url, services);
+  requirePublic(fields.url, services, fields);
   const endpoint_id = newId('whe');
   const secret = newSecret();
   await requireRoom(tx, fields.program_id);
   const sealed = services.vault.encrypt(secret, endpoint_id);
-  const made = (await endpoint.insert(tx, { ...fields, id: endpoint_id, secret: sealed })) as Endpoint;
+  const made = (await endpoint.insert(tx, {
+    ...fields,
+    id: endpoint_id,
+    secret: sealed,
+  })) as Endpoint;
   await insert(tx, 'webhooks.lane', { endpoint_id });
   return { ...made, secret };
 }
@@ -215,8 +224,16 @@ async function rotateSecret(tx: Tx, { vault }: Services, endpoint_id: string): P
 const newSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`;
 
 /** @throws Problem address_not_allowed */
-export function requirePublic(url: string, { allow_private_addresses, own_hosts }: Services): void {
-  const judged = checkEndpointUrl(url, { allowPrivate: allow_private_addresses, ownHosts: own_hosts });
+export function requirePublic(
+  url: string,
+  { allow_private_addresses, own_hosts }: Services,
+  { https_only }: { https_only?: boolean },
+): void {
+  const judged = checkEndpointUrl(url, {
+    allowPrivate: allow_private_addresses,
+    ownHosts: own_hosts,
+    httpsOnly: https_only === true,
+  });
   if (!judged.ok) throw new Problem('address_not_allowed', judged.reason, { param: 'url' });
 }
 

@@ -5,11 +5,29 @@ import type { EventDraft, WriteEvents } from '../core/transaction.ts';
 import type { Catalogue } from './catalogue.ts';
 import { watch_name } from './fan_out.ts';
 
-/** How a product's events look and are called. */
+/** What a product's webhooks have of their own: all else is the same machinery. */
 export interface EventPolicy {
   catalogue: Catalogue;
   /** `evt` */
   id_prefix: string;
+  /** `whd` */
+  delivery_prefix: string;
+  /** The body that endpoints receive. Test events have it too, with an id that starts with `evt_test_`. */
+  envelope(told: Told): object;
+  /** Endpoints must be https addresses. */
+  https_only: boolean;
+  /** How many of an endpoint's newest deliveries its log shows; null: all that are kept. */
+  most_in_log: number | null;
+}
+
+export interface Told {
+  id: string;
+  type: string;
+  created_at: string;
+  data: object;
+  /** What caused it: `req_…`, `run_…`, null; undefined for a test event. */
+  request_id: string | null | undefined;
+  livemode: boolean;
 }
 
 /**
@@ -17,26 +35,29 @@ export interface EventPolicy {
  * transaction as the change it describes".
  */
 export const eventWriter =
-  ({ catalogue, id_prefix }: EventPolicy): WriteEvents =>
+  ({ catalogue, id_prefix, delivery_prefix, envelope }: EventPolicy): WriteEvents =>
   (drafts, { organization_id, request_id, now }) => {
     const events = drafts.map((draft) => {
       const id = newId(id_prefix);
       const known = catalogue[draft.type];
       if (!known) throw new Error(`No event type '${draft.type}' in the catalogue.`);
       const data = known.data.parse(draft.data);
-      const envelope = (of: object) =>
-        JSON.stringify({ id, type: draft.type, created_at: now, data: of, request: { id: request_id } });
+      const { type, livemode = true } = draft;
+      const bodyOf = (of: object) =>
+        JSON.stringify(envelope({ id, type, created_at: now, data: of, request_id, livemode }));
       return {
         id,
         program_id: draft.program_id,
         partner_id: draft.partner_id,
-        type: draft.type,
-        body: envelope(data),
-        postback_body: known.postback === false ? null : envelope(without(data, known.postback.omit)),
+        type,
+        livemode,
+        body: bodyOf(data),
+        postback_body: known.postback === false ? null : bodyOf(without(data, known.postback.omit)),
       };
     });
     return {
-      statement: sql`select webhooks.write_events(${organization_id}, ${request_id}, ${now}::timestamptz, ${JSON.stringify(events)}::json)`,
+      statement: sql`select webhooks.write_events(${organization_id}, ${request_id}, ${now}::timestamptz, ${JSON.stringify(events)}::json,
+        ${delivery_prefix})`,
       jobs: [{ identifier: 'webhooks/fan_out', payload: {}, unless_watched: watch_name }],
     };
   };

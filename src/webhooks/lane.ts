@@ -16,6 +16,7 @@ export interface Lane {
   token: number;
   organization_id: string;
   url: string;
+  https_only: boolean;
   secret: Buffer;
   previous_secret: Buffer | null;
   /** What stands in its sequence first; `most_places` at most. */
@@ -66,18 +67,19 @@ async function beginTurns(
 ): Promise<(Lane | undefined)[]> {
   const rows = await run<LaneRow>(
     database,
-    sql`select endpoint_id, token, organization_id, url, secret, previous_secret, place, delivery_id, event_id, event_type, attempt, body,
+    sql`select endpoint_id, token, organization_id, url, https_only, secret, previous_secret, place, delivery_id, event_id, event_type, attempt, body,
         request_id, cancelled
       from webhooks.begin_turns(${endpoint_ids}, ${worker_id}, make_interval(secs => ${lease_s}), ${most_places})`,
   );
   const lanes = new Map<string, Lane>();
   for (const row of rows) {
-    const { endpoint_id, token, organization_id, url, secret, previous_secret } = row;
+    const { endpoint_id, token, organization_id, url, https_only, secret, previous_secret } = row;
     const lane = lanes.get(endpoint_id) ?? {
       endpoint_id,
       token,
       organization_id,
       url,
+      https_only,
       secret,
       previous_secret,
       places: [],

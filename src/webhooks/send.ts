@@ -14,6 +14,7 @@ const most_response_bytes = 16_384;
 export interface Receiver {
   endpoint_id: string;
   url: string;
+  https_only: boolean;
   /** `whsec_…`, the newest first; two during a rotation. */
   secrets: string[];
 }
@@ -87,6 +88,7 @@ async function exchange(
   const judged = checkEndpointUrl(receiver.url, {
     allowPrivate: services.allow_private_addresses,
     ownHosts: services.own_hosts,
+    httpsOnly: receiver.https_only,
   });
   if (!judged.ok) throw new AddressRefused(judged.reason);
   const { statusCode: status_code, body } = await agent.request({

@@ -15,22 +15,23 @@ begin
   with taken_event as (
     delete from webhooks.pending_event
     where position in (select p.position from webhooks.pending_event p order by p.position limit max_events)
-    returning position, organization_id, event_id, program_id, partner_id, type, for_partner
+    returning position, organization_id, event_id, program_id, partner_id, type, for_partner, livemode, delivery_prefix
   ),
   matched as (
-    select e.organization_id, e.program_id, e.id as endpoint_id, t.event_id, t.type
+    select e.organization_id, e.program_id, e.id as endpoint_id, t.event_id, t.type, t.delivery_prefix
     from taken_event t
     join webhooks.endpoint e
       on e.program_id = t.program_id
       and e.organization_id = t.organization_id
       and e.status = 'enabled'
       and e.deleted_at is null
+      and e.livemode = t.livemode
       and (e.event_types = '{}' or t.type = any (e.event_types))
       and (e.partner_id is null or (e.partner_id = t.partner_id and t.for_partner))
     order by t.position
   ),
   placed as materialized (
-    select m.organization_id, m.program_id, m.endpoint_id, m.event_id, m.type, core.new_id('whd') as id, nextval('webhooks.place') as place
+    select m.organization_id, m.program_id, m.endpoint_id, m.event_id, m.type, core.new_id(m.delivery_prefix) as id, nextval('webhooks.place') as place
     from matched m
   ),
   logged as (

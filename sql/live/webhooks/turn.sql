@@ -9,6 +9,7 @@ returns table (
   token bigint,
   organization_id text,
   url text,
+  https_only boolean,
   secret bytea,
   previous_secret bytea,
   place bigint,
@@ -42,7 +43,7 @@ begin
       returning l.endpoint_id, l.organization_id, l.lease_token, l.done_place
     )
     select
-      l.endpoint_id, l.lease_token, l.organization_id, e.url, e.secret,
+      l.endpoint_id, l.lease_token, l.organization_id, e.url, e.https_only, e.secret,
       case when e.previous_secret_expires_at > now() then e.previous_secret end,
       s.place, s.delivery_id, s.event_id, s.event_type, s.attempt, s.body, s.request_id, s.cancelled
     from leased l

@@ -1,14 +1,14 @@
 -- Writes a transaction's events, in the order given. `events` is an array of
--- {id, program_id, partner_id, type, body, postback_body}; positions are taken here, which is after every row lock of the
+-- {id, program_id, partner_id, type, livemode, body, postback_body}; positions are taken here, which is after every row lock of the
 -- transaction, because the events are written just before it commits.
-create or replace function webhooks.write_events(organization text, request text, at timestamptz, events json) returns void
+create or replace function webhooks.write_events(organization text, request text, at timestamptz, events json, delivery_prefix text) returns void
 language sql volatile
 as $$
   with emitted as (
-    select e.id, e.program_id, e.partner_id, e.type, e.body, e.postback_body, e.nth
+    select e.id, e.program_id, e.partner_id, e.type, e.livemode, e.body, e.postback_body, e.nth
     from rows from (
-      json_to_recordset(events) as (id text, program_id text, partner_id text, type text, body text, postback_body text)
-    ) with ordinality as e (id, program_id, partner_id, type, body, postback_body, nth)
+      json_to_recordset(events) as (id text, program_id text, partner_id text, type text, livemode boolean, body text, postback_body text)
+    ) with ordinality as e (id, program_id, partner_id, type, livemode, body, postback_body, nth)
   ),
   placed as materialized (
     select ordered.*, nextval('webhooks.event_position') as position
@@ -19,7 +19,7 @@ as $$
     select organization, p.id, p.position, p.program_id, p.partner_id, p.type, p.body, p.postback_body, request, at
     from placed p
   )
-  insert into webhooks.pending_event (position, organization_id, event_id, program_id, partner_id, type, for_partner)
-  select p.position, organization, p.id, p.program_id, p.partner_id, p.type, p.postback_body is not null
+  insert into webhooks.pending_event (position, organization_id, event_id, program_id, partner_id, type, for_partner, livemode, delivery_prefix)
+  select p.position, organization, p.id, p.program_id, p.partner_id, p.type, p.postback_body is not null, p.livemode, delivery_prefix
   from placed p
 $$;
