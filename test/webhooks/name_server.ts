@@ -1,0 +1,111 @@
+import { createSocket, type RemoteInfo } from 'node:dgram';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import type { Test } from 'tap';
+
+export type RecordType = 'A' | 'AAAA';
+
+export interface Reply {
+  /** Addresses, perhaps after the name of a CNAME (it ends with a dot). */
+  records?: string[];
+  /** 2: the server failed, 3: there is no such name. */
+  rcode?: number;
+  /** Whether UDP gets none of the records, but word to ask by TCP. */
+  isTruncated?: boolean;
+  /** Sent as it is, after the query's id. */
+  garbage?: Buffer;
+}
+
+/** Records, or a whole reply; undefined is no answer at all. */
+export type Answer = (name: string, type: RecordType) => string[] | Reply | undefined;
+
+/** A DNS server on loopback, by UDP and TCP. */
+export async function startNameServer(t: Test, answer: Answer) {
+  const queries: string[] = [];
+  const replyTo = (query: Buffer, transport: 'udp' | 'tcp'): Buffer | undefined => {
+    const { name, type, end } = readQuestion(query);
+    queries.push(`${type} ${name}`);
+    const given = answer(name, type);
+    return given && writeReply(query, end, type, Array.isArray(given) ? { records: given } : given, transport);
+  };
+
+  const streams = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.on('data', (framed) => {
+      const reply = replyTo(framed.subarray(2), 'tcp');
+      if (reply) socket.write(Buffer.concat([uint16(reply.length), reply]));
+    });
+  });
+  streams.listen(0, '127.0.0.1');
+  await once(streams, 'listening');
+  const { port } = streams.address() as AddressInfo;
+
+  const datagrams = createSocket('udp4');
+  datagrams.on('message', (query: Buffer, from: RemoteInfo) => {
+    const reply = replyTo(query, 'udp');
+    if (reply) datagrams.send(reply, from.port, from.address);
+  });
+  datagrams.bind(port, '127.0.0.1');
+  await once(datagrams, 'listening');
+  t.teardown(() => {
+    datagrams.close();
+    streams.close();
+  });
+  return { nameServers: [`127.0.0.1:${port}`], queries };
+}
+
+function readQuestion(query: Buffer): { name: string; type: RecordType; end: number } {
+  const labels: string[] = [];
+  let at = 12;
+  for (let length = query.readUInt8(at); length > 0; length = query.readUInt8(at)) {
+    labels.push(query.toString('latin1', at + 1, at + 1 + length).toLowerCase());
+    at += 1 + length;
+  }
+  return { name: labels.join('.'), type: query.readUInt16BE(at + 1) === 1 ? 'A' : 'AAAA', end: at + 5 };
+}
+
+function writeReply(
+  query: Buffer,
+  end: number,
+  type: RecordType,
+  { records = [], rcode = 0, isTruncated = false, garbage }: Reply,
+  transport: 'udp' | 'tcp',
+): Buffer {
+  const id = query.subarray(0, 2);
+  if (garbage) return Buffer.concat([id, garbage]);
+  const isCut = isTruncated && transport === 'udp';
+  const sent = isCut ? [] : records;
+  const flags = uint16(0x8180 | (isCut ? 0x0200 : 0) | rcode);
+  const counts = [1, sent.length, 0, 0].map(uint16);
+  return Buffer.concat([id, flags, ...counts, query.subarray(12, end), ...writeRecords(type, sent)]);
+}
+
+function writeRecords(type: RecordType, values: string[]): Buffer[] {
+  let owner = Buffer.from([0xc0, 12]);
+  return values.map((value) => {
+    const isCname = value.endsWith('.');
+    const data = isCname ? encodeName(value) : encodeAddress(value);
+    const kind = isCname ? 5 : type === 'A' ? 1 : 28;
+    const record = Buffer.concat([owner, ...[kind, 1, 0, 60, data.length].map(uint16), data]);
+    if (isCname) owner = Buffer.from(data);
+    return record;
+  });
+}
+
+function encodeName(name: string): Buffer {
+  return Buffer.concat(
+    name.split('.').map((label) => Buffer.concat([Buffer.from([label.length]), Buffer.from(label, 'latin1')])),
+  );
+}
+
+/** IPv6 with all its eight groups. */
+function encodeAddress(address: string): Buffer {
+  if (!address.includes(':')) return Buffer.from(address.split('.').map(Number));
+  return Buffer.concat(address.split(':').map((group) => uint16(Number.parseInt(group, 16))));
+}
+
+function uint16(value: number): Buffer {
+  const bytes = Buffer.alloc(2);
+  bytes.writeUInt16BE(value);
+  return bytes;
+}
