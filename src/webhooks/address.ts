@@ -19,11 +19,15 @@ export type ResolveOptions = {
   timeoutMs?: number;
 };
 
+/** The same whether a name is not there or lies inside: otherwise names of a private zone could be sounded out. */
+const NOT_PUBLIC =
+  'The host of the URL must resolve to public internet addresses and to no others: give a name that public DNS has an A or AAAA record for.';
+
 /** The endpoint is not at a public address. The message may be shown to the merchant. */
 export class AddressRefused extends Error {
   override readonly name = 'AddressRefused';
   readonly code = 'address_not_allowed';
-  constructor(reason = 'The host of the URL must resolve to public internet addresses and to no others.') {
+  constructor(reason = NOT_PUBLIC) {
     super(reason);
   }
 }
@@ -33,10 +37,7 @@ export class NameNotResolved extends Error {
   override readonly name = 'NameNotResolved';
   readonly code = 'name_not_resolved';
   constructor(options?: ErrorOptions) {
-    super(
-      'The host of the URL could not be resolved: give a name that public DNS has an A or AAAA record for.',
-      options,
-    );
+    super(NOT_PUBLIC, options);
   }
 }
 

@@ -159,6 +159,6 @@ function reasonOf(error: unknown): string {
   const { code } = error as { code?: string };
   if (error instanceof DeadlinePassed || /TIMEOUT/i.test(code ?? '')) return 'No complete response within 10 seconds.';
   if (code === 'ECONNREFUSED') return 'The connection was refused.';
-  if (/CERT|TLS|SSL|SELF_SIGNED|ALTNAME/.test(code ?? '')) return 'The TLS certificate was not accepted.';
+  if (/CERT|TLS|SSL|SELF_SIGNED|ALTNAME|UNABLE_TO/.test(code ?? '')) return 'The TLS certificate was not accepted.';
   return 'The connection failed or was closed before the response was complete.';
 }

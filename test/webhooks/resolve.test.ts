@@ -64,6 +64,20 @@ t.test('says that a name could not be resolved when it has no address', async (t
   });
 });
 
+t.test(
+  'says the same of a name that is not there and of one that lies inside, so that nothing is learnt',
+  async (t) => {
+    const { nameServers } = await startNameServer(t, (name) => (name.startsWith('db') ? ['10.0.0.7'] : { rcode: 3 }));
+    const said = async (name: string): Promise<string> =>
+      resolvePublicAddresses(name, { allowPrivate: false, nameServers }).then(
+        () => 'it is public',
+        ({ message }) => message,
+      );
+    t.match(await said('db.merchant-shop.com'), /public internet addresses/);
+    t.equal(await said('db.merchant-shop.com'), await said('nobody.merchant-shop.com'));
+  },
+);
+
 t.test('takes the A records of a name whose server is dumb for AAAA', async (t) => {
   const { nameServers } = await startNameServer(t, (_name, type) => (type === 'A' ? ['1.2.3.4'] : undefined));
   t.same(await resolvePublicAddresses(NAME, { allowPrivate: false, nameServers, timeoutMs: 300 }), [
