@@ -2,8 +2,9 @@
  * The connections that webhooks are sent over: opened only to addresses judged a moment before, and to exactly those. TLS still asks for
  * and verifies the name in the URL.
  */
+import type { LookupAddress } from 'node:dns';
 import type { LookupFunction, Socket } from 'node:net';
-import { Agent, buildConnector, Client } from 'undici';
+import { Agent, buildConnector, Client, type Dispatcher } from 'undici';
 import {
   type AddressPolicy,
   AddressRefused,
@@ -17,6 +18,8 @@ import {
 const CONNECT_TIMEOUT_MS = 8_000;
 /** How long one of several addresses is tried. Node's 250 ms gives up on receivers that are merely far away. */
 const ADDRESS_ATTEMPT_TIMEOUT_MS = 2_000;
+/** How many of a name's addresses are tried, of each family: a name of thousands would have us knock at thousands of doors. */
+const MOST_ADDRESSES = 4;
 /** Idle connections are closed after this, or after what the receiver's Keep-Alive header says, up to the maximum. */
 const IDLE_TIMEOUT_MS = 4_000;
 const MAX_IDLE_TIMEOUT_MS = 10_000;
@@ -87,12 +90,43 @@ function createClient(
     if (!connection) return dispatch(request, handler);
     connections.delete(client);
     connections.set(client, connection);
-    if (performance.now() - connection.openedAt <= maxAgeMs) return dispatch(request, handler);
+    if (performance.now() - connection.openedAt <= maxAgeMs) {
+      return dispatch(
+        request,
+        unlessStale(handler, () => dispatch(request, handler)),
+      );
+    }
     if (!isIdle(client)) return dispatch({ ...request, reset: true }, handler);
     // The request then waits until undici has noticed and connected anew.
     connection.socket.destroy();
     return dispatch(request, handler);
   });
+}
+
+/**
+ * A receiver may close a kept connection just as a request leaves for it, which then reaches nobody: before a byte of a response has come,
+ * that request is sent again, once, on a new connection. A receiver that did read it knows it by its ids ("at least once").
+ */
+function unlessStale(handler: Dispatcher.DispatchHandler, sendAgain: () => unknown): Dispatcher.DispatchHandler {
+  let isAnswered = false;
+  return {
+    onRequestStart: (...given) => handler.onRequestStart?.(...given),
+    onResponseStarted() {
+      isAnswered = true;
+      handler.onResponseStarted?.();
+    },
+    onResponseStart: (...given) => handler.onResponseStart?.(...given),
+    onResponseData: (...given) => handler.onResponseData?.(...given),
+    onResponseEnd: (...given) => handler.onResponseEnd?.(...given),
+    onResponseError(controller, error) {
+      if (!isAnswered && isClosedByPeer(error)) sendAgain();
+      else handler.onResponseError?.(controller, error);
+    },
+  };
+}
+
+function isClosedByPeer({ code, message }: NodeJS.ErrnoException): boolean {
+  return code === 'ECONNRESET' || code === 'EPIPE' || (code === 'UND_ERR_SOCKET' && message === 'other side closed');
 }
 
 function closeIdle(connections: Connections, maxConnections: number): void {
@@ -138,12 +172,16 @@ function createLookup({ allowPrivate, nameServers }: PinnedAgentOptions): Lookup
     resolvePublicAddresses(hostname, { allowPrivate, nameServers }).then(
       (addresses) => {
         const [first] = addresses;
-        if (all) callback(null, addresses);
+        if (all) callback(null, firstOfEachFamily(addresses));
         else callback(null, first?.address ?? '', first?.family);
       },
       (error) => callback(error, ''),
     );
   };
+}
+
+function firstOfEachFamily(addresses: LookupAddress[]): LookupAddress[] {
+  return [4, 6].flatMap((family) => addresses.filter((each) => each.family === family).slice(0, MOST_ADDRESSES));
 }
 
 /** Before anything of the request is written. */

@@ -1,7 +1,8 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createNetServer, type Socket } from 'node:net';
 import { rootCertificates, setDefaultCACertificates } from 'node:tls';
 import t, { type Test } from 'tap';
 import { type Agent, request } from 'undici';
@@ -177,6 +178,55 @@ t.test('gives each lane a connection, so that a hung endpoint holds up no other 
   for (let i = 0; i < 3; i++) t.equal(await sendIn('whe_2', i < 2 ? '/' : '/quick'), url.host);
   t.equal(await hung, url.host);
   t.equal(receiver.connections, 2);
+});
+
+t.test('sends again, once, what a kept connection was closed on, and nothing that a new one was', async (t) => {
+  const seen: string[] = [];
+  const server = createNetServer((socket) => {
+    const nth = seen.push('') - 1;
+    socket.on('error', () => {});
+    socket.on('data', (chunk) => {
+      const before = seen[nth] ?? '';
+      const request = /POST (\S+)/.exec(chunk.toString())?.[1] ?? '';
+      seen[nth] = before + request;
+      if (request === '/new' || (before !== '' && request === '/kept')) return socket.destroy();
+      if (request === '/begun' && before !== '') return socket.end('HTTP/1.1 2');
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  const agent = startAgent(t, DEVELOPMENT);
+  const sendTo = (path: string) => send(agent, `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`);
+
+  await t.rejects(sendTo('/new'), { message: 'other side closed' });
+  t.same(seen, ['/new']);
+  t.equal(await sendTo('/first'), 'ok');
+  t.equal(await sendTo('/kept'), 'ok');
+  t.same(seen, ['/new', '/first/kept', '/kept']);
+  await t.rejects(sendTo('/begun'), 'a response that had begun');
+  await t.rejects(sendTo('/new'));
+  t.equal(await sendTo('/first'), 'ok');
+  await t.rejects(sendTo('/new'), 'not a third time');
+  t.same(seen, ['/new', '/first/kept', '/kept/begun', '/new', '/first/new', '/new']);
+});
+
+t.test('tries no more than four addresses of each family', async (t) => {
+  const { nameServers } = await startNameServer(t, (_name, type) =>
+    Array.from({ length: 100 }, (_, i) =>
+      type === 'A' ? `127.0.1.${i}` : `0:0:0:0:0:ffff:7f00:2${i.toString(16).padStart(2, '0')}`,
+    ),
+  );
+  const agent = startAgent(t, { ...DEVELOPMENT, nameServers });
+  const tried: string[] = [];
+  const watch = (message: unknown) =>
+    (message as { socket: Socket }).socket.on('connectionAttempt', (address) => tried.push(address));
+  subscribe('net.client.socket', watch);
+  t.teardown(() => unsubscribe('net.client.socket', watch));
+  await t.rejects(send(agent, `http://${NAME}:1/`));
+  t.equal(tried.filter((address) => address.includes(':')).length, 4);
+  t.equal(tried.filter((address) => !address.includes(':')).length, 4);
 });
 
 t.test('asks TLS for the name in the URL, and believes a certificate for that name alone', async (t) => {

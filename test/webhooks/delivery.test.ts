@@ -304,14 +304,16 @@ function quiet(task: string): Promise<void> {
   return eventually(async () => (await rail.query(left)).length === 0, `the jobs of ${task} to end`);
 }
 
-/** A receiver that answers as it likes. */
+/** A receiver that answers as it likes, the nth event the same way each time. */
 async function startServer(
   t: { teardown(work: () => unknown): void },
   answer: (request: IncomingMessage, response: ServerResponse, nth: number) => unknown,
 ): Promise<{ url: string }> {
-  let requests = 0;
+  const events: unknown[] = [];
   const server = createServer((request, response) => {
-    request.resume().on('end', () => answer(request, response, requests++));
+    const event = request.headers['rail-event-id'];
+    if (!events.includes(event)) events.push(event);
+    request.resume().on('end', () => answer(request, response, events.indexOf(event)));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
