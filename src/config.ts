@@ -1,6 +1,11 @@
+import { Resolver } from 'node:dns';
 import { z } from 'zod';
 
 const integer = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
+const nameServers = z
+  .string()
+  .transform((list) => list.split(',').map((address) => address.trim()))
+  .refine(areNameServers, 'IP addresses, perhaps with ports, comma-separated: 1.1.1.1,[2606:4700::1111]:53');
 const flag = z.enum(['0', '1']).transform((value) => value === '1');
 
 /** The environment, one line a setting. `rail --help` lists them. */
@@ -33,6 +38,9 @@ const Environment = z.object({
   RAIL_WEBHOOK_ALLOW_PRIVATE: flag
     .default(false)
     .describe('1: webhooks may be sent to private addresses, as of rail listen. Development and tests alone.'),
+  RAIL_WEBHOOK_NAME_SERVERS: nameServers
+    .optional()
+    .describe("IP addresses of the name servers that resolve webhooks' hosts, comma-separated. Unset: the system's."),
 });
 
 export type Config = Readonly<z.infer<typeof Environment>>;
@@ -54,6 +62,15 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
   if (result.success) return Object.freeze(result.data);
   const faults = result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
   throw new Error(`The environment is not right. ${faults.join('; ')}`);
+}
+
+function areNameServers(addresses: string[]): boolean {
+  try {
+    new Resolver().setServers(addresses);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Whether errors are to come with their stack: known even where the environment is not right. */

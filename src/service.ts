@@ -67,7 +67,13 @@ export async function openServices(config: Config, log: Logger): Promise<Service
   }
   const own_hosts = config.BASE_URL ? [new URL(config.BASE_URL).hostname] : [];
   const base_url = (config.BASE_URL ?? `http://${config.HOST}:${config.PORT}`).replace(/\/+$/, '');
-  return { vault, allow_private_addresses: config.RAIL_WEBHOOK_ALLOW_PRIVATE, base_url, own_hosts };
+  return {
+    vault,
+    allow_private_addresses: config.RAIL_WEBHOOK_ALLOW_PRIVATE,
+    base_url,
+    own_hosts,
+    name_servers: config.RAIL_WEBHOOK_NAME_SERVERS,
+  };
 }
 
 /**

@@ -85,7 +85,11 @@ async function live(
   // From here on others may take what this life holds: it begins nothing new, and cuts off what it is sending.
   const over = new AbortController();
   alive.lost.then(() => over.abort());
-  const agent = createPinnedAgent({ allowPrivate: services.allow_private_addresses, ownHosts: services.own_hosts });
+  const agent = createPinnedAgent({
+    allowPrivate: services.allow_private_addresses,
+    ownHosts: services.own_hosts,
+    nameServers: services.name_servers,
+  });
   const basis = {
     ...{ store, services, log, worker_id: alive.worker_id },
     stopping: AbortSignal.any([stopping, over.signal]),

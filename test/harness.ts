@@ -25,6 +25,7 @@ export const services = {
   vault: createVault([encryption_key]),
   allow_private_addresses: true,
   own_hosts: [],
+  name_servers: undefined as string[] | undefined,
   base_url: 'http://127.0.0.1',
 };
 

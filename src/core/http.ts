@@ -168,10 +168,12 @@ async function answer(
     request.rawBody,
   );
   const options = { organization_id: caller.organization_id, request_id: request.id, idempotency_key: idempotent?.key };
+  const objection = await objectionTo(request, operation, services);
   const outcome = await transaction(store, options, async (tx) => {
     const first = idempotent && storedReply(tx, idempotent, services.vault);
     if (first) return { ...first, replayed: true };
     refuseInvalid(request);
+    if (objection) throw objection;
     const result = await operation
       .run({ tx, caller, services, params: request.params, query: request.query, body: request.body })
       .catch(keptProblem);
@@ -182,6 +184,22 @@ async function answer(
   });
   if (outcome instanceof Problem) throw outcome;
   return outcome;
+}
+
+/** What the world outside has against a request. It is told only where the request is not a replay of one that was answered. */
+async function objectionTo(
+  request: FastifyRequest,
+  { ask }: Operation,
+  services: Services,
+): Promise<Problem | undefined> {
+  if (!ask || request.validationError) return undefined;
+  try {
+    await ask({ body: request.body, services });
+  } catch (error) {
+    if (error instanceof Problem) return error;
+    throw error;
+  }
+  return undefined;
 }
 
 /** A refusal that has consequences: they are committed, and then it is told. */

@@ -22,6 +22,8 @@ export interface Services {
   base_url: string;
   /** Host names of this service: no webhook endpoint may name them. */
   own_hosts: string[];
+  /** Who is asked where webhook endpoints lie; those of the system when left out. */
+  name_servers?: string[] | undefined;
 }
 
 export interface Context<Params, Query, Body> {
@@ -54,6 +56,8 @@ interface Options<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType,
   reply: R;
   /** Of success: 201 for creates, 202 for what is only queued, else 200. */
   status?: 200 | 201 | 202;
+  /** What must be asked of the world outside: before the transaction, since nobody may be waited for while one is open. Throws a Problem. */
+  ask?: (context: Pick<Context<z.infer<P>, z.infer<Q>, z.infer<B>>, 'body' | 'services'>) => Promise<void>;
   run: (context: Context<z.infer<P>, z.infer<Q>, z.infer<B>>) => Promise<z.input<R>>;
 }
 

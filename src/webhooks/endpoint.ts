@@ -15,7 +15,7 @@ import { Problem } from '../core/problem.ts';
 import { type AnyResource, resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
 import { insert } from '../core/write.ts';
-import { checkEndpointUrl } from './address.ts';
+import { AddressRefused, checkEndpointUrl, NameNotResolved, resolvePublicAddresses } from './address.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { EventPolicy as WebhookPolicy } from './event.ts';
 
@@ -24,6 +24,8 @@ const most_per_program = 50;
 const url = text.min(1).max(2048).describe('A public http or https address.');
 /** "Rotating gives a new secret at once and keeps the old one signing for 24 hours." */
 const overlap_ms = 86_400_000;
+/** How long a host may take to resolve when it is saved. */
+const resolve_ms = 3_000;
 
 export const endpoint = resource({
   object: 'webhook_endpoint',
@@ -75,7 +77,7 @@ export function endpointOperations({ policy, program, partner }: EndpointPolicy)
       path: '/v1/webhook_endpoints',
       scope: 'webhooks:write',
       summary: 'Registers an address that receives events.',
-      doc: 'The signing secret is in this answer and never again. Private, loopback, link-local and internal addresses are refused, here and at every send.',
+      doc: 'The signing secret is in this answer and never again. The host must resolve to public addresses alone: private, loopback, link-local and internal ones are refused, here and at every send.',
       body: z.strictObject({
         program_id: id('prg'),
         url,
@@ -85,6 +87,7 @@ export function endpointOperations({ policy, program, partner }: EndpointPolicy)
       }),
       reply: WithSecret,
       status: 201,
+      ask: ({ body, services }) => requirePublicHost(body.url, services, policy),
       async run({ tx, body, services }) {
         await program.get(tx, body.program_id, { param: 'program_id', lock: true });
         if (body.partner_id !== undefined)
@@ -102,9 +105,11 @@ export function endpointOperations({ policy, program, partner }: EndpointPolicy)
       params: idParams,
       body: z.strictObject({ url, description: text.max(500).nullable(), event_types: eventTypes }).partial(),
       reply: endpoint.schema,
-      async run({ tx, params, body, services }) {
+      async ask({ body, services }) {
+        if (body.url !== undefined) await requirePublicHost(body.url, services, policy);
+      },
+      async run({ tx, params, body }) {
         const before = await endpoint.get(tx, params.id, { lock: true });
-        if (body.url !== undefined) requirePublic(body.url, services, policy);
         if (before.partner_id !== null) requirePostbackTypes(catalogue, body.event_types ?? []);
         return endpoint.update(tx, before.id, body);
       },
@@ -223,18 +228,30 @@ async function rotateSecret(tx: Tx, { vault }: Services, endpoint_id: string): P
 /** `whsec_` and 32 random bytes in plain base64, which every Standard Webhooks library decodes. */
 const newSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`;
 
-/** @throws Problem address_not_allowed */
+/** Judges the text of a URL. @throws Problem address_not_allowed */
 export function requirePublic(
   url: string,
   { allow_private_addresses, own_hosts }: Services,
   { https_only }: { https_only?: boolean },
-): void {
+): URL {
   const judged = checkEndpointUrl(url, {
     allowPrivate: allow_private_addresses,
     ownHosts: own_hosts,
     httpsOnly: https_only === true,
   });
   if (!judged.ok) throw new Problem('address_not_allowed', judged.reason, { param: 'url' });
+  return judged.url;
+}
+
+/** Judges also what the host resolves to. @throws Problem address_not_allowed */
+async function requirePublicHost(url: string, services: Services, policy: WebhookPolicy): Promise<void> {
+  const { hostname } = requirePublic(url, services, policy);
+  if (services.allow_private_addresses) return;
+  const options = { allowPrivate: false, nameServers: services.name_servers, timeoutMs: resolve_ms };
+  await resolvePublicAddresses(hostname, options).catch((error) => {
+    if (!(error instanceof AddressRefused || error instanceof NameNotResolved)) throw error;
+    throw new Problem('address_not_allowed', error.message, { param: 'url' });
+  });
 }
 
 /** "At most 50 per program": counted under the program's row lock. */

@@ -2,6 +2,7 @@ import { Webhook } from 'standardwebhooks';
 import Stripe from 'stripe';
 import t from 'tap';
 import { type Caller, type Json, type Received, sql, startRail, startReceiver } from '../harness.ts';
+import { startNameServer } from './name_server.ts';
 
 const rail = await startRail();
 const merchant = await rail.organization();
@@ -155,10 +156,17 @@ t.test('a postback receives its partner’s own events alone, without identity',
 
 t.test('a private address is refused when it is saved, unless the service is told to allow it', async (t) => {
   const program_id = await newProgram();
-  rail.services.allow_private_addresses = false;
-  t.teardown(() => {
-    rail.services.allow_private_addresses = true;
+  const names: Record<string, string> = { 'hooks.acme.com': '1.2.3.4', 'inside.acme.com': '10.0.0.7' };
+  const { nameServers, queries } = await startNameServer(t, (name, type) => {
+    const address = names[name];
+    return address ? (type === 'A' ? [address] : []) : { rcode: 3 };
   });
+  Object.assign(rail.services, { allow_private_addresses: false, name_servers: nameServers });
+  t.teardown(() => Object.assign(rail.services, { allow_private_addresses: true, name_servers: undefined }));
+  const save = (url: string, key: string) =>
+    merchant.request('POST', '/v1/webhook_endpoints', { program_id, url }, { 'Idempotency-Key': key });
+  const refused = { status: 400, body: { error: { code: 'address_not_allowed', param: 'url' } } };
+
   for (const url of [
     'http://127.0.0.1/',
     'http://localhost/',
@@ -166,14 +174,22 @@ t.test('a private address is refused when it is saved, unless the service is tol
     'http://[::1]/',
     'http://2130706433/',
   ]) {
-    const answer = await merchant.request('POST', '/v1/webhook_endpoints', { program_id, url });
-    t.match(answer.body, { error: { code: 'address_not_allowed', param: 'url' } }, url);
+    t.match(await save(url, url), refused, url);
   }
-  t.equal(
-    (await merchant.request('POST', '/v1/webhook_endpoints', { program_id, url: 'https://hooks.acme.com/rail' }))
-      .status,
-    201,
-  );
+  t.same(queries, [], 'nobody was asked about those');
+  const inside = await save('https://inside.acme.com/rail', 'inside');
+  const nowhere = await save('https://nowhere.acme.com/rail', 'nowhere');
+  t.match(inside, refused);
+  t.same([nowhere.status, nowhere.body.error.message], [400, inside.body.error.message], 'which says nothing more');
+
+  const saved = await save('https://hooks.acme.com/rail', 'public');
+  t.equal(saved.status, 201);
+  names['hooks.acme.com'] = '10.0.0.7';
+  t.same((await save('https://hooks.acme.com/rail', 'public')).body, saved.body, 'a replay answers as before');
+  t.match(await save('https://hooks.acme.com/rail', 'another'), refused);
+  const path = `/v1/webhook_endpoints/${saved.body.id}`;
+  t.match(await merchant.request('PATCH', path, { url: 'https://inside.acme.com/' }), refused);
+  t.equal((await merchant.patch(path, { description: 'no new address' })).url, 'https://hooks.acme.com/rail');
 });
 
 t.test('a program has at most 50 endpoints', async (t) => {
