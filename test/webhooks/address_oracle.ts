@@ -5,6 +5,21 @@ export function isListedPublic(integer: number): boolean {
   return !IPV4_RANGES.some(([first, last]) => integer >= first && integer <= last);
 }
 
+/** Of an address as Node writes it: dotted, or groups of which one run of zeros may be left out. */
+export function isListedPublicAddress(address: string): boolean {
+  if (!address.includes(':')) return isListedPublic(integerOf(address));
+  const tail = /[^:]+\..+$/.exec(address)?.[0];
+  if (tail !== undefined) {
+    const integer = integerOf(tail);
+    return isListedPublicAddress(address.replace(tail, `${hex(integer >>> 16)}:${hex(integer & 0xffff)}`));
+  }
+  const [head = [], rest = []] = address.split('::').map((half) => half.split(':').filter((group) => group !== ''));
+  const zeros = new Array<string>(8 - head.length - rest.length).fill('0');
+  return isListedPublic6([...head, ...zeros, ...rest].map((group) => Number.parseInt(group, 16)));
+}
+
+const integerOf = (text: string) => text.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
+
 export function isListedPublic6(groups: number[]): boolean {
   const [a = 0, b = 0, c = 0] = groups;
   const [g = 0, h = 0] = groups.slice(6);
@@ -35,10 +50,7 @@ const IPV4_RANGES = (
     ['203.0.113.0', '203.0.113.255'],
     ['224.0.0.0', '255.255.255.255'],
   ] as const
-).map(
-  (range) =>
-    range.map((text) => text.split('.').reduce((sum, part) => sum * 256 + Number(part), 0)) as [number, number],
-);
+).map((range) => range.map(integerOf) as [number, number]);
 
 /** Anywhere, inside the ranges, and at their edges. */
 export function ipv4(): fc.Arbitrary<number> {

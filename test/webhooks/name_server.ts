@@ -4,6 +4,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import type { Test } from 'tap';
 
 export type RecordType = 'A' | 'AAAA';
+export type Transport = 'udp' | 'tcp';
 
 export interface Reply {
   /** Addresses, perhaps after the name of a CNAME (it ends with a dot). */
@@ -17,23 +18,29 @@ export interface Reply {
 }
 
 /** Records, or a whole reply; undefined is no answer at all. */
-export type Answer = (name: string, type: RecordType) => string[] | Reply | undefined;
+export type Answer = (name: string, type: RecordType, transport: Transport) => string[] | Reply | undefined;
 
 /** A DNS server on loopback, by UDP and TCP. */
 export async function startNameServer(t: Test, answer: Answer) {
   const queries: string[] = [];
-  const replyTo = (query: Buffer, transport: 'udp' | 'tcp'): Buffer | undefined => {
+  const replyTo = (query: Buffer, transport: Transport): Buffer | undefined => {
     const { name, type, end } = readQuestion(query);
     queries.push(`${type} ${name}`);
-    const given = answer(name, type);
+    const given = answer(name, type, transport);
     return given && writeReply(query, end, type, Array.isArray(given) ? { records: given } : given, transport);
   };
 
   const streams = createServer((socket) => {
     socket.on('error', () => {});
-    socket.on('data', (framed) => {
-      const reply = replyTo(framed.subarray(2), 'tcp');
-      if (reply) socket.write(Buffer.concat([uint16(reply.length), reply]));
+    let rest = Buffer.alloc(0);
+    socket.on('data', (chunk) => {
+      rest = Buffer.concat([rest, chunk]);
+      while (rest.length >= 2 && rest.length >= 2 + rest.readUInt16BE()) {
+        const end = 2 + rest.readUInt16BE();
+        const reply = replyTo(rest.subarray(2, end), 'tcp');
+        if (reply) socket.write(Buffer.concat([uint16(reply.length), reply]));
+        rest = rest.subarray(end);
+      }
     });
   });
   streams.listen(0, '127.0.0.1');
@@ -69,7 +76,7 @@ function writeReply(
   end: number,
   type: RecordType,
   { records = [], rcode = 0, isTruncated = false, garbage }: Reply,
-  transport: 'udp' | 'tcp',
+  transport: Transport,
 ): Buffer {
   const id = query.subarray(0, 2);
   if (garbage) return Buffer.concat([id, garbage]);
