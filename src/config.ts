@@ -6,6 +6,9 @@ const nameServers = z
   .string()
   .transform((list) => list.split(',').map((address) => address.trim()))
   .refine(areNameServers, 'IP addresses, perhaps with ports, comma-separated: 1.1.1.1,[2606:4700::1111]:53');
+const mailbox = '[^\\s<>()@",:;]+@[^\\s<>()@",:;]+';
+/** With or without a name; nothing that could begin a second address or header. */
+const oneAddress = new RegExp(`^(?:[^<>()@",:;\\r\\n]+<${mailbox}>|${mailbox})$`);
 const flag = z.enum(['0', '1']).transform((value) => value === '1');
 
 /** The environment, one line a setting. `rail --help` lists them. */
@@ -41,6 +44,17 @@ const Environment = z.object({
   RAIL_WEBHOOK_NAME_SERVERS: nameServers
     .optional()
     .describe("IP addresses of the name servers that resolve webhooks' hosts, comma-separated. Unset: the system's."),
+  SMTP_URL: z
+    .url({ protocol: /^smtps?$/ })
+    .optional()
+    .describe(
+      'Server that mail goes out by. Unset: mail is written to the log and to core.outgoing_mail, and not sent.',
+    ),
+  MAIL_FROM: z
+    .string()
+    .regex(oneAddress, 'must be one address, as in Rail <rail@example.com>')
+    .optional()
+    .describe('Sender of mail, as in Rail <rail@example.com>. Unset: rail@ and the host of BASE_URL.'),
 });
 
 export type Config = Readonly<z.infer<typeof Environment>>;

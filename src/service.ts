@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
@@ -8,6 +9,7 @@ import { type Logger, pino } from 'pino';
 import type { Config } from './config.ts';
 import { isUnavailable, openDatabase } from './core/database.ts';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from './core/embedded_postgres.ts';
+import { createMailer, type Mailer } from './core/mail.ts';
 import type { Services } from './core/operation.ts';
 import { createVault, parseEncryptionKeys, type Vault } from './core/secret.ts';
 import type { Store } from './core/transaction.ts';
@@ -73,7 +75,16 @@ export async function openServices(config: Config, log: Logger): Promise<Service
     base_url,
     own_hosts,
     name_servers: config.RAIL_WEBHOOK_NAME_SERVERS,
+    mailer: await openMailer(config, base_url),
   };
+}
+
+/** The sender's domain is that of the service, unless it is told another; an address of a machine is none. */
+async function openMailer({ SMTP_URL, MAIL_FROM }: Config, base_url: string): Promise<Mailer | undefined> {
+  if (SMTP_URL === undefined) return undefined;
+  const { hostname } = new URL(base_url);
+  const domain = isIP(hostname.replace(/^\[|\]$/g, '')) ? 'localhost' : hostname;
+  return createMailer({ smtp_url: SMTP_URL, from: MAIL_FROM ?? `Rail <rail@${domain}>` });
 }
 
 /**

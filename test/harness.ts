@@ -8,6 +8,7 @@ import t from 'tap';
 import { buildApi } from '../src/api.ts';
 import { type Violation, violations } from '../src/commands/audit.ts';
 import { openDatabase, run } from '../src/core/database.ts';
+import type { Mailer } from '../src/core/mail.ts';
 import { createKey, createOrganization } from '../src/core/organization.ts';
 import { register, runTick } from '../src/core/schedule.ts';
 import { createVault } from '../src/core/secret.ts';
@@ -27,6 +28,7 @@ export const services = {
   own_hosts: [],
   name_servers: undefined as string[] | undefined,
   base_url: 'http://127.0.0.1',
+  mailer: undefined as Mailer | undefined,
 };
 
 // biome-ignore lint/suspicious/noExplicitAny: what the service answers, before a test has looked at it

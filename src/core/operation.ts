@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { sampleId } from './fields.ts';
 import { type ListOptions, list } from './list.ts';
+import type { Mailer } from './mail.ts';
 import { type AnyResource, enrich } from './resource.ts';
 import type { Vault } from './secret.ts';
 import type { Tx } from './transaction.ts';
@@ -24,6 +25,8 @@ export interface Services {
   own_hosts: string[];
   /** Who is asked where webhook endpoints lie; those of the system when left out. */
   name_servers?: string[] | undefined;
+  /** Undefined where no SMTP server is set: mail is logged then. */
+  mailer: Mailer | undefined;
 }
 
 export interface Context<Params, Query, Body> {

@@ -15,5 +15,9 @@ export default task({
       store.database,
       sql`delete from core.scheduled_run where created_at < ${tick}::timestamptz - interval '90 days'`,
     );
+    await run(
+      store.database,
+      sql`delete from core.outgoing_mail where created_at < ${tick}::timestamptz - interval '90 days'`,
+    );
   },
 });
