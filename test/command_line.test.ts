@@ -63,9 +63,15 @@ t.test('a Postgres older than 15 is refused', async (t) => {
 
 t.test('organizations and keys live on the command line', async (t) => {
   const made = await answerOf('org', 'create', '--name', 'Acme Inc.', '--owner-email', 'ada@acme.example.com');
-  t.match(made, { id: /^org_/, name: 'Acme Inc.' });
+  t.match(made, { id: /^org_/, name: 'Acme Inc.', owner_email: 'ada@acme.example.com' });
   t.match(await answerOf('org', 'list'), [made]);
-  t.match((await rail('org', 'list')).stdout, /^ID +NAME +CREATED AT\norg_\w+ +Acme Inc\. +20/);
+  t.match(
+    (await rail('org', 'list')).stdout,
+    /^ID +NAME +OWNER +CREATED AT\norg_\w+ +Acme Inc\. +ada@acme\.example\.com +20/,
+  );
+
+  const nobody = await rail('org', 'create', '--name', 'B', '--owner-email', 'ada@acme.example.com, eve@e.example.com');
+  t.match(nobody, { code: 2, stdout: '', stderr: /^rail: '.*eve@e\.example\.com' is no email address.*\n$/ });
 
   const newKey = ['key', 'create', '--org', made.id, '--name', 'Reader', '--scope', 'programs:read', 'partners:read'];
   const key = await answerOf(...newKey, '--mode', 'test', '--rate-limit', '7');

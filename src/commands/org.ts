@@ -1,9 +1,11 @@
+import { email } from '../core/fields.ts';
 import { createOrganization, listOrganizations } from '../core/organization.ts';
-import { answer, table, withStore } from './command.ts';
+import { answer, table, UsageError, withStore } from './command.ts';
 
 export const createOrg = (options: { name: string; ownerEmail: string; json?: boolean }): Promise<void> =>
   withStore(async ({ store }) => {
-    const made = await createOrganization(store.database, { name: options.name, owner_email: options.ownerEmail });
+    const owner_email = requireEmail(options.ownerEmail);
+    const made = await createOrganization(store.database, { name: options.name, owner_email });
     const next = `Next: rail key create --org ${made.id} --name 'First key'`;
     answer(made, { json: options.json, lines: [`Created ${made.id} (${made.name}).`, next] });
   });
@@ -11,6 +13,18 @@ export const createOrg = (options: { name: string; ownerEmail: string; json?: bo
 export const listOrgs = ({ json }: { json?: boolean }): Promise<void> =>
   withStore(async ({ store }) => {
     const organizations = await listOrganizations(store.database);
-    const rows = organizations.map(({ id, name, created_at }) => [id, name, created_at]);
-    answer(organizations, { json, lines: table(['ID', 'NAME', 'CREATED AT'], rows, 'There is no organization yet.') });
+    const columns = ['ID', 'NAME', 'OWNER', 'CREATED AT'];
+    const rows = organizations.map(({ id, name, owner_email, created_at }) => [
+      id,
+      name,
+      owner_email ?? '',
+      created_at,
+    ]);
+    answer(organizations, { json, lines: table(columns, rows, 'There is no organization yet.') });
   });
+
+/** @throws UsageError where mail could not be sent to it */
+function requireEmail(address: string): string {
+  if (email.safeParse(address).success) return address;
+  throw new UsageError(`'${address}' is no email address: give --owner-email one, as in ada@acme.example.com.`);
+}

@@ -1,12 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import sql from 'sql-template-tag';
 import { type Database, run } from './database.ts';
+import { email } from './fields.ts';
 import { newId } from './id.ts';
 import { sha256 } from './secret.ts';
+import type { Tx } from './transaction.ts';
 
 export interface Organization {
   id: string;
   name: string;
+  /** Who is emailed. */
+  owner_email: string | null;
   created_at: string;
 }
 
@@ -25,6 +29,11 @@ export interface ApiKey {
 
 const key_columns = sql`id, organization_id, name, mode, scopes, rate_limit, signature_required, last_used_at, revoked_at, created_at`;
 
+/** Of the organization `o`: its first owner's. */
+const first_owner_email = sql`(
+  select u.email from core.user_account u where u.organization_id = o.id and u.role = 'owner' order by u.id limit 1
+)`;
+
 /** Makes a tenant, with the person who is emailed when something is wrong. */
 export async function createOrganization(
   database: Database,
@@ -40,13 +49,24 @@ export async function createOrganization(
         insert into core.user_account (organization_id, id, email, role)
         select o.id, ${newId('usr')}, ${owner_email}, 'owner' from organization o
       )
-      select id, name, created_at from organization`,
+      select id, name, ${owner_email} as owner_email, created_at from organization`,
   );
   return made as Organization;
 }
 
 export const listOrganizations = (database: Database): Promise<Organization[]> =>
-  run(database, sql`select id, name, created_at from core.organization order by id`);
+  run(
+    database,
+    sql`select o.id, o.name, ${first_owner_email} as owner_email, o.created_at from core.organization o order by o.id`,
+  );
+
+/** Where the owner of an organization is written to; null where that is no address. In the whole service's own transactions alone. */
+export async function ownerEmail(tx: Tx, organization_id: string): Promise<string | null> {
+  const owner = await tx.maybe<{ address: string }>(
+    sql`select ${first_owner_email} as address from core.organization o where o.id = ${organization_id}`,
+  );
+  return email.safeParse(owner?.address).data ?? null;
+}
 
 export interface NewKey {
   organization_id: string;
