@@ -148,5 +148,10 @@ begin
     from held h
     where l.endpoint_id = h.endpoint_id
     returning l.endpoint_id, l.lease_token;
+
+  -- Hardly any turn fails anything for good: the others do not read their outcomes once more.
+  if outcomes::text like '%"failed"%' then
+    perform webhooks.judge_later(outcomes);
+  end if;
 end
 $$;

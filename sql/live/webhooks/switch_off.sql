@@ -1,0 +1,104 @@
+-- Endpoint switch-off: "when the last 20 events sent to an endpoint all failed every retry within 30 days and the failures span at least
+-- five days, the endpoint is turned off". What counts is the whole run of failures that ends with the last 20 events: at a busy
+-- endpoint that is dead the last 20 fail within a minute, and it must be found all the same.
+--
+-- An event has failed when a delivery of it has settled as failed, at the time when that settled; several failures of one event (replays)
+-- count as one event. A delivery that arrived breaks the run, a replay's too. What waits, what was cancelled and test events are neither.
+-- Deliveries are in the order of their ids, in which they were first sent.
+
+create or replace function webhooks.is_test_event(event_id text) returns boolean
+language sql immutable parallel safe
+return event_id like 'evt\_test\_%';
+
+-- Has the endpoints judged, once the transaction has committed, to which an event failed for good. `outcomes` are those of turns, as
+-- {organization_id, delivery_id, status}. Of judgements that wait, one an endpoint is enough; should it be lost (a keyed job can be
+-- scheduled not at all under contention), the next failure brings the next.
+create or replace function webhooks.judge_later(outcomes json) returns void
+language sql volatile
+as $$
+  select from graphile_worker.add_jobs(
+    array(
+      select row (
+        'webhooks/judge_endpoint', json_build_object('endpoint_id', failing.endpoint_id), null, null, null,
+        'judge:' || failing.endpoint_id, null, null
+      )::graphile_worker.job_spec
+      from (
+        select distinct d.endpoint_id
+        from json_to_recordset(outcomes) as o (organization_id text, delivery_id text, status text)
+        join webhooks.delivery d on d.organization_id = o.organization_id and d.id = o.delivery_id
+        where o.status = 'failed'
+          and d.status = 'failed'
+          and not webhooks.is_test_event(d.event_id)
+      ) as failing
+      order by failing.endpoint_id
+    )
+  )
+$$;
+
+-- Gives the endpoint with what is known of its failures when it is to be turned off, nothing otherwise, and holds its row lock: of two
+-- that judge at once, the second sees what the first has done. Deliveries are read by the endpoint's index, from the newest back to the
+-- one that arrived: the planner cannot know that few are newer.
+create or replace function webhooks.judge(endpoint text, at timestamptz, fewest integer, period interval, span interval)
+returns table (
+  organization_id text,
+  program_id text,
+  partner_id text,
+  url text,
+  failed bigint,
+  first_failed_at timestamptz,
+  last_failed_at timestamptz,
+  last_error text
+)
+language plpgsql volatile
+set enable_seqscan = off
+as $$
+declare
+  judged record;
+begin
+  select e.organization_id, e.program_id, e.partner_id, e.url, greatest(e.failures_count_from, at - period) as since into judged
+  from webhooks.lane l
+  join webhooks.endpoint e on e.organization_id = l.organization_id and e.id = l.endpoint_id
+  where l.endpoint_id = endpoint and e.status = 'enabled' and e.deleted_at is null
+  for update of e;
+  if not found then
+    return;
+  end if;
+
+  return query
+    with arrived as (
+      select d.id
+      from webhooks.delivery d
+      where d.organization_id = judged.organization_id
+        and d.endpoint_id = endpoint
+        and d.status = 'delivered'
+        and not webhooks.is_test_event(d.event_id)
+      order by d.id desc
+      limit 1
+    ),
+    run as (
+      select
+        count(distinct d.event_id) as events,
+        min(d.updated_at) as began_at,
+        max(d.updated_at) as ended_at,
+        (array_agg(d.id order by d.updated_at desc, d.id desc))[1] as last_id
+      from webhooks.delivery d
+      where d.organization_id = judged.organization_id
+        and d.endpoint_id = endpoint
+        and d.id > coalesce((select a.id from arrived a), '')
+        and d.status = 'failed'
+        and d.updated_at >= judged.since
+        and not webhooks.is_test_event(d.event_id)
+    )
+    select
+      judged.organization_id, judged.program_id, judged.partner_id, judged.url, r.events, r.began_at, r.ended_at,
+      (
+        select a.error
+        from webhooks.attempt a
+        where a.organization_id = judged.organization_id and a.delivery_id = r.last_id
+        order by a.attempt desc
+        limit 1
+      )
+    from run r
+    where r.events >= fewest and r.ended_at - r.began_at >= span;
+end
+$$;
