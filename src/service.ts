@@ -1,8 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { type Logger, pino } from 'pino';
@@ -11,8 +7,8 @@ import { isUnavailable, openDatabase } from './core/database.ts';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from './core/embedded_postgres.ts';
 import { createMailer, type Mailer } from './core/mail.ts';
 import type { Services } from './core/operation.ts';
-import { createVault, parseEncryptionKeys, type Vault } from './core/secret.ts';
 import type { Store } from './core/transaction.ts';
+import { openVault } from './encryption_key.ts';
 import { events } from './program/index.ts';
 import { eventWriter } from './webhooks/event.ts';
 
@@ -87,45 +83,6 @@ async function openMailer({ SMTP_URL, MAIL_FROM }: Config, base_url: string): Pr
   return createMailer({ smtp_url: SMTP_URL, from: MAIL_FROM ?? `Rail <rail@${domain}>` });
 }
 
-/**
- * The encryption key of the environment; else one that is made once and kept in the data directory. It is written whole, and to the disk,
- * before it has its name, so that nobody reads half of it.
- */
-async function openVault(config: Config): Promise<Vault> {
-  if (config.RAIL_ENCRYPTION_KEY) return createVault(parseEncryptionKeys(config.RAIL_ENCRYPTION_KEY));
-  const file = keyFile(config);
-  if (!existsSync(file)) {
-    await mkdir(config.RAIL_DATA_DIR, { recursive: true, mode: 0o711 });
-    const unnamed = `${file}.${randomUUID()}`;
-    await writeFile(unnamed, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600, flush: true });
-    await link(unnamed, file).catch(ignore('EEXIST'));
-    await rm(unnamed);
-  }
-  return createVault(parseEncryptionKeys(await readFile(file, 'utf8')));
-}
-
-const keyFile = (config: Config): string => join(config.RAIL_DATA_DIR, 'encryption_key');
-
-/**
- * For processes that share a database with others, and so must share the key with them.
- * @throws Error when there is none in the environment
- */
-export function requireSharedKey(config: Config): void {
-  if (!config.DATABASE_URL || config.RAIL_ENCRYPTION_KEY) return;
-  throw new Error(
-    'RAIL_ENCRYPTION_KEY is not set: all processes on one DATABASE_URL need the same key. Make it once with `openssl rand -base64 32`.',
-  );
-}
-
-/**
- * For what works beside a running service: it may use the key of the data directory, and never makes one.
- * @throws Error when there is none
- */
-export function requireSomeKey(config: Config): void {
-  if (existsSync(keyFile(config))) return;
-  requireSharedKey(config);
-}
-
 interface Patience {
   log: Logger;
   /** How long to try again, in milliseconds; 0 for one try. */
@@ -178,10 +135,4 @@ async function serverVersion(url: string): Promise<string> {
 export function requireVersion(version: string): void {
   if (Number.parseInt(version, 10) >= least_version) return;
   throw new Error(`it is version ${version}, and rail needs ${least_version} or later.`);
-}
-
-function ignore(expected: string): (error: NodeJS.ErrnoException) => void {
-  return (error) => {
-    if (error.code !== expected) throw error;
-  };
 }

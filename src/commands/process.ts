@@ -7,7 +7,8 @@ import { type Config, isRunByNpx, readConfig } from '../config.ts';
 import { migrate } from '../core/migrate.ts';
 import type { Services } from '../core/operation.ts';
 import type { Store } from '../core/transaction.ts';
-import { createLog, openPostgres, openServices, openStore, reachPostgres, requireSharedKey } from '../service.ts';
+import { requireSharedKey } from '../encryption_key.ts';
+import { createLog, openPostgres, openServices, openStore, reachPostgres } from '../service.ts';
 import { startWorker } from '../worker.ts';
 
 /** How long a process waits for Postgres when it starts. */
