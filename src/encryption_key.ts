@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from './config.ts';
 import { createVault, parseEncryptionKeys, type Vault } from './core/secret.ts';
@@ -14,15 +14,46 @@ export async function openVault(config: Config): Promise<Vault> {
   const file = keyFile(config);
   if (!existsSync(file)) {
     await mkdir(config.RAIL_DATA_DIR, { recursive: true, mode: 0o711 });
-    const unnamed = `${file}.${randomUUID()}`;
-    await writeFile(unnamed, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600, flush: true });
+    const unnamed = await writeUnnamed(file, [randomBytes(32)]);
     await link(unnamed, file).catch(ignore('EEXIST'));
     await rm(unnamed);
   }
-  return createVault(parseEncryptionKeys(await readFile(file, 'utf8')));
+  return createVault(await readKeys(config));
+}
+
+/** Whether the keys are those of the data directory, which rail makes itself. */
+export const hasOwnKeys = (config: Config): boolean => !config.RAIL_ENCRYPTION_KEY && existsSync(keyFile(config));
+
+/**
+ * Puts a new key in front of the data directory's, unless there is an old one behind the first already: that rotation is to be finished.
+ * @returns whether one was made
+ */
+export async function putNewKeyInFront(config: Config): Promise<boolean> {
+  const keys = await readKeys(config);
+  if (keys.length > 1) return false;
+  await writeKeys(config, [randomBytes(32), ...keys]);
+  return true;
+}
+
+/** Leaves the first of the data directory's keys alone. What lies under the others cannot be read from then on. */
+export async function dropOldKeys(config: Config): Promise<void> {
+  await writeKeys(config, (await readKeys(config)).slice(0, 1));
 }
 
 const keyFile = (config: Config): string => join(config.RAIL_DATA_DIR, 'encryption_key');
+
+const readKeys = async (config: Config): Promise<Buffer[]> =>
+  parseEncryptionKeys(await readFile(keyFile(config), 'utf8'));
+
+const writeKeys = async (config: Config, keys: Buffer[]): Promise<void> =>
+  rename(await writeUnnamed(keyFile(config), keys), keyFile(config));
+
+async function writeUnnamed(file: string, keys: Buffer[]): Promise<string> {
+  const unnamed = `${file}.${randomUUID()}`;
+  const text = keys.map((key) => key.toString('base64')).join(',');
+  await writeFile(unnamed, `${text}\n`, { mode: 0o600, flush: true });
+  return unnamed;
+}
 
 /**
  * For processes that share a database with others, and so must share the key with them.

@@ -143,6 +143,25 @@ rail
   .addHelpText('after', example('rail audit', 'rail audit --json'))
   .action(async (options) => (await import('./commands/audit.ts')).audit(options));
 
+rail
+  .command('rotate-encryption-key')
+  .summary('encrypts what is stored anew, with the first key')
+  .description(
+    'Encrypts every stored secret anew that is not under the first key of RAIL_ENCRYPTION_KEY, while APIs and workers run. Begin it again if it ' +
+      'was interrupted. Afterwards it counts what lies under which key: the others can be dropped once nothing does. Exit code 1 while something ' +
+      'is not under the first key, also where no key opens it: that is left as it is.',
+  )
+  .option('--dry-run', 'count only')
+  .addOption(
+    new Option('--new-key', 'make a new key for the data directory, and drop the old one at the end').conflicts(
+      'dryRun',
+    ),
+  )
+  .option('--batch <number>', 'rows in a transaction', positiveInteger, 500)
+  .addOption(json())
+  .addHelpText('after', example('rail rotate-encryption-key --dry-run', 'rail rotate-encryption-key'))
+  .action(async (options) => (await import('./commands/rotate_encryption_key.ts')).rotateEncryptionKey(options));
+
 function positiveInteger(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('It must be a whole number above 0.');

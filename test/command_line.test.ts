@@ -24,9 +24,10 @@ const answerOf = async (...args: string[]): Promise<Json> => {
 };
 
 t.test('every command explains itself, with an example', async (t) => {
-  const leaves = 'start,api,worker,migrate,org create,org list,key create,key list,key revoke,listen,run,audit'.split(
-    ',',
-  );
+  const leaves =
+    'start,api,worker,migrate,org create,org list,key create,key list,key revoke,listen,run,audit,rotate-encryption-key'.split(
+      ',',
+    );
   for (const command of leaves) {
     const { code, stdout } = await rail(...command.split(' '), '--help');
     t.equal(code, 0);

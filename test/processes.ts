@@ -28,8 +28,15 @@ process.once('exit', () => {
   for (const child of started) child.kill('SIGKILL');
 });
 
-/** Starts `rail api` or `rail worker` on a database, and waits until it is ready. It is gone when the file's tests are done. */
-export async function startProcess(role: 'api' | 'worker', database_url: string): Promise<Process> {
+/**
+ * Starts `rail api` or `rail worker` on a database, and waits until it is ready. It is gone when the file's tests are done.
+ * @param settings beside or over the usual ones
+ */
+export async function startProcess(
+  role: 'api' | 'worker',
+  database_url: string,
+  settings: NodeJS.ProcessEnv = {},
+): Promise<Process> {
   const child = spawn(process.execPath, [main, role], {
     env: {
       ...process.env,
@@ -38,6 +45,7 @@ export async function startProcess(role: 'api' | 'worker', database_url: string)
       LOG_LEVEL: 'info',
       RAIL_ENCRYPTION_KEY: encryption_key.toString('base64'),
       RAIL_WEBHOOK_ALLOW_PRIVATE: '1',
+      ...settings,
     },
     stdio: ['ignore', 'ignore', 'pipe'],
   });

@@ -10,6 +10,10 @@ import {
 
 /** Encrypts what must be readable again (endpoint secrets, stored replies, payout details): AES-256-GCM. */
 export interface Vault {
+  /** The ids of the keys, hex; the first is of the one that encrypts. An id tells nothing of its key. */
+  key_ids: string[];
+  /** Gives the id of the key that something was sealed with, known or not. */
+  keyIdOf(sealed: Buffer): string;
   /** Gives: version, key id (4 bytes), nonce (12), tag (16), ciphertext. `context` must be given again to decrypt. */
   encrypt(plain: string, context: string): Buffer;
   /** @throws Error when the key is another one, or the data was tampered with or belongs to another context. */
@@ -28,6 +32,8 @@ export function createVault(keys: Buffer[]): Vault {
   if (!current || keys.some((key) => key.length !== 32)) throw new Error('An encryption key must have 32 bytes.');
   const hash_key = Buffer.from(hkdfSync('sha256', current, '', 'rail visitor hash', 32));
   return {
+    key_ids: [...by_id.keys()],
+    keyIdOf: sealedBy,
     encrypt(plain, context) {
       const nonce = randomBytes(12);
       const cipher = createCipheriv('aes-256-gcm', current, nonce).setAAD(Buffer.from(context));
@@ -35,7 +41,7 @@ export function createVault(keys: Buffer[]): Vault {
       return Buffer.concat([Buffer.from([version]), keyId(current), nonce, cipher.getAuthTag(), sealed]);
     },
     decrypt(sealed, context) {
-      const key = by_id.get(sealed.subarray(1, 5).toString('hex'));
+      const key = by_id.get(sealedBy(sealed));
       if (sealed[0] !== version || !key) throw new Error('Encrypted with a key that is not in RAIL_ENCRYPTION_KEY.');
       const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(5, 17)).setAAD(Buffer.from(context));
       decipher.setAuthTag(sealed.subarray(17, header_bytes));
@@ -58,5 +64,7 @@ export const sha256 = (value: string | Buffer): Buffer => createHash('sha256').u
 
 /** Compares two texts without telling by its duration where they differ. */
 export const sameText = (a: string, b: string): boolean => timingSafeEqual(sha256(a), sha256(b));
+
+const sealedBy = (sealed: Buffer): string => sealed.subarray(1, 5).toString('hex');
 
 const keyId = (key: Buffer): Buffer => sha256(key).subarray(0, 4);

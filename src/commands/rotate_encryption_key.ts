@@ -1,0 +1,135 @@
+import sql from 'sql-template-tag';
+import type { Config } from '../config.ts';
+import { type Database, run } from '../core/database.ts';
+import { countSealed, reseal, type SealedCount, type Unreadable } from '../core/reseal.ts';
+import type { Vault } from '../core/secret.ts';
+import type { Store } from '../core/transaction.ts';
+import { dropOldKeys, hasOwnKeys, openVault, putNewKeyInFront, requireSomeKey } from '../encryption_key.ts';
+import { sealed } from '../sealed.ts';
+import { answer, table, UsageError, withStore } from './command.ts';
+
+interface RotateOptions {
+  dryRun?: boolean;
+  newKey?: boolean;
+  batch: number;
+  json?: boolean;
+}
+
+interface Report {
+  /** In the order in which they were given: the first encrypts. */
+  key_ids: string[];
+  resealed: number;
+  /** What lies under which key now. */
+  counts: (SealedCount & { state: State })[];
+  /** What could not be opened, and was left as it is. */
+  unreadable: Unreadable[];
+  dropped_key_ids: string[];
+}
+
+type State = 'current' | 'old' | 'unknown';
+
+const progress_ms = 1_000;
+const most_shown = 20;
+
+/** `rail rotate-encryption-key`: brings everything that is sealed under the first key. */
+export const rotateEncryptionKey = ({ dryRun, newKey, batch, json }: RotateOptions): Promise<void> =>
+  withStore(async ({ config, store }) => {
+    requireSomeKey(config);
+    if (newKey) await makeKey(config, store.database);
+    const vault = await openVault(config);
+    const done = dryRun ? { resealed: 0, unreadable: [] } : await resealAll(store, vault, batch);
+    const counts = (await countSealed(store.database, sealed, batch)).map((one) => ({
+      ...one,
+      state: stateOf(vault, one),
+    }));
+    const isDone = counts.every(({ state }) => state === 'current');
+    const dropped_key_ids = !dryRun && isDone ? await dropOwn(config, vault, store.database) : [];
+    const report: Report = { key_ids: vault.key_ids, ...done, counts, dropped_key_ids };
+    answer(report, { json, lines: linesOf(report) });
+    if (!isDone && (!dryRun || counts.some(({ state }) => state === 'unknown'))) process.exitCode = 1;
+  });
+
+/** @throws Error where a process runs that would not know the new key  @throws UsageError where the keys are not rail's own */
+async function makeKey(config: Config, database: Database): Promise<void> {
+  if (!hasOwnKeys(config)) {
+    throw new UsageError(
+      '--new-key is for the key of the data directory. Put a new one in front of RAIL_ENCRYPTION_KEY instead: `openssl rand -base64 32`.',
+    );
+  }
+  if (await isUsed(database)) {
+    throw new Error(
+      'Something else of rail runs on this data directory, and would not know the new key: stop it first.',
+    );
+  }
+  const isMade = await putNewKeyInFront(config);
+  console.error(isMade ? 'Made a new key.' : 'Going on with the new key that was made before.');
+}
+
+async function resealAll(store: Store, vault: Vault, batch: number) {
+  const done: Pick<Report, 'resealed' | 'unreadable'> = { resealed: 0, unreadable: [] };
+  for (const of of sealed) {
+    const one = await reseal(store, vault, of, batch, teller(of.table));
+    done.resealed += one.resealed;
+    done.unreadable.push(...one.unreadable);
+    console.error(`${of.table}: ${one.resealed} values encrypted anew`);
+  }
+  return done;
+}
+
+function teller(name: string): (looked_at: number, resealed: number) => void {
+  let told = performance.now();
+  return (looked_at, resealed) => {
+    if (performance.now() - told < progress_ms) return;
+    told = performance.now();
+    console.error(`${name}: ${looked_at} rows looked at, ${resealed} values encrypted anew so far`);
+  };
+}
+
+/** Drops the data directory's old keys, unless a process runs that may still encrypt with one. @returns their ids */
+async function dropOwn(config: Config, vault: Vault, database: Database): Promise<string[]> {
+  const [, ...old] = vault.key_ids;
+  if (old.length === 0 || !hasOwnKeys(config)) return [];
+  if (await isUsed(database)) {
+    console.error(
+      'The old key stays, because something else of rail runs here: stop it and run this again to drop the key.',
+    );
+    return [];
+  }
+  await dropOldKeys(config);
+  return old;
+}
+
+/** Whether anyone of rail but this process is connected. */
+async function isUsed(database: Database): Promise<boolean> {
+  const [sessions] = await run<{ count: number }>(
+    database,
+    sql`select count(*) as count from pg_stat_activity
+      where datname = current_database() and starts_with(application_name, 'rail')`,
+  );
+  return (sessions?.count ?? 0) > database.totalCount;
+}
+
+function stateOf({ key_ids }: Vault, { key_id }: SealedCount): State {
+  if (key_id === key_ids[0]) return 'current';
+  return key_ids.includes(key_id) ? 'old' : 'unknown';
+}
+
+function linesOf({ key_ids, resealed, counts, unreadable, dropped_key_ids }: Report): string[] {
+  const columns = ['KEY', 'IT IS', 'VALUES', 'OF'];
+  const rows = counts.map(({ key_id, state, values, table: of, column }) => [key_id, state, values, `${of}.${column}`]);
+  const left = key_ids.slice(1).filter((key_id) => counts.some((count) => count.key_id === key_id));
+  const free = key_ids.slice(1).filter((key_id) => !left.includes(key_id) && !dropped_key_ids.includes(key_id));
+  return [
+    ...table(columns, rows, 'Nothing is stored that is encrypted.'),
+    '',
+    `${resealed} values encrypted anew.`,
+    ...unreadable.slice(0, most_shown).map(unreadableLine),
+    ...(unreadable.length > most_shown ? [`… and ${unreadable.length - most_shown} more; --json lists all.`] : []),
+    ...left.map((key_id) => `${key_id} is still needed.`),
+    ...free.map((key_id) => `${key_id} can be dropped once every process runs with ${key_ids[0]} in front.`),
+    ...dropped_key_ids.map((key_id) => `${key_id} was dropped.`),
+  ];
+}
+
+const unreadableLine = ({ table: of, column, organization_id, id, key_id, reason }: Unreadable): string =>
+  `Left as it is: ${of}.${column} of ${organization_id} ${id}: ${reason === 'damaged' ? 'damaged' : `the key ${key_id} is not known`}.`;
