@@ -32,6 +32,9 @@ const Environment = z.object({
     .string()
     .optional()
     .describe('32 bytes in base64 (openssl rand -base64 32), the same for all processes; several, comma-separated.'),
+  METRICS_PORT: integer(0, 65_535)
+    .optional()
+    .describe('Port of GET /metrics for Prometheus, on HOST; 0 takes a free one. Unset: no port is opened.'),
   WORKER_CONCURRENCY: integer(1, 500).default(10).describe('Jobs that a worker runs at a time.'),
   DATABASE_POOL_SIZE: integer(2, 500).default(20).describe('Connections to Postgres that a process keeps at most.'),
   LOG_LEVEL: z

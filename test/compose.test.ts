@@ -46,23 +46,27 @@ t.test('begins in order: Postgres answers, the migrations are in, then API and w
     t.equal(services[name].depends_on.migrate.condition, 'service_completed_successfully');
   }
   t.match(services.postgres.healthcheck.test, ['CMD', 'pg_isready']);
-  const [how, node, flag, script, ...rest] = services.api.healthcheck.test;
-  t.same([how, node, flag, rest], ['CMD', 'node', '--eval', []]);
-  const check = async (port: number) => {
-    const { code } = await promisify(execFile)(process.execPath, [flag, script.replace('3000', port)]).catch(
-      (error) => error,
-    );
-    return code ?? 0;
-  };
-  let status = 200;
-  const api = createServer(({ url }, response) => response.writeHead(url === '/readyz' ? status : 404).end());
-  await once(api.listen(0, '127.0.0.1'), 'listening');
-  const { port } = api.address() as AddressInfo;
-  t.equal(await check(port), 0, 'healthy while it is ready');
-  status = 503;
-  t.equal(await check(port), 1, 'unhealthy while it is not');
-  api.close();
-  t.equal(await check(port), 1, 'unhealthy while nobody answers');
+  for (const [name, path, setting] of [
+    ['api', '/readyz', 'PORT'],
+    ['worker', '/metrics', 'METRICS_PORT'],
+  ] as const) {
+    const [how, node, flag, script, ...rest] = services[name].healthcheck.test;
+    t.same([how, node, flag, rest], ['CMD', 'node', '--eval', []]);
+    const check = async (port: number) => {
+      const here = script.replace(`:${services[name].environment[setting]}/`, `:${port}/`);
+      const { code } = await promisify(execFile)(process.execPath, [flag, here]).catch((error) => error);
+      return code ?? 0;
+    };
+    let status = 200;
+    const server = createServer(({ url }, response) => response.writeHead(url === path ? status : 404).end());
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    t.equal(await check(port), 0, `${name} is healthy while ${path} answers 200`);
+    status = 503;
+    t.equal(await check(port), 1, 'unhealthy while it does not');
+    server.close();
+    t.equal(await check(port), 1, 'unhealthy while nobody answers');
+  }
   t.match(services.postgres.image, /^postgres:18/);
   t.same(services.postgres.volumes, ['postgres:/var/lib/postgresql'], 'where the image of 18 keeps its data');
   t.ok('postgres' in volumes);
@@ -71,6 +75,14 @@ t.test('begins in order: Postgres answers, the migrations are in, then API and w
 t.test('scales workers: nothing of theirs can be there only once', async (t) => {
   t.notOk('container_name' in services.worker);
   t.notOk('ports' in services.worker);
+});
+
+t.test('lets Prometheus reach each process from inside, and nobody from outside', async (t) => {
+  for (const name of ['api', 'worker']) {
+    t.equal(services[name].environment.HOST, '0.0.0.0');
+    t.same(services[name].expose, [services[name].environment.METRICS_PORT]);
+  }
+  t.notMatch(JSON.stringify(services.api.ports), services.api.environment.METRICS_PORT);
 });
 
 t.test('gives each process time to finish, and a parent that reaps', async (t) => {

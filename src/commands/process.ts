@@ -8,6 +8,7 @@ import { migrate } from '../core/migrate.ts';
 import type { Services } from '../core/operation.ts';
 import type { Store } from '../core/transaction.ts';
 import { requireSharedKey } from '../encryption_key.ts';
+import { serveMetrics } from '../metrics.ts';
 import { createLog, openPostgres, openServices, openStore, reachPostgres } from '../service.ts';
 import { startWorker } from '../worker.ts';
 
@@ -77,12 +78,24 @@ export async function runProcess(
     const ran = mode === 'own' || !config.DATABASE_URL ? await migrate(postgres.url) : [];
     if (ran.length > 0) log.info({ ran }, 'migrated');
     const services = await openServices(config, log);
-    await serve({ config, log, url: postgres.url, store: openStore(postgres.url, config, log), services }, stopping);
+    const store = openStore(postgres.url, config, log);
+    const metrics = await openMetrics(config, store, log);
+    await serve({ config, log, url: postgres.url, store, services }, stopping).finally(() => metrics?.stop());
   } catch (error) {
     if (!stopping.aborted) throw error;
   } finally {
     await postgres.stop();
   }
+}
+
+/** Shows the metrics of this process, where `METRICS_PORT` asks for them. */
+async function openMetrics({ METRICS_PORT: port, HOST: host }: Config, { database }: Store, log: Logger) {
+  if (port === undefined) return undefined;
+  const metrics = await serveMetrics({ port, host, database, log }).catch((error) => {
+    throw explain(error, { port, host, setting: 'METRICS_PORT' });
+  });
+  log.info({ host, port: metrics.port }, 'metrics ready');
+  return metrics;
 }
 
 /**
@@ -98,18 +111,30 @@ export async function listenOn(ports: number[], running: Running): Promise<{ app
       return { app, port: (app.server.address() as AddressInfo).port };
     } catch (error) {
       await app.close();
-      if ((error as { code?: string }).code !== 'EADDRINUSE') throw explain(error, port, host);
+      if ((error as { code?: string }).code !== 'EADDRINUSE') throw explain(error, { port, host, setting: 'PORT' });
     }
   }
-  throw new Error(`Port ${ports[0]} of ${host} is taken: stop what listens there, or set PORT to a free one.`);
+  throw taken({ port: ports[0] as number, host, setting: 'PORT' });
 }
 
-function explain(error: unknown, port: number, host: string): Error {
+interface Place {
+  port: number;
+  host: string;
+  /** The setting that chose the port. */
+  setting: string;
+}
+
+const taken = ({ port, host, setting }: Place): Error =>
+  new Error(`Port ${port} of ${host} is taken: stop what listens there, or set ${setting} to a free one.`);
+
+function explain(error: unknown, place: Place): Error {
+  const { port, host, setting } = place;
   const { code, message } = error as { code?: string; message: string };
-  if (code === 'EACCES') return new Error(`This user may not listen on port ${port}: set PORT to 1024 or above.`);
+  if (code === 'EADDRINUSE') return taken(place);
+  if (code === 'EACCES') return new Error(`This user may not listen on port ${port}: set ${setting} to 1024 or above.`);
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
     return new Error(`${host} is no address of this machine: set HOST to one, as in 127.0.0.1 or 0.0.0.0.`);
-  return new Error(`The API cannot listen on port ${port} of ${host}: ${message}`, { cause: error });
+  return new Error(`Rail cannot listen on port ${port} of ${host}: ${message}`, { cause: error });
 }
 
 /** A worker that runs jobs by the settings. */

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import sql from 'sql-template-tag';
 import { type Database, run } from './database.ts';
+import { rateLimited } from './metrics.ts';
 import type { Caller } from './operation.ts';
 import { Problem } from './problem.ts';
 import { sha256 } from './secret.ts';
@@ -62,6 +63,7 @@ export async function authenticate(database: Database, headers: IncomingHttpHead
 /** @throws Problem rate_limit_exceeded */
 export function requireRate({ limit, remaining, reset }: RateLimit): void {
   if (remaining >= 0) return;
+  rateLimited();
   throw new Problem(
     'rate_limit_exceeded',
     `This key may make ${limit} requests a second. Retry after the time in 'Retry-After'.`,

@@ -13,6 +13,7 @@ import { authenticate, type Presented, presentsTestKey, requireRate, unlimited }
 import { translateError, unstorableText } from './database.ts';
 import { newId } from './id.ts';
 import { idempotentRequest, keepReply, type Reply, storedReply } from './idempotency.ts';
+import { requestAnswered } from './metrics.ts';
 import type { Operation, Services } from './operation.ts';
 import { Problem } from './problem.ts';
 import { requireScope } from './resource.ts';
@@ -62,6 +63,7 @@ export function createServer(log: Logger): FastifyInstance {
   });
   app.addHook('onResponse', async (request, reply) => {
     const { method, url } = request;
+    requestAnswered(nameOf(request), reply.statusCode, reply.elapsedTime);
     request.log.info(
       { method, path: url.split('?')[0], status: reply.statusCode, ms: Math.round(reply.elapsedTime) },
       'request',
@@ -86,6 +88,11 @@ export function createServer(log: Logger): FastifyInstance {
     ),
   );
   return app;
+}
+
+/** What a request is counted under: never the path as it was sent, which anybody can make up. */
+function nameOf({ routeOptions: { schema, url } }: FastifyRequest): string {
+  return (schema as { operationId?: string } | undefined)?.operationId ?? url ?? 'none';
 }
 
 /** The headers of every response, errors included. */
