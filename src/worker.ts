@@ -12,6 +12,7 @@ import type { Logger } from 'pino';
 import sql from 'sql-template-tag';
 import { isRetryable, isUnavailable, run } from './core/database.ts';
 import { proveLife } from './core/liveness.ts';
+import { watchPool } from './core/metrics.ts';
 import type { Services } from './core/operation.ts';
 import { startSchedule } from './core/schedule.ts';
 import { loadTasks, type Task, type TaskContext } from './core/task.ts';
@@ -142,6 +143,7 @@ function openQueue({ url, concurrency, log }: WorkerOptions, over: AbortControll
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
   });
+  watchPool('jobs', pool);
   const isLost = (error: Error): boolean => {
     if (over.signal.aborted) return true;
     if (!isUnavailable(error) && !isRetryable(error)) return false;

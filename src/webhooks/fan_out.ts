@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import sql from 'sql-template-tag';
 import { coalesce } from '../core/coalesce.ts';
 import { type Database, run } from '../core/database.ts';
+import { fannedOut } from '../core/metrics.ts';
 
 /** What the jobs that fan out are left out for, while it is watched (see core.enqueue). */
 export const watch_name = 'webhooks/fan_out';
@@ -87,7 +88,10 @@ export class FanOut {
         sql`select taken, endpoint_ids from webhooks.fan_out(${batch})`,
       );
       const { taken = 0, endpoint_ids } = row ?? {};
-      if (taken > 0) this.#found_at = performance.now();
+      if (taken > 0) {
+        this.#found_at = performance.now();
+        fannedOut(taken);
+      }
       if (endpoint_ids) await run(database, sql`select webhooks.wake_lanes(${endpoint_ids})`);
       if (taken < batch) return;
     }

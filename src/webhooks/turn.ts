@@ -1,3 +1,4 @@
+import { counted } from './attempt_count.ts';
 import { cancel, type Place, settle } from './delivery.ts';
 import { type Lane, type Lanes, most_places, type Report } from './lane.ts';
 import type { Outcome } from './send.ts';
@@ -84,7 +85,7 @@ export class Turn {
       return true;
     }
     const outcome = await this.#options.send(place);
-    if (outcome) this.#report({ settled: settle(place, outcome), slow: outcome.duration_ms > slow_ms });
+    if (outcome) this.#report({ settled: counted(place, settle(place, outcome)), slow: outcome.duration_ms > slow_ms });
     return outcome !== undefined;
   }
 

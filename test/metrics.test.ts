@@ -1,0 +1,218 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import t from 'tap';
+import { newId, timeOfId } from '../src/core/id.ts';
+import { schedules } from '../src/schedule.ts';
+import {
+  callerOf,
+  encryption_key,
+  eventually,
+  type Json,
+  type Rail,
+  sql,
+  startRail,
+  startReceiver,
+} from './harness.ts';
+import { type Process, startGate, startProcess } from './processes.ts';
+import { type Family, parseMetrics } from './prometheus.ts';
+import { rail as runRail, spawnRail } from './rail_process.ts';
+
+t.setTimeout(180_000);
+
+const on_own_port = { METRICS_PORT: '0' };
+
+const portOf = ({ logged }: Process): number => logged.find(({ msg }) => msg === 'metrics ready')?.port;
+
+class Scrape {
+  readonly text: string;
+  readonly families: Map<string, Family>;
+
+  constructor(text: string) {
+    this.text = text;
+    this.families = parseMetrics(text);
+  }
+
+  /** The sum of the series that have these labels, or undefined where there is none. */
+  get(name: string, labels: Record<string, string> = {}): number | undefined {
+    const family = this.families.get(name) ?? this.families.get(name.replace(/_(sum|count|bucket)$/, ''));
+    const fitting = family?.samples.filter(
+      (sample) =>
+        sample.name === name && Object.entries(labels).every(([label, value]) => sample.labels[label] === value),
+    );
+    return fitting?.length ? fitting.reduce((sum, { value }) => sum + value, 0) : undefined;
+  }
+
+  values(name: string, label: string): string[] {
+    const found = this.families.get(name)?.samples.map(({ labels }) => labels[label] as string) ?? [];
+    return [...new Set(found)].sort();
+  }
+}
+
+async function scrape(port: number): Promise<Scrape> {
+  const response = await fetch(`http://127.0.0.1:${port}/metrics`);
+  if (!/^text\/plain; version=0\.0\.4/.test(response.headers.get('content-type') ?? '') || response.status !== 200)
+    throw new Error(`/metrics answered ${response.status}`);
+  return new Scrape(await response.text());
+}
+
+/** The queues are read anew every few seconds. */
+async function scrapeUntil(port: number, holds: (scraped: Scrape) => boolean, what: string): Promise<Scrape> {
+  let last: Scrape | undefined;
+  await eventually(
+    async () => {
+      last = await scrape(port);
+      return holds(last);
+    },
+    what,
+    30_000,
+  );
+  return last as Scrape;
+}
+
+const countOf = async (rail: Rail, statement: ReturnType<typeof sql>): Promise<number> =>
+  ((await rail.query<{ count: number }>(statement))[0] as { count: number }).count;
+
+t.test('shows what was done and what waits, and nothing of whose it is', async (t) => {
+  const rail = await startRail({ worker: false });
+  const api = await startProcess('api', rail.url, on_own_port);
+  const { organization_id, key } = await rail.organization();
+  const merchant = callerOf(api.url, key, organization_id);
+  const good = await startReceiver();
+  const failing = await startReceiver(() => 500);
+  const closed = createServer().listen(0, '127.0.0.1');
+  await once(closed, 'listening');
+  const gone = `http://127.0.0.1:${(closed.address() as AddressInfo).port}/hook`;
+  closed.close();
+
+  const program = { name: 'Acme', website_url: 'https://acme.example.com', currency: 'USD' };
+  const { id: program_id } = await merchant.post('/v1/programs', program);
+  const endpoints: Json[] = [];
+  for (const url of [good.url, failing.url, gone])
+    endpoints.push(
+      await merchant.post('/v1/webhook_endpoints', { program_id, url, event_types: ['affiliate.created'] }),
+    );
+  for (let nth = 0; nth < 5; nth++)
+    await merchant.post('/v1/partners', { program_id, email: `partner${nth}@partner.example.com` });
+  await merchant.request('POST', '/v1/partners', { program_id, email: 'partner0@partner.example.com' });
+  for (const path of ['/v1/nothing', '/v1/nothing/else']) await merchant.request('GET', path);
+  await merchant.request('PUT', `/v1/partners/${program_id}`);
+  await callerOf(api.url, 'rail_live_unknown', '').request('GET', '/v1/programs');
+  const hasty = callerOf(api.url, (await rail.key(organization_id, { rate_limit: 1 })).key, organization_id);
+  const answers = await Promise.all(Array.from({ length: 12 }, () => hasty.request('GET', '/v1/tags')));
+  const refused = answers.filter(({ status }) => status === 429).length;
+
+  const ofApi = await scrape(portOf(api));
+  const requests = (operation: string, status: number) =>
+    ofApi.get('rail_http_requests_total', { operation, status: `${status}` });
+  t.equal(requests('partners.create', 201), 5);
+  t.equal(requests('partners.create', 409), 1);
+  t.equal(requests('webhook_endpoints.create', 201), 3);
+  t.equal(requests('programs.list', 401), 1);
+  t.equal(requests('none', 404), 2, 'paths that do not exist are one');
+  t.equal(requests('/v1/partners/:id', 405), 1);
+  t.equal(requests('tags.list', 429), refused);
+  t.equal(ofApi.get('rail_rate_limited_total'), refused);
+  t.equal(ofApi.get('rail_http_request_seconds_count', { operation: 'partners.create' }), 6);
+  t.ok((ofApi.get('rail_http_request_seconds_sum', { operation: 'partners.create' }) ?? 0) > 0);
+
+  const events = await countOf(rail, sql`select count(*) from webhooks.pending_event`);
+  const jobs = await countOf(
+    rail,
+    sql`select count(*) from graphile_worker.jobs where task_identifier = 'webhooks/fan_out'`,
+  );
+  t.ok(events >= 5 && jobs >= 1);
+  t.equal(ofApi.get('rail_queue_size', { queue: 'pending_events' }), events);
+  t.ok((ofApi.get('rail_queue_oldest_seconds', { queue: 'pending_events' }) ?? 0) > 0);
+  t.equal(ofApi.get('rail_queue_size', { queue: 'waiting_deliveries' }), 0);
+  t.equal(ofApi.get('rail_workers'), 0);
+  t.same(ofApi.values('rail_pool_connections', 'pool'), ['rail']);
+
+  const worker = await startProcess('worker', rail.url, on_own_port);
+  await good.until(5);
+  await failing.until(5);
+  await merchant.post(`/v1/webhook_endpoints/${endpoints[1]?.id}/ping`);
+  await failing.until(6);
+  const made = (one: Scrape, outcome: string, answer: string) =>
+    one.get('rail_delivery_attempts_total', { outcome, answer });
+  const ofWorker = await scrapeUntil(
+    portOf(worker),
+    (one) => made(one, 'failed', '5xx') === 1 && one.get('rail_queue_size', { queue: 'retrying_deliveries' }) === 10,
+    'all attempts',
+  );
+  t.equal(made(ofWorker, 'delivered', '2xx'), 5);
+  t.equal(made(ofWorker, 'retrying', '5xx'), 5);
+  t.equal(made(ofWorker, 'retrying', 'none'), 5);
+  t.equal(ofWorker.get('rail_delivery_attempts_total'), 16);
+  t.equal(ofWorker.get('rail_delivery_attempt_seconds_count'), 16);
+  t.equal(ofWorker.get('rail_delivery_latency_seconds_count', { attempt: 'first', made: 'at_once' }), 5);
+  t.equal(ofWorker.get('rail_delivery_latency_seconds_count'), 5, 'what was not acknowledged has none');
+  t.equal(ofWorker.get('rail_fan_out_events_sum'), events);
+  t.equal(ofWorker.get('rail_queue_size', { queue: 'pending_events' }), 0);
+  t.equal(ofWorker.get('rail_queue_size', { queue: 'waiting_deliveries' }), 0);
+  t.equal(ofWorker.get('rail_workers'), 1);
+  t.equal(ofWorker.get('rail_backlog_readable'), 1);
+  t.same(ofWorker.values('rail_jobs', 'state'), ['failed', 'later', 'ready', 'taken']);
+  t.equal(ofWorker.get('rail_jobs', { task: 'webhooks/fan_out', state: 'ready' }), 0);
+  t.same(ofWorker.values('rail_lanes', 'state'), ['expired', 'leased', 'waiting']);
+  t.same(ofWorker.values('rail_schedule_lag_seconds', 'schedule'), schedules.map(({ name }) => name).sort());
+  t.same(ofWorker.values('rail_pool_connections', 'pool'), ['jobs', 'rail']);
+  t.equal(ofWorker.get('rail_pool_connections', { pool: 'rail', state: 'most' }), 20);
+
+  for (const { text, families } of [ofApi, ofWorker]) {
+    t.ok(families.has('process_cpu_seconds_total') && families.has('nodejs_eventloop_lag_seconds'));
+    for (const { name, help } of families.values())
+      t.ok(/^(rail|process|nodejs)_/.test(name) && help.length > 10, name);
+    t.notMatch(text, /[a-z]_[0-9a-hjkmnp-tv-z]{26}/, 'no id');
+    for (const secret of [key, organization_id, 'example.com', 'Acme', '127.0.0.1', encryption_key.toString('base64')])
+      t.notOk(text.includes(secret), 'neither secret nor tenant');
+  }
+  t.equal((await fetch(`http://127.0.0.1:${portOf(api)}/`)).status, 404);
+  t.equal((await fetch(`${api.url}/metrics`)).status, 404, 'and not on the port of the API');
+});
+
+t.test('goes on without Postgres, and says that it does', async (t) => {
+  const rail = await startRail({ worker: false });
+  const gate = await startGate(rail.url);
+  const api = await startProcess('api', gate.url, on_own_port);
+  gate.leadTo(1);
+  gate.cut();
+  const without = await scrape(portOf(api));
+  t.equal(without.get('rail_backlog_readable'), 0);
+  for (const name of ['rail_queue_size', 'rail_jobs', 'rail_workers']) t.equal(without.get(name), undefined);
+  t.ok((without.get('process_start_time_seconds') ?? 0) > 0);
+  gate.leadTo(Number(new URL(rail.url).port));
+  const again = await scrapeUntil(portOf(api), (one) => one.get('rail_backlog_readable') === 1, 'Postgres');
+  t.equal(again.get('rail_workers'), 0);
+});
+
+t.test('opens one port for all of a process, and none unless it is told to', async (t) => {
+  const rail = await startRail({ worker: false });
+  const own = { DATABASE_URL: rail.url, RAIL_ENCRYPTION_KEY: encryption_key.toString('base64'), PORT: '0' };
+  const whole = spawnRail(t, ['start'], { ...own, ...on_own_port, RAIL_DATA_DIR: t.testdir({}) });
+  await whole.until(/Ctrl-C stops it/);
+  const ports = [...whole.said().stderr.matchAll(/"port":(\d+),"msg":"metrics ready"/g)].map(([, port]) =>
+    Number(port),
+  );
+  t.equal(ports.length, 1);
+  const [port] = ports as [number];
+  const both = await scrape(port);
+  t.same(both.values('rail_pool_connections', 'pool'), ['jobs', 'rail']);
+  t.equal(both.get('rail_workers'), 1);
+
+  const second = await runRail(t, ['api'], { ...own, METRICS_PORT: `${port}` });
+  t.equal(second.code, 1);
+  t.match(second.stderr, new RegExp(`rail: Port ${port} of 127.0.0.1 is taken: .*METRICS_PORT`));
+  t.equal((await whole.stop('SIGTERM')).code, 0);
+  await t.rejects(fetch(`http://127.0.0.1:${port}/metrics`), 'it is closed with the rest');
+
+  const quiet = await startProcess('api', rail.url);
+  t.equal(portOf(quiet), undefined);
+});
+
+t.test('an id tells when it was made', (t) => {
+  const before = Date.now();
+  const made = timeOfId(newId('evt'));
+  t.ok(made >= before && made <= Date.now());
+  t.equal(timeOfId('evt_01h455vb4pex5vsknk084sn02q'), 0x01890a5d_ac96);
+  t.end();
+});
