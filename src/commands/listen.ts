@@ -1,25 +1,18 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { hostname } from 'node:os';
 import sql from 'sql-template-tag';
 import type { Config } from '../config.ts';
 import { type Database, run } from '../core/database.ts';
-import type { Services } from '../core/operation.ts';
-import { type Store, transaction } from '../core/transaction.ts';
-import { update } from '../core/write.ts';
 import { requireSomeKey } from '../encryption_key.ts';
 import { events as product } from '../program/index.ts';
-import { program } from '../program/program.ts';
-import { openServices } from '../service.ts';
-import { createEndpoint } from '../webhooks/endpoint.ts';
 import { type Opened, UsageError, withStore } from './command.ts';
 import { readDemo } from './demo.ts';
+import { type Listened, type Registered, register, remove, removeAbandoned } from './listener_endpoint.ts';
+import { watchDeliveries } from './missed_attempts.ts';
 import { catchStop, stopped } from './process.ts';
-import { Sequence, signatureFaults } from './received_webhook.ts';
+import { check, lineOf, Sequence } from './received_webhook.ts';
 
-const watch_ms = 1_000;
-const most_failures = 3;
 const most_body_bytes = 4 * 1024 * 1024;
 
 interface ListenOptions {
@@ -27,18 +20,6 @@ interface ListenOptions {
   port: number;
   events: string[];
   json?: boolean;
-}
-
-interface Listened {
-  id: string;
-  organization_id: string;
-  name: string;
-}
-
-interface Registered {
-  organization_id: string;
-  endpoint_id: string;
-  secret: string;
 }
 
 /** `rail listen`: receives a program's webhooks until it is stopped, and checks what comes. */
@@ -106,52 +87,6 @@ async function openServer(port: number): Promise<Server> {
   return server;
 }
 
-/** Tells whose an endpoint is, so that one whose process was killed can be removed by the next. */
-const marker = 'rail listen on';
-const describe = (): string => `${marker} ${hostname()}, process ${process.pid}`;
-
-async function register(
-  { config, log, store }: Opened,
-  of: Listened,
-  url: string,
-  event_types: string[],
-): Promise<Registered> {
-  // Whether the service sends to this machine is its own setting: what it refuses shows among the failures.
-  const services: Services = { ...(await openServices(config, log)), allow_private_addresses: true, own_hosts: [] };
-  const { organization_id } = of;
-  const made = await transaction(store, { organization_id, request_id: null }, async (tx) => {
-    await program.get(tx, of.id, { lock: true });
-    return createEndpoint(tx, services, { program_id: of.id, url, description: describe(), event_types });
-  });
-  return { organization_id, endpoint_id: made.id, secret: made.secret };
-}
-
-async function remove(store: Store, { organization_id, endpoint_id }: Omit<Registered, 'secret'>): Promise<void> {
-  await transaction(store, { organization_id, request_id: null }, (tx) =>
-    update(tx, 'webhooks.endpoint', endpoint_id, { deleted_at: tx.now }),
-  );
-}
-
-async function removeAbandoned(store: Store, { id, organization_id }: Listened): Promise<void> {
-  const left = await run<{ endpoint_id: string; description: string }>(
-    store.database,
-    sql`select id as endpoint_id, description from webhooks.endpoint
-      where program_id = ${id} and deleted_at is null and starts_with(description, ${`${marker} ${hostname()},`})`,
-  );
-  for (const { endpoint_id, description } of left) {
-    const process_id = Number(/process (\d+)$/.exec(description)?.[1]);
-    if (!isAlive(process_id)) await remove(store, { organization_id, endpoint_id });
-  }
-}
-
-function isAlive(process_id: number): boolean {
-  try {
-    return process.kill(process_id, 0);
-  } catch (error) {
-    return (error as { code?: string }).code === 'EPERM';
-  }
-}
-
 /** Answers 200 to whatever comes, checks it against the secret and the sequence, and prints a line. */
 function receive(server: Server, database: Database, registered: Registered, json: boolean) {
   const counts = { received: 0, faulty: 0 };
@@ -182,103 +117,3 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
   }
   return Buffer.concat(chunks);
 }
-
-interface Checked {
-  at: string;
-  type: string;
-  event_id: string;
-  delivery_id: string;
-  attempt: number;
-  place: number | null;
-  signature: 'good' | 'wrong';
-  order: 'good' | 'repeated' | 'wrong';
-  faults: string[];
-  body: unknown;
-}
-
-async function check(
-  { headers }: IncomingMessage,
-  raw: Buffer,
-  database: Database,
-  { organization_id, endpoint_id, secret }: Registered,
-  sequence: Sequence,
-): Promise<Checked> {
-  const now = new Date();
-  const delivery_id = String(headers['rail-delivery-id'] ?? '');
-  const attempt = Number(headers['rail-attempt']);
-  const [delivery] = await run<{ place: number }>(
-    database,
-    sql`select place from webhooks.delivery
-      where organization_id = ${organization_id} and id = ${delivery_id} and endpoint_id = ${endpoint_id}`,
-  );
-  const wrong = signatureFaults(headers, raw, secret, now.getTime());
-  const order = delivery ? sequence.judge(`${delivery_id} ${attempt}`, delivery.place) : 'wrong';
-  const misplaced = delivery ? `place ${delivery.place} came late` : 'no such delivery to this endpoint';
-  return {
-    at: now.toISOString(),
-    type: String(headers['rail-event'] ?? ''),
-    event_id: String(headers['rail-event-id'] ?? ''),
-    delivery_id,
-    attempt,
-    place: delivery?.place ?? null,
-    signature: wrong.length === 0 ? 'good' : 'wrong',
-    order,
-    faults: [...wrong, ...(order === 'wrong' ? [misplaced] : [])],
-    body: parse(raw),
-  };
-}
-
-function parse(raw: Buffer): unknown {
-  try {
-    return JSON.parse(raw.toString('utf8'));
-  } catch {
-    return null;
-  }
-}
-
-function lineOf({ at, type, event_id, attempt, signature, order, faults }: Checked): string {
-  const orders = { good: '✓ order', repeated: '↻ repeated', wrong: '✗ ORDER' };
-  const signed = signature === 'good' ? '✓ signature' : '✗ SIGNATURE';
-  const parts = [at, type.padEnd(22), event_id, `attempt ${attempt}`, signed, orders[order], ...faults];
-  return parts.join('  ');
-}
-
-/**
- * Tells of attempts that never got here: the service refuses the address, or cannot reach it. `lost` rejects when Postgres has gone, as when
- * the `rail start` that ran it was stopped.
- */
-function watchDeliveries(
-  database: Database,
-  { organization_id, endpoint_id }: Registered,
-): { lost: Promise<never>; stop(): void } {
-  const told = new Set<string>();
-  const { promise: lost, reject } = Promise.withResolvers<never>();
-  let failures = 0;
-  const look = async () => {
-    const failed = await run<{ delivery_id: string; attempt: number; error: string }>(
-      database,
-      sql`select a.delivery_id, a.attempt, a.error
-        from webhooks.delivery d
-        join webhooks.attempt a on a.organization_id = d.organization_id and a.delivery_id = d.id
-        where d.organization_id = ${organization_id} and d.endpoint_id = ${endpoint_id} and a.status_code is null and a.error is not null
-        order by a.at desc
-        limit 100`,
-    );
-    failures = 0;
-    for (const { delivery_id, attempt, error } of failed.reverse()) {
-      if (told.has(`${delivery_id} ${attempt}`)) continue;
-      told.add(`${delivery_id} ${attempt}`);
-      console.error(`✗ ${delivery_id}, attempt ${attempt}, did not get here: ${error} ${remedy}`);
-    }
-  };
-  const timer = setInterval(() => {
-    look().catch((cause) => {
-      failures++;
-      if (failures >= most_failures) reject(new Error(gone, { cause }));
-    });
-  }, watch_ms);
-  return { lost, stop: () => clearInterval(timer) };
-}
-
-const gone = 'Postgres has gone: begin again when it is back. The endpoint is removed then.';
-const remedy = "If the service refuses this machine's addresses, start it with RAIL_WEBHOOK_ALLOW_PRIVATE=1.";

@@ -1,6 +1,9 @@
 /** What a receiver checks of a webhook: written from the specification, apart from the code that signs. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import sql from 'sql-template-tag';
+import { type Database, run } from '../core/database.ts';
+import type { Registered } from './listener_endpoint.ts';
 
 const tolerance_s = 300;
 
@@ -61,4 +64,66 @@ export class Sequence {
     this.#last = place;
     return 'good';
   }
+}
+
+export interface Checked {
+  at: string;
+  type: string;
+  event_id: string;
+  delivery_id: string;
+  attempt: number;
+  place: number | null;
+  signature: 'good' | 'wrong';
+  order: 'good' | 'repeated' | 'wrong';
+  faults: string[];
+  body: unknown;
+}
+
+/** Checks a webhook against the endpoint's secret, and against the sequence of what came before. */
+export async function check(
+  { headers }: IncomingMessage,
+  raw: Buffer,
+  database: Database,
+  { organization_id, endpoint_id, secret }: Registered,
+  sequence: Sequence,
+): Promise<Checked> {
+  const now = new Date();
+  const delivery_id = String(headers['rail-delivery-id'] ?? '');
+  const attempt = Number(headers['rail-attempt']);
+  const [delivery] = await run<{ place: number }>(
+    database,
+    sql`select place from webhooks.delivery
+      where organization_id = ${organization_id} and id = ${delivery_id} and endpoint_id = ${endpoint_id}`,
+  );
+  const wrong = signatureFaults(headers, raw, secret, now.getTime());
+  const order = delivery ? sequence.judge(`${delivery_id} ${attempt}`, delivery.place) : 'wrong';
+  const misplaced = delivery ? `place ${delivery.place} came late` : 'no such delivery to this endpoint';
+  return {
+    at: now.toISOString(),
+    type: String(headers['rail-event'] ?? ''),
+    event_id: String(headers['rail-event-id'] ?? ''),
+    delivery_id,
+    attempt,
+    place: delivery?.place ?? null,
+    signature: wrong.length === 0 ? 'good' : 'wrong',
+    order,
+    faults: [...wrong, ...(order === 'wrong' ? [misplaced] : [])],
+    body: parse(raw),
+  };
+}
+
+function parse(raw: Buffer): unknown {
+  try {
+    return JSON.parse(raw.toString('utf8'));
+  } catch {
+    return null;
+  }
+}
+
+/** For people. */
+export function lineOf({ at, type, event_id, attempt, signature, order, faults }: Checked): string {
+  const orders = { good: '✓ order', repeated: '↻ repeated', wrong: '✗ ORDER' };
+  const signed = signature === 'good' ? '✓ signature' : '✗ SIGNATURE';
+  const parts = [at, type.padEnd(22), event_id, `attempt ${attempt}`, signed, orders[order], ...faults];
+  return parts.join('  ');
 }
