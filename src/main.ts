@@ -112,13 +112,22 @@ rail
   .summary("receives and verifies a program's webhooks")
   .description(
     "Receives a program's webhooks here, verifies signature and order, and prints a line for each. Registers an endpoint for itself and removes it when it ends, " +
-      'with exit code 1 if anything was at fault. The service must run with RAIL_WEBHOOK_ALLOW_PRIVATE=1, as npm start does.',
+      'with exit code 1 if anything was at fault. A local server that it forwards to gets the exact body and headers; where that does not answer 2xx, ' +
+      'Rail tries again later. The service must run with RAIL_WEBHOOK_ALLOW_PRIVATE=1, as npm start does.',
   )
   .option('--program <id>', "whose events (the demo's, or the only one)")
   .option('--port <number>', 'port to receive on; 0 takes a free one', port, 0)
-  .option('--events <type...>', 'event types to receive (all)', [])
+  .option('--events <types...>', 'event types to receive, also comma-separated (all)', listed, [])
+  .option('--forward-to <url>', 'pass what is verified on to a local server, and answer what that answers', httpUrl)
+  .option('--print-secret', 'show the signing secret, for a local server that verifies by itself')
   .addOption(new Option('--json', 'print one JSON document a line'))
-  .addHelpText('after', example('rail listen', 'rail listen --program prg_… --events sale.created commission.created'))
+  .addHelpText(
+    'after',
+    example(
+      'rail listen --program prg_… --events sale.created,commission.created',
+      'rail listen --forward-to localhost:4000/webhooks --print-secret',
+    ),
+  )
   .action(async (options) => (await import('./commands/listen.ts')).listen(options));
 
 rail
@@ -170,6 +179,16 @@ function positiveInteger(text: string): number {
 function port(text: string): number {
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
   throw new InvalidArgumentError('It must be a number from 0 to 65535.');
+}
+
+function listed(text: string, before: string[]): string[] {
+  return [...before, ...text.split(',').filter(Boolean)];
+}
+
+function httpUrl(text: string): URL {
+  const url = URL.parse(/^\w+:\/\//.test(text) ? text : `http://${text}`);
+  if (url && /^https?:$/.test(url.protocol)) return url;
+  throw new InvalidArgumentError('It must be an http or https address, as in localhost:4000/webhooks.');
 }
 
 function time(text: string): string {
