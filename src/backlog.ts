@@ -6,7 +6,7 @@ import { schedules } from './schedule.ts';
 
 /** No statement counts further: what is longer is too long. */
 const most_counted = 100_000;
-/** Of so many lanes that wait, the first deliveries are looked at. */
+/** Lanes that wait are counted to here, and their first deliveries looked at. */
 const most_lanes = 1_000;
 
 /** What waits in the database and who works on it, one cheap statement after the other. */
@@ -62,26 +62,28 @@ const pendingEvents = sql`
 
 /** A delivery stands in its lane since it was last written: when it was made, or when its retry was placed. */
 const waitingLanes = sql`
-  with waiting as (
-    select l.endpoint_id, l.done_place, l.last_place
-    from webhooks.lane l
-    where l.last_place > l.done_place
-  ),
-  first as (
-    select d.updated_at
-    from (select w.endpoint_id, w.done_place from waiting w limit ${most_lanes}) as w
+  with recursive waiting as (
+    (select s.endpoint_id, s.organization_id, s.delivery_id, 1 as nth from webhooks.standing s order by s.endpoint_id, s.place limit 1)
+    union all
+    select next.endpoint_id, next.organization_id, next.delivery_id, w.nth + 1
+    from waiting w
     cross join lateral (
-      select d.updated_at
-      from webhooks.delivery d
-      where d.endpoint_id = w.endpoint_id and d.place > w.done_place
-      order by d.place
+      select s.endpoint_id, s.organization_id, s.delivery_id
+      from webhooks.standing s
+      where s.endpoint_id > w.endpoint_id
+      order by s.endpoint_id, s.place
       limit 1
-    ) as d
+    ) as next
+    where w.nth < ${most_lanes}
   )
   select
     (select count(*) from waiting) as waiting,
-    (select coalesce(sum(w.last_place - w.done_place), 0)::bigint from waiting w) as deliveries,
-    (select coalesce(extract(epoch from clock_timestamp() - min(f.updated_at)), 0)::float8 from first f) as oldest,
+    (select count(*) from (select from webhooks.standing limit ${most_counted}) as counted) as deliveries,
+    (
+      select coalesce(extract(epoch from clock_timestamp() - min(d.updated_at)), 0)::float8
+      from waiting w
+      join webhooks.delivery d on d.organization_id = w.organization_id and d.id = w.delivery_id
+    ) as oldest,
     (select count(*) from webhooks.lane l where l.lease_until > clock_timestamp()) as leased,
     (select count(*) from webhooks.lane l where l.lease_until <= clock_timestamp() and l.leased_by is not null) as expired`;
 
