@@ -4,6 +4,7 @@ import { mountDescription } from './core/description.ts';
 import { mountHealth } from './core/health.ts';
 import { createServer, mountOperations } from './core/http.ts';
 import type { Services } from './core/operation.ts';
+import { mountReference } from './core/reference.ts';
 import type { Store } from './core/transaction.ts';
 import { events, operations } from './program/index.ts';
 import { mountShortLinks } from './program/short_link.ts';
@@ -17,7 +18,9 @@ export interface ApiOptions {
 /** The REST API: thin, it writes rows and enqueues jobs. Not yet listening. */
 export async function buildApi({ store, services, log }: ApiOptions): Promise<FastifyInstance> {
   const app = createServer(log);
-  await mountDescription(app, { operations, events: events.catalogue, event_id_prefix: events.id_prefix });
+  const { catalogue, id_prefix: event_id_prefix } = events;
+  await mountDescription(app, { operations, events: catalogue, event_id_prefix, base_url: services.base_url });
+  mountReference(app);
   mountHealth(app, store.database);
   mountOperations(app, operations, store, services);
   mountShortLinks(app, store, services);

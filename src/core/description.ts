@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { indexText, wholeText } from './llms.ts';
 import { type Described, describeRoutes } from './openapi.ts';
 import type { Document } from './openapi_parts.ts';
 
-interface Page {
+/** A text that is the same for everybody. */
+export interface Page {
   text: string;
   etag: string;
 }
@@ -28,12 +29,19 @@ export async function mountDescription(app: FastifyInstance, described: Describe
 }
 
 function serve(app: FastifyInstance, path: string, type: string, pages: Map<string, Page>): void {
-  app.get(path, { schema: { hide: true } as object }, async (request, reply) => {
-    const { text, etag } = pages.get(path) as Page;
-    reply.headers({ ETag: etag, 'Cache-Control': 'no-cache' });
-    if (request.headers['if-none-match'] === etag) return reply.code(304).send();
-    return reply.header('Content-Type', type).serializer(String).send(text);
-  });
+  app.get(path, { schema: { hide: true } as object }, async (request, reply) =>
+    sendPage(request, reply, type, pages.get(path) as Page),
+  );
 }
 
-const page = (text: string): Page => ({ text, etag: `"${createHash('sha256').update(text).digest('base64url')}"` });
+/** Sends a page, unless who asks has it already. */
+export function sendPage(request: FastifyRequest, reply: FastifyReply, type: string, { text, etag }: Page) {
+  reply.headers({ ETag: etag, 'Cache-Control': 'no-cache' });
+  if (request.headers['if-none-match'] === etag) return reply.code(304).send();
+  return reply.header('Content-Type', type).serializer(String).send(text);
+}
+
+export const page = (text: string): Page => ({
+  text,
+  etag: `"${createHash('sha256').update(text).digest('base64url')}"`,
+});

@@ -11,15 +11,17 @@ interface Listed extends PathOperation {
 }
 
 /** llms.txt: what this is, where the whole description lies, and one line an operation. */
-export function indexText({ info, paths, tags }: Document): string {
+export function indexText({ info, servers, paths, tags }: Document): string {
   const operations = listed(paths);
+  const at = servers[0].url.replace(/\/$/, '');
   return lines([
     `# ${info.title}`,
     '',
     `> ${info.summary} JSON over HTTP with \`Authorization: Bearer <API key>\`. Version ${info.version}.`,
     '',
-    '- [Whole description, as text](/llms-full.txt): conventions, every operation with its fields, errors and events',
-    '- [OpenAPI 3.1](/v1/openapi.json): the same for machines',
+    `- [Whole description, as text](${at}/llms-full.txt): conventions, every operation with its fields, errors and events`,
+    `- [OpenAPI 3.1](${at}/v1/openapi.json): the same for machines`,
+    `- [In a browser](${at}/docs): the same for people`,
     ...tags.flatMap(({ name, description }) => [
       '',
       `## ${name}`,
@@ -30,7 +32,7 @@ export function indexText({ info, paths, tags }: Document): string {
         .filter(({ tags: of = [] }) => of.includes(name))
         .map(
           ({ method, path, operationId, summary }) =>
-            `- [\`${method} ${path}\`](/llms-full.txt): ${summary} (\`${operationId}\`)`,
+            `- [\`${method} ${path}\`](${at}/llms-full.txt): ${summary} (\`${operationId}\`)`,
         ),
     ]),
   ]);

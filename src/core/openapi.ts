@@ -29,6 +29,8 @@ export interface Described {
   events: Record<string, DescribedEvent>;
   /** `evt` */
   event_id_prefix: string;
+  /** How the service is reached from outside: where a proxy puts a path in front of it, paths are below that. */
+  base_url: string;
 }
 
 /**
@@ -48,7 +50,9 @@ export async function describeRoutes(app: FastifyInstance, described: Described)
         description: conventions.map(({ title, text }) => `## ${title}\n\n${text}`).join('\n\n'),
         license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
       },
-      servers: [{ url: '/', description: 'The service that answered this.' }],
+      servers: [
+        { url: URL.parse(described.base_url)?.pathname ?? '/', description: 'The service that answered this.' },
+      ],
       security: [{ api_key: [] }],
       components: {
         securitySchemes: {

@@ -43,6 +43,7 @@ export interface PathOperation {
 export interface Document {
   openapi: string;
   info: { title: string; summary: string; version: string; description: string };
+  servers: [{ url: string; description: string }];
   tags: { name: string; description: string }[];
   paths: Record<string, Record<string, PathOperation>>;
   webhooks: Record<string, { post: PathOperation }>;

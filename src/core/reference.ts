@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto';
+import Fastify, { type FastifyInstance } from 'fastify';
+import { type Page, page, sendPage } from './description.ts';
+
+const script_path = '/docs/scalar.js';
+
+interface Reference {
+  html: Page;
+  script: Page;
+  policy: string;
+}
+
+/**
+ * `GET /docs`: the description for people, in a browser, without a key. Everything it loads comes from here, by relative addresses, so
+ * that it works behind a proxy that puts a path in front; the policy has the browser refuse anything else.
+ */
+export function mountReference(app: FastifyInstance): void {
+  let loading: Promise<Reference> | undefined;
+  const reference = () => {
+    loading ??= load();
+    return loading;
+  };
+  const schema = { hide: true } as object;
+  app.get('/docs', { schema }, async (request, reply) => {
+    const { html, policy } = await reference();
+    reply.headers({ 'Content-Security-Policy': policy, 'Referrer-Policy': 'no-referrer' });
+    return sendPage(request, reply, 'text/html; charset=utf-8', html);
+  });
+  app.get('/docs/', { schema }, async (_, reply) => reply.redirect('../docs', 301));
+  app.get(script_path, { schema }, async (request, reply) =>
+    sendPage(request, reply, 'text/javascript; charset=utf-8', (await reference()).script),
+  );
+}
+
+/**
+ * Scalar's page and script never change while the process runs: its plugin is asked for them once, on a server of its own. That takes a
+ * tenth of a second and some megabytes, which only a process pays that somebody asked for the page.
+ */
+async function load(): Promise<Reference> {
+  const { default: scalar } = await import('@scalar/fastify-api-reference');
+  const source = Fastify();
+  await source.register(scalar, { routePrefix: '/docs', configuration });
+  const [html, script] = await Promise.all(
+    ['/docs/', '/docs/js/scalar.js'].map(async (path) => (await source.inject(path)).body),
+  );
+  await source.close();
+  return { html: page(html as string), script: page(script as string), policy: policyOf(html as string) };
+}
+
+/** Without what would lead to services of others: fonts, telemetry, a proxy for requests, assistants and a client on the web. */
+const configuration = {
+  pageTitle: 'Rail API',
+  cdn: script_path.slice(1),
+  url: 'v1/openapi.json',
+  withDefaultFonts: false,
+  telemetry: false,
+  agent: { disabled: true },
+  mcp: { disabled: true },
+  hideClientButton: true,
+  showDeveloperTools: 'never',
+  documentDownloadType: 'direct',
+} as const;
+
+/** Scripts are the package's, and the page's own by their hash; styles stand in attributes, where nothing can vouch for them. */
+function policyOf(html: string): string {
+  const inline = [...html.matchAll(/<script[^>]*>([^<]+)<\/script>/g)].map(([, text]) => hashOf(text as string));
+  return [
+    "default-src 'none'",
+    `script-src 'self' ${inline.join(' ')}`,
+    "style-src 'unsafe-inline'",
+    "img-src 'self' data:",
+    "font-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+}
+
+const hashOf = (script: string): string => `'sha256-${createHash('sha256').update(script).digest('base64')}'`;
