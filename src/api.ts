@@ -5,9 +5,12 @@ import { mountHealth } from './core/health.ts';
 import { createServer, mountOperations } from './core/http.ts';
 import type { Services } from './core/operation.ts';
 import { mountReference } from './core/reference.ts';
+import type { Schedule } from './core/schedule.ts';
 import type { Store } from './core/transaction.ts';
 import { events, operations } from './program/index.ts';
 import { mountShortLinks } from './program/short_link.ts';
+import { schedules } from './schedule.ts';
+import { terms } from './webhooks/terms.ts';
 
 export interface ApiOptions {
   store: Store;
@@ -18,8 +21,16 @@ export interface ApiOptions {
 /** The REST API: thin, it writes rows and enqueues jobs. Not yet listening. */
 export async function buildApi({ store, services, log }: ApiOptions): Promise<FastifyInstance> {
   const app = createServer(log);
+  const sweep = schedules.find(({ name }) => name === 'webhooks/place_due_retries') as Schedule;
+  const delivery = terms(sweep.cron);
   const { catalogue, id_prefix: event_id_prefix } = events;
-  await mountDescription(app, { operations, events: catalogue, event_id_prefix, base_url: services.base_url });
+  await mountDescription(app, {
+    operations,
+    events: catalogue,
+    event_id_prefix,
+    delivery,
+    base_url: services.base_url,
+  });
   mountReference(app);
   mountHealth(app, store.database);
   mountOperations(app, operations, store, services);

@@ -9,11 +9,13 @@ import { buildApi } from '../src/api.ts';
 import { type Violation, violations } from '../src/commands/audit.ts';
 import { openDatabase, run } from '../src/core/database.ts';
 import type { Mailer } from '../src/core/mail.ts';
+import { errorsOf } from '../src/core/operation_errors.ts';
 import { createKey, createOrganization } from '../src/core/organization.ts';
+import type { ProblemCode } from '../src/core/problem.ts';
 import { register, runTick } from '../src/core/schedule.ts';
 import { createVault } from '../src/core/secret.ts';
 import { type Store, transaction } from '../src/core/transaction.ts';
-import { events } from '../src/program/index.ts';
+import { events, operations } from '../src/program/index.ts';
 import { schedules } from '../src/schedule.ts';
 import { eventWriter } from '../src/webhooks/event.ts';
 import { startWorker } from '../src/worker.ts';
@@ -132,12 +134,14 @@ export function callerOf(base_url: string, key: string, organization_id: string)
       ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
     const text = await response.text();
-    return {
+    const answer = {
       status: response.status,
       headers: Object.fromEntries(response.headers),
       body: text ? JSON.parse(text) : {},
       text,
     };
+    requireDescribed(method, path, answer.body.error?.code);
+    return answer;
   };
   const succeed = async (
     method: string,
@@ -159,6 +163,17 @@ export function callerOf(base_url: string, key: string, organization_id: string)
     delete: (path) => succeed('DELETE', path),
   };
 }
+
+/** Whatever a test provokes must stand in the description: a code that an operation does not name fails the test. */
+function requireDescribed(method: string, path: string, code: ProblemCode | undefined): void {
+  if (code === undefined) return;
+  const [asked = ''] = path.split('?');
+  const operation = operations.find((one) => one.method === method && patternOf(one.path).test(asked));
+  if (!operation || errorsOf(operation).includes(code)) return;
+  throw new Error(`${operation.name} answered ${code}, which its description does not name: add it to its 'errors'.`);
+}
+
+const patternOf = (path: string): RegExp => new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`);
 
 export interface Received {
   headers: Record<string, string>;

@@ -1,9 +1,15 @@
 import { default_rate_limit } from './auth.ts';
 import { api_version, max_body_bytes } from './http.ts';
+import type { DeliveryTerms } from './openapi_webhooks.ts';
 import { signature_tolerance_s } from './signature.ts';
 
-/** What holds for every operation, in Markdown: the OpenAPI description and llms-full.txt both carry it. */
-export const conventions: { title: string; text: string }[] = [
+/** What holds for every operation and every webhook, in Markdown: the OpenAPI description and llms-full.txt both carry it. */
+export const conventions = (terms: DeliveryTerms): { title: string; text: string }[] => [
+  ...of_requests,
+  ...ofWebhooks(terms),
+];
+
+const of_requests = [
   {
     title: 'Requests and responses',
     text: `JSON in both directions. A request with a body carries \`Content-Type: application/json\` and has at most ${max_body_bytes / 1024 / 1024} MiB. A field or query parameter that is not known is refused (\`unknown_parameter\`), never silently dropped. Times are ISO 8601; answers are in UTC. Ids are strings with a prefix that says what they name. An id of another organization, an unknown one and a deleted one answer the same: 404.
@@ -46,19 +52,28 @@ Requests may be signed: \`Rail-Signature: t=<unix seconds>,v1=<hex HMAC-SHA256>\
     title: 'Versioning',
     text: `The version is ${api_version}; every response carries it in \`X-Rail-Version\`. A request may pin it with \`Rail-Version: ${api_version}\`; an unknown version is 400. Additive changes (new operations, optional parameters, fields of replies, event types, error codes) never change the version, so ignore what you do not know.`,
   },
+];
+
+const ofWebhooks = ({ timeout_ms, waits_s, sweep_minutes, overlap_ms, kept_days, most_endpoints }: DeliveryTerms) => [
   {
     title: 'Webhooks',
-    text: `A webhook endpoint receives a signed \`POST\` for each event of its program that it chose (none chosen: all). The body is \`{id, type, created_at, data, request}\`; \`request.id\` is the id of the API request or scheduled run that caused the event, null where nothing did, and a test event (\`id\` begins with \`evt_test_\`) has no \`request\`.
+    text: `Register an address with \`POST /v1/webhook_endpoints\` (at most ${most_endpoints} a program), and keep the \`secret\` of the answer: it is shown this once. The endpoint then receives a signed \`POST\` for each event of its program that it chose (none chosen: all). The address must be public \`http\` or \`https\`; private, loopback, link-local and internal ones are refused when it is saved and at every send, and redirects are never followed. \`POST /v1/webhook_endpoints/{id}/ping\` sends a test event.
 
-Headers: \`Rail-Signature\`, \`Rail-Event\` (the type), \`Rail-Event-Id\` (the body's \`id\`, the same on retries and replays), \`Rail-Delivery-Id\`, \`Rail-Attempt\` (1 to 8), \`Rail-Request-Id\` (where something caused the event), and the same delivery in Standard Webhooks form: \`webhook-id\`, \`webhook-timestamp\`, \`webhook-signature\`.
+The body is \`{id, type, created_at, data, request}\`; \`request.id\` is the id of the API request or scheduled run that caused the event, null where nothing did, and a test event (\`id\` begins with \`evt_test_\`) has no \`request\`.
 
-Answer any 2xx within 10 seconds. Anything else, a redirect too, is a failed attempt: it is tried again after 1 minute, 5 minutes, 30 minutes, 2 hours, 12 hours, 24 hours and 24 hours, each at the next sweep (at 1 and 31 minutes past the hour). Delivery is at least once: de-duplicate on \`id\`. An endpoint gets one request at a time, in the order in which the events happened; a failed one comes later, so reconcile with \`created_at\` and the ids in \`data\`. An endpoint whose last 20 events all failed every retry, over five days or more, is switched off and the owner is emailed.
+Headers: \`Rail-Signature\`, \`Rail-Event\` (the type), \`Rail-Event-Id\` (the body's \`id\`, the same on retries and replays), \`Rail-Delivery-Id\` (\`whd_…\`, a replay has a new one), \`Rail-Attempt\` (1 to ${waits_s.length + 1}), \`Rail-Request-Id\` (where something caused the event), and the same delivery in Standard Webhooks form: \`webhook-id\`, \`webhook-timestamp\`, \`webhook-signature\`.
+
+Answer any 2xx within ${timeout_ms / 1000} seconds, and work afterwards. Anything else, a redirect too, is a failed attempt. There are ${waits_s.length + 1} attempts: the ${waits_s.length} after the first come ${waits_s.slice(0, -1).map(duration).join(', ')} and ${duration(waits_s.at(-1) as number)} after the one before, at the earliest: retries that are due are sent at ${sweep_minutes.join(' and ')} minutes past the hour. After the last the delivery is \`failed\`, and stays in the log.
+
+Delivery is at least once: de-duplicate on \`id\`. Events have a strict sequence, and an endpoint gets one request at a time in that sequence; a failed one is tried again later, behind what came meanwhile, so reconcile with \`created_at\` and the ids in \`data\`. An event is written in the transaction of the change that it tells of: there is none without the other.
+
+Events and deliveries are kept ${kept_days} days: \`GET /v1/webhook_endpoints/{id}/deliveries\` shows each attempt, and \`POST /v1/webhook_deliveries/{id}/replay\` or \`POST /v1/webhook_endpoints/{id}/replay\` sends again what was missed, with the same body and event id. An endpoint whose last 20 events all failed every retry within 30 days, over five days or more, is switched off and the owner is emailed; enabling it, or rotating its secret, restarts the count.
 
 An endpoint with a \`partner_id\` is that partner's postback: it receives that partner's own \`referral.*\`, \`commission.*\` and \`payout.*\` events alone, without a customer's identity.`,
   },
   {
     title: 'Verifying a webhook',
-    text: `1. Split \`Rail-Signature\` on commas; take \`t\` and every \`v1\`. (During the 24 hours after a rotation of the secret there are two, the new secret's first.)
+    text: `1. Split \`Rail-Signature\` on commas; take \`t\` and every \`v1\`. (During the ${overlap_ms / 3_600_000} hours after a rotation of the secret there are two, the new secret's first.)
 2. The signed string is \`t\`, a dot, and the raw body exactly as it was received: verify before you parse, and never serialize again.
 3. Compute HMAC-SHA256 of it with the whole secret as key, \`whsec_\` included, in hex.
 4. Compare with each \`v1\` in constant time. Any match is valid.
@@ -79,3 +94,9 @@ function verify(header, rawBody, secret) {
 A Standard Webhooks library works as well, with the secret as it is: \`webhook-signature\` holds \`v1,<base64 HMAC-SHA256 of "<webhook-id>.<webhook-timestamp>.<raw body>">\` for each secret, separated by spaces; the key is the secret without \`whsec_\`, base64-decoded.`,
   },
 ];
+
+/** 300 is `5 minutes`. */
+function duration(seconds: number): string {
+  const [count, unit] = seconds < 3600 ? [seconds / 60, 'minute'] : [seconds / 3600, 'hour'];
+  return `${count} ${unit}${count === 1 ? '' : 's'}`;
+}

@@ -77,7 +77,8 @@ export function exampleBody(schema: Schema, schemas: Schemas, judge: z.ZodType):
 
 type Instead = (field: Schema, name: string) => unknown;
 
-function exampleOf(schema: Schema, schemas: Schemas, name: string, instead?: Instead): unknown {
+/** A value that a field of this name may have. */
+export function exampleOf(schema: Schema, schemas: Schemas, name: string, instead?: Instead): unknown {
   const of = resolve(schema, schemas);
   const other = instead?.(of, name);
   if (other !== undefined) return other;
@@ -169,4 +170,8 @@ function said({
   return allowed?.length ? { value: allowed[0] } : undefined;
 }
 
-const singular = (name: string): string => name.replace(/ies$/, 'y').replace(/s$/, '');
+export const singular = (name: string): string =>
+  name
+    .replace(/ies$/, 'y')
+    .replace(/(ch|sh|x)es$/, '$1')
+    .replace(/s$/, '');

@@ -5,7 +5,7 @@ import { Problem } from './problem.ts';
 export const id = (prefix: string) => z.string().meta({ description: `\`${prefix}_…\``, examples: [sampleId(prefix)] });
 /** "Sample rows use the prefix `sample_` in front of the normal prefix." */
 export const sampleId = (prefix: string): string => `sample_${prefix}_01kap3b6n8f2v9w4x7y0z1a2b3`;
-export const objectName = <Name extends string>(name: Name) => z.literal(name);
+export const objectName = <Name extends string>(name: Name) => z.literal(name).describe('What kind of object this is.');
 export const timestamp = z.iso.datetime().describe('ISO 8601, UTC.');
 export const timestampInput = z.iso
   .datetime({ offset: true })

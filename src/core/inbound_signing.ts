@@ -3,8 +3,10 @@ import { z } from 'zod';
 import { id, objectName, timestamp } from './fields.ts';
 import { type Operation, operation } from './operation.ts';
 
+const required = z.boolean().describe('Whether every request with the key must be signed.');
+
 const InboundSigning = z
-  .object({ object: objectName('inbound_signing'), key_id: id('key'), required: z.boolean(), updated_at: timestamp })
+  .object({ object: objectName('inbound_signing'), key_id: id('key'), required, updated_at: timestamp })
   .meta({ id: 'InboundSigning', description: 'Whether a key must sign its requests.' });
 
 export const inboundSigningOperations: Operation[] = [
@@ -15,7 +17,7 @@ export const inboundSigningOperations: Operation[] = [
     scope: 'keys:write',
     summary: 'Makes signatures mandatory for the key that makes this call, or optional again.',
     doc: 'Afterwards an unsigned request with that key answers 401 `signature_required`, and a captured request can be replayed for five minutes at most.',
-    body: z.strictObject({ required: z.boolean() }),
+    body: z.strictObject({ required }),
     reply: InboundSigning,
     async run({ tx, body, caller }) {
       return tx.one<z.infer<typeof InboundSigning>>(sql`

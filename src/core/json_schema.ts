@@ -71,6 +71,14 @@ export const anyJson = <T>(document: T): T =>
     return typeof value?.$ref === 'string' && /schema\d+$/.test(value.$ref) ? {} : value;
   });
 
+/** What is said of a value is said of the field too that may hold null in its place. */
+export const saidOutside = <T>(document: T): T =>
+  JSON.parse(JSON.stringify(document), (_, value) => {
+    if (!Array.isArray(value?.anyOf) || value.description !== undefined) return value;
+    const { description } = value.anyOf.find((branch: Schema) => branch.description !== undefined) ?? {};
+    return description === undefined ? value : { ...value, description };
+  });
+
 /** Without the word that no further fields may come. */
 export function opened<T>(schema: T): T {
   return JSON.parse(JSON.stringify(schema), (_, value) => {

@@ -6,9 +6,17 @@ import type { Tx } from './transaction.ts';
 
 /** Query fields that every list takes. */
 const paging = {
-  limit: z.coerce.number().int().min(1).max(100).default(25).describe('Objects a page.'),
-  starting_after: z.string().min(1).optional().describe('An object id: the page after it.'),
-  ending_before: z.string().min(1).optional().describe('An object id: the page before it.'),
+  limit: z.coerce.number().int().min(1).max(100).default(25).describe('Objects in a page at most.'),
+  starting_after: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("The id of an object of this list: the page after it. Pass the last object's for the next page."),
+  ending_before: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("The id of an object of this list: the page before it. Pass the first object's for the page before."),
 };
 
 /** What a filter does: equality with a column, or a bound on the time of creation. */
@@ -52,8 +60,11 @@ export function list({ of, by = [], filters: special = {}, within, oldest_first_
   const equal = Object.fromEntries(
     by.map((field) => {
       const { schema, where } = filters.id(field);
-      const known = (of.fields as Record<string, z.ZodType>)[field];
-      return [field, { schema: known instanceof z.ZodEnum ? known.optional() : schema, where }];
+      const column = (of.fields as Record<string, z.ZodType>)[field] as z.ZodType;
+      const known = column instanceof z.ZodNullable ? (column.unwrap() as z.ZodType) : column;
+      const { examples } = known.meta() ?? {};
+      const taken = known instanceof z.ZodEnum ? known.optional() : schema.meta(examples ? { examples } : {});
+      return [field, { schema: taken, where }];
     }),
   );
   const parent = within ? `${within.object}_id` : '';
@@ -62,10 +73,10 @@ export function list({ of, by = [], filters: special = {}, within, oldest_first_
     ...(within ? { [parent]: z.string().min(1).describe(`The ${within.object} whose objects are listed.`) } : {}),
     ...paging,
     ...of.expansion,
-    ...Object.fromEntries(Object.entries(all).map(([name, { schema }]) => [name, schema])),
+    ...Object.fromEntries(Object.entries(all).map(([name, { schema }]) => [name, filterOf(name, schema)])),
   });
   const reply = z.object({
-    data: z.array(of.schema as z.ZodType<Row>),
+    data: z.array(of.schema as z.ZodType<Row>).describe('The page, in the order of the list.'),
     has_more: z.boolean().describe('Whether there are more in the direction of the page.'),
     total_count: z.number().int().describe('All that match the filters, whatever the cursor.'),
   });
@@ -129,5 +140,11 @@ export function list({ of, by = [], filters: special = {}, within, oldest_first_
 
   return { query, reply, page };
 }
+
+/** The schema of a filter, which says what it does unless it does so itself. */
+const filterOf = (name: string, schema: z.ZodType): z.ZodType => {
+  const said = schema.meta();
+  return said?.description ? schema : schema.meta({ ...said, description: `Only those whose \`${name}\` is this.` });
+};
 
 const article = (noun: string): string => `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun.replaceAll('_', ' ')}`;

@@ -1,8 +1,7 @@
-import { STATUS_CODES } from 'node:http';
-import { conventions } from './conventions.ts';
 import { exampleReply } from './example.ts';
 import { nameOf, resolve, type Schema, type Schemas, typesOf } from './json_schema.ts';
 import { type Document, json, type Media, type Parameter, type PathOperation } from './openapi_parts.ts';
+import { errors_of_all } from './operation_errors.ts';
 import { type ProblemCode, problems } from './problem.ts';
 
 interface Listed extends PathOperation {
@@ -50,7 +49,8 @@ export function wholeText(document: Document): string {
     `Version ${info.version}. The same for machines: \`GET /v1/openapi.json\` (OpenAPI 3.1). Paths are relative to the service's address.`,
     '',
     '# Conventions',
-    ...conventions.flatMap(({ title, text }) => ['', `## ${title}`, '', text]),
+    '',
+    info.description,
     '',
     '# Operations',
     ...tags.flatMap(({ name, description }) => [
@@ -69,6 +69,8 @@ export function wholeText(document: Document): string {
     ...objectNames(document).flatMap((name) => objectText(name, components.schemas)),
     '',
     '# Errors',
+    '',
+    `Every operation can answer ${errors_of_all.map((code) => `\`${code}\``).join(', ')}; each names what else it answers.`,
     '',
     '| code | type | status | meaning |',
     '|---|---|---|---|',
@@ -92,6 +94,7 @@ const listed = (paths: Document['paths']): Listed[] =>
 function operationText(operation: Listed, schemas: Schemas): string[] {
   const { method, path, operationId, summary, description = '', parameters = [], requestBody, responses } = operation;
   const body = requestBody?.content[json];
+  const errors = (operation['x-errors'] ?? []).filter((code) => !errors_of_all.includes(code));
   return [
     '',
     `### ${method} ${path}`,
@@ -112,10 +115,7 @@ function operationText(operation: Listed, schemas: Schemas): string[] {
       content?.[json] ? replyText(status, content[json], schemas) : [],
     ),
     '',
-    `Errors: ${Object.keys(responses)
-      .filter((status) => Number(status) >= 400)
-      .map((status) => `${status} ${STATUS_CODES[status]}`)
-      .join(', ')}.`,
+    `Errors: ${[...errors.map((code) => `\`${code}\` (${problems[code].status})`), 'those of every operation'].join(', ')}.`,
   ];
 }
 

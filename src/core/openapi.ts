@@ -3,9 +3,9 @@ import type { FastifyInstance } from 'fastify';
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { conventions } from './conventions.ts';
-import { exampleBody, exampleReply } from './example.ts';
+import { exampleBody, exampleOf, exampleReply, singular } from './example.ts';
 import { api_version } from './http.ts';
-import { anyJson, nameOf, opened, override, type Schema, type Schemas } from './json_schema.ts';
+import { anyJson, nameOf, opened, override, resolve, type Schema, type Schemas, saidOutside } from './json_schema.ts';
 import {
   type Document,
   errorResponse,
@@ -20,8 +20,10 @@ import {
   type Response,
   responseName,
 } from './openapi_parts.ts';
-import { type DescribedEvent, envelopeSchema, eventName, webhook } from './openapi_webhooks.ts';
+import { type DeliveryTerms, type DescribedEvent, envelopeSchema, eventName, webhook } from './openapi_webhooks.ts';
 import type { Operation } from './operation.ts';
+import { errorsOf } from './operation_errors.ts';
+import { type ProblemCode, problems } from './problem.ts';
 
 export interface Described {
   operations: Operation[];
@@ -29,6 +31,7 @@ export interface Described {
   events: Record<string, DescribedEvent>;
   /** `evt` */
   event_id_prefix: string;
+  delivery: DeliveryTerms;
   /** How the service is reached from outside: where a proxy puts a path in front of it, paths are below that. */
   base_url: string;
 }
@@ -47,7 +50,9 @@ export async function describeRoutes(app: FastifyInstance, described: Described)
         title: 'Rail',
         version: api_version,
         summary: 'Affiliate programs: partners, links, clicks, sales, commissions, payouts and signed webhooks.',
-        description: conventions.map(({ title, text }) => `## ${title}\n\n${text}`).join('\n\n'),
+        description: conventions(described.delivery)
+          .map(({ title, text }) => `## ${title}\n\n${text}`)
+          .join('\n\n'),
         license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
       },
       servers: [
@@ -61,12 +66,14 @@ export async function describeRoutes(app: FastifyInstance, described: Described)
       },
     } as object,
     transform: createJsonSchemaTransform({ zodToJsonConfig: { override } }),
-    transformObject: (document) => complete(anyJson(toSchemas(document)) as unknown as Document, described) as object,
+    transformObject: (document) =>
+      complete(saidOutside(anyJson(toSchemas(document))) as unknown as Document, described) as object,
   });
 }
 
 /** The document as the routes gave it, and what they do not say: scopes, headers, errors, examples, events. */
-function complete(document: Document, { operations, events, event_id_prefix }: Described): Document {
+function complete(document: Document, { operations, events, event_id_prefix, delivery }: Described): Document {
+  const common = commonErrors(operations);
   const schemas = {
     ...open(document.components.schemas),
     ...Object.fromEntries(
@@ -75,12 +82,7 @@ function complete(document: Document, { operations, events, event_id_prefix }: D
   };
   const by_name = new Map(operations.map((operation) => [operation.name, operation]));
   const paths = mapValues(document.paths, (methods) =>
-    mapValues(methods, (route) => pathOperation(route, by_name.get(route.operationId) as Operation, schemas)),
-  );
-  const statuses = new Set(
-    Object.values(paths)
-      .flatMap(Object.values)
-      .flatMap(({ responses }) => Object.keys(responses)),
+    mapValues(methods, (route) => pathOperation(route, by_name.get(route.operationId) as Operation, schemas, common)),
   );
   return withoutUnused(
     unifyInputs({
@@ -88,7 +90,7 @@ function complete(document: Document, { operations, events, event_id_prefix }: D
       tags: tagsOf(operations),
       paths,
       webhooks: Object.fromEntries(
-        Object.entries(events).map(([type, event]) => [type, webhook(type, event, event_id_prefix)]),
+        Object.entries(events).map(([type, event]) => [type, webhook(type, event, event_id_prefix, delivery)]),
       ),
       components: {
         ...document.components,
@@ -96,25 +98,33 @@ function complete(document: Document, { operations, events, event_id_prefix }: D
         parameters,
         headers,
         responses: Object.fromEntries(
-          [...statuses]
-            .filter((status) => Number(status) >= 400)
-            .map((status) => [responseName(status), errorResponse(status)]),
+          [...common].map(([status, codes]) => [responseName(status), errorResponse(status, codes)]),
         ),
       },
     }),
   );
 }
 
-function pathOperation(route: PathOperation, operation: Operation, schemas: Schemas): PathOperation {
+function pathOperation(
+  route: PathOperation,
+  operation: Operation,
+  schemas: Schemas,
+  common: Map<string, ProblemCode[]>,
+): PathOperation {
   const { requestBody, parameters: given = [], responses, ...rest } = route;
   const reply = responses[operation.status]?.content?.[json]?.schema as Schema;
   const body = requestBody?.content[json];
-  const taken = body && !isNothing(body.schema) ? body : undefined;
+  const record = recordOf(resolve(reply, schemas), schemas);
+  const taken = body && !isNothing(body.schema) ? { ...body, schema: saidAlready(body.schema, record) } : undefined;
   return {
     ...rest,
     description: [operation.doc, `Needs the scope \`${operation.scope}\`.`].filter(Boolean).join('\n\n'),
     'x-scope': operation.scope,
-    parameters: [...given.filter(takesSomething).map(spelt), ...headerParameters(operation)],
+    'x-errors': errorsOf(operation),
+    parameters: [
+      ...given.filter(takesSomething).map((parameter) => illustrated(spelt(parameter), operation, schemas)),
+      ...headerParameters(operation),
+    ],
     ...(taken ? { requestBody: bodyOf(operation, taken, schemas) } : {}),
     responses: {
       [operation.status]: {
@@ -122,12 +132,7 @@ function pathOperation(route: PathOperation, operation: Operation, schemas: Sche
         headers: headerRefs([...every_response, ...(operation.method === 'POST' ? ['Idempotent-Replayed'] : [])]),
         content: { [json]: { schema: opened(reply), example: exampleReply(reply, schemas) } },
       },
-      ...Object.fromEntries(
-        errorStatuses(operation, given, taken?.schema).map((status) => [
-          status,
-          { $ref: `#/components/responses/${responseName(status)}` } as Response,
-        ]),
-      ),
+      ...refusals(operation, common),
     },
   };
 }
@@ -155,27 +160,59 @@ const headerParameters = ({ method }: Operation): Parameter[] =>
     (name) => ({ $ref: `#/components/parameters/${name}` }) as Parameter,
   );
 
-/** The statuses that an operation can answer when it refuses. */
-function errorStatuses({ method, path, status }: Operation, given: Parameter[], body?: Schema): string[] {
-  const fields = [...given.map(({ name }) => name), ...Object.keys(body?.properties ?? {})];
-  const names_others = path.includes('{') || fields.some((field) => field.endsWith('_id'));
-  return [
-    [400, true],
-    [401, true],
-    [402, status === 201],
-    [403, true],
-    [404, names_others],
-    [409, method !== 'GET'],
-    [413, method !== 'GET'],
-    [415, method !== 'GET'],
-    [422, method === 'POST'],
-    [429, true],
-    [500, true],
-    [503, true],
-  ]
-    .filter(([, can]) => can)
-    .map(([code]) => String(code));
+/** What an operation answers when it refuses, by status. */
+const refusals = (operation: Operation, common: Map<string, ProblemCode[]>): Record<string, Response> =>
+  Object.fromEntries(
+    [...errorsByStatus(operation)].map(([status, codes]) => [
+      status,
+      common.has(status)
+        ? ({ $ref: `#/components/responses/${responseName(status)}` } as Response)
+        : errorResponse(status, codes),
+    ]),
+  );
+
+/** Status → codes, where all operations that answer the status do so with the same codes: they are described once. */
+function commonErrors(operations: Operation[]): Map<string, ProblemCode[]> {
+  const answered = operations.flatMap((operation) => [...errorsByStatus(operation)]);
+  const by_status = Map.groupBy(answered, ([status]) => status);
+  const same = [...by_status].filter(([, those]) => new Set(those.map(String)).size === 1);
+  return new Map(same.map(([status, [first]]) => [status, (first as [string, ProblemCode[]])[1]]));
 }
+
+const errorsByStatus = (operation: Operation): Map<string, ProblemCode[]> =>
+  Map.groupBy(errorsOf(operation).sort(byStatus), (code) => String(problems[code].status));
+
+const byStatus = (one: ProblemCode, other: ProblemCode): number => problems[one].status - problems[other].status;
+
+/** The record that a reply is, or is a page of. */
+const recordOf = (reply: Schema, schemas: Schemas): Schema =>
+  reply.properties?.data?.items ? resolve(reply.properties.data.items, schemas) : reply;
+
+/** A field that goes in is what comes out under the same name, unless it says otherwise. */
+const saidAlready = (body: Schema, { properties: known = {} }: Schema): Schema => ({
+  ...body,
+  ...(body.properties
+    ? {
+        properties: mapEntries(body.properties, (field, name) => {
+          const description = field.description ?? known[name]?.description;
+          return description === undefined ? field : { ...field, description };
+        }),
+      }
+    : {}),
+});
+
+/** A parameter with an example; that of a path says whose id it is. */
+function illustrated(parameter: Parameter, { path }: Operation, schemas: Schemas): Parameter {
+  const noun = nounOf(path);
+  if (parameter.in === 'path' && parameter.name === 'id') {
+    const description = `The id of the ${noun.replaceAll('_', ' ')}.`;
+    return { ...parameter, description, example: exampleOf({ type: 'string' }, schemas, `${noun}_id`) };
+  }
+  return { ...parameter, example: exampleOf(parameter.schema, schemas, parameter.name) };
+}
+
+/** `webhook_delivery` of `/v1/webhook_deliveries/{id}/replay`. */
+const nounOf = (path: string): string => singular(path.split('/')[2] as string);
 
 /** Tag → the description of what its operations are about. */
 function tagsOf(operations: Operation[]): Document['tags'] {
@@ -221,6 +258,11 @@ function withoutUnused(document: Document): Document {
   const kept = Object.entries(schemas).filter(([name]) => used.has(name));
   return { ...document, components: { ...components, schemas: Object.fromEntries(kept) } };
 }
+
+const mapEntries = <From, To>(
+  record: Record<string, From>,
+  map: (value: From, key: string) => To,
+): Record<string, To> => Object.fromEntries(Object.entries(record).map(([key, value]) => [key, map(value, key)]));
 
 const mapValues = <From, To>(record: Record<string, From>, map: (value: From) => To): Record<string, To> =>
   Object.fromEntries(Object.entries(record).map(([key, value]) => [key, map(value)]));

@@ -12,6 +12,7 @@ export interface Parameter {
   required?: boolean;
   description?: string;
   schema: Schema;
+  example?: unknown;
 }
 
 export interface Media {
@@ -37,6 +38,8 @@ export interface PathOperation {
   responses: Record<string, Response>;
   security?: object[];
   'x-scope'?: string;
+  /** Every code that it can answer. */
+  'x-errors'?: ProblemCode[];
   'x-postback'?: boolean;
 }
 
@@ -64,12 +67,14 @@ const types = [...new Set(codes.map((code) => problems[code].type))] as ProblemT
 /** The body of every error. */
 export const ErrorBody = z
   .object({
-    error: z.object({
-      type: z.enum(types).describe('The family of the code.'),
-      code: z.enum(codes).describe('What went wrong, for programs. New codes may be added.'),
-      message: z.string().describe('What is wrong, and what would be right, for people.'),
-      param: z.string().optional().describe('The field, header or scope at fault.'),
-    }),
+    error: z
+      .object({
+        type: z.enum(types).describe('The family of the code.'),
+        code: z.enum(codes).describe('What went wrong, for programs. New codes may be added.'),
+        message: z.string().describe('What is wrong, and what would be right, for people.'),
+        param: z.string().optional().describe('The field, header or scope at fault, with dots for what is nested.'),
+      })
+      .describe('What went wrong.'),
     existing: z.looseObject({}).optional().describe('The record that stands in the way of a create (409).'),
   })
   .meta({ id: 'Error', description: 'What every error answers.' });
@@ -126,8 +131,7 @@ export const headerRefs = (names: string[]): Record<string, object> =>
 /** `NotFound` of 404. */
 export const responseName = (status: string): string => (STATUS_CODES[status] as string).replaceAll(/[^A-Za-z]/g, '');
 
-export function errorResponse(status: string): Response {
-  const those = codes.filter((code) => problems[code].status === Number(status));
+export function errorResponse(status: string, those: ProblemCode[]): Response {
   const examples = those.map((code) => {
     const { type, doc } = problems[code];
     return [code, { summary: doc, value: { error: { type, code, message: doc } } }];

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { sampleId, timestamp } from './fields.ts';
-import { anyJson, opened, override, type Schema } from './json_schema.ts';
+import { anyJson, opened, override, type Schema, saidOutside } from './json_schema.ts';
 import { json, type Parameter, type PathOperation, parameter } from './openapi_parts.ts';
 
 /** What the description needs to know of a type of event. */
@@ -11,6 +11,22 @@ export interface DescribedEvent {
   example: object;
 }
 
+/** How events are delivered. The numbers are those that the sender goes by. */
+export interface DeliveryTerms {
+  user_agent: string;
+  /** How long a receiver may take to answer. */
+  timeout_ms: number;
+  /** The least wait before each attempt but the first. */
+  waits_s: number[];
+  /** Minutes of the hour at which retries that are due are made. */
+  sweep_minutes: number[];
+  /** How long a secret signs on after a rotation. */
+  overlap_ms: number;
+  /** How long events and deliveries are kept, which is how far back they can be replayed. */
+  kept_days: number;
+  most_endpoints: number;
+}
+
 /** `SaleCreatedEvent` of `sale.created`. */
 export const eventName = (type: string): string =>
   `${type.replaceAll(/(^|[._])([a-z])/g, (_, __, letter: string) => letter.toUpperCase())}Event`;
@@ -19,16 +35,16 @@ export const eventName = (type: string): string =>
 export function envelopeSchema(type: string, { doc, data }: DescribedEvent, prefix: string): Schema {
   const envelope = z.object({
     id: z.string().describe(`\`${prefix}_…\`: de-duplicate on it. A test event's begins with \`${prefix}_test_\`.`),
-    type: z.literal(type),
+    type: z.literal(type).describe('What happened.'),
     created_at: timestamp.describe('When it happened. ISO 8601, UTC.'),
-    data,
+    data: data.describe('What it happened to; its fields go by the type.'),
     request: z
       .object({ id: z.string().nullable().describe('Equals the header Rail-Request-Id. Null: nothing caused it.') })
       .optional()
       .describe('What caused it; not on test events.'),
   });
   const { $schema: _, ...schema } = z.toJSONSchema(envelope, { override, unrepresentable: 'any' });
-  return { ...opened(anyJson(schema) as Schema), description: doc };
+  return { ...opened(saidOutside(anyJson(schema) as Schema)), description: doc };
 }
 
 /** The request that tells of an event of the type. */
@@ -36,6 +52,7 @@ export function webhook(
   type: string,
   { doc, postback, example }: DescribedEvent,
   prefix: string,
+  terms: DeliveryTerms,
 ): { post: PathOperation } {
   const told =
     postback === false
@@ -51,39 +68,63 @@ export function webhook(
   return {
     post: {
       operationId: `events.${type}`,
-      summary: type,
+      summary: doc,
       description: `${doc}\n\n${told}`,
       'x-postback': postback !== false,
       security: [],
-      parameters: webhook_headers,
+      parameters: webhookHeaders(type, prefix, terms),
       requestBody: {
         required: true,
         content: { [json]: { schema: { $ref: `#/components/schemas/${eventName(type)}` }, example: envelope } },
       },
       responses: {
-        '2XX': { description: 'Within 10 seconds: the delivery is acknowledged.' },
-        default: { description: 'The attempt failed, and is made again by the schedule of retries.' },
+        '2XX': { description: `Within ${terms.timeout_ms / 1000} seconds: the delivery is acknowledged.` },
+        default: {
+          description:
+            'Anything else, a redirect and no answer too: the attempt failed, and is made again by the schedule of retries.',
+        },
       },
     },
   };
 }
 
-const text: Schema = { type: 'string' };
-const always = { required: true };
-const webhook_headers: Parameter[] = [
-  {
-    ...parameter('Rail-Signature', '`t=<unix seconds>,v1=<hex HMAC-SHA256>`; two `v1` during a rotation.', text),
-    ...always,
-  },
-  { ...parameter('Rail-Event', "The event's type.", text), ...always },
-  { ...parameter('Rail-Event-Id', "The event's id, the same on retries and replays.", text), ...always },
-  { ...parameter('Rail-Delivery-Id', 'This delivery; a replay has a new one.', text), ...always },
-  { ...parameter('Rail-Attempt', '1 for the first try.', { type: 'integer', minimum: 1, maximum: 8 }), ...always },
-  parameter('Rail-Request-Id', 'What caused the event; absent when nothing did.', text),
-  { ...parameter('webhook-id', "Standard Webhooks: the event's id.", text), ...always },
-  { ...parameter('webhook-timestamp', 'Standard Webhooks: Unix seconds.', text), ...always },
-  {
-    ...parameter('webhook-signature', 'Standard Webhooks: `v1,<base64 HMAC-SHA256>`, separated by spaces.', text),
-    ...always,
-  },
+const text = (example: string): Schema => ({ type: 'string', examples: [example] });
+const always = (name: string, description: string, schema: Schema): Parameter => ({
+  ...parameter(name, description, schema),
+  required: true,
+});
+
+const hmac = '5257a869e7ecebeda32affa62cdca3fa51cad7e77a0e56ff536d0ce8e108d8bd';
+const webhookHeaders = (type: string, prefix: string, { waits_s, user_agent }: DeliveryTerms): Parameter[] => [
+  always('User-Agent', 'Who sends it.', { type: 'string', const: user_agent }),
+  always(
+    'Rail-Signature',
+    'Proves that the service sent exactly this body: see "Verifying a webhook". Two `v1` during a rotation of the secret.',
+    text(`t=1795253400,v1=${hmac}`),
+  ),
+  always('Rail-Event', "The event's type, as `type` in the body.", { type: 'string', const: type }),
+  always(
+    'Rail-Event-Id',
+    "The event's id, as `id` in the body: the same on every retry and replay, so de-duplicate on it.",
+    text(sampleId(prefix)),
+  ),
+  always('Rail-Delivery-Id', 'This delivery, as in the delivery log; a replay has a new one.', text(sampleId('whd'))),
+  always('Rail-Attempt', 'Which attempt at this delivery it is: 1 for the first.', {
+    type: 'integer',
+    minimum: 1,
+    maximum: waits_s.length + 1,
+    examples: [1],
+  }),
+  parameter(
+    'Rail-Request-Id',
+    'The API request (`req_…`) or scheduled run (`run_…`) that caused the event; absent when nothing did, and on test events.',
+    text(sampleId('req')),
+  ),
+  always('webhook-id', "Standard Webhooks: the event's id.", text(sampleId(prefix))),
+  always('webhook-timestamp', 'Standard Webhooks: when it was signed, in Unix seconds.', text('1795253400')),
+  always(
+    'webhook-signature',
+    'Standard Webhooks: `v1,<base64 HMAC-SHA256>`; two, separated by a space, during a rotation of the secret.',
+    text('v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4='),
+  ),
 ];

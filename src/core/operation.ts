@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { sampleId } from './fields.ts';
 import { type ListOptions, list } from './list.ts';
 import type { Mailer } from './mail.ts';
+import type { ProblemCode } from './problem.ts';
 import { type AnyResource, enrich } from './resource.ts';
 import type { Vault } from './secret.ts';
 import type { Tx } from './transaction.ts';
@@ -61,6 +62,8 @@ interface Options<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType,
   status?: 200 | 201 | 202;
   /** What must be asked of the world outside: before the transaction, since nobody may be waited for while one is open. Throws a Problem. */
   ask?: (context: Pick<Context<z.infer<P>, z.infer<Q>, z.infer<B>>, 'body' | 'services'>) => Promise<void>;
+  /** What it may refuse with besides what follows from its path and fields: see operation_errors.ts. */
+  errors?: ProblemCode[];
   run: (context: Context<z.infer<P>, z.infer<Q>, z.infer<B>>) => Promise<z.input<R>>;
 }
 
@@ -99,9 +102,9 @@ export const idParams = z.strictObject({ id: z.string().min(1).describe('The id 
 /** What a deletion answers. */
 export const DeletedMarker = z
   .object({
-    id: z.string().meta({ examples: [sampleId('part')] }),
-    object: z.string().meta({ examples: ['partner'] }),
-    deleted: z.literal(true),
+    id: z.string().meta({ description: 'What was deleted.', examples: [sampleId('part')] }),
+    object: z.string().meta({ description: 'What kind of object it was.', examples: ['partner'] }),
+    deleted: z.literal(true).describe('Always true: the object is gone.'),
   })
   .meta({ id: 'DeletedMarker', description: 'What a deletion answers.' });
 

@@ -21,15 +21,15 @@ export const application = resource({
     id: id('app'),
     object: objectName('application'),
     program_id: id('prg'),
-    group_id: id('grp').nullable(),
-    partner_id: id('part').nullable(),
-    email: text,
+    group_id: id('grp').nullable().describe('The group that the applicant asked to join.'),
+    partner_id: id('part').nullable().describe('The applicant: a partner who is `pending` until this is decided.'),
+    email: text.describe("The applicant's."),
     answers: z.json().describe('What the applicant answered, as it was given.'),
-    source: text.nullable(),
-    status: z.enum(statuses),
+    source: text.nullable().describe('Where the applicant came from, as you said at the submission. Null: not said.'),
+    status: z.enum(statuses).describe('`pending` until it is decided, once and for all.'),
     reviewed_by_user_id: text.nullable().describe('Who decided: a user, or the API key (`key_…`) that did it.'),
-    reviewed_at: timestamp.nullable(),
-    rejection_reason: text.nullable(),
+    reviewed_at: timestamp.nullable().describe('When it was approved or rejected. Null: it was not.'),
+    rejection_reason: text.nullable().describe('What the applicant was told. Null unless `rejected`.'),
     created_at: timestamp,
     updated_at: timestamp,
   },
@@ -62,6 +62,7 @@ export const applicationOperations: Operation[] = [
     }),
     reply: application.schema,
     status: 201,
+    errors: ['resource_already_exists'],
     async run({ tx, body }) {
       await program.get(tx, body.program_id, { param: 'program_id' });
       const { answers, source, ...who } = body;
@@ -78,8 +79,11 @@ export const applicationOperations: Operation[] = [
     summary: 'Approves an application: the partner is active.',
     doc: 'Tells `application.approved`, then `affiliate.confirmed`.',
     params: idParams,
-    body: z.strictObject({ reason: reason.optional() }).default({}),
+    body: z
+      .strictObject({ reason: reason.optional().describe('Your note: `application.approved` carries it.') })
+      .default({}),
     reply: application.schema,
+    errors: ['invalid_state_transition'],
     run: ({ tx, params, body, caller }) => approve(tx, params.id, caller.api_key_id, body.reason ?? null),
   }),
   operation({
@@ -90,8 +94,16 @@ export const applicationOperations: Operation[] = [
     summary: 'Rejects an application: the partner is declined.',
     doc: "The reason is shown to the applicant word for word; a blank one falls back to the program's `default_rejection_reason`.",
     params: idParams,
-    body: z.strictObject({ reason: reason.nullable().optional() }).default({}),
+    body: z
+      .strictObject({
+        reason: reason
+          .nullable()
+          .optional()
+          .describe("What the applicant reads, word for word. Blank: the program's `default_rejection_reason`."),
+      })
+      .default({}),
     reply: application.schema,
+    errors: ['invalid_state_transition'],
     run: ({ tx, params, body, caller }) => reject(tx, params.id, caller.api_key_id, body.reason?.trim() ?? ''),
   }),
   operation({
@@ -102,6 +114,7 @@ export const applicationOperations: Operation[] = [
     summary: "Withdraws an application, on the applicant's own wish: the partner is declined.",
     params: idParams,
     reply: application.schema,
+    errors: ['invalid_state_transition'],
     run: ({ tx, params }) => withdraw(tx, params.id),
   }),
 ];

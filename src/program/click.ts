@@ -23,13 +23,15 @@ export const click = resource({
     object: objectName('click'),
     program_id: id('prg'),
     partner_id: id('part'),
-    link_id: id('lnk').nullable(),
+    link_id: id('lnk')
+      .nullable()
+      .describe("The link that was followed. Null: the visitor came by the partner's handle."),
     referral_id: id('ref').nullable().describe('Null until a job has judged the click, and where it earned no credit.'),
-    user_agent: text.nullable(),
-    referer: text.nullable(),
-    country: text.nullable(),
-    device: text.nullable(),
-    landing_url: text.nullable(),
+    user_agent: text.nullable().describe("The browser's name for itself. Null: not said."),
+    referer: text.nullable().describe('The page that the visitor came from. Null: not said.'),
+    country: text.nullable().describe('ISO 3166-1 alpha-2. Null: not said.'),
+    device: text.nullable().describe('What kind of device it was, in your words. Null: not said.'),
+    landing_url: text.nullable().describe('The address that the visitor arrived at.'),
     created_at: timestamp,
   },
 });
@@ -49,9 +51,12 @@ export const clickOperations: Operation[] = [
       program_id: id('prg'),
       value: text.min(1).max(64).describe('The partner handle or link value that the visitor arrived with.'),
       landing_url: url,
-      visitor_token: text.min(8).max(128).describe('The same token across clicks makes one referral.'),
-      param: text.min(1).max(32).default('ref'),
-      referrer: text.max(2048).optional(),
+      visitor_token: text
+        .min(8)
+        .max(128)
+        .describe('Your id of the browser, as from a cookie: the same token across clicks makes one referral.'),
+      param: text.min(1).max(32).default('ref').describe('The query parameter that carried the value.'),
+      referrer: text.max(2048).optional().describe('The page that the visitor came from: the `referer` of the click.'),
       ip: z.union([z.ipv4(), z.ipv6()]).optional().describe('Hashed on write, never stored.'),
       user_agent: text.max(1024).optional(),
       country: country.optional(),

@@ -29,27 +29,48 @@ export const commission = resource({
     object: objectName('commission'),
     program_id: id('prg'),
     partner_id: id('part'),
-    customer_id: id('cus').nullable(),
-    sale_id: id('sale').nullable(),
-    rule_id: id('flw').nullable(),
-    payout_id: id('pyt').nullable(),
-    kind: z.enum(['sale', 'bonus', 'clawback']),
-    clawback_of: id('com').nullable(),
-    amount_minor: minor,
-    base_amount_minor: minor.nullable(),
+    customer_id: id('cus').nullable().describe('Whose sale it is. Null: a bonus, or a sale without a customer.'),
+    sale_id: id('sale').nullable().describe('The sale that earned it. Null: a bonus.'),
+    rule_id: id('flw').nullable().describe("The rule that paid. Null: a link's `rate_override`, or a bonus."),
+    payout_id: id('pyt').nullable().describe('The payout that it is in: it is locked then. Null: none yet.'),
+    kind: z
+      .enum(['sale', 'bonus', 'clawback'])
+      .describe(
+        '`sale`: earned by a sale. `bonus`: given by hand. `clawback`: takes back what was paid or is in a payout, with a negative amount.',
+      ),
+    clawback_of: id('com').nullable().describe('The commission that a clawback takes from. Null: it is none.'),
+    amount_minor: minor.describe(
+      'What the partner gets, in minor units of the currency; below 0 for a clawback alone.',
+    ),
+    base_amount_minor: minor
+      .nullable()
+      .describe("What the rate was applied to, in minor units of the sale's currency. Null: a bonus."),
     currency: storedCurrency,
     rate_type: z
       .enum(['percent', 'fixed'])
       .nullable()
       .describe('The rate it was computed with; later edits of the rule do not reach it.'),
-    rate_value: z.int().nullable(),
-    status: z.enum(statuses),
+    rate_value: z
+      .int()
+      .nullable()
+      .describe(
+        'The rate that it was computed with: basis points (2000 = 20 %) for `percent`, minor units for `fixed`. Null: a bonus.',
+      ),
+    status: z
+      .enum(statuses)
+      .describe(
+        '`pending`: inside the holding period. `approved`: that too, and certain. `due`: to be paid. `paid`: final. `voided`: cancelled, as by a refund. `rejected`: refused by hand.',
+      ),
     mature_at: timestamp.describe('When the holding period ends; fixed at creation.'),
-    approved_at: timestamp.nullable(),
-    paid_at: timestamp.nullable(),
-    voided_at: timestamp.nullable(),
-    void_reason: text.nullable(),
-    note: text.nullable(),
+    approved_at: timestamp.nullable().describe('When it was approved by hand. Null: it was not.'),
+    paid_at: timestamp.nullable().describe('When its payout settled. Null: not yet.'),
+    voided_at: timestamp.nullable().describe('When it was cancelled. Null: it was not.'),
+    void_reason: text
+      .nullable()
+      .describe(
+        'Why it was cancelled: `sale_refunded`, `sale_corrected`, `partner_deleted`, `voided_by_hand`, or what the request said. Null: it was not.',
+      ),
+    note: text.nullable().describe('Yours. Null: none.'),
     created_at: timestamp,
     updated_at: timestamp,
   },
@@ -63,8 +84,14 @@ const maturing = list({
   by: ['status', 'partner_id'],
   oldest_first_by: 'mature_at',
   filters: {
-    from: { schema: timestampInput.optional(), where: (value: string) => sql`t.mature_at >= ${value}::timestamptz` },
-    to: { schema: timestampInput.optional(), where: (value: string) => sql`t.mature_at < ${value}::timestamptz` },
+    from: {
+      schema: timestampInput.optional().describe('Only those whose `mature_at` is then or later.'),
+      where: (value: string) => sql`t.mature_at >= ${value}::timestamptz`,
+    },
+    to: {
+      schema: timestampInput.optional().describe('Only those whose `mature_at` is before.'),
+      where: (value: string) => sql`t.mature_at < ${value}::timestamptz`,
+    },
   },
 });
 

@@ -29,7 +29,7 @@ export const commissionChangeOperations: Operation[] = [
       partner_id: id('part'),
       amount_minor: positive,
       currency: currency.optional().describe("The program's when left out."),
-      mature_at: timestampInput.optional(),
+      mature_at: timestampInput.optional().describe('When it is due. Now when left out.'),
       note: note.optional(),
     }),
     reply: commission.schema,
@@ -47,8 +47,14 @@ export const commissionChangeOperations: Operation[] = [
     scope: 'commissions:write',
     summary: "Edits an unpaid commission's amount or note.",
     params: idParams,
-    body: z.strictObject({ amount_minor: z.int(), note: note.nullable() }).partial(),
+    body: z
+      .strictObject({
+        amount_minor: z.int().describe('In minor units of the currency: 0 or more, of a clawback below 0.'),
+        note: note.nullable(),
+      })
+      .partial(),
     reply: commission.schema,
+    errors: ['commission_locked', 'invalid_state_transition'],
     async run({ tx, params, body }) {
       const before = await unpaid(tx, params.id);
       if (body.amount_minor !== undefined && body.amount_minor < 0 !== (before.kind === 'clawback')) {
@@ -67,6 +73,7 @@ export const commissionChangeOperations: Operation[] = [
     summary: 'Approves a pending commission: it is certain, and due when it matures.',
     params: idParams,
     reply: commission.schema,
+    errors: ['commission_locked', 'invalid_state_transition'],
     async run({ tx, params }) {
       const before = await unpaid(tx, params.id);
       requireState(
@@ -85,6 +92,7 @@ export const commissionChangeOperations: Operation[] = [
     params: idParams,
     body: z.strictObject({ note: note.optional() }).default({}),
     reply: commission.schema,
+    errors: ['commission_locked', 'invalid_state_transition'],
     async run({ tx, params, body }) {
       return change(tx, await unpaid(tx, params.id), { ...body, status: 'rejected', edited_by_hand: true });
     },
@@ -96,8 +104,11 @@ export const commissionChangeOperations: Operation[] = [
     scope: 'commissions:write',
     summary: 'Cancels an unpaid commission.',
     params: idParams,
-    body: z.strictObject({ reason: text.min(1).max(200).default('voided_by_hand') }).prefault({}),
+    body: z
+      .strictObject({ reason: text.min(1).max(200).default('voided_by_hand').describe('The `void_reason`.') })
+      .prefault({}),
     reply: commission.schema,
+    errors: ['commission_locked', 'invalid_state_transition'],
     async run({ tx, params, body }) {
       await voidCommission(tx, await unpaid(tx, params.id), body.reason, { edited_by_hand: true });
       return commission.get(tx, params.id);
@@ -111,6 +122,7 @@ export const commissionChangeOperations: Operation[] = [
     summary: 'Deletes an unpaid commission.',
     params: idParams,
     reply: DeletedMarker,
+    errors: ['commission_locked', 'invalid_state_transition'],
     async run({ tx, params }) {
       const { id: commission_id, program_id, partner_id } = await unpaid(tx, params.id);
       await commission.update(tx, commission_id, { deleted_at: tx.now, edited_by_hand: true });

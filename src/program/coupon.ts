@@ -23,15 +23,15 @@ export const coupon = resource({
     id: id('cpn'),
     object: objectName('coupon'),
     program_id: id('prg'),
-    partner_id: id('part').nullable(),
-    group_id: id('grp').nullable(),
-    code: text,
+    partner_id: id('part').nullable().describe('Whom it brings sales to. Null: nobody yet, and it attributes nothing.'),
+    group_id: id('grp').nullable().describe('The group of partners that it is meant for. Null: none.'),
+    code: text.describe('What customers type. Unique in the program, letter case ignored.'),
     external_id: text.nullable().describe("The processor's promotion id: the only thing that a sale is matched on."),
-    active: z.boolean(),
+    active: z.boolean().describe('False: it is switched off, and attributes nothing.'),
     created_at: timestamp,
     updated_at: timestamp,
   },
-  stats: { fields: { customers: z.int() }, load: couponStats },
+  stats: { fields: { customers: z.int().describe('Customers whom it brought to its partner.') }, load: couponStats },
 });
 
 export type Coupon = z.infer<typeof coupon.record>;
@@ -55,6 +55,7 @@ export const couponOperations: Operation[] = [
     }),
     reply: coupon.schema,
     status: 201,
+    errors: ['resource_already_exists'],
     async run({ tx, body }) {
       await program.get(tx, body.program_id, { param: 'program_id' });
       if (body.partner_id !== undefined) await partnerOf(tx, { id: body.program_id }, body.partner_id);
@@ -75,6 +76,7 @@ export const couponOperations: Operation[] = [
     params: idParams,
     body: z.strictObject({ external_id: external_id.nullable(), partner_id: id('part').nullable() }).partial(),
     reply: coupon.schema,
+    errors: ['resource_already_exists'],
     async run({ tx, params, body }) {
       const before = await coupon.get(tx, params.id, { lock: true });
       if (body.partner_id) await partnerOf(tx, { id: before.program_id }, body.partner_id);

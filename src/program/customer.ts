@@ -29,20 +29,35 @@ export const customer = resource({
     id: id('cus'),
     object: objectName('customer'),
     program_id: id('prg'),
-    partner_id: id('part'),
-    referral_id: id('ref').nullable(),
-    link_id: id('lnk').nullable(),
-    coupon_id: id('cpn').nullable(),
-    processor: z.enum(processors).nullable(),
+    partner_id: id('part').describe('Who earns by the customer.'),
+    referral_id: id('ref').nullable().describe('The visit that the customer came by. Null: there was none.'),
+    link_id: id('lnk').nullable().describe('The link that the customer came by. Null: there was none.'),
+    coupon_id: id('cpn')
+      .nullable()
+      .describe('The coupon that brought the customer to the partner. Null: there was none.'),
+    processor: z
+      .enum(processors)
+      .nullable()
+      .describe("The program's processor when the customer was recorded. Null: it had none."),
     external_customer_id: text.nullable().describe("The processor's customer id: incoming charges are matched on it."),
-    external_subscription_id: text.nullable(),
-    email: text.nullable(),
-    name: text.nullable(),
+    external_subscription_id: text
+      .nullable()
+      .describe("The processor's id of the subscription, as the first sale said. Null: not said."),
+    email: text.nullable().describe('Null: not known.'),
+    name: text.nullable().describe('Null: not known.'),
     identifier: text.nullable().describe('Your own id.'),
-    status: z.enum(statuses),
-    tracked_by: z.enum(tracked_by),
-    lead_at: timestamp.nullable(),
-    converted_at: timestamp.nullable(),
+    status: z
+      .enum(statuses)
+      .describe(
+        'Where the customer stands. The first sale makes `lead` and `trial` to `active`; `refunded` is written by a whole refund alone.',
+      ),
+    tracked_by: z
+      .enum(tracked_by)
+      .describe(
+        'How the partner came to the customer: by a link (or handle), a coupon, by hand, or by an id that a request named.',
+      ),
+    lead_at: timestamp.nullable().describe('When the customer was recorded.'),
+    converted_at: timestamp.nullable().describe('When the customer first paid. Null: not yet.'),
     metadata: storedMetadata,
     created_at: timestamp,
     updated_at: timestamp,
@@ -53,10 +68,14 @@ export type Customer = z.infer<typeof customer.record>;
 
 /** What identifies a customer, wherever one can be made. */
 export const identity = {
-  email: email.optional(),
-  name: text.max(200).optional(),
-  identifier: text.min(1).max(255).optional(),
-  external_customer_id: text.min(1).max(255).optional(),
+  email: email.optional().describe('A partner with the same mailbox is a self-referral.'),
+  name: text.max(200).optional().describe("The customer's."),
+  identifier: text.min(1).max(255).optional().describe('Your own id of the customer.'),
+  external_customer_id: text
+    .min(1)
+    .max(255)
+    .optional()
+    .describe("The processor's id of the customer, unique in the program: incoming charges are matched on it."),
 };
 
 export const customerOperations: Operation[] = [
@@ -82,8 +101,8 @@ export const customerOperations: Operation[] = [
     body: z
       .strictObject({
         program_id: id('prg'),
-        partner_id: id('part').optional(),
-        click_id: id('clk').optional(),
+        partner_id: id('part').optional().describe('Who brought the customer. This or `click_id`.'),
+        click_id: id('clk').optional().describe('The click that brought the customer. This or `partner_id`.'),
         ...identity,
         status: z.enum(writable_statuses).default('lead'),
         metadata: metadata.optional(),
@@ -94,6 +113,7 @@ export const customerOperations: Operation[] = [
       }),
     reply: customer.schema,
     status: 201,
+    errors: ['resource_already_exists', 'self_referral', 'click_expired'],
     async run({ tx, body }) {
       const of = await program.get(tx, body.program_id, { param: 'program_id' });
       const { click_id, partner_id, ...fields } = body;

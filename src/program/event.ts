@@ -1,37 +1,50 @@
 import { z } from 'zod';
+import { id, timestamp } from '../core/fields.ts';
+import { minor } from '../core/money.ts';
 import { eventType } from '../webhooks/catalogue.ts';
 import { draftOf } from '../webhooks/event.ts';
+import {
+  amount_minor,
+  application_id,
+  commission_id,
+  commission_status,
+  coupon_id,
+  currency,
+  customer_id,
+  destination_url,
+  due_at,
+  email,
+  group_id,
+  handle,
+  link_id,
+  method,
+  partner_id,
+  partner_status,
+  payout_id,
+  payout_status,
+  referral_id,
+  reviewed_by,
+  risk_flag_id,
+  rule_id,
+  rule_name,
+  rule_status,
+  sale_id,
+  sample,
+  text,
+  tracked_by,
+  url,
+} from './event_fields.ts';
 
-const text = z.string();
-const nullableText = text.nullable();
-const minor = z.int();
-const time = z.iso.datetime();
 const everything = { omit: [] };
 
-const sample = {
-  partner_id: 'sample_part_01kap3b6n8f2v9w4x7y0z1a2b3',
-  customer_id: 'sample_cus_01kap3b6n8f2v9w4x7y0z1a2b4',
-  referral_id: 'sample_ref_01kap3b6n8f2v9w4x7y0z1a2b5',
-  link_id: 'sample_lnk_01kap3b6n8f2v9w4x7y0z1a2b6',
-  sale_id: 'sample_sale_01kap3b6n8f2v9w4x7y0z1a2b7',
-  commission_id: 'sample_com_01kap3b6n8f2v9w4x7y0z1a2b8',
-  rule_id: 'sample_flw_01kap3b6n8f2v9w4x7y0z1a2b9',
-  group_id: 'sample_grp_01kap3b6n8f2v9w4x7y0z1a2c0',
-  application_id: 'sample_app_01kap3b6n8f2v9w4x7y0z1a2c1',
-  coupon_id: 'sample_cpn_01kap3b6n8f2v9w4x7y0z1a2c2',
-  payout_id: 'sample_pyt_01kap3b6n8f2v9w4x7y0z1a2c3',
-  batch_id: 'sample_batch_01kap3b6n8f2v9w4x7y0z1a2c4',
-  risk_flag_id: 'sample_rsk_01kap3b6n8f2v9w4x7y0z1a2c5',
-  user_id: 'sample_usr_01kap3b6n8f2v9w4x7y0z1a2c6',
-  email: 'ada@example.com',
-  handle: 'ada',
-  at: '2026-11-21T09:30:00.000Z',
-  later: '2026-12-21T09:30:00.000Z',
+const couponFields = {
+  coupon_id,
+  partner_id,
+  code: text.describe('What customers type.'),
+  active: z.boolean().describe('Whether it attributes sales.'),
 };
-
-const couponFields = { coupon_id: text, partner_id: text, code: text, active: z.boolean() };
 const couponSample = { coupon_id: sample.coupon_id, partner_id: sample.partner_id, code: 'ADA20', active: true };
-const payoutMoney = { payout_id: text, partner_id: text, amount_minor: minor, currency: text };
+const payoutMoney = { payout_id, partner_id, amount_minor, currency };
 const payoutSample = {
   payout_id: sample.payout_id,
   partner_id: sample.partner_id,
@@ -39,11 +52,11 @@ const payoutSample = {
   currency: 'USD',
 };
 const flagFields = {
-  risk_flag_id: text,
-  partner_id: nullableText,
-  customer_id: nullableText,
-  kind: text,
-  severity: text,
+  risk_flag_id,
+  partner_id: partner_id.nullable(),
+  customer_id: customer_id.nullable(),
+  kind: text.describe('What was noticed: see RiskFlag.'),
+  severity: text.describe('`low`, `medium` or `high`.'),
 };
 const flagSample = {
   risk_flag_id: sample.risk_flag_id,
@@ -53,13 +66,21 @@ const flagSample = {
   severity: 'high',
 };
 
-const rate = z.strictObject({ rate_type: text, rate_value: z.int(), priority: z.int(), status: text });
+const rate = (when: string) =>
+  z
+    .strictObject({
+      rate_type: text.describe('`percent` or `fixed`.'),
+      rate_value: z.int().describe("`percent`: basis points. `fixed`: minor units of the program's currency."),
+      priority: z.int().describe('The higher one pays.'),
+      status: rule_status,
+    })
+    .describe(when);
 
 /** Every event of the program service: section 6 of the specification, "Catalogue". */
 export const catalogue = {
   'affiliate.created': eventType(
     'A partner record exists (portal signup, invite, dashboard, import).',
-    { partner_id: text, email: text, handle: text, status: text, group_id: nullableText },
+    { partner_id, email, handle, status: partner_status, group_id },
     {
       partner_id: sample.partner_id,
       email: sample.email,
@@ -70,22 +91,32 @@ export const catalogue = {
   ),
   'affiliate.updated': eventType(
     'Profile, group or status changed; status is the new value, reason the optional note.',
-    { partner_id: text, status: text, reason: nullableText },
+    {
+      partner_id,
+      status: partner_status,
+      reason: text.nullable().describe('Your note, as why the partner is suspended. Null: none.'),
+    },
     { partner_id: sample.partner_id, status: 'suspended', reason: 'Paid search on the brand name.' },
   ),
   'affiliate.confirmed': eventType(
     'A partner is approved and active; follows `application.approved` when an application step exists.',
-    { partner_id: text, email: text, handle: text, group_id: nullableText },
+    { partner_id, email, handle, group_id },
     { partner_id: sample.partner_id, email: sample.email, handle: sample.handle, group_id: sample.group_id },
   ),
   'affiliate.deleted': eventType(
     'A partner was deleted; links stop attributing; open commissions are voided separately.',
-    { partner_id: text },
+    { partner_id },
     { partner_id: sample.partner_id },
   ),
   'application.submitted': eventType(
     'An applicant answered the questions.',
-    { application_id: text, partner_id: text, email: text, handle: text, answers: z.json() },
+    {
+      application_id,
+      partner_id,
+      email,
+      handle,
+      answers: z.json().describe('What the applicant answered, as it was given.'),
+    },
     {
       application_id: sample.application_id,
       partner_id: sample.partner_id,
@@ -97,12 +128,12 @@ export const catalogue = {
   'application.approved': eventType(
     'Approved; `affiliate.confirmed` follows at once.',
     {
-      partner_id: text,
-      application_id: text,
-      email: text,
-      handle: text,
-      reviewed_by: text,
-      reason: nullableText,
+      partner_id,
+      application_id,
+      email,
+      handle,
+      reviewed_by,
+      reason: text.nullable().describe('The note of who approved. Null: none.'),
     },
     {
       partner_id: sample.partner_id,
@@ -116,12 +147,12 @@ export const catalogue = {
   'application.rejected': eventType(
     "Rejected with the service's reason.",
     {
-      partner_id: text,
-      application_id: text,
-      email: text,
-      handle: text,
-      reviewed_by: text,
-      reason: text,
+      partner_id,
+      application_id,
+      email,
+      handle,
+      reviewed_by,
+      reason: text.describe('What the applicant was told.'),
     },
     {
       partner_id: sample.partner_id,
@@ -134,7 +165,14 @@ export const catalogue = {
   ),
   'affiliate_link.created': eventType(
     'A link was created.',
-    { link_id: text, partner_id: text, url: text, param: text, value: text, destination_url: text },
+    {
+      link_id,
+      partner_id,
+      url,
+      param: text.describe('The query parameter that carries the value.'),
+      value: text.describe('What the parameter carries.'),
+      destination_url,
+    },
     {
       link_id: sample.link_id,
       partner_id: sample.partner_id,
@@ -146,7 +184,7 @@ export const catalogue = {
   ),
   'affiliate_link.updated': eventType(
     'Destination, label or short slug changed.',
-    { link_id: text, partner_id: text, url: text, destination_url: text },
+    { link_id, partner_id, url, destination_url },
     {
       link_id: sample.link_id,
       partner_id: sample.partner_id,
@@ -156,7 +194,7 @@ export const catalogue = {
   ),
   'affiliate_link.deleted': eventType(
     'A link was deleted; clicks no longer attribute.',
-    { link_id: text, partner_id: text },
+    { link_id, partner_id },
     { link_id: sample.link_id, partner_id: sample.partner_id },
   ),
   'affiliate_coupon.created': eventType('A coupon was attached to a partner.', couponFields, couponSample),
@@ -168,18 +206,18 @@ export const catalogue = {
   }),
   'affiliate_coupon.deleted': eventType(
     'The mapping was removed.',
-    { coupon_id: text, partner_id: text },
+    { coupon_id, partner_id },
     { coupon_id: sample.coupon_id, partner_id: sample.partner_id },
   ),
   'referral.created': eventType(
     'A new visitor came via a link; repeat visits by the same browser do not fire again.',
     {
-      referral_id: text,
-      partner_id: text,
-      link_id: nullableText,
-      landing_url: nullableText,
-      tracked_by: text,
-      expires_at: time,
+      referral_id,
+      partner_id,
+      link_id: link_id.nullable(),
+      landing_url: text.nullable().describe('The address that the visitor arrived at. Null: not known.'),
+      tracked_by,
+      expires_at: timestamp.describe('Until when a sign-up counts for the partner.'),
     },
     {
       referral_id: sample.referral_id,
@@ -193,7 +231,13 @@ export const catalogue = {
   ),
   'referral.lead': eventType(
     'The visitor signed up; postbacks receive it without `email`.',
-    { referral_id: text, customer_id: text, partner_id: text, email: nullableText, tracked_by: text },
+    {
+      referral_id,
+      customer_id,
+      partner_id,
+      email: text.nullable().describe("The customer's. Null: not known."),
+      tracked_by,
+    },
     {
       referral_id: sample.referral_id,
       customer_id: sample.customer_id,
@@ -205,7 +249,7 @@ export const catalogue = {
   ),
   'referral.converted': eventType(
     'First payment; once per referral, alongside the first `sale.created`.',
-    { referral_id: text, customer_id: text, partner_id: text, sale_id: text },
+    { referral_id, customer_id, partner_id, sale_id },
     {
       referral_id: sample.referral_id,
       customer_id: sample.customer_id,
@@ -216,21 +260,27 @@ export const catalogue = {
   ),
   'referral.deleted': eventType(
     'The referral was deleted, usually flagged as self-referral or fraud.',
-    { referral_id: text, partner_id: text, reason: text },
+    {
+      referral_id,
+      partner_id,
+      reason: text.describe(
+        '`self_referral`, `reattributed` (another partner has the credit now), `deleted_by_hand`, or what the request said.',
+      ),
+    },
     { referral_id: sample.referral_id, partner_id: sample.partner_id, reason: 'self_referral' },
     everything,
   ),
   'sale.created': eventType(
     'An attributed charge was recorded; always precedes the `commission.created` it produced.',
     {
-      sale_id: text,
-      customer_id: nullableText,
-      partner_id: text,
-      amount_minor: minor,
-      currency: text,
-      is_first_sale: z.boolean(),
-      external_charge_id: text,
-      occurred_at: time,
+      sale_id,
+      customer_id: customer_id.nullable(),
+      partner_id,
+      amount_minor,
+      currency,
+      is_first_sale: z.boolean().describe("Whether it is the customer's first."),
+      external_charge_id: text.describe("The processor's id of the charge."),
+      occurred_at: timestamp.describe('When the customer was charged.'),
     },
     {
       sale_id: sample.sale_id,
@@ -245,7 +295,13 @@ export const catalogue = {
   ),
   'sale.updated': eventType(
     'Amount or attribution was corrected; commissions are recalculated and tell their own events.',
-    { sale_id: text, partner_id: text, amount_minor: minor, currency: text, previous_amount_minor: minor },
+    {
+      sale_id,
+      partner_id,
+      amount_minor,
+      currency,
+      previous_amount_minor: minor.describe('The amount before, in minor units of the currency.'),
+    },
     {
       sale_id: sample.sale_id,
       partner_id: sample.partner_id,
@@ -257,12 +313,12 @@ export const catalogue = {
   'sale.refunded': eventType(
     'A charge was refunded, in whole or in part; the amount is that of the refund.',
     {
-      sale_id: text,
-      customer_id: nullableText,
-      partner_id: text,
-      amount_minor: minor,
-      currency: text,
-      refunded_at: time,
+      sale_id,
+      customer_id: customer_id.nullable(),
+      partner_id,
+      amount_minor,
+      currency,
+      refunded_at: timestamp.describe('When it was refunded.'),
     },
     {
       sale_id: sample.sale_id,
@@ -275,21 +331,21 @@ export const catalogue = {
   ),
   'sale.deleted': eventType(
     'A sale was deleted outright, for example by an import that was rolled back.',
-    { sale_id: text, partner_id: text },
+    { sale_id, partner_id },
     { sale_id: sample.sale_id, partner_id: sample.partner_id },
   ),
   'commission.created': eventType(
     'A commission was earned; status starts `pending` or `due`. A clawback also has kind `clawback` and a negative amount.',
     {
-      commission_id: text,
-      sale_id: nullableText,
-      partner_id: text,
-      amount_minor: minor,
-      currency: text,
-      status: text,
-      rule_id: nullableText,
-      mature_at: time,
-      kind: z.literal('clawback').optional(),
+      commission_id,
+      sale_id: sale_id.nullable(),
+      partner_id,
+      amount_minor,
+      currency,
+      status: text.describe('`pending`: inside the holding period. `due`: past it.'),
+      rule_id: rule_id.nullable(),
+      mature_at: timestamp.describe('When the holding period ends.'),
+      kind: z.literal('clawback').optional().describe('There on a clawback alone.'),
     },
     {
       commission_id: sample.commission_id,
@@ -305,7 +361,14 @@ export const catalogue = {
   ),
   'commission.updated': eventType(
     'A commission matured, was approved or rejected by hand, or was edited.',
-    { commission_id: text, partner_id: text, amount_minor: minor, currency: text, status: text, previous_status: text },
+    {
+      commission_id,
+      partner_id,
+      amount_minor,
+      currency,
+      status: commission_status,
+      previous_status: text.describe('The status before; the same where the amount or the note was edited.'),
+    },
     {
       commission_id: sample.commission_id,
       partner_id: sample.partner_id,
@@ -318,7 +381,14 @@ export const catalogue = {
   ),
   'commission.paid': eventType(
     'A commission left in a settled payout.',
-    { commission_id: text, partner_id: text, payout_id: text, amount_minor: minor, currency: text, paid_at: time },
+    {
+      commission_id,
+      partner_id,
+      payout_id,
+      amount_minor,
+      currency,
+      paid_at: timestamp.describe('When its payout settled.'),
+    },
     {
       commission_id: sample.commission_id,
       partner_id: sample.partner_id,
@@ -331,7 +401,16 @@ export const catalogue = {
   ),
   'commission.voided': eventType(
     'An unpaid commission was cancelled.',
-    { commission_id: text, sale_id: nullableText, partner_id: text, amount_minor: minor, currency: text, reason: text },
+    {
+      commission_id,
+      sale_id: sale_id.nullable(),
+      partner_id,
+      amount_minor,
+      currency,
+      reason: text.describe(
+        '`sale_refunded`, `sale_corrected`, `partner_deleted`, `voided_by_hand`, or what the request said.',
+      ),
+    },
     {
       commission_id: sample.commission_id,
       sale_id: sample.sale_id,
@@ -344,45 +423,59 @@ export const catalogue = {
   ),
   'commission.deleted': eventType(
     'A commission was deleted.',
-    { commission_id: text, partner_id: text },
+    { commission_id, partner_id },
     { commission_id: sample.commission_id, partner_id: sample.partner_id },
     everything,
   ),
   'payout.created': eventType(
     'A payout was generated in a batch; nothing is sent yet.',
     {
-      payout_id: text,
-      batch_id: text,
-      partner_id: text,
-      amount_minor: minor,
-      currency: text,
-      status: text,
-      due_at: time,
+      payout_id,
+      batch_id: id('batch'),
+      partner_id,
+      amount_minor,
+      currency,
+      status: payout_status,
+      due_at,
     },
     { ...payoutSample, batch_id: sample.batch_id, status: 'pending', due_at: sample.later },
     everything,
   ),
   'payout.updated': eventType(
     "A payout's status changed other than to paid or failed.",
-    { payout_id: text, partner_id: text, status: text, previous_status: text },
+    { payout_id, partner_id, status: payout_status, previous_status: text.describe('The status before.') },
     { payout_id: sample.payout_id, partner_id: sample.partner_id, status: 'processing', previous_status: 'pending' },
     everything,
   ),
   'payout.due': eventType(
     'Money is owed now: the batch is ready, and the amount above the minimum.',
-    { ...payoutMoney, due_at: time },
+    { ...payoutMoney, due_at },
     { ...payoutSample, due_at: sample.later },
     everything,
   ),
   'payout.paid': eventType(
     'Settlement was confirmed by the rail, or the payout was marked paid by hand.',
-    { ...payoutMoney, method: nullableText, external_id: nullableText, paid_at: time },
+    {
+      ...payoutMoney,
+      method,
+      external_id: text.nullable().describe("The rail's id of the payment. Null: it has none."),
+      paid_at: timestamp.describe('When it was settled.'),
+    },
     { ...payoutSample, method: 'bank_transfer', external_id: 'tr_4471', paid_at: sample.later },
     everything,
   ),
   'payout.failed': eventType(
     'The rail rejected or returned a payout.',
-    { ...payoutMoney, method: nullableText, error_code: nullableText, error_message: nullableText },
+    {
+      ...payoutMoney,
+      method,
+      error_code: text
+        .nullable()
+        .describe(
+          '`recipient_invalid`, `recipient_unclaimed`, `account_closed`, `returned`, `compliance_hold`, `limit_exceeded`, `insufficient_funds`, `currency_not_supported`, `provider_rejected` or `provider_unavailable`. Null: not known.',
+        ),
+      error_message: text.nullable().describe('The same in words. Null: not known.'),
+    },
     {
       ...payoutSample,
       method: 'bank_transfer',
@@ -393,29 +486,51 @@ export const catalogue = {
   ),
   'payout.not_eligible': eventType(
     'Money is due but cannot be paid: no payout method, a missing tax form, or a balance under the minimum. `reason` is machine-readable.',
-    { ...payoutMoney, payout_id: nullableText, reason: text, reason_text: text },
+    {
+      ...payoutMoney,
+      payout_id: payout_id.nullable(),
+      reason: text.describe(
+        '`no_payout_method`, `missing_tax_form`, `partner_suspended`, `below_minimum` or `negative_balance`.',
+      ),
+      reason_text: text.describe('The same in words.'),
+    },
     { ...payoutSample, reason: 'no_payout_method', reason_text: 'The partner has not chosen how to be paid.' },
     everything,
   ),
   'payout.deleted': eventType(
     'A pending payout was deleted; its commissions return to `due`.',
-    { payout_id: text, partner_id: text },
+    { payout_id, partner_id },
     { payout_id: sample.payout_id, partner_id: sample.partner_id },
     everything,
   ),
   'risk_flag.created': eventType(
     'A monitoring rule raised a flag.',
-    { ...flagFields, evidence: z.record(z.string(), z.json()) },
+    {
+      ...flagFields,
+      evidence: z.record(z.string(), z.json()).describe('What was noticed; the keys depend on the kind.'),
+    },
     { ...flagSample, evidence: { matched: 'email' } },
   ),
   'risk_flag.resolved': eventType(
     'A person closed the flag; a note is required to close.',
-    { ...flagFields, status: text, note: text, resolved_by: nullableText },
+    {
+      ...flagFields,
+      status: text.describe('`confirmed` or `dismissed`.'),
+      note: text.describe('What the person wrote who closed it.'),
+      resolved_by: text.nullable().describe('A user (`usr_…`), or the API key (`key_…`) that closed it.'),
+    },
     { ...flagSample, status: 'dismissed', note: 'Two people of one household.', resolved_by: sample.user_id },
   ),
   'customer.enrolled_as_partner': eventType(
     "A paying customer became a partner on the first sale, when the program's auto-enrol switch is on; `affiliate.created` for the same partner precedes it.",
-    { customer_id: text, partner_id: text, handle: text, email: text, group_id: nullableText, source: text },
+    {
+      customer_id,
+      partner_id,
+      handle,
+      email,
+      group_id,
+      source: text.describe('What enrolled the customer: `auto_enrol`.'),
+    },
     {
       customer_id: sample.customer_id,
       partner_id: sample.partner_id,
@@ -427,7 +542,7 @@ export const catalogue = {
   ),
   'rule.updated': eventType(
     'A rule was edited; it applies to every later payment, renewals included.',
-    { rule_id: text, name: text, before: rate, after: rate },
+    { rule_id, name: rule_name, before: rate('What it paid.'), after: rate('What it pays now.') },
     {
       rule_id: sample.rule_id,
       name: 'Standard',
@@ -437,12 +552,12 @@ export const catalogue = {
   ),
   'rule.deleted': eventType(
     'A rule was removed; if it was the last applicable rule the next renewal earns nothing.',
-    { rule_id: text, name: text },
+    { rule_id, name: rule_name },
     { rule_id: sample.rule_id, name: 'Standard' },
   ),
   'rule.status_changed': eventType(
     'A rule was switched on or off.',
-    { rule_id: text, name: text, status: text },
+    { rule_id, name: rule_name, status: rule_status },
     { rule_id: sample.rule_id, name: 'Standard', status: 'inactive' },
   ),
 };

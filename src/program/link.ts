@@ -22,19 +22,34 @@ export const link = resource({
     id: id('lnk'),
     object: objectName('link'),
     partner_id: id('part'),
-    param: text,
-    value: text,
-    destination_url: text,
+    param: text.describe('The query parameter that carries the value, as `ref` in `?ref=ada`.'),
+    value: text.describe('What the parameter carries. Unique in the program together with `param`.'),
+    destination_url: text.describe('The page that the link leads to.'),
     url: text.describe('The destination with the tracking parameter applied.'),
-    short_url: text.nullable(),
-    short_slug: text.nullable(),
-    short_domain: text.nullable(),
-    label: text.nullable(),
-    rate_override: z.json().describe('`{rate_type, rate_value}`: wins over every rule. Null: none.'),
+    short_url: text.nullable().describe('A short address that records the click by itself and leads to `url`.'),
+    short_slug: text
+      .nullable()
+      .describe(
+        'The end of the short address: 3 to 64 letters, digits, hyphens or underscores, unique over all programs.',
+      ),
+    short_domain: text.nullable().describe('The host of the short address.'),
+    label: text.nullable().describe('What you call the link. Null: nothing.'),
+    rate_override: z
+      .json()
+      .describe(
+        'What sales by this link earn, whatever the rules say: `{rate_type, rate_value}`. Null: the rules decide.',
+      ),
     created_at: timestamp,
     updated_at: timestamp,
   },
-  stats: { fields: { clicks: z.int(), referrals: z.int(), customers: z.int() }, load: linkStats },
+  stats: {
+    fields: {
+      clicks: z.int().describe('Clicks on the link.'),
+      referrals: z.int().describe('Visitors whom it brought.'),
+      customers: z.int().describe('Customers whom it brought.'),
+    },
+    load: linkStats,
+  },
 });
 
 export type Link = z.infer<typeof link.record>;
@@ -42,10 +57,15 @@ export type Link = z.infer<typeof link.record>;
 const short_slug = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{2,63}$/, 'must be 3 to 64 letters, digits, hyphens or underscores');
+/** Of a rule, and of a link that has its own. */
+export const rate_units = "`percent`: basis points (2000 = 20 %). `fixed`: minor units of the program's currency.";
 const rateOverride = z
-  .strictObject({ rate_type: z.enum(['percent', 'fixed']), rate_value: z.int().min(0) })
+  .strictObject({
+    rate_type: z.enum(['percent', 'fixed']).describe('As of a rule.'),
+    rate_value: z.int().min(0).describe(rate_units),
+  })
   .nullable()
-  .describe('Wins over every rule.');
+  .describe('What sales by this link earn, whatever the rules say. Null: the rules decide.');
 
 export const linkOperations: Operation[] = [
   ...readOperations({ of: link, within: program, by: ['partner_id'] }),
@@ -66,6 +86,7 @@ export const linkOperations: Operation[] = [
     }),
     reply: link.schema,
     status: 201,
+    errors: ['resource_already_exists'],
     async run({ tx, body, services }) {
       const [of, owner] = await Promise.all([
         program.get(tx, body.program_id, { param: 'program_id' }),
@@ -91,6 +112,7 @@ export const linkOperations: Operation[] = [
       .strictObject({ destination_url: url, label: text.max(200).nullable(), short_slug, rate_override: rateOverride })
       .partial(),
     reply: link.schema,
+    errors: ['resource_already_exists'],
     async run({ tx, params, body, services }) {
       const before = await link.get(tx, params.id, { lock: true });
       const { destination_url = before.destination_url, short_slug: slug = before.short_slug } = body;

@@ -11,7 +11,12 @@ import { partner } from './partner.ts';
 const minutes = 15;
 
 const MagicLink = z
-  .object({ object: objectName('magic_link'), partner_id: id('part'), url: z.url(), expires_at: timestamp })
+  .object({
+    object: objectName('magic_link'),
+    partner_id: id('part'),
+    url: z.url().describe('The address: good once, and until it expires.'),
+    expires_at: timestamp,
+  })
   .meta({ id: 'MagicLink', description: 'An address that signs a partner in, once and within 15 minutes.' });
 
 export const magicLinkOperations: Operation[] = [

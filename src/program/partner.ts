@@ -28,7 +28,6 @@ import { normaliseEmail } from './self_referral.ts';
 import { replaceTags } from './tag.ts';
 
 const statuses = ['pending', 'active', 'declined', 'suspended'] as const;
-const count = z.int();
 
 export const partner = resource({
   object: 'partner',
@@ -41,27 +40,33 @@ export const partner = resource({
     id: id('part'),
     object: objectName('partner'),
     program_id: id('prg'),
-    group_id: id('grp').nullable(),
-    email: text,
-    first_name: text.nullable(),
-    last_name: text.nullable(),
-    display_name: text.nullable(),
-    company_name: text.nullable(),
-    website_url: text.nullable(),
-    country_code: text.nullable(),
-    language_code: text.nullable(),
+    group_id: id('grp').nullable().describe("The partner's group."),
+    email: text.describe('Unique in the program, letter case ignored.'),
+    first_name: text.nullable().describe('Null: not known.'),
+    last_name: text.nullable().describe('Null: not known.'),
+    display_name: text.nullable().describe('What others see. Null: the name.'),
+    company_name: text.nullable().describe('Null: not known.'),
+    website_url: text.nullable().describe('Where the partner publishes. Null: not known.'),
+    country_code: text.nullable().describe('ISO 3166-1 alpha-2. Null: not known.'),
+    language_code: text.nullable().describe('ISO 639-1. Null: not known.'),
     handle: text.describe('The `?ref=` value.'),
-    status: z.enum(statuses),
-    decline_reason: text.nullable(),
-    suspension_reason: text.nullable(),
+    status: z
+      .enum(statuses)
+      .describe(
+        '`pending`: the application is not decided. `active`: earns. `declined`: the application was rejected or withdrawn. `suspended`: earns nothing new, until reinstated.',
+      ),
+    decline_reason: text
+      .nullable()
+      .describe('Why the application was rejected, or `withdrawn`. Null unless `declined`.'),
+    suspension_reason: text.nullable().describe('Your note on why the partner is suspended. Null unless `suspended`.'),
     currency: storedCurrency.describe("The program's currency; every amount on the partner is in it."),
     min_payout_minor: minorNotNegative.nullable().describe("Null: the program's threshold holds."),
-    terms_accepted_at: timestamp.nullable(),
-    terms_version: text.nullable(),
-    completed_onboarding: z.boolean(),
-    email_first_referral: z.boolean(),
-    email_new_referral: z.boolean(),
-    email_payout_paid: z.boolean(),
+    terms_accepted_at: timestamp.nullable().describe("When the partner accepted the program's terms. Null: not yet."),
+    terms_version: text.nullable().describe('The version of the terms that the partner accepted. Null: none.'),
+    completed_onboarding: z.boolean().describe('Whether the partner has gone through the first steps of the portal.'),
+    email_first_referral: z.boolean().describe('Whether the partner wants an email at the first referral.'),
+    email_new_referral: z.boolean().describe('Whether the partner wants an email at each new referral.'),
+    email_payout_paid: z.boolean().describe('Whether the partner wants an email when a payout is paid.'),
     metadata: storedMetadata,
     created_at: timestamp,
     updated_at: timestamp,
@@ -71,11 +76,13 @@ export const partner = resource({
   },
   stats: {
     fields: {
-      clicks: count,
-      referrals: count,
-      customers: count,
-      commissions_minor: count,
-      paid_minor: count,
+      clicks: z.int().describe("Clicks through the partner's links and handle."),
+      referrals: z.int().describe('Visitors whom the partner brought.'),
+      customers: z.int().describe('Customers whom the partner brought.'),
+      commissions_minor: z
+        .int()
+        .describe('Earned and neither voided nor rejected, clawbacks subtracted, in minor units of the currency.'),
+      paid_minor: z.int().describe('What of it was paid, in minor units of the currency.'),
       currency: storedCurrency,
     },
     load: partnerStats,
@@ -94,10 +101,10 @@ const handle = z
 /** What is known of somebody who becomes a partner. */
 export const person = {
   email,
-  first_name: text.max(200).optional(),
-  last_name: text.max(200).optional(),
-  company_name: text.max(200).optional(),
-  website_url: url.optional(),
+  first_name: text.max(200).optional().describe('Of the person.'),
+  last_name: text.max(200).optional().describe('Of the person.'),
+  company_name: text.max(200).optional().describe('Of the company, where there is one.'),
+  website_url: url.optional().describe('Where the partner publishes.'),
   country_code: country.optional(),
   handle: handle.optional().describe('Derived from the email when left out.'),
   group_id: id('grp').optional().describe("The program's default group when left out."),
@@ -135,6 +142,7 @@ export const partnerOperations: Operation[] = [
     }),
     reply: partner.schema,
     status: 201,
+    errors: ['resource_already_exists'],
     async run({ tx, body }) {
       await program.get(tx, body.program_id, { param: 'program_id' });
       const group_id = await groupToJoin(tx, body.program_id, body.group_id);
@@ -165,6 +173,7 @@ export const partnerOperations: Operation[] = [
       })
       .partial(),
     reply: partner.schema,
+    errors: ['resource_already_exists', 'invalid_state_transition'],
     async run({ tx, params, body: { tag_ids, ...changes } }) {
       const before = await partner.get(tx, params.id, { lock: true });
       if (tag_ids) await replaceTags(tx, before, tag_ids);

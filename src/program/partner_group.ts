@@ -18,16 +18,22 @@ export const partnerGroup = resource({
     id: id('grp'),
     object: objectName('group'),
     program_id: id('prg'),
-    name: text,
-    slug: text,
-    description: text.nullable(),
-    landing_url: text.nullable(),
-    is_private: z.boolean(),
-    is_default: z.boolean(),
+    name: text.describe('What you call the group.'),
+    slug: text.describe('Made of the name, unique in the program. Fixed at creation.'),
+    description: text.nullable().describe('What the group is for. Null: not said.'),
+    landing_url: text
+      .nullable()
+      .describe('The page where those land who want to join this group. Null: none of its own.'),
+    is_private: z.boolean().describe('True: partners see and join it by invitation alone.'),
+    is_default: z
+      .boolean()
+      .describe(
+        'True of one group of the program: the one that partners join where none is named. Only `true` can be sent, which takes it from the other.',
+      ),
     created_at: timestamp,
     updated_at: timestamp,
   },
-  stats: { fields: { partners: z.int() }, load: groupStats },
+  stats: { fields: { partners: z.int().describe('Partners in the group, of any status.') }, load: groupStats },
 });
 
 type Group = z.infer<typeof partnerGroup.record>;
@@ -90,6 +96,7 @@ export const partnerGroupOperations: Operation[] = [
     doc: 'The default group itself cannot be deleted: make another one the default first.',
     params: idParams,
     reply: DeletedMarker,
+    errors: ['invalid_state_transition'],
     async run({ tx, params }) {
       const { program_id } = await partnerGroup.get(tx, params.id);
       await program.get(tx, program_id, { lock: true });

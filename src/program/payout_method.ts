@@ -9,11 +9,13 @@ import type { Tx } from '../core/transaction.ts';
 import { partner } from './partner.ts';
 import { type PayoutMethodName, payout_methods, program } from './program.ts';
 
+const method = z.enum(payout_methods).describe("By what the partner is paid: one of the program's `payout_methods`.");
+
 const PayoutMethod = z
   .object({
     object: objectName('payout_method'),
     partner_id: id('part'),
-    method: z.enum(payout_methods),
+    method,
     hint: text.describe('The last four characters of what identifies the account.'),
     updated_at: timestamp,
   })
@@ -71,8 +73,9 @@ export const payoutMethodOperations: Operation[] = [
     doc: 'The details depend on the method: `{email}` for paypal; `{account_holder, iban, bic}` or `{account_holder, account_number, routing_number}` for bank_transfer and wire; `{address, network}` for crypto; `{account_id}` for stripe and wise.',
     params: idParams,
     body: z.strictObject({
-      method: z.enum(payout_methods),
+      method,
       details: z.record(text, text).meta({
+        description: 'Where to: the fields depend on the method, see above. Checked, encrypted, and never shown again.',
         examples: [{ account_holder: 'Ada Lovelace', iban: 'DE89370400440532013000', bic: 'COBADEFFXXX' }],
       }),
     }),

@@ -14,8 +14,6 @@ export const processors = ['stripe', 'paddle', 'chargebee', 'manual', 'api'] as 
 const payout_terms = ['net_15', 'net_30', 'net_60'] as const;
 const statuses = ['active', 'paused'] as const;
 
-const count = z.int();
-
 export const program = resource({
   object: 'program',
   plural: 'programs',
@@ -24,43 +22,72 @@ export const program = resource({
   fields: {
     id: id('prg'),
     object: objectName('program'),
-    name: text,
-    product_name: text,
-    website_url: text,
-    subdomain: text,
+    name: text.describe('What you call the program.'),
+    product_name: text.describe('What partners promote, as they are told.'),
+    website_url: text.describe('The website that partners bring visitors to.'),
+    subdomain: text.describe('A slug of the name, unique over all programs. Fixed at creation.'),
     currency: storedCurrency,
-    status: z.enum(statuses),
-    custom_domain: text.nullable(),
-    terms_url: text.nullable(),
-    terms_version: text.nullable(),
-    cookie_days: z.int(),
-    url_params: z.array(text),
-    commission_on_net_revenue: z.boolean(),
-    holding_period_days: z.int(),
-    min_payout_minor: minorNotNegative,
-    payout_term: z.enum(payout_terms),
-    payout_methods: z.array(z.enum(payout_methods)),
-    block_self_referrals: z.boolean(),
-    blocked_countries: z.array(text),
-    require_tax_forms: z.boolean(),
-    auto_payouts_enabled: z.boolean(),
-    processor: z.enum(processors).nullable(),
-    attribution: z.enum(['last_click', 'first_click']),
-    application_required: z.boolean(),
-    auto_enrol_customers: z.boolean(),
-    default_rejection_reason: text,
+    status: z.enum(statuses).describe('`active`, or `paused`.'),
+    custom_domain: text.nullable().describe('The host name that short links are under. Null: that of the service.'),
+    terms_url: text.nullable().describe('Where the terms lie that partners accept. Null: there are none.'),
+    terms_version: text.nullable().describe('The version of the terms that are in force. Null: there are none.'),
+    cookie_days: z.int().describe('How many days after a click a sign-up still counts for the partner, 1 to 365.'),
+    url_params: z
+      .array(text)
+      .describe(
+        "Query parameters whose value may be a partner's handle, as `ref` in `?ref=ada`. The first is that of new links.",
+      ),
+    commission_on_net_revenue: z
+      .boolean()
+      .describe('True: a commission is a share of `net_amount_minor`. False: of `amount_minor`.'),
+    holding_period_days: z.int().describe('How many days after its sale a commission becomes due, 0 to 180.'),
+    min_payout_minor: minorNotNegative.describe(
+      "What must be due to a partner before it is paid out, in minor units of the program's currency. A partner's own `min_payout_minor` wins.",
+    ),
+    payout_term: z
+      .enum(payout_terms)
+      .describe('When a payout is due: 15, 30 or 60 days after the end of the month that it covers.'),
+    payout_methods: z.array(z.enum(payout_methods)).describe('How partners may be paid.'),
+    block_self_referrals: z
+      .boolean()
+      .describe(
+        "True: a partner who signs up through the partner's own link earns nothing; the sign-up answers 409 `self_referral`.",
+      ),
+    blocked_countries: z.array(text).describe('ISO 3166-1 alpha-2 codes: a click from there earns no credit.'),
+    require_tax_forms: z.boolean().describe('True: nobody is paid without a tax form.'),
+    auto_payouts_enabled: z
+      .boolean()
+      .describe('True: payouts are sent when they are due. False: somebody sends each by hand.'),
+    processor: z
+      .enum(processors)
+      .nullable()
+      .describe("Who takes the customers' payments; new customers are marked with it. Null: not said."),
+    attribution: z
+      .enum(['last_click', 'first_click'])
+      .describe('Who is credited while a visitor is no customer yet: the partner of the last click, or of the first.'),
+    application_required: z.boolean().describe('True: who joins by himself applies first, and somebody decides.'),
+    auto_enrol_customers: z.boolean().describe('True: a customer becomes a partner on the first sale.'),
+    default_rejection_reason: text.describe('What a rejected applicant reads where the rejection gives no reason.'),
     created_at: timestamp,
     updated_at: timestamp,
   },
   stats: {
     fields: {
-      partners: count,
-      active_partners: count,
-      clicks: count,
-      referrals: count,
-      customers: count,
-      sales_minor: count.describe("In the program's currency; sales in others are not added up."),
-      commissions_minor: count.describe("Earned and not voided, clawbacks subtracted, in the program's currency."),
+      partners: z.int().describe('Partners, of any status.'),
+      active_partners: z.int().describe('Partners who are `active`.'),
+      clicks: z.int().describe('Clicks, of robots and repeats too.'),
+      referrals: z.int().describe('Visitors whom partners brought.'),
+      customers: z.int().describe('Customers whom partners brought.'),
+      sales_minor: z
+        .int()
+        .describe(
+          "The sum of its sales, refunds not subtracted, in minor units of the program's currency; sales in others are not added up.",
+        ),
+      commissions_minor: z
+        .int()
+        .describe(
+          "Earned and neither voided nor rejected, clawbacks subtracted, in minor units of the program's currency.",
+        ),
     },
     load: programStats,
   },
@@ -141,6 +168,7 @@ export const programOperations: Operation[] = [
     body: NewProgram,
     reply: program.schema,
     status: 201,
+    errors: ['resource_already_exists'],
     run: ({ tx, body }) => createProgram(tx, body),
   }),
   operation({

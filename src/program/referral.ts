@@ -23,12 +23,18 @@ export const referral = resource({
     object: objectName('referral'),
     program_id: id('prg'),
     partner_id: id('part'),
-    link_id: id('lnk').nullable(),
-    landing_url: text.nullable(),
+    link_id: id('lnk').nullable().describe("The link that the visitor came by. Null: by the partner's handle."),
+    landing_url: text.nullable().describe('The address that the visitor first arrived at. Null: not known.'),
     utm: z.json().describe('The `utm_*` parameters of the landing page, without the prefix. Null: none.'),
-    tracked_by: z.enum(tracked_by),
-    status: z.enum(statuses),
-    expires_at: timestamp,
+    tracked_by: z
+      .enum(tracked_by)
+      .describe(
+        'How the partner came to the credit: by a link (or handle), a coupon, by hand, or by an id that a request named.',
+      ),
+    status: z.enum(statuses).describe('`visit`: somebody came. `lead`: signed up. `converted`: paid.'),
+    expires_at: timestamp.describe(
+      'Until when a sign-up counts for the partner: the last click that earned credit and `cookie_days` of the program.',
+    ),
     created_at: timestamp,
     updated_at: timestamp,
   },
@@ -49,7 +55,15 @@ export const referralOperations: Operation[] = [
     scope: 'referrals:write',
     summary: 'Deletes a referral, as for fraud. Customers who hang on it stay with their partner.',
     params: idParams,
-    body: z.strictObject({ reason: text.min(1).max(200).default('deleted_by_hand') }).prefault({}),
+    body: z
+      .strictObject({
+        reason: text
+          .min(1)
+          .max(200)
+          .default('deleted_by_hand')
+          .describe('What `referral.deleted` gives as the reason.'),
+      })
+      .prefault({}),
     reply: DeletedMarker,
     async run({ tx, params, body }) {
       await deleteReferral(tx, await referral.get(tx, params.id, { lock: true }), body.reason);

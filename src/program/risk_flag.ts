@@ -20,15 +20,23 @@ export const riskFlag = resource({
     id: id('rsk'),
     object: objectName('risk_flag'),
     program_id: id('prg'),
-    partner_id: id('part').nullable(),
-    customer_id: id('cus').nullable(),
-    kind: z.enum(kinds),
-    severity: z.enum(severities),
+    partner_id: id('part').nullable().describe('The partner it is about. Null: none.'),
+    customer_id: id('cus').nullable().describe('The customer it is about. Null: none.'),
+    kind: z
+      .enum(kinds)
+      .describe(
+        'What was noticed. `self_referral`: the customer is the partner. `same_ip`: many customers from one address. `click_velocity`: more clicks from one address than a person makes. `conversion_velocity`: first sales faster than audiences buy. `disposable_email`: a throw-away address. `blocked_country`: a click from there. `paid_ad_traffic`: a click that was paid for at an ad network. `refund_rate`: much comes back. `duplicate_partner`: the mailbox of another partner.',
+      ),
+    severity: z.enum(severities).describe('How much it weighs.'),
     evidence: z.record(z.string(), z.json()).describe('What was noticed; the keys depend on the kind.'),
-    status: z.enum(['open', ...resolutions]),
-    note: text.nullable(),
+    status: z
+      .enum(['open', ...resolutions])
+      .describe(
+        '`open` until a person closes it: `confirmed`, it was what it looked like, or `dismissed`. Neither changes commissions by itself.',
+      ),
+    note: text.nullable().describe('What the person wrote who closed it. Null while it is open.'),
     resolved_by: text.nullable().describe('A user, or the API key (`key_…`) that closed it.'),
-    resolved_at: timestamp.nullable(),
+    resolved_at: timestamp.nullable().describe('When it was closed. Null while it is open.'),
     created_at: timestamp,
     updated_at: timestamp,
   },
@@ -45,8 +53,12 @@ export const riskFlagOperations: Operation[] = [
     scope: 'risk_flags:write',
     summary: 'Closes a risk flag. A note is required.',
     params: idParams,
-    body: z.strictObject({ resolution: z.enum(resolutions), note: text.trim().min(1).max(2000) }),
+    body: z.strictObject({
+      resolution: z.enum(resolutions).describe('The new status: it was what it looked like, or it was not.'),
+      note: text.trim().min(1).max(2000).describe('What you found out.'),
+    }),
     reply: riskFlag.schema,
+    errors: ['invalid_state_transition'],
     async run({ tx, params, body, caller }) {
       const before = await riskFlag.get(tx, params.id, { lock: true });
       requireState(before.status === 'open', `The flag is ${before.status}: only an open one can be closed.`);

@@ -8,7 +8,7 @@ import { notFound, Problem } from '../core/problem.ts';
 import { type AnyResource, resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
 import { event } from './event.ts';
-import { link } from './link.ts';
+import { link, rate_units } from './link.ts';
 import { partner } from './partner.ts';
 import { partnerGroup } from './partner_group.ts';
 import { program } from './program.ts';
@@ -18,7 +18,10 @@ const rate_types = ['percent', 'fixed'] as const;
 const statuses = ['active', 'inactive'] as const;
 const applies_to = ['all', 'first', 'renewals'] as const;
 const tier_metrics = ['sales_count', 'revenue_minor'] as const;
-const tier = z.strictObject({ from: z.int().min(0), rate_value: z.int().min(0) });
+const tierFields = {
+  from: z.int().min(0).describe('From how many sales, or how much revenue, on. See `tier_metric`.'),
+  rate_value: z.int().min(0).describe(rate_units),
+};
 
 export const rule = resource({
   object: 'rule',
@@ -30,25 +33,49 @@ export const rule = resource({
     id: id('flw'),
     object: objectName('rule'),
     program_id: id('prg'),
-    name: text,
-    rate_type: z.enum(rate_types),
-    rate_value: z.int().describe("percent: basis points (2000 = 20 %). fixed: minor units of the program's currency."),
-    priority: z.int(),
-    status: z.enum(statuses),
-    applies_to: z.enum(applies_to),
-    partner_ids: z.array(text),
-    group_ids: z.array(text),
-    tag_ids: z.array(text),
-    link_ids: z.array(text),
-    product_ids: z.array(text),
-    duration_months: z.int().nullable(),
-    max_payments: z.int().nullable(),
-    min_sale_minor: minorNotNegative.nullable(),
-    max_commission_minor: minorNotNegative.nullable(),
-    tiers: z.array(z.object({ from: z.int(), rate_value: z.int() })),
-    tier_metric: z.enum(tier_metrics).nullable(),
-    starts_at: timestamp.nullable(),
-    ends_at: timestamp.nullable(),
+    name: text.describe('What you call the rule.'),
+    rate_type: z
+      .enum(rate_types)
+      .describe(
+        "`percent`: a share of the sale. `fixed`: an amount for each sale, in the program's currency; a sale in another currency earns nothing by it.",
+      ),
+    rate_value: z.int().describe(rate_units),
+    priority: z.int().describe('Among rules that name a sale equally closely the higher one pays; then the older one.'),
+    status: z.enum(statuses).describe('`inactive`: it pays nothing until it is switched on.'),
+    applies_to: z
+      .enum(applies_to)
+      .describe("Which of a customer's sales it pays for: the `first`, those after it (`renewals`), or `all`."),
+    partner_ids: z.array(text).describe('It pays for these partners alone. Empty: any.'),
+    group_ids: z.array(text).describe('It pays for partners in these groups alone. Empty: any.'),
+    tag_ids: z.array(text).describe('It pays for partners who have one of these tags alone. Empty: any.'),
+    link_ids: z.array(text).describe('It pays for sales that came by these links alone. Empty: any.'),
+    product_ids: z
+      .array(text)
+      .describe('It pays for sales with one of these `product_id` alone: ids of yours. Empty: any.'),
+    duration_months: z
+      .int()
+      .nullable()
+      .describe("It pays for so many months after the customer's first sale. Null: without end."),
+    max_payments: z.int().nullable().describe('It pays for so many sales of a customer. Null: without end.'),
+    min_sale_minor: minorNotNegative
+      .nullable()
+      .describe("It pays for sales of at least this much, in minor units of the sale's currency. Null: any."),
+    max_commission_minor: minorNotNegative
+      .nullable()
+      .describe("It never pays more than this for a sale, in minor units of the sale's currency. Null: no limit."),
+    tiers: z
+      .array(z.object(tierFields))
+      .describe(
+        'Other rates for partners who sell more. The tier with the highest `from` that the partner has reached this month before the sale gives the rate; below the lowest, `rate_value`. Empty: the same rate for all.',
+      ),
+    tier_metric: z
+      .enum(tier_metrics)
+      .nullable()
+      .describe(
+        "What `from` of the tiers counts, over the calendar month (UTC) of the sale and before it: `sales_count`, the partner's sales; `revenue_minor`, their amounts in the sale's currency, in minor units. Required with tiers. Null: there are none.",
+      ),
+    starts_at: timestamp.nullable().describe('It pays for sales from then on. Null: from ever.'),
+    ends_at: timestamp.nullable().describe('It pays for sales before then. Null: for good.'),
     created_at: timestamp,
     updated_at: timestamp,
   },
@@ -74,7 +101,7 @@ const fields = {
   max_payments: z.int().min(1).max(1_000_000).nullable(),
   min_sale_minor: minorNotNegative.nullable(),
   max_commission_minor: minorNotNegative.nullable(),
-  tiers: z.array(tier).max(50),
+  tiers: z.array(z.strictObject(tierFields)).max(50),
   tier_metric: z.enum(tier_metrics).nullable(),
   starts_at: timestampInput.nullable(),
   ends_at: timestampInput.nullable(),

@@ -31,8 +31,12 @@ const warning_messages = {
 type WarningCode = keyof typeof warning_messages;
 
 const Warning = z.object({
-  code: z.enum(Object.keys(warning_messages) as [WarningCode, ...WarningCode[]]),
-  message: z.string(),
+  code: z
+    .enum(Object.keys(warning_messages) as [WarningCode, ...WarningCode[]])
+    .describe(
+      '`no_partner_attributed`: the sale names nobody known. `no_commission_from_rules`: no active rule pays for it. `fixed_rate_currency_mismatch`: a fixed amount met a sale in another currency.',
+    ),
+  message: z.string().describe('The same in words, and what would be right.'),
 });
 
 const SaleOutcome = z
@@ -42,7 +46,7 @@ const SaleOutcome = z
       .enum(['commission_created', 'sale_recorded'])
       .describe('`sale_recorded`: accepted, and nobody was paid.'),
     warnings: z.array(Warning).optional().describe('Why nobody was paid; only when no money followed.'),
-    commissions: z.array(commission.schema),
+    commissions: z.array(commission.schema).describe('What was earned: one, or none.'),
   })
   .meta({ id: 'SaleOutcome', description: 'The sale, and what followed from it.' });
 
@@ -57,12 +61,25 @@ const NewSale = z
       .min(1)
       .max(255)
       .describe('Unique in the program: a second one answers 409 with the sale under `existing`.'),
-    customer_id: id('cus').optional(),
-    external_customer_id: text.min(1).max(255).optional(),
-    click_id: id('clk').optional(),
-    coupon_external_id: text.min(1).max(255).optional(),
-    partner_id: id('part').optional(),
-    customer: z.strictObject(identity).optional().describe('Found by its external_customer_id, else made on the way.'),
+    customer_id: id('cus').optional().describe('Who paid.'),
+    external_customer_id: text
+      .min(1)
+      .max(255)
+      .optional()
+      .describe("The processor's id of the customer, in place of `customer_id`."),
+    click_id: id('clk').optional().describe('The click that brought the customer, who is recorded on the way.'),
+    coupon_external_id: text
+      .min(1)
+      .max(255)
+      .optional()
+      .describe("The `external_id` of the coupon that was used. It counts on a customer's first sale."),
+    partner_id: id('part').optional().describe('Who earns, whoever brought the customer.'),
+    customer: z
+      .strictObject(identity)
+      .optional()
+      .describe(
+        'Who paid, where there is no id yet: found by `external_customer_id`, else recorded on the way if a partner earns.',
+      ),
     tax_minor: minorNotNegative.default(0),
     shipping_minor: minorNotNegative.default(0),
     fee_minor: minorNotNegative.default(0),
@@ -99,6 +116,7 @@ export const saleOperations: Operation[] = [
     body: NewSale,
     reply: SaleOutcome,
     status: 201,
+    errors: ['resource_already_exists', 'self_referral', 'click_expired'],
     async run({ tx, body }) {
       const [of] = await Promise.all([
         program.get(tx, body.program_id, { param: 'program_id' }),

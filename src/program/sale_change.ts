@@ -29,9 +29,13 @@ const amounts = {
 const amountParts = Object.keys(amounts) as (keyof typeof amounts)[];
 
 const Refund = z.strictObject({
-  amount_minor: z.int().min(1).optional().describe('What is left when left out.'),
+  amount_minor: z
+    .int()
+    .min(1)
+    .optional()
+    .describe("What is given back, in minor units of the sale's currency: all that is left when left out."),
   external_refund_id: text.min(1).max(255).optional().describe('Unique in the program: a second one answers 409.'),
-  reason: text.max(1000).optional(),
+  reason: text.max(1000).optional().describe('Why, for your records.'),
 });
 
 /** What can be done with a sale once it is recorded. */
@@ -63,6 +67,7 @@ export const saleChangeOperations: Operation[] = [
     params: idParams,
     body: Refund.default({}),
     reply: sale.schema,
+    errors: ['refund_exceeds_sale', 'sale_already_refunded', 'resource_already_exists'],
     async run({ tx, params, body }) {
       const before = await lockedSale(tx, params.id);
       return refund(tx, before, body);

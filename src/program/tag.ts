@@ -17,7 +17,7 @@ export const tag = resource({
     id: id('tag'),
     object: objectName('tag'),
     program_id: id('prg'),
-    name: text,
+    name: text.describe('Unique in the program, letter case ignored.'),
     color: text.describe('`#RRGGBB`.'),
     created_at: timestamp,
     updated_at: timestamp,
@@ -40,6 +40,7 @@ export const tagOperations: Operation[] = [
     body: z.strictObject({ program_id: id('prg'), name, color: color.default('#808080') }),
     reply: tag.schema,
     status: 201,
+    errors: ['resource_already_exists'],
     async run({ tx, body }) {
       await program.get(tx, body.program_id, { param: 'program_id' });
       const made = await tag.insert(tx, { ...body, id: newId('tag') }, sql`on conflict do nothing`);
@@ -56,6 +57,7 @@ export const tagOperations: Operation[] = [
     params: idParams,
     body: z.strictObject({ name, color }).partial(),
     reply: tag.schema,
+    errors: ['resource_already_exists'],
     async run({ tx, params, body }) {
       await tag.get(tx, params.id, { lock: true });
       return tag.update(tx, params.id, body);

@@ -9,12 +9,18 @@ import { partner } from './partner.ts';
 
 const statuses = ['none', 'submitted', 'verified', 'rejected'] as const;
 
+const status = z
+  .enum(statuses)
+  .describe(
+    '`none`: there is no form. `submitted`: to be checked. `verified`: checked. `rejected`: checked, and not good.',
+  );
+
 const TaxForm = z
   .object({
     object: objectName('tax_form'),
     partner_id: id('part'),
-    status: z.enum(statuses),
-    updated_at: timestamp.nullable(),
+    status,
+    updated_at: timestamp.nullable().describe('When the status was last set. Null: never.'),
   })
   .meta({ id: 'TaxForm', description: "A partner's tax form: its status only; the form's content is never returned." });
 
@@ -39,7 +45,7 @@ export const taxFormOperations: Operation[] = [
     scope: 'partners:write',
     summary: "Sets the status of a partner's tax form.",
     params: idParams,
-    body: z.strictObject({ status: z.enum(statuses) }),
+    body: z.strictObject({ status }),
     reply: TaxForm,
     async run({ tx, params, body }) {
       await partner.get(tx, params.id, { lock: true });

@@ -12,35 +12,40 @@ import type { EventPolicy } from './event.ts';
 
 const statuses = ['pending', 'delivered', 'failed', 'cancelled'] as const;
 const day_ms = 86_400_000;
-const most_window_days = 30;
+/** How long the log is kept, and so how far back it can be replayed. */
+export const kept_days = 30;
 
 const Attempt = z.object({
-  attempt: z.int(),
+  attempt: z.int().describe('1 for the first.'),
   at: timestamp,
-  duration_ms: z.int(),
-  status_code: z.int().nullable(),
-  response_body: text.nullable().describe('The first 16 KiB.'),
-  error: text.nullable(),
+  duration_ms: z.int().describe('How long it took, in milliseconds.'),
+  status_code: z.int().nullable().describe('What the endpoint answered. Null: nothing that could be read.'),
+  response_body: text.nullable().describe('The first 16 KiB of what the endpoint answered. Null: no answer.'),
+  error: text.nullable().describe('What went wrong, in words. Null: it was acknowledged.'),
 });
 
 export const delivery = resource({
   object: 'webhook_delivery',
   plural: 'webhook_deliveries',
   table: 'webhooks.delivery',
-  doc: 'An event on its way to an endpoint, and afterwards the log of it. Kept for 30 days.',
+  doc: `An event on its way to an endpoint, and afterwards the log of it. Kept for ${kept_days} days.`,
   fields: {
     id: id('whd'),
     object: objectName('webhook_delivery'),
     program_id: id('prg'),
     endpoint_id: id('whe'),
     event_id: id('evt'),
-    event_type: text,
-    status: z.enum(statuses),
+    event_type: text.describe('The type of the event.'),
+    status: z
+      .enum(statuses)
+      .describe(
+        '`pending`: not acknowledged yet. `delivered`: a 2xx came. `failed`: every attempt failed. `cancelled`: the endpoint was switched off or deleted before.',
+      ),
     attempt: z.int().describe('Attempts made so far, 8 at most.'),
     next_attempt_at: timestamp.nullable().describe('The earliest time of the next attempt after a failed one.'),
-    replay_of: id('whd').nullable(),
+    replay_of: id('whd').nullable().describe('The delivery that this one repeats. Null: it is the first.'),
     request_body: text.nullable().describe('The exact body that is sent.'),
-    attempts: z.array(Attempt),
+    attempts: z.array(Attempt).describe('What came of each attempt, oldest first.'),
     created_at: timestamp,
     updated_at: timestamp,
   },
@@ -124,6 +129,7 @@ export function deliveryOperations({ policy, program }: { policy: EventPolicy; p
       params: idParams,
       reply: delivery.schema,
       status: 202,
+      errors: ['endpoint_disabled'],
       async run({ tx, params }) {
         const { id: replay_of, endpoint_id, event_id, event_type } = await delivery.get(tx, params.id);
         const to = await enabledEndpoint(tx, endpoint_id);
@@ -138,16 +144,19 @@ export function deliveryOperations({ policy, program }: { policy: EventPolicy; p
       method: 'POST',
       path: '/v1/webhook_endpoints/{id}/replay',
       scope: 'webhooks:write',
-      summary: 'Replays everything that failed since a point in time, or everything of a window of up to 30 days.',
+      summary: `Replays everything that failed since a point in time, or everything of a window of up to ${kept_days} days.`,
       doc: 'Give `failed_since`, or `from` and `to`. Jobs queue the replays in batches, in the order in which the events happened.',
       params: idParams,
       body: z.strictObject({
-        failed_since: timestampInput.optional(),
-        from: timestampInput.optional(),
-        to: timestampInput.optional(),
+        failed_since: timestampInput.optional().describe('Replays what has failed for good since then. Alone.'),
+        from: timestampInput
+          .optional()
+          .describe('With `to`: replays every delivery that was made since then, delivered ones too.'),
+        to: timestampInput.optional().describe('The end of the window, itself not in it.'),
       }),
       reply: ReplayOfMany,
       status: 202,
+      errors: ['endpoint_disabled'],
       async run({ tx, params, body }) {
         const { id: endpoint_id } = await enabledEndpoint(tx, params.id);
         const { from, to } = windowOf(body, tx.now);
@@ -170,8 +179,18 @@ export function deliveryOperations({ policy, program }: { policy: EventPolicy; p
       summary: "Sends a test event now: the catalogue's example of a type, signed with the endpoint's secret.",
       doc: 'Its id starts with `evt_test_`; it is sent once and not retried.',
       params: idParams,
-      body: z.strictObject({ event_type: z.enum(types).optional() }).default({}),
+      body: z
+        .strictObject({
+          event_type: z
+            .enum(types)
+            .optional()
+            .describe(
+              'The type whose example is sent: of the catalogue. The first that the endpoint chose when left out.',
+            ),
+        })
+        .default({}),
       reply: delivery.schema,
+      errors: ['endpoint_disabled'],
       async run({ tx, params, body }) {
         const to = await enabledEndpoint(tx, params.id);
         const event_type = body.event_type ?? to.event_types[0] ?? types[0];
@@ -240,8 +259,8 @@ function windowOf(
   }
   const end = to === undefined || to > now ? now : to;
   if (end <= from) throw new Problem('invalid_parameter', 'The window ends before it begins.', { param: 'to' });
-  if (Date.parse(end) - Date.parse(from) > most_window_days * day_ms) {
-    throw new Problem('invalid_parameter', `The window may be ${most_window_days} days long at most.`, {
+  if (Date.parse(end) - Date.parse(from) > kept_days * day_ms) {
+    throw new Problem('invalid_parameter', `The window may be ${kept_days} days long at most.`, {
       param: failed_since === undefined ? 'from' : 'failed_since',
     });
   }

@@ -20,10 +20,10 @@ import type { Catalogue } from './catalogue.ts';
 import type { EventPolicy as WebhookPolicy } from './event.ts';
 
 const statuses = ['enabled', 'disabled'] as const;
-const most_per_program = 50;
+export const most_per_program = 50;
 const url = text.min(1).max(2048).describe('A public http or https address.');
 /** "Rotating gives a new secret at once and keeps the old one signing for 24 hours." */
-const overlap_ms = 86_400_000;
+export const overlap_ms = 86_400_000;
 /** How long a host may take to resolve when it is saved. */
 const resolve_ms = 3_000;
 
@@ -40,12 +40,14 @@ export const endpoint = resource({
     partner_id: id('part')
       .nullable()
       .describe("Set: a partner's postback, which receives that partner's own events alone."),
-    url: text,
-    description: text.nullable(),
+    url: text.describe('Where events are sent to.'),
+    description: text.nullable().describe('Your note. Null: none.'),
     event_types: z.array(text).describe('Empty: all.'),
-    status: z.enum(statuses),
-    disabled_reason: text.nullable(),
-    secret_last_rotated_at: timestamp.nullable(),
+    status: z.enum(statuses).describe('`disabled`: nothing is sent, until it is enabled.'),
+    disabled_reason: text
+      .nullable()
+      .describe('Why it is off: `disabled_by_hand`, or that its events failed for too long. Null while it is on.'),
+    secret_last_rotated_at: timestamp.nullable().describe('When the secret was last rotated. Null: never.'),
     created_at: timestamp,
     updated_at: timestamp,
   },
@@ -88,6 +90,7 @@ export function endpointOperations({ policy, program, partner }: EndpointPolicy)
       reply: WithSecret,
       status: 201,
       ask: ({ body, services }) => requirePublicHost(body.url, services, policy),
+      errors: ['address_not_allowed', 'plan_limit_reached'],
       async run({ tx, body, services }) {
         await program.get(tx, body.program_id, { param: 'program_id', lock: true });
         if (body.partner_id !== undefined)
@@ -108,6 +111,7 @@ export function endpointOperations({ policy, program, partner }: EndpointPolicy)
       async ask({ body, services }) {
         if (body.url !== undefined) await requirePublicHost(body.url, services, policy);
       },
+      errors: ['address_not_allowed'],
       async run({ tx, params, body }) {
         const before = await endpoint.get(tx, params.id, { lock: true });
         if (before.partner_id !== null) requirePostbackTypes(catalogue, body.event_types ?? []);
@@ -151,7 +155,7 @@ export function endpointOperations({ policy, program, partner }: EndpointPolicy)
       method: 'POST',
       path: '/v1/webhook_endpoints/{id}/rotate_secret',
       scope: 'webhooks:write',
-      summary: 'Makes a new signing secret. The old one signs along for 24 hours.',
+      summary: `Makes a new signing secret. The old one signs along for ${overlap_ms / 3_600_000} hours.`,
       doc: 'Until then every signature header carries two entries, the new one first. Rotating again replaces the old secret: at most two are live.',
       params: idParams,
       reply: WithSecret,

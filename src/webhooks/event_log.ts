@@ -4,6 +4,7 @@ import { id, objectName, text, timestamp } from '../core/fields.ts';
 import { type Operation, readOperations } from '../core/operation.ts';
 import { type AnyResource, resource } from '../core/resource.ts';
 import type { Catalogue } from './catalogue.ts';
+import { kept_days } from './delivery_log.ts';
 
 /** The event log over REST: what was emitted in the last 30 days, newest first. */
 export function eventOperations({ catalogue, program }: { catalogue: Catalogue; program: AnyResource }): Operation[] {
@@ -11,15 +12,21 @@ export function eventOperations({ catalogue, program }: { catalogue: Catalogue; 
     object: 'event',
     plural: 'events',
     table: 'webhooks.event',
-    doc: 'Something that happened, as endpoints were told of it. Kept for 30 days.',
+    doc: `Something that happened, as endpoints were told of it. Kept for ${kept_days} days.`,
     fields: {
       id: id('evt'),
       object: objectName('event'),
       program_id: id('prg'),
-      partner_id: id('part').nullable(),
-      type: text.describe('One of the catalogue.'),
+      partner_id: id('part').nullable().describe("The partner whose event it is. Null: nobody's."),
+      type: text.describe('What happened: one of the types under Events.'),
       data: z.record(z.string(), z.json()).describe("The type's fields."),
-      request: z.object({ id: text.nullable() }).describe('What caused it: `req_…`, `run_…`, or null.'),
+      request: z
+        .object({
+          id: text
+            .nullable()
+            .describe('An API request (`req_…`) or a scheduled run (`run_…`). Null: nothing caused it.'),
+        })
+        .describe('What caused it.'),
       created_at: timestamp,
     },
     computed: {

@@ -8,6 +8,7 @@ import { laneOrigin } from './agent.ts';
 
 /** "Any 2xx within 10 seconds acknowledges": over name, connection, TLS, headers and body together. */
 export const timeout_ms = 10_000;
+export const user_agent = 'Rail-Webhooks/1.0';
 /** How much of a response is read and kept. */
 const most_response_bytes = 16_384;
 
@@ -116,7 +117,7 @@ export function headersOf({ secrets }: Receiver, delivery: Sendable, t: number):
   const { event_id, event_type, delivery_id, attempt, body, request_id } = delivery;
   return {
     'Content-Type': 'application/json',
-    'User-Agent': 'Rail-Webhooks/1.0',
+    'User-Agent': user_agent,
     'Rail-Signature': railSignature(secrets, t, body),
     'Rail-Event': event_type,
     'Rail-Event-Id': event_id,
