@@ -7,6 +7,7 @@ import type { Services } from './core/operation.ts';
 import { mountReference } from './core/reference.ts';
 import type { Schedule } from './core/schedule.ts';
 import type { Store } from './core/transaction.ts';
+import { guide } from './program/guide.ts';
 import { events, operations } from './program/index.ts';
 import { mountShortLinks } from './program/short_link.ts';
 import { schedules } from './schedule.ts';
@@ -28,6 +29,7 @@ export async function buildApi({ store, services, log }: ApiOptions): Promise<Fa
     operations,
     events: catalogue,
     event_id_prefix,
+    guide,
     delivery,
     base_url: services.base_url,
   });

@@ -4,7 +4,8 @@ import type { DeliveryTerms } from './openapi_webhooks.ts';
 import { signature_tolerance_s } from './signature.ts';
 
 /** What holds for every operation and every webhook, in Markdown: the OpenAPI description and llms-full.txt both carry it. */
-export const conventions = (terms: DeliveryTerms): { title: string; text: string }[] => [
+export const conventions = (guide: string, terms: DeliveryTerms): { title: string; text: string }[] => [
+  { title: 'How it works', text: guide },
   ...of_requests,
   ...ofWebhooks(terms),
 ];
@@ -14,13 +15,13 @@ const of_requests = [
     title: 'Requests and responses',
     text: `JSON in both directions. A request with a body carries \`Content-Type: application/json\` and has at most ${max_body_bytes / 1024 / 1024} MiB. A field or query parameter that is not known is refused (\`unknown_parameter\`), never silently dropped. Times are ISO 8601; answers are in UTC. Ids are strings with a prefix that says what they name. An id of another organization, an unknown one and a deleted one answer the same: 404.
 
-A create answers 201, work that is only queued 202, everything else 200. A deletion answers \`{id, object, deleted: true}\`. \`PATCH\` changes only what is sent.
+A create answers 201, work that is only queued 202, everything else 200. A deletion answers \`{id, object, deleted: true}\`. \`PATCH\` changes only what is sent. Without a key answer \`/docs\` (this in a browser), \`/v1/openapi.json\`, \`/llms.txt\`, \`/llms-full.txt\`, \`/healthz\` (the process is up) and \`/readyz\` (its database is too).
 
 Every response, errors included, carries \`X-Rail-Version\`, \`X-Rail-Livemode\`, \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\`, \`X-RateLimit-Reset\` and \`Rail-Request-Id\`. Quote the request id when you ask for help; the events that a call causes carry it too.`,
   },
   {
     title: 'Authentication',
-    text: `Every request carries \`Authorization: Bearer <API key>\`. A key has scopes, and each operation names the one that it needs: \`<resource>:read\` or \`<resource>:write\`, or one of its own. \`*:read\` covers every read, \`*\` everything. A missing scope is 403 \`insufficient_scope\`, and \`param\` names it.
+    text: `Every request carries \`Authorization: Bearer <API key>\`. Who runs the service makes keys with \`rail key create\`. A key has scopes, and each operation names the one that it needs: \`<resource>:read\` or \`<resource>:write\`, or one of its own. \`*:read\` covers every read, \`*\` everything. A missing scope is 403 \`insufficient_scope\`, and \`param\` names it.
 
 Live keys begin with \`rail_live_\`, test keys with \`rail_test_\`. A test key reads and writes the same data as a live key: it only labels the responses with \`X-Rail-Livemode: false\`.
 

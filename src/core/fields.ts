@@ -7,10 +7,7 @@ export const id = (prefix: string) => z.string().meta({ description: `\`${prefix
 export const sampleId = (prefix: string): string => `sample_${prefix}_01kap3b6n8f2v9w4x7y0z1a2b3`;
 export const objectName = <Name extends string>(name: Name) => z.literal(name).describe('What kind of object this is.');
 export const timestamp = z.iso.datetime().describe('ISO 8601, UTC.');
-export const timestampInput = z.iso
-  .datetime({ offset: true })
-  .transform((text) => new Date(text).toISOString())
-  .describe('ISO 8601.');
+export const timestampInput = z.iso.datetime({ offset: true }).transform((text) => new Date(text).toISOString());
 export const text = z.string();
 export const url = z.url({ protocol: /^https?$/ }).max(2048);
 export const email = z.email().max(254);

@@ -1,7 +1,7 @@
 import { exampleReply } from './example.ts';
 import { nameOf, resolve, type Schema, type Schemas, typesOf } from './json_schema.ts';
 import { type Document, json, type Media, type Parameter, type PathOperation } from './openapi_parts.ts';
-import { errors_of_all } from './operation_errors.ts';
+import { errors_of_all, errors_of_bodies, errors_of_keys } from './operation_errors.ts';
 import { type ProblemCode, problems } from './problem.ts';
 
 interface Listed extends PathOperation {
@@ -70,7 +70,7 @@ export function wholeText(document: Document): string {
     '',
     '# Errors',
     '',
-    `Every operation can answer ${errors_of_all.map((code) => `\`${code}\``).join(', ')}; each names what else it answers.`,
+    `Every operation can answer ${listOf(errors_of_all)}; every one but a GET ${listOf(errors_of_bodies)}; every POST ${listOf(errors_of_keys)}. Each names what else it answers.`,
     '',
     '| code | type | status | meaning |',
     '|---|---|---|---|',
@@ -86,6 +86,9 @@ export function wholeText(document: Document): string {
   ]);
 }
 
+const shared_errors = [...errors_of_all, ...errors_of_bodies, ...errors_of_keys];
+const listOf = (codes: ProblemCode[]): string => codes.map((code) => `\`${code}\``).join(', ');
+
 const listed = (paths: Document['paths']): Listed[] =>
   Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
@@ -94,7 +97,7 @@ const listed = (paths: Document['paths']): Listed[] =>
 function operationText(operation: Listed, schemas: Schemas): string[] {
   const { method, path, operationId, summary, description = '', parameters = [], requestBody, responses } = operation;
   const body = requestBody?.content[json];
-  const errors = (operation['x-errors'] ?? []).filter((code) => !errors_of_all.includes(code));
+  const errors = (operation['x-errors'] ?? []).filter((code) => !shared_errors.includes(code));
   return [
     '',
     `### ${method} ${path}`,
@@ -112,10 +115,10 @@ function operationText(operation: Listed, schemas: Schemas): string[] {
         ]
       : []),
     ...Object.entries(responses).flatMap(([status, { content }]) =>
-      content?.[json] ? replyText(status, content[json], schemas) : [],
+      content?.[json] && status.startsWith('2') ? replyText(status, content[json], schemas) : [],
     ),
     '',
-    `Errors: ${[...errors.map((code) => `\`${code}\` (${problems[code].status})`), 'those of every operation'].join(', ')}.`,
+    `Errors: ${[...errors.map((code) => `\`${code}\` (${problems[code].status})`), 'those of all'].join(', ')}.`,
   ];
 }
 

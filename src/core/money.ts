@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /** Minor units of the currency beside it. Up to 2^53 - 1: every amount is exact in JSON and in JavaScript. */
-export const minor = z.int().describe('Integer, in minor units of the currency.');
-export const minorNotNegative = z.int().min(0).describe('Integer, 0 or more, in minor units of the currency.');
+export const minor = z.int();
+export const minorNotNegative = z.int().min(0);
 
 const known = new Set(Intl.supportedValuesOf('currency'));
 

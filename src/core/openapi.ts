@@ -31,6 +31,8 @@ export interface Described {
   events: Record<string, DescribedEvent>;
   /** `evt` */
   event_id_prefix: string;
+  /** How the product's parts play together, in Markdown. */
+  guide: string;
   delivery: DeliveryTerms;
   /** How the service is reached from outside: where a proxy puts a path in front of it, paths are below that. */
   base_url: string;
@@ -50,7 +52,7 @@ export async function describeRoutes(app: FastifyInstance, described: Described)
         title: 'Rail',
         version: api_version,
         summary: 'Affiliate programs: partners, links, clicks, sales, commissions, payouts and signed webhooks.',
-        description: conventions(described.delivery)
+        description: conventions(described.guide, described.delivery)
           .map(({ title, text }) => `## ${title}\n\n${text}`)
           .join('\n\n'),
         license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
@@ -137,8 +139,8 @@ function pathOperation(
   };
 }
 
-/** The body, with the example that its schema says (`.meta({ examples })`), else one that is made from it. */
-const bodyOf = ({ body: judge }: Operation, { schema, example }: Media, schemas: Schemas) => ({
+/** The body, with the operation's example, else one that is made from the schema. */
+const bodyOf = ({ body: judge, example }: Operation, { schema }: Media, schemas: Schemas) => ({
   required: !judge.safeParse(undefined).success,
   content: { [json]: { schema, example: example ?? exampleBody(schema, schemas, judge) } },
 });
@@ -194,12 +196,20 @@ const saidAlready = (body: Schema, { properties: known = {} }: Schema): Schema =
   ...(body.properties
     ? {
         properties: mapEntries(body.properties, (field, name) => {
-          const description = field.description ?? known[name]?.description;
+          const description = meaningOf(field) ?? taken(field, known[name]?.description) ?? field.description;
           return description === undefined ? field : { ...field, description };
         }),
       }
     : {}),
 });
+
+/** What is said of a field, unless it is only whose id it holds. */
+const meaningOf = ({ description }: Schema): string | undefined =>
+  /^`\w+_…`$/.test(description ?? '') ? undefined : description;
+
+/** What a record says of its field, as it holds for input: what null means goes where null cannot be sent. */
+const taken = (field: Schema, description: string | undefined): string | undefined =>
+  field.anyOf ? description : description?.replaceAll(/ ?\bNull\b[^.]*\./g, '') || description;
 
 /** A parameter with an example; that of a path says whose id it is. */
 function illustrated(parameter: Parameter, { path }: Operation, schemas: Schemas): Parameter {

@@ -57,6 +57,8 @@ interface Options<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType,
   params?: P;
   query?: Q;
   body?: B;
+  /** A body, where the one that is made from its schema would not do. */
+  example?: z.input<B>;
   reply: R;
   /** Of success: 201 for creates, 202 for what is only queued, else 200. */
   status?: 200 | 201 | 202;

@@ -19,22 +19,31 @@ export const errors_of_all: ProblemCode[] = [
   'service_unavailable',
 ];
 
-const errors_of_bodies: ProblemCode[] = ['invalid_json', 'payload_too_large', 'unsupported_media_type'];
-const errors_of_keys: ProblemCode[] = ['idempotency_key_reused', 'idempotency_key_in_flight'];
+/** What besides every operation may answer that is no GET. */
+export const errors_of_bodies: ProblemCode[] = ['invalid_json', 'payload_too_large', 'unsupported_media_type'];
+
+/** And what every POST may, because it may carry an idempotency key. */
+export const errors_of_keys: ProblemCode[] = ['idempotency_key_reused', 'idempotency_key_in_flight'];
 
 /** Every code that an operation can answer: what follows from what it takes, and what it says of itself. */
-export function errorsOf({ method, path, query, body, errors = [] }: Operation): ProblemCode[] {
+export const errorsOf = (operation: Operation): ProblemCode[] => [
+  ...errors_of_all,
+  ...(operation.method === 'GET' ? [] : errors_of_bodies),
+  ...(operation.method === 'POST' ? errors_of_keys : []),
+  ...ownErrorsOf(operation),
+];
+
+/** Those that not all of its kind have. */
+export function ownErrorsOf({ path, query, body, errors = [] }: Operation): ProblemCode[] {
   const fields = [query, body].flatMap(fieldsOf);
-  const when = (holds: boolean, ...codes: ProblemCode[]) => (holds ? codes : []);
+  const demands = !query.safeParse({}).success || !body.safeParse(undefined).success;
+  const when = (holds: boolean, code: ProblemCode) => (holds ? [code] : []);
   return [
-    ...errors_of_all,
-    ...when(fields.length > 0, 'missing_parameter'),
+    ...when(demands, 'missing_parameter'),
     ...when(fields.includes('expand'), 'invalid_expand'),
     ...when(fields.includes('include'), 'invalid_include'),
     ...when(fields.includes('starting_after'), 'invalid_cursor'),
     ...when(path.includes('{') || fields.some((field) => field.endsWith('_id')), 'resource_not_found'),
-    ...when(method !== 'GET', ...errors_of_bodies),
-    ...when(method === 'POST', ...errors_of_keys),
     ...errors,
   ];
 }

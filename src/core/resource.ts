@@ -51,7 +51,7 @@ export type Resource<Shape extends z.ZodRawShape = z.ZodRawShape> = ReturnType<t
  * all follow from this one value.
  */
 export function resource<Shape extends z.ZodRawShape>(options: ResourceOptions<Shape>) {
-  const record = z.object(options.fields);
+  const record = z.object(withCommonMeanings(options.fields));
   type Record_ = z.infer<typeof record>;
   const relations: Relations = Object.fromEntries(
     Object.entries(options.relations ?? {}).map(([name, target]) => [name, { resource: target, field: `${name}_id` }]),
@@ -64,7 +64,7 @@ export function resource<Shape extends z.ZodRawShape>(options: ResourceOptions<S
   );
   const schema = z
     .object({
-      ...options.fields,
+      ...record.shape,
       ...inlined,
       ...(options.stats
         ? { stats: z.object(options.stats.fields).optional().describe('With `include[]=stats`.') }
@@ -126,6 +126,23 @@ export function resource<Shape extends z.ZodRawShape>(options: ResourceOptions<S
       include: names(options.stats ? ['stats'] : [], 'Computed additions.'),
     },
   };
+}
+
+/** What every record's fields of these names mean. */
+const common_meanings: Record<string, string> = {
+  id: 'What the object is called in paths and references.',
+  program_id: 'The program that it belongs to.',
+  created_at: 'When it was recorded.',
+  updated_at: 'When it last changed.',
+};
+
+function withCommonMeanings<Shape extends z.ZodRawShape>(fields: Shape): Shape {
+  const told = Object.entries(fields as unknown as Record<string, z.ZodType>).map(([name, field]) => {
+    const { description = '', ...rest } = field.meta() ?? {};
+    const meaning = common_meanings[name];
+    return [name, meaning ? field.meta({ ...rest, description: `${meaning} ${description}`.trim() }) : field];
+  });
+  return Object.fromEntries(told);
 }
 
 /** The condition that makes every statement go by the tenant's index; row-level security holds without it too. */

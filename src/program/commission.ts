@@ -70,7 +70,7 @@ export const commission = resource({
       .describe(
         'Why it was cancelled: `sale_refunded`, `sale_corrected`, `partner_deleted`, `voided_by_hand`, or what the request said. Null: it was not.',
       ),
-    note: text.nullable().describe('Yours. Null: none.'),
+    note: text.nullable().describe('Your note. Null: none.'),
     created_at: timestamp,
     updated_at: timestamp,
   },

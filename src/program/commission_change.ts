@@ -13,7 +13,7 @@ import { event } from './event.ts';
 import { program } from './program.ts';
 
 const note = text.max(1000);
-const positive = z.int().min(1).describe('Integer, in minor units of the currency.');
+const positive = z.int().min(1).describe('What the partner gets, in minor units of the currency.');
 
 /** What is done with commissions by hand. */
 export const commissionChangeOperations: Operation[] = [

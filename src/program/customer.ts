@@ -43,13 +43,13 @@ export const customer = resource({
     external_subscription_id: text
       .nullable()
       .describe("The processor's id of the subscription, as the first sale said. Null: not said."),
-    email: text.nullable().describe('Null: not known.'),
-    name: text.nullable().describe('Null: not known.'),
-    identifier: text.nullable().describe('Your own id.'),
+    email: text.nullable().describe("The customer's. Null: not known."),
+    name: text.nullable().describe("The customer's. Null: not known."),
+    identifier: text.nullable().describe('Your own id of the customer. Null: not said.'),
     status: z
       .enum(statuses)
       .describe(
-        'Where the customer stands. The first sale makes `lead` and `trial` to `active`; `refunded` is written by a whole refund alone.',
+        'Where the customer stands. The first sale turns `lead` and `trial` into `active`; `refunded` is written by a whole refund alone.',
       ),
     tracked_by: z
       .enum(tracked_by)

@@ -311,7 +311,7 @@ export const catalogue = {
     },
   ),
   'sale.refunded': eventType(
-    'A charge was refunded, in whole or in part; the amount is that of the refund.',
+    'A charge was refunded, in whole or in part; the amount is that of this refund.',
     {
       sale_id,
       customer_id: customer_id.nullable(),

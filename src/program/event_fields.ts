@@ -22,7 +22,7 @@ export const handle = text.describe("The partner's: the `?ref=` value.");
 export const url = text.describe('The destination with the tracking parameter applied.');
 export const destination_url = text.describe('The page that the link leads to.');
 export const tracked_by = text.describe('How the partner came to the credit: `link`, `coupon`, `manual` or `api`.');
-export const amount_minor = minor;
+export const amount_minor = minor.describe('How much, in minor units of the currency.');
 export const currency = storedCurrency;
 export const due_at = timestamp.describe('When it is to be paid.');
 export const method = text

@@ -42,10 +42,10 @@ export const partner = resource({
     program_id: id('prg'),
     group_id: id('grp').nullable().describe("The partner's group."),
     email: text.describe('Unique in the program, letter case ignored.'),
-    first_name: text.nullable().describe('Null: not known.'),
-    last_name: text.nullable().describe('Null: not known.'),
+    first_name: text.nullable().describe("The person's first name. Null: not known."),
+    last_name: text.nullable().describe("The person's last name. Null: not known."),
     display_name: text.nullable().describe('What others see. Null: the name.'),
-    company_name: text.nullable().describe('Null: not known.'),
+    company_name: text.nullable().describe('The company, where there is one. Null: not known.'),
     website_url: text.nullable().describe('Where the partner publishes. Null: not known.'),
     country_code: text.nullable().describe('ISO 3166-1 alpha-2. Null: not known.'),
     language_code: text.nullable().describe('ISO 639-1. Null: not known.'),
@@ -60,7 +60,11 @@ export const partner = resource({
       .describe('Why the application was rejected, or `withdrawn`. Null unless `declined`.'),
     suspension_reason: text.nullable().describe('Your note on why the partner is suspended. Null unless `suspended`.'),
     currency: storedCurrency.describe("The program's currency; every amount on the partner is in it."),
-    min_payout_minor: minorNotNegative.nullable().describe("Null: the program's threshold holds."),
+    min_payout_minor: minorNotNegative
+      .nullable()
+      .describe(
+        "What must be due before the partner is paid out, in minor units of the currency. Null: the program's threshold holds.",
+      ),
     terms_accepted_at: timestamp.nullable().describe("When the partner accepted the program's terms. Null: not yet."),
     terms_version: text.nullable().describe('The version of the terms that the partner accepted. Null: none.'),
     completed_onboarding: z.boolean().describe('Whether the partner has gone through the first steps of the portal.'),
@@ -101,9 +105,9 @@ const handle = z
 /** What is known of somebody who becomes a partner. */
 export const person = {
   email,
-  first_name: text.max(200).optional().describe('Of the person.'),
-  last_name: text.max(200).optional().describe('Of the person.'),
-  company_name: text.max(200).optional().describe('Of the company, where there is one.'),
+  first_name: text.max(200).optional().describe("The person's first name."),
+  last_name: text.max(200).optional().describe("The person's last name."),
+  company_name: text.max(200).optional().describe('The company, where there is one.'),
   website_url: url.optional().describe('Where the partner publishes.'),
   country_code: country.optional(),
   handle: handle.optional().describe('Derived from the email when left out.'),
@@ -166,7 +170,7 @@ export const partnerOperations: Operation[] = [
         handle,
         group_id: id('grp').nullable(),
         min_payout_minor: minorNotNegative.nullable(),
-        status: z.enum(['active', 'suspended']),
+        status: z.enum(['active', 'suspended']).describe('`suspended`: earns nothing new. `active`: reinstated.'),
         suspension_reason: text.max(1000).nullable(),
         tag_ids: z.array(id('tag')).max(100).describe("Replaces the partner's tags."),
         metadata,

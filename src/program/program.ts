@@ -27,7 +27,7 @@ export const program = resource({
     website_url: text.describe('The website that partners bring visitors to.'),
     subdomain: text.describe('A slug of the name, unique over all programs. Fixed at creation.'),
     currency: storedCurrency,
-    status: z.enum(statuses).describe('`active`, or `paused`.'),
+    status: z.enum(statuses).describe('`paused`: you have halted the program.'),
     custom_domain: text.nullable().describe('The host name that short links are under. Null: that of the service.'),
     terms_url: text.nullable().describe('Where the terms lie that partners accept. Null: there are none.'),
     terms_version: text.nullable().describe('The version of the terms that are in force. Null: there are none.'),
@@ -65,7 +65,7 @@ export const program = resource({
     attribution: z
       .enum(['last_click', 'first_click'])
       .describe('Who is credited while a visitor is no customer yet: the partner of the last click, or of the first.'),
-    application_required: z.boolean().describe('True: who joins by himself applies first, and somebody decides.'),
+    application_required: z.boolean().describe('True: who wants to join applies first, and somebody decides.'),
     auto_enrol_customers: z.boolean().describe('True: a customer becomes a partner on the first sale.'),
     default_rejection_reason: text.describe('What a rejected applicant reads where the rejection gives no reason.'),
     created_at: timestamp,

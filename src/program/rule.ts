@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import { z } from 'zod';
-import { id, objectName, text, timestamp, timestampInput, withDefaults } from '../core/fields.ts';
+import { id, objectName, sampleId, text, timestamp, timestampInput, withDefaults } from '../core/fields.ts';
 import { newId } from '../core/id.ts';
 import { minorNotNegative } from '../core/money.ts';
 import { DeletedMarker, idParams, type Operation, operation, readOperations } from '../core/operation.ts';
@@ -128,6 +128,17 @@ const defaults = {
   ends_at: null,
 } satisfies Partial<Rule>;
 
+const example = {
+  program_id: sampleId('prg'),
+  name: 'Newsletters',
+  rate_type: 'percent' as const,
+  rate_value: 2000,
+  group_ids: [sampleId('grp')],
+  duration_months: 12,
+  tiers: [{ from: 10, rate_value: 2500 }],
+  tier_metric: 'sales_count' as const,
+};
+
 export const ruleOperations: Operation[] = [
   ...readOperations({ of: rule, within: program, by: ['status'] }),
   operation({
@@ -138,6 +149,7 @@ export const ruleOperations: Operation[] = [
     summary: 'Creates a commission rule.',
     doc: 'Empty lists mean any. `min_sale_minor` and `max_commission_minor` are in the currency of the sale they meet.',
     body: z.strictObject({ program_id: id('prg'), name, rate_type, rate_value, ...withDefaults(optional, defaults) }),
+    example,
     reply: rule.schema,
     status: 201,
     async run({ tx, body }) {

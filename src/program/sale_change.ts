@@ -63,9 +63,10 @@ export const saleChangeOperations: Operation[] = [
     path: '/v1/sales/{id}/refund',
     scope: 'sales:write',
     summary: 'Refunds a sale, in whole or in part.',
-    doc: 'Unpaid commissions shrink or are voided; for a paid one a clawback carries the difference. Refunding all makes the customer `refunded`.',
+    doc: '`external_refund_id` or an idempotency key makes it safe to repeat. Unpaid commissions shrink or are voided; for a paid one a clawback carries the difference. Refunding all makes the customer `refunded`.',
     params: idParams,
     body: Refund.default({}),
+    example: { amount_minor: 500, external_refund_id: 're_0001', reason: 'Returned' },
     reply: sale.schema,
     errors: ['refund_exceeds_sale', 'sale_already_refunded', 'resource_already_exists'],
     async run({ tx, params, body }) {

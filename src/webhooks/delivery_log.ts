@@ -154,6 +154,7 @@ export function deliveryOperations({ policy, program }: { policy: EventPolicy; p
           .describe('With `to`: replays every delivery that was made since then, delivered ones too.'),
         to: timestampInput.optional().describe('The end of the window, itself not in it.'),
       }),
+      example: { failed_since: '2026-11-21T09:30:00.000Z' },
       reply: ReplayOfMany,
       status: 202,
       errors: ['endpoint_disabled'],

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import sql from 'sql-template-tag';
 import { z } from 'zod';
-import { id, objectName, text, timestamp } from '../core/fields.ts';
+import { id, objectName, sampleId, text, timestamp } from '../core/fields.ts';
 import { newId } from '../core/id.ts';
 import {
   DeletedMarker,
@@ -67,6 +67,12 @@ export interface EndpointPolicy {
   partner: AnyResource;
 }
 
+const example = {
+  program_id: sampleId('prg'),
+  url: 'https://hooks.example.com/rail',
+  description: 'Billing',
+};
+
 /** The operations on endpoints, for a product's catalogue. */
 export function endpointOperations({ policy, program, partner }: EndpointPolicy): Operation[] {
   const { catalogue } = policy;
@@ -87,6 +93,7 @@ export function endpointOperations({ policy, program, partner }: EndpointPolicy)
         event_types: eventTypes.default([]).describe('Empty: all.'),
         partner_id: id('part').optional().describe("Makes it that partner's postback."),
       }),
+      example,
       reply: WithSecret,
       status: 201,
       ask: ({ body, services }) => requirePublicHost(body.url, services, policy),
