@@ -115,13 +115,13 @@ export const parameters = {
   IdempotencyKey: parameter(
     'Idempotency-Key',
     'Makes the request safe to repeat: for 24 hours the same key answers the first response again.',
-    { type: 'string', minLength: 1, maxLength: 255 },
+    { type: 'string', minLength: 1, maxLength: 255, examples: ['charge ch_0001'] },
   ),
   RailVersion: parameter('Rail-Version', 'Pins the version of the API.', { type: 'string', const: api_version }),
   RailSignature: parameter(
     'Rail-Signature',
     'Signs the request: `t=<unix seconds>,v1=<hex HMAC-SHA256 of "<t>.<raw body>" under the full API key>`. Optional unless the key demands it.',
-    { type: 'string' },
+    { type: 'string', examples: [`t=1795253400,v1=${'0123456789abcdef'.repeat(4)}`] },
   ),
 };
 

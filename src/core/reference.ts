@@ -59,6 +59,7 @@ const configuration = {
   hideClientButton: true,
   showDeveloperTools: 'never',
   documentDownloadType: 'direct',
+  orderSchemaPropertiesBy: 'preserve',
 } as const;
 
 /** Scripts are the package's, and the page's own by their hash; styles stand in attributes, where nothing can vouch for them. */

@@ -55,7 +55,10 @@ t.test('every parameter has an example, which its operation takes', async (t) =>
   }
 });
 
-t.test('every header of a webhook has an example, and the whole body too', async (t) => {
+t.test('every header, of requests and of webhooks, has an example, and a webhook’s whole body too', async (t) => {
+  for (const { name, schema } of Object.values<Json>(openapi.components.parameters)) {
+    t.ok(schema.const ?? schema.examples?.[0], name);
+  }
   t.equal(hooks.length, Object.keys(events.catalogue).length);
   for (const { parameters, requestBody } of hooks) {
     for (const { name, schema } of parameters) t.ok(schema.const ?? schema.examples?.[0], name);
