@@ -1,5 +1,5 @@
 import { createServer } from 'node:http';
-import { preciseClock } from './harness.ts';
+import { preciseClock } from './load.ts';
 
 /**
  * A receiver of webhooks in a process of its own. It answers 200 at once and notes when each request was there as a whole.

@@ -3,22 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import sql from 'sql-template-tag';
 import { request } from 'undici';
 import { type Database, openDatabase, run } from '../../src/core/database.ts';
-import { createKey, createOrganization } from '../../src/core/organization.ts';
-import {
-  type Asked,
-  type Bench,
-  closedLoop,
-  type Load,
-  openLoop,
-  percentile,
-  postmasterOf,
-  type Running,
-  type Sample,
-  type Side,
-  startNode,
-  startPostgres,
-  usedBy,
-} from './harness.ts';
+import { type Bench, percentile, type Sample, type Side } from './harness.ts';
+import { type Asked, closedLoop, latencies, openLoop } from './load.ts';
+import { type Merchant, makeMerchant } from './merchant.ts';
+import { cpuOf, postmasterOf, type Running, startNode, startPostgres } from './processes.ts';
 
 const connections = 16;
 const pool_size = 20;
@@ -167,18 +155,6 @@ async function steadyWithReceipts(
   return { ...latencies(load), receipt_p50: percentile(lags, 50), receipt_p99: percentile(lags, 99) };
 }
 
-const latencies = ({ latencies_ms }: Load): Sample => ({
-  p50: percentile(latencies_ms, 50),
-  p99: percentile(latencies_ms, 99),
-});
-
-export async function cpuOf(pids: Record<string, number | undefined>): Promise<Sample> {
-  const used = Object.entries(pids).map(
-    async ([name, pid]) => [name, pid === undefined ? undefined : (await usedBy(pid))?.cpu_us] as const,
-  );
-  return Object.fromEntries((await Promise.all(used)).filter(([, us]) => us !== undefined)) as Sample;
-}
-
 export async function untilDelivered(database: Database): Promise<void> {
   for (const end = Date.now() + 120_000; Date.now() < end; await sleep(50)) {
     const [row] = await run<{ waiting: boolean }>(
@@ -190,38 +166,6 @@ export async function untilDelivered(database: Database): Promise<void> {
     if (!row?.waiting) return;
   }
   throw new Error('The webhooks of a load were not delivered within two minutes.');
-}
-
-interface Merchant {
-  organization_id: string;
-  headers: Record<string, string>;
-  post(path: string, body: object): Promise<{ id: string }>;
-}
-
-async function makeMerchant(database: Database, api: Running): Promise<Merchant> {
-  const { id } = await createOrganization(database, { name: 'Bench', owner_email: 'owner@example.com' });
-  const { secret } = await createKey(database, {
-    organization_id: id,
-    name: 'bench',
-    mode: 'live',
-    scopes: ['*'],
-    rate_limit: 1_000_000,
-  });
-  const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
-  return {
-    organization_id: id,
-    headers,
-    async post(path, body) {
-      const { statusCode, body: answer } = await request(api.url + path, {
-        method: 'POST',
-        headers,
-        body: JSON.stringify(body),
-      });
-      const text = await answer.text();
-      if (statusCode !== 201) throw new Error(`POST ${path} answered ${statusCode}: ${text}`);
-      return JSON.parse(text);
-    },
-  };
 }
 
 /**

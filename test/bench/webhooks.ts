@@ -11,20 +11,10 @@ import { type EventDraft, type Store, transaction } from '../../src/core/transac
 import { event } from '../../src/program/event.ts';
 import { events as policy } from '../../src/program/index.ts';
 import { eventWriter } from '../../src/webhooks/event.ts';
-import {
-  type Asked,
-  type Bench,
-  closedLoop,
-  percentile,
-  postmasterOf,
-  type Running,
-  type Sample,
-  type Side,
-  startNode,
-  startPostgres,
-  usedBy,
-} from './harness.ts';
-import { cpuOf, untilDelivered } from './slice.ts';
+import { type Bench, percentile, type Sample, type Side } from './harness.ts';
+import { type Asked, closedLoop } from './load.ts';
+import { cpuOf, postmasterOf, type Running, startNode, startPostgres, usedBy } from './processes.ts';
+import { untilDelivered } from './slice.ts';
 
 const steady_rate = 500;
 const isolation_rate = 250;

@@ -1,0 +1,37 @@
+import { request } from 'undici';
+import type { Database } from '../../src/core/database.ts';
+import { createKey, createOrganization } from '../../src/core/organization.ts';
+import type { Running } from './processes.ts';
+
+/** An organization with a key that may do everything, as often as it likes. */
+export interface Merchant {
+  organization_id: string;
+  headers: Record<string, string>;
+  post(path: string, body: object): Promise<{ id: string }>;
+}
+
+export async function makeMerchant(database: Database, api: Running): Promise<Merchant> {
+  const { id } = await createOrganization(database, { name: 'Bench', owner_email: 'owner@example.com' });
+  const { secret } = await createKey(database, {
+    organization_id: id,
+    name: 'bench',
+    mode: 'live',
+    scopes: ['*'],
+    rate_limit: 1_000_000,
+  });
+  const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
+  return {
+    organization_id: id,
+    headers,
+    async post(path, body) {
+      const { statusCode, body: answer } = await request(api.url + path, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify(body),
+      });
+      const text = await answer.text();
+      if (statusCode !== 201) throw new Error(`POST ${path} answered ${statusCode}: ${text}`);
+      return JSON.parse(text);
+    },
+  };
+}
