@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
-import { type Bench, command, median, percentile, type Report, spread } from './harness.ts';
+import { type Bench, command, type Figure, median, percentile, type Report, spread } from './harness.ts';
 
 t.test('a median is the middle value, or the mean of the middle two', async (t) => {
   t.equal(median([7]), 7);
@@ -126,6 +126,37 @@ t.test(
     t.match(err, 'round 3/3  ours', 'progress goes to standard error');
   },
 );
+
+t.test('a bench brings its own rounds and seconds, which the command line overrides', async (t) => {
+  const { bench, ran } = toy();
+  bench.defaults = { rounds: 1, seconds: 2 };
+  await runToy(['toy', '--seconds', '0.5'], bench);
+  t.same(ran, ['plain 0.5', 'ours 0.5', 'plain 0.5', 'ours 0.5', 'taken down']);
+  await runToy(['toy'], bench);
+  t.same(ran.slice(5), ['plain 2', 'ours 2', 'plain 2', 'ours 2', 'taken down']);
+});
+
+t.test('--only measures one side, and what it is divided by', async (t) => {
+  const alone = toy();
+  await runToy(['toy', '--rounds', '1', '--only', 'plain'], alone.bench);
+  t.same(alone.ran, ['plain 5', 'plain 5', 'taken down']);
+  const divided = toy();
+  await runToy(['toy', '--rounds', '1', '--only', 'ours'], divided.bench);
+  t.same(divided.ran, ['plain 5', 'ours 5', 'plain 5', 'ours 5', 'taken down']);
+  await t.rejects(runToy(['toy', '--only', 'our']), { message: "There is no side 'our'. There are: plain, ours." });
+});
+
+t.test('the table says of each claim whether it holds', async (t) => {
+  const { bench } = toy();
+  const { setup } = bench;
+  bench.setup = async (stack, progress) => {
+    const rig = await setup(stack, progress);
+    return { ...rig, figures: { speed: { ...rig.figures.speed, at_most: 10 } as Figure } };
+  };
+  const { out } = await runToy(['toy', '--rounds', '3'], bench);
+  t.match(out, /^plain .* at most 10/m);
+  t.match(out, /^ours .* NOT at most 10/m);
+});
 
 t.test('without --json there is a table for people', async (t) => {
   const { out } = await runToy(['toy', '--rounds', '3']);

@@ -6,6 +6,8 @@ export interface Bench {
   name: string;
   /** One sentence on what it measures. */
   doc: string;
+  /** What holds where the command line does not say. */
+  defaults?: { rounds: number; seconds: number };
   /** Starts what is measured. What it starts it hands to `stack`, which ends it in reverse order, also after a failure half way. */
   setup(stack: AsyncDisposableStack, progress: Progress): Promise<Rig>;
 }
@@ -33,6 +35,8 @@ export interface Figure {
   unit: string;
   better: 'higher' | 'lower';
   doc: string;
+  /** What is claimed of the median; the table says where it does not hold. */
+  at_most?: number;
 }
 
 /** What a side measured in one round, by the figure's name. */
@@ -67,10 +71,13 @@ export interface ReportedFigure extends Spread, Figure {
   ratio?: Spread & { baseline: string };
 }
 
-const usage = (benches: Bench[]): string => `Usage: npm run bench -- NAME [--rounds N] [--seconds N] [--json]
+const usage = (
+  benches: Bench[],
+): string => `Usage: npm run bench -- NAME [--rounds N] [--seconds N] [--only SIDE] [--json]
 
-  --rounds N   rounds that count, after one that does not (5)
-  --seconds N  how long a side is measured in a round (5)
+  --rounds N   rounds that count, after one that does not (5, or as the bench has it)
+  --seconds N  how long a side is measured in a round (5, or as the bench has it)
+  --only SIDE  that side alone, those whose names begin with SIDE and a dot, and what they are divided by
   --json       one JSON object on standard output, and nothing else there
   --help       this
 
@@ -111,7 +118,14 @@ export async function command(
     err(`There is no bench '${asked.name}'. There are: ${benches.map(({ name }) => name).join(', ')}.\n`);
     return 2;
   }
-  const report = await measure(bench, { ...asked, stopping, progress: (line) => err(`${line}\n`) });
+  const { rounds = 5, seconds = 5 } = { ...bench.defaults, ...asked.times };
+  const report = await measure(bench, {
+    rounds,
+    seconds,
+    only: asked.only,
+    stopping,
+    progress: (line) => err(`${line}\n`),
+  });
   if (!report) return 130;
   out(asked.json ? `${JSON.stringify(report)}\n` : table(report));
   return 0;
@@ -122,23 +136,29 @@ function readArguments(args: string[]) {
     args,
     allowPositionals: true,
     options: {
-      rounds: { type: 'string', default: '5' },
-      seconds: { type: 'string', default: '5' },
+      rounds: { type: 'string' },
+      seconds: { type: 'string' },
+      only: { type: 'string' },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
-  const rounds = Number(values.rounds);
-  const seconds = Number(values.seconds);
+  const { only, json, help } = values;
+  const times: Partial<Record<'rounds' | 'seconds', number>> = {};
+  if (values.rounds !== undefined) times.rounds = Number(values.rounds);
+  if (values.seconds !== undefined) times.seconds = Number(values.seconds);
+  const { rounds = 1, seconds = 1 } = times;
   if (!Number.isInteger(rounds) || rounds < 1) throw new Error('--rounds must be a whole number from 1.');
   if (!(seconds > 0 && seconds < 86_400)) throw new Error('--seconds must be a number above 0.');
   if (positionals.length > 1) throw new Error('Name one bench at a time.');
-  return { name: positionals[0], rounds, seconds, json: values.json, help: values.help };
+  return { name: positionals[0], times, only, json, help };
 }
 
 interface Measuring {
   rounds: number;
   seconds: number;
+  /** The sides that count: see --only. */
+  only?: string | undefined;
   progress: Progress;
   stopping?: AbortSignal | undefined;
 }
@@ -149,17 +169,18 @@ interface Measuring {
  */
 export async function measure(
   bench: Bench,
-  { rounds, seconds, progress, stopping }: Measuring,
+  { rounds, seconds, only, progress, stopping }: Measuring,
 ): Promise<Report | undefined> {
   await using stack = new AsyncDisposableStack();
   progress(`${bench.name}: setting up`);
   const rig = await bench.setup(stack, progress);
+  const sides = only === undefined ? rig.sides : chosen(rig.sides, only);
   const machine = await machineOf(rig.postgres_url);
-  const samples = new Map(rig.sides.map(({ name }) => [name, [] as Sample[]]));
+  const samples = new Map(sides.map(({ name }) => [name, [] as Sample[]]));
   const started_at = new Date().toISOString();
   const stopped = stopping ? [aborted(stopping)] : [];
   for (let round = 0; round <= rounds; round++) {
-    for (const { name, run } of rig.sides) {
+    for (const { name, run } of sides) {
       const sample = await Promise.race([...stopped, run(seconds)]);
       if (!sample) return undefined;
       progress(`${round === 0 ? 'warm-up' : `round ${round}/${rounds}`}  ${name}  ${brief(sample)}`);
@@ -174,9 +195,18 @@ export async function measure(
     seconds,
     machine,
     notes: rig.notes,
-    sides: rig.sides.map(({ name, doc }) => ({ name, doc })),
-    figures: rig.sides.flatMap((side) => figuresOf(side, rig.figures, samples)),
+    sides: sides.map(({ name, doc }) => ({ name, doc })),
+    figures: sides.flatMap((side) => figuresOf(side, rig.figures, samples)),
   };
+}
+
+/** @throws Error when there is no such side */
+function chosen(sides: Side[], only: string): Side[] {
+  const wanted = sides.filter(({ name }) => name === only || name.startsWith(`${only}.`));
+  if (wanted.length === 0)
+    throw new Error(`There is no side '${only}'. There are: ${sides.map(({ name }) => name).join(', ')}.`);
+  const baselines = new Set(wanted.map(({ baseline }) => baseline));
+  return sides.filter((side) => wanted.includes(side) || baselines.has(side.name));
 }
 
 const aborted = (signal: AbortSignal): Promise<undefined> =>
@@ -241,16 +271,17 @@ const readable = (value: number): string =>
 
 /** The report for humans. */
 export function table({ bench, doc, rounds, seconds, machine, notes, sides, figures }: Report): string {
-  const rows = figures.map(({ side, name, unit, better, median: middle, min, max, ratio }) => [
+  const rows = figures.map(({ side, name, unit, better, median: middle, min, max, at_most, ratio }) => [
     side,
     name,
     readable(middle),
     `${readable(min)} – ${readable(max)}`,
     unit,
     better,
+    at_most === undefined ? '' : `${middle <= at_most ? '' : 'NOT '}at most ${at_most}`,
     ratio ? `${ratio.median.toFixed(2)} × ${ratio.baseline} (${ratio.min.toFixed(2)} – ${ratio.max.toFixed(2)})` : '',
   ]);
-  const head = ['side', 'figure', 'median', 'min – max', 'unit', 'better', 'ratio'];
+  const head = ['side', 'figure', 'median', 'min – max', 'unit', 'better', 'claim', 'ratio'];
   const meanings = [...new Map(figures.map((figure) => [figure.name, figure.doc]))];
   return [
     `${bench}: ${doc}`,
