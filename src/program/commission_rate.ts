@@ -215,11 +215,18 @@ function rateValueAt({ tiers, tier_metric, rate_value }: Rule, sale: SaleContext
 
 /**
  * The rate applied to a base, in minor units, capped by max_commission_minor, which like the commission is in the sale's
- * currency. A fixed amount may be more than the sale: a lead that paid 0 is worth what the merchant says.
+ * currency. A fixed amount may be more than the sale: a lead that paid 0 is worth what the merchant says. Only what is paid
+ * must be a safe integer: what the cap cuts off may be as large as it likes.
+ *
+ * @throws RangeError when an argument or the result is not a safe integer
  */
-export function commissionAmount(rate: CopiedRate, base_minor: number): number {
-  const amount = rate.rate_type === 'fixed' ? safe(rate.rate_value) : percentOf(base_minor, rate.rate_value);
-  return rate.max_commission_minor === null ? amount : Math.min(amount, rate.max_commission_minor);
+export function commissionAmount(
+  { rate_type, rate_value, max_commission_minor }: CopiedRate,
+  base_minor: number,
+): number {
+  const most = max_commission_minor ?? Number.POSITIVE_INFINITY;
+  if (rate_type === 'fixed') return Math.min(safe(rate_value), most);
+  return safe(Math.min(Number(scaleBig(safe(base_minor), safe(rate_value), 10_000)), most));
 }
 
 /**
@@ -288,20 +295,20 @@ export function percentOf(base_minor: number, bps: number): number {
  */
 function scale(value: number, numerator: number, denominator: number): number {
   const product = safe(value) * safe(numerator);
-  if (!Number.isSafeInteger(product)) return scaleBig(value, numerator, denominator);
+  if (!Number.isSafeInteger(product)) return safe(Number(scaleBig(value, numerator, denominator)));
   const size = Math.abs(product);
   const rest = size % denominator;
   const quotient = (size - rest) / denominator + (rest * 2 >= denominator ? 1 : 0);
   return product < 0 ? 0 - quotient : quotient;
 }
 
-function scaleBig(value: number, numerator: number, denominator: number): number {
+function scaleBig(value: number, numerator: number, denominator: number): bigint {
   const product = BigInt(value) * BigInt(numerator);
   const divisor = BigInt(denominator);
   const size = product < 0n ? -product : product;
   const rest = size % divisor;
   const quotient = size / divisor + (rest * 2n >= divisor ? 1n : 0n);
-  return safe(Number(product < 0n ? -quotient : quotient));
+  return product < 0n ? -quotient : quotient;
 }
 
 function safe(value: number): number {

@@ -9,6 +9,7 @@ import { event } from './event.ts';
 import { partner } from './partner.ts';
 import { exactly } from './sale_commission.ts';
 import type { Sale } from './sale_record.ts';
+import { type Standing, type Step, settlement, takingBack } from './settlement.ts';
 
 /** With what only the rules need to know of it. */
 type Earned = Commission & CopiedRate & { base_is_net: boolean | null };
@@ -16,17 +17,16 @@ type Earned = Commission & CopiedRate & { base_is_net: boolean | null };
 const rated = sql`${commission.columns}, t.max_commission_minor, t.base_is_net, t.edited_by_hand`;
 
 /**
- * Brings a sale's commissions to "the copied rate applied to what is left of its base, and exactly 0 when all is refunded": an unpaid one
- * shrinks, grows or is voided; for one that is paid or in a payout, another commission carries the difference. What was changed by hand
- * is computed again; what was cancelled by hand stays cancelled, and so does what corrected it.
+ * Brings a sale's commissions to "the copied rate applied to what is left of its base, and exactly 0 when all is refunded". What was changed
+ * by hand is computed again; what was cancelled by hand stays cancelled, and so does what corrected it.
  * @param void_reason why a commission that comes to 0 is voided
  * @throws Problem invalid_parameter when the result is too large
  */
 export async function settleCommissions(tx: Tx, of: Sale, void_reason: VoidReason): Promise<void> {
   const all = await commissionsOf(tx, of);
   const earned = all.find(({ kind }) => kind === 'sale');
-  const rate = earned ?? (await voidedBefore(tx, of));
-  if (!rate && all.length === 0) return;
+  const voided = earned ? undefined : await voidedBefore(tx, of);
+  const rate = earned ?? voided;
   const refunded = {
     base_minor: commissionBase(of, rate?.base_is_net ?? false),
     amount_minor: of.amount_minor,
@@ -37,12 +37,8 @@ export async function settleCommissions(tx: Tx, of: Sale, void_reason: VoidReaso
     update program.commission t set edited_by_hand = false
     where ${tenant(tx)} and t.sale_id = ${of.id} and t.partner_id = ${of.partner_id} and t.edited_by_hand
       and (t.kind <> 'sale' or t.id = ${earned?.id ?? null})`);
-  const difference = target - sum(all);
-  if (difference === 0) return;
-  if (earned && isOpen(earned)) await changeOpen(tx, earned, difference, baseLeft(refunded), void_reason);
-  else if (earned || !rate) await createDifference(tx, (earned ?? all[0]) as Earned, difference);
-  else if (difference > 0) await earnAgain(tx, rate, difference, baseLeft(refunded));
-  else await createDifference(tx, rate, difference);
+  const steps = settlement(all.map(standing), target, voided?.id ?? null);
+  await take(tx, voided ? [...all, voided] : all, steps, { base_amount_minor: baseLeft(refunded), void_reason });
 }
 
 /** Whether the sale's partner has a commission of it that counts, be it paid. */
@@ -50,16 +46,44 @@ export async function hasEarned(tx: Tx, of: Sale): Promise<boolean> {
   return (await commissionsOf(tx, of)).some(({ kind }) => kind === 'sale');
 }
 
+/** Whether the sale's partner ever had a commission of it, be it cancelled or deleted since. */
+export async function hasEverEarned(tx: Tx, { id: sale_id, partner_id }: Sale): Promise<boolean> {
+  const [found] = await tx.all(sql`
+    select from program.commission t
+    where ${tenant(tx)} and t.sale_id = ${sale_id} and t.partner_id = ${partner_id} and t.kind = 'sale'
+    limit 1`);
+  return found !== undefined;
+}
+
 /** Takes back everything that a sale earned: what is unpaid is removed, what is paid or in a payout is clawed back. */
 export async function takeBackCommissions(tx: Tx, of: Sale): Promise<void> {
   const all = await commissionsOf(tx, of);
-  for (const open of all.filter(isOpen)) {
-    await commission.update(tx, open.id, { deleted_at: tx.now });
-    tx.emit(event('commission.deleted', of.program_id, { commission_id: open.id, partner_id: open.partner_id }));
+  const steps = takingBack(all.map(standing));
+  await take(tx, all, steps, { base_amount_minor: 0, void_reason: 'sale_corrected' });
+}
+
+const standing = ({ id, kind, amount_minor, status, payout_id }: Commission): Standing => ({
+  id,
+  kind,
+  amount_minor,
+  open: status !== 'paid' && payout_id === null,
+});
+
+/** Does what was decided, and tells it. */
+async function take(
+  tx: Tx,
+  all: Earned[],
+  steps: Step[],
+  { base_amount_minor, void_reason }: { base_amount_minor: number; void_reason: VoidReason },
+): Promise<void> {
+  const named = (wanted: string) => all.find(({ id }) => id === wanted) as Earned;
+  for (const step of steps) {
+    if (step.do === 'change') await changeOpen(tx, named(step.id), { ...step, base_amount_minor });
+    else if (step.do === 'void') await voidCommission(tx, named(step.id), void_reason);
+    else if (step.do === 'delete') await deleteCommission(tx, named(step.id));
+    else if (step.do === 'carry') await createDifference(tx, named(step.of), step.amount_minor);
+    else await earnAgain(tx, named(step.of), step.amount_minor, base_amount_minor);
   }
-  const settled = all.filter((one) => !isOpen(one));
-  const [first] = settled;
-  if (first) await createDifference(tx, first, -sum(settled));
 }
 
 /** What the sale's partner earned by it, then what corrects that; locked, those that count. */
@@ -87,25 +111,13 @@ const voidedBefore = (tx: Tx, { id: sale_id, partner_id }: Sale): Promise<Earned
     ) as of_sale
     where of_sale.status = 'voided' and not of_sale.edited_by_hand and of_sale.void_reason = any(${[...void_reasons]})`);
 
-const isOpen = ({ status, payout_id }: Commission): boolean => status !== 'paid' && payout_id === null;
-
-const sum = (some: Commission[]): number => some.reduce((total, { amount_minor }) => total + amount_minor, 0);
-
 async function changeOpen(
   tx: Tx,
-  earned: Earned,
-  difference: number,
-  base_amount_minor: number,
-  void_reason: VoidReason,
+  of: Commission,
+  { amount_minor, base_amount_minor }: Pick<Commission, 'amount_minor' | 'base_amount_minor'>,
 ): Promise<void> {
-  const amount_minor = earned.amount_minor + difference;
-  if (amount_minor <= 0) {
-    await voidCommission(tx, earned, void_reason);
-    await createDifference(tx, earned, amount_minor);
-    return;
-  }
-  await commission.update(tx, earned.id, { amount_minor, base_amount_minor });
-  const { id: commission_id, program_id, partner_id, currency, status } = earned;
+  await commission.update(tx, of.id, { amount_minor, base_amount_minor });
+  const { id: commission_id, program_id, partner_id, currency, status } = of;
   tx.emit(
     event('commission.updated', program_id, {
       commission_id,
@@ -116,6 +128,11 @@ async function changeOpen(
       previous_status: status,
     }),
   );
+}
+
+async function deleteCommission(tx: Tx, { id: commission_id, program_id, partner_id }: Commission): Promise<void> {
+  await commission.update(tx, commission_id, { deleted_at: tx.now });
+  tx.emit(event('commission.deleted', program_id, { commission_id, partner_id }));
 }
 
 /** Cancels an unpaid commission and tells `commission.voided`. */
@@ -139,9 +156,7 @@ export async function voidCommission(
 
 /** A clawback where money is to come back; where more is owed after all, a bonus on the same sale. Due at once. */
 async function createDifference(tx: Tx, of: Commission, amount_minor: number): Promise<void> {
-  if (amount_minor === 0) return;
-  const clawback = amount_minor < 0;
-  const kind = clawback ? 'clawback' : 'bonus';
+  const kind = amount_minor < 0 ? 'clawback' : 'bonus';
   await create(tx, of, { kind, clawback_of: of.id, amount_minor, status: 'due', mature_at: tx.now });
 }
 

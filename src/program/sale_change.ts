@@ -5,15 +5,16 @@ import { newId } from '../core/id.ts';
 import { minorNotNegative } from '../core/money.ts';
 import { DeletedMarker, idParams, type Operation, operation } from '../core/operation.ts';
 import { Problem } from '../core/problem.ts';
-import { tenant } from '../core/resource.ts';
+import { lockOf, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
 import { insert } from '../core/write.ts';
 import { assessLater } from './assess.ts';
 import { createSaleCommission } from './commission.ts';
 import { netAmount } from './commission_rate.ts';
-import { hasEarned, settleCommissions, takeBackCommissions } from './commission_settle.ts';
+import { hasEarned, hasEverEarned, settleCommissions, takeBackCommissions } from './commission_settle.ts';
 import { customer, partnerOf } from './customer.ts';
 import { event } from './event.ts';
+import { partner } from './partner.ts';
 import { type Program, program } from './program.ts';
 import { earnedBy } from './sale_commission.ts';
 import { type Sale, sale } from './sale_record.ts';
@@ -46,7 +47,7 @@ export const saleChangeOperations: Operation[] = [
     path: '/v1/sales/{id}',
     scope: 'sales:write',
     summary: "Corrects a sale's amounts, or who brought it.",
-    doc: 'Commissions are recalculated with the rate that they were computed with; what was paid is clawed back or topped up. A new partner earns by the rules.',
+    doc: 'Commissions are recalculated with the rate that they were computed with; what was paid is clawed back or topped up. A new partner earns by the rules, and so does one who has earned nothing by the sale so far.',
     params: idParams,
     body: z
       .strictObject({ ...amounts, partner_id: id('part'), product_id: text.min(1).max(255).nullable(), metadata })
@@ -199,8 +200,10 @@ async function correct(tx: Tx, before: Sale, { partner_id, ...changes }: Correct
       previous_amount_minor: before.amount_minor,
     }),
   );
-  if (reassigned) await reassign(tx, of, before, after);
-  else await settleCommissions(tx, after, 'sale_corrected');
+  if (reassigned) await takeBackCommissions(tx, before);
+  const settles = await (reassigned ? hasEarned : hasEverEarned)(tx, after);
+  if (settles) await settleCommissions(tx, after, 'sale_corrected');
+  else await earn(tx, of, after);
   return after;
 }
 
@@ -210,19 +213,15 @@ const statusOf = (amount_minor: number, refunded_minor: number): Sale['status'] 
 };
 
 /**
- * The partner before loses what the sale earned; the one now earns by the rules, and as much as is not refunded. One who was paid for
- * this sale before is brought to the rate of then.
+ * A partner who has earned nothing by the sale so far earns by the rules as they are now, and as much as is not refunded: one to whom it is
+ * given, and one for whom no rule paid while its amount was wrong. What was cancelled by hand stays cancelled.
  */
-async function reassign(tx: Tx, of: Program, before: Sale, after: Sale): Promise<void> {
-  await takeBackCommissions(tx, before);
-  if (await hasEarned(tx, after)) {
-    await settleCommissions(tx, after, 'sale_corrected');
-    return;
-  }
-  const partner = await partnerOf(tx, of, after.partner_id as string);
+async function earn(tx: Tx, of: Program, after: Sale): Promise<void> {
+  const owner = await partner.find(tx, sql`${tenant(tx)} and t.id = ${after.partner_id}`, lockOf('share'));
+  if (!owner) return;
   const bound = after.customer_id === null ? undefined : await customer.get(tx, after.customer_id);
   const history = bound === undefined ? { first_sale_at: null } : await earlierSale(tx, after);
-  const earned = await earnedBy(tx, of, after, { partner, ...(bound ? { customer: bound } : {}), ...history });
+  const earned = await earnedBy(tx, of, after, { partner: owner, ...(bound ? { customer: bound } : {}), ...history });
   if (earned.outcome === 'none') return;
   await createSaleCommission(tx, of, after, earned);
   if (after.refunded_minor > 0) await settleCommissions(tx, after, 'sale_refunded');

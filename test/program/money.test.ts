@@ -76,9 +76,8 @@ function owed(sale: Json, by: Rate | null): bigint {
   return cap !== null && earned > BigInt(cap) ? BigInt(cap) : earned;
 }
 
-/** Beyond the integers that JSON carries exactly, before a cap. */
-const isTooLarge = (sale: Json, by: Rate | null): boolean =>
-  by !== null && owed(sale, { ...by, max_commission_minor: null }) > BigInt(most);
+/** Beyond the integers that JSON carries exactly. */
+const isTooLarge = (sale: Json, by: Rate | null): boolean => owed(sale, by) > BigInt(most);
 
 const total = (some: Json[]): bigint => some.reduce((sum, { amount_minor }) => sum + BigInt(amount_minor), 0n);
 const isOpen = ({ status, payout_id }: Json): boolean => status !== 'paid' && payout_id === null;
@@ -93,6 +92,8 @@ class Ledger {
   sale: Json;
   /** The rate that each partner's commission of the sale copied; null where nothing is earned. */
   readonly rates = new Map<string, Rate | null>();
+  /** Partners who had a commission of the sale, be it cancelled since. */
+  readonly ever = new Set<string>();
   /** Somebody decided otherwise by hand, until a refund or a correction computes it again. */
   by_hand = false;
   deleted = false;
@@ -104,7 +105,14 @@ class Ledger {
     this.rule = rule;
     this.sale = sale;
     this.net = net;
-    this.rates.set(sale.partner_id, sale.commissions.length > 0 ? this.#rateNow() : null);
+    this.#earn(sale, sale.partner_id, this.#rateNow());
+  }
+
+  /** By the rules as they are now: what comes to nothing before refunds copies no rate. */
+  #earn(sale: Json, partner_id: string, by: Rate): void {
+    const earns = owed({ ...sale, refunded_minor: 0 }, by) > 0n;
+    this.rates.set(partner_id, earns ? by : null);
+    if (earns) this.ever.add(partner_id);
   }
 
   #rateNow(): Rate {
@@ -145,10 +153,13 @@ class Ledger {
         const before = this.sale;
         if (step.amount < before.refunded_minor)
           return expect(merchant.request('PATCH', path, fields), 'invalid_parameter');
-        if (isTooLarge({ ...before, ...fields }, this.rates.get(before.partner_id) ?? null))
+        const changed = Object.entries(fields).some(([field, value]) => before[field] !== value);
+        const anew = changed && !this.ever.has(before.partner_id);
+        const by = anew ? this.#rateNow() : (this.rates.get(before.partner_id) ?? null);
+        if (isTooLarge({ ...before, ...fields, ...(anew ? { refunded_minor: 0 } : {}) }, by))
           return expect(merchant.request('PATCH', path, fields), 'invalid_parameter');
         const after = await merchant.patch(path, fields);
-        const changed = Object.entries(fields).some(([field, value]) => before[field] !== value);
+        if (anew) this.#earn(after, before.partner_id, by as Rate);
         return changed ? this.#settled(after) : undefined;
       }
       case 'annotate':
@@ -226,7 +237,7 @@ class Ledger {
     if (isTooLarge(made, by)) return expect(request(), 'invalid_parameter');
     const { status, body } = await request();
     check(status === 200, `it is reassigned, not answered ${JSON.stringify(body)}`);
-    this.rates.set(other.id, owed(made, by) === 0n && !kept ? null : by);
+    if (!kept) this.#earn(made, other.id, by);
     this.#settled(body);
   }
 
@@ -298,6 +309,7 @@ t.test('whatever is done to a sale, its commissions are the copied rate of what 
     if (status !== 201) {
       check(sale.error?.code === 'invalid_parameter', JSON.stringify(sale));
       check(from.rate.rate_value > 10_000 && from.amount > most / 2.5, 'the amount is not too large');
+      check(from.rate.max_commission_minor === null, 'what the cap cuts off may be too large');
       return;
     }
     const ledger = new Ledger(shop, partners, rule, sale, from.net);

@@ -259,6 +259,60 @@ t.test('a correction whose commission would be too large is refused, and changes
   t.match(await shop.list('sales'), [{ id: sale.id, amount_minor: 10_000 }]);
 });
 
+t.test('a cap may cut off as much as it likes: the largest sale is paid', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule({ rate_value: 20_000, max_commission_minor: 50_000 });
+  const partner = await shop.partner();
+  const sale = await shop.sale({ partner_id: partner.id, amount_minor: Number.MAX_SAFE_INTEGER });
+  t.match(sale, { commissions: [{ amount_minor: 50_000 }] });
+  await shop.refund(sale, { amount_minor: 1 });
+  t.match(await shop.commissionsOf(sale), [{ amount_minor: 50_000 }]);
+});
+
+t.test('a sale that earned nothing is put to the rules again when it is corrected', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule({ min_sale_minor: 5_000 });
+  const { id: partner_id } = await shop.partner();
+  const customer = await shop.customer({ partner_id });
+  const sale = await shop.sale({ customer_id: customer.id, amount_minor: 990 });
+  t.match(sale, { activity_outcome: 'sale_recorded', warnings: [{ code: 'no_commission_from_rules' }] });
+  await shop.refund(sale, { amount_minor: 100 });
+  await shop.events();
+  await shop.merchant.patch(`/v1/sales/${sale.id}`, { amount_minor: 9_900 });
+  const [updated, created, reduced, ...rest] = await shop.events();
+  t.same(rest, []);
+  t.match(updated, { type: 'sale.updated', data: { amount_minor: 9_900, previous_amount_minor: 990 } });
+  t.match(created, { type: 'commission.created', data: { amount_minor: 1_980, status: 'pending' } });
+  t.match(reduced, { type: 'commission.updated', data: { amount_minor: 1_960 } });
+  t.match(await shop.commissionsOf(sale), [{ amount_minor: 1_960, customer_id: customer.id }]);
+
+  await t.test('and only then: a note, or a refund, pays nobody', async (t) => {
+    const other = await shop.sale({ partner_id, amount_minor: 4_000 });
+    await shop.rule({ name: 'Later' });
+    await shop.merchant.patch(`/v1/sales/${other.id}`, { metadata: { seen: true } });
+    await shop.refund(other, { amount_minor: 1 });
+    t.same(await shop.commissionsOf(other), []);
+  });
+
+  await t.test('but not where somebody cancelled what it earned', async (t) => {
+    for (const cancel of ['void', 'reject', 'delete']) {
+      const sold = await shop.sale({ partner_id });
+      const path = `/v1/commissions/${sold.commissions[0].id}`;
+      await (cancel === 'delete' ? shop.merchant.delete(path) : shop.merchant.post(`${path}/${cancel}`));
+      await shop.merchant.patch(`/v1/sales/${sold.id}`, { amount_minor: 20_000 });
+      t.same(await shop.commissionsOf(sold), [], cancel);
+    }
+  });
+
+  await t.test('nor for a partner who is deleted', async (t) => {
+    const gone = await shop.partner();
+    const sold = await shop.sale({ partner_id: gone.id, amount_minor: 0 });
+    await shop.merchant.delete(`/v1/partners/${gone.id}`);
+    await shop.merchant.patch(`/v1/sales/${sold.id}`, { amount_minor: 9_900 });
+    t.same(await shop.commissionsOf(sold), []);
+  });
+});
+
 t.test('a sale that is given to another partner leaves the one before with nothing', async (t) => {
   const shop = await openShop(rail);
   await shop.rule();
