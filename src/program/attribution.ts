@@ -10,7 +10,7 @@ import { deleteReferral, type Referral, referral } from './referral.ts';
 
 const day_ms = 86_400_000;
 
-interface ClickRow {
+export interface ClickRow {
   id: string;
   program_id: string;
   partner_id: string;
@@ -19,6 +19,7 @@ interface ClickRow {
   visitor_token: string;
   landing_url: string;
   user_agent: string | null;
+  ip_hash: string | null;
   country: string | null;
   attributed_at: string | null;
   created_at: string;
@@ -66,7 +67,7 @@ export async function attributeClick(
   program_id?: string,
 ): Promise<{ click: ClickRow; referral: Referral | undefined }> {
   const click = await tx.maybe<ClickRow>(sql`
-    select t.id, t.program_id, t.partner_id, t.link_id, t.referral_id, t.visitor_token, t.landing_url, t.user_agent, t.country,
+    select t.id, t.program_id, t.partner_id, t.link_id, t.referral_id, t.visitor_token, t.landing_url, t.user_agent, t.ip_hash, t.country,
       t.attributed_at, t.created_at,
       (select p.status from program.partner p
         where p.organization_id = t.organization_id and p.id = t.partner_id and p.deleted_at is null) as partner_status

@@ -11,10 +11,11 @@ import { attributeClick, windowEnd } from './attribution.ts';
 import { event } from './event.ts';
 import { link } from './link.ts';
 import { type Partner, partner } from './partner.ts';
+import { ownVisits, rememberVisit } from './partner_visit.ts';
 import { type Program, processors, program } from './program.ts';
 import { deleteReferral, type Referral, referral, tracked_by } from './referral.ts';
 import { raise } from './risk_raise.ts';
-import { isSameMailbox } from './self_referral.ts';
+import { selfReferralBy, type Visit } from './self_referral.ts';
 
 const statuses = ['lead', 'trial', 'active', 'cancelled', 'refunded', 'suspended'] as const;
 const writable_statuses = ['lead', 'trial', 'active', 'cancelled', 'suspended'] as const;
@@ -118,7 +119,7 @@ export const customerOperations: Operation[] = [
       const of = await program.get(tx, body.program_id, { param: 'program_id' });
       const { click_id, partner_id, ...fields } = body;
       if (click_id !== undefined)
-        return createCustomerOfReferral(tx, of, await referralOfClick(tx, of, click_id), fields);
+        return createCustomerOfReferral(tx, of, await requireReferred(tx, of, click_id), fields);
       const owner = await partnerOf(tx, of, partner_id as string);
       return createCustomer(tx, of, { partner: owner, tracked_by: 'api' }, fields);
     },
@@ -146,6 +147,7 @@ export const customerOperations: Operation[] = [
       const before = await customer.get(tx, params.id, { lock: true });
       const reassigned = body.partner_id !== undefined && body.partner_id !== before.partner_id;
       if (reassigned) await partnerOf(tx, { id: before.program_id }, body.partner_id as string);
+      if (reassigned || body.email) assessLater(tx, 'customer', before.id);
       return customer.update(tx, before.id, { ...body, ...(reassigned ? { tracked_by: 'manual' } : {}) });
     },
   }),
@@ -168,13 +170,34 @@ export interface Attribution {
   coupon_id?: string;
 }
 
+/** The visitor's live referral, whose it is, and the visit by which it is named now. */
+export interface Referred {
+  referral: Referral;
+  owner: Partner;
+  visit: Visit;
+}
+
 /**
- * The live referral behind a click, judged on the spot where its job has not run yet.
- * @throws Problem click_expired when the click is outside its window; invalid_parameter when the click earned no credit
+ * The live referral behind a click, judged on the spot where its job has not run yet; none where the click earned no credit, or its partner
+ * is deleted. `expired`: the click is outside its window.
  */
-export async function referralOfClick(tx: Tx, of: Program, click_id: string): Promise<Referral> {
+export async function referredBy(
+  tx: Tx,
+  of: Program,
+  click_id: string,
+): Promise<{ referred: Referred | undefined; expired: boolean }> {
   const { click, referral: credited } = await attributeClick(tx, click_id, of.id);
-  if (windowEnd(click.created_at, of.cookie_days) <= tx.now) {
+  const owner = credited && (await partner.find(tx, sql`${tenant(tx)} and t.id = ${credited.partner_id}`));
+  return {
+    referred: credited && owner && { referral: credited, owner, visit: click },
+    expired: windowEnd(click.created_at, of.cookie_days) <= tx.now,
+  };
+}
+
+/** @throws Problem click_expired when the click is outside its window; invalid_parameter when the click earned no credit */
+async function requireReferred(tx: Tx, of: Program, click_id: string): Promise<Referred> {
+  const { referred, expired } = await referredBy(tx, of, click_id);
+  if (expired) {
     throw new Problem(
       'click_expired',
       `The click is older than the program's ${of.cookie_days} days. Name a partner_id to attribute by hand.`,
@@ -183,16 +206,16 @@ export async function referralOfClick(tx: Tx, of: Program, click_id: string): Pr
       },
     );
   }
-  if (!credited) {
+  if (!referred) {
     throw new Problem(
       'invalid_parameter',
-      'The click earned no credit: a robot, a blocked country, or a partner who is not active. Name a partner_id.',
+      'The click earned no credit: a robot, a blocked country, a partner who is not active, or a referral that was deleted. Name a partner_id.',
       {
         param: 'click_id',
       },
     );
   }
-  return credited;
+  return referred;
 }
 
 /** @throws Problem resource_not_found when the partner is not one of the program */
@@ -206,11 +229,11 @@ export async function partnerOf(tx: Tx, of: { id: string }, partner_id: string, 
 export async function createCustomerOfReferral(
   tx: Tx,
   of: Program,
-  credited: Referral,
+  referred: Referred,
   fields: CustomerFields,
 ): Promise<Customer> {
-  const owner = await partner.get(tx, credited.partner_id, { param: 'click_id' });
-  await refuseSelfReferral(tx, of, owner, credited, fields.email);
+  await refuseSelfReferral(tx, of, referred, fields.email);
+  const { referral: credited, owner } = referred;
   const made = await createCustomer(
     tx,
     of,
@@ -280,24 +303,33 @@ export const customerByExternalId = (
 async function refuseSelfReferral(
   tx: Tx,
   of: Program,
-  owner: Partner,
-  credited: Referral,
+  { referral: credited, owner, visit }: Referred,
   address: string | undefined,
 ): Promise<void> {
-  if (!of.block_self_referrals || !isSameMailbox(owner.email, address ?? null)) return;
+  const matched = selfReferralBy({
+    partner_email: owner.email,
+    customer_email: address ?? null,
+    partner_visits: await ownVisits(tx, owner.id, [visit]),
+    clicks: [visit],
+  });
+  if (matched === 'email') await rememberVisit(tx, owner.id, visit);
+  if (!of.block_self_referrals || matched === undefined) return;
   if (credited.status === 'visit') await deleteReferral(tx, credited, 'self_referral');
-  const about = { program_id: of.id, partner_id: owner.id, customer_id: null };
   await raise(tx, {
-    ...about,
+    program_id: of.id,
+    partner_id: owner.id,
+    customer_id: null,
     kind: 'self_referral',
     severity: 'high',
-    evidence: { matched: 'email', referral_id: credited.id },
+    evidence: { matched, referral_id: credited.id },
   });
   throw new Problem(
     'self_referral',
-    'The customer is the partner, and this program blocks self-referrals. Nothing was credited.',
+    matched === 'email'
+      ? 'The customer is the partner, and this program blocks self-referrals. Nothing was credited.'
+      : "The click came from the partner's own browser, and this program blocks self-referrals. Nothing was credited.",
     {
-      param: 'email',
+      param: matched === 'email' ? 'email' : 'click_id',
       keep_effects: true,
     },
   );

@@ -290,6 +290,11 @@ async function deletePartner(tx: Tx, { id: partner_id, program_id }: Partner): P
   await tx.all(sql`
     update program.application t set status = 'withdrawn', updated_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.partner_id = ${partner_id} and t.status = 'pending'`);
+  // What was clicked before protects nobody from the partners who are left.
+  await tx.all(sql`
+    update program.referral t set expires_at = ${tx.now}::timestamptz, updated_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.program_id = ${program_id} and t.partner_id = ${partner_id} and t.deleted_at is null
+      and t.status = 'visit' and t.expires_at > ${tx.now}::timestamptz`);
   tx.emit(event('affiliate.deleted', program_id, { partner_id }));
   await voidOpenCommissions(tx, partner_id, 'partner_deleted');
 }

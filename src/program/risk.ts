@@ -4,10 +4,11 @@ import { tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
 import { customer } from './customer.ts';
 import { partner } from './partner.ts';
+import { ownVisits } from './partner_visit.ts';
 import { program } from './program.ts';
 import { raise } from './risk_raise.ts';
 import { sale } from './sale_record.ts';
-import { isSameMailbox, normaliseEmail } from './self_referral.ts';
+import { normaliseEmail, selfReferralBy, type Visit } from './self_referral.ts';
 
 /** Query parameters that ad networks add to the address of a click that was paid for. */
 const ad_click_params = [
@@ -76,9 +77,11 @@ export async function assessCustomer(tx: Tx, customer_id: string): Promise<void>
   const { program_id, partner_id, email, referral_id } = await customer.get(tx, customer_id);
   const about = { program_id, partner_id, customer_id };
   const owner = await partner.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`);
-  if (owner && isSameMailbox(owner.email, email)) {
-    await raise(tx, { ...about, kind: 'self_referral', severity: 'high', evidence: { matched: 'email' } });
-  }
+  const clicks = await visitsOf(tx, referral_id);
+  const partner_visits = await ownVisits(tx, partner_id, clicks);
+  const matched =
+    owner && selfReferralBy({ partner_email: owner.email, customer_email: email, partner_visits, clicks });
+  if (matched) await raise(tx, { ...about, kind: 'self_referral', severity: 'high', evidence: { matched } });
   if (email !== null && !MailChecker.isValid(email)) {
     const host = email.slice(email.lastIndexOf('@') + 1);
     await raise(tx, { ...about, kind: 'disposable_email', severity: 'medium', evidence: { host } });
@@ -94,6 +97,16 @@ export async function assessCustomer(tx: Tx, customer_id: string): Promise<void>
   if (customers <= same_address_most) return;
   await raise(tx, { ...about, kind: 'same_ip', severity: 'medium', evidence: { customers } });
 }
+
+/** The browsers by which a referral came. */
+const visitsOf = async (tx: Tx, referral_id: string | null): Promise<Visit[]> =>
+  referral_id === null
+    ? []
+    : tx.all<Visit>(sql`
+        select distinct t.ip_hash, t.user_agent
+        from program.click t
+        where ${tenant(tx)} and t.referral_id = ${referral_id} and t.ip_hash is not null and t.user_agent is not null
+        limit 100`);
 
 /** After a sale or its refund: how fast the partner's customers buy, and how much comes back. */
 export async function assessSale(tx: Tx, sale_id: string): Promise<void> {

@@ -22,7 +22,7 @@ import { type Sale, sale } from './sale_record.ts';
 
 const warning_messages = {
   no_partner_attributed:
-    'The sale names nobody whom a partner brought. Send customer_id, click_id or partner_id to attribute it.',
+    'The sale names nobody whom a partner brought, or a click that credits nobody. Send customer_id or partner_id to attribute it.',
   no_commission_from_rules: 'No active rule pays for this sale. Check the rules, and that the partner is active.',
   fixed_rate_currency_mismatch:
     'A fixed-amount rule met a sale in a different currency; no conversion is applied. Use a percentage rate.',

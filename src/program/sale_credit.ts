@@ -10,7 +10,7 @@ import {
   customer,
   customerByExternalId,
   partnerOf,
-  referralOfClick,
+  referredBy,
 } from './customer.ts';
 import { type Partner, partner } from './partner.ts';
 import type { Program } from './program.ts';
@@ -39,7 +39,7 @@ export interface Credit {
 /**
  * "Who earns a sale: the sale's explicit `partner_id`; else on the customer's first sale an active coupon matched by `external_id`; else the
  * customer's partner; else the click. A first match binds the customer." Locks the customer, so that one sale of many is the first.
- * @returns undefined when the sale names nobody known
+ * @returns undefined when the sale names nobody known, or a click that credits nobody: the sale is not dropped for it
  */
 export async function creditSale(tx: Tx, of: Program, claim: Claim): Promise<Credit | undefined> {
   const known = await knownCustomer(tx, of, claim);
@@ -67,8 +67,9 @@ export async function creditSale(tx: Tx, of: Program, claim: Claim): Promise<Cre
     return partner && { partner, customer: known, ...first };
   }
   if (claim.click_id === undefined) return undefined;
-  const referral = await referralOfClick(tx, of, claim.click_id);
-  const made = await createCustomerOfReferral(tx, of, referral, identity ?? {});
+  const { referred, expired } = await referredBy(tx, of, claim.click_id);
+  if (!referred || expired) return undefined;
+  const made = await createCustomerOfReferral(tx, of, referred, identity ?? {});
   return { partner: await partnerOf(tx, of, made.partner_id, 'share'), customer: made, ...first };
 }
 
@@ -86,8 +87,8 @@ async function knownCustomer(tx: Tx, of: Program, claim: Claim): Promise<Custome
   const external_id = claim.external_customer_id ?? claim.customer?.external_customer_id;
   const known = external_id === undefined ? undefined : await soleCustomer(tx, of, external_id);
   if (known || claim.click_id === undefined) return known;
-  const referral = await referralOfClick(tx, of, claim.click_id);
-  return customer.find(tx, sql`${tenant(tx)} and t.referral_id = ${referral.id}`, lockOf(true));
+  const { referred } = await referredBy(tx, of, claim.click_id);
+  return referred && customer.find(tx, sql`${tenant(tx)} and t.referral_id = ${referred.referral.id}`, lockOf(true));
 }
 
 /** Found by the processor's id. Where none is found, sales that would make the same one wait for each other. */

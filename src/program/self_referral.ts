@@ -8,16 +8,24 @@ export type SelfReferralFacts = {
   customer_email: string | null;
   /** The partner's own visits. */
   partner_visits: readonly Visit[];
-  /** The click that is to be credited; null when the customer came without one. */
-  click: Visit | null;
+  /** The clicks by which the customer came: none where the customer came without. */
+  clicks: readonly Visit[];
 };
 
 /**
  * "Self-referral (the partner's own email, normalised for case, dots and plus tags, or the same hashed IP and user agent as
  * the partner's own visits)".
+ * @returns by what the customer is the partner, or undefined
  */
-export function isSelfReferral({ partner_email, customer_email, partner_visits, click }: SelfReferralFacts): boolean {
-  return isSameMailbox(partner_email, customer_email) || partner_visits.some((visit) => isSameBrowser(visit, click));
+export function selfReferralBy({
+  partner_email,
+  customer_email,
+  partner_visits,
+  clicks,
+}: SelfReferralFacts): 'email' | 'browser' | undefined {
+  if (isSameMailbox(partner_email, customer_email)) return 'email';
+  const own = partner_visits.some((visit) => clicks.some((click) => isSameBrowser(visit, click)));
+  return own ? 'browser' : undefined;
 }
 
 /** Whether two addresses reach one person, as far as case, dots and plus tags go. */
@@ -26,8 +34,8 @@ export function isSameMailbox(a: string, b: string | null): boolean {
 }
 
 /** Address and user agent must both be known and the same: two unknowns are no evidence. */
-export function isSameBrowser(a: Visit, b: Visit | null): boolean {
-  if (b === null || a.ip_hash === null || a.user_agent === null) return false;
+export function isSameBrowser(a: Visit, b: Visit): boolean {
+  if (a.ip_hash === null || a.user_agent === null) return false;
   return a.ip_hash === b.ip_hash && a.user_agent === b.user_agent;
 }
 

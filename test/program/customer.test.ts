@@ -107,6 +107,24 @@ t.test('a click outside its window, of a robot or from a blocked country credits
   t.same(await shop.list('customers'), []);
   const recent = await shop.click(partner);
   t.equal((await create(recent)).status, 201);
+
+  await t.test('and a sale that names it is recorded all the same', async (t) => {
+    for (const click of [expired, robot, blocked]) {
+      t.match(await shop.sale({ click_id: click.id, customer: { email: 'grace@customer.example.com' } }), {
+        partner_id: null,
+        customer_id: null,
+        activity_outcome: 'sale_recorded',
+        warnings: [{ code: 'no_partner_attributed' }],
+      });
+    }
+  });
+
+  await t.test('who signed up in time is known by the click for good', async (t) => {
+    const click = await shop.click(partner);
+    const customer = await shop.customer({ click_id: click.id });
+    await rail.query(sql`update program.click set created_at = now() - interval '30 days' where id = ${click.id}`);
+    t.match(await shop.sale({ click_id: click.id }), { partner_id: partner.id, customer_id: customer.id });
+  });
 });
 
 t.test(
@@ -139,6 +157,22 @@ t.test(
     }
   },
 );
+
+t.test('a visit of a partner who is deleted protects nobody, and credits nobody', async (t) => {
+  const shop = await openShop(rail, { attribution: 'first_click' });
+  const [ada, bob] = [await shop.partner(), await shop.partner()];
+  const visitor_token = fresh('visitor');
+  const first = await shop.click(ada, { visitor_token });
+  await eventually(async () => (await shop.list('referrals')).length === 1, 'the referral');
+  await shop.merchant.delete(`/v1/partners/${ada.id}`);
+  const sign_up = { program_id: shop.program.id, click_id: first.id };
+  t.match(await shop.merchant.request('POST', '/v1/customers', sign_up), {
+    status: 400,
+    body: { error: { code: 'invalid_parameter', param: 'click_id' } },
+  });
+  const second = await shop.click(bob, { visitor_token });
+  t.match(await shop.customer({ click_id: second.id }), { partner_id: bob.id });
+});
 
 t.test('a repeat visit through the same partner renews the window, and tells nothing', async (t) => {
   const shop = await openShop(rail);
@@ -197,6 +231,42 @@ t.test('who refers himself is refused, the referral deleted, and a flag raised a
   await t.test('unless the program allows it', async (t) => {
     await shop.merchant.patch(`/v1/programs/${shop.program.id}`, { block_self_referrals: false });
     t.match(await shop.referred(ada, { email: ada.email }), { partner_id: ada.id });
+  });
+});
+
+t.test('who referred himself once is known by the browser', async (t) => {
+  const shop = await openShop(rail);
+  const [ada, bob] = [await shop.partner(), await shop.partner()];
+  const own = {
+    ip: '203.0.113.20',
+    user_agent: 'Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0',
+  };
+  const sign_up = async (partner: Json, visit: Json, email: string) => {
+    const { id: click_id } = await shop.click(partner, visit);
+    return shop.merchant.request('POST', '/v1/customers', { program_id: shop.program.id, click_id, email });
+  };
+  t.equal((await sign_up(ada, own, 'before@customer.example.com')).status, 201, 'nothing is known of her yet');
+  t.equal((await sign_up(ada, own, ada.email)).body.error.code, 'self_referral');
+  await shop.events();
+  t.match(await sign_up(ada, own, 'other@customer.example.com'), {
+    status: 409,
+    body: { error: { code: 'self_referral', param: 'click_id', message: /own browser/ } },
+  });
+  const told = (await shop.events()).filter(({ type }) => type.startsWith('referral.'));
+  t.same(types(told), ['referral.created', 'referral.deleted']);
+  t.match(told[1]?.data, { reason: 'self_referral', partner_id: ada.id });
+
+  for (const [who, partner, visit] of [
+    ['somebody with the same address', ada, { ...own, user_agent: `${own.user_agent} Other` }],
+    ['somebody with the same browser elsewhere', ada, { ...own, ip: '203.0.113.21' }],
+    ['somebody of whom less is known', ada, { ip: own.ip }],
+    ['the customer of another partner', bob, own],
+  ] as const) {
+    t.equal((await sign_up(partner, visit, `${fresh('x')}@customer.example.com`)).status, 201, who);
+  }
+  await t.test('and forgotten after 90 days, since addresses go to others', async (t) => {
+    await rail.query(sql`update program.partner_visit set seen_at = now() - interval '91 days'`);
+    t.equal((await sign_up(ada, own, 'late@customer.example.com')).status, 201);
   });
 });
 

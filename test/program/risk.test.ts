@@ -55,6 +55,24 @@ t.test('sign-ups: the partner’s own mailbox, a throw-away address, and many fr
   t.match(await flags(shop, 'same_ip'), [{ customer_id: fourth.id, evidence: { customers: 4 } }]);
 });
 
+t.test('sign-ups from the partner’s own browser, and addresses that are changed afterwards', async (t) => {
+  const shop = await openShop(rail, { block_self_referrals: false });
+  const [ada, bob] = [await shop.partner(), await shop.partner()];
+  const own = { ip: '203.0.113.9', user_agent: 'Mozilla/5.0 (Macintosh) Version/26.0 Safari/605.1.15' };
+  await shop.customer({ click_id: (await shop.click(ada, own)).id, email: ada.email });
+  const other = await shop.customer({ click_id: (await shop.click(ada, own)).id });
+  const raised = await flags(shop, 'self_referral', 2);
+  t.match(
+    raised.find(({ customer_id }) => customer_id === other.id),
+    { partner_id: ada.id, evidence: { matched: 'browser' } },
+  );
+  const disguised = await shop.referred(bob);
+  await quiet();
+  await shop.merchant.patch(`/v1/customers/${disguised.id}`, { email: bob.email });
+  const [newest] = await flags(shop, 'self_referral', 3);
+  t.match(newest, { customer_id: disguised.id, partner_id: bob.id, evidence: { matched: 'email' } });
+});
+
 t.test('sales: faster than audiences buy, and too much that comes back', async (t) => {
   const shop = await openShop(rail);
   const [fast, returned] = [await shop.partner(), await shop.partner()];

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { isSelfReferral, normaliseEmail, type SelfReferralFacts } from '../../src/program/self_referral.ts';
+import { normaliseEmail, type SelfReferralFacts, selfReferralBy } from '../../src/program/self_referral.ts';
 
 const runs = { numRuns: 10_000 };
 
@@ -60,37 +60,37 @@ t.test('normaliseEmail sees through every disguise of a mailbox, and keeps two m
   );
 });
 
-t.test('isSelfReferral is the own email, or the own hashed address with the own user agent', async (t) => {
+t.test('selfReferralBy tells the own email, or the own hashed address with the own user agent', async (t) => {
   const visit = { ip_hash: 'h1', user_agent: 'Firefox' };
   const stranger: SelfReferralFacts = {
     partner_email: 'ann@example.com',
     customer_email: 'bob@example.com',
     partner_visits: [{ ip_hash: 'h0', user_agent: 'Safari' }, visit],
-    click: { ip_hash: 'h2', user_agent: 'Chrome' },
+    clicks: [{ ip_hash: 'h2', user_agent: 'Chrome' }],
   };
   const noAgent = { ip_hash: 'h1', user_agent: null };
   const noAddress = { ip_hash: null, user_agent: 'Firefox' };
   const unknown = { ip_hash: null, user_agent: null };
-  const cases: [expected: boolean, name: string, over: Partial<SelfReferralFacts>][] = [
-    [false, 'a stranger', {}],
-    [true, 'the same email', { customer_email: 'ann@example.com' }],
-    [true, 'the same email in disguise', { customer_email: 'A.N.N+shop@EXAMPLE.com' }],
+  const cases: [expected: 'email' | 'browser' | undefined, name: string, over: Partial<SelfReferralFacts>][] = [
+    [undefined, 'a stranger', {}],
+    ['email', 'the same email', { customer_email: 'ann@example.com' }],
+    ['email', 'the same email in disguise', { customer_email: 'A.N.N+shop@EXAMPLE.com' }],
     [
-      true,
+      'email',
       'the partner is the one in disguise',
       { partner_email: 'a.nn+rail@example.com', customer_email: 'ann@example.com' },
     ],
-    [false, 'the same name at another host', { customer_email: 'ann@example.org' }],
-    [true, 'the same browser', { click: { ...visit } }],
-    [true, 'the same browser, email unknown', { click: { ...visit }, customer_email: null }],
-    [false, 'the same address, another browser', { click: { ...visit, user_agent: 'Chrome' } }],
-    [false, 'another address, the same browser', { click: { ...visit, ip_hash: 'h2' } }],
-    [false, 'address of one visit, browser of another', { click: { ip_hash: 'h0', user_agent: 'Firefox' } }],
-    [false, 'no click, no email', { click: null, customer_email: null }],
-    [false, 'no visits of the partner', { click: { ...visit }, partner_visits: [] }],
-    [false, 'two unknowns are no evidence', { click: unknown, partner_visits: [unknown] }],
-    [false, 'nor is an address alone', { click: noAgent, partner_visits: [noAgent] }],
-    [false, 'nor a browser alone', { click: noAddress, partner_visits: [noAddress] }],
+    [undefined, 'the same name at another host', { customer_email: 'ann@example.org' }],
+    ['browser', 'the same browser', { clicks: [visit] }],
+    ['browser', 'the same browser, email unknown', { clicks: [visit], customer_email: null }],
+    [undefined, 'the same address, another browser', { clicks: [{ ...visit, user_agent: 'Chrome' }] }],
+    [undefined, 'another address, the same browser', { clicks: [{ ...visit, ip_hash: 'h2' }] }],
+    [undefined, 'address of one visit, browser of another', { clicks: [{ ip_hash: 'h0', user_agent: 'Firefox' }] }],
+    [undefined, 'no click, no email', { clicks: [], customer_email: null }],
+    [undefined, 'no visits of the partner', { clicks: [visit], partner_visits: [] }],
+    [undefined, 'two unknowns are no evidence', { clicks: [unknown], partner_visits: [unknown] }],
+    [undefined, 'nor is an address alone', { clicks: [noAgent], partner_visits: [noAgent] }],
+    [undefined, 'nor a browser alone', { clicks: [noAddress], partner_visits: [noAddress] }],
   ];
-  for (const [expected, name, over] of cases) t.equal(isSelfReferral({ ...stranger, ...over }), expected, name);
+  for (const [expected, name, over] of cases) t.equal(selfReferralBy({ ...stranger, ...over }), expected, name);
 });
