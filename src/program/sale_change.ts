@@ -81,12 +81,15 @@ export const saleChangeOperations: Operation[] = [
     path: '/v1/sales/{id}',
     scope: 'sales:write',
     summary: 'Deletes a sale outright, as when an import is rolled back.',
-    doc: 'Unpaid commissions are deleted, paid ones clawed back.',
+    doc: 'Unpaid commissions are deleted, paid ones clawed back. The ids of the charge and of its refunds are free again.',
     params: idParams,
     reply: DeletedMarker,
     async run({ tx, params }) {
       const before = await lockedSale(tx, params.id);
       await sale.update(tx, before.id, { deleted_at: tx.now });
+      await tx.all(
+        sql`update program.refund t set deleted_at = ${tx.now}::timestamptz where ${tenant(tx)} and t.sale_id = ${before.id}`,
+      );
       if (before.partner_id !== null) {
         tx.emit(event('sale.deleted', before.program_id, { sale_id: before.id, partner_id: before.partner_id }));
         await takeBackCommissions(tx, before);
@@ -119,17 +122,7 @@ async function refund(
     });
   }
   const { id: sale_id, program_id, customer_id, partner_id, currency } = before;
-  const made = {
-    id: newId('rfd'),
-    program_id,
-    sale_id,
-    external_refund_id,
-    reason,
-    amount_minor: amount,
-    created_at: tx.now,
-  };
-  if (!(await insert(tx, 'program.refund', made, { on_conflict: sql`on conflict do nothing` })))
-    await refuseRepeatedRefund(tx, before, external_refund_id);
+  await recordRefund(tx, before, { amount_minor: amount, external_refund_id, reason });
   const whole = amount === left;
   const after = await sale.update(tx, sale_id, {
     refunded_minor: before.refunded_minor + amount,
@@ -153,11 +146,21 @@ async function refund(
   return after;
 }
 
+/** @throws Problem resource_already_exists when a refund of this id was faster */
+async function recordRefund(tx: Tx, of: Sale, fields: z.infer<typeof Refund>): Promise<void> {
+  const made = { ...fields, id: newId('rfd'), program_id: of.program_id, sale_id: of.id, created_at: tx.now };
+  if (await insert(tx, 'program.refund', made, { on_conflict: sql`on conflict do nothing` })) return;
+  await refuseRepeatedRefund(tx, of, fields.external_refund_id);
+  // The sale of the other one was deleted meanwhile.
+  await recordRefund(tx, of, fields);
+}
+
 async function refuseRepeatedRefund(tx: Tx, of: Sale, external_refund_id: string | undefined): Promise<void> {
   if (external_refund_id === undefined) return;
   const found = await tx.maybe<{ sale_id: string }>(sql`
     select t.sale_id from program.refund t
-    where ${tenant(tx)} and t.program_id = ${of.program_id} and t.external_refund_id = ${external_refund_id}`);
+    where ${tenant(tx)} and t.program_id = ${of.program_id} and t.external_refund_id = ${external_refund_id}
+      and t.deleted_at is null`);
   if (!found) return;
   const existing = await sale.find(tx, sql`${tenant(tx)} and t.id = ${found.sale_id}`);
   throw new Problem('resource_already_exists', `The refund '${external_refund_id}' is recorded in this program.`, {

@@ -188,9 +188,16 @@ t.test('more than is left is refused, and so is a refund that was told before', 
     });
   }
   t.match(await shop.merchant.get(`/v1/sales/${other.id}`), { refunded_minor: 0 });
-  await shop.merchant.delete(`/v1/sales/${sale.id}`);
-  t.match(await refund(other, { external_refund_id }), {
-    status: 409,
-    body: { error: { param: 'external_refund_id' } },
-  });
+});
+
+t.test('an import that was rolled back can be told again, refunds included', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const { id: partner_id } = await shop.partner();
+  const [external_charge_id, external_refund_id] = [fresh('charge'), fresh('refund')];
+  for (let nth = 0; nth < 2; nth++) {
+    const sale = await shop.sale({ partner_id, external_charge_id });
+    t.match(await shop.refund(sale, { amount_minor: 100, external_refund_id }), { refunded_minor: 100 });
+    await shop.merchant.delete(`/v1/sales/${sale.id}`);
+  }
 });
