@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import sql, { type Sql } from 'sql-template-tag';
-import { type Database, isRetryable, run, translateError } from './database.ts';
+import { type Database, isRetryable, isTaken, run, translateError } from './database.ts';
 
 /** An event as a handler tells it; the product's event log gives it its id, envelope and place. */
 export interface EventDraft {
@@ -135,8 +135,8 @@ export interface Store {
 const tries = 5;
 
 /**
- * Runs `work` in a transaction and commits it. All or nothing: a throw rolls everything back. A deadlock runs it again, so `work` must
- * touch nothing but its `tx`.
+ * Runs `work` in a transaction and commits it. All or nothing: a throw rolls everything back. A deadlock runs it again, and so does a value
+ * that another transaction took meanwhile, so `work` must touch nothing but its `tx`.
  * @throws Problem service_unavailable when Postgres is away; whatever `work` throws
  */
 export async function transaction<T>(
@@ -148,9 +148,14 @@ export async function transaction<T>(
     try {
       return await runOnce(store, options, work);
     } catch (error) {
-      if (!isRetryable(error) || attempt === tries) throw translateError(error);
+      if (attempt >= triesAfter(error)) throw translateError(error);
     }
   }
+}
+
+function triesAfter(error: unknown): number {
+  if (isTaken(error)) return 2;
+  return isRetryable(error) ? tries : 1;
 }
 
 async function runOnce<T>(store: Store, options: TransactionOptions, work: (tx: Tx) => Promise<T>): Promise<T> {

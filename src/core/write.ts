@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import type { Tx } from './transaction.ts';
 
@@ -49,3 +50,9 @@ function stored(value: unknown): unknown {
   if (Array.isArray(value)) return value.some((item) => typeof item === 'object') ? JSON.stringify(value) : value;
   return value !== null && typeof value === 'object' && !Buffer.isBuffer(value) ? JSON.stringify(value) : value;
 }
+
+/** The fields in which a record is another than before, `updated_at` aside: what is told of as changed must have changed. */
+export const changesOf = <Record_ extends object>(before: Record_, after: Record_): (keyof Record_ & string)[] =>
+  (Object.keys(after) as (keyof Record_ & string)[]).filter(
+    (field) => field !== 'updated_at' && !isDeepStrictEqual(before[field], after[field]),
+  );

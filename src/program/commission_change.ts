@@ -5,7 +5,7 @@ import { currency } from '../core/money.ts';
 import { DeletedMarker, idParams, type Operation, operation } from '../core/operation.ts';
 import { Problem } from '../core/problem.ts';
 import type { Tx } from '../core/transaction.ts';
-import type { Values } from '../core/write.ts';
+import { changesOf, type Values } from '../core/write.ts';
 import { type Commission, commission } from './commission.ts';
 import { voidCommission } from './commission_settle.ts';
 import { partnerOf } from './customer.ts';
@@ -150,6 +150,7 @@ async function unpaid(tx: Tx, commission_id: string): Promise<Commission> {
 
 async function change(tx: Tx, before: Commission, changes: Values): Promise<Commission> {
   const after = await commission.update(tx, before.id, changes);
+  if (changesOf(before, after).length === 0) return after;
   const { id: commission_id, program_id, partner_id, amount_minor, currency: code, status } = after;
   tx.emit(
     event('commission.updated', program_id, {

@@ -6,6 +6,7 @@ import { DeletedMarker, idParams, type Operation, operation, readOperations } fr
 import { alreadyExists, type Problem } from '../core/problem.ts';
 import { type Row, resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
+import { changesOf } from '../core/write.ts';
 import { partnerOf } from './customer.ts';
 import { event } from './event.ts';
 import { partner } from './partner.ts';
@@ -80,6 +81,7 @@ export const couponOperations: Operation[] = [
     async run({ tx, params, body }) {
       const before = await coupon.get(tx, params.id, { lock: true });
       if (body.partner_id) await partnerOf(tx, { id: before.program_id }, body.partner_id);
+      if (body.external_id) await refuseTakenId(tx, before, body.external_id);
       const after = await coupon.update(tx, before.id, body);
       tellChange(tx, before, after);
       return after;
@@ -141,7 +143,13 @@ function tellDeleted(tx: Tx, { id: coupon_id, program_id, partner_id }: Coupon):
 function tellChange(tx: Tx, before: Coupon, after: Coupon): void {
   if (before.partner_id === null) tell(tx, 'affiliate_coupon.created', after);
   else if (after.partner_id === null) tellDeleted(tx, before);
-  else tell(tx, 'affiliate_coupon.updated', after);
+  else if (changesOf(before, after).length > 0) tell(tx, 'affiliate_coupon.updated', after);
+}
+
+async function refuseTakenId(tx: Tx, { id: own_id, program_id }: Coupon, wanted: string): Promise<void> {
+  const others = sql`${tenant(tx)} and t.program_id = ${program_id} and t.id <> ${own_id}`;
+  const existing = await coupon.find(tx, sql`${others} and t.external_id = ${wanted}`);
+  if (existing) throw alreadyExists('external_id', 'A coupon with this external_id exists in this program.', existing);
 }
 
 /** The code, or the id at the processor, is another coupon's. */

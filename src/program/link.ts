@@ -7,6 +7,7 @@ import { DeletedMarker, idParams, type Operation, operation, readOperations } fr
 import { alreadyExists, notFound, type Problem } from '../core/problem.ts';
 import { type Row, resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
+import { changesOf } from '../core/write.ts';
 import { event } from './event.ts';
 import { partner } from './partner.ts';
 import { program } from './program.ts';
@@ -116,11 +117,13 @@ export const linkOperations: Operation[] = [
     async run({ tx, params, body, services }) {
       const before = await link.get(tx, params.id, { lock: true });
       const { destination_url = before.destination_url, short_slug: slug = before.short_slug } = body;
+      if (body.short_slug !== undefined) await refuseTakenSlug(tx, before, body.short_slug);
       const after = await link.update(tx, before.id, {
         ...body,
         ...(slug === null ? {} : shortAddress(before.short_domain, services.base_url, slug)),
         url: trackedUrl(destination_url, before.param, before.value),
       });
+      if (!changesOf(before, after).some((field) => told_of.includes(field))) return after;
       const { program_id } = await programOf(tx, after.id);
       tx.emit(
         event('affiliate_link.updated', program_id, {
@@ -150,6 +153,9 @@ export const linkOperations: Operation[] = [
     },
   }),
 ];
+
+/** "Destination, label or short slug changed." */
+const told_of: string[] = ['destination_url', 'label', 'short_slug'];
 
 /** Where the link's short form is answered: the program's own domain, else the service's. */
 function shortAddress(domain: string | null, base_url: string, slug: string) {
@@ -204,12 +210,29 @@ async function taken(tx: Tx, { program_id, param, value }: NewLink): Promise<Pro
   );
 }
 
-/** The destination with the tracking parameter applied: what else its query and fragment hold stays as it was. */
-export function trackedUrl(destination: string, param: string, value: string): string {
-  const tracked = new URL(destination);
-  tracked.searchParams.set(param, value);
-  return tracked.href;
+/** Another organization's link that has the slug is not found here, and not shown: the constraint refuses it. */
+async function refuseTakenSlug(tx: Tx, { id: own_id }: Link, slug: string): Promise<void> {
+  const existing = await link.find(tx, sql`${tenant(tx)} and t.short_slug = ${slug} and t.id <> ${own_id}`);
+  if (existing) throw alreadyExists('short_slug', `The short slug '${slug}' is taken. Choose another one.`, existing);
 }
+
+/**
+ * The destination with the tracking parameter applied. Not a byte of what else its query and its fragment hold is changed: somebody may
+ * have signed them. A parameter of this name is replaced where it stands.
+ */
+export function trackedUrl(destination: string, param: string, value: string): string {
+  const [, page, query = '', fragment = ''] = /^([^?#]*)(\?[^#]*)?(#.*)?$/s.exec(destination) as RegExpExecArray;
+  const tracking = new URLSearchParams([[param, value]]).toString();
+  const parts = query.slice(1).split('&');
+  const at = parts.findIndex((part) => isNamed(part, param));
+  const kept = parts.filter((part, nth) => nth === at || !isNamed(part, param));
+  if (at >= 0) kept[at] = tracking;
+  else if (kept.at(-1) === '') kept[kept.length - 1] = tracking;
+  else kept.push(tracking);
+  return `${page}?${kept.join('&')}${fragment}`;
+}
+
+const isNamed = (part: string, param: string): boolean => new URLSearchParams(part).has(param);
 
 async function linkStats(tx: Tx, rows: Row[]): Promise<Map<string, object>> {
   const stats = await tx.all<{ id: string }>(sql`

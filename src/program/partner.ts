@@ -18,7 +18,7 @@ import { DeletedMarker, idParams, type Operation, operation, readOperations } fr
 import { alreadyExists } from '../core/problem.ts';
 import { type Row, resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
-import { insert } from '../core/write.ts';
+import { changesOf, insert } from '../core/write.ts';
 import { assessLater } from './assess.ts';
 import { voidOpenCommissions } from './commission_void.ts';
 import { event } from './event.ts';
@@ -180,8 +180,8 @@ export const partnerOperations: Operation[] = [
     errors: ['resource_already_exists', 'invalid_state_transition'],
     async run({ tx, params, body: { tag_ids, ...changes } }) {
       const before = await partner.get(tx, params.id, { lock: true });
-      if (tag_ids) await replaceTags(tx, before, tag_ids);
-      return updatePartner(tx, before, changes);
+      const retagged = tag_ids !== undefined && (await replaceTags(tx, before, tag_ids));
+      return updatePartner(tx, before, changes, retagged);
     },
   }),
   operation({
@@ -216,8 +216,8 @@ export async function createPartner(tx: Tx, { handle: wanted, ...fields }: NewPa
   );
   if (!made) {
     await refuseTaken(tx, { program_id, email: address, handle: wanted });
-    // Another partner took the derived handle meanwhile.
-    return createPartner(tx, fields);
+    // Another partner took the derived handle meanwhile, or who held the handle that was asked for let it go.
+    return createPartner(tx, { ...fields, ...(wanted === undefined ? {} : { handle: wanted }) });
   }
   const { id: partner_id, email: kept, status, group_id } = made;
   if (status === 'pending') await queueForReview(tx, made);
@@ -259,13 +259,18 @@ async function refuseTaken(
   const sameEmail = await partner.find(tx, sql`${inProgram} and t.email_key = lower(${address})`);
   if (sameEmail)
     throw alreadyExists('email', `A partner with the email '${address}' exists in this program.`, sameEmail);
-  if (wanted === undefined) return;
-  const sameHandle = await partner.find(tx, sql`${inProgram} and t.handle = ${wanted}`);
-  throw alreadyExists('handle', `The handle '${wanted}' is taken in this program. Choose another one.`, sameHandle);
+  if (wanted !== undefined) await refuseTakenHandle(tx, program_id, wanted);
 }
 
-async function updatePartner(tx: Tx, before: Partner, changes: Partial<Partner>): Promise<Partner> {
-  const { status, suspension_reason } = changes;
+async function refuseTakenHandle(tx: Tx, program_id: string, wanted: string): Promise<void> {
+  const existing = await partner.find(tx, sql`${tenant(tx)} and t.program_id = ${program_id} and t.handle = ${wanted}`);
+  if (existing)
+    throw alreadyExists('handle', `The handle '${wanted}' is taken in this program. Choose another one.`, existing);
+}
+
+async function updatePartner(tx: Tx, before: Partner, changes: Partial<Partner>, retagged: boolean): Promise<Partner> {
+  const { status, suspension_reason, handle: wanted } = changes;
+  if (wanted !== undefined && wanted !== before.handle) await refuseTakenHandle(tx, before.program_id, wanted);
   if (status !== undefined) {
     requireState(
       before.status === 'active' || before.status === 'suspended',
@@ -275,6 +280,7 @@ async function updatePartner(tx: Tx, before: Partner, changes: Partial<Partner>)
   if (changes.group_id) await groupToJoin(tx, before.program_id, changes.group_id);
   const reason = status === 'active' ? null : suspension_reason;
   const after = await partner.update(tx, before.id, { ...changes, suspension_reason: reason });
+  if (!retagged && changesOf(before, after).length === 0) return after;
   tx.emit(
     event('affiliate.updated', after.program_id, {
       partner_id: after.id,

@@ -7,6 +7,7 @@ import { DeletedMarker, idParams, type Operation, operation, readOperations } fr
 import { notFound, Problem } from '../core/problem.ts';
 import { type AnyResource, resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
+import { changesOf } from '../core/write.ts';
 import { event } from './event.ts';
 import { link, rate_units } from './link.ts';
 import { partner } from './partner.ts';
@@ -178,7 +179,7 @@ export const ruleOperations: Operation[] = [
       if (after.status !== before.status) {
         tx.emit(event('rule.status_changed', program_id, { rule_id, name: after.name, status: after.status }));
       }
-      if (Object.keys(body).some((field) => field !== 'status')) {
+      if (changesOf(before, after).some((field) => field !== 'status')) {
         tx.emit(
           event('rule.updated', program_id, {
             rule_id,

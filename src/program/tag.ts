@@ -44,7 +44,7 @@ export const tagOperations: Operation[] = [
     async run({ tx, body }) {
       await program.get(tx, body.program_id, { param: 'program_id' });
       const made = await tag.insert(tx, { ...body, id: newId('tag') }, sql`on conflict do nothing`);
-      if (!made) throw await taken(tx, body);
+      if (!made) throw taken(body.name, await tagNamed(tx, body.program_id, body.name));
       return made;
     },
   }),
@@ -59,7 +59,10 @@ export const tagOperations: Operation[] = [
     reply: tag.schema,
     errors: ['resource_already_exists'],
     async run({ tx, params, body }) {
-      await tag.get(tx, params.id, { lock: true });
+      const before = await tag.get(tx, params.id, { lock: true });
+      const { name: wanted = before.name } = body;
+      const existing = await tagNamed(tx, before.program_id, wanted);
+      if (existing && existing.id !== before.id) throw taken(wanted, existing);
       return tag.update(tx, params.id, body);
     },
   }),
@@ -80,19 +83,18 @@ export const tagOperations: Operation[] = [
 ];
 
 /** Names are unique in the program, letter case ignored. */
-async function taken(tx: Tx, { program_id, name: wanted }: Pick<Tag, 'program_id' | 'name'>): Promise<Problem> {
-  const existing = await tag.find(
-    tx,
-    sql`${tenant(tx)} and t.program_id = ${program_id} and t.name_key = lower(${wanted})`,
-  );
-  return alreadyExists('name', `A tag named '${wanted}' exists in this program.`, existing);
-}
+const tagNamed = (tx: Tx, program_id: string, name: string): Promise<Tag | undefined> =>
+  tag.find(tx, sql`${tenant(tx)} and t.program_id = ${program_id} and t.name_key = lower(${name})`);
+
+const taken = (name: string, existing: Tag | undefined): Problem =>
+  alreadyExists('name', `A tag named '${name}' exists in this program.`, existing);
 
 /**
  * Replaces a partner's tags.
+ * @returns whether they are others now
  * @throws Problem resource_not_found when one of them is not the program's
  */
-export async function replaceTags(tx: Tx, of: { id: string; program_id: string }, tag_ids: string[]): Promise<void> {
+export async function replaceTags(tx: Tx, of: { id: string; program_id: string }, tag_ids: string[]): Promise<boolean> {
   const known = await tx.all<{ id: string }>(
     sql`select t.id from ${tag.from} where ${tenant(tx)} and t.program_id = ${of.program_id} and t.id = any(${tag_ids})`,
   );
@@ -100,13 +102,16 @@ export async function replaceTags(tx: Tx, of: { id: string; program_id: string }
   if (unknown !== undefined) {
     throw new Problem('resource_not_found', `No tag with the id '${unknown}' in this program.`, { param: 'tag_ids' });
   }
-  await tx.all(sql`
+  const gone = await tx.all(sql`
     delete from program.partner_tag t
-    where ${tenant(tx)} and t.partner_id = ${of.id} and not t.tag_id = any(${tag_ids})`);
-  await tx.all(sql`
+    where ${tenant(tx)} and t.partner_id = ${of.id} and not t.tag_id = any(${tag_ids})
+    returning t.tag_id`);
+  const come = await tx.all(sql`
     insert into program.partner_tag (organization_id, partner_id, tag_id)
     select ${tx.organization_id}, ${of.id}, tag_id from unnest(${tag_ids}::text[]) as tag_id
-    on conflict do nothing`);
+    on conflict do nothing
+    returning tag_id`);
+  return gone.length + come.length > 0;
 }
 
 /** The ids of a partner's tags. */

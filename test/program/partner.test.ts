@@ -42,6 +42,45 @@ t.test('a taken email or handle answers 409 with the partner that holds it', asy
   t.equal((await create({ email: 'ada@example.com', handle: 'ada' })).status, 201, 'and so is what a deleted one held');
 });
 
+t.test('a PATCH to what another one has answers 409 with the one that has it', async (t) => {
+  const shop = await openShop(rail);
+  const { merchant, program } = shop;
+  const [ada, bob] = [await shop.partner({ handle: 'ada' }), await shop.partner({ handle: 'bob' })];
+  const tag = (name: string) => merchant.post('/v1/tags', { program_id: program.id, name });
+  const [vip, other] = [await tag('VIP'), await tag('Other')];
+  const [mine, theirs] = [await shop.coupon(), await shop.coupon()];
+  const [link, second] = [await shop.link(ada), await shop.link(bob)];
+  for (const [path, body, param, existing] of [
+    [`/v1/partners/${bob.id}`, { handle: 'ada' }, 'handle', ada],
+    [`/v1/tags/${other.id}`, { name: 'vip' }, 'name', vip],
+    [`/v1/coupons/${mine.id}`, { external_id: theirs.external_id }, 'external_id', theirs],
+    [`/v1/links/${second.id}`, { short_slug: link.short_slug }, 'short_slug', link],
+  ] as const) {
+    const answer = await merchant.request('PATCH', path, body);
+    t.match(answer, { status: 409, body: { error: { code: 'resource_already_exists', param } } }, param);
+    t.same(answer.body.existing, existing, param);
+  }
+  t.equal((await merchant.request('PATCH', `/v1/partners/${ada.id}`, { handle: 'ada' })).status, 200, 'its own');
+  t.equal((await merchant.request('PATCH', `/v1/tags/${vip.id}`, { name: 'vip' })).status, 200, 'its own, respelt');
+});
+
+t.test('affiliate.updated is told of what has changed alone', async (t) => {
+  const shop = await openShop(rail);
+  const ada = await shop.partner({ first_name: 'Ada' });
+  const tag = await shop.merchant.post('/v1/tags', { program_id: shop.program.id, name: 'VIP' });
+  await shop.events();
+  const told = async (changes: Json) => {
+    await shop.merchant.patch(`/v1/partners/${ada.id}`, changes);
+    return types(await shop.events());
+  };
+  for (const nothing of [{}, { first_name: 'Ada' }, { status: 'active' }, { tag_ids: [] }])
+    t.same(await told(nothing), []);
+  for (const changes of [{ first_name: 'A' }, { tag_ids: [tag.id] }, { metadata: { a: [1, { b: 2 }] } }]) {
+    t.same(await told(changes), ['affiliate.updated']);
+    t.same(await told(changes), []);
+  }
+});
+
 t.test('suspending and reinstating are told with the status and the reason', async (t) => {
   const shop = await openShop(rail);
   const ada = await shop.partner();

@@ -64,6 +64,21 @@ t.test('one email and one handle belong to one partner', async (t) => {
   t.equal((await list('partners')).length, 2 + many);
 });
 
+t.test(
+  'one handle that many partners are given at once is one partner’s, and the others are shown whose',
+  async (t) => {
+    const shop = await openShop(rail);
+    const partners = await parallel(() => shop.partner());
+    const answers = await parallel((nth) =>
+      shop.merchant.request('PATCH', `/v1/partners/${partners[nth]?.id}`, { handle: 'grace' }),
+    );
+    t.same(statusesOf(answers), { 200: 1, 409: many - 1 });
+    const won = answers.find(({ status }) => status === 200)?.body;
+    const shown = answers.filter(({ status }) => status === 409).map(({ body }) => body.existing);
+    t.same(idsOf(shown), [won?.id]);
+  },
+);
+
 t.test('refunds at once never give back more than was paid', async (t) => {
   const shop = await openShop(rail);
   await shop.rule();
