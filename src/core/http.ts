@@ -45,6 +45,8 @@ export function createServer(log: Logger): FastifyInstance {
     bodyLimit: max_body_bytes,
     return503OnClosing: false,
     forceCloseConnections: 'idle',
+    // What a proxy of the own network says of the visitor's address is taken; what a visitor says of it is not.
+    trustProxy: ['loopback', 'linklocal', 'uniquelocal'],
     routerOptions: { querystringParser: parseQuery, maxParamLength: 512 },
     // A path that cannot be decoded reaches no hook.
     frameworkErrors: (error, request, reply) => {

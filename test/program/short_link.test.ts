@@ -1,5 +1,5 @@
 import t from 'tap';
-import { eventually, startRail } from '../harness.ts';
+import { eventually, sql, startRail } from '../harness.ts';
 
 const rail = await startRail();
 const merchant = await rail.organization();
@@ -18,8 +18,8 @@ const service = new URL(rail.address);
 
 const browser = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36';
 
-const follow = (slug: string, headers: Record<string, string> = {}) =>
-  fetch(new URL(`/r/${slug}`, service), { redirect: 'manual', headers: { 'User-Agent': browser, ...headers } });
+const follow = (slug: string, headers: Record<string, string> = {}, method = 'GET') =>
+  fetch(new URL(`/r/${slug}`, service), { method, redirect: 'manual', headers: { 'User-Agent': browser, ...headers } });
 const clicks = () => merchant.get(`/v1/clicks?program_id=${program.id}`);
 const attributed = () =>
   eventually(
@@ -45,7 +45,7 @@ t.test('tells visitors apart by a cookie of the short domain, and by nothing els
   const before = (await referrals()).total_count;
   const first = await follow(link.short_slug);
   const set = first.headers.get('set-cookie') as string;
-  t.match(set, /^rail_visitor=[\w-]{24}; Path=\/r; Max-Age=\d+; HttpOnly; SameSite=Lax/);
+  t.match(set, /^rail_visitor=[\w-]{24}; Path=\/r; Max-Age=5184000; HttpOnly; SameSite=Lax$/);
   const cookie = set.split(';')[0] as string;
   const again = await follow(link.short_slug, { Cookie: `other=1; ${cookie}` });
   t.equal(again.headers.get('set-cookie')?.split(';')[0], cookie);
@@ -72,6 +72,71 @@ t.test('answers 404 for a slug that is unknown or whose link is deleted, and rec
   t.equal(answer.status, 404);
   t.match(await answer.json(), { error: { code: 'resource_not_found' } });
   t.equal((await clicks()).total_count, before);
+});
+
+t.test('shows people a page where there is no link, and nothing that runs or loads', async (t) => {
+  const answer = await follow('<script>', { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' });
+  t.equal(answer.status, 404);
+  t.equal(answer.headers.get('content-type'), 'text/html; charset=utf-8');
+  t.equal(answer.headers.get('content-security-policy'), "default-src 'none'");
+  const page = await answer.text();
+  t.match(page, 'This link does not exist any more');
+  t.notMatch(page, '<script');
+});
+
+t.test('HEAD tells where a link leads, and is no click', async (t) => {
+  const before = (await clicks()).total_count;
+  const answer = await follow(link.short_slug, {}, 'HEAD');
+  t.equal(answer.status, 302);
+  t.equal(answer.headers.get('location'), link.url);
+  t.equal(answer.headers.get('set-cookie'), null);
+  t.equal((await follow('nothing', {}, 'HEAD')).status, 404);
+  t.equal((await follow(link.short_slug, {}, 'POST')).status, 404);
+  t.equal((await clicks()).total_count, before);
+});
+
+t.test('the cookie lives as long as a click counts, and goes over https alone where the short link does', async (t) => {
+  await merchant.patch(`/v1/programs/${program.id}`, { cookie_days: 7, custom_domain: 'go.acme.example.com' });
+  const secure = await merchant.post('/v1/links', {
+    program_id: program.id,
+    partner_id: partner.id,
+    destination_url: 'https://acme.example.com/ä?q=ö',
+    value: 'secure',
+  });
+  t.equal(secure.short_url, `https://go.acme.example.com/r/${secure.short_slug}`);
+  const answer = await follow(secure.short_slug);
+  t.match(answer.headers.get('set-cookie'), /; Max-Age=604800; HttpOnly; SameSite=Lax; Secure$/);
+  t.equal(
+    answer.headers.get('location'),
+    'https://acme.example.com/%C3%A4?q=%C3%B6&ref=secure',
+    'as a header can hold it',
+  );
+  t.equal(answer.headers.get('x-robots-tag'), 'noindex');
+});
+
+t.test('a robot is sent on too, its click is kept and makes no referral', async (t) => {
+  const answer = await follow(link.short_slug, {
+    'User-Agent': 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)',
+  });
+  t.equal(answer.status, 302);
+  const [{ id }] = (await clicks()).data;
+  const judged = sql`select referral_id from program.click where id = ${id} and attributed_at is not null`;
+  await eventually(async () => (await rail.query(judged)).length === 1, 'the click to be judged');
+  t.same(await rail.query(judged), [{ referral_id: null }]);
+});
+
+t.test("the visitor's address is what a proxy of the own network says it is, and is only kept as a hash", async (t) => {
+  const hashAfter = async (forwarded?: string) => {
+    await follow(link.short_slug, forwarded === undefined ? {} : { 'X-Forwarded-For': forwarded });
+    const [row] = await rail.query<{ ip_hash: string | null }>(
+      sql`select ip_hash from program.click order by id desc limit 1`,
+    );
+    return row?.ip_hash;
+  };
+  t.equal(await hashAfter(), null, "the proxy's own address says nothing of the visitor");
+  const hash = rail.services.vault.hash('93.184.215.14');
+  t.equal(await hashAfter('93.184.215.14'), hash);
+  t.equal(await hashAfter('8.8.8.8, 93.184.215.14, 10.0.0.3'), hash, 'what the visitor said before is not believed');
 });
 
 t.test('keeps slugs unique over all tenants', async (t) => {
