@@ -7,6 +7,8 @@ comment on column webhooks.endpoint.program_id is 'What it listens to: a program
 comment on column webhooks.endpoint.https_only is 'Nothing is sent to it over http, whatever its URL says.';
 comment on column webhooks.endpoint.livemode is 'Whether it receives live events or those of tests: never both.';
 
+alter table webhooks.event add column livemode boolean not null default true;
+
 alter table webhooks.pending_event
   add column livemode boolean not null default true,
   add column delivery_prefix text not null default 'whd';

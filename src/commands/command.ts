@@ -14,6 +14,8 @@ export interface Opened {
   config: Config;
   log: Logger;
   store: Store;
+  /** Where the database is, for what needs a connection of its own. */
+  url: string;
 }
 
 /**
@@ -30,7 +32,7 @@ export async function withStore<T>(work: (opened: Opened) => Promise<T>): Promis
     const store = openStore(postgres.url, { ...config, DATABASE_POOL_SIZE: 3 }, log);
     try {
       await requireMigrations(store, config, postgres.url);
-      return await work({ config, log, store });
+      return await work({ config, log, store, url: postgres.url });
     } finally {
       await store.database.end();
     }

@@ -41,9 +41,10 @@ export async function settleCommissions(tx: Tx, of: Sale, void_reason: VoidReaso
   await take(tx, voided ? [...all, voided] : all, steps, { base_amount_minor: baseLeft(refunded), void_reason });
 }
 
-/** Whether the sale's partner has a commission of it that counts, be it paid. */
-export async function hasEarned(tx: Tx, of: Sale): Promise<boolean> {
-  return (await commissionsOf(tx, of)).some(({ kind }) => kind === 'sale');
+/** Whether the sale's partner has a commission of it that counts, be it paid, or one that came to nothing and may come back. */
+export async function hasRate(tx: Tx, of: Sale): Promise<boolean> {
+  const counts = (await commissionsOf(tx, of)).some(({ kind }) => kind === 'sale');
+  return counts || (await voidedBefore(tx, of)) !== undefined;
 }
 
 /** Whether the sale's partner ever had a commission of it, be it cancelled or deleted since. */

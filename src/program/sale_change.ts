@@ -11,7 +11,7 @@ import { insert } from '../core/write.ts';
 import { assessLater } from './assess.ts';
 import { createSaleCommission } from './commission.ts';
 import { netAmount } from './commission_rate.ts';
-import { hasEarned, hasEverEarned, settleCommissions, takeBackCommissions } from './commission_settle.ts';
+import { hasEverEarned, hasRate, settleCommissions, takeBackCommissions } from './commission_settle.ts';
 import { customer, partnerOf } from './customer.ts';
 import { event } from './event.ts';
 import { partner } from './partner.ts';
@@ -204,7 +204,7 @@ async function correct(tx: Tx, before: Sale, { partner_id, ...changes }: Correct
     }),
   );
   if (reassigned) await takeBackCommissions(tx, before);
-  const settles = await (reassigned ? hasEarned : hasEverEarned)(tx, after);
+  const settles = await (reassigned ? hasRate : hasEverEarned)(tx, after);
   if (settles) await settleCommissions(tx, after, 'sale_corrected');
   else await earn(tx, of, after);
   return after;

@@ -229,7 +229,8 @@ class Ledger {
 
   async #reassign(path: string): Promise<void> {
     const other = this.partners.find(({ id }) => id !== this.sale.partner_id) as Json;
-    const kept = (await this.#live()).some(({ kind, partner_id }) => kind === 'sale' && partner_id === other.id);
+    const live = await this.#live();
+    const kept = (this.rates.get(other.id) ?? null) !== null;
     const by = kept ? (this.rates.get(other.id) as Rate) : this.#rateNow();
     const request = () => this.shop.merchant.request('PATCH', path, { partner_id: other.id });
     // What a rate pays before refunds must be a safe integer too: the commission is made with it.
@@ -237,6 +238,10 @@ class Ledger {
     if (isTooLarge(made, by)) return expect(request(), 'invalid_parameter');
     const { status, body } = await request();
     check(status === 200, `it is reassigned, not answered ${JSON.stringify(body)}`);
+    // What was open is deleted, and its rate with it.
+    for (const { partner_id, kind } of live.filter(isOpen)) {
+      if (kind === 'sale' && partner_id !== other.id) this.rates.set(partner_id, null);
+    }
     if (!kept) this.#earn(made, other.id, by);
     this.#settled(body);
   }

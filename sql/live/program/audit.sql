@@ -1,4 +1,5 @@
--- What must always hold of the money, recomputed over a whole database: one row for each thing that does not.
+-- What must always hold of the money, recomputed over a whole database: one row for each thing that does not. The stats that the API
+-- gives are no counters: each is a query of the rows by an index, so there is nothing here that could drift from them.
 create or replace function program.audit()
 returns table (invariant text, organization_id text, subject_id text, detail text)
 language sql stable
@@ -10,6 +11,18 @@ as $$
     where o.edited_by_hand and o.sale_id is not null
       and (o.kind <> 'sale' or (o.deleted_at is null and o.status not in ('voided', 'rejected')))
   ),
+  counting as not materialized (
+    select c.*
+    from program.commission c
+    where c.deleted_at is null and c.status not in ('voided', 'rejected')
+  ),
+  -- What each partner of a sale earned by it: the commission that counts, else the last one that was made.
+  copied as (
+    select distinct on (c.organization_id, c.sale_id, c.partner_id) c.*
+    from program.commission c
+    where c.kind = 'sale' and c.deleted_at is null
+    order by c.organization_id, c.sale_id, c.partner_id, c.status in ('voided', 'rejected'), c.id desc
+  ),
   earned as (
     select
       s.organization_id, s.id as sale_id, s.amount_minor, s.refunded_minor, c.id as commission_id,
@@ -17,16 +30,17 @@ as $$
       case when c.base_is_net then s.net_amount_minor else s.amount_minor end as base_minor,
       (
         select coalesce(sum(o.amount_minor), 0)
-        from program.commission o
+        from counting o
         where o.organization_id = s.organization_id and o.sale_id = s.id and o.partner_id = s.partner_id
-          and o.deleted_at is null and o.status not in ('voided', 'rejected')
       ) as total
     from program.sale s
-    join program.commission c
-      on c.organization_id = s.organization_id and c.sale_id = s.id and c.partner_id = s.partner_id and c.kind = 'sale'
-      and c.deleted_at is null and c.status not in ('voided', 'rejected')
+    join copied c on c.organization_id = s.organization_id and c.sale_id = s.id and c.partner_id = s.partner_id
     join program.partner p on p.organization_id = s.organization_id and p.id = s.partner_id and p.deleted_at is null
     where s.deleted_at is null
+      and (
+        c.status not in ('voided', 'rejected')
+        or (c.status = 'voided' and not c.edited_by_hand and c.void_reason in ('sale_refunded', 'sale_corrected'))
+      )
       and (s.organization_id, s.id, s.partner_id) not in (select h.organization_id, h.sale_id, h.partner_id from by_hand h)
   ),
   base_left as (
@@ -63,6 +77,36 @@ as $$
     and (s.organization_id, s.id, s.partner_id) not in (select h.organization_id, h.sale_id, h.partner_id from by_hand h)
   group by s.organization_id, s.id
   having sum(c.amount_minor) <> 0
+
+  union all
+  select 'what a sale earned is its partner''s alone', s.organization_id, s.id, format('%s has %s of it', c.partner_id, sum(c.amount_minor))
+  from counting c
+  join program.sale s on s.organization_id = c.organization_id and s.id = c.sale_id
+  join program.partner p on p.organization_id = c.organization_id and p.id = c.partner_id and p.deleted_at is null
+  where s.deleted_at is null and c.partner_id is distinct from s.partner_id
+    and (c.organization_id, c.sale_id, c.partner_id) not in (select h.organization_id, h.sale_id, h.partner_id from by_hand h)
+  group by s.organization_id, s.id, c.partner_id
+  having sum(c.amount_minor) <> 0
+
+  union all
+  select 'a commission of a sale is in its currency and its program', c.organization_id, c.id,
+    format('%s in %s, the sale %s in %s', c.currency, c.program_id, s.currency, s.program_id)
+  from program.commission c
+  join program.sale s on s.organization_id = c.organization_id and s.id = c.sale_id
+  where (c.currency, c.program_id) <> (s.currency, s.program_id)
+
+  union all
+  select 'a clawback takes back of what its partner earned by its sale', c.organization_id, c.id,
+    format('it is of %s, which %s earned by %s', c.clawback_of, o.partner_id, o.sale_id)
+  from program.commission c
+  join program.commission o on o.organization_id = c.organization_id and o.id = c.clawback_of
+  where (c.partner_id, c.sale_id) is distinct from (o.partner_id, o.sale_id)
+
+  union all
+  select 'a sale''s net amount is its amount less its parts', s.organization_id, s.id, format('net_amount_minor is %s', s.net_amount_minor)
+  from program.sale s
+  where s.net_amount_minor
+    <> greatest(0, s.amount_minor::numeric - s.tax_minor - s.shipping_minor - s.fee_minor - s.discount_minor)
 
   union all
   select 'a deleted sale has earned nothing', s.organization_id, s.id, format('its commissions come to %s', sum(c.amount_minor))
@@ -103,6 +147,24 @@ as $$
   where (c.status = 'paid') <> (c.paid_at is not null) or (c.status = 'paid' and c.payout_id is null)
 
   union all
+  select 'a payout is one partner''s, in one currency', c.organization_id, c.payout_id,
+    format('it has commissions of %s', string_agg(distinct c.partner_id || ' in ' || c.currency, ', '))
+  from program.commission c
+  where c.payout_id is not null and c.deleted_at is null
+  group by c.organization_id, c.payout_id
+  having count(distinct (c.partner_id, c.currency)) > 1
+
+  union all
+  select 'what is in a payout is due or paid', c.organization_id, c.id, format('it is %s, in %s', c.status, c.payout_id)
+  from program.commission c
+  where c.payout_id is not null and (c.status not in ('due', 'paid') or c.deleted_at is not null)
+
+  union all
+  select 'a voided commission says when and why', c.organization_id, c.id, format('it is %s, voided_at %s, %s', c.status, c.voided_at, c.void_reason)
+  from program.commission c
+  where (c.status = 'voided') <> (c.voided_at is not null and c.void_reason is not null)
+
+  union all
   select 'a partner who is deleted has no open commission', c.organization_id, c.id, format('it is %s', c.status)
   from program.commission c
   join program.partner p on p.organization_id = c.organization_id and p.id = c.partner_id
@@ -128,5 +190,32 @@ as $$
   from program.referral r
   where r.deleted_at is null and r.status = 'visit'
     and exists (select from program.customer c where c.organization_id = r.organization_id and c.referral_id = r.id)
+
+  union all
+  select 'a referral that is more than a visit has a customer', r.organization_id, r.id, format('it is %s', r.status)
+  from program.referral r
+  where r.status <> 'visit'
+    and not exists (select from program.customer c where c.organization_id = r.organization_id and c.referral_id = r.id)
+
+  union all
+  select 'a click is credited to the visitor''s referral of its partner', k.organization_id, k.id, format('it is credited to %s', k.referral_id)
+  from program.click k
+  join program.referral r on r.organization_id = k.organization_id and r.id = k.referral_id
+  where (k.program_id, k.partner_id, k.visitor_token) is distinct from (r.program_id, r.partner_id, r.visitor_token)
+
+  union all
+  select 'a pending partner is in the review queue, and nobody else', coalesce(p.organization_id, a.organization_id), coalesce(p.id, a.partner_id),
+    format('the partner is %s, the application %s', p.status, a.status)
+  from (select x.* from program.partner x where x.status = 'pending' and x.deleted_at is null) as p
+  full join (select x.* from program.application x where x.status = 'pending') as a
+    on a.organization_id = p.organization_id and a.partner_id = p.id
+  where p.id is null or a.id is null
+
+  union all
+  select 'a program has one default group', g.organization_id, g.id, format('it has %s', count(x.id))
+  from program.program g
+  left join program.partner_group x on x.organization_id = g.organization_id and x.program_id = g.id and x.is_default
+  group by g.organization_id, g.id
+  having count(x.id) <> 1
 $$;
-comment on function program.audit() is 'The invariants of sales, commissions and referrals; a clean database gives no row.';
+comment on function program.audit() is 'The invariants of sales, commissions, referrals and partners; a clean database gives no row.';

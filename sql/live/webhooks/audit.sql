@@ -35,5 +35,34 @@ as $$
   group by d.organization_id, d.id, d.attempt
   having d.attempt <> count(a.attempt)
 
+  union all
+  select 'no two events stand in one position', min(e.organization_id), min(e.id), format('position %s is taken %s times', e.position, count(*))
+  from webhooks.event e
+  group by e.position
+  having count(*) > 1
+
+  union all
+  select 'what waits to be fanned out is logged', p.organization_id, p.event_id, format('position %s', p.position)
+  from webhooks.pending_event p
+  where not exists (
+    select from webhooks.event e
+    where e.organization_id = p.organization_id and e.id = p.event_id and e.position = p.position
+  )
+
+  union all
+  -- Of endpoints that are as they were before the event. A minute is longer than any transaction that changed one may have lasted.
+  select 'an event goes to every endpoint that wants it', e.organization_id, e.id, format('%s has no delivery of it', w.id)
+  from webhooks.endpoint w
+  join webhooks.event e
+    on e.organization_id = w.organization_id and e.program_id = w.program_id and e.created_at > w.updated_at + interval '1 minute'
+  where w.status = 'enabled' and w.deleted_at is null
+    and w.livemode = e.livemode
+    and (w.event_types = '{}' or e.type = any (w.event_types))
+    and (w.partner_id is null or (w.partner_id = e.partner_id and e.postback_body is not null))
+    and not exists (select from webhooks.pending_event p where p.position = e.position)
+    and not exists (
+      select from webhooks.delivery d
+      where d.organization_id = e.organization_id and d.endpoint_id = w.id and d.event_id = e.id
+    )
 $$;
 comment on function webhooks.audit() is 'The invariants of deliveries; a clean database gives no row.';

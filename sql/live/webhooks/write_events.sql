@@ -15,8 +15,8 @@ as $$
     from (select * from emitted order by nth) as ordered
   ),
   logged as (
-    insert into webhooks.event (organization_id, id, position, program_id, partner_id, type, body, postback_body, request_id, created_at)
-    select organization, p.id, p.position, p.program_id, p.partner_id, p.type, p.body, p.postback_body, request, at
+    insert into webhooks.event (organization_id, id, position, program_id, partner_id, type, livemode, body, postback_body, request_id, created_at)
+    select organization, p.id, p.position, p.program_id, p.partner_id, p.type, p.livemode, p.body, p.postback_body, request, at
     from placed p
   )
   insert into webhooks.pending_event (position, organization_id, event_id, program_id, partner_id, type, for_partner, livemode, delivery_prefix)
