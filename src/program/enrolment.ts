@@ -8,13 +8,15 @@ import type { Program } from './program.ts';
 
 /**
  * "Paying customer became a partner on the first sale when the program's auto-enrol switch is on; `affiliate.created` for the same partner
- * precedes it." A customer who has no email, or is a partner already, stays what they are.
+ * precedes it." A customer who has no email, or is a partner already, stays what they are. Where the program says `application_required`,
+ * nobody becomes an active partner without a person's decision: whom no merchant added by hand waits in the review queue.
  */
 export async function enrolCustomer(tx: Tx, of: Program, { id: customer_id, email }: Customer): Promise<void> {
   if (!of.auto_enrol_customers || email === null) return;
   const program_id = of.id;
   const group_id = await groupToJoin(tx, program_id, undefined);
-  const enrolled = await createPartner(tx, { program_id, email, group_id, status: 'active' }).catch(nobodyNew);
+  const status = of.application_required ? 'pending' : 'active';
+  const enrolled = await createPartner(tx, { program_id, email, group_id, status }).catch(nobodyNew);
   if (!enrolled) return;
   const { id: partner_id, handle } = enrolled;
   tx.emit(

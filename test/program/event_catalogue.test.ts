@@ -107,7 +107,8 @@ async function live(): Promise<void> {
   await merchant.post(`/v1/coupons/${coupon.id}/deactivate`);
   await merchant.post(`/v1/coupons/${coupon.id}/activate`);
 
-  const click = await shop.click(ada, { value: link.value });
+  const landing_url = `https://acme.example.com/?email=${encodeURIComponent(identity.email)}&plan=pro`;
+  const click = await shop.click(ada, { value: link.value, landing_url });
   const customer = await shop.customer({ ...identity, click_id: click.id });
   const sale = await shop.sale({ customer_id: customer.id });
   await merchant.patch(`/v1/sales/${sale.id}`, { amount_minor: 8_000 });
@@ -131,6 +132,9 @@ async function live(): Promise<void> {
   await merchant.delete(`/v1/coupons/${coupon.id}`);
   await merchant.delete(`/v1/links/${link.id}`);
   await merchant.delete(`/v1/partners/${bob.id}`);
+  const wanted = await shop.referred(ada, { email: undefined });
+  const reason = `${identity.email} asked us to`;
+  await merchant.request('DELETE', `/v1/referrals/${wanted.referral_id}`, { reason });
   const last = await shop.referred(ada, { email: undefined });
   await merchant.request('DELETE', `/v1/referrals/${last.referral_id}`, { reason: 'the_end' });
 }
@@ -192,9 +196,14 @@ t.test("a partner's postback never tells who the customer is", async (t) => {
   for (const { body, raw } of own.received) {
     const fields = (fieldsOf.get(body.type) as string[]).filter((field) => field !== 'email');
     t.same(keysOf(body.data), fields, body.type);
-    t.notMatch(raw, '@');
+    t.notMatch(raw, /@|%40/);
     for (const secret of Object.values(identity)) t.notOk(raw.includes(secret), `${body.type} does not tell ${secret}`);
   }
+  const told = (received: Received[], type: string) =>
+    received.filter(({ body }) => body.type === type).map(({ body }) => body.data);
+  t.ok(told(own.received, 'referral.created').some(({ landing_url }) => /\?email=hidden&plan=pro$/.test(landing_url)));
+  t.ok(told(own.received, 'referral.deleted').some(({ reason }) => reason === 'hidden asked us to'));
+  t.ok(told(all.received, 'referral.created').some(({ landing_url }) => /\?email=grace%40/.test(landing_url)));
   const lead = all.received.find(({ body }) => body.type === 'referral.lead' && body.data.email !== null);
   t.equal(lead?.body.data.email, identity.email, 'the merchant is told');
 });

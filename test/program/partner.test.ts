@@ -237,6 +237,21 @@ t.test('a paying customer becomes a partner on the first sale where the program 
   t.same(types(await shop.events()), ['sale.created', 'commission.created'], 'and nobody without an email');
 });
 
+t.test('where the program requires an application, a paying customer waits in the review queue', async (t) => {
+  const shop = await openShop(rail, { auto_enrol_customers: true, application_required: true });
+  const customer = await shop.customer({ partner_id: (await shop.partner()).id });
+  await shop.events();
+  await shop.sale({ customer_id: customer.id });
+  const [, created, enrolled] = (await shop.events()) as Json[] as [Json, Json, Json];
+  t.match(created, { type: 'affiliate.created', data: { email: customer.email, status: 'pending' } });
+  t.match(enrolled, { type: 'customer.enrolled_as_partner', data: { partner_id: created.data.partner_id } });
+  const [application] = await shop.list('applications', 'status=pending');
+  t.match(application, { partner_id: created.data.partner_id, email: customer.email });
+  await shop.merchant.post(`/v1/applications/${application?.id}/approve`);
+  t.same(types(await shop.events()), ['application.approved', 'affiliate.confirmed']);
+  t.match(await shop.merchant.get(`/v1/partners/${created.data.partner_id}`), { status: 'active' });
+});
+
 t.test('a click that names nobody records nothing', async (t) => {
   const shop = await openShop(rail);
   const ada = await shop.partner({ handle: 'ada' });
