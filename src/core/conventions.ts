@@ -55,7 +55,15 @@ Requests may be signed: \`Rail-Signature: t=<unix seconds>,v1=<hex HMAC-SHA256>\
   },
 ];
 
-const ofWebhooks = ({ timeout_ms, waits_s, sweep_minutes, overlap_ms, kept_days, most_endpoints }: DeliveryTerms) => [
+const ofWebhooks = ({
+  timeout_ms,
+  waits_s,
+  sweep_minutes,
+  overlap_ms,
+  kept_days,
+  most_endpoints,
+  switch_off,
+}: DeliveryTerms) => [
   {
     title: 'Webhooks',
     text: `Register an address with \`POST /v1/webhook_endpoints\` (at most ${most_endpoints} a program), and keep the \`secret\` of the answer: it is shown this once. The endpoint then receives a signed \`POST\` for each event of its program that it chose (none chosen: all). The address must be public \`http\` or \`https\`; private, loopback, link-local and internal ones are refused when it is saved and at every send, and redirects are never followed. \`POST /v1/webhook_endpoints/{id}/ping\` sends a test event.
@@ -68,7 +76,7 @@ Answer any 2xx within ${timeout_ms / 1000} seconds, and work afterwards. Anythin
 
 Delivery is at least once: de-duplicate on \`id\`. Events have a strict sequence, and an endpoint gets one request at a time in that sequence; a failed one is tried again later, behind what came meanwhile, so reconcile with \`created_at\` and the ids in \`data\`. An event is written in the transaction of the change that it tells of: there is none without the other.
 
-Events and deliveries are kept ${kept_days} days: \`GET /v1/webhook_endpoints/{id}/deliveries\` shows each attempt, and \`POST /v1/webhook_deliveries/{id}/replay\` or \`POST /v1/webhook_endpoints/{id}/replay\` sends again what was missed, with the same body and event id. An endpoint whose last 20 events all failed every retry within 30 days, over five days or more, is switched off and the owner is emailed; enabling it, or rotating its secret, restarts the count.
+Events and deliveries are kept ${kept_days} days: \`GET /v1/webhook_endpoints/{id}/deliveries\` shows each attempt, and \`POST /v1/webhook_deliveries/{id}/replay\` or \`POST /v1/webhook_endpoints/{id}/replay\` sends again what was missed, with the same body and event id. An endpoint whose last ${switch_off.least_failures} events all failed every retry within ${switch_off.within_days} days, over ${switch_off.span_days} days or more, is switched off and the owner is emailed; enabling it, or rotating its secret, restarts the count.
 
 An endpoint with a \`partner_id\` is that partner's postback: it receives that partner's own \`referral.*\`, \`commission.*\` and \`payout.*\` events alone, without a customer's identity.`,
   },

@@ -3,6 +3,7 @@ import { waits_s } from './delivery.ts';
 import { kept_days } from './delivery_log.ts';
 import { most_per_program, overlap_ms } from './endpoint.ts';
 import { timeout_ms, user_agent } from './send.ts';
+import { switch_off } from './switch_off.ts';
 
 /** What the description promises of delivery: read off the code that keeps it. */
 export const terms = (sweep_cron: string): DeliveryTerms => ({
@@ -13,4 +14,5 @@ export const terms = (sweep_cron: string): DeliveryTerms => ({
   overlap_ms,
   kept_days,
   most_endpoints: most_per_program,
+  switch_off,
 });

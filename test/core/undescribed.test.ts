@@ -111,6 +111,7 @@ t.test('the numbers of the text are those that the service goes by', async (t) =
   t.match(whole, 'at 1 and 31 minutes past the hour');
   t.match(whole, 'Answer any 2xx within 10 seconds');
   t.match(whole, 'kept 30 days');
+  t.match(whole, 'last 20 events all failed every retry within 30 days, over 5 days or more');
   t.match(whole, 'During the 24 hours after a rotation');
   t.equal(hooks[0]?.parameters.find(({ name }: Json) => name === 'Rail-Attempt').schema.maximum, 8);
 });
