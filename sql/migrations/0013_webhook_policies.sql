@@ -7,6 +7,11 @@ comment on column webhooks.endpoint.program_id is 'What it listens to: a program
 comment on column webhooks.endpoint.https_only is 'Nothing is sent to it over http, whatever its URL says.';
 comment on column webhooks.endpoint.livemode is 'Whether it receives live events or those of tests: never both.';
 
+-- What was told before an endpoint was made or switched on is not its business, however late it is fanned out.
+alter table webhooks.endpoint add column listens_from bigint not null default 0;
+alter table webhooks.endpoint alter column listens_from set default nextval('webhooks.event_position');
+comment on column webhooks.endpoint.listens_from is 'The position in the event log from which on it receives.';
+
 alter table webhooks.event add column livemode boolean not null default true;
 
 alter table webhooks.pending_event
@@ -43,3 +48,4 @@ end
 $$;
 
 drop function if exists webhooks.write_events(text, text, timestamptz, json);
+drop procedure if exists webhooks.keep_partitions(timestamptz);

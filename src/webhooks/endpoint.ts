@@ -135,8 +135,9 @@ export function endpointOperations({ policy, program, partner }: EndpointPolicy)
       params: idParams,
       reply: endpoint.schema,
       async run({ tx, params }) {
-        await endpoint.get(tx, params.id, { lock: true });
+        const { status } = await endpoint.get(tx, params.id, { lock: true });
         return endpoint.update(tx, params.id, {
+          ...(status === 'enabled' ? {} : await fromNowOn(tx)),
           status: 'enabled',
           disabled_reason: null,
           failures_count_from: tx.now,
@@ -218,6 +219,10 @@ export async function createEndpoint(
   await insert(tx, 'webhooks.lane', { endpoint_id });
   return { ...made, secret };
 }
+
+/** What was told while it was off is not told later, even where it is fanned out after this. */
+const fromNowOn = (tx: Tx): Promise<{ listens_from: number }> =>
+  tx.one(sql`select nextval('webhooks.event_position') as listens_from`);
 
 /** The old secret signs on beside the new one, in place of one that did so already. */
 async function rotateSecret(tx: Tx, { vault }: Services, endpoint_id: string): Promise<z.infer<typeof WithSecret>> {

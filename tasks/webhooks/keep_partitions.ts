@@ -2,11 +2,20 @@ import sql from 'sql-template-tag';
 import { run } from '../../src/core/database.ts';
 import { scheduled } from '../../src/core/schedule.ts';
 import { task } from '../../src/core/task.ts';
+import { events } from '../../src/program/index.ts';
+
+/** Of every product that sends webhooks. */
+const policies = [events];
 
 /** Makes the weeks to come, and drops the log of those that ended more than 30 days ago. */
 export default task({
   payload: scheduled,
   async run({ tick }, { store }) {
-    await run(store.database, sql`call webhooks.keep_partitions(${tick}::timestamptz)`);
+    for (const { id_prefix, delivery_prefix } of policies) {
+      await run(
+        store.database,
+        sql`call webhooks.keep_partitions(${tick}::timestamptz, ${id_prefix}, ${delivery_prefix})`,
+      );
+    }
   },
 });

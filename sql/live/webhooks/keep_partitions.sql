@@ -1,15 +1,15 @@
 -- The weeks to come get their partitions; weeks that ended more than 30 days before `at` are dropped, which is how the log is kept
 -- "30 days" without deleting a row.
-create or replace procedure webhooks.keep_partitions(at timestamptz)
+create or replace procedure webhooks.keep_partitions(at timestamptz, event_prefix text, delivery_prefix text)
 language plpgsql
 as $$
 declare
   past record;
   part regclass;
 begin
-  call core.ensure_weekly_partitions('webhooks.event', 'evt', at, at + interval '5 weeks');
-  call core.ensure_weekly_partitions('webhooks.delivery', 'whd', at, at + interval '5 weeks');
-  call core.ensure_weekly_partitions('webhooks.attempt', 'whd', at, at + interval '5 weeks');
+  call core.ensure_weekly_partitions('webhooks.event', event_prefix, at, at + interval '5 weeks');
+  call core.ensure_weekly_partitions('webhooks.delivery', delivery_prefix, at, at + interval '5 weeks');
+  call core.ensure_weekly_partitions('webhooks.attempt', delivery_prefix, at, at + interval '5 weeks');
   -- Room on the pages for the updates of their rows, see migration 0012.
   for part in
     select c.oid::regclass
