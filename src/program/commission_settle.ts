@@ -99,18 +99,18 @@ const commissionsOf = (tx: Tx, { id: sale_id, partner_id }: Sale): Promise<Earne
 const void_reasons = ['sale_refunded', 'sale_corrected'] as const;
 type VoidReason = (typeof void_reasons)[number];
 
-/** What came to 0, and comes to more again: unless it was cancelled by hand, or with its partner. */
+/** What came to 0, and comes to more again: unless it, or what came after it, was cancelled or deleted by hand, or with its partner. */
 const voidedBefore = (tx: Tx, { id: sale_id, partner_id }: Sale): Promise<Earned | undefined> =>
   tx.maybe<Earned>(sql`
     select of_sale.*
     from (
-      select ${rated}
+      select ${rated}, t.deleted_at
       from ${commission.from}
-      where ${tenant(tx)} and t.sale_id = ${sale_id} and t.partner_id = ${partner_id} and t.kind = 'sale' and ${commission.alive}
+      where ${tenant(tx)} and t.sale_id = ${sale_id} and t.partner_id = ${partner_id} and t.kind = 'sale'
       order by t.id desc
       limit 1
     ) as of_sale
-    where of_sale.status = 'voided' and not of_sale.edited_by_hand and of_sale.void_reason = any(${[...void_reasons]})`);
+    where of_sale.deleted_at is null and of_sale.status = 'voided' and not of_sale.edited_by_hand and of_sale.void_reason = any(${[...void_reasons]})`);
 
 async function changeOpen(
   tx: Tx,

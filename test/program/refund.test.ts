@@ -142,6 +142,23 @@ t.test('what was cancelled by hand stays cancelled, and what corrected it goes w
   t.ok(left.every(({ kind }) => kind !== 'sale'));
 });
 
+t.test(
+  'a commission that came back and was deleted by hand stays deleted, whatever became of the one before',
+  async (t) => {
+    const shop = await openShop(rail);
+    await shop.rule();
+    const customer = await shop.referred(await shop.partner());
+    const sale = await shop.sale({ customer_id: customer.id });
+    await shop.refund(sale);
+    const corrected = await shop.merchant.patch(`/v1/sales/${sale.id}`, { amount_minor: 30_000 });
+    const [back] = await shop.commissionsOf(sale);
+    t.match(back, { amount_minor: 4_000, status: 'pending' });
+    await shop.merchant.delete(`/v1/commissions/${back?.id}`);
+    await shop.refund(corrected, { amount_minor: 5_000 });
+    t.same(await shop.commissionsOf(sale), []);
+  },
+);
+
 t.test('a clawback that was forgiven is asked for again by the next refund alone', async (t) => {
   const shop = await openShop(rail);
   await shop.rule();

@@ -20,8 +20,8 @@ as $$
   copied as (
     select distinct on (c.organization_id, c.sale_id, c.partner_id) c.*
     from program.commission c
-    where c.kind = 'sale' and c.deleted_at is null
-    order by c.organization_id, c.sale_id, c.partner_id, c.status in ('voided', 'rejected'), c.id desc
+    where c.kind = 'sale'
+    order by c.organization_id, c.sale_id, c.partner_id, c.deleted_at is not null or c.status in ('voided', 'rejected'), c.id desc
   ),
   earned as (
     select
@@ -37,6 +37,7 @@ as $$
     join copied c on c.organization_id = s.organization_id and c.sale_id = s.id and c.partner_id = s.partner_id
     join program.partner p on p.organization_id = s.organization_id and p.id = s.partner_id and p.deleted_at is null
     where s.deleted_at is null
+      and c.deleted_at is null
       and (
         c.status not in ('voided', 'rejected')
         or (c.status = 'voided' and not c.edited_by_hand and c.void_reason in ('sale_refunded', 'sale_corrected'))
