@@ -157,7 +157,7 @@ const defaults = {
 export const NewProgram = z.strictObject({ name, website_url, currency, ...withDefaults(optional, defaults) });
 
 export const programOperations: Operation[] = [
-  ...readOperations({ of: program }),
+  ...readOperations({ of: program, by: ['status'] }),
   operation({
     name: 'programs.create',
     method: 'POST',
