@@ -51,7 +51,7 @@ export const program = resource({
     block_self_referrals: z
       .boolean()
       .describe(
-        "True: a partner who signs up through the partner's own link earns nothing; the sign-up answers 409 `self_referral`.",
+        "True: who signs up through their own link, known by the partner's mailbox or browser, earns nothing: the sign-up answers 409 `self_referral`.",
       ),
     blocked_countries: z.array(text).describe('ISO 3166-1 alpha-2 codes: a click from there earns no credit.'),
     require_tax_forms: z.boolean().describe('True: nobody is paid without a tax form.'),
@@ -65,7 +65,11 @@ export const program = resource({
     attribution: z
       .enum(['last_click', 'first_click'])
       .describe('Who is credited while a visitor is no customer yet: the partner of the last click, or of the first.'),
-    application_required: z.boolean().describe('True: who wants to join applies first, and somebody decides.'),
+    application_required: z
+      .boolean()
+      .describe(
+        'True: who joins on their own accord waits in the review queue until somebody decides; so does a customer who is enrolled. Only whom you add yourself is active at once.',
+      ),
     auto_enrol_customers: z.boolean().describe('True: a customer becomes a partner on the first sale.'),
     default_rejection_reason: text.describe('What a rejected applicant reads where the rejection gives no reason.'),
     created_at: timestamp,

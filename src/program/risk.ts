@@ -7,6 +7,7 @@ import { partner } from './partner.ts';
 import { ownVisits } from './partner_visit.ts';
 import { program } from './program.ts';
 import { raise } from './risk_raise.ts';
+import { click_velocity, conversion_velocity, refund_rate, same_address_most } from './risk_threshold.ts';
 import { sale } from './sale_record.ts';
 import { normaliseEmail, selfReferralBy, type Visit } from './self_referral.ts';
 
@@ -24,14 +25,6 @@ const ad_click_params = [
   'yclid',
   'rdt_cid',
 ];
-
-/** Clicks of one address through one partner that are more than a person makes. */
-const click_velocity = { most: 20, within: '10 minutes' };
-/** First sales through one partner that come faster than audiences buy. */
-const conversion_velocity = { most: 10, within: '1 hour' };
-/** Customers from one address who are more than a household. */
-const same_address_most = 3;
-const refund_rate = { least_sales: 5, most_bps: 3_000 };
 
 /** After a click: where it came from, by what, and how fast. */
 export async function assessClick(tx: Tx, click_id: string): Promise<void> {
@@ -124,7 +117,7 @@ export async function assessSale(tx: Tx, sale_id: string): Promise<void> {
       )::integer as refunded_bps
     from program.sale t
     where ${tenant(tx)} and t.partner_id = ${partner_id} and t.deleted_at is null
-      and t.occurred_at > ${tx.now}::timestamptz - interval '90 days'`);
+      and t.occurred_at > ${tx.now}::timestamptz - ${refund_rate.within}::interval`);
   if (recent.first_sales > conversion_velocity.most) {
     const evidence = { first_sales: recent.first_sales, within: conversion_velocity.within };
     await raise(tx, { ...about, kind: 'conversion_velocity', severity: 'medium', evidence });

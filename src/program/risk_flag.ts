@@ -7,6 +7,7 @@ import { event } from './event.ts';
 import { partner } from './partner.ts';
 import { program } from './program.ts';
 import { kinds, severities } from './risk_raise.ts';
+import { click_velocity, conversion_velocity, refund_rate, same_address_most } from './risk_threshold.ts';
 
 const resolutions = ['confirmed', 'dismissed'] as const;
 
@@ -25,7 +26,7 @@ export const riskFlag = resource({
     kind: z
       .enum(kinds)
       .describe(
-        'What was noticed. `self_referral`: the customer is the partner. `same_ip`: many customers from one address. `click_velocity`: more clicks from one address than a person makes. `conversion_velocity`: first sales faster than audiences buy. `disposable_email`: a throw-away address. `blocked_country`: a click from there. `paid_ad_traffic`: a click that was paid for at an ad network. `refund_rate`: much comes back. `duplicate_partner`: the mailbox of another partner.',
+        `What was noticed. \`self_referral\`: the customer has the partner's mailbox, or came by a browser from which somebody signed up with it. \`same_ip\`: more than ${same_address_most} customers of the partner from one address. \`click_velocity\`: more than ${click_velocity.most} clicks from one address within ${click_velocity.within}. \`conversion_velocity\`: more than ${conversion_velocity.most} first sales within ${conversion_velocity.within}. \`disposable_email\`: a throw-away address. \`blocked_country\`: a click from there. \`paid_ad_traffic\`: a click that was paid for at an ad network (\`gclid\`, \`fbclid\`, \`msclkid\` and their like). \`refund_rate\`: more than ${refund_rate.most_bps / 100} % of at least ${refund_rate.least_sales} sales in ${refund_rate.within} came back. \`duplicate_partner\`: the mailbox of another partner.`,
       ),
     severity: z.enum(severities).describe('How much it weighs.'),
     evidence: z.record(z.string(), z.json()).describe('What was noticed; the keys depend on the kind.'),

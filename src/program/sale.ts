@@ -67,7 +67,11 @@ const NewSale = z
       .max(255)
       .optional()
       .describe("The processor's id of the customer, in place of `customer_id`."),
-    click_id: id('clk').optional().describe('The click that brought the customer, who is recorded on the way.'),
+    click_id: id('clk')
+      .optional()
+      .describe(
+        'The click that brought the customer, who is recorded on the way. One that credits nobody (expired, a robot) leaves the sale recorded with the warning `no_partner_attributed`.',
+      ),
     coupon_external_id: text
       .min(1)
       .max(255)
@@ -116,7 +120,7 @@ export const saleOperations: Operation[] = [
     body: NewSale,
     reply: SaleOutcome,
     status: 201,
-    errors: ['resource_already_exists', 'self_referral', 'click_expired'],
+    errors: ['resource_already_exists', 'self_referral'],
     async run({ tx, body }) {
       const [of] = await Promise.all([
         program.get(tx, body.program_id, { param: 'program_id' }),
