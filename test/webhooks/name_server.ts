@@ -18,27 +18,34 @@ export interface Reply {
 }
 
 /** Records, or a whole reply; undefined is no answer at all. */
-export type Answer = (name: string, type: RecordType, transport: Transport) => string[] | Reply | undefined;
+export type Answer = (
+  name: string,
+  type: RecordType,
+  transport: Transport,
+) => string[] | Reply | undefined | Promise<string[]>;
 
 /** A DNS server on loopback, by UDP and TCP. */
 export async function startNameServer(t: Test, answer: Answer) {
   const queries: string[] = [];
-  const replyTo = (query: Buffer, transport: Transport): Buffer | undefined => {
+  const replyTo = async (query: Buffer, transport: Transport): Promise<Buffer | undefined> => {
     const { name, type, end } = readQuestion(query);
     queries.push(`${type} ${name}`);
-    const given = answer(name, type, transport);
+    const given = await answer(name, type, transport);
     return given && writeReply(query, end, type, Array.isArray(given) ? { records: given } : given, transport);
   };
 
   const streams = createServer((socket) => {
     socket.on('error', () => {});
     let rest = Buffer.alloc(0);
+    const respond = async (query: Buffer) => {
+      const reply = await replyTo(query, 'tcp');
+      if (reply) socket.write(Buffer.concat([uint16(reply.length), reply]));
+    };
     socket.on('data', (chunk) => {
       rest = Buffer.concat([rest, chunk]);
       while (rest.length >= 2 && rest.length >= 2 + rest.readUInt16BE()) {
         const end = 2 + rest.readUInt16BE();
-        const reply = replyTo(rest.subarray(2, end), 'tcp');
-        if (reply) socket.write(Buffer.concat([uint16(reply.length), reply]));
+        respond(rest.subarray(2, end));
         rest = rest.subarray(end);
       }
     });
@@ -48,8 +55,8 @@ export async function startNameServer(t: Test, answer: Answer) {
   const { port } = streams.address() as AddressInfo;
 
   const datagrams = createSocket('udp4');
-  datagrams.on('message', (query: Buffer, from: RemoteInfo) => {
-    const reply = replyTo(query, 'udp');
+  datagrams.on('message', async (query: Buffer, from: RemoteInfo) => {
+    const reply = await replyTo(query, 'udp');
     if (reply) datagrams.send(reply, from.port, from.address);
   });
   datagrams.bind(port, '127.0.0.1');
