@@ -10,7 +10,7 @@ import { type Caller, callerOf, encryption_key, eventually, type Json, sql, star
 import { databaseUrl, emptyDatabase } from './postgres.ts';
 import { rail as runRail, spawnRail } from './rail_process.ts';
 
-t.setTimeout(120_000);
+t.setTimeout(240_000);
 
 const service = await startRail();
 const environment = { DATABASE_URL: service.url, RAIL_ENCRYPTION_KEY: encryption_key.toString('base64') };

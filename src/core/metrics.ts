@@ -29,8 +29,8 @@ const rate_limited = new Counter({
 });
 const fan_out = new Histogram({
   name: 'rail_fan_out_events',
-  help: 'Events that one fan-out gave their places in the sequences of endpoints.',
-  buckets: [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000],
+  help: 'Events that one fan-out gave their places in the sequences of endpoints; those that found none are left out.',
+  buckets: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000],
   registers,
 });
 const attempts = new Counter({
