@@ -17,8 +17,9 @@ export type DelivererOptions = SendContext &
 export class Deliverer {
   readonly #options: DelivererOptions;
   readonly #lanes: Lanes;
-  readonly #stray = new Set<Promise<void>>();
+  readonly #running = new Set<Promise<void>>();
   #on = 0;
+  #stray = 0;
 
   constructor(options: DelivererOptions) {
     this.#options = options;
@@ -34,10 +35,11 @@ export class Deliverer {
   async takeTurn(endpoint_id: string): Promise<void> {
     this.#on++;
     const over = new AbortController();
-    const turn = this.#turns(endpoint_id, () => this.#on >= this.#options.slots).finally(() => over.abort());
+    const turn = this.#begin(endpoint_id, () => this.#on >= this.#options.slots).finally(() => over.abort());
     try {
       const outlasts = sleep(turn_ms, true, { signal: over.signal }).catch(() => false);
-      if (await Promise.race([turn, outlasts])) await this.#letGo(turn);
+      if ((await Promise.race([turn, outlasts])) === true && this.#stray < most_stray) this.#letGo(turn);
+      else await turn;
     } finally {
       this.#on--;
     }
@@ -45,23 +47,27 @@ export class Deliverer {
 
   /** A turn at an endpoint whose last attempt took long: it keeps its slot, of which there are few, and does not stay. */
   takeSlowTurn(endpoint_id: string): Promise<void> {
-    return this.#turns(endpoint_id, () => true);
+    return this.#begin(endpoint_id, () => true);
   }
 
-  /** Settles when no turn is on that has no slot. */
+  /** Settles when no turn is on any more, be it without its slot. */
   async settled(): Promise<void> {
-    await Promise.all(this.#stray);
+    while (this.#running.size > 0) await Promise.allSettled(this.#running);
   }
 
-  #letGo(turn: Promise<void>): Promise<void> {
-    if (this.#stray.size >= most_stray) return turn;
-    const stray = turn
+  #begin(endpoint_id: string, isCrowded: () => boolean): Promise<void> {
+    const turn = this.#turns(endpoint_id, isCrowded).finally(() => this.#running.delete(turn));
+    this.#running.add(turn);
+    return turn;
+  }
+
+  #letGo(turn: Promise<void>): void {
+    this.#stray++;
+    turn
       .catch((error) =>
         this.#options.log.warn({ err: error }, 'a turn failed; it is repeated when its lease has run out'),
       )
-      .finally(() => this.#stray.delete(stray));
-    this.#stray.add(stray);
-    return Promise.resolve();
+      .finally(() => this.#stray--);
   }
 
   /** Looks again after each turn, since whoever gave places meanwhile left the waking to it. */
