@@ -97,7 +97,11 @@ async function live(
     cut_off: AbortSignal.any([cut_off, over.signal]),
   };
   const deliverer = new Deliverer({ ...basis, agent, slots: deliverySlots(options) });
-  const fan_out = new FanOut({ ...basis, database: store.database });
+  const fan_out = new FanOut({
+    ...basis,
+    database: store.database,
+    take: (endpoint_ids) => deliverer.take(endpoint_ids),
+  });
   const context: TaskContext = { ...basis, deliverer, fan_out };
   const connections = openQueue(options, over);
   const queues: Queue[] = [];

@@ -45,6 +45,19 @@ export class Deliverer {
     }
   }
 
+  /**
+   * Takes turns at as many of these endpoints as there are slots to spare, at once and without jobs: what was just fanned out here need not
+   * go through the queue to be sent. A worker that dies over it leaves them to the sweep.
+   * @returns the others
+   */
+  take(endpoint_ids: string[]): string[] {
+    const room = this.#options.stopping.aborted ? 0 : Math.max(0, Math.floor(this.#options.slots / 2) - this.#on);
+    for (const endpoint_id of endpoint_ids.slice(0, room)) {
+      this.takeTurn(endpoint_id).catch((error) => this.#logFailure(error));
+    }
+    return endpoint_ids.slice(room);
+  }
+
   /** A turn at an endpoint whose last attempt took long: it keeps its slot, of which there are few, and does not stay. */
   takeSlowTurn(endpoint_id: string): Promise<void> {
     return this.#begin(endpoint_id, () => true);
@@ -63,11 +76,11 @@ export class Deliverer {
 
   #letGo(turn: Promise<void>): void {
     this.#stray++;
-    turn
-      .catch((error) =>
-        this.#options.log.warn({ err: error }, 'a turn failed; it is repeated when its lease has run out'),
-      )
-      .finally(() => this.#stray--);
+    turn.catch((error) => this.#logFailure(error)).finally(() => this.#stray--);
+  }
+
+  #logFailure(error: unknown): void {
+    this.#options.log.warn({ err: error }, 'a turn failed; it is repeated when its lease has run out');
   }
 
   /** Looks again after each turn, since whoever gave places meanwhile left the waking to it. */

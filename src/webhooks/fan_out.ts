@@ -21,6 +21,8 @@ export interface FanOutOptions {
   worker_id: string;
   stopping: AbortSignal;
   log: Logger;
+  /** Takes turns at some of these endpoints here and now. Gives the others, for which jobs are enqueued. */
+  take(endpoint_ids: string[]): string[];
 }
 
 /** Gives events their places in the endpoints' sequences. While there are many, it looks for them by itself, without jobs. */
@@ -83,16 +85,17 @@ export class FanOut {
   async #fanOutAll(): Promise<void> {
     const { database } = this.#options;
     for (;;) {
-      const [row] = await run<{ taken: number; endpoint_ids: string[] | null }>(
+      const [row] = await run<{ taken: number; endpoint_ids: string[] | null; slow_endpoint_ids: string[] | null }>(
         database,
-        sql`select taken, endpoint_ids from webhooks.fan_out(${batch})`,
+        sql`select taken, endpoint_ids, slow_endpoint_ids from webhooks.fan_out(${batch})`,
       );
-      const { taken = 0, endpoint_ids } = row ?? {};
+      const { taken = 0, endpoint_ids, slow_endpoint_ids } = row ?? {};
       if (taken > 0) {
         this.#found_at = performance.now();
         fannedOut(taken);
       }
-      if (endpoint_ids) await run(database, sql`select webhooks.wake_lanes(${endpoint_ids})`);
+      const left = [...this.#options.take(endpoint_ids ?? []), ...(slow_endpoint_ids ?? [])];
+      if (left.length > 0) await run(database, sql`select webhooks.wake_lanes(${left})`);
       if (taken < batch) return;
     }
   }

@@ -1,9 +1,14 @@
 -- Defines the strict sequence: takes the smallest positions that nobody has fanned out, and gives each receiving endpoint's
 -- deliveries the next places. Serial by a transaction's advisory lock, which everybody holds who gives places; each statement under the
 -- lock sees all that was committed before it. A commit that comes late takes a later place, and can neither be lost nor overtake what it
--- depends on. `taken` is the number of events: the caller repeats until it is less than `max_events`. The caller then wakes the lanes.
-create or replace function webhooks.fan_out(max_events integer, out taken integer, out endpoint_ids text[])
+-- depends on. `taken` is the number of events: the caller repeats until it is less than `max_events`. It then sees to it that the lanes get
+-- their turns, the slow ones apart.
+create or replace function webhooks.fan_out(max_events integer, out taken integer, out endpoint_ids text[], out slow_endpoint_ids text[])
 language plpgsql volatile
+-- A few events meet many endpoints: never read those all.
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_seqscan = off
 as $$
 begin
   perform pg_advisory_xact_lock(2, 0);
@@ -45,8 +50,11 @@ begin
     select p.endpoint_id, p.place, p.organization_id, p.id, p.event_id, p.type
     from placed p
   )
-  select (select count(*) from taken_event), (select array_agg(distinct p.endpoint_id) from placed p)
-  into taken, endpoint_ids;
+  select
+    (select count(*) from taken_event),
+    (select array_agg(l.endpoint_id) from webhooks.lane l where not l.slow and l.endpoint_id in (select p.endpoint_id from placed p)),
+    (select array_agg(l.endpoint_id) from webhooks.lane l where l.slow and l.endpoint_id in (select p.endpoint_id from placed p))
+  into taken, endpoint_ids, slow_endpoint_ids;
 end
 $$;
 

@@ -2,6 +2,10 @@
 -- can schedule nothing under contention, and whoever was to wake them may have died). Gives true when events wait for a fan-out.
 create or replace function webhooks.sweep() returns boolean
 language plpgsql volatile
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
 as $$
 declare
   forgotten text[];

@@ -53,7 +53,8 @@ begin
 end
 $$;
 
--- What stands in an endpoint's sequence behind a place.
+-- What stands in an endpoint's sequence behind a place. The plan may be kept from when little stood there: it must read in order and stop,
+-- however much stands there later.
 create or replace function webhooks.next_places(endpoint text, after_place bigint, most integer)
 returns table (
   place bigint,
@@ -65,27 +66,40 @@ returns table (
   request_id text,
   cancelled boolean
 )
-language sql stable
-begin atomic
-  select
-    s.place, s.delivery_id, s.event_id, s.event_type, s.attempt, coalesce(s.request_body, logged.body), logged.request_id,
-    e.status = 'disabled' or e.deleted_at is not null or coalesce(s.request_body, logged.body) is null
-  from webhooks.standing s
-  join webhooks.endpoint e on e.organization_id = s.organization_id and e.id = s.endpoint_id
-  left join lateral (
-    select case when e.partner_id is null then v.body else v.postback_body end as body, v.request_id
-    from webhooks.event v
-    where v.organization_id = s.organization_id
-      and v.id >= s.event_id
-      and v.id <= s.event_id
-    order by v.id
-    limit 1
-  ) as logged on true
-  where s.endpoint_id = endpoint
-    and s.place > after_place
-  order by s.place
-  limit most;
-end;
+language plpgsql stable
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+#variable_conflict use_column
+begin
+  return query
+    with next as materialized (
+      select s.organization_id, s.endpoint_id, s.place, s.delivery_id, s.event_id, s.event_type, s.attempt, s.request_body
+      from webhooks.standing s
+      where s.endpoint_id = endpoint
+        and s.place > after_place
+      order by s.place
+      limit most
+    )
+    select
+      n.place, n.delivery_id, n.event_id, n.event_type, n.attempt, coalesce(n.request_body, logged.body), logged.request_id,
+      e.status = 'disabled' or e.deleted_at is not null or coalesce(n.request_body, logged.body) is null
+    from next n
+    join webhooks.endpoint e on e.organization_id = n.organization_id and e.id = n.endpoint_id
+    left join lateral (
+      select case when e.partner_id is null then v.body else v.postback_body end as body, v.request_id
+      from webhooks.event v
+      where v.organization_id = n.organization_id
+        and v.id >= n.event_id
+        and v.id <= n.event_id
+      order by v.id
+      limit 1
+    ) as logged on true
+    order by n.place;
+end
+$$;
 
 -- Writes what came of attempts, and how their turns go on, for many lanes in one transaction. `lanes` is an array of
 -- {endpoint_id, token, done_place, ended, slow}, `outcomes` one of {endpoint_id, organization_id, delivery_id, place, attempt, at,
@@ -99,7 +113,13 @@ set enable_mergejoin = off
 set enable_seqscan = off
 as $$
 #variable_conflict use_column
+declare
+  -- Named apart, so that only the partitions of these weeks are opened.
+  first_id text;
+  last_id text;
 begin
+  select min(o ->> 'delivery_id'), max(o ->> 'delivery_id') into first_id, last_id from json_array_elements(outcomes) as o;
+
   return query
     with reported as materialized (
       select r.*
@@ -130,7 +150,8 @@ begin
       update webhooks.delivery d
       set status = o.status, attempt = coalesce(o.attempt, d.attempt), next_attempt_at = o.next_attempt_at, updated_at = now()
       from outcome o
-      where d.organization_id = o.organization_id
+      where d.id between first_id and last_id
+        and d.organization_id = o.organization_id
         and d.id = o.delivery_id
     ),
     passed as (
