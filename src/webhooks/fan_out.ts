@@ -58,13 +58,13 @@ export class FanOut {
       for (let until = 0; !this.#options.stopping.aborted; await sleep(look_every_ms)) {
         const now = performance.now();
         const idle = now - this.#found_at > idle_ms;
-        // Whoever relied on the watch is seen by a look after its end.
-        if (idle && now > until) break;
         if (!idle && now > until - span_ms / 2) {
           if (!(await this.#keepWatch())) break;
-          until = now + span_ms;
+          until = performance.now() + span_ms;
         }
         await this.#fanOutAll();
+        // Whoever relied on the watch was seen by a look after its end.
+        if (idle && now > until) break;
       }
     } catch (error) {
       this.#options.log.warn({ err: error }, 'the watch for events broke off; jobs and the sweep go on');
