@@ -42,6 +42,20 @@ export async function run<Row extends object>(on: Pick<pg.Pool, 'query'>, statem
   return result.rows;
 }
 
+/** How often a transaction that lost a deadlock is run again before its caller hears of it. */
+export const tries = 5;
+
+/** Runs one statement by itself, and again when it lost a deadlock. */
+export async function runAgain<Row extends object>(on: Pick<pg.Pool, 'query'>, statement: Sql): Promise<Row[]> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await run<Row>(on, statement);
+    } catch (error) {
+      if (attempt >= tries || !isRetryable(error)) throw error;
+    }
+  }
+}
+
 /** Whether the failure is Postgres being away, and not the statement's fault. */
 export function isUnavailable(error: unknown): boolean {
   const { code, message } = error as { code?: string; message?: string };

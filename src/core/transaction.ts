@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import sql, { type Sql } from 'sql-template-tag';
-import { type Database, isRetryable, isTaken, run, translateError } from './database.ts';
+import { type Database, isRetryable, isTaken, run, translateError, tries } from './database.ts';
 
 /** An event as a handler tells it; the product's event log gives it its id, envelope and place. */
 export interface EventDraft {
@@ -130,9 +130,6 @@ export interface Store {
   database: Database;
   writeEvents: WriteEvents;
 }
-
-/** How often a transaction that lost a deadlock is run again before its caller hears of it. */
-const tries = 5;
 
 /**
  * Runs `work` in a transaction and commits it. All or nothing: a throw rolls everything back. A deadlock runs it again, and so does a value

@@ -83,17 +83,20 @@ export class Deliverer {
     this.#options.log.warn({ err: error }, 'a turn failed; it is repeated when its lease has run out');
   }
 
-  /** Looks again after each turn, since whoever gave places meanwhile left the waking to it. */
+  /**
+   * Looks again after each turn, since whoever gave places meanwhile left the waking to it. A turn that lost its lease finds the lane taken.
+   */
   async #turns(endpoint_id: string, isCrowded: () => boolean): Promise<void> {
     while (!this.#options.stopping.aborted) {
       const lane = await this.#lanes.begin(endpoint_id);
-      if (!lane || !(await this.#turn(lane, isCrowded))) return;
+      if (!lane) return;
+      await this.#turn(lane, isCrowded);
       if (isCrowded()) break;
     }
     await this.#lanes.wake(endpoint_id);
   }
 
-  #turn(lane: Lane, isCrowded: () => boolean): Promise<boolean> {
+  #turn(lane: Lane, isCrowded: () => boolean): Promise<void> {
     const { endpoint_id, url, https_only, secret, previous_secret } = lane;
     const { services, stopping } = this.#options;
     const secrets = openSecrets(services.vault, endpoint_id, [secret, previous_secret]);

@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import { coalesce } from '../core/coalesce.ts';
-import { type Database, run } from '../core/database.ts';
+import { type Database, run, runAgain } from '../core/database.ts';
 import type { Place, Settled } from './delivery.ts';
 
 /** Places that a turn takes up at a time. */
@@ -15,6 +15,10 @@ export interface Lane {
   endpoint_id: string;
   token: number;
   organization_id: string;
+  /** Of the endpoint as the turn knows it. */
+  endpoint_updated_at: string;
+  /** When the lease was asked for, by `performance.now()`: it runs from no earlier. */
+  asked_at: number;
   url: string;
   https_only: boolean;
   secret: Buffer;
@@ -25,7 +29,7 @@ export interface Lane {
 
 /** What is written of a turn: what came of a place, or that the turn ended. */
 export interface Report {
-  lane: Pick<Lane, 'endpoint_id' | 'token' | 'organization_id'>;
+  lane: Omit<Lane, 'places'>;
   settled?: Settled;
   /** Whether the attempt took long; undefined: as before. */
   slow?: boolean;
@@ -38,16 +42,31 @@ export interface Lanes {
   begin(endpoint_id: string): Promise<Lane | undefined>;
   /** What stands behind a place. */
   following(endpoint_id: string, place: number): Promise<Place[]>;
-  /** Durable once it settles. False when the lease was lost: then nothing was written, and the successor sends it again. */
+  /**
+   * Durable once it settles. False when the turn must end: its lease was lost, and the successor sends again what was reported; or the
+   * endpoint has changed.
+   * @throws when it could not be written. Then nothing is written of what the turn reports later, which would pass it by.
+   */
   report(report: Report): Promise<boolean>;
   /** Enqueues the lane's next turn, where something waits. */
   wake(endpoint_id: string): Promise<void>;
 }
 
 export function openLanes(database: Database, worker_id: string): Lanes {
+  const broken = new WeakSet<Report['lane']>();
+  const report = async (reports: Report[]): Promise<boolean[]> => {
+    const whole = reports.filter(({ lane }) => !broken.has(lane));
+    try {
+      const going_on = whole.length > 0 ? await endTurns(database, whole) : new Set();
+      return reports.map(({ lane }) => going_on.has(keyOf(lane)));
+    } catch (error) {
+      for (const { lane } of whole) broken.add(lane);
+      throw error;
+    }
+  };
   return {
     begin: coalesce((endpoint_ids) => beginTurns(database, worker_id, endpoint_ids), { most: most_lanes }),
-    report: coalesce((reports) => endTurns(database, reports), { most: most_lanes * 4 }),
+    report: coalesce(report, { most: most_lanes * 4 }),
     wake: coalesce((endpoint_ids) => wakeLanes(database, endpoint_ids), { most: most_lanes }),
     following: (endpoint_id, place) =>
       run<Place>(
@@ -58,30 +77,26 @@ export function openLanes(database: Database, worker_id: string): Lanes {
   };
 }
 
-type LaneRow = Omit<Lane, 'places'> & (Place | { place: null });
+type LaneRow = Omit<Lane, 'asked_at' | 'places'> & (Place | { place: null });
 
 async function beginTurns(
   database: Database,
   worker_id: string,
   endpoint_ids: string[],
 ): Promise<(Lane | undefined)[]> {
-  const rows = await run<LaneRow>(
+  const asked_at = performance.now();
+  const rows = await runAgain<LaneRow>(
     database,
-    sql`select endpoint_id, token, organization_id, url, https_only, secret, previous_secret, place, delivery_id, event_id, event_type, attempt, body,
-        request_id, cancelled
+    sql`select endpoint_id, token, organization_id, endpoint_updated_at, url, https_only, secret, previous_secret, place, delivery_id, event_id,
+        event_type, attempt, body, request_id, cancelled
       from webhooks.begin_turns(${endpoint_ids}, ${worker_id}, make_interval(secs => ${lease_s}), ${most_places})`,
   );
   const lanes = new Map<string, Lane>();
   for (const row of rows) {
-    const { endpoint_id, token, organization_id, url, https_only, secret, previous_secret } = row;
+    const { endpoint_id, token, organization_id, endpoint_updated_at, url, https_only, secret, previous_secret } = row;
     const lane = lanes.get(endpoint_id) ?? {
-      endpoint_id,
-      token,
-      organization_id,
-      url,
-      https_only,
-      secret,
-      previous_secret,
+      ...{ endpoint_id, token, organization_id, endpoint_updated_at, url, https_only, secret, previous_secret },
+      asked_at,
       places: [],
     };
     lanes.set(endpoint_id, lane);
@@ -94,12 +109,14 @@ async function beginTurns(
   });
 }
 
-async function endTurns(database: Database, reports: Report[]): Promise<boolean[]> {
+/** @returns those whose turns may go on */
+async function endTurns(database: Database, reports: Report[]): Promise<Set<string>> {
   const lanes = new Map<string, { done_place: number; ended: boolean; slow?: boolean | undefined }>();
   for (const { lane, settled, slow, ended = false } of reports) {
+    const { endpoint_id, token, endpoint_updated_at } = lane;
     const known = lanes.get(keyOf(lane));
     lanes.set(keyOf(lane), {
-      ...{ endpoint_id: lane.endpoint_id, token: lane.token, slow: slow ?? known?.slow },
+      ...{ endpoint_id, token, endpoint_updated_at, slow: slow ?? known?.slow },
       done_place: Math.max(known?.done_place ?? 0, settled?.place ?? 0),
       ended: ended || known?.ended === true,
     });
@@ -107,18 +124,17 @@ async function endTurns(database: Database, reports: Report[]): Promise<boolean[
   const outcomes = reports.flatMap(({ lane: { endpoint_id, organization_id }, settled }) =>
     settled ? [{ endpoint_id, organization_id, ...settled }] : [],
   );
-  const held = await run<Pick<Lane, 'endpoint_id' | 'token'>>(
+  const going_on = await runAgain<Pick<Lane, 'endpoint_id' | 'token'>>(
     database,
     sql`select endpoint_id, token from webhooks.end_turns(${JSON.stringify([...lanes.values()])}::json, ${JSON.stringify(outcomes)}::json,
       make_interval(secs => ${lease_s}))`,
   );
-  const still = new Set(held.map(keyOf));
-  return reports.map(({ lane }) => still.has(keyOf(lane)));
+  return new Set(going_on.map(keyOf));
 }
 
 const keyOf = ({ endpoint_id, token }: Pick<Lane, 'endpoint_id' | 'token'>): string => `${endpoint_id} ${token}`;
 
 async function wakeLanes(database: Database, endpoint_ids: string[]): Promise<undefined[]> {
-  await run(database, sql`select webhooks.wake_lanes(${endpoint_ids})`);
+  await runAgain(database, sql`select webhooks.wake_lanes(${endpoint_ids})`);
   return endpoint_ids.map(() => undefined);
 }

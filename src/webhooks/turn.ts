@@ -6,6 +6,8 @@ import type { Outcome } from './send.ts';
 /** While others wait for a slot, a turn ends after this many places, or when this time has passed. */
 export const turn_ms = 1_000;
 const most_in_turn = most_places;
+/** What a turn knows of its endpoint is no older: a rotated secret's overlap ends. */
+const longest_ms = 60_000;
 /** A turn whose lease was not renewed for so long begins no further request: the lease might run out under it. */
 const too_old_ms = 15_000;
 /** An attempt that took longer makes its endpoint a slow one, whose turns run on slots of their own. */
@@ -30,23 +32,21 @@ export class Turn {
   readonly #lane: Lane;
   readonly #options: TurnOptions;
   readonly #started = performance.now();
-  #renewed = this.#started;
+  #renewed: number;
   #passed = 0;
   #unwritten = 0;
   #written: Promise<void> = Promise.resolve();
-  #lost = false;
+  #isOver = false;
   #failure: unknown;
 
   constructor(lane: Lane, options: TurnOptions) {
     this.#lane = lane;
     this.#options = options;
+    this.#renewed = lane.asked_at;
   }
 
-  /**
-   * @returns false when the lease was lost on the way: a successor is at it
-   * @throws when Postgres fails: what was not written is sent again when the lease has run out
-   */
-  async run(): Promise<boolean> {
+  /** @throws when Postgres fails: what was not written is sent again when the lease has run out */
+  async run(): Promise<void> {
     for await (const place of this.#places()) {
       if (this.#mustEnd() || !(await this.#pass(place))) break;
       if (this.#unwritten >= most_unwritten) await this.#written;
@@ -54,7 +54,6 @@ export class Turn {
     this.#report({ ended: true });
     await this.#written;
     if (this.#failure) throw this.#failure;
-    return !this.#lost;
   }
 
   /** The next places are read while the ones before are sent. */
@@ -71,7 +70,8 @@ export class Turn {
 
   #mustEnd(): boolean {
     const now = performance.now();
-    if (this.#options.stopping.aborted || this.#lost || this.#failure || now - this.#renewed > too_old_ms) return true;
+    if (this.#options.stopping.aborted || this.#isOver || this.#failure) return true;
+    if (now - this.#renewed > too_old_ms || now - this.#started > longest_ms) return true;
     return (
       this.#passed > 0 && this.#options.isCrowded() && (this.#passed >= most_in_turn || now - this.#started > turn_ms)
     );
@@ -94,10 +94,10 @@ export class Turn {
     const reported = performance.now();
     this.#unwritten++;
     this.#written = this.#options.lanes.report({ lane: this.#lane, ...report }).then(
-      (held) => {
+      (goes_on) => {
         this.#unwritten--;
         this.#renewed = reported;
-        this.#lost ||= !held;
+        this.#isOver ||= !goes_on;
       },
       (error) => {
         this.#failure = error;

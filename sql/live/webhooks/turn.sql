@@ -3,11 +3,13 @@
 -- with a null place: what waited for it was settled a moment before. Lanes that others hold locked are ending a turn: those look again.
 -- The event is asked for as a range of one, in order, so that its primary key is chosen even while a week's partition is empty: there all
 -- indexes seem equal, the plan is kept, and another index would read all of the organization's events for each delivery.
-create or replace function webhooks.begin_turns(endpoint_ids text[], worker text, lease interval, most integer)
+drop function if exists webhooks.begin_turns(text[], text, interval, integer);
+create function webhooks.begin_turns(endpoint_ids text[], worker text, lease interval, most integer)
 returns table (
   endpoint_id text,
   token bigint,
   organization_id text,
+  endpoint_updated_at timestamptz,
   url text,
   https_only boolean,
   secret bytea,
@@ -43,7 +45,7 @@ begin
       returning l.endpoint_id, l.organization_id, l.lease_token, l.done_place
     )
     select
-      l.endpoint_id, l.lease_token, l.organization_id, e.url, e.https_only, e.secret,
+      l.endpoint_id, l.lease_token, l.organization_id, e.updated_at, e.url, e.https_only, e.secret,
       case when e.previous_secret_expires_at > now() then e.previous_secret end,
       s.place, s.delivery_id, s.event_id, s.event_type, s.attempt, s.body, s.request_id, s.cancelled
     from leased l
@@ -102,9 +104,10 @@ end
 $$;
 
 -- Writes what came of attempts, and how their turns go on, for many lanes in one transaction. `lanes` is an array of
--- {endpoint_id, token, done_place, ended, slow}, `outcomes` one of {endpoint_id, organization_id, delivery_id, place, attempt, at,
--- duration_ms, status_code, response_body, error, status, next_attempt_at}. A turn that goes on has its lease renewed. Gives the lanes
--- whose lease was still theirs: what others report is dropped, and their successors send it again.
+-- {endpoint_id, token, endpoint_updated_at, done_place, ended, slow}, `outcomes` one of {endpoint_id, organization_id, delivery_id, place,
+-- attempt, at, duration_ms, status_code, response_body, error, status, next_attempt_at}. A turn that goes on has its lease renewed. Gives
+-- the lanes whose turns may go on. Those whose lease is not theirs any more may not: what they report is dropped, and their successors send
+-- it again. Nor may those whose endpoint has changed: they know an old address or secret, or that it is on.
 create or replace function webhooks.end_turns(lanes json, outcomes json, lease interval)
 returns table (endpoint_id text, token bigint)
 language plpgsql volatile
@@ -123,12 +126,15 @@ begin
   return query
     with reported as materialized (
       select r.*
-      from json_to_recordset(lanes) as r (endpoint_id text, token bigint, done_place bigint, ended boolean, slow boolean)
+      from json_to_recordset(lanes) as r (
+        endpoint_id text, token bigint, endpoint_updated_at timestamptz, done_place bigint, ended boolean, slow boolean
+      )
     ),
     held as materialized (
-      select l.endpoint_id, r.done_place, r.ended, r.slow
+      select l.endpoint_id, r.done_place, r.ended, r.slow, e.updated_at <> r.endpoint_updated_at as endpoint_changed
       from reported r
       join webhooks.lane l on l.endpoint_id = r.endpoint_id and l.lease_token = r.token
+      join webhooks.endpoint e on e.organization_id = l.organization_id and e.id = l.endpoint_id
       order by l.endpoint_id
       for update of l
     ),
@@ -159,16 +165,21 @@ begin
       using outcome o
       where s.endpoint_id = o.endpoint_id
         and s.place = o.place
+    ),
+    renewed as (
+      update webhooks.lane l
+      set
+        done_place = greatest(l.done_place, h.done_place),
+        lease_until = case when not h.ended then clock_timestamp() + lease end,
+        leased_by = case when not h.ended then l.leased_by end,
+        slow = coalesce(h.slow, l.slow)
+      from held h
+      where l.endpoint_id = h.endpoint_id
+      returning l.endpoint_id, l.lease_token, h.endpoint_changed
     )
-    update webhooks.lane l
-    set
-      done_place = greatest(l.done_place, h.done_place),
-      lease_until = case when not h.ended then clock_timestamp() + lease end,
-      leased_by = case when not h.ended then l.leased_by end,
-      slow = coalesce(h.slow, l.slow)
-    from held h
-    where l.endpoint_id = h.endpoint_id
-    returning l.endpoint_id, l.lease_token;
+    select r.endpoint_id, r.lease_token
+    from renewed r
+    where not r.endpoint_changed;
 
   -- Hardly any turn fails anything for good: the others do not read their outcomes once more.
   if outcomes::text like '%"failed"%' then
