@@ -29,6 +29,7 @@ begin
       and not exists (
         select from graphile_worker.jobs j
         where j.key = 'deliver:' || l.endpoint_id and j.locked_at is null and j.attempts < j.max_attempts and j.run_at <= now()
+        offset 0 -- asked for each lane by the key's index, and not joined
       )
     limit 1000
   )
