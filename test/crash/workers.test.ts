@@ -1,0 +1,198 @@
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import t from 'tap';
+import { type Caller, eventually, sql, startRail } from '../harness.ts';
+import { type Process, startProcess } from '../processes.ts';
+
+t.setTimeout(240_000);
+
+/** What may be sent to an endpoint and not be written yet. */
+const most_unwritten = 64;
+const endpoint_count = 20;
+const event_count = 500;
+
+const rail = await startRail({ worker: false });
+
+t.test(
+  'loses nothing, reorders nothing and overlaps nowhere when a worker is killed amid 10,000 deliveries',
+  async (t) => {
+    const merchant = await rail.organization();
+    const receivers = await startReceivers(t, endpoint_count);
+    const { endpoints, sell } = await openShop(merchant, receivers.urls);
+    const start = () => startProcess('worker', rail.url, { WORKER_CONCURRENCY: '1' });
+    const workers = await Promise.all([start(), start(), start()]);
+
+    const selling = sell(event_count);
+    await eventually(
+      () => receivers.count() > (endpoint_count * event_count) / 4,
+      'a quarter of the deliveries',
+      60_000,
+    );
+    const { victim, held } = await busiest(workers);
+    await victim.end('SIGKILL');
+    const written = await writtenDeliveries();
+    const left_at = receivers.received.map((those) => those.length);
+    const untouched = held.map((id) => endpoints.indexOf(id));
+
+    await eventually(
+      () => untouched.every((nth) => (receivers.received[nth]?.length ?? 0) > (left_at[nth] as number)),
+      'every endpoint that the dead worker sent to',
+      60_000,
+    );
+    await selling;
+    await eventually(
+      () => receivers.received.every((those) => new Set(those.map(({ event_id }) => event_id)).size === event_count),
+      'every event at every endpoint',
+      120_000,
+    );
+    await settled();
+
+    const sequence = await sequenceOf(endpoints[0] as string);
+    for (const seller of Map.groupBy(sequence, ({ charge }) => charge.split('_')[0]).values()) {
+      const sold = seller.map(({ charge }) => Number(charge.split('_')[1]));
+      t.same(
+        sold,
+        sold.toSorted((a, b) => a - b),
+        'what was sold after another sale comes after it',
+      );
+    }
+    const position = new Map(sequence.map(({ event_id }, nth) => [event_id, nth]));
+    for (const [nth, those] of receivers.received.entries()) {
+      const positions = those.map(({ event_id }) => position.get(event_id) as number);
+      const steps = positions.map((at, index) => at - (index === 0 ? -1 : (positions[index - 1] as number)));
+      const back = steps.filter((step) => step !== 1);
+      const name = `endpoint ${nth}${held.includes(endpoints[nth] as string) ? ', to which the dead worker sent' : ''}`;
+      t.ok(back.length <= 1, `${name}: in the one sequence of all endpoints, with one step back at most`);
+      t.ok(
+        back.every((step) => step <= 0 && step > -most_unwritten),
+        `${name}: by what was not written at most, ${back}`,
+      );
+      const seen = new Set<string>();
+      const again = those.filter(({ delivery_id }) => seen.size === seen.add(delivery_id).size);
+      t.ok(
+        again.every(({ delivery_id }) => !written.has(delivery_id)),
+        `${name}: nothing again that was written`,
+      );
+      t.equal(again.length, those.length - event_count, `${name}: what comes again is the same delivery`);
+      t.ok(
+        those.every(({ attempt }) => attempt === '1'),
+        `${name}: and the same attempt`,
+      );
+    }
+    t.equal(receivers.most_at_once(), 1, 'one request at a time');
+    t.same(await rail.audit(), []);
+    t.same(await deadlocks(), [{ deadlocks: 0 }]);
+    t.same(workers.filter((worker) => worker !== victim).flatMap(complaints), [], 'the others went on undisturbed');
+  },
+);
+
+interface Received {
+  event_id: string;
+  delivery_id: string;
+  attempt: string;
+}
+
+/** Receivers on one server, each under a path of its own. */
+async function startReceivers(t: { teardown(work: () => unknown): void }, count: number) {
+  const received: Received[][] = Array.from({ length: count }, () => []);
+  const at_once: number[] = Array(count).fill(0);
+  let most_at_once = 0;
+  const server = createServer(async (request, response: ServerResponse) => {
+    const nth = Number(request.url?.slice(1));
+    at_once[nth] = (at_once[nth] as number) + 1;
+    most_at_once = Math.max(most_at_once, at_once[nth]);
+    response.on('close', () => {
+      at_once[nth] = (at_once[nth] as number) - 1;
+    });
+    const header = (name: string) => request.headers[name] as string;
+    const [event_id, delivery_id, attempt] = ['rail-event-id', 'rail-delivery-id', 'rail-attempt'].map(header);
+    received[nth]?.push({ event_id, delivery_id, attempt } as Received);
+    for await (const _ of request);
+    await sleep(2);
+    response.end('ok');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  return {
+    urls: received.map((_, nth) => `http://127.0.0.1:${port}/${nth}`),
+    received,
+    count: () => received.reduce((sum, those) => sum + those.length, 0),
+    most_at_once: () => most_at_once,
+  };
+}
+
+async function openShop(merchant: Caller, urls: string[]) {
+  const fields = { name: 'Acme', website_url: 'https://acme.example.com', currency: 'USD' };
+  const { id: program_id } = await merchant.post('/v1/programs', fields);
+  const endpoints: string[] = [];
+  for (const url of urls) {
+    const endpoint = { program_id, url, event_types: ['sale.created'] };
+    endpoints.push((await merchant.post('/v1/webhook_endpoints', endpoint)).id);
+  }
+  const { id: partner_id } = await merchant.post('/v1/partners', { program_id, email: 'ada@partner.example.com' });
+  const sale = { program_id, partner_id, amount_minor: 100, currency: 'USD' };
+  /** Makes so many events, some at a time. */
+  const sell = async (count: number): Promise<void> => {
+    const charges = Array.from({ length: count }, (_, nth) => nth).values();
+    const seller = async (_: unknown, nth: number) => {
+      for (const charge of charges)
+        await merchant.post('/v1/sales', { ...sale, external_charge_id: `seller${nth}_${charge}` });
+    };
+    await Promise.all(Array.from({ length: 8 }, seller));
+  };
+  return { endpoints, sell };
+}
+
+/** The worker that sends to the most endpoints, and those. */
+async function busiest(workers: Process[]): Promise<{ victim: Process; held: string[] }> {
+  const [row] = await rail.query<{ process_id: number; held: string[] }>(sql`
+    select w.process_id, array_agg(l.endpoint_id) as held
+    from webhooks.lane l
+    join core.worker w on w.id = l.leased_by
+    group by w.process_id
+    order by count(*) desc
+    limit 1`);
+  const victim = workers.find(({ pid }) => pid === row?.process_id);
+  if (!row || !victim) throw new Error('No worker sends.');
+  return { victim, held: row.held };
+}
+
+/** The events in the order of their places at an endpoint, with the charges that they tell of. */
+const sequenceOf = (endpoint_id: string) =>
+  rail.query<{ event_id: string; charge: string }>(sql`
+    select d.event_id, e.body::json #>> '{data,external_charge_id}' as charge
+    from webhooks.delivery d
+    join webhooks.event e on e.organization_id = d.organization_id and e.id = d.event_id
+    where d.endpoint_id = ${endpoint_id}
+    order by d.place`);
+
+const writtenDeliveries = async (): Promise<Set<string>> =>
+  new Set((await rail.query<{ id: string }>(sql`select delivery_id as id from webhooks.attempt`)).map(({ id }) => id));
+
+/** Waits until nothing waits or is held. */
+const settled = (): Promise<void> =>
+  eventually(
+    async () => {
+      const left = await rail.query(sql`
+        select task_identifier as what from graphile_worker.jobs
+        union all select 'event' from webhooks.pending_event
+        union all select 'place' from webhooks.standing
+        union all select 'lease' from webhooks.lane where lease_until is not null`);
+      return left.length === 0;
+    },
+    'the end of all work',
+    60_000,
+  );
+
+/** What a worker warned of, the death of another one and the settings of tests aside. */
+const complaints = ({ logged }: Process): string[] =>
+  logged
+    .filter(({ level, msg }) => level >= 40 && !/^workers died|^RAIL_WEBHOOK_ALLOW_PRIVATE/.test(msg))
+    .map(({ msg, err }) => `${msg}: ${err?.message}`);
+
+const deadlocks = () => rail.query(sql`select deadlocks from pg_stat_database where datname = current_database()`);
