@@ -11,7 +11,7 @@ export interface Violation {
   detail: string;
 }
 
-/** Recomputes the invariants of money, referrals and deliveries over the whole database. @returns those that do not hold */
+/** Recomputes the invariants of money, referrals, tallies and deliveries over the whole database. @returns those that do not hold */
 export const violations = (on: Pick<pg.Pool, 'query'>): Promise<Violation[]> =>
   run<Violation>(
     on,
@@ -19,6 +19,8 @@ export const violations = (on: Pick<pg.Pool, 'query'>): Promise<Violation[]> =>
       select found.invariant, found.organization_id, found.subject_id, found.detail
       from (
         select a.invariant, a.organization_id, a.subject_id, a.detail from program.audit() as a
+        union all
+        select a.invariant, a.organization_id, a.subject_id, a.detail from program.audit_tallies() as a
         union all
         select a.invariant, a.organization_id, a.subject_id, a.detail from webhooks.audit() as a
       ) as found

@@ -27,6 +27,8 @@ export interface ResourceOptions<Shape extends z.ZodRawShape> {
   computed?: Partial<Record<keyof Shape, Sql>>;
   /** Rows stay, marked by `deleted_at`, and are no longer found. */
   soft_delete?: boolean;
+  /** Gives `count`: all that a parent, or else the organization, has, where that is known without counting. Lists count otherwise. */
+  total?: (tx: Tx, parent_id: string) => Sql;
   /** What `expand` can inline: relation name → the resource, found by `<name>_id`. */
   relations?: Record<string, AnyResource>;
   /** What `include[]=stats` adds: all integers, but for `currency`. */

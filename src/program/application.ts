@@ -8,6 +8,7 @@ import { event } from './event.ts';
 import { createPartner, type Partner, partner, person } from './partner.ts';
 import { groupToJoin, partnerGroup } from './partner_group.ts';
 import { program } from './program.ts';
+import { totalOf } from './tally.ts';
 
 const statuses = ['pending', 'approved', 'rejected', 'withdrawn'] as const;
 
@@ -15,6 +16,7 @@ export const application = resource({
   object: 'application',
   plural: 'applications',
   table: 'program.application',
+  total: totalOf('application'),
   doc: 'A wish to become a partner, in the review queue until somebody decides.',
   relations: { partner, group: partnerGroup },
   fields: {

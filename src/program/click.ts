@@ -11,11 +11,13 @@ import { link } from './link.ts';
 import { partner } from './partner.ts';
 import { type Program, program } from './program.ts';
 import { referral } from './referral.ts';
+import { totalOf } from './tally.ts';
 
 export const click = resource({
   object: 'click',
   plural: 'clicks',
   table: 'program.click',
+  total: totalOf('click'),
   doc: "A visit through a partner's link or handle.",
   relations: { partner, link, referral },
   fields: {

@@ -14,6 +14,7 @@ import { partner } from './partner.ts';
 import { type Program, program } from './program.ts';
 import { rule } from './rule.ts';
 import { type Sale, sale } from './sale_record.ts';
+import { totalOf } from './tally.ts';
 
 const statuses = ['pending', 'approved', 'due', 'paid', 'voided', 'rejected'] as const;
 
@@ -21,6 +22,7 @@ export const commission = resource({
   object: 'commission',
   plural: 'commissions',
   table: 'program.commission',
+  total: totalOf('commission'),
   doc: 'What a partner earned by a sale or a bonus, or gives back (a clawback, with a negative amount).',
   soft_delete: true,
   relations: { partner, customer, sale, rule },

@@ -4,7 +4,7 @@ import { id, objectName, text, timestamp } from '../core/fields.ts';
 import { newId } from '../core/id.ts';
 import { DeletedMarker, idParams, type Operation, operation, readOperations } from '../core/operation.ts';
 import { alreadyExists, type Problem } from '../core/problem.ts';
-import { type Row, resource, tenant } from '../core/resource.ts';
+import { resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
 import { changesOf } from '../core/write.ts';
 import { partnerOf } from './customer.ts';
@@ -12,11 +12,13 @@ import { event } from './event.ts';
 import { partner } from './partner.ts';
 import { groupToJoin, partnerGroup } from './partner_group.ts';
 import { program } from './program.ts';
+import { countersOf, rowsOf, totalOf } from './tally.ts';
 
 export const coupon = resource({
   object: 'coupon',
   plural: 'coupons',
   table: 'program.coupon',
+  total: totalOf('coupon'),
   doc: "A code of the processor that brings a sale to a partner. Sales are matched on `external_id` alone, never on the code's text.",
   soft_delete: true,
   relations: { partner, group: partnerGroup },
@@ -32,7 +34,10 @@ export const coupon = resource({
     created_at: timestamp,
     updated_at: timestamp,
   },
-  stats: { fields: { customers: z.int().describe('Customers whom it brought to its partner.') }, load: couponStats },
+  stats: {
+    fields: { customers: z.int().describe('Customers whom it brought to its partner.') },
+    load: (tx, rows) => countersOf(tx, rows, { customers: rowsOf('customer') }),
+  },
 });
 
 export type Coupon = z.infer<typeof coupon.record>;
@@ -164,13 +169,4 @@ async function taken(
   );
   const param = existing && existing.external_id === wanted_id ? 'external_id' : 'code';
   return alreadyExists(param, `A coupon with this ${param} exists in this program.`, existing);
-}
-
-async function couponStats(tx: Tx, rows: Row[]): Promise<Map<string, object>> {
-  const stats = await tx.all<{ id: string; customers: number }>(sql`
-    select t.id,
-      (select count(*) from program.customer x where x.organization_id = t.organization_id and x.coupon_id = t.id) as customers
-    from program.coupon t
-    where ${tenant(tx)} and t.id = any(${rows.map((row) => row.id)})`);
-  return new Map(stats.map(({ id: coupon_id, customers }) => [coupon_id, { customers }]));
 }

@@ -16,6 +16,7 @@ import { type Program, processors, program } from './program.ts';
 import { deleteReferral, type Referral, referral, tracked_by } from './referral.ts';
 import { raise } from './risk_raise.ts';
 import { selfReferralBy, type Visit } from './self_referral.ts';
+import { totalOf } from './tally.ts';
 
 const statuses = ['lead', 'trial', 'active', 'cancelled', 'refunded', 'suspended'] as const;
 const writable_statuses = ['lead', 'trial', 'active', 'cancelled', 'suspended'] as const;
@@ -24,6 +25,7 @@ export const customer = resource({
   object: 'customer',
   plural: 'customers',
   table: 'program.customer',
+  total: totalOf('customer'),
   doc: 'Somebody whom a partner brought, from the sign-up on.',
   relations: { partner, referral, link },
   fields: {

@@ -5,17 +5,21 @@ import { id, objectName, text, timestamp, url } from '../core/fields.ts';
 import { newId } from '../core/id.ts';
 import { DeletedMarker, idParams, type Operation, operation, readOperations } from '../core/operation.ts';
 import { alreadyExists, notFound, type Problem } from '../core/problem.ts';
-import { type Row, resource, tenant } from '../core/resource.ts';
+import { resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
 import { changesOf } from '../core/write.ts';
 import { event } from './event.ts';
 import { partner } from './partner.ts';
 import { program } from './program.ts';
+import { countersOf, rowsOf, totalOf } from './tally.ts';
+
+const counters = { clicks: rowsOf('click'), referrals: rowsOf('referral'), customers: rowsOf('customer') };
 
 export const link = resource({
   object: 'link',
   plural: 'links',
   table: 'program.link',
+  total: totalOf('link'),
   doc: "A partner's address of a page of yours, with the tracking parameter applied.",
   soft_delete: true,
   relations: { partner },
@@ -49,7 +53,7 @@ export const link = resource({
       referrals: z.int().describe('Visitors whom it brought.'),
       customers: z.int().describe('Customers whom it brought.'),
     },
-    load: linkStats,
+    load: (tx, rows) => countersOf(tx, rows, counters),
   },
 });
 
@@ -233,14 +237,3 @@ export function trackedUrl(destination: string, param: string, value: string): s
 }
 
 const isNamed = (part: string, param: string): boolean => new URLSearchParams(part).has(param);
-
-async function linkStats(tx: Tx, rows: Row[]): Promise<Map<string, object>> {
-  const stats = await tx.all<{ id: string }>(sql`
-    select t.id,
-      (select count(*) from program.click x where x.organization_id = t.organization_id and x.link_id = t.id) as clicks,
-      (select count(*) from program.referral x where x.organization_id = t.organization_id and x.link_id = t.id and x.deleted_at is null) as referrals,
-      (select count(*) from program.customer x where x.organization_id = t.organization_id and x.link_id = t.id) as customers
-    from program.link t
-    where ${tenant(tx)} and t.id = any(${rows.map((row) => row.id)})`);
-  return new Map(stats.map(({ id, ...counters }) => [id, counters]));
-}

@@ -26,6 +26,7 @@ import { groupToJoin, partnerGroup } from './partner_group.ts';
 import { program } from './program.ts';
 import { normaliseEmail } from './self_referral.ts';
 import { replaceTags } from './tag.ts';
+import { type Counter, countersOf, moneyOf, rowsOf, totalOf } from './tally.ts';
 
 const statuses = ['pending', 'active', 'declined', 'suspended'] as const;
 
@@ -33,6 +34,7 @@ export const partner = resource({
   object: 'partner',
   plural: 'partners',
   table: 'program.partner',
+  total: totalOf('partner'),
   doc: 'Somebody who brings customers, and earns by it.',
   soft_delete: true,
   relations: { group: partnerGroup },
@@ -305,26 +307,15 @@ async function deletePartner(tx: Tx, { id: partner_id, program_id }: Partner): P
   await voidOpenCommissions(tx, partner_id, 'partner_deleted');
 }
 
+const counters = {
+  clicks: rowsOf('click'),
+  referrals: rowsOf('referral'),
+  customers: rowsOf('customer'),
+  commissions_minor: moneyOf('commission'),
+  paid_minor: { of: 'amount_minor', where: sql`n.noun = 'commission' and n.kind = s.currency || ' paid'` },
+} satisfies Record<string, Counter>;
+
 async function partnerStats(tx: Tx, rows: Row[]): Promise<Map<string, object>> {
-  const stats = await tx.all<{ id: string }>(sql`
-    select t.id,
-      (select count(*) from program.click x
-        where x.organization_id = t.organization_id and x.program_id = t.program_id and x.partner_id = t.id) as clicks,
-      (select count(*) from program.referral x
-        where x.organization_id = t.organization_id and x.program_id = t.program_id and x.partner_id = t.id and x.deleted_at is null) as referrals,
-      (select count(*) from program.customer x
-        where x.organization_id = t.organization_id and x.program_id = t.program_id and x.partner_id = t.id) as customers,
-      coalesce(earned.commissions_minor, 0)::bigint as commissions_minor,
-      coalesce(earned.paid_minor, 0)::bigint as paid_minor,
-      p.currency
-    from program.partner t
-    join program.program p on p.organization_id = t.organization_id and p.id = t.program_id
-    cross join lateral (
-      select sum(x.amount_minor) as commissions_minor, sum(x.amount_minor) filter (where x.status = 'paid') as paid_minor
-      from program.commission x
-      where x.organization_id = t.organization_id and x.program_id = t.program_id and x.partner_id = t.id
-        and x.deleted_at is null and x.status not in ('voided', 'rejected') and x.currency = p.currency
-    ) as earned
-    where ${tenant(tx)} and t.id = any(${rows.map((row) => row.id)})`);
-  return new Map(stats.map(({ id, ...counters }) => [id, counters]));
+  const counted = await countersOf(tx, rows, counters);
+  return new Map(rows.map(({ id, currency }) => [id, { ...counted.get(id), currency }]));
 }

@@ -4,15 +4,17 @@ import { id, objectName, requireState, text, timestamp, url } from '../core/fiel
 import { newId } from '../core/id.ts';
 import { DeletedMarker, idParams, type Operation, operation, readOperations } from '../core/operation.ts';
 import { notFound } from '../core/problem.ts';
-import { type Row, resource, tenant } from '../core/resource.ts';
+import { resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
 import { event } from './event.ts';
 import { program, slugOf } from './program.ts';
+import { countersOf, rowsOf, totalOf } from './tally.ts';
 
 export const partnerGroup = resource({
   object: 'group',
   plural: 'groups',
   table: 'program.partner_group',
+  total: totalOf('partner_group'),
   doc: 'Partners who are treated alike. Every program has a default group.',
   fields: {
     id: id('grp'),
@@ -33,7 +35,10 @@ export const partnerGroup = resource({
     created_at: timestamp,
     updated_at: timestamp,
   },
-  stats: { fields: { partners: z.int().describe('Partners in the group, of any status.') }, load: groupStats },
+  stats: {
+    fields: { partners: z.int().describe('Partners in the group, of any status.') },
+    load: (tx, rows) => countersOf(tx, rows, { partners: rowsOf('partner') }),
+  },
 });
 
 type Group = z.infer<typeof partnerGroup.record>;
@@ -142,14 +147,4 @@ export async function groupToJoin(tx: Tx, program_id: string, group_id: string |
   const found = await partnerGroup.find(tx, sql`${tenant(tx)} and t.program_id = ${program_id} and ${wanted}`);
   if (!found) throw notFound('group', group_id ?? 'default', 'group_id');
   return found.id;
-}
-
-async function groupStats(tx: Tx, rows: Row[]): Promise<Map<string, object>> {
-  const counted = await tx.all<{ id: string; partners: number }>(sql`
-    select x.group_id as id, count(*) as partners
-    from program.partner x
-    where x.organization_id = ${tx.organization_id} and x.group_id = any(${rows.map((row) => row.id)}) and x.deleted_at is null
-    group by x.group_id`);
-  const partners = new Map(counted.map((row) => [row.id, row.partners]));
-  return new Map(rows.map(({ id }) => [id, { partners: partners.get(id) ?? 0 }]));
 }

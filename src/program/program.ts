@@ -1,23 +1,35 @@
-import sql, { type Sql } from 'sql-template-tag';
+import sql from 'sql-template-tag';
 import { z } from 'zod';
 import { country, id, objectName, text, timestamp, url, withDefaults } from '../core/fields.ts';
 import { newId } from '../core/id.ts';
 import { currency, minorNotNegative, storedCurrency } from '../core/money.ts';
 import { idParams, type Operation, operation, readOperations } from '../core/operation.ts';
 import { alreadyExists } from '../core/problem.ts';
-import { resource, tenant } from '../core/resource.ts';
+import { resource } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
 import { insert } from '../core/write.ts';
+import { type Counter, countersOf, moneyOf, rowsOf, totalOf } from './tally.ts';
 
 export const payout_methods = ['bank_transfer', 'wire', 'crypto', 'paypal', 'wise', 'stripe'] as const;
 export const processors = ['stripe', 'paddle', 'chargebee', 'manual', 'api'] as const;
 const payout_terms = ['net_15', 'net_30', 'net_60'] as const;
 const statuses = ['active', 'paused'] as const;
 
+const counters = {
+  partners: rowsOf('partner'),
+  active_partners: { of: 'rows', where: sql`n.noun = 'partner' and n.kind = 'active'` },
+  clicks: rowsOf('click'),
+  referrals: rowsOf('referral'),
+  customers: rowsOf('customer'),
+  sales_minor: moneyOf('sale'),
+  commissions_minor: moneyOf('commission'),
+} satisfies Record<string, Counter>;
+
 export const program = resource({
   object: 'program',
   plural: 'programs',
   table: 'program.program',
+  total: totalOf('program'),
   doc: 'An affiliate program: its settings, and what everything else belongs to.',
   fields: {
     id: id('prg'),
@@ -93,7 +105,7 @@ export const program = resource({
           "Earned and neither voided nor rejected, clawbacks subtracted, in minor units of the program's currency.",
         ),
     },
-    load: programStats,
+    load: (tx, rows) => countersOf(tx, rows, counters),
   },
 });
 
@@ -225,23 +237,3 @@ export const slugOf = (name: string): string =>
     .replaceAll(/^-+|-+$/g, '')
     .slice(0, 48)
     .replace(/-+$/, '');
-
-async function programStats(tx: Tx, rows: { id: string }[]): Promise<Map<string, object>> {
-  const ids = rows.map((row) => row.id);
-  const stats = await tx.all<{ id: string }>(sql`
-    select t.id,
-      (select count(*) from program.partner x where ${of_program} and x.deleted_at is null) as partners,
-      (select count(*) from program.partner x where ${of_program} and x.deleted_at is null and x.status = 'active') as active_partners,
-      (select count(*) from program.click x where ${of_program}) as clicks,
-      (select count(*) from program.referral x where ${of_program} and x.deleted_at is null) as referrals,
-      (select count(*) from program.customer x where ${of_program}) as customers,
-      (select coalesce(sum(x.amount_minor), 0)::bigint from program.sale x
-        where ${of_program} and x.deleted_at is null and x.currency = t.currency) as sales_minor,
-      (select coalesce(sum(x.amount_minor), 0)::bigint from program.commission x
-        where ${of_program} and x.deleted_at is null and x.status not in ('voided', 'rejected') and x.currency = t.currency) as commissions_minor
-    from program.program t
-    where ${tenant(tx)} and t.id = any(${ids})`);
-  return new Map(stats.map(({ id, ...counters }) => [id, counters]));
-}
-
-const of_program: Sql = sql`x.organization_id = t.organization_id and x.program_id = t.id`;

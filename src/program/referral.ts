@@ -7,6 +7,7 @@ import { event } from './event.ts';
 import { link } from './link.ts';
 import { partner } from './partner.ts';
 import { program } from './program.ts';
+import { totalOf } from './tally.ts';
 
 export const tracked_by = ['link', 'coupon', 'manual', 'api'] as const;
 const statuses = ['visit', 'lead', 'converted'] as const;
@@ -15,6 +16,7 @@ export const referral = resource({
   object: 'referral',
   plural: 'referrals',
   table: 'program.referral',
+  total: totalOf('referral'),
   doc: 'A visitor whom a partner brought, from the visit to the first payment.',
   soft_delete: true,
   relations: { partner, link },

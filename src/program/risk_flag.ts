@@ -8,6 +8,7 @@ import { partner } from './partner.ts';
 import { program } from './program.ts';
 import { kinds, severities } from './risk_raise.ts';
 import { click_velocity, conversion_velocity, refund_rate, same_address_most } from './risk_threshold.ts';
+import { totalOf } from './tally.ts';
 
 const resolutions = ['confirmed', 'dismissed'] as const;
 
@@ -15,6 +16,7 @@ export const riskFlag = resource({
   object: 'risk_flag',
   plural: 'risk_flags',
   table: 'program.risk_flag',
+  total: totalOf('risk_flag'),
   doc: 'What a monitoring rule noticed, until a person closes it with a note. One is open per kind and subject.',
   relations: { partner, customer },
   fields: {

@@ -14,6 +14,7 @@ import { partner } from './partner.ts';
 import { partnerGroup } from './partner_group.ts';
 import { program } from './program.ts';
 import { tag } from './tag.ts';
+import { totalOf } from './tally.ts';
 
 const rate_types = ['percent', 'fixed'] as const;
 const statuses = ['active', 'inactive'] as const;
@@ -28,6 +29,7 @@ export const rule = resource({
   object: 'rule',
   plural: 'rules',
   table: 'program.rule',
+  total: totalOf('rule'),
   doc: 'How a sale earns. One rule pays per sale: those that name the partner first, then its link, then its group or tags, then the rest.',
   soft_delete: true,
   fields: {

@@ -6,12 +6,14 @@ import { customer } from './customer.ts';
 import { link } from './link.ts';
 import { partner } from './partner.ts';
 import { referral } from './referral.ts';
+import { totalOf } from './tally.ts';
 
 /** The record of a sale; what can be done with it is in sale.ts. */
 export const sale = resource({
   object: 'sale',
   plural: 'sales',
   table: 'program.sale',
+  total: totalOf('sale'),
   doc: 'A charge, and who earned by it.',
   soft_delete: true,
   relations: { partner, customer, link, referral },

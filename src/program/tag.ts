@@ -7,11 +7,13 @@ import { alreadyExists, Problem } from '../core/problem.ts';
 import { resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
 import { program } from './program.ts';
+import { totalOf } from './tally.ts';
 
 export const tag = resource({
   object: 'tag',
   plural: 'tags',
   table: 'program.tag',
+  total: totalOf('tag'),
   doc: 'A label on partners, which commission rules can go by.',
   fields: {
     id: id('tag'),

@@ -1,8 +1,10 @@
-import sql, { raw, type Sql } from 'sql-template-tag';
+import pg from 'pg';
+import sql, { type Sql } from 'sql-template-tag';
 import t from 'tap';
 import type { Caller as ApiCaller, Operation } from '../../src/core/operation.ts';
 import { type Tx, transaction } from '../../src/core/transaction.ts';
 import { operations } from '../../src/program/index.ts';
+import { fill } from '../bench/rows.ts';
 import { type Caller, type Json, services, startRail } from '../harness.ts';
 
 const rail = await startRail({ worker: false });
@@ -224,35 +226,36 @@ t.test('maturing commissions come oldest first, and walk both ways over equal ti
 });
 
 t.test('every list reads big tables by an index, as the role that reads them', async (t) => {
-  const tenant = await fill();
-  await rail.query(sql`analyze`);
+  const client = new pg.Client({ connectionString: rail.url });
+  await client.connect();
+  t.teardown(() => client.end());
+  const tenant = await fillTenants(client);
   const big = (
-    await rail.query<{ relname: string }>(
-      sql`select c.relname from pg_class c where c.relnamespace = 'program'::regnamespace and c.relkind = 'r' and c.reltuples > 1000`,
-    )
+    await rail.query<{ relname: string }>(sql`
+      select c.relname from pg_class c
+      where c.relnamespace in ('program'::regnamespace, 'webhooks'::regnamespace) and c.relkind = 'r' and c.reltuples > 500`)
   ).map(({ relname }) => relname);
-  t.ok(big.length >= 7);
-  const [unindexed] = await rail.query<{ 'QUERY PLAN': [{ Plan: Plan }] }>(
+  t.ok(big.length >= 20, 'every table that a list shows, and the partitions of those that have them');
+  const [seen] = await rail.query<Explained>(
     sql`explain (format json) select from program.sale where product_id = 'none'`,
   );
-  t.same(tablesScannedWhole(unindexed?.['QUERY PLAN'][0].Plan as Plan), ['sale'], 'a scan would be seen');
+  t.same(tablesScannedWhole(seen?.['QUERY PLAN'][0].Plan as Plan), ['sale'], 'a scan would be seen');
 
-  for (const operation of operations.filter(({ path, query }) => !path.includes('{') && 'limit' in shapeOf(query))) {
+  for (const operation of operations.filter((one) => one.method === 'GET' && 'limit' in shapeOf(one.query))) {
     const shape = shapeOf(operation.query);
-    const cursor = await someId(tenant, operation);
-    const filters = Object.keys(shape).filter((name) => !['limit', 'program_id', 'expand', 'include'].includes(name));
-    const relations = shape.expand?.unwrap().element.options ?? [];
+    const prefix = (await listOf(tenant, operation, {})).data[0]?.id.split('_')[0];
+    const { limit, program_id: _, expand, include, starting_after, ending_before, ...filters } = shape;
+    const relations = expand.unwrap().element.options ?? [];
     const queries: Json[] = [
       {},
-      ...(cursor === undefined ? [] : [{ starting_after: cursor }, { ending_before: cursor }]),
-      ...filters
-        .filter((name) => !/^(starting_after|ending_before)$/.test(name))
-        .map((name) => ({ [name]: filterValue(name, shape) })),
+      { starting_after: `${prefix}_${tenant.tail}` },
+      { ending_before: `${prefix}_${tenant.tail}` },
+      ...Object.keys(filters).map((name) => ({ [name]: filterValue(name, shape) })),
       ...(relations.length > 0 ? [{ expand: relations }] : []),
-      ...(shape.include?.unwrap().element.options ? [{ include: ['stats'] }] : []),
+      ...(include.unwrap().element.options ? [{ include: ['stats'] }] : []),
     ];
     for (const query of queries) {
-      const scanned = (await plansOf(tenant, operation, query)).flatMap(tablesScannedWhole);
+      const scanned = (await plansOf(client, tenant, operation, query)).flatMap(tablesScannedWhole);
       const offending = scanned.filter((table) => big.includes(table));
       t.same(offending, [], `${operation.name} ${JSON.stringify(query)} scans no big table`);
     }
@@ -273,16 +276,9 @@ function filterValue(name: string, shape: Json): unknown {
 interface Tenant {
   organization_id: string;
   program_id: string;
-}
-
-async function someId({ program_id }: Tenant, { path }: Operation): Promise<string | undefined> {
-  const table = path.split('/')[2]?.replace(/s$/, '') ?? '';
-  const known = ['partner', 'link', 'click', 'referral', 'customer', 'sale', 'commission'].includes(table);
-  if (!known) return undefined;
-  const [row] = await rail.query<{ id: string }>(
-    sql`select id from ${raw(`program.${table}`)} where program_id = ${program_id} order by id offset 50 limit 1`,
-  );
-  return row?.id;
+  /** What follows the prefix in the id of a row in the middle of each list, and of the newest. */
+  tail: string;
+  newest: string;
 }
 
 interface Plan {
@@ -291,32 +287,57 @@ interface Plan {
   Plans?: Plan[];
 }
 
-/** The plans of all statements that an operation makes, under row-level security. */
-function plansOf({ organization_id, program_id }: Tenant, operation: Operation, query: Json): Promise<Plan[]> {
+/** What a list answers, and what is done with each of its statements. */
+function listOf(
+  { organization_id, program_id, newest }: Tenant,
+  operation: Operation,
+  query: Json,
+  note: (statement: Sql, tx: Tx) => void = () => {},
+): Promise<Json> {
   return transaction(rail.store, { organization_id, request_id: null }, async (tx) => {
-    const made: Sql[] = [];
-    const note = (statement: Sql): Sql => {
-      made.push(statement);
-      return statement;
-    };
+    const noting =
+      <T>(ask: (statement: Sql) => Promise<T>) =>
+      (statement: Sql) => {
+        note(statement, tx);
+        return ask(statement);
+      };
     const recording = {
       organization_id,
       now: tx.now,
-      all: (statement: Sql) => tx.all(note(statement)),
-      maybe: (statement: Sql) => tx.maybe(note(statement)),
-      one: (statement: Sql) => tx.one(note(statement)),
+      all: noting((statement) => tx.all(statement)),
+      maybe: noting((statement) => tx.maybe(statement)),
+      one: noting((statement) => tx.one(statement)),
     } as unknown as Tx;
     const caller = { organization_id, scopes: ['*'] } as ApiCaller;
     const within = 'program_id' in shapeOf(operation.query) ? { program_id } : {};
     const asked = { limit: 25, expand: [], include: [], ...within, ...query };
-    await operation.run({ tx: recording, caller, services, params: {}, query: asked, body: undefined });
-    const plans: Plan[] = [];
-    for (const statement of made) {
-      const explained = await tx.one<{ 'QUERY PLAN': [{ Plan: Plan }] }>(sql`explain (format json) ${statement}`);
-      plans.push(explained['QUERY PLAN'][0].Plan);
-    }
-    return plans;
+    const params = operation.path.includes('{id}') ? { id: `whe_${newest}` } : {};
+    return (await operation.run({ tx: recording, caller, services, params, query: asked, body: undefined })) as Json;
   });
+}
+
+/** The plans of all statements that a list makes: those for its values, and those for any values, which Postgres may keep. */
+async function plansOf(client: pg.Client, tenant: Tenant, operation: Operation, query: Json): Promise<Plan[]> {
+  const texts: string[] = [];
+  const plans: Promise<Plan>[] = [];
+  await listOf(tenant, operation, query, (statement, tx) => {
+    texts.push(statement.text);
+    const own = tx.one<Explained>(sql`explain (format json) ${statement}`);
+    plans.push(own.then((row) => row['QUERY PLAN'][0].Plan));
+  });
+  for (const text of texts) plans.push(explained(client, tenant, text));
+  return Promise.all(plans);
+}
+
+type Explained = { 'QUERY PLAN': [{ Plan: Plan }] };
+
+/** The plan of a statement whatever the values of its parameters, under row-level security. */
+async function explained(client: pg.Client, { organization_id }: Tenant, text: string): Promise<Plan> {
+  await client.query('begin');
+  await client.query('select from core.open_request($1, null)', [organization_id]);
+  const { rows } = await client.query<Explained>(`explain (generic_plan, format json) ${text}`);
+  await client.query('rollback');
+  return (rows[0] as Explained)['QUERY PLAN'][0].Plan;
 }
 
 const tablesScannedWhole = (plan: Plan): string[] => [
@@ -324,52 +345,18 @@ const tablesScannedWhole = (plan: Plan): string[] => [
   ...(plan.Plans ?? []).flatMap(tablesScannedWhole),
 ];
 
-/** Four organizations with six programs each, and a few thousand rows in each of the tables that grow. @returns one of the 24 */
-async function fill(): Promise<Tenant> {
+/** Four organizations with six programs each, and a few thousand rows in each table that lists show. @returns one of the 24 */
+async function fillTenants(client: pg.Client): Promise<Tenant> {
   const tenants: Tenant[] = [];
   for (let organization = 0; organization < 4; organization++) {
-    const owner = await rail.organization();
+    const { organization_id, post } = await rail.organization();
     for (let nth = 0; nth < 6; nth++) {
-      const { id } = await owner.post('/v1/programs', acme);
-      tenants.push({ organization_id: owner.organization_id, program_id: id });
+      const { id: program_id } = await post('/v1/programs', acme);
+      const tails = await fill(client, { organization_id, program_id }, 150);
+      tenants.push({ organization_id, program_id, tail: tails[75] as string, newest: tails[149] as string });
     }
   }
-  const of = sql`jsonb_to_recordset(${JSON.stringify(tenants)}::jsonb) as p (organization_id text, program_id text)`;
-  const statements = [
-    sql`insert into program.partner (organization_id, id, program_id, group_id, email, handle, status, created_at, updated_at)
-      select p.organization_id, core.new_id('part'), p.program_id, g.id, 'someone-' || n || '@example.com', 'handle-' || n, 'active', now(), now()
-      from ${of}
-      join program.partner_group g on g.organization_id = p.organization_id and g.program_id = p.program_id
-      cross join generate_series(1, 150) as n`,
-    sql`insert into program.link (organization_id, id, program_id, partner_id, param, value, destination_url, url)
-      select x.organization_id, core.new_id('lnk'), x.program_id, x.id, 'ref', x.handle, 'https://a.example.com', 'https://a.example.com'
-      from program.partner x`,
-    sql`insert into program.click (organization_id, id, program_id, partner_id, link_id, param, value, landing_url, visitor_token, created_at)
-      select x.organization_id, core.new_id('clk'), x.program_id, x.partner_id, x.id, 'ref', x.value, x.url, 'visitor-' || x.id || n, now()
-      from program.link x, generate_series(1, 3) as n`,
-    sql`insert into program.referral
-        (organization_id, id, program_id, partner_id, link_id, visitor_token, tracked_by, status, expires_at, created_at, updated_at)
-      select x.organization_id, core.new_id('ref'), x.program_id, x.partner_id, x.link_id, x.visitor_token, 'link', 'lead', now(), now(), now()
-      from program.click x`,
-    sql`insert into program.customer
-        (organization_id, id, program_id, partner_id, referral_id, link_id, email, external_customer_id, status, tracked_by, created_at, updated_at)
-      select x.organization_id, core.new_id('cus'), x.program_id, x.partner_id, x.id, x.link_id, x.id || '@example.com', x.id, 'lead', 'link', now(), now()
-      from program.referral x`,
-    sql`insert into program.sale
-        (organization_id, id, program_id, partner_id, customer_id, link_id, referral_id, external_charge_id, amount_minor, net_amount_minor,
-         currency, is_first_sale, occurred_at, created_at, updated_at)
-      select x.organization_id, core.new_id('sale'), x.program_id, x.partner_id, x.id, x.link_id, x.referral_id, x.id, 1000, 1000,
-        'USD', true, now(), now(), now()
-      from program.customer x`,
-    sql`insert into program.commission
-        (organization_id, id, program_id, partner_id, customer_id, sale_id, kind, amount_minor, rate_type, rate_value, currency, status, mature_at,
-         created_at, updated_at)
-      select x.organization_id, core.new_id('com'), x.program_id, x.partner_id, x.customer_id, x.id, 'sale', 100, 'percent', 1000, 'USD', 'due',
-        now() - make_interval(mins => (random() * 100000)::integer), now(), now()
-      from program.sale x
-      join program.partner p on p.organization_id = x.organization_id and p.id = x.partner_id and p.deleted_at is null
-      where not exists (select from program.commission c where c.organization_id = x.organization_id and c.sale_id = x.id)`,
-  ];
-  for (const statement of statements) await rail.query(statement);
+  await client.query('select program.fold_tallies(1000000)');
+  await client.query('vacuum (analyze)');
   return tenants[9] as Tenant;
 }

@@ -183,6 +183,11 @@ const corruptions: Record<
     },
     mends: () => rail.query(sql`delete from program.referral where id = 'ref_twin'`),
   },
+  'a tally is what its table holds': {
+    subject: partner.id,
+    breaks: () => noteEarnings(1),
+    mends: () => noteEarnings(-1),
+  },
   'an endpoint is told of an event once': {
     subject: endpoint.id,
     breaks: () => twoDeliveries(sql`event_id = (select event_id from webhooks.delivery where place = ${nth(0)})`),
@@ -243,6 +248,11 @@ const corruptions: Record<
 const nth = (n: number) =>
   sql`(select place from webhooks.delivery where endpoint_id = ${endpoint.id} order by place offset ${n} limit 1)`;
 
+const noteEarnings = (amount_minor: number) =>
+  rail.query(sql`
+    insert into program.tally_change (organization_id, subject_id, noun, kind, rows, amount_minor)
+    values (${shop.merchant.organization_id}, ${partner.id}, 'commission', 'USD', 0, ${amount_minor})`);
+
 async function twoDeliveries(change: ReturnType<typeof sql>): Promise<void> {
   await rail.query(
     sql`create table if not exists public.untouched as select id, event_id, place, status, attempt from webhooks.delivery`,
@@ -285,7 +295,9 @@ t.test('the audit notices a commission that was voided although something is lef
 
 t.test('the audit knows no invariant that is not broken here', async (t) => {
   const [program] = await rail.query<Json>(
-    sql`select pg_get_functiondef('program.audit'::regproc) || pg_get_functiondef('webhooks.audit'::regproc) as text`,
+    sql`
+      select pg_get_functiondef('program.audit'::regproc) || pg_get_functiondef('program.audit_tallies'::regproc)
+        || pg_get_functiondef('webhooks.audit'::regproc) as text`,
   );
   const known = [...(program as Json).text.matchAll(/^ *select '((?:[^']|'')+)', /gm)].map(([, name]) =>
     name.replaceAll("''", "'"),

@@ -1,0 +1,58 @@
+-- What belongs to a subject up to now: tallies and notes together. One statement sees a note, or the tally that holds it.
+create or replace view program.total with (security_invoker = true) as
+select t.organization_id, t.subject_id, t.noun, t.kind, t.rows, t.amount_minor
+from program.tally t
+union all
+select c.organization_id, c.subject_id, c.noun, c.kind, c.rows, c.amount_minor
+from program.tally_change c;
+comment on view program.total is
+  'How many rows of a noun belong to a program, partner, link, coupon or group, and what they come to: the sum of its rows here.';
+grant select on program.total to rail_api;
+
+-- Folds up to so many notes into their tallies, and gives how many there were.
+create or replace function program.fold_tallies(most integer) returns bigint
+language sql volatile
+as $$
+  with taken as (
+    delete from program.tally_change
+    where ctid = any(array(select c.ctid from program.tally_change c limit most for update skip locked))
+    returning organization_id, subject_id, noun, kind, rows, amount_minor
+  ),
+  folded as (
+    insert into program.tally as f (organization_id, subject_id, noun, kind, rows, amount_minor)
+    select t.organization_id, t.subject_id, t.noun, t.kind, sum(t.rows), sum(t.amount_minor)
+    from taken t
+    group by t.organization_id, t.subject_id, t.noun, t.kind
+    order by 1, 2, 3, 4
+    on conflict (organization_id, subject_id, noun, kind) do update
+    set rows = f.rows + excluded.rows, amount_minor = f.amount_minor + excluded.amount_minor
+  )
+  select count(*) from taken
+$$;
+
+-- Tallies that are not what their tables hold.
+create or replace function program.audit_tallies()
+returns table (invariant text, organization_id text, subject_id text, detail text)
+language plpgsql stable
+as $$
+declare
+  tallied record;
+begin
+  for tallied in select t.noun, t.counted from program.tallied t loop
+    return query execute format(
+      $query$
+      select 'a tally is what its table holds', d.organization_id, d.subject_id, format('of %%s %%s', %1$L, d.kind)
+      from (
+        select c.organization_id, c.subject_id, c.kind, c.rows, c.amount_minor from (%2$s) as c
+        union all
+        select n.organization_id, n.subject_id, n.kind, -n.rows, -n.amount_minor from program.total n where n.noun = %1$L
+      ) as d
+      group by d.organization_id, d.subject_id, d.kind
+      having sum(d.rows) <> 0 or sum(d.amount_minor) <> 0
+      $query$,
+      tallied.noun, tallied.counted
+    );
+  end loop;
+end
+$$;
+comment on function program.audit_tallies() is 'The tallies recounted; a clean database gives no row.';

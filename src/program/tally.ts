@@ -1,0 +1,51 @@
+import sql, { join, raw, type Sql } from 'sql-template-tag';
+import type { Tx } from '../core/transaction.ts';
+
+/** How many of a noun a program has, or an organization programs: for resources whose tables are tallied (`program.tallied`). */
+export const totalOf =
+  (noun: string) =>
+  (tx: Tx, subject_id: string): Sql =>
+    sql`
+    select coalesce(sum(n.rows), 0)::bigint as count
+    from program.total n
+    where n.organization_id = ${tx.organization_id} and n.subject_id = ${subject_id} and n.noun = ${noun}`;
+
+/** One of a subject's counters: what is added up, over which of the totals `n` of the subject `s`. */
+export interface Counter {
+  of: 'rows' | 'amount_minor';
+  where: Sql;
+}
+
+/** Counts all rows of a noun. */
+export const rowsOf = (noun: string): Counter => ({ of: 'rows', where: sql`n.noun = ${noun}` });
+
+/** Adds up money in the subject's own currency. */
+export const moneyOf = (noun: string): Counter => ({
+  of: 'amount_minor',
+  where: sql`n.noun = ${noun} and n.kind in (s.currency, s.currency || ' paid')`,
+});
+
+/** The counters of programs, partners, links, coupons or groups, by their ids. */
+export async function countersOf(
+  tx: Tx,
+  subjects: { id: string; currency?: unknown }[],
+  counters: Record<string, Counter>,
+): Promise<Map<string, Record<string, number>>> {
+  const sums = Object.entries(counters).map(
+    ([name, { of, where }]) => sql`coalesce(sum(n.${raw(of)}) filter (where ${where}), 0)::bigint as ${raw(name)}`,
+  );
+  const ids = subjects.map(({ id }) => id);
+  const currencies = subjects.map(({ currency }) => currency ?? null);
+  const counted = await tx.all<Record<string, number> & { id: string }>(sql`
+    select s.id, ${join(sums)}
+    from unnest(${ids}::text[], ${currencies}::text[]) as s (id, currency)
+    left join program.total n on n.organization_id = ${tx.organization_id} and n.subject_id = s.id
+    group by s.id`);
+  return new Map(counted.map(({ id, ...figures }) => [id, figures]));
+}
+
+/** Folds up to so many notes of writes into the tallies, over all tenants: for the scheduled task alone. @returns how many */
+export async function foldTallies(tx: Tx, most: number): Promise<number> {
+  const { folded } = await tx.one<{ folded: number }>(sql`select program.fold_tallies(${most}) as folded`);
+  return folded;
+}
