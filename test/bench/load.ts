@@ -17,11 +17,17 @@ export interface Load {
 
 /**
  * Closed loop: each of `connections` sends its next request when the one before is answered, for so many seconds.
+ * @param at_least so many requests a connection, even if they take longer
  * @throws Error when a response is not a success
  */
 export async function closedLoop(
   url: string,
-  { connections, seconds, next }: { connections: number; seconds: number; next: () => Asked },
+  {
+    connections,
+    seconds,
+    next,
+    at_least = 0,
+  }: { connections: number; seconds: number; next: () => Asked; at_least?: number },
 ): Promise<Load> {
   await using stack = new AsyncDisposableStack();
   const client = stack.adopt(new Pool(url, { connections, pipelining: 1 }), (pool) => pool.destroy());
@@ -29,7 +35,7 @@ export async function closedLoop(
   const started = performance.now();
   const end = started + seconds * 1_000;
   const loop = async () => {
-    while (performance.now() < end) latencies_ms.push(await timed(client, next()));
+    for (let nth = 0; nth < at_least || performance.now() < end; nth++) latencies_ms.push(await timed(client, next()));
   };
   await Promise.all(Array.from({ length: connections }, loop));
   return { latencies_ms, seconds: (performance.now() - started) / 1_000 };
