@@ -49,7 +49,10 @@ rail
       'Needs DATABASE_URL and RAIL_ENCRYPTION_KEY, or finds the embedded Postgres of RAIL_DATA_DIR.',
   )
   .addHelpText('after', example('DATABASE_URL=postgres://rail:secret@db/rail RAIL_ENCRYPTION_KEY=… rail worker'))
-  .action(async () => (await import('./commands/worker.ts')).startWorkerAlone());
+  .action(async () => {
+    (await import('./commands/small_memory.ts')).keepMemorySmall();
+    await (await import('./commands/worker.ts')).startWorkerAlone();
+  });
 
 rail
   .command('migrate')
