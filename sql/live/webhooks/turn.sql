@@ -121,7 +121,8 @@ declare
   first_id text;
   last_id text;
 begin
-  select min(o ->> 'delivery_id'), max(o ->> 'delivery_id') into first_id, last_id from json_array_elements(outcomes) as o;
+  select min((o ->> 'delivery_id') collate "C"), max((o ->> 'delivery_id') collate "C") into first_id, last_id
+  from json_array_elements(outcomes) as o;
 
   return query
     with reported as materialized (
