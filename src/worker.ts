@@ -10,7 +10,7 @@ import {
 import pg from 'pg';
 import type { Logger } from 'pino';
 import sql from 'sql-template-tag';
-import { isRetryable, isUnavailable, run } from './core/database.ts';
+import { isRetryable, isUnavailable, run, tries } from './core/database.ts';
 import { proveLife } from './core/liveness.ts';
 import { watchPool } from './core/metrics.ts';
 import type { Services } from './core/operation.ts';
@@ -136,7 +136,8 @@ async function live(
 
 /**
  * The connections of the job queue, which never hears that one is lost: graphile-worker 0.18 would end the process by a rejection that
- * nobody handles, wait for minutes, or never finish its shutdown. Instead the life is over, and what it asked stays unanswered.
+ * nobody handles, wait for minutes, or never finish its shutdown. Instead the life is over, and what it asked stays unanswered. Nor does it
+ * ask again when it lost a deadlock over the jobs that it has completed, but gives up its pool: so that is done here.
  */
 function openQueue({ url, concurrency, log }: WorkerOptions, over: AbortController): pg.Pool {
   const pool = new pg.Pool({
@@ -167,10 +168,15 @@ function openQueue({ url, concurrency, log }: WorkerOptions, over: AbortControll
   }) as typeof pool.connect;
   pool.on('connect', (client) => {
     const query = client.query.bind(client) as (...given: unknown[]) => unknown;
-    client.query = ((...given: unknown[]) => {
+    const ask = (given: unknown[], attempt: number): unknown => {
       const answer = query(...given);
-      return answer instanceof Promise ? orSilence(answer) : answer;
-    }) as typeof client.query;
+      if (!(answer instanceof Promise)) return answer;
+      const isLostDeadlock = (error: unknown) => isRetryable(error) && attempt < tries;
+      return orSilence(
+        answer.catch((error) => (isLostDeadlock(error) ? ask(given, attempt + 1) : Promise.reject(error))),
+      );
+    };
+    client.query = ((...given: unknown[]) => ask(given, 1)) as typeof client.query;
     client.on('error', () => {});
   });
   return pool.on('error', (error) => log.warn({ err: error }, 'an idle connection of the job queue broke'));

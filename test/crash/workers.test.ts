@@ -83,9 +83,37 @@ t.test(
     t.equal(receivers.most_at_once(), 1, 'one request at a time');
     t.same(await rail.audit(), []);
     t.same(await deadlocks(), [{ deadlocks: 0 }]);
-    t.same(workers.filter((worker) => worker !== victim).flatMap(complaints), [], 'the others went on undisturbed');
+    const others = workers.filter((worker) => worker !== victim);
+    t.same(others.flatMap(complaints), [], 'the others went on undisturbed');
+    t.same(await Promise.all(others.map((worker) => worker.end('SIGTERM'))), [0, 0]);
   },
 );
+
+t.test('goes on when the job queue loses a deadlock', async (t) => {
+  const merchant = await rail.organization();
+  const receivers = await startReceivers(t, 1);
+  const { sell } = await openShop(merchant, receivers.urls);
+  const worker = await startProcess('worker', rail.url);
+  await rail.store.database.query(`
+    create sequence public.deletions;
+    create function public.lose_once() returns trigger language plpgsql as $$
+    begin
+      if nextval('public.deletions') = 1 then
+        raise exception 'This once it is lost.' using errcode = '40P01';
+      end if;
+      return old;
+    end $$;
+    create trigger lose_once before delete on graphile_worker._private_jobs for each row execute function public.lose_once()`);
+  await sell(1);
+  await eventually(() => receivers.count() === 1, 'the delivery');
+  await settled();
+  t.equal(worker.logged.filter(({ msg }) => msg === 'worker ready').length, 1, 'it need not begin again');
+  t.same(
+    complaints(worker).filter((complaint) => !/maxPoolSize/.test(complaint)),
+    [],
+  );
+  t.equal(await worker.end('SIGTERM'), 0);
+});
 
 interface Received {
   event_id: string;
