@@ -127,6 +127,7 @@ t.test('passes webhooks on as they came, in their order, and answers what the ap
   const forged = { 'Rail-Signature': 't=1,v1=00', 'Rail-Delivery-Id': 'whd_forged', 'Rail-Event': 'affiliate.created' };
   t.equal((await fetch(listening.url, { method: 'POST', headers: forged, body: '{}' })).status, 400);
   t.equal(application.taken.length, 6, 'what is not verified goes nowhere');
+  await eventually(() => listening.lines().length === 7, 'the line of the forged one');
   t.match(listening.lines().at(-1), { signature: 'wrong', forwarded: null });
 
   const { code, stderr } = await listening.stop('SIGINT');

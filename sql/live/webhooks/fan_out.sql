@@ -63,6 +63,12 @@ create or replace function webhooks.is_idle(lease_until timestamptz) returns boo
 language sql volatile
 return lease_until is null or lease_until < clock_timestamp();
 
+-- The key of the job for a lane's next turn: one job a turn, and not the key of the job whose turn has just ended. That one may be about to
+-- be deleted together with others; add_jobs would touch its row, and of the two one would lose a deadlock.
+create or replace function webhooks.turn_key(lane webhooks.lane) returns text
+language sql immutable
+return 'deliver:' || lane.endpoint_id || ':' || lane.lease_token;
+
 -- Enqueues the job that delivers to each of these endpoints, where something waits and nobody sends. Whoever gave a place calls it after
 -- the commit; so does whoever ended a turn. At least one of two that meet then sees what the other wrote, and no wake-up is lost.
 create or replace function webhooks.wake_lanes(endpoint_ids text[]) returns void
@@ -72,7 +78,7 @@ as $$
     array(
       select row (
         case when l.slow then 'webhooks/deliver_slow' else 'webhooks/deliver' end,
-        json_build_object('endpoint_id', l.endpoint_id), null, null, null, 'deliver:' || l.endpoint_id, null, null
+        json_build_object('endpoint_id', l.endpoint_id), null, null, null, webhooks.turn_key(l), null, null
       )::graphile_worker.job_spec
       from webhooks.lane l
       where l.endpoint_id = any (endpoint_ids)

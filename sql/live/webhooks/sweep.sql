@@ -28,7 +28,7 @@ begin
     where webhooks.is_idle(l.lease_until)
       and not exists (
         select from graphile_worker.jobs j
-        where j.key = 'deliver:' || l.endpoint_id and j.locked_at is null and j.attempts < j.max_attempts and j.run_at <= now()
+        where j.key = webhooks.turn_key(l) and j.locked_at is null and j.attempts < j.max_attempts and j.run_at <= now()
         offset 0 -- asked for each lane by the key's index, and not joined
       )
     limit 1000
