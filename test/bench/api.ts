@@ -63,7 +63,7 @@ export const api: Bench = {
 const notes = [
   'The client, the API, Postgres and whatever else the machine does share its cores: trust the ratios, which are taken over requests in turn.',
   'No worker runs: what the creates leave to jobs is not in their figures.',
-  'Every tenth row belongs to one partner, with one link and one coupon; half the partners are in one group: the newest of each list, on its first page, and so is the program that holds all rows.',
+  'Every tenth row belongs to one partner, with one link and one coupon: the newest of each list, on its first page, and so is the program that holds all rows.',
 ];
 
 const figures: Record<string, Figure> = {

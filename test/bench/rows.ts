@@ -329,6 +329,11 @@ export async function fill(
     ) as spread`);
   const { rows } = await client.query<{ tail: string }>('select tail from bench_row order by n');
   const tails = rows.map(({ tail }) => tail);
+  // A program's default group is its oldest.
+  await client.query(`
+    update program.partner_group
+    set id = 'grp_' || core.id_time_part(now() - interval '29 days') || substr(id, 15), created_at = now() - interval '29 days'
+    where organization_id = '${organization_id}' and program_id = '${program_id}'`);
   await client.query(`
     create temp table bench_owner as
     select organization_id, program_id, id as group_id, '${tails.at(-1)}' as newest_tail, '${tails[0]}' as oldest_tail
