@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { TaskContext } from '../core/task.ts';
 import { type Lane, type Lanes, openLanes } from './lane.ts';
 import { openSecrets, type SendContext, send } from './send.ts';
@@ -34,13 +33,14 @@ export class Deliverer {
    */
   async takeTurn(endpoint_id: string): Promise<void> {
     this.#on++;
-    const over = new AbortController();
-    const turn = this.#begin(endpoint_id, () => this.#on >= this.#options.slots).finally(() => over.abort());
+    const turn = this.#begin(endpoint_id, () => this.#on >= this.#options.slots);
+    const outlasts = Promise.withResolvers<boolean>();
+    const timer = setTimeout(outlasts.resolve, turn_ms, true);
     try {
-      const outlasts = sleep(turn_ms, true, { signal: over.signal }).catch(() => false);
-      if ((await Promise.race([turn, outlasts])) === true && this.#stray < most_stray) this.#letGo(turn);
+      if ((await Promise.race([turn, outlasts.promise])) === true && this.#stray < most_stray) this.#letGo(turn);
       else await turn;
     } finally {
+      clearTimeout(timer);
       this.#on--;
     }
   }
