@@ -1,13 +1,13 @@
 import type { TaskContext } from '../core/task.ts';
 import { type Lane, type Lanes, openLanes } from './lane.ts';
-import { openSecrets, type SendContext, send } from './send.ts';
+import { receiverOf, type SendContext, send } from './send.ts';
 import { Turn, turn_ms } from './turn.ts';
 
 /** Turns that outlast a second let go of their slots: so many at a time. */
 const most_stray = 500;
 
 export type DelivererOptions = SendContext &
-  Pick<TaskContext, 'store' | 'log' | 'worker_id' | 'stopping'> & {
+  Pick<TaskContext, 'store' | 'services' | 'log' | 'worker_id' | 'stopping'> & {
     /** Turns at a time, besides those that stray and those of slow endpoints. */
     slots: number;
   };
@@ -97,10 +97,8 @@ export class Deliverer {
   }
 
   #turn(lane: Lane, isCrowded: () => boolean): Promise<void> {
-    const { endpoint_id, url, https_only, secret, previous_secret } = lane;
     const { services, stopping } = this.#options;
-    const secrets = openSecrets(services.vault, endpoint_id, [secret, previous_secret]);
-    const receiver = { endpoint_id, url, https_only, secrets };
+    const receiver = receiverOf(lane, services);
     return new Turn(lane, {
       ...{ lanes: this.#lanes, isCrowded, stopping },
       send: (place) => send(receiver, place, this.#options),

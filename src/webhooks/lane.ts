@@ -2,6 +2,7 @@ import sql from 'sql-template-tag';
 import { coalesce } from '../core/coalesce.ts';
 import { type Database, run, runAgain } from '../core/database.ts';
 import type { Place, Settled } from './delivery.ts';
+import type { Addressee } from './send.ts';
 
 /** Places that a turn takes up at a time. */
 export const most_places = 32;
@@ -11,18 +12,13 @@ const lease_s = 30;
 const most_lanes = 100;
 
 /** An endpoint to which this worker alone may send, until its lease runs out. */
-export interface Lane {
-  endpoint_id: string;
+export interface Lane extends Addressee {
   token: number;
   organization_id: string;
   /** Of the endpoint as the turn knows it. */
   endpoint_updated_at: string;
   /** When the lease was asked for, by `performance.now()`: it runs from no earlier. */
   asked_at: number;
-  url: string;
-  https_only: boolean;
-  secret: Buffer;
-  previous_secret: Buffer | null;
   /** What stands in its sequence first; `most_places` at most. */
   places: Place[];
 }

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { Agent } from 'undici';
+import type { Services } from '../core/operation.ts';
 import type { Vault } from '../core/secret.ts';
 import { railSignature } from '../core/signature.ts';
 import type { TaskContext } from '../core/task.ts';
@@ -12,12 +13,38 @@ export const user_agent = 'Rail-Webhooks/1.0';
 /** How much of a response is read and kept. */
 const most_response_bytes = 16_384;
 
-export interface Receiver {
+/** What is stored of an endpoint that is needed to send to it. */
+export interface Addressee {
   endpoint_id: string;
   url: string;
   https_only: boolean;
+  secret: Buffer;
+  previous_secret: Buffer | null;
+}
+
+/** Who is sent to, in a turn. */
+export interface Receiver {
+  /** Undefined where the URL is not one to send to, for the reason given. */
+  target: { origin: URL; path: string } | undefined;
+  refusal: string;
   /** `whsec_…`, the newest first; two during a rotation. */
   secrets: string[];
+}
+
+/** @throws Error when the secret cannot be opened */
+export function receiverOf(
+  { endpoint_id, url, https_only, secret, previous_secret }: Addressee,
+  { vault, allow_private_addresses, own_hosts }: Services,
+): Receiver {
+  const judged = checkEndpointUrl(url, {
+    allowPrivate: allow_private_addresses,
+    ownHosts: own_hosts,
+    httpsOnly: https_only,
+  });
+  const secrets = openSecrets(vault, endpoint_id, [secret, previous_secret]);
+  if (!judged.ok) return { target: undefined, refusal: judged.reason, secrets };
+  const target = { origin: laneOrigin(judged.url, endpoint_id), path: judged.url.pathname + judged.url.search };
+  return { target, refusal: '', secrets };
 }
 
 export interface Sendable {
@@ -39,7 +66,7 @@ export interface Outcome {
   error: string | null;
 }
 
-export type SendContext = Pick<TaskContext, 'services' | 'cut_off'> & { agent: Agent };
+export type SendContext = Pick<TaskContext, 'cut_off'> & { agent: Agent };
 
 /**
  * Makes one attempt. Never throws: whatever goes wrong is the attempt's outcome. Redirects are never followed.
@@ -48,7 +75,7 @@ export type SendContext = Pick<TaskContext, 'services' | 'cut_off'> & { agent: A
 export async function send(
   receiver: Receiver,
   delivery: Sendable,
-  { agent, services, cut_off }: SendContext,
+  { agent, cut_off }: SendContext,
 ): Promise<Outcome | undefined> {
   const at = new Date();
   const started = performance.now();
@@ -57,7 +84,7 @@ export async function send(
   const cut = () => over.abort();
   cut_off.addEventListener('abort', cut, { once: true });
   try {
-    const answer = await unlessAborted(over.signal, exchange(receiver, delivery, { agent, services, at }, over.signal));
+    const answer = await unlessAborted(over.signal, exchange(receiver, delivery, { agent, at }, over.signal));
     return outcomeOf(answer, at, started);
   } catch (error) {
     if (cut_off.aborted) return undefined;
@@ -83,18 +110,12 @@ const outcomeOf = (answer: Answer, at: Date, started: number): Outcome => ({
 async function exchange(
   receiver: Receiver,
   delivery: Sendable,
-  { agent, services, at }: Omit<SendContext, 'cut_off'> & { at: Date },
+  { agent, at }: Omit<SendContext, 'cut_off'> & { at: Date },
   signal: AbortSignal,
 ): Promise<Answer> {
-  const judged = checkEndpointUrl(receiver.url, {
-    allowPrivate: services.allow_private_addresses,
-    ownHosts: services.own_hosts,
-    httpsOnly: receiver.https_only,
-  });
-  if (!judged.ok) throw new AddressRefused(judged.reason);
+  if (!receiver.target) throw new AddressRefused(receiver.refusal);
   const { statusCode: status_code, body } = await agent.request({
-    origin: laneOrigin(judged.url, receiver.endpoint_id),
-    path: judged.url.pathname + judged.url.search,
+    ...receiver.target,
     method: 'POST',
     headers: headersOf(receiver, delivery, Math.floor(at.getTime() / 1000)),
     body: delivery.body,
@@ -113,7 +134,11 @@ function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
 }
 
 /** The headers of section 6, "Request": ours, and the same delivery in Standard Webhooks form. */
-export function headersOf({ secrets }: Receiver, delivery: Sendable, t: number): Record<string, string> {
+export function headersOf(
+  { secrets }: Pick<Receiver, 'secrets'>,
+  delivery: Sendable,
+  t: number,
+): Record<string, string> {
   const { event_id, event_type, delivery_id, attempt, body, request_id } = delivery;
   return {
     'Content-Type': 'application/json',
@@ -137,7 +162,7 @@ const standardSignature = (secret: string, event_id: string, t: number, body: st
     .digest('base64');
 
 /** Decrypts an endpoint's secrets; those that are not there are left out. */
-export const openSecrets = (vault: Vault, endpoint_id: string, sealed: (Buffer | null)[]): string[] =>
+const openSecrets = (vault: Vault, endpoint_id: string, sealed: (Buffer | null)[]): string[] =>
   sealed.filter((secret) => secret !== null).map((secret) => vault.decrypt(secret, endpoint_id));
 
 /** Reads to 16 KiB and no further; the rest is cut off with its connection. */
