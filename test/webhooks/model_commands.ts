@@ -119,20 +119,23 @@ const replayFailed = (nth: number): Command =>
 const retry = (isDue: boolean): Command =>
   command(`retry(${isDue ? 'due' : 'too early'})`, (_, shop) => placeRetries(shop, isDue));
 
-/** Lets everything that waits for an endpoint fail for good. */
-const giveUp = (nth: number): Command =>
-  command(`giveUp(${nth})`, async (_, shop) => {
-    at(shop, nth).receiver.answer(500);
+/** An outage that lasts until everything was given up that waits for an endpoint. */
+const giveUp = (nth: number, events: Told['type'][]): Command =>
+  command(`giveUp(${nth}, ${events})`, async (model, shop) => {
+    const { receiver } = at(shop, nth);
+    receiver.answer(500);
+    await tell(events.map((type) => ({ type, partner: 0 }))).run(model, shop);
     for (let attempt = 1; attempt <= 8; attempt++) {
       await shop.quiet();
       if (!(await hasRetries(shop, [at(shop, nth)]))) break;
       await placeRetries(shop, true);
     }
-    at(shop, nth).receiver.answer(200);
+    receiver.answer(200);
   });
 
 const endpoint_nth = fc.nat({ max: 2 });
-const event = fc.record({ type: fc.constantFrom(...types), partner: fc.constantFrom(0 as const, 1 as const) });
+const type = fc.constantFrom(...types);
+const event = fc.record({ type, partner: fc.constantFrom(0 as const, 1 as const) });
 const few = fc.array(event, { minLength: 1, maxLength: 5 }).map(tell);
 const many = fc.array(event, { minLength: 30, maxLength: 80, size: 'max' }).map(tell);
 const manner = fc.constantFrom<Manner>(500, 'close');
@@ -147,9 +150,9 @@ export const commands = [
   endpoint_nth.map(disable),
   ...[endpoint_nth.map(enable), endpoint_nth.map(enable)],
   fc.tuple(endpoint_nth, fc.nat()).map((given) => replayOne(...given)),
-  endpoint_nth.map(replayFailed),
+  ...[endpoint_nth.map(replayFailed), endpoint_nth.map(replayFailed)],
   fc.boolean().map(retry),
-  endpoint_nth.map(giveUp),
+  fc.tuple(endpoint_nth, fc.array(type, { maxLength: 4 })).map((given) => giveUp(...given)),
 ];
 
 const at = ({ endpoints }: WatchedShop, nth: number): WatchedEndpoint => endpoints[nth] as WatchedEndpoint;
