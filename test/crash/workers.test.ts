@@ -89,6 +89,38 @@ t.test(
   },
 );
 
+t.test(
+  'lets a worker that stood still for longer than its lease send nothing that another one has taken over',
+  async (t) => {
+    const merchant = await rail.organization();
+    const receivers = await startReceivers(t, 1);
+    const { endpoints, sell } = await openShop(merchant, receivers.urls);
+    const workers = await Promise.all([startProcess('worker', rail.url), startProcess('worker', rail.url)]);
+    const selling = sell(300);
+    await eventually(() => receivers.count() > 50, 'the first deliveries', 30_000);
+    const { victim: stalled } = await busiest(workers);
+    process.kill(stalled.pid, 'SIGSTOP');
+    await selling;
+    const distinct = () => new Set(receivers.received[0]?.map(({ event_id }) => event_id)).size;
+    await eventually(() => distinct() === 300, 'the deliveries by the other one', 60_000);
+    process.kill(stalled.pid, 'SIGCONT');
+    await sell(20);
+    await eventually(() => distinct() === 320, 'those that come later');
+    await settled();
+
+    const received = receivers.received[0] as Received[];
+    const sequence = await sequenceOf(endpoints[0] as string);
+    const position = new Map(sequence.map(({ event_id }, nth) => [event_id, nth]));
+    const positions = received.map(({ event_id }) => position.get(event_id) as number);
+    const back = positions.filter((at, nth) => at !== (positions[nth - 1] ?? -1) + 1);
+    t.ok(back.length <= 1, 'one step back, where the other one took over');
+    t.ok(received.length - 320 <= most_unwritten, `${received.length - 320} came again`);
+    t.equal(receivers.most_at_once(), 1, 'one request at a time');
+    t.same(await rail.audit(), []);
+    t.same(await Promise.all(workers.map((worker) => worker.end('SIGTERM'))), [0, 0]);
+  },
+);
+
 t.test('goes on when the job queue loses a deadlock', async (t) => {
   const merchant = await rail.organization();
   const receivers = await startReceivers(t, 1);
@@ -164,9 +196,10 @@ async function openShop(merchant: Caller, urls: string[]) {
   }
   const { id: partner_id } = await merchant.post('/v1/partners', { program_id, email: 'ada@partner.example.com' });
   const sale = { program_id, partner_id, amount_minor: 100, currency: 'USD' };
+  let sold = 0;
   /** Makes so many events, some at a time. */
   const sell = async (count: number): Promise<void> => {
-    const charges = Array.from({ length: count }, (_, nth) => nth).values();
+    const charges = Array.from({ length: count }, () => ++sold).values();
     const seller = async (_: unknown, nth: number) => {
       for (const charge of charges)
         await merchant.post('/v1/sales', { ...sale, external_charge_id: `seller${nth}_${charge}` });
