@@ -34,7 +34,6 @@ export class Turn {
   readonly #started = performance.now();
   #renewed: number;
   #passed = 0;
-  #unwritten = 0;
   #written: Promise<void> = Promise.resolve();
   #isOver = false;
   #failure: unknown;
@@ -47,9 +46,12 @@ export class Turn {
 
   /** @throws when Postgres fails: what was not written is sent again when the lease has run out */
   async run(): Promise<void> {
+    let before = this.#written;
     for await (const place of this.#places()) {
       if (this.#mustEnd() || !(await this.#pass(place))) break;
-      if (this.#unwritten >= most_unwritten) await this.#written;
+      if (this.#passed % (most_unwritten / 2) !== 0) continue;
+      await before;
+      before = this.#written;
     }
     this.#report({ ended: true });
     await this.#written;
@@ -92,10 +94,8 @@ export class Turn {
   /** Reports are written in their order: when the last one is, all are. */
   #report(report: Omit<Report, 'lane'>): void {
     const reported = performance.now();
-    this.#unwritten++;
     this.#written = this.#options.lanes.report({ lane: this.#lane, ...report }).then(
       (goes_on) => {
-        this.#unwritten--;
         this.#renewed = reported;
         this.#isOver ||= !goes_on;
       },
