@@ -1,4 +1,3 @@
-import MailChecker from 'mailchecker';
 import sql from 'sql-template-tag';
 import { tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
@@ -75,7 +74,7 @@ export async function assessCustomer(tx: Tx, customer_id: string): Promise<void>
   const matched =
     owner && selfReferralBy({ partner_email: owner.email, customer_email: email, partner_visits, clicks });
   if (matched) await raise(tx, { ...about, kind: 'self_referral', severity: 'high', evidence: { matched } });
-  if (email !== null && !MailChecker.isValid(email)) {
+  if (email !== null && (await isDisposable(email))) {
     const host = email.slice(email.lastIndexOf('@') + 1);
     await raise(tx, { ...about, kind: 'disposable_email', severity: 'medium', evidence: { host } });
   }
@@ -147,4 +146,10 @@ export async function assessPartner(tx: Tx, partner_id: string): Promise<void> {
     severity: 'medium',
     evidence,
   });
+}
+
+/** The list of hosts takes ten megabytes: it is loaded by the first who needs it. */
+async function isDisposable(email: string): Promise<boolean> {
+  const { default: MailChecker } = await import('mailchecker');
+  return !MailChecker.isValid(email);
 }
