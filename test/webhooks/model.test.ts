@@ -18,7 +18,7 @@ await notePlaces(rail);
 const merchant = await rail.organization();
 const receivers = await startScriptedReceivers(t);
 const startWorker = () => startProcess('worker', rail.url, { WORKER_CONCURRENCY: '1' });
-const kills = fc.nat({ max: 1 }).map(kill);
+const ends = fc.tuple(fc.nat({ max: 1 }), fc.constantFrom('SIGTERM' as const, 'SIGKILL' as const)).map(end);
 const workers: Promise<Process>[] = [startWorker(), startWorker()];
 
 t.test(
@@ -26,7 +26,7 @@ t.test(
   async (t) => {
     t.comment(`seed ${seed}`);
     const property = fc.asyncProperty(
-      fc.commands([...commands, ...[kills, kills]], { maxCommands: 20, size: 'max' }),
+      fc.commands([...commands, ...[ends, ends]], { maxCommands: 20, size: 'max' }),
       async (happenings) => {
         const shop = await openWatchedShop(rail, merchant, receivers);
         const model: Model = { told: [], isEnabled: [true, true, true], wanted: [new Map(), new Map(), new Map()] };
@@ -46,12 +46,12 @@ t.test('leaves clean data behind', async (t) => {
   for (const worker of await Promise.all(workers)) t.equal(await worker.end('SIGTERM'), 0);
 });
 
-/** kill -9; another one begins. */
-function kill(which: number) {
-  return command(`kill(${which})`, async (_, shop) => {
+/** A worker ends, and another one begins. One that is killed lets come again what it had sent and not written. */
+function end([which, signal]: [number, 'SIGTERM' | 'SIGKILL']) {
+  return command(`end(${which}, ${signal})`, async (_, shop) => {
     const worker = await (workers[which] as Promise<Process>);
-    for (const { history } of shop.endpoints) history.push({ what: 'killing' });
-    await worker.end('SIGKILL');
+    if (signal === 'SIGKILL') for (const { history } of shop.endpoints) history.push({ what: 'killing' });
+    await worker.end(signal);
     workers[which] = startWorker();
   });
 }
