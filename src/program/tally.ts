@@ -7,8 +7,8 @@ export const totalOf =
   (tx: Tx, subject_id: string): Sql =>
     sql`
     select coalesce(sum(n.rows), 0)::bigint as count
-    from program.total n
-    where n.organization_id = ${tx.organization_id} and n.subject_id = ${subject_id} and n.noun = ${noun}`;
+    from program.totals_of(${tx.organization_id}, ${[subject_id]}) n
+    where n.noun = ${noun}`;
 
 /** One of a subject's counters: what is added up, over which of the totals `n` of the subject `s`. */
 export interface Counter {
@@ -39,7 +39,7 @@ export async function countersOf(
   const counted = await tx.all<Record<string, number> & { id: string }>(sql`
     select s.id, ${join(sums)}
     from unnest(${ids}::text[], ${currencies}::text[]) as s (id, currency)
-    left join program.total n on n.organization_id = ${tx.organization_id} and n.subject_id = s.id
+    left join program.totals_of(${tx.organization_id}, ${ids}) n on n.subject_id = s.id
     group by s.id`);
   return new Map(counted.map(({ id, ...figures }) => [id, figures]));
 }

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { transaction } from '../../src/core/transaction.ts';
-import { foldTallies } from '../../src/program/tally.ts';
+import { countersOf, foldTallies, rowsOf } from '../../src/program/tally.ts';
 import { eventually, type Json, sql, startRail } from '../harness.ts';
 import { fresh, openShop, type Shop } from './shop.ts';
 
@@ -121,4 +121,37 @@ t.test('the schedule folds what was written', async (t) => {
   await rail.tick('program/fold_tallies', new Date().toISOString());
   await eventually(async () => (await notes()) === 0, 'the notes to be folded');
   t.equal(await totalOf(shop, 'partners'), 1);
+});
+
+t.test('under load it folds again before the next tick', async (t) => {
+  const shop = await openShop(rail);
+  const many = (count: number) =>
+    rail.query(sql`insert into program.tally_change (organization_id, subject_id, noun, kind, rows, amount_minor)
+      select ${shop.merchant.organization_id}, ${shop.program.id}, 'tag', '', n % 2 * 2 - 1, 0 from generate_series(1, ${count}) as n`);
+  await many(1_000);
+  await rail.tick('program/fold_tallies', new Date(Date.now() + 60_000).toISOString());
+  await eventually(async () => (await notes()) === 0, 'the notes to be folded');
+  await many(2);
+  await eventually(async () => (await notes()) === 0, 'the notes to be folded again');
+  t.equal(await totalOf(shop, 'tags'), 0);
+});
+
+t.test('notes are found by their index, also by a statement that was planned when there were none', async (t) => {
+  const shop = await openShop(rail);
+  await fold();
+  await rail.query(sql`vacuum (analyze) program.tally_change`);
+  const { organization_id } = shop.merchant;
+  const { before, after } = await transaction(rail.store, { organization_id, request_id: null }, async (tx) => {
+    const scans = () =>
+      tx.one<{ whole: number; by_index: number }>(sql`
+        select sum(seq_scan)::integer as whole, sum(idx_scan)::integer as by_index
+        from pg_stat_xact_user_tables where relname in ('tally', 'tally_change')`);
+    const count = () => countersOf(tx, [{ id: shop.program.id }], { tags: rowsOf('tag') });
+    for (let times = 0; times < 10; times++) await count();
+    const before = await scans();
+    await count();
+    return { before, after: await scans() };
+  });
+  t.equal(after.whole, before.whole);
+  t.equal(after.by_index, before.by_index + 2);
 });
