@@ -127,8 +127,10 @@ function safeInteger(text: string): number {
 }
 
 function isoTimestamp(text: string): string {
-  const utc = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?\+00$/.exec(text);
-  if (utc) return `${utc[1]}T${utc[2]}.${(utc[3] ?? '').padEnd(3, '0').slice(0, 3)}Z`;
+  // 2026-11-21 09:30:00[.123456]+00
+  if (text[10] === ' ' && text.endsWith('+00')) {
+    return `${text.slice(0, 10)}T${text.slice(11, 19)}.${text.slice(20, -3).padEnd(3, '0').slice(0, 3)}Z`;
+  }
   return (pg.types.getTypeParser(timestamptz, 'text')(text) as Date).toISOString();
 }
 

@@ -157,7 +157,7 @@ function mount(app: FastifyInstance, operation: Operation, store: Store, service
     handler: async (request, reply) => {
       const { status, body, replayed } = await answer(request, operation, store, services);
       if (replayed) reply.header('Idempotent-Replayed', 'true');
-      return reply.code(status).header('Content-Type', 'application/json; charset=utf-8').serializer(String).send(body);
+      return reply.code(status).header('Content-Type', 'application/json; charset=utf-8').send(Buffer.from(body));
     },
   });
 }

@@ -131,14 +131,16 @@ async function emptyInto(tx: Tx, from: string, to: string): Promise<void> {
 /** A slug of the name, with `-2`, `-3` … behind it when taken. Under the program's row lock. */
 async function freeSlug(tx: Tx, program_id: string, of: string): Promise<string> {
   const base = slugOf(of) || 'group';
-  const taken = await tx.all<{ slug: string }>(
-    sql`select t.slug from ${partnerGroup.from} where ${tenant(tx)} and t.program_id = ${program_id} and starts_with(t.slug, ${base})`,
-  );
-  const slugs = new Set(taken.map(({ slug }) => slug));
-  if (!slugs.has(base)) return base;
-  let nth = 2;
-  while (slugs.has(`${base}-${nth}`)) nth++;
-  return `${base}-${nth}`;
+  const { slug } = await tx.one<{ slug: string }>(sql`
+    with recursive candidate (nth, slug) as (
+      values (1, ${base}::text)
+      union all
+      select c.nth + 1, ${base} || '-' || (c.nth + 1)
+      from candidate c
+      where exists (select from ${partnerGroup.from} where ${tenant(tx)} and t.program_id = ${program_id} and t.slug = c.slug)
+    )
+    select slug from candidate order by nth desc limit 1`);
+  return slug;
 }
 
 /** The group that a new partner joins: the one named, which must be the program's, or the program's default. */

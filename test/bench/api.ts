@@ -248,7 +248,7 @@ function listSide(place: Place, { name, path, pages }: List, fold: () => Promise
 async function ratios({ server }: Place, asked: Asked[], pages: Page[], seconds: number): Promise<Sample> {
   let nth = 0;
   const next = () => asked[nth++ % asked.length] as Asked;
-  const { latencies_ms } = await closedLoop(server.url, { connections: 1, seconds, next, at_least: 3 * asked.length });
+  const { latencies_ms } = await closedLoop(server.url, { connections: 1, seconds, next, at_least: 20 * asked.length });
   const quickest = new Map(
     pages.map(({ name }, page) => [
       name,
