@@ -137,7 +137,7 @@ async function freeSlug(tx: Tx, program_id: string, of: string): Promise<string>
       union all
       select c.nth + 1, ${base} || '-' || (c.nth + 1)
       from candidate c
-      where exists (select from ${partnerGroup.from} where ${tenant(tx)} and t.program_id = ${program_id} and t.slug = c.slug)
+      where (select true from ${partnerGroup.from} where ${tenant(tx)} and t.program_id = ${program_id} and t.slug = c.slug)
     )
     select slug from candidate order by nth desc limit 1`);
   return slug;
