@@ -12,6 +12,7 @@ import { partner } from './partner.ts';
 import { type Program, program } from './program.ts';
 import { referral } from './referral.ts';
 import { totalOf } from './tally.ts';
+import { hashAddress } from './visitor_address.ts';
 
 export const click = resource({
   object: 'click',
@@ -70,7 +71,7 @@ export const clickOperations: Operation[] = [
       const of = await program.get(tx, body.program_id, { param: 'program_id' });
       const { ip, referrer, ...rest } = body;
       const credited = await creditedBy(tx, of, body.param, body.value);
-      const ip_hash = ip === undefined ? null : services.vault.hash(ip);
+      const ip_hash = ip === undefined ? null : hashAddress(services.vault, ip);
       return recordClick(tx, { ...rest, ...credited, id: newId('clk'), referer: referrer, ip_hash });
     },
   }),

@@ -8,6 +8,7 @@ import { Problem } from '../core/problem.ts';
 import { type Store, transaction } from '../core/transaction.ts';
 import { isPublicAddress } from '../webhooks/address.ts';
 import { recordClick } from './click.ts';
+import { hashAddress } from './visitor_address.ts';
 
 /** Tells a visitor apart on the short domain: never the address and the browser's name. */
 const cookie = 'rail_visitor';
@@ -114,7 +115,7 @@ async function follow(
       referer: request.headers.referer?.slice(0, 2048),
       user_agent: request.headers['user-agent']?.slice(0, 1024),
       // The address of a proxy that says nothing of the visitor would make all visitors one.
-      ip_hash: isPublicAddress(request.ip) ? services.vault.hash(request.ip) : null,
+      ip_hash: isPublicAddress(request.ip) ? hashAddress(services.vault, request.ip) : null,
     }),
   );
 }
