@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, type KeyObject } from 'node:crypto';
 import { Problem } from './problem.ts';
 import { sameText } from './secret.ts';
 
@@ -6,11 +6,11 @@ import { sameText } from './secret.ts';
 export const signature_tolerance_s = 300;
 
 /** HMAC-SHA256 of `<t>.<body>`, hex: the `v1` of a `Rail-Signature`. */
-export const signatureOf = (key: string, t: number | string, body: string | Buffer): string =>
+export const signatureOf = (key: string | KeyObject, t: number | string, body: string | Buffer): string =>
   createHmac('sha256', key).update(`${t}.`).update(body).digest('hex');
 
 /** `t=<unix seconds>,v1=<hex>`, one `v1` a key, in the order given. */
-export const railSignature = (keys: string[], t: number, body: string | Buffer): string =>
+export const railSignature = (keys: (string | KeyObject)[], t: number, body: string | Buffer): string =>
   [`t=${t}`, ...keys.map((key) => `v1=${signatureOf(key, t, body)}`)].join(',');
 
 /**

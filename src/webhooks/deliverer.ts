@@ -1,6 +1,6 @@
 import type { TaskContext } from '../core/task.ts';
 import { type Lane, type Lanes, openLanes } from './lane.ts';
-import { receiverOf, type SendContext, send } from './send.ts';
+import { receiverOf, type SendContext, Sender } from './send.ts';
 import { Turn, turn_ms } from './turn.ts';
 
 /** Turns that outlast a second let go of their slots: so many at a time. */
@@ -98,10 +98,7 @@ export class Deliverer {
 
   #turn(lane: Lane, isCrowded: () => boolean): Promise<void> {
     const { services, stopping } = this.#options;
-    const receiver = receiverOf(lane, services);
-    return new Turn(lane, {
-      ...{ lanes: this.#lanes, isCrowded, stopping },
-      send: (place) => send(receiver, place, this.#options),
-    }).run();
+    const sender = new Sender(receiverOf(lane, services), this.#options);
+    return new Turn(lane, { lanes: this.#lanes, sender, isCrowded, stopping }).run();
   }
 }

@@ -8,6 +8,8 @@ import type { Addressee } from './send.ts';
 export const most_places = 32;
 /** Renewed by whatever is written of the turn; longer than a turn can go without (a request lasts 10 s), by a margin for a stalled process. */
 const lease_s = 30;
+/** How long what came of an attempt is kept to be written together with the next ones, while its turn goes on. */
+const patience_ms = 1;
 /** Lanes that share a statement. */
 const most_lanes = 100;
 
@@ -62,7 +64,7 @@ export function openLanes(database: Database, worker_id: string): Lanes {
   };
   return {
     begin: coalesce((endpoint_ids) => beginTurns(database, worker_id, endpoint_ids), { most: most_lanes }),
-    report: coalesce(report, { most: most_lanes * 4 }),
+    report: coalesce(report, { most: most_lanes * 4, canWait: ({ ended }) => !ended, patience_ms }),
     wake: coalesce((endpoint_ids) => wakeLanes(database, endpoint_ids), { most: most_lanes }),
     following: (endpoint_id, place) =>
       run<Place>(

@@ -1,5 +1,5 @@
-import { createHmac } from 'node:crypto';
-import type { Agent } from 'undici';
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
+import type { Agent, Dispatcher } from 'undici';
 import type { Services } from '../core/operation.ts';
 import type { Vault } from '../core/secret.ts';
 import { railSignature } from '../core/signature.ts';
@@ -27,8 +27,14 @@ export interface Receiver {
   /** Undefined where the URL is not one to send to, for the reason given. */
   target: { origin: URL; path: string } | undefined;
   refusal: string;
-  /** `whsec_…`, the newest first; two during a rotation. */
-  secrets: string[];
+  /** Of the newest secret first; two during a rotation. */
+  keys: SigningKeys[];
+}
+
+/** What a secret, `whsec_…`, signs with: whole in our own form, and as the base64 behind its prefix in Standard Webhooks form. */
+interface SigningKeys {
+  rail: KeyObject;
+  standard: KeyObject;
 }
 
 /** @throws Error when the secret cannot be opened */
@@ -41,10 +47,10 @@ export function receiverOf(
     ownHosts: own_hosts,
     httpsOnly: https_only,
   });
-  const secrets = openSecrets(vault, endpoint_id, [secret, previous_secret]);
-  if (!judged.ok) return { target: undefined, refusal: judged.reason, secrets };
+  const keys = openSecrets(vault, endpoint_id, [secret, previous_secret]).map(keysOf);
+  if (!judged.ok) return { target: undefined, refusal: judged.reason, keys };
   const target = { origin: laneOrigin(judged.url, endpoint_id), path: judged.url.pathname + judged.url.search };
-  return { target, refusal: '', secrets };
+  return { target, refusal: '', keys };
 }
 
 export interface Sendable {
@@ -68,34 +74,56 @@ export interface Outcome {
 
 export type SendContext = Pick<TaskContext, 'cut_off'> & { agent: Agent };
 
-/**
- * Makes one attempt. Never throws: whatever goes wrong is the attempt's outcome. Redirects are never followed.
- * @returns undefined when it was cut off before the endpoint had answered
- */
-export async function send(
-  receiver: Receiver,
-  delivery: Sendable,
-  { agent, cut_off }: SendContext,
-): Promise<Outcome | undefined> {
-  const at = new Date();
-  const started = performance.now();
-  const over = new AbortController();
-  const timer = setTimeout(() => over.abort(new DeadlinePassed()), timeout_ms);
-  const cut = () => over.abort();
-  cut_off.addEventListener('abort', cut, { once: true });
-  try {
-    const answer = await unlessAborted(over.signal, exchange(receiver, delivery, { agent, at }, over.signal));
-    return outcomeOf(answer, at, started);
-  } catch (error) {
-    if (cut_off.aborted) return undefined;
-    return outcomeOf({ status_code: null, response_body: null, error: reasonOf(error) }, at, started);
-  } finally {
-    clearTimeout(timer);
-    cut_off.removeEventListener('abort', cut);
+/** Sends to one receiver, one request after another. While one is on its way, the next is signed. */
+export class Sender {
+  readonly #receiver: Receiver;
+  readonly #context: SendContext;
+  #signed: { of: Sendable; t: number; headers: Record<string, string> } | undefined;
+
+  constructor(receiver: Receiver, context: SendContext) {
+    this.#receiver = receiver;
+    this.#context = context;
+  }
+
+  /**
+   * Makes one attempt. Never throws: whatever goes wrong is the attempt's outcome. Redirects are never followed.
+   * @param next what is likely to be sent after it
+   * @returns undefined when it was cut off before the endpoint had answered
+   */
+  async send(delivery: Sendable, next?: Sendable): Promise<Outcome | undefined> {
+    const { cut_off } = this.#context;
+    const at = new Date();
+    const started = performance.now();
+    const exchange = new Exchange();
+    const timer = setTimeout(() => exchange.abort(new DeadlinePassed()), timeout_ms);
+    const cut = () => exchange.abort(new CutOff());
+    cut_off.addEventListener('abort', cut, { once: true });
+    try {
+      const t = Math.floor(at.getTime() / 1000);
+      this.#begin(exchange, delivery, t);
+      if (next) this.#signed = { of: next, t, headers: headersOf(this.#receiver, next, t) };
+      return outcomeOf(await exchange.answer, at, started);
+    } catch (error) {
+      if (cut_off.aborted) return undefined;
+      return outcomeOf({ status_code: null, response_body: null, error: reasonOf(error) }, at, started);
+    } finally {
+      clearTimeout(timer);
+      cut_off.removeEventListener('abort', cut);
+    }
+  }
+
+  /** @throws AddressRefused */
+  #begin(exchange: Exchange, delivery: Sendable, t: number): void {
+    const { target, refusal } = this.#receiver;
+    if (!target) throw new AddressRefused(refusal);
+    const signed = this.#signed?.of === delivery && this.#signed.t === t ? this.#signed.headers : undefined;
+    const headers = signed ?? headersOf(this.#receiver, delivery, t);
+    this.#context.agent.dispatch({ ...target, method: 'POST', headers, body: delivery.body }, exchange);
   }
 }
 
 class DeadlinePassed extends Error {}
+class CutOff extends Error {}
 
 type Answer = Pick<Outcome, 'status_code' | 'response_body' | 'error'>;
 
@@ -106,44 +134,72 @@ const outcomeOf = (answer: Answer, at: Date, started: number): Outcome => ({
   duration_ms: Math.round(performance.now() - started),
 });
 
-/** @throws AddressRefused, NameNotResolved, and whatever the connection fails with */
-async function exchange(
-  receiver: Receiver,
-  delivery: Sendable,
-  { agent, at }: Omit<SendContext, 'cut_off'> & { at: Date },
-  signal: AbortSignal,
-): Promise<Answer> {
-  if (!receiver.target) throw new AddressRefused(receiver.refusal);
-  const { statusCode: status_code, body } = await agent.request({
-    ...receiver.target,
-    method: 'POST',
-    headers: headersOf(receiver, delivery, Math.floor(at.getTime() / 1000)),
-    body: delivery.body,
-    signal,
-  });
-  const response_body = await firstBytes(body);
-  const acknowledged = status_code >= 200 && status_code < 300;
-  return { status_code, response_body, error: acknowledged ? null : `The endpoint answered ${status_code}.` };
-}
+/** A request and its answer, which is read to 16 KiB and no further: the rest is cut off with its connection. */
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #settled = Promise.withResolvers<Answer>();
+  readonly #chunks: Buffer[] = [];
+  #size = 0;
+  #status_code = 0;
+  #controller: Dispatcher.DispatchController | undefined;
+  #abortion: Error | undefined;
 
-/** A request that is still connecting does not listen to its signal, and is not written once it has connected: nobody waits for it. */
-function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  const aborted = Promise.withResolvers<never>();
-  signal.addEventListener('abort', () => aborted.reject(signal.reason), { once: true });
-  return Promise.race([work, aborted.promise]);
+  /** Fails with AddressRefused, NameNotResolved, and whatever the connection fails with. */
+  get answer(): Promise<Answer> {
+    return this.#settled.promise;
+  }
+
+  /** Nobody waits any longer: the connection is closed, and one that is still being opened is not written to. */
+  abort(reason: Error): void {
+    this.#settled.reject(reason);
+    this.#abortion = reason;
+    this.#controller?.abort(reason);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#abortion) controller.abort(this.#abortion);
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status_code: number): void {
+    this.#status_code = status_code;
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#chunks.push(chunk);
+    this.#size += chunk.length;
+    if (this.#size < most_response_bytes) return;
+    this.#settle();
+    controller.abort(new Error('The rest is not read.'));
+  }
+
+  onResponseEnd(): void {
+    this.#settle();
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    this.#settled.reject(error);
+  }
+
+  #settle(): void {
+    const status_code = this.#status_code;
+    const read = Buffer.concat(this.#chunks).subarray(0, most_response_bytes).toString('utf8');
+    const acknowledged = status_code >= 200 && status_code < 300;
+    this.#settled.resolve({
+      status_code,
+      response_body: read.replaceAll('\0', '\uFFFD'),
+      error: acknowledged ? null : `The endpoint answered ${status_code}.`,
+    });
+  }
 }
 
 /** The headers of section 6, "Request": ours, and the same delivery in Standard Webhooks form. */
-export function headersOf(
-  { secrets }: Pick<Receiver, 'secrets'>,
-  delivery: Sendable,
-  t: number,
-): Record<string, string> {
+export function headersOf({ keys }: Pick<Receiver, 'keys'>, delivery: Sendable, t: number): Record<string, string> {
   const { event_id, event_type, delivery_id, attempt, body, request_id } = delivery;
+  const rail = keys.map((each) => each.rail);
   return {
     'Content-Type': 'application/json',
     'User-Agent': user_agent,
-    'Rail-Signature': railSignature(secrets, t, body),
+    'Rail-Signature': railSignature(rail, t, body),
     'Rail-Event': event_type,
     'Rail-Event-Id': event_id,
     'Rail-Delivery-Id': delivery_id,
@@ -151,31 +207,23 @@ export function headersOf(
     ...(request_id === null ? {} : { 'Rail-Request-Id': request_id }),
     'webhook-id': event_id,
     'webhook-timestamp': String(t),
-    'webhook-signature': secrets.map((secret) => `v1,${standardSignature(secret, event_id, t, body)}`).join(' '),
+    'webhook-signature': keys.map(({ standard }) => `v1,${standardSignature(standard, event_id, t, body)}`).join(' '),
   };
 }
 
-/** Base64 HMAC-SHA256 of `<id>.<timestamp>.<body>`; the key is the secret without its prefix, base64-decoded. */
-const standardSignature = (secret: string, event_id: string, t: number, body: string): string =>
-  createHmac('sha256', Buffer.from(secret.slice('whsec_'.length), 'base64'))
-    .update(`${event_id}.${t}.${body}`)
-    .digest('base64');
+/** Base64 HMAC-SHA256 of `<id>.<timestamp>.<body>`. */
+const standardSignature = (key: KeyObject, event_id: string, t: number, body: string): string =>
+  createHmac('sha256', key).update(`${event_id}.${t}.${body}`).digest('base64');
+
+/** Key objects sign several times as fast as the bytes they are made of. */
+const keysOf = (secret: string): SigningKeys => ({
+  rail: createSecretKey(secret, 'utf8'),
+  standard: createSecretKey(secret.slice('whsec_'.length), 'base64'),
+});
 
 /** Decrypts an endpoint's secrets; those that are not there are left out. */
 const openSecrets = (vault: Vault, endpoint_id: string, sealed: (Buffer | null)[]): string[] =>
   sealed.filter((secret) => secret !== null).map((secret) => vault.decrypt(secret, endpoint_id));
-
-/** Reads to 16 KiB and no further; the rest is cut off with its connection. */
-async function firstBytes(body: AsyncIterable<Buffer> & { destroy?: () => unknown }): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of body) {
-    chunks.push(chunk);
-    size += chunk.length;
-    if (size >= most_response_bytes) break;
-  }
-  return Buffer.concat(chunks).subarray(0, most_response_bytes).toString('utf8').replaceAll('\0', '\uFFFD');
-}
 
 /** In the merchant's words, and no oracle for the inside: what the system says of an address stays here. */
 function reasonOf(error: unknown): string {

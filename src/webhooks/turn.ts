@@ -1,7 +1,7 @@
 import { counted } from './attempt_count.ts';
 import { cancel, type Place, settle } from './delivery.ts';
 import { type Lane, type Lanes, most_places, type Report } from './lane.ts';
-import type { Outcome } from './send.ts';
+import type { Sender } from './send.ts';
 
 /** While others wait for a slot, a turn ends after this many places, or when this time has passed. */
 export const turn_ms = 1_000;
@@ -13,12 +13,13 @@ const too_old_ms = 15_000;
 /** An attempt that took longer makes its endpoint a slow one, whose turns run on slots of their own. */
 const slow_ms = 1_000;
 /** What may be sent and not yet written: a worker that dies lets as much be sent again. */
-const most_unwritten = most_places * 2;
+const most_unwritten = most_places * 4;
+/** After so many it looks at what is written by now. */
+const most_unseen = most_unwritten / 4;
 
 export interface TurnOptions {
   lanes: Lanes;
-  /** Makes one attempt. Undefined when it was cut off and nothing can be said of it. */
-  send: (place: Place) => Promise<Outcome | undefined>;
+  sender: Pick<Sender, 'send'>;
   /** Others wait for a slot: do not stay. */
   isCrowded: () => boolean;
   stopping: AbortSignal;
@@ -46,26 +47,26 @@ export class Turn {
 
   /** @throws when Postgres fails: what was not written is sent again when the lease has run out */
   async run(): Promise<void> {
-    let before = this.#written;
-    for await (const place of this.#places()) {
-      if (this.#mustEnd() || !(await this.#pass(place))) break;
-      if (this.#passed % (most_unwritten / 2) !== 0) continue;
-      await before;
-      before = this.#written;
+    const unwritten: Promise<void>[] = [];
+    for await (const { place, next } of this.#places()) {
+      if (this.#mustEnd() || !(await this.#pass(place, next))) break;
+      if (this.#passed % most_unseen !== 0) continue;
+      unwritten.push(this.#written);
+      if (unwritten.length === most_unwritten / most_unseen) await unwritten.shift();
     }
     this.#report({ ended: true });
     await this.#written;
     if (this.#failure) throw this.#failure;
   }
 
-  /** The next places are read while the ones before are sent. */
-  async *#places(): AsyncGenerator<Place> {
+  /** Each with the one behind it, as far as it is known. The next places are read while the ones before are sent. */
+  async *#places(): AsyncGenerator<{ place: Place; next: Place | undefined }> {
     const { endpoint_id } = this.#lane;
     for (let places = this.#lane.places; places.length > 0; ) {
       const last = places.at(-1) as Place;
       const following = places.length < most_places ? [] : this.#options.lanes.following(endpoint_id, last.place);
       Promise.resolve(following).catch(() => {});
-      yield* places;
+      for (const [nth, place] of places.entries()) yield { place, next: places[nth + 1] };
       places = await following;
     }
   }
@@ -80,13 +81,13 @@ export class Turn {
   }
 
   /** @returns false when the attempt was cut off */
-  async #pass(place: Place): Promise<boolean> {
+  async #pass(place: Place, next: Place | undefined): Promise<boolean> {
     this.#passed++;
     if (place.cancelled) {
       this.#report({ settled: cancel(place) });
       return true;
     }
-    const outcome = await this.#options.send(place);
+    const outcome = await this.#options.sender.send(place, next);
     if (outcome) this.#report({ settled: counted(place, settle(place, outcome)), slow: outcome.duration_ms > slow_ms });
     return outcome !== undefined;
   }

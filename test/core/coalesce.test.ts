@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { coalesce } from '../../src/core/coalesce.ts';
+import { type CoalesceOptions, coalesce } from '../../src/core/coalesce.ts';
 
 /** Work that goes on until it is told to end, and remembers what it was given. */
-function startWork(most: number) {
+function startWork(most: number, patient: Pick<CoalesceOptions<string>, 'canWait' | 'patience_ms'> = {}) {
   const batches: string[][] = [];
   const ends: PromiseWithResolvers<void>[] = [];
   const call = coalesce(
@@ -14,7 +14,7 @@ function startWork(most: number) {
       await end.promise;
       return items.map((item) => item.toUpperCase());
     },
-    { most },
+    { most, ...patient },
   );
   /** Waits until the nth batch has begun, counted from 0. */
   const begun = async (nth: number) => {
@@ -63,6 +63,41 @@ t.test('does at most so many at once, in the order in which they were asked for'
   t.same(batches, [['a', 'b'], ['c', 'd'], ['e']]);
 });
 
+t.test('keeps what can wait until something that cannot is asked for, or there is much of it', async (t) => {
+  const { call, batches, begun } = startWork(3, { canWait: (item) => item !== 'now', patience_ms: 600_000 });
+  const answers = ['a', 'b'].map(call);
+  await new Promise(setImmediate);
+  t.same(batches, []);
+  answers.push(call('now'));
+  const first = await begun(0);
+  answers.push(...['c', 'd', 'e', 'f'].map(call));
+  first.resolve();
+  (await begun(1)).resolve();
+  await new Promise(setImmediate);
+  t.same(
+    batches,
+    [
+      ['a', 'b', 'now'],
+      ['c', 'd', 'e'],
+    ],
+    'also when it came while other work was on',
+  );
+  answers.push(call('now'));
+  (await begun(2)).resolve();
+  t.same(await Promise.all(answers), ['A', 'B', 'NOW', 'C', 'D', 'E', 'F', 'NOW']);
+});
+
+t.test('keeps it no longer than its patience lasts', async (t) => {
+  const { call, batches, begun } = startWork(3, { canWait: () => true, patience_ms: 1 });
+  const answers = ['a', 'b'].map(call);
+  const first = await begun(0);
+  answers.push(call('c'));
+  first.resolve();
+  (await begun(1)).resolve();
+  t.same(await Promise.all(answers), ['A', 'B', 'C']);
+  t.same(batches, [['a', 'b'], ['c']]);
+});
+
 t.test('fails all who shared the work that failed, and nobody else', async (t) => {
   const { call, begun } = startWork(2);
   const answers = Promise.allSettled(['a', 'b', 'c', 'd', 'e'].map(call));
@@ -95,47 +130,52 @@ t.test('loses, doubles and reorders nothing, whenever calls come and whatever fa
     ends: fc.constantFrom('well', 'badly', 'not yet'),
   });
   await fc.assert(
-    fc.asyncProperty(fc.array(moment, { maxLength: 30 }), fc.integer({ min: 1, max: 4 }), async (moments, most) => {
-      let on: PromiseWithResolvers<boolean> | undefined;
-      const done: number[] = [];
-      const failed: number[] = [];
-      const call = coalesce(
-        async (items: number[]) => {
-          if (on) throw new Error('two at a time');
-          if (items.length > most) throw new Error('too many at once');
-          on = Promise.withResolvers<boolean>();
-          const isWell = await on.promise;
-          on = undefined;
-          (isWell ? done : failed).push(...items);
-          if (!isWell) throw new Error(`with ${items.join(' ')}`);
-          return items.map((item) => item * 2);
-        },
-        { most },
-      );
-      const answers: Promise<number>[] = [];
-      let answered = 0;
-      for (const { calls, ends } of moments) {
-        for (let nth = 0; nth < calls; nth++) {
-          const answer = call(answers.length);
-          const count = () => answered++;
-          answer.then(count, count);
-          answers.push(answer);
+    fc.asyncProperty(
+      fc.array(moment, { maxLength: 30 }),
+      fc.integer({ min: 1, max: 4 }),
+      fc.integer({ min: 1, max: 3 }),
+      async (moments, most, every) => {
+        let on: PromiseWithResolvers<boolean> | undefined;
+        const done: number[] = [];
+        const failed: number[] = [];
+        const call = coalesce(
+          async (items: number[]) => {
+            if (on) throw new Error('two at a time');
+            if (items.length > most) throw new Error('too many at once');
+            on = Promise.withResolvers<boolean>();
+            const isWell = await on.promise;
+            on = undefined;
+            (isWell ? done : failed).push(...items);
+            if (!isWell) throw new Error(`with ${items.join(' ')}`);
+            return items.map((item) => item * 2);
+          },
+          { most, canWait: (item) => item % every !== 0, patience_ms: 1 },
+        );
+        const answers: Promise<number>[] = [];
+        let answered = 0;
+        for (const { calls, ends } of moments) {
+          for (let nth = 0; nth < calls; nth++) {
+            const answer = call(answers.length);
+            const count = () => answered++;
+            answer.then(count, count);
+            answers.push(answer);
+          }
+          await new Promise(setImmediate);
+          if (ends !== 'not yet') on?.resolve(ends === 'well');
         }
-        await new Promise(setImmediate);
-        if (ends !== 'not yet') on?.resolve(ends === 'well');
-      }
-      while (answered < answers.length) {
-        on?.resolve(true);
-        await new Promise(setImmediate);
-      }
-      const settled = await Promise.allSettled(answers);
-      const isRight = settled.every((answer, nth) =>
-        answer.status === 'fulfilled' ? answer.value === nth * 2 && done.includes(nth) : failed.includes(nth),
-      );
-      const isInOrder = [done, failed].every((items) =>
-        items.every((item, nth) => nth === 0 || item > (items[nth - 1] as number)),
-      );
-      return isRight && isInOrder;
-    }),
+        while (answered < answers.length) {
+          on?.resolve(true);
+          await new Promise(setImmediate);
+        }
+        const settled = await Promise.allSettled(answers);
+        const isRight = settled.every((answer, nth) =>
+          answer.status === 'fulfilled' ? answer.value === nth * 2 && done.includes(nth) : failed.includes(nth),
+        );
+        const isInOrder = [done, failed].every((items) =>
+          items.every((item, nth) => nth === 0 || item > (items[nth - 1] as number)),
+        );
+        return isRight && isInOrder;
+      },
+    ),
   );
 });

@@ -5,7 +5,7 @@ import type { Request } from './scripted_receiver.ts';
 import { type Told, type WatchedEndpoint, type WatchedShop, wants } from './watched_shop.ts';
 
 /** What may be on its way when an endpoint changes, or its sender dies: sent and not written. */
-const most_unwritten = 64;
+const most_unwritten = 128;
 const most_attempts = 8;
 const stripe = new Stripe('sk_test_unused');
 
