@@ -2,7 +2,6 @@
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import { buildApi } from '../api.ts';
 import { type Config, isRunByNpx, readConfig } from '../config.ts';
 import { migrate } from '../core/migrate.ts';
 import type { Services } from '../core/operation.ts';
@@ -104,6 +103,8 @@ async function openMetrics({ METRICS_PORT: port, HOST: host }: Config, { databas
  */
 export async function listenOn(ports: number[], running: Running): Promise<{ app: FastifyInstance; port: number }> {
   const { HOST: host } = running.config;
+  // Loaded here: a worker alone is to be spared its memory.
+  const { buildApi } = await import('../api.ts');
   for (const port of ports) {
     const app = await buildApi(running);
     try {
