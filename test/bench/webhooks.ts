@@ -123,7 +123,6 @@ const figures: Awaited<ReturnType<Bench['setup']>>['figures'] = {
 
 const notes = [
   'The teller of events, the receivers, the worker and Postgres share the cores of one machine.',
-  'What goes by a rate begins behind a checkpoint, so that it does not wait for what the sides before have left to be written.',
   `Events are told through the service's own transaction(): ${batch} a transaction, but one each where their rate is given.`,
 ];
 
@@ -202,7 +201,6 @@ async function steady(
     sql`select coalesce(max(position), 0) as position from webhooks.event`,
   );
   await (await request(`${place.receiver.url}/reset`)).body.dump();
-  await database.query('checkpoint');
   const told: Promise<void>[] = [];
   const started = performance.now();
   for (let nth = 0; nth < seconds * rate; nth++) {
