@@ -51,6 +51,27 @@ t.test('a request has the headers of the specification, and no others but those 
   t.same(Object.keys(event).toSorted(), ['created_at', 'data', 'id', 'request', 'type']);
 });
 
+t.test('signs anew what was signed ahead when its time comes in another second', async (t) => {
+  const answered_ms: number[] = [];
+  const receiver = await startRawReceiver((socket) =>
+    setTimeout(() => {
+      answered_ms.push(Date.now());
+      socket.write(response(200));
+    }, 1_100),
+  );
+  const { endpoint, happen, attempted } = await openShop(rail, receiver.url);
+  for (let nth = 0; nth < 4; nth++) await happen();
+  await attempted(4);
+  for (const [nth, request] of receiver.requests.slice(0, 4).entries()) {
+    const { headers, body } = parse(request);
+    const at_s = Number(headers['webhook-timestamp']);
+    if (nth > 0)
+      t.ok(at_s >= Math.floor((answered_ms[nth - 1] as number) / 1_000), `${at_s} is the time of request ${nth}`);
+    t.ok(stripe.webhooks.constructEvent(body, headers['rail-signature'] as string, endpoint.secret));
+    t.ok(new Webhook(endpoint.secret).verify(body, headers as Record<string, string>));
+  }
+});
+
 t.test('verifies by the old secret, the new one and both while a rotation lasts', async (t) => {
   const receiver = await startRawReceiver((socket) => socket.write(response(200)));
   const { merchant, endpoint, happen, attempted } = await openShop(rail, receiver.url);
