@@ -331,6 +331,9 @@ const aborted = (signal: AbortSignal): Promise<void> =>
 const workerLogger = (log: Logger): WorkerLogger =>
   new WorkerLogger(() => (level, message, meta) => {
     if (level === 'error') log.error({ meta }, message);
-    else if (level === 'warning') log.warn({ meta }, message);
+    else if (level === 'warning' && !isOfPoolSize(message)) log.warn({ meta }, message);
     else log.trace(message);
   });
+
+/** It wants a connection for each job; ours are fetched and completed many at a time, and do their own work over another pool. */
+const isOfPoolSize = (message: string): boolean => message.includes('maxPoolSize');
