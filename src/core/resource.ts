@@ -150,7 +150,7 @@ function withCommonMeanings<Shape extends z.ZodRawShape>(fields: Shape): Shape {
 /** The condition that makes every statement go by the tenant's index; row-level security holds without it too. */
 export const tenant = (tx: Tx): Sql => sql`t.organization_id = ${tx.organization_id}`;
 
-/** Inlines what `expand` names and adds what `include` names, one statement each, whatever the number of rows. */
+/** Inlines what `expand` names and adds what `include` names, one statement each, whatever the number of rows. @returns the same rows */
 export async function enrich<T extends object>(
   tx: Tx,
   of: AnyResource,
@@ -158,21 +158,25 @@ export async function enrich<T extends object>(
   asked: { expand: string[]; include: string[] },
   scopes: string[],
 ): Promise<T[]> {
-  const additions = await Promise.all([
-    ...asked.expand.map((name) => expansion(tx, of, rows as unknown as Row[], name, scopes)),
-    ...(asked.include.includes('stats') && of.stats
-      ? [of.stats.load(tx, rows as unknown as Row[]).then((stats) => (row: Row) => ({ stats: stats.get(row.id) }))]
-      : []),
+  const enriched = rows as unknown as Row[];
+  await Promise.all([
+    ...asked.expand.map((name) => expand(tx, of, enriched, name, scopes)),
+    asked.include.includes('stats') && addStats(tx, of, enriched),
   ]);
-  return rows.map((row) => Object.assign({}, row, ...additions.map((add) => add(row as unknown as Row))) as T);
+  return rows;
 }
 
-async function expansion(tx: Tx, of: AnyResource, rows: Row[], name: string, scopes: string[]) {
+async function expand(tx: Tx, of: AnyResource, rows: Row[], name: string, scopes: string[]): Promise<void> {
   const { resource: target, field } = (of.relations as Relations)[name] as Relations[string];
   requireScope(scopes, `${target.plural}:read`);
   const ids = [...new Set(rows.map((row) => row[field]).filter((id) => id !== null))] as string[];
   const found = new Map((ids.length > 0 ? await target.byIds(tx, ids) : []).map((row: Row) => [row.id, row]));
-  return (row: Row) => ({ [name]: found.get(row[field] as string) ?? null });
+  for (const row of rows) row[name] = found.get(row[field] as string) ?? null;
+}
+
+async function addStats(tx: Tx, of: AnyResource, rows: Row[]): Promise<void> {
+  const stats = await of.stats?.load(tx, rows);
+  if (stats) for (const row of rows) row.stats = stats.get(row.id);
 }
 
 /** @throws Problem insufficient_scope, `param` = the scope that is missing */

@@ -218,7 +218,7 @@ const figuresOf = (pages: Page[]): Record<string, Figure> =>
         {
           unit: `× ${beside}`,
           better: 'lower',
-          doc: `${doc}: its p10 divided by that of '${beside}', one request at a time, in turn`,
+          doc: `${doc}: its p50 divided by that of '${beside}', one request at a time, in turn`,
           ...(at_most === undefined ? {} : { at_most }),
         },
       ]),
@@ -241,27 +241,24 @@ function listSide(place: Place, { name, path, pages }: List, fold: () => Promise
   };
 }
 
-/**
- * Each page in turn, so that what slows one slows the one that it is divided by; of each the p10, because whatever else the machine
- * does slows single requests by more than what is compared.
- */
+/** Each page in turn, so that what slows one slows the one that it is divided by. */
 async function ratios({ server }: Place, asked: Asked[], pages: Page[], seconds: number): Promise<Sample> {
   let nth = 0;
   const next = () => asked[nth++ % asked.length] as Asked;
   const { latencies_ms } = await closedLoop(server.url, { connections: 1, seconds, next, at_least: 20 * asked.length });
-  const quickest = new Map(
+  const medians = new Map(
     pages.map(({ name }, page) => [
       name,
       percentile(
         latencies_ms.filter((_, index) => index % pages.length === page),
-        10,
+        50,
       ),
     ]),
   );
   return Object.fromEntries(
     pages
       .filter(({ beside }) => beside !== undefined)
-      .map(({ name, beside }) => [name, (quickest.get(name) as number) / (quickest.get(beside as string) as number)]),
+      .map(({ name, beside }) => [name, (medians.get(name) as number) / (medians.get(beside as string) as number)]),
   );
 }
 
