@@ -26,7 +26,7 @@ export interface WorkerOptions {
   url: string;
   store: Store;
   services: Services;
-  /** Jobs that run at a time, besides deliveries; twice as many endpoints are delivered to at a time. */
+  /** Jobs that run at a time, besides deliveries; ten times as many endpoints are delivered to at a time, and twice as many slow ones. */
   concurrency: number;
   log: Logger;
 }
