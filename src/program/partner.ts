@@ -77,9 +77,6 @@ export const partner = resource({
     created_at: timestamp,
     updated_at: timestamp,
   },
-  computed: {
-    currency: sql`(select p.currency from program.program p where p.organization_id = t.organization_id and p.id = t.program_id)`,
-  },
   stats: {
     fields: {
       clicks: z.int().describe("Clicks through the partner's links and handle."),

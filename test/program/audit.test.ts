@@ -168,6 +168,11 @@ const corruptions: Record<
     breaks: () => rail.query(sql`update program.partner set status = 'active' where id = ${pending.id}`),
     mends: () => rail.query(sql`update program.partner set status = 'pending' where id = ${pending.id}`),
   },
+  "a partner's currency is the program's": {
+    subject: partner.id,
+    breaks: () => rail.query(sql`update program.partner set currency = 'EUR' where id = ${partner.id}`),
+    mends: () => rail.query(sql`update program.partner set currency = 'USD' where id = ${partner.id}`),
+  },
   'a program has one default group': {
     subject: shop.program.id,
     breaks: () => rail.query(sql`update program.partner_group set is_default = false`),

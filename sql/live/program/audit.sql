@@ -213,6 +213,12 @@ as $$
   where p.id is null or a.id is null
 
   union all
+  select 'a partner''s currency is the program''s', p.organization_id, p.id, format('it is %s, and the program''s %s', p.currency, g.currency)
+  from program.partner p
+  join program.program g on g.organization_id = p.organization_id and g.id = p.program_id
+  where p.currency <> g.currency
+
+  union all
   select 'a program has one default group', g.organization_id, g.id, format('it has %s', count(x.id))
   from program.program g
   left join program.partner_group x on x.organization_id = g.organization_id and x.program_id = g.id and x.is_default
