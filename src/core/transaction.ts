@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import sql, { type Sql } from 'sql-template-tag';
-import { type Database, isRetryable, isTaken, run, translateError, tries } from './database.ts';
+import { type Database, isRetryable, isTaken, run, send, translateError, tries } from './database.ts';
 
 /** An event as a handler tells it; the product's event log gives it its id, envelope and place. */
 export interface EventDraft {
@@ -159,16 +159,16 @@ async function runOnce<T>(store: Store, options: TransactionOptions, work: (tx: 
   const client = await store.database.connect();
   let broken: Error | undefined;
   try {
-    const [, opened] = await together([client.query('begin'), run<Opened>(client, opening(options))]);
+    const [, opened] = await together([send(client, { text: 'begin' }), run<Opened>(client, opening(options))]);
     const tx = new Tx(client, options, opened[0] as Opened);
     const result = await work(tx);
     const closing = tx.closing(store.writeEvents).map((statement) => run(client, statement));
-    const committed = client.query('commit');
+    const committed = send(client, { text: 'commit' });
     await together([...closing, committed]);
     if ((await committed).command !== 'COMMIT') throw new Error('The transaction did not commit.');
     return result;
   } catch (error) {
-    await client.query('rollback').catch((failure: Error) => {
+    await send(client, { text: 'rollback' }).catch((failure: Error) => {
       broken = failure;
     });
     throw error;
