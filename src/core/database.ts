@@ -49,7 +49,8 @@ export function openDatabase(url: string, { size, name, log, silence_ms = 35_000
  */
 function endSilence(client: pg.Client, silence_ms: number): void {
   const socket = client.connection.stream as Socket;
-  socket.setTimeout(silence_ms, () => {
+  socket.setTimeout(silence_ms);
+  socket.on('timeout', () => {
     if ((client as pg.Client & { readyForQuery: boolean }).readyForQuery) return;
     socket.destroy(Object.assign(new Error(`Postgres was silent for ${silence_ms} ms.`), { code: 'ETIMEDOUT' }));
   });

@@ -14,7 +14,8 @@ t.test(
   'a server that is silent while it owes an answer fails what waits, and the next statement goes another way',
   async (t) => {
     const client = await database.connect();
-    const silent = gate.stopAt('before', ({ text }) => text.includes('never answered'));
+    await sleep(2 * silence_ms);
+  const silent = gate.stopAt('before', ({ text }) => text.includes('never answered'));
     const waiting = [run(client, sql`select 'never answered' as it`), run(client, sql`select 'sent behind it' as it`)];
     await silent;
     for (const failure of await Promise.all(waiting.map((one) => one.catch((error) => error)))) {
