@@ -38,7 +38,11 @@ export async function settleCommissions(tx: Tx, of: Sale, void_reason: VoidReaso
     where ${tenant(tx)} and t.sale_id = ${of.id} and t.partner_id = ${of.partner_id} and t.edited_by_hand
       and (t.kind <> 'sale' or t.id = ${earned?.id ?? null})`);
   const steps = settlement(all.map(standing), target, voided?.id ?? null);
-  await take(tx, voided ? [...all, voided] : all, steps, { base_amount_minor: baseLeft(refunded), void_reason });
+  const base_amount_minor = baseLeft(refunded);
+  await take(tx, voided ? [...all, voided] : all, steps, { base_amount_minor, void_reason });
+  // A fixed or capped amount stays what it is while its base changes.
+  if (steps.length === 0 && earned && standing(earned).open && earned.base_amount_minor !== base_amount_minor)
+    await commission.update(tx, earned.id, { base_amount_minor });
 }
 
 /** Whether the sale's partner has a commission of it that counts, be it paid, or one that came to nothing and may come back. */
@@ -47,16 +51,27 @@ export async function hasRate(tx: Tx, of: Sale): Promise<boolean> {
   return counts || (await voidedBefore(tx, of)) !== undefined;
 }
 
-/** Whether the sale's partner ever had a commission of it, be it cancelled or deleted since. */
+/** Whether the sale's partner ever had a commission of it, be it cancelled or deleted by hand since. */
 export async function hasEverEarned(tx: Tx, { id: sale_id, partner_id }: Sale): Promise<boolean> {
   const [found] = await tx.all(sql`
     select from program.commission t
     where ${tenant(tx)} and t.sale_id = ${sale_id} and t.partner_id = ${partner_id} and t.kind = 'sale'
+      and (t.deleted_at is null or t.edited_by_hand)
     limit 1`);
   return found !== undefined;
 }
 
-/** Takes back everything that a sale earned: what is unpaid is removed, what is paid or in a payout is clawed back. */
+/** Takes back everything that a deleted sale earned, also what partners have who had it before. */
+export async function takeBackAll(tx: Tx, of: Sale): Promise<void> {
+  const earners = await tx.all<{ partner_id: string }>(sql`
+    select distinct t.partner_id
+    from program.commission t
+    where ${tenant(tx)} and t.sale_id = ${of.id}
+    order by t.partner_id`);
+  for (const { partner_id } of earners) await takeBackCommissions(tx, { ...of, partner_id });
+}
+
+/** Takes back everything that a sale earned its partner: what is unpaid is removed, what is paid or in a payout is clawed back. */
 export async function takeBackCommissions(tx: Tx, of: Sale): Promise<void> {
   const all = await commissionsOf(tx, of);
   const steps = takingBack(all.map(standing));
@@ -132,7 +147,7 @@ async function changeOpen(
 }
 
 async function deleteCommission(tx: Tx, { id: commission_id, program_id, partner_id }: Commission): Promise<void> {
-  await commission.update(tx, commission_id, { deleted_at: tx.now });
+  await commission.update(tx, commission_id, { deleted_at: tx.now, edited_by_hand: false });
   tx.emit(event('commission.deleted', program_id, { commission_id, partner_id }));
 }
 
@@ -161,12 +176,13 @@ async function createDifference(tx: Tx, of: Commission, amount_minor: number): P
   await create(tx, of, { kind, clawback_of: of.id, amount_minor, status: 'due', mature_at: tx.now });
 }
 
-/** By the rate that a voided commission was computed with, and by when that would have matured. */
+/** By the rate that a voided commission was computed with, by when that would have matured, and approved if that was. */
 function earnAgain(tx: Tx, voided: Earned, amount_minor: number, base_amount_minor: number): Promise<void> {
-  const { rate_type, rate_value, max_commission_minor, base_is_net, mature_at } = voided;
-  const status = mature_at <= tx.now ? 'due' : 'pending';
+  const { rate_type, rate_value, max_commission_minor, base_is_net, mature_at, approved_at } = voided;
+  const open = approved_at === null ? 'pending' : 'approved';
+  const status = mature_at <= tx.now ? 'due' : open;
   const rate = { rate_type, rate_value, max_commission_minor, base_is_net };
-  return create(tx, voided, { kind: 'sale', ...rate, amount_minor, base_amount_minor, status, mature_at });
+  return create(tx, voided, { kind: 'sale', ...rate, amount_minor, base_amount_minor, status, mature_at, approved_at });
 }
 
 /** Another commission of the same sale. A partner who is deleted is owed nothing more, and still gives back. */

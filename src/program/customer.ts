@@ -120,6 +120,8 @@ export const customerOperations: Operation[] = [
     async run({ tx, body }) {
       const of = await program.get(tx, body.program_id, { param: 'program_id' });
       const { click_id, partner_id, ...fields } = body;
+      const existing = fields.external_customer_id && (await soleCustomer(tx, of, fields.external_customer_id));
+      if (existing) throw takenExternalId(existing);
       if (click_id !== undefined)
         return createCustomerOfReferral(tx, of, await requireReferred(tx, of, click_id), fields);
       const owner = await partnerOf(tx, of, partner_id as string);
@@ -285,12 +287,29 @@ export async function createCustomer(
     assessLater(tx, 'customer', made.id);
     return made;
   }
-  const taken = fields.external_customer_id ?? '';
-  const message = `A customer with the external_customer_id '${taken}' exists in this program.`;
-  throw alreadyExists('external_customer_id', message, await customerByExternalId(tx, of, taken));
+  throw takenExternalId(await customerByExternalId(tx, of, fields.external_customer_id ?? ''));
 }
 
-export const customerByExternalId = (
+const takenExternalId = (existing: Customer | undefined): Problem =>
+  alreadyExists(
+    'external_customer_id',
+    `A customer with the external_customer_id '${existing?.external_customer_id}' exists in this program.`,
+    existing,
+  );
+
+/** Found by the processor's id. Where none is found, whoever would make the same one waits for the others: sales, and sign-ups. */
+export async function soleCustomer(
+  tx: Tx,
+  of: { id: string },
+  external_customer_id: string,
+): Promise<Customer | undefined> {
+  const found = await customerByExternalId(tx, of, external_customer_id);
+  if (found) return found;
+  await tx.all(sql`select pg_advisory_xact_lock(hashtextextended(${`${of.id} ${external_customer_id}`}, 1))`);
+  return customerByExternalId(tx, of, external_customer_id);
+}
+
+const customerByExternalId = (
   tx: Tx,
   of: { id: string },
   external_customer_id: string,

@@ -17,12 +17,12 @@ import { type Program, program } from './program.ts';
 import { referral } from './referral.ts';
 import { saleChangeOperations } from './sale_change.ts';
 import { earnedBy } from './sale_commission.ts';
-import { type Claim, type Credit, creditSale } from './sale_credit.ts';
-import { type Sale, sale } from './sale_record.ts';
+import { type Claim, type Credit, cameBy, creditSale } from './sale_credit.ts';
+import { type Sale, sale, tellSale } from './sale_record.ts';
 
 const warning_messages = {
   no_partner_attributed:
-    'The sale names nobody whom a partner brought, or a click that credits nobody. Send customer_id or partner_id to attribute it.',
+    'The sale names nobody whom a partner brought, a click that credits nobody, or a customer whose partner was deleted. Send partner_id to attribute it: here, or in a correction of the sale.',
   no_commission_from_rules: 'No active rule pays for this sale. Check the rules, and that the partner is active.',
   fixed_rate_currency_mismatch:
     'A fixed-amount rule met a sale in a different currency; no conversion is applied. Use a percentage rate.',
@@ -34,7 +34,7 @@ const Warning = z.object({
   code: z
     .enum(Object.keys(warning_messages) as [WarningCode, ...WarningCode[]])
     .describe(
-      '`no_partner_attributed`: the sale names nobody known. `no_commission_from_rules`: no active rule pays for it. `fixed_rate_currency_mismatch`: a fixed amount met a sale in another currency.',
+      '`no_partner_attributed`: the sale names nobody whom a partner brought. `no_commission_from_rules`: no active rule pays for it. `fixed_rate_currency_mismatch`: a fixed amount met a sale in another currency.',
     ),
   message: z.string().describe('The same in words, and what would be right.'),
 });
@@ -127,13 +127,17 @@ export const saleOperations: Operation[] = [
         refuseRepeatedCharge(tx, body),
       ]);
       const credit = await creditSale(tx, of, body as Claim);
+      const { partner, customer, first_sale_at } = credit;
       const made = await recordSale(tx, body, credit);
-      if (!credit) return outcomeOf(made, [], 'no_partner_attributed');
-      tellSale(tx, made, credit);
+      if (!partner) {
+        await convert(tx, of, made, customer);
+        return outcomeOf(made, [], 'no_partner_attributed');
+      }
+      tellSale(tx, made);
       if (made.is_first_sale) assessLater(tx, 'sale', made.id);
-      const earned = await earnedBy(tx, of, made, credit);
+      const earned = await earnedBy(tx, of, made, { partner, customer, first_sale_at });
       const commissions = earned.outcome === 'commission' ? [await createSaleCommission(tx, of, made, earned)] : [];
-      await convert(tx, of, made, credit);
+      await convert(tx, of, made, customer);
       return outcomeOf(made, commissions, earned.outcome === 'none' ? earned.warning : undefined);
     },
   }),
@@ -170,11 +174,13 @@ const repeatedCharge = (charge: string, existing: Sale | undefined): Problem =>
     existing,
   );
 
-async function recordSale(tx: Tx, body: NewSale, credit: Credit | undefined): Promise<Sale> {
+async function recordSale(
+  tx: Tx,
+  body: NewSale,
+  { partner, customer, coupon_id, is_first_sale }: Credit,
+): Promise<Sale> {
   const { program_id, amount_minor, tax_minor, shipping_minor, fee_minor, discount_minor, external_charge_id } = body;
   const amounts = { amount_minor, tax_minor, shipping_minor, fee_minor, discount_minor };
-  const customer = credit?.customer;
-  const came_by = customer?.tracked_by === 'link' && customer.partner_id === credit?.partner.id ? customer : undefined;
   const made = await sale.insert(
     tx,
     {
@@ -182,17 +188,15 @@ async function recordSale(tx: Tx, body: NewSale, credit: Credit | undefined): Pr
       id: newId('sale'),
       program_id,
       external_charge_id,
-      partner_id: credit?.partner.id,
+      partner_id: partner?.id,
       customer_id: customer?.id,
-      // A link pays by its own rate: only to its own partner.
-      link_id: came_by?.link_id,
-      referral_id: came_by?.referral_id,
-      coupon_id: credit?.coupon_id,
+      ...(partner ? await cameBy(tx, customer, partner.id) : {}),
+      coupon_id,
       external_subscription_id: body.external_subscription_id,
       product_id: body.product_id,
       currency: body.currency,
       net_amount_minor: netAmount(amounts),
-      is_first_sale: credit?.is_first_sale ?? true,
+      is_first_sale,
       occurred_at: body.occurred_at ?? tx.now,
       metadata: body.metadata,
     },
@@ -202,36 +206,12 @@ async function recordSale(tx: Tx, body: NewSale, credit: Credit | undefined): Pr
   return made;
 }
 
-function tellSale(tx: Tx, made: Sale, { partner }: Credit): void {
-  const {
-    id: sale_id,
-    program_id,
-    customer_id,
-    amount_minor,
-    currency: code,
-    is_first_sale,
-    external_charge_id,
-    occurred_at,
-  } = made;
-  tx.emit(
-    event('sale.created', program_id, {
-      sale_id,
-      customer_id,
-      partner_id: partner.id,
-      amount_minor,
-      currency: code,
-      is_first_sale,
-      external_charge_id,
-      occurred_at,
-    }),
-  );
-}
-
 /** The first payment: the customer is active, and the referral converts, once. */
-async function convert(tx: Tx, of: Program, made: Sale, { customer }: Credit): Promise<void> {
+async function convert(tx: Tx, of: Program, made: Sale, customer: Customer | undefined): Promise<void> {
   if (!customer || !made.is_first_sale) return;
   const status = customer.status === 'lead' || customer.status === 'trial' ? 'active' : undefined;
-  await customers.update(tx, customer.id, { status, converted_at: made.occurred_at });
+  const external_subscription_id = customer.external_subscription_id ?? made.external_subscription_id;
+  await customers.update(tx, customer.id, { status, external_subscription_id, converted_at: made.occurred_at });
   await convertReferral(tx, made, customer);
   await enrolCustomer(tx, of, customer);
 }

@@ -10,14 +10,15 @@ import type { Tx } from '../core/transaction.ts';
 import { insert } from '../core/write.ts';
 import { assessLater } from './assess.ts';
 import { createSaleCommission } from './commission.ts';
-import { netAmount } from './commission_rate.ts';
-import { hasEverEarned, hasRate, settleCommissions, takeBackCommissions } from './commission_settle.ts';
-import { customer, partnerOf } from './customer.ts';
+import { baseLeft, commissionBase, netAmount, remainingCommission } from './commission_rate.ts';
+import { hasEverEarned, hasRate, settleCommissions, takeBackAll, takeBackCommissions } from './commission_settle.ts';
+import { type Customer, customer, partnerOf } from './customer.ts';
 import { event } from './event.ts';
 import { partner } from './partner.ts';
 import { type Program, program } from './program.ts';
-import { earnedBy } from './sale_commission.ts';
-import { type Sale, sale } from './sale_record.ts';
+import { earnedBy, exactly } from './sale_commission.ts';
+import { cameBy } from './sale_credit.ts';
+import { type Sale, sale, tellSale } from './sale_record.ts';
 
 const amounts = {
   amount_minor: minorNotNegative,
@@ -50,7 +51,12 @@ export const saleChangeOperations: Operation[] = [
     doc: 'Commissions are recalculated with the rate that they were computed with; what was paid is clawed back or topped up. A new partner earns by the rules, and so does one who has earned nothing by the sale so far.',
     params: idParams,
     body: z
-      .strictObject({ ...amounts, partner_id: id('part'), product_id: text.min(1).max(255).nullable(), metadata })
+      .strictObject({
+        ...amounts,
+        partner_id: id('part').describe('Who earns instead.'),
+        product_id: text.min(1).max(255).nullable(),
+        metadata,
+      })
       .partial(),
     reply: sale.schema,
     async run({ tx, params, body }) {
@@ -92,7 +98,7 @@ export const saleChangeOperations: Operation[] = [
       );
       if (before.partner_id !== null) {
         tx.emit(event('sale.deleted', before.program_id, { sale_id: before.id, partner_id: before.partner_id }));
-        await takeBackCommissions(tx, before);
+        await takeBackAll(tx, before);
       }
       return { id: before.id, object: 'sale', deleted: true as const };
     },
@@ -185,29 +191,47 @@ async function correct(tx: Tx, before: Sale, { partner_id, ...changes }: Correct
   }
   const reassigned = partner_id !== undefined && partner_id !== before.partner_id;
   if (reassigned) await partnerOf(tx, of, partner_id, 'share');
+  const bound = before.customer_id === null ? undefined : await customer.get(tx, before.customer_id);
   const after = await sale.update(tx, before.id, {
     ...changes,
     net_amount_minor: netAmount(parts),
     status: statusOf(parts.amount_minor, before.refunded_minor),
-    ...(reassigned ? { partner_id, link_id: null, referral_id: null, coupon_id: null } : {}),
+    ...(reassigned ? { partner_id, ...(await cameBy(tx, bound, partner_id)), coupon_id: null } : {}),
   });
+  if (bound) await keepRefunded(tx, bound, before, after);
   const corrected = reassigned || amountParts.some((part) => after[part] !== before[part]);
   if (after.partner_id === null || !corrected) return after;
-  const { id: sale_id, program_id, amount_minor, currency } = after;
+  if (before.partner_id === null) tellSale(tx, after);
+  else tellCorrection(tx, before, { ...after, partner_id: after.partner_id });
+  if (reassigned) await takeBackCommissions(tx, before);
+  const settles = await (reassigned ? hasRate : hasEverEarned)(tx, after);
+  if (settles) await settleCommissions(tx, after, 'sale_corrected');
+  else await earn(tx, of, after, bound);
+  return after;
+}
+
+function tellCorrection(
+  tx: Tx,
+  before: Sale,
+  { id: sale_id, program_id, partner_id, amount_minor, currency }: Sale & { partner_id: string },
+): void {
   tx.emit(
     event('sale.updated', program_id, {
       sale_id,
-      partner_id: after.partner_id,
+      partner_id,
       amount_minor,
       currency,
       previous_amount_minor: before.amount_minor,
     }),
   );
-  if (reassigned) await takeBackCommissions(tx, before);
-  const settles = await (reassigned ? hasRate : hasEverEarned)(tx, after);
-  if (settles) await settleCommissions(tx, after, 'sale_corrected');
-  else await earn(tx, of, after);
-  return after;
+}
+
+/** "Refunding all sets the customer `refunded`": also where a correction leaves nothing, and until one leaves something again. */
+async function keepRefunded(tx: Tx, bound: Customer, before: Sale, after: Sale): Promise<void> {
+  if (after.status === before.status) return;
+  if (after.status === 'refunded') await customer.update(tx, bound.id, { status: 'refunded' });
+  else if (before.status === 'refunded' && bound.status === 'refunded')
+    await customer.update(tx, bound.id, { status: 'active' });
 }
 
 const statusOf = (amount_minor: number, refunded_minor: number): Sale['status'] => {
@@ -219,15 +243,16 @@ const statusOf = (amount_minor: number, refunded_minor: number): Sale['status'] 
  * A partner who has earned nothing by the sale so far earns by the rules as they are now, and as much as is not refunded: one to whom it is
  * given, and one for whom no rule paid while its amount was wrong. What was cancelled by hand stays cancelled.
  */
-async function earn(tx: Tx, of: Program, after: Sale): Promise<void> {
+async function earn(tx: Tx, of: Program, after: Sale, bound: Customer | undefined): Promise<void> {
   const owner = await partner.find(tx, sql`${tenant(tx)} and t.id = ${after.partner_id}`, lockOf('share'));
   if (!owner) return;
-  const bound = after.customer_id === null ? undefined : await customer.get(tx, after.customer_id);
   const history = bound === undefined ? { first_sale_at: null } : await earlierSale(tx, after);
-  const earned = await earnedBy(tx, of, after, { partner: owner, ...(bound ? { customer: bound } : {}), ...history });
+  const earned = await earnedBy(tx, of, after, { partner: owner, customer: bound, ...history });
   if (earned.outcome === 'none') return;
-  await createSaleCommission(tx, of, after, earned);
-  if (after.refunded_minor > 0) await settleCommissions(tx, after, 'sale_refunded');
+  const left = { ...after, base_minor: commissionBase(after, of.commission_on_net_revenue) };
+  const amount_minor = exactly(() => remainingCommission(earned, left));
+  if (amount_minor === 0) return;
+  await createSaleCommission(tx, of, after, { ...earned, amount_minor, base_amount_minor: baseLeft(left) });
 }
 
 /** When the customer first paid, other than by this sale. */

@@ -3,18 +3,24 @@ import { Problem } from '../core/problem.ts';
 import { tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
 import { type CommissionOutcome, commissionBase, commissionFor, type Rate, type Rule } from './commission_rate.ts';
+import type { Customer } from './customer.ts';
+import type { Partner } from './partner.ts';
 import type { Program } from './program.ts';
 import { rule } from './rule.ts';
-import type { Credit } from './sale_credit.ts';
 import type { Sale } from './sale_record.ts';
 import { tagsOf } from './tag.ts';
+import { within } from './tally.ts';
 
 /** Evaluates the rules, in the request's transaction, "because its answer says what followed". */
 export async function earnedBy(
   tx: Tx,
   of: Program,
   made: Sale,
-  { partner, customer, first_sale_at }: Pick<Credit, 'partner' | 'customer' | 'first_sale_at'>,
+  {
+    partner,
+    customer,
+    first_sale_at,
+  }: { partner: Partner; customer?: Customer | undefined; first_sale_at: string | null },
 ): Promise<CommissionOutcome> {
   if (partner.status !== 'active') return { outcome: 'none', warning: 'no_commission_from_rules' };
   const [rules, tag_ids, override, payments] = await Promise.all([
@@ -27,14 +33,7 @@ export async function earnedBy(
       : tx.maybe<{ rate_override: Rate | null }>(
           sql`select t.rate_override from program.link t where ${tenant(tx)} and t.id = ${made.link_id}`,
         ),
-    customer === undefined
-      ? []
-      : tx.all<{ rule_id: string; payments: number }>(sql`
-          select t.rule_id, count(*) as payments
-          from program.commission t
-          where ${tenant(tx)} and t.customer_id = ${customer.id} and t.rule_id is not null and t.kind = 'sale'
-            and t.deleted_at is null and t.status not in ('voided', 'rejected')
-          group by t.rule_id`),
+    customer === undefined ? [] : paymentsOf(tx, customer, made),
   ]);
   const month = rules.some(({ tiers }) => tiers.length > 0)
     ? await monthOf(tx, made)
@@ -60,6 +59,24 @@ export async function earnedBy(
   );
 }
 
+/** How many other sales of the customer each rule pays for: one whose commission was clawed back whole is none. */
+const paymentsOf = (
+  tx: Tx,
+  { id: customer_id }: Customer,
+  made: Sale,
+): Promise<{ rule_id: string; payments: number }[]> =>
+  tx.all(sql`
+    select paid.rule_id, count(*) as payments
+    from (
+      select t.rule_id, t.sale_id
+      from program.commission t
+      where ${tenant(tx)} and t.customer_id = ${customer_id} and t.rule_id is not null and t.sale_id <> ${made.id}
+        and t.deleted_at is null and t.status not in ('voided', 'rejected')
+      group by t.rule_id, t.sale_id
+      having sum(t.amount_minor) > 0
+    ) as paid
+    group by paid.rule_id`);
+
 /** @throws Problem invalid_parameter where a result is beyond the integers that JSON carries exactly */
 export function exactly<T>(compute: () => T): T {
   try {
@@ -76,14 +93,25 @@ export function exactly<T>(compute: () => T): T {
   }
 }
 
-/** The partner's sales in the calendar month of this one (UTC), before it; revenue in this sale's currency. */
-const monthOf = (
+/**
+ * The partner's sales in the calendar month of this one (UTC), before it; revenue in this sale's currency. Sales of one partner wait here for
+ * each other, so that of several at once each counts those before it.
+ */
+async function monthOf(
   tx: Tx,
   { id: sale_id, partner_id, occurred_at, currency: code }: Sale,
-): Promise<{ month_sales_count: number; month_revenue_minor: number }> =>
-  tx.one(sql`
-    select count(*) as month_sales_count, coalesce(sum(t.amount_minor) filter (where t.currency = ${code}), 0)::bigint as month_revenue_minor
+): Promise<{ month_sales_count: number; month_revenue_minor: number }> {
+  await tx.all(sql`select pg_advisory_xact_lock(hashtextextended(${partner_id}, 2))`);
+  // Of a sale of this moment all that are recorded are before it, though one that waited shorter may carry a later time.
+  const before =
+    occurred_at === tx.now ? sql`true` : sql`(t.occurred_at, t.id) < (${occurred_at}::timestamptz, ${sale_id})`;
+  return tx.one(sql`
+    select
+      count(*) as month_sales_count,
+      ${within(sql`sum(t.amount_minor) filter (where t.currency = ${code})`)} as month_revenue_minor
     from program.sale t
     where ${tenant(tx)} and t.partner_id = ${partner_id} and t.deleted_at is null and t.id <> ${sale_id}
       and t.occurred_at >= date_trunc('month', ${occurred_at}::timestamptz, 'UTC')
-      and t.occurred_at < ${occurred_at}::timestamptz`);
+      and date_trunc('month', t.occurred_at, 'UTC') = date_trunc('month', ${occurred_at}::timestamptz, 'UTC')
+      and ${before}`);
+}

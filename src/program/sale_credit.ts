@@ -8,9 +8,9 @@ import {
   createCustomer,
   createCustomerOfReferral,
   customer,
-  customerByExternalId,
   partnerOf,
   referredBy,
+  soleCustomer,
 } from './customer.ts';
 import { type Partner, partner } from './partner.ts';
 import type { Program } from './program.ts';
@@ -26,9 +26,9 @@ export interface Claim {
   customer?: CustomerFields;
 }
 
-/** Who earns a sale, and the customer it belongs to. */
+/** Who earns a sale, and the customer it belongs to; nobody of either where nobody is known. */
 export interface Credit {
-  partner: Partner;
+  partner?: Partner;
   customer?: Customer;
   coupon_id?: string;
   is_first_sale: boolean;
@@ -39,9 +39,10 @@ export interface Credit {
 /**
  * "Who earns a sale: the sale's explicit `partner_id`; else on the customer's first sale an active coupon matched by `external_id`; else the
  * customer's partner; else the click. A first match binds the customer." Locks the customer, so that one sale of many is the first.
- * @returns undefined when the sale names nobody known, or a click that credits nobody: the sale is not dropped for it
+ * @returns no partner when the sale names nobody known, a click that credits nobody, or a customer whose partner was deleted: the sale is not
+ * dropped for it
  */
-export async function creditSale(tx: Tx, of: Program, claim: Claim): Promise<Credit | undefined> {
+export async function creditSale(tx: Tx, of: Program, claim: Claim): Promise<Credit> {
   const known = await knownCustomer(tx, of, claim);
   const history = known ? await historyOf(tx, known) : { sales: 0, first_sale_at: null };
   const first = { is_first_sale: history.sales === 0, first_sale_at: history.first_sale_at };
@@ -64,13 +65,26 @@ export async function creditSale(tx: Tx, of: Program, claim: Claim): Promise<Cre
   }
   if (known) {
     const partner = await partnerStill(tx, known.partner_id);
-    return partner && { partner, customer: known, ...first };
+    return { ...(partner ? { partner } : {}), customer: known, ...first };
   }
-  if (claim.click_id === undefined) return undefined;
+  if (claim.click_id === undefined) return first;
   const { referred, expired } = await referredBy(tx, of, claim.click_id);
-  if (!referred || expired) return undefined;
+  if (!referred || expired) return first;
   const made = await createCustomerOfReferral(tx, of, referred, identity ?? {});
   return { partner: await partnerOf(tx, of, made.partner_id, 'share'), customer: made, ...first };
+}
+
+/** The link and the visit that a customer came by, as far as they are this partner's: a link pays by its own rate to its own partner alone. */
+export async function cameBy(
+  tx: Tx,
+  customer: Pick<Customer, 'link_id' | 'referral_id'> | undefined,
+  partner_id: string,
+): Promise<Pick<Customer, 'link_id' | 'referral_id'>> {
+  if (!customer?.referral_id) return { link_id: null, referral_id: null };
+  return tx.one(sql`
+    select
+      (select t.id from program.link t where ${tenant(tx)} and t.id = ${customer.link_id} and t.partner_id = ${partner_id}) as link_id,
+      (select t.id from program.referral t where ${tenant(tx)} and t.id = ${customer.referral_id} and t.partner_id = ${partner_id}) as referral_id`);
 }
 
 /** A partner, held in place until the sale is recorded; undefined when deleted: then this partner earns nothing. */
@@ -89,14 +103,6 @@ async function knownCustomer(tx: Tx, of: Program, claim: Claim): Promise<Custome
   if (known || claim.click_id === undefined) return known;
   const { referred } = await referredBy(tx, of, claim.click_id);
   return referred && customer.find(tx, sql`${tenant(tx)} and t.referral_id = ${referred.referral.id}`, lockOf(true));
-}
-
-/** Found by the processor's id. Where none is found, sales that would make the same one wait for each other. */
-async function soleCustomer(tx: Tx, of: Program, external_customer_id: string): Promise<Customer | undefined> {
-  const found = await customerByExternalId(tx, of, external_customer_id);
-  if (found) return found;
-  await tx.all(sql`select pg_advisory_xact_lock(hashtextextended(${`${of.id} ${external_customer_id}`}, 1))`);
-  return customerByExternalId(tx, of, external_customer_id);
 }
 
 const historyOf = (tx: Tx, of: Customer): Promise<{ sales: number; first_sale_at: string | null }> =>

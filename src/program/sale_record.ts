@@ -2,7 +2,9 @@ import { z } from 'zod';
 import { id, objectName, storedMetadata, text, timestamp } from '../core/fields.ts';
 import { minorNotNegative, storedCurrency } from '../core/money.ts';
 import { resource } from '../core/resource.ts';
+import type { Tx } from '../core/transaction.ts';
 import { customer } from './customer.ts';
+import { event } from './event.ts';
 import { link } from './link.ts';
 import { partner } from './partner.ts';
 import { referral } from './referral.ts';
@@ -52,3 +54,30 @@ export const sale = resource({
 });
 
 export type Sale = z.infer<typeof sale.record>;
+
+/** Tells `sale.created`, of a sale that a partner brought: when it is recorded, or given to one later. */
+export function tellSale(tx: Tx, made: Sale): void {
+  const {
+    id: sale_id,
+    program_id,
+    customer_id,
+    amount_minor,
+    currency,
+    is_first_sale,
+    external_charge_id,
+    occurred_at,
+  } = made;
+  const partner_id = made.partner_id as string;
+  tx.emit(
+    event('sale.created', program_id, {
+      sale_id,
+      customer_id,
+      partner_id,
+      amount_minor,
+      currency,
+      is_first_sale,
+      external_charge_id,
+      occurred_at,
+    }),
+  );
+}

@@ -15,7 +15,7 @@ t.test(
   async (t) => {
     const client = await database.connect();
     await sleep(2 * silence_ms);
-  const silent = gate.stopAt('before', ({ text }) => text.includes('never answered'));
+    const silent = gate.stopAt('before', ({ text }) => text.includes('never answered'));
     const waiting = [run(client, sql`select 'never answered' as it`), run(client, sql`select 'sent behind it' as it`)];
     await silent;
     for (const failure of await Promise.all(waiting.map((one) => one.catch((error) => error)))) {

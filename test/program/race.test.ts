@@ -223,6 +223,22 @@ t.test('a new customer whom sales bring at once is one customer', async (t) => {
   }
 });
 
+t.test('a sale that comes while its customer signs up is the sale of that customer', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const { id: partner_id } = await shop.partner();
+  const pairs = Array.from({ length: 25 }, async () => {
+    const external_customer_id = fresh('customer');
+    const [sale, customer] = await Promise.all([
+      shop.sale({ partner_id, customer: { external_customer_id } }),
+      shop.merchant.request('POST', '/v1/customers', { program_id: shop.program.id, partner_id, external_customer_id }),
+    ]);
+    const known = customer.status === 201 ? customer.body : customer.body.existing;
+    t.equal(sale.customer_id, known.id);
+  });
+  await Promise.all(pairs);
+});
+
 t.test('customers of one email who pay at once become one partner', async (t) => {
   const shop = await openShop(rail, { auto_enrol_customers: true });
   const partner = await shop.partner();

@@ -185,6 +185,56 @@ t.test('a fixed commission is whole until all is refunded', async (t) => {
   t.same(await shop.commissionsOf(sale), []);
 });
 
+t.test('a customer is refunded as long as a correction leaves nothing of the sale', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const { id: customer_id } = await shop.customer({ partner_id: (await shop.partner()).id });
+  const sale = await shop.sale({ customer_id });
+  const status = async () => (await shop.merchant.get(`/v1/customers/${customer_id}`)).status;
+  await shop.refund(sale, { amount_minor: 4_000 });
+  await shop.merchant.patch(`/v1/sales/${sale.id}`, { amount_minor: 4_000 });
+  t.equal(await status(), 'refunded');
+  await shop.merchant.patch(`/v1/sales/${sale.id}`, { amount_minor: 10_000 });
+  t.equal(await status(), 'active');
+});
+
+t.test('the base of a capped commission follows the refund, though the amount does not', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule({ max_commission_minor: 500 });
+  const sale = await shop.sale({ partner_id: (await shop.partner()).id });
+  await shop.refund(sale, { amount_minor: 5_000 });
+  t.match(await shop.commissionsOf(sale), [{ amount_minor: 500, base_amount_minor: 5_000 }]);
+});
+
+t.test('what was approved stays approved when it comes back', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const sale = await shop.sale({ partner_id: (await shop.partner()).id });
+  const { approved_at } = await shop.merchant.post(`/v1/commissions/${sale.commissions[0].id}/approve`);
+  await shop.merchant.patch(`/v1/sales/${sale.id}`, { amount_minor: 0 });
+  await shop.merchant.patch(`/v1/sales/${sale.id}`, { amount_minor: 10_000 });
+  t.match(await shop.commissionsOf(sale), [{ status: 'approved', approved_at, amount_minor: 2_000 }]);
+});
+
+t.test('the audit computes a base to the last unit, however large', async () => {
+  const shop = await openShop(rail, { commission_on_net_revenue: true });
+  await shop.rule({ rate_value: 10_000 });
+  const { id: partner_id } = await shop.partner();
+  const sale = await shop.sale({ partner_id, amount_minor: 9_007_198_998_307_933, tax_minor: 512_866_116 });
+  await shop.refund(sale, { amount_minor: 3_134_901_420 });
+});
+
+t.test('a clawback of a deleted sale may be forgiven', async () => {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const { id: partner_id } = await shop.partner();
+  const sale = await shop.sale({ partner_id });
+  await shop.pay(sale.commissions[0]);
+  await shop.merchant.delete(`/v1/sales/${sale.id}`);
+  const clawback = (await shop.commissionsOf(sale)).find(({ kind }) => kind === 'clawback') as Json;
+  await shop.merchant.post(`/v1/commissions/${clawback.id}/void`);
+});
+
 t.test('more than is left is refused, and so is a refund that was told before', async (t) => {
   const shop = await openShop(rail);
   await shop.rule();

@@ -46,6 +46,57 @@ t.test('a rule pays so many payments of a customer, and what was refunded does n
   t.equal(await earns(shop, { customer_id }), 2_000);
 });
 
+t.test('a payment that was paid out and came back does not count either, whoever earns now', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule({ max_payments: 1 });
+  const [ada, bob] = [await shop.partner(), await shop.partner()];
+  const paidSale = async () => {
+    const { id: customer_id } = await shop.customer({ partner_id: ada.id });
+    const sale = await shop.sale({ customer_id });
+    await shop.pay(sale.commissions[0]);
+    return { customer_id, sale };
+  };
+  const given = await paidSale();
+  await shop.merchant.patch(`/v1/sales/${given.sale.id}`, { partner_id: bob.id });
+  t.match(await shop.list('commissions', `partner_id=${bob.id}`), [{ amount_minor: 2_000, sale_id: given.sale.id }]);
+  const refunded = await paidSale();
+  await shop.refund(refunded.sale);
+  t.equal(await earns(shop, { customer_id: refunded.customer_id }), 2_000, 'after a refund');
+  const deleted = await paidSale();
+  await shop.merchant.delete(`/v1/sales/${deleted.sale.id}`);
+  const { external_charge_id } = deleted.sale;
+  t.equal(await earns(shop, { customer_id: deleted.customer_id, external_charge_id }), 2_000, 'after a delete');
+});
+
+t.test('of sales of one moment those recorded before count for a tier', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule({ rate_value: 1_000, tiers: [{ from: 2, rate_value: 5_000 }], tier_metric: 'sales_count' });
+  const { id: partner_id } = await shop.partner();
+  const midnight = { partner_id, occurred_at: '2026-11-01T00:00:00Z' };
+  const earned: number[] = [];
+  for (let nth = 0; nth < 4; nth++) earned.push(await earns(shop, midnight));
+  t.same(earned, [1_000, 1_000, 5_000, 5_000]);
+});
+
+t.test('of sales at once each counts those before it for its tier', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule({ rate_value: 1_000, tiers: [{ from: 3, rate_value: 2_000 }], tier_metric: 'sales_count' });
+  const { id: partner_id } = await shop.partner();
+  const earned = await Promise.all(Array.from({ length: 8 }, () => earns(shop, { partner_id })));
+  t.same(earned.toSorted(), [1_000, 1_000, 1_000, 2_000, 2_000, 2_000, 2_000, 2_000]);
+});
+
+t.test('revenue beyond the integers that JSON carries is the last of them to a tier, and to the stats', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule({ rate_value: 0, tiers: [{ from: 1, rate_value: 1 }], tier_metric: 'revenue_minor' });
+  const { id: partner_id } = await shop.partner();
+  const most = Number.MAX_SAFE_INTEGER;
+  for (let nth = 0; nth < 2; nth++) await shop.sale({ partner_id, amount_minor: most });
+  t.equal(await earns(shop, { partner_id, amount_minor: 10_000 }), 1);
+  const { stats } = await shop.merchant.get(`/v1/programs/${shop.program.id}?include[]=stats`);
+  t.equal(stats.sales_minor, most);
+});
+
 t.test('tiers go by the partner’s calendar month', async (t) => {
   const shop = await openShop(rail);
   const tiers = [

@@ -49,7 +49,8 @@ as $$
       e.amount_minor > 0 and e.refunded_minor = e.amount_minor as all_refunded,
       case
         when e.amount_minor = 0 then e.base_minor
-        else round(e.base_minor::numeric * (e.amount_minor - e.refunded_minor) / e.amount_minor)
+        -- Exact: a quotient that numeric has rounded before would be rounded twice.
+        else div(e.base_minor::numeric * (e.amount_minor - e.refunded_minor) * 2 + e.amount_minor, e.amount_minor::numeric * 2)
       end as base
     from earned e
   ),
@@ -110,11 +111,13 @@ as $$
     <> greatest(0, s.amount_minor::numeric - s.tax_minor - s.shipping_minor - s.fee_minor - s.discount_minor)
 
   union all
-  select 'a deleted sale has earned nothing', s.organization_id, s.id, format('its commissions come to %s', sum(c.amount_minor))
+  select 'a deleted sale has earned nothing', s.organization_id, s.id, format('%s has %s of it', c.partner_id, sum(c.amount_minor))
   from program.sale s
   join program.commission c on c.organization_id = s.organization_id and c.sale_id = s.id
+  join program.partner p on p.organization_id = c.organization_id and p.id = c.partner_id and p.deleted_at is null
   where s.deleted_at is not null and c.deleted_at is null and c.status not in ('voided', 'rejected')
-  group by s.organization_id, s.id
+    and (c.organization_id, c.sale_id, c.partner_id) not in (select h.organization_id, h.sale_id, h.partner_id from by_hand h)
+  group by s.organization_id, s.id, c.partner_id
   having sum(c.amount_minor) <> 0
 
   union all
