@@ -101,7 +101,7 @@ async function monthOf(
   tx: Tx,
   { id: sale_id, partner_id, occurred_at, currency: code }: Sale,
 ): Promise<{ month_sales_count: number; month_revenue_minor: number }> {
-  await tx.all(sql`select pg_advisory_xact_lock(hashtextextended(${partner_id}, 2))`);
+  await tx.all(sql`select pg_advisory_xact_lock(hashtextextended(${partner_id}, 3))`);
   // Of a sale of this moment all that are recorded are before it, though one that waited shorter may carry a later time.
   const before =
     occurred_at === tx.now ? sql`true` : sql`(t.occurred_at, t.id) < (${occurred_at}::timestamptz, ${sale_id})`;
