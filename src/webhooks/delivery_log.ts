@@ -7,8 +7,8 @@ import { idParams, type Operation, operation, readOperations } from '../core/ope
 import { Problem } from '../core/problem.ts';
 import { type AnyResource, resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
-import { type Endpoint, endpoint } from './endpoint.ts';
-import type { EventPolicy } from './event.ts';
+import { type Endpoint, endpoint, requirePostbackTypes } from './endpoint.ts';
+import { type EventPolicy, postbackBody } from './event.ts';
 
 const statuses = ['pending', 'delivered', 'failed', 'cancelled'] as const;
 const day_ms = 86_400_000;
@@ -186,7 +186,7 @@ export function deliveryOperations({ policy, program }: { policy: EventPolicy; p
             .enum(types)
             .optional()
             .describe(
-              'The type whose example is sent: of the catalogue. The first that the endpoint chose when left out.',
+              'The type whose example is sent: of the catalogue, for a postback of those that it may receive. The first that the endpoint chose when left out.',
             ),
         })
         .default({}),
@@ -194,22 +194,30 @@ export function deliveryOperations({ policy, program }: { policy: EventPolicy; p
       errors: ['endpoint_disabled'],
       async run({ tx, params, body }) {
         const to = await enabledEndpoint(tx, params.id);
-        const event_type = body.event_type ?? to.event_types[0] ?? types[0];
+        const event_type = body.event_type ?? to.event_types[0] ?? firstTypeFor(to, policy);
+        if (to.partner_id !== null) requirePostbackTypes(policy.catalogue, [event_type], 'event_type');
         const event_id = newId('evt').replace('evt_', 'evt_test_');
-        const data = policy.catalogue[event_type]?.example as object;
-        const told = {
-          id: event_id,
-          type: event_type,
-          created_at: tx.now,
-          data,
-          request_id: undefined,
-          livemode: false,
-        };
-        const request_body = JSON.stringify(policy.envelope(told));
+        const request_body = testBody(tx, policy, to, { id: event_id, type: event_type });
         return append(tx, policy, to, { event_id, event_type, replay_of: null, request_body });
       },
     }),
   ];
+}
+
+/** The first of the catalogue that an endpoint may receive. */
+const firstTypeFor = ({ partner_id }: Endpoint, { catalogue }: EventPolicy): string =>
+  Object.keys(catalogue).find((type) => partner_id === null || catalogue[type]?.postback !== false) as string;
+
+/** The catalogue's example of a type, as the endpoint would receive it. */
+function testBody(
+  { now: created_at }: Tx,
+  policy: EventPolicy,
+  { partner_id }: Endpoint,
+  { id: event_id, type }: { id: string; type: string },
+): string | null {
+  const data = policy.catalogue[type]?.example as object;
+  const told = { id: event_id, type, created_at, data, request_id: undefined, livemode: false };
+  return partner_id === null ? JSON.stringify(policy.envelope(told)) : postbackBody(policy, told);
 }
 
 /** @throws Problem endpoint_disabled */

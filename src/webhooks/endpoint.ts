@@ -298,15 +298,14 @@ async function requirePostback(
   requirePostbackTypes(catalogue, fields.event_types);
 }
 
-function requirePostbackTypes(catalogue: Catalogue, event_types: string[]): void {
+/** @throws Problem invalid_parameter */
+export function requirePostbackTypes(catalogue: Catalogue, event_types: string[], param = 'event_types'): void {
   const refused = event_types.find((type) => catalogue[type]?.postback === false);
   if (refused === undefined) return;
   throw new Problem(
     'invalid_parameter',
     `A postback cannot receive '${refused}': referral.*, commission.* and payout.* events alone.`,
-    {
-      param: 'event_types',
-    },
+    { param },
   );
 }
 

@@ -35,34 +35,37 @@ export interface Told {
  * transaction as the change it describes".
  */
 export const eventWriter =
-  ({ catalogue, id_prefix, delivery_prefix, envelope }: EventPolicy): WriteEvents =>
+  (policy: EventPolicy): WriteEvents =>
   (drafts, { organization_id, request_id, now }) => {
     const events = drafts.map((draft) => {
-      const id = newId(id_prefix);
-      const known = catalogue[draft.type];
+      const id = newId(policy.id_prefix);
+      const known = policy.catalogue[draft.type];
       if (!known) throw new Error(`No event type '${draft.type}' in the catalogue.`);
-      const data = known.data.parse(draft.data);
       const { type, livemode = true } = draft;
-      const envelopeOf = (of: object) => envelope({ id, type, created_at: now, data: of, request_id, livemode });
+      const told = { id, type, created_at: now, data: known.data.parse(draft.data), request_id, livemode };
       return {
         id,
         program_id: draft.program_id,
         partner_id: draft.partner_id,
         type,
         livemode,
-        body: JSON.stringify(envelopeOf(data)),
-        postback_body:
-          known.postback === false
-            ? null
-            : JSON.stringify(envelopeOf(without(data, known.postback.omit)), withoutEmails),
+        body: JSON.stringify(policy.envelope(told)),
+        postback_body: postbackBody(policy, told),
       };
     });
     return {
       statement: sql`select webhooks.write_events(${organization_id}, ${request_id}, ${now}::timestamptz, ${JSON.stringify(events)}::json,
-        ${delivery_prefix})`,
+        ${policy.delivery_prefix})`,
       jobs: [{ identifier: 'webhooks/fan_out', payload: {}, unless_watched: watch_name }],
     };
   };
+
+/** The body that a partner's postback receives; null: it receives nothing of the type. */
+export function postbackBody({ catalogue, envelope }: EventPolicy, told: Told): string | null {
+  const { postback = false } = catalogue[told.type] ?? {};
+  if (postback === false) return null;
+  return JSON.stringify(envelope({ ...told, data: without(told.data, postback.omit) }), withoutEmails);
+}
 
 /** An event whose type and fields the compiler checks against the catalogue. */
 export const draftOf =

@@ -154,6 +154,24 @@ t.test('a postback receives its partner’s own events alone, without identity',
   }
 });
 
+t.test('the test event of a postback is one that it may receive, without identity', async (t) => {
+  const program_id = await newProgram();
+  const { id: partner_id } = await addPartner(program_id);
+  const receiver = await startReceiver();
+  const { id } = await newEndpoint({ program_id, partner_id, url: receiver.url, event_types: [] });
+  const ping = (body: Json) => merchant.request('POST', `/v1/webhook_endpoints/${id}/ping`, body);
+  t.equal((await ping({})).body.event_type, 'referral.created');
+  t.equal((await ping({ event_type: 'referral.lead' })).status, 200);
+  t.match((await ping({ event_type: 'affiliate.created' })).body.error, {
+    code: 'invalid_parameter',
+    param: 'event_type',
+  });
+  const [, lead] = await receiver.until(2);
+  t.equal(lead?.body.type, 'referral.lead');
+  t.equal(lead?.body.data.email, undefined);
+  t.notMatch(lead?.raw, '@');
+});
+
 t.test('a private address is refused when it is saved, unless the service is told to allow it', async (t) => {
   const program_id = await newProgram();
   const names: Record<string, string> = { 'hooks.acme.com': '1.2.3.4', 'inside.acme.com': '10.0.0.7' };
