@@ -6,7 +6,7 @@ import { json, type Parameter, type PathOperation, parameter } from './openapi_p
 /** What the description needs to know of a type of event. */
 export interface DescribedEvent {
   doc: string;
-  data: z.ZodType;
+  data: z.ZodObject;
   postback: false | { omit: string[] };
   example: object;
 }
@@ -34,12 +34,12 @@ export const eventName = (type: string): string =>
   `${type.replaceAll(/(^|[._])([a-z])/g, (_, __, letter: string) => letter.toUpperCase())}Event`;
 
 /** The whole body of an event of the type. */
-export function envelopeSchema(type: string, { doc, data }: DescribedEvent, prefix: string): Schema {
+export function envelopeSchema(type: string, { doc, data, postback }: DescribedEvent, prefix: string): Schema {
   const envelope = z.object({
     id: z.string().describe(`\`${prefix}_…\`: de-duplicate on it. A test event's begins with \`${prefix}_test_\`.`),
     type: z.literal(type).describe('What happened.'),
     created_at: timestamp.describe('When it happened. ISO 8601, UTC.'),
-    data: data.describe('What it happened to; its fields go by the type.'),
+    data: withOmissible(data, postback).describe('What it happened to; its fields go by the type.'),
     request: z
       .object({ id: z.string().nullable().describe('Equals the header Rail-Request-Id. Null: nothing caused it.') })
       .optional()
@@ -48,6 +48,12 @@ export function envelopeSchema(type: string, { doc, data }: DescribedEvent, pref
   const { $schema: _, ...schema } = z.toJSONSchema(envelope, { override, unrepresentable: 'any' });
   return { ...opened(saidOutside(anyJson(schema) as Schema)), description: doc };
 }
+
+/** One schema describes what all endpoints receive: what postbacks do not see need not be there. */
+const withOmissible = (data: z.ZodObject, postback: DescribedEvent['postback']): z.ZodObject =>
+  postback === false
+    ? data
+    : data.extend(Object.fromEntries(postback.omit.map((name) => [name, (data.shape[name] as z.ZodType).optional()])));
 
 /** The request that tells of an event of the type. */
 export function webhook(

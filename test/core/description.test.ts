@@ -167,6 +167,21 @@ t.test('every event type is in both, with its fields, and an example of its whol
   }
 });
 
+t.test('what postbacks receive an event without is required neither by its schema nor by llms-full.txt', async (t) => {
+  for (const [type, { data, postback }] of Object.entries(events.catalogue)) {
+    const { schema } = openapi.webhooks[type].post.requestBody.content['application/json'];
+    const described = openapi.components.schemas[schema.$ref.split('/').at(-1)].properties.data;
+    const omitted = postback === false ? [] : postback.omit;
+    const required = (z.toJSONSchema(data, { unrepresentable: 'any' }) as Json).required as string[];
+    t.same(
+      described.required,
+      required.filter((name) => !omitted.includes(name)),
+      type,
+    );
+  }
+  t.match(sectionOf('##', 'referral.lead (also for postbacks)'), '- `email` (string or null, optional)');
+});
+
 t.test('llms.txt names every operation, and where the rest is', async (t) => {
   t.match(index, /^# Rail\n\n> /);
   t.match(index, '(/llms-full.txt)');
