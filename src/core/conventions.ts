@@ -92,10 +92,11 @@ An endpoint with a \`partner_id\` is that partner's postback: it receives that p
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 function verify(header, rawBody, secret) {
-  const parts = header.split(',').map((part) => part.split('='));
+  const parts = (header ?? '').split(',').map((part) => part.split('='));
   const t = parts.find(([name]) => name === 't')?.[1];
   const expected = Buffer.from(createHmac('sha256', secret).update(\`\${t}.\`).update(rawBody).digest('hex'));
-  const valid = parts.some(([name, v1]) => name === 'v1' && v1.length === expected.length && timingSafeEqual(Buffer.from(v1), expected));
+  const isExpected = (given) => given.length === expected.length && timingSafeEqual(given, expected);
+  const valid = parts.some(([name, v1 = '']) => name === 'v1' && isExpected(Buffer.from(v1)));
   return valid && Math.abs(Date.now() / 1000 - Number(t)) <= ${signature_tolerance_s};
 }
 \`\`\`

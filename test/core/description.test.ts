@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { ErrorBody } from '../../src/core/openapi_parts.ts';
 import type { Operation } from '../../src/core/operation.ts';
 import { type ProblemCode, problems } from '../../src/core/problem.ts';
+import { railSignature } from '../../src/core/signature.ts';
 import { events, operations } from '../../src/program/index.ts';
 import { type Json, startRail } from '../harness.ts';
 
@@ -216,6 +217,21 @@ t.test('llms-full.txt says types, bounds, defaults and what may be null', async 
 t.test('llms-full.txt explains the signature so that it can be verified', async (t) => {
   for (const word of ['Rail-Signature', 'whsec_', 'HMAC-SHA256', 'raw body', 'constant time', 'webhook-signature']) {
     t.match(whole, word);
+  }
+});
+
+t.test('the verify() that is published says true of what is genuine, and false of everything else', async (t) => {
+  const [, code] = /```js\n(.*?)```/s.exec(whole) as RegExpExecArray;
+  const { verify } = await import(`data:text/javascript,${encodeURIComponent(`${code}export { verify };`)}`);
+  const [body, secret] = [Buffer.from('{"id":"evt_1"}'), 'whsec_c2VjcmV0'];
+  const now = Math.floor(Date.now() / 1000);
+  const genuine = railSignature([secret], now, body);
+  t.equal(verify(genuine, body, secret), true);
+  t.equal(verify(railSignature(['whsec_bmV3', secret], now, body), body, secret), true, 'during a rotation');
+  t.equal(verify(genuine, Buffer.from('{}'), secret), false);
+  t.equal(verify(railSignature([secret], now - 301, body), body, secret), false);
+  for (const forged of [undefined, null, '', 't=1,v1', `t=${now},v1`, `t=${now},v1=${'é'.repeat(64)}`, 'v1=', '=,=']) {
+    t.equal(verify(forged, body, secret), false, `${forged}`);
   }
 });
 
