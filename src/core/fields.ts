@@ -17,9 +17,26 @@ export const country = z
   .transform((code) => code.toUpperCase())
   .describe('ISO 3166-1 alpha-2.');
 
+/** A caller's own object, which is given back as it came: no number in it is one that reading it changed. */
+export const freeObject = z.record(z.string(), z.json()).superRefine((value, context) => {
+  const path = placeOfInexact(value);
+  const message = 'it is beyond the integers that JSON carries exactly, so send it as a string';
+  if (path) context.addIssue({ code: 'custom', message, path });
+});
+
+/** Where in JSON an integer stands that is too large to be exact. */
+function placeOfInexact(value: unknown, path: string[] = []): string[] | undefined {
+  if (typeof value === 'number') return Number.isInteger(value) && !Number.isSafeInteger(value) ? path : undefined;
+  if (value === null || typeof value !== 'object') return undefined;
+  for (const [name, inner] of Object.entries(value)) {
+    const found = placeOfInexact(inner, [...path, name]);
+    if (found) return found;
+  }
+  return undefined;
+}
+
 /** "Caller's own key/value data, stored as given": at most 50 keys and 16 KiB. */
-export const metadata = z
-  .record(z.string(), z.json())
+export const metadata = freeObject
   .refine((value) => Object.keys(value).length <= 50, 'may have at most 50 keys')
   .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= 16_384, 'may have at most 16 KiB as JSON')
   .nullable()

@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import { z } from 'zod';
-import { email, id, objectName, requireState, text, timestamp } from '../core/fields.ts';
+import { email, freeObject, id, objectName, requireState, text, timestamp } from '../core/fields.ts';
 import { idParams, type Operation, operation, readOperations } from '../core/operation.ts';
 import { resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
@@ -59,7 +59,7 @@ export const applicationOperations: Operation[] = [
     body: z.strictObject({
       program_id: id('prg'),
       ...person,
-      answers: z.record(z.string(), z.json()).default({}).describe('The answers to your questions, in any shape.'),
+      answers: freeObject.default({}).describe('The answers to your questions, in any shape.'),
       source: text.max(200).optional().describe('Where the applicant came from.'),
     }),
     reply: application.schema,

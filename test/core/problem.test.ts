@@ -278,6 +278,19 @@ t.test('integers that JSON does not carry exactly are refused', async (t) => {
   }
 });
 
+t.test('numbers of your own data are kept exactly, or refused', async (t) => {
+  const store = (fields: string, plural = 'partners', email = 'exact@example.com') =>
+    post(`{"program_id": "${program.id}", "email": "${email}", ${fields}}`, {}, `/v1/${plural}`);
+  for (const number of ['9007199254740993', '-9007199254740993', '123456789012345678901234567890', '1e300']) {
+    const refused = await store(`"metadata": {"orders": [{"id": ${number}}]}`);
+    isRefused(t, refused, 'invalid_parameter', 'metadata.orders.0.id');
+    t.match(refused.body.error.message, 'send it as a string');
+    isRefused(t, await store(`"answers": {"id": ${number}}`, 'applications'), 'invalid_parameter', 'answers.id');
+  }
+  const kept = { id: Number.MAX_SAFE_INTEGER, least: Number.MIN_SAFE_INTEGER, part: 0.1, small: 1.5e-7 };
+  t.same((await store(`"metadata": ${JSON.stringify(kept)}`)).body.metadata, kept);
+});
+
 t.test('every message is a sentence that says what is wrong', async (t) => {
   const answers = [
     await post('{'),
