@@ -167,6 +167,6 @@ async function taken(
     tx,
     sql`${tenant(tx)} and t.program_id = ${program_id} and (t.code_key = lower(${code}) or t.external_id = ${wanted_id})`,
   );
-  const param = existing && existing.external_id === wanted_id ? 'external_id' : 'code';
+  const param = wanted_id !== null && existing?.external_id === wanted_id ? 'external_id' : 'code';
   return alreadyExists(param, `A coupon with this ${param} exists in this program.`, existing);
 }

@@ -68,3 +68,18 @@ t.test('a sale is matched on the external id, never on the code', async (t) => {
   t.match(await shop.sale({ coupon_external_id: 'ADA20' }), { partner_id: null, coupon_id: null });
   t.match(await shop.sale({ coupon_external_id: 'promo_1' }), { partner_id: coupon.partner_id, coupon_id: coupon.id });
 });
+
+t.test('a second coupon answers 409 that names what it has in common with the first', async (t) => {
+  const shop = await openShop(rail);
+  const first = await shop.coupon({ code: 'ADA20', external_id: undefined });
+  const second = await shop.coupon({ code: 'BOB20', external_id: 'promo_bob' });
+  for (const [body, param, existing] of [
+    [{ code: 'ada20' }, 'code', first],
+    [{ code: 'bob20' }, 'code', second],
+    [{ code: 'CAT20', external_id: 'promo_bob' }, 'external_id', second],
+  ] as const) {
+    const coupon = { program_id: shop.program.id, ...body };
+    const refused = await shop.merchant.request('POST', '/v1/coupons', coupon);
+    t.match(refused, { status: 409, body: { error: { param }, existing } }, JSON.stringify(body));
+  }
+});
