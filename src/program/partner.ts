@@ -15,7 +15,7 @@ import {
 import { newId } from '../core/id.ts';
 import { minorNotNegative, storedCurrency } from '../core/money.ts';
 import { DeletedMarker, idParams, type Operation, operation, readOperations } from '../core/operation.ts';
-import { alreadyExists } from '../core/problem.ts';
+import { alreadyExists, Problem } from '../core/problem.ts';
 import { type Row, resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
 import { changesOf, insert } from '../core/write.ts';
@@ -169,8 +169,13 @@ export const partnerOperations: Operation[] = [
         handle,
         group_id: id('grp').nullable(),
         min_payout_minor: minorNotNegative.nullable(),
-        status: z.enum(['active', 'suspended']).describe('`suspended`: earns nothing new. `active`: reinstated.'),
-        suspension_reason: text.max(1000).nullable(),
+        status: z
+          .enum(['active', 'suspended'])
+          .meta({ description: '`suspended`: earns nothing new. `active`: reinstated.', examples: ['suspended'] }),
+        suspension_reason: text
+          .max(1000)
+          .nullable()
+          .describe('Your note on why the partner is suspended. Of suspended partners alone.'),
         tag_ids: z.array(id('tag')).max(100).describe("Replaces the partner's tags."),
         metadata,
       })
@@ -274,6 +279,13 @@ async function updatePartner(tx: Tx, before: Partner, changes: Partial<Partner>,
     requireState(
       before.status === 'active' || before.status === 'suspended',
       `A partner who is ${before.status} can be neither suspended nor reinstated: approve or reject the application.`,
+    );
+  }
+  if ((suspension_reason ?? null) !== null && (status ?? before.status) !== 'suspended') {
+    throw new Problem(
+      'invalid_parameter',
+      "'suspension_reason' is of suspended partners alone: send it with the status 'suspended'.",
+      { param: 'suspension_reason' },
     );
   }
   if (changes.group_id) await groupToJoin(tx, before.program_id, changes.group_id);

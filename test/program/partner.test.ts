@@ -81,6 +81,19 @@ t.test('affiliate.updated is told of what has changed alone', async (t) => {
   }
 });
 
+t.test('a partner who is not suspended has no suspension_reason', async (t) => {
+  const shop = await openShop(rail);
+  const { id } = await shop.partner();
+  const patch = (body: Json) => shop.merchant.request('PATCH', `/v1/partners/${id}`, body);
+  const refused = { status: 400, body: { error: { code: 'invalid_parameter', param: 'suspension_reason' } } };
+  t.match(await patch({ suspension_reason: 'Brand search.' }), refused);
+  t.match(await patch({ suspension_reason: null }), { status: 200, body: { suspension_reason: null } });
+  await patch({ status: 'suspended' });
+  t.match(await patch({ suspension_reason: 'Brand search.' }), { body: { suspension_reason: 'Brand search.' } });
+  t.match(await patch({ status: 'active', suspension_reason: 'Brand search.' }), refused);
+  t.match(await patch({ status: 'active' }), { body: { status: 'active', suspension_reason: null } });
+});
+
 t.test('suspending and reinstating are told with the status and the reason', async (t) => {
   const shop = await openShop(rail);
   const ada = await shop.partner();

@@ -218,7 +218,7 @@ const updates: Record<string, { make: () => Promise<Json>; bounds: Bounds }> = {
       },
       group_id: { takes: [null], refuses: [1] },
       min_payout_minor: { takes: [null, 0], refuses: [-1] },
-      status: { takes: ['suspended', 'active'], refuses: ['pending', 'declined', null] },
+      status: { takes: ['active', 'suspended'], refuses: ['pending', 'declined', null] },
       suspension_reason: optionalText,
       tag_ids: { takes: [[]], refuses: [null, 'tag_x'] },
       metadata: { takes: [null, { a: 1 }], refuses: ['x', [1]] },
