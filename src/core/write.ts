@@ -24,7 +24,7 @@ export function insert<Row extends object>(
 }
 
 /**
- * Sets fields of one row of the tenant, and its `updated_at`. Fields that are undefined stay as they are.
+ * Sets fields of one row of the tenant, and its `updated_at` where that changes one of them. Fields that are undefined stay as they are.
  * @returns the row as it is now
  */
 export function update<Row extends object>(
@@ -34,11 +34,14 @@ export function update<Row extends object>(
   values: Values,
   returning: Sql = sql`1`,
 ): Promise<Row | undefined> {
-  const settings = join(
-    defined({ ...values, updated_at: tx.now }).map(([column, value]) => sql`${raw(column)} = ${stored(value)}`),
-  );
+  const given = defined(values).map(([column, value]) => ({ column, value: stored(value) }));
+  const settings = given.map(({ column, value }) => sql`${raw(column)} = ${value}`);
+  const differs = given.map(({ column, value }) => sql`t.${raw(column)} is distinct from ${value}`);
+  const changed = join([sql`false`, ...differs], ' or ');
+  const touched = sql`updated_at = case when ${changed} then ${tx.now}::timestamptz else t.updated_at end`;
   return tx.maybe<Row>(
-    sql`update ${raw(table)} as t set ${settings} where t.organization_id = ${tx.organization_id} and t.id = ${id} returning ${returning}`,
+    sql`update ${raw(table)} as t set ${join('updated_at' in values ? settings : [...settings, touched])}
+      where t.organization_id = ${tx.organization_id} and t.id = ${id} returning ${returning}`,
   );
 }
 

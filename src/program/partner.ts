@@ -290,7 +290,11 @@ async function updatePartner(tx: Tx, before: Partner, changes: Partial<Partner>,
   }
   if (changes.group_id) await groupToJoin(tx, before.program_id, changes.group_id);
   const reason = status === 'active' ? null : suspension_reason;
-  const after = await partner.update(tx, before.id, { ...changes, suspension_reason: reason });
+  const after = await partner.update(tx, before.id, {
+    ...changes,
+    suspension_reason: reason,
+    ...(retagged ? { updated_at: tx.now } : {}),
+  });
   if (!retagged && changesOf(before, after).length === 0) return after;
   tx.emit(
     event('affiliate.updated', after.program_id, {

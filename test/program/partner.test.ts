@@ -81,6 +81,28 @@ t.test('affiliate.updated is told of what has changed alone', async (t) => {
   }
 });
 
+t.test('updated_at moves with what has changed alone', async (t) => {
+  const shop = await openShop(rail);
+  const { merchant } = shop;
+  const ada = await shop.partner({ first_name: 'Ada', metadata: { a: [1, { b: 2 }] } });
+  const tag = await merchant.post('/v1/tags', { program_id: shop.program.id, name: 'VIP' });
+  const path = `/v1/partners/${ada.id}`;
+  for (const nothing of [{}, { first_name: 'Ada' }, { metadata: { a: [1, { b: 2 }] } }, { tag_ids: [] }]) {
+    t.equal((await merchant.patch(path, nothing)).updated_at, ada.updated_at, JSON.stringify(nothing));
+  }
+  let before = ada.updated_at;
+  for (const changes of [{ first_name: 'A' }, { last_name: 'L', first_name: 'A' }, { tag_ids: [tag.id] }]) {
+    const { updated_at } = await merchant.patch(path, changes);
+    t.ok(updated_at > before, JSON.stringify(changes));
+    before = updated_at;
+  }
+  const { id: program_id, updated_at } = shop.program;
+  const same = { url_params: shop.program.url_params, cookie_days: shop.program.cookie_days };
+  t.equal((await merchant.patch(`/v1/programs/${program_id}`, same)).updated_at, updated_at);
+  const rule = await shop.rule({ tier_metric: 'sales_count', tiers: [{ from: 1, rate_value: 100 }] });
+  t.equal((await merchant.patch(`/v1/rules/${rule.id}`, { tiers: rule.tiers })).updated_at, rule.updated_at);
+});
+
 t.test('a partner who is not suspended has no suspension_reason', async (t) => {
   const shop = await openShop(rail);
   const { id } = await shop.partner();
