@@ -1,5 +1,6 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import { z } from 'zod';
+import { isIdOf } from './id.ts';
 import { Problem } from './problem.ts';
 import { type AnyResource, enrich, type Row, tenant } from './resource.ts';
 import type { Tx } from './transaction.ts';
@@ -113,7 +114,7 @@ export function list({ of, by = [], filters: special = {}, within, oldest_first_
     // The page's ids first, which an index alone can give: rows that a filter passes over are never fetched.
     const ids = sql`select t.id from ${of.from} where ${matching} and ${beyond} order by ${order} limit ${limit + 1}`;
     const [known, rows, count] = await Promise.all([
-      cursor === undefined ? [true] : tx.all(sql`select from ${of.from} where ${scope} and t.id = ${cursor}`),
+      cursor === undefined || isKnown(tx, of, scope, cursor),
       tx.all<Row>(
         sql`select ${of.columns} from ${of.from} where ${tenant(tx)} and t.id = any(array(${ids})) order by ${order}`,
       ),
@@ -124,7 +125,7 @@ export function list({ of, by = [], filters: special = {}, within, oldest_first_
       ),
       within?.get(tx, asked[parent] as string, { param: parent }),
     ]);
-    if (known.length === 0) {
+    if (!known) {
       const param = backwards ? 'ending_before' : 'starting_after';
       throw new Problem(
         'invalid_cursor',
@@ -144,6 +145,14 @@ export function list({ of, by = [], filters: special = {}, within, oldest_first_
   }
 
   return { query, reply, page };
+}
+
+/** Whether a cursor is of the list: of a row that is there, or where rows are deleted outright, of one that may have been. */
+async function isKnown(tx: Tx, of: AnyResource, scope: Sql, cursor: string): Promise<boolean> {
+  const row = await tx.maybe<{ listed: boolean }>(
+    sql`select ${scope} as listed from ${of.from} where ${tenant(tx)} and t.id = ${cursor}`,
+  );
+  return row?.listed ?? (of.hard_delete !== undefined && isIdOf(of.hard_delete, cursor));
 }
 
 /** The schema of a filter, which says what it does unless it does so itself. */

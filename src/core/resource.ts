@@ -27,6 +27,8 @@ export interface ResourceOptions<Shape extends z.ZodRawShape> {
   computed?: Partial<Record<keyof Shape, Sql>>;
   /** Rows stay, marked by `deleted_at`, and are no longer found. */
   soft_delete?: boolean;
+  /** Rows are deleted outright: the prefix of their ids, which alone tells then what an id was of. */
+  hard_delete?: string;
   /** Gives `count`: all that a parent, or else the organization, has, where that is known without counting. Lists count otherwise. */
   total?: (tx: Tx, parent_id: string) => Sql;
   /** What `expand` can inline: relation name → the resource, found by `<name>_id`. */

@@ -15,6 +15,7 @@ export const partnerGroup = resource({
   plural: 'groups',
   table: 'program.partner_group',
   total: totalOf('partner_group'),
+  hard_delete: 'grp',
   doc: 'Partners who are treated alike. Every program has a default group.',
   fields: {
     id: id('grp'),

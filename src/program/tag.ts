@@ -14,6 +14,7 @@ export const tag = resource({
   plural: 'tags',
   table: 'program.tag',
   total: totalOf('tag'),
+  hard_delete: 'tag',
   doc: 'A label on partners, which commission rules can go by.',
   fields: {
     id: id('tag'),

@@ -135,6 +135,27 @@ t.test('a cursor stays good when its object no longer matches or was deleted', a
   t.same(await page({ status: 'suspended', starting_after: newest }), []);
 });
 
+for (const [plural, foreign] of [
+  ['tags', 'tag_nothing'],
+  ['groups', 'tag_01kap3b6n8f2v9w4x7y0z1a2b3'],
+] as const) {
+  t.test(`${plural} can be deleted while they are walked`, async (t) => {
+    const [other, sibling] = [await merchant.post('/v1/programs', acme), await merchant.post('/v1/programs', acme)];
+    const make = (program_id: string, name: string) => merchant.post(`/v1/${plural}`, { program_id, name });
+    const made: Json[] = [];
+    for (const name of ['One', 'Two', 'Three']) made.unshift(await make(other.id, name));
+    const page = (query: Record<string, string | number>) => list({ program_id: other.id, ...query }, `/v1/${plural}`);
+    const [newest, middle] = made as [Json, Json, Json];
+    await merchant.delete(`/v1/${plural}/${middle.id}`);
+    t.same(idsOf(await page({ limit: 1, starting_after: middle.id })), [made[2]?.id]);
+    t.same(idsOf(await page({ ending_before: middle.id })), [newest.id]);
+    for (const cursor of [foreign, (await make(sibling.id, 'Four')).id, other.id]) {
+      const { status, body } = await page({ starting_after: cursor });
+      t.match([status, body.error], [400, { code: 'invalid_cursor', param: 'starting_after' }], cursor);
+    }
+  });
+}
+
 t.test('program_id is required, and a list knows its own program alone', async (t) => {
   const { status, body } = await merchant.request('GET', '/v1/partners');
   t.equal(status, 400);
