@@ -42,6 +42,8 @@ const created = {
 export interface Filter {
   schema: z.ZodType;
   where: (value: never) => Sql;
+  /** What a cursor must match too, where the filter says what the list is of. */
+  cursor?: (value: never) => Sql;
 }
 
 export interface ListOptions {
@@ -102,6 +104,7 @@ export function list({ of, by = [], filters: special = {}, within, oldest_first_
       ' and ',
     );
     const cursor = starting_after ?? ending_before;
+    const listed = given.flatMap(([name, filter]) => filter.cursor?.(asked[name] as never) ?? []);
     const backwards = ending_before !== undefined;
     const ascending = (oldest_first_by !== undefined) !== backwards;
     const place = oldest_first_by ? sql`t.${raw(oldest_first_by)}, t.id` : sql`t.id`;
@@ -114,7 +117,7 @@ export function list({ of, by = [], filters: special = {}, within, oldest_first_
     // The page's ids first, which an index alone can give: rows that a filter passes over are never fetched.
     const ids = sql`select t.id from ${of.from} where ${matching} and ${beyond} order by ${order} limit ${limit + 1}`;
     const [known, rows, count] = await Promise.all([
-      cursor === undefined || isKnown(tx, of, scope, cursor),
+      cursor === undefined || isKnown(tx, of, join([scope, ...listed], ' and '), cursor),
       tx.all<Row>(
         sql`select ${of.columns} from ${of.from} where ${tenant(tx)} and t.id = any(array(${ids})) order by ${order}`,
       ),

@@ -77,14 +77,17 @@ const ReplayOfMany = z
   .object({ object: objectName('webhook_replay'), endpoint_id: id('whe'), from: timestamp, to: timestamp })
   .meta({ id: 'WebhookReplay', description: 'A replay of many deliveries that has been queued.' });
 
-const filters = { by: ['status', 'event_type'] };
+const ofType = (types: [string, ...string[]]) => ({
+  schema: z.enum(types).optional(),
+  where: (value: string) => sql`t.event_type = ${value}`,
+});
+
 /** @param most the newest that are shown; null: all that are kept */
-const listOfEndpoint = (most: number | null) =>
-  list({
-    of: delivery,
-    ...filters,
-    filters: { endpoint_id: { schema: z.never().optional(), where: (value: string) => newestOf(value, most) } },
-  });
+const ofEndpoint = (most: number | null) => ({
+  schema: z.never().optional(),
+  where: (value: string) => newestOf(value, most),
+  cursor: (value: string) => sql`t.endpoint_id = ${value}`,
+});
 
 const newestOf = (endpoint_id: string, most: number | null): Sql =>
   most === null
@@ -99,9 +102,19 @@ const newestOf = (endpoint_id: string, most: number | null): Sql =>
 /** The delivery log, replays, and test events. */
 export function deliveryOperations({ policy, program }: { policy: EventPolicy; program: AnyResource }): Operation[] {
   const types = Object.keys(policy.catalogue) as [string, ...string[]];
-  const ofEndpoint = listOfEndpoint(policy.most_in_log);
+  const event_type = ofType(types);
+  const log = list({
+    of: delivery,
+    by: ['status'],
+    filters: { event_type, endpoint_id: ofEndpoint(policy.most_in_log) },
+  });
   return [
-    ...readOperations({ of: delivery, within: program, by: ['endpoint_id', ...filters.by] }).map((read) => ({
+    ...readOperations({
+      of: delivery,
+      within: program,
+      by: ['endpoint_id', 'status'],
+      filters: { event_type },
+    }).map((read) => ({
       ...read,
       scope: 'webhooks:read',
     })),
@@ -112,11 +125,11 @@ export function deliveryOperations({ policy, program }: { policy: EventPolicy; p
       scope: 'webhooks:read',
       summary: 'Lists the deliveries to one endpoint, newest first.',
       params: idParams,
-      query: (ofEndpoint.query as z.ZodObject).omit({ endpoint_id: true }),
-      reply: ofEndpoint.reply,
+      query: (log.query as z.ZodObject).omit({ endpoint_id: true }),
+      reply: log.reply,
       async run({ tx, params, query, caller }) {
         const { id: endpoint_id } = await endpoint.get(tx, params.id);
-        return ofEndpoint.page(tx, { ...(query as Record<string, unknown>), endpoint_id }, caller.scopes);
+        return log.page(tx, { ...(query as Record<string, unknown>), endpoint_id }, caller.scopes);
       },
     }),
     operation({

@@ -64,6 +64,28 @@ t.test('the log shows the exact body, and what each attempt was answered', async
   t.equal((await merchant.get(`/v1/webhook_deliveries?program_id=${program_id}&status=failed`)).total_count, 0);
 });
 
+t.test('the log refuses a cursor of another endpoint, and a type that is none', async (t) => {
+  const receiver = await startReceiver();
+  const { merchant, program_id, endpoint, happen, log } = await openShop(receiver.url);
+  const other = await merchant.post('/v1/webhook_endpoints', { program_id, url: receiver.url });
+  await happen();
+  await receiver.until(2);
+  const [own] = await log();
+  const [foreign] = (await merchant.get(`/v1/webhook_endpoints/${other.id}/deliveries`)).data;
+  const paths = [`/v1/webhook_deliveries?program_id=${program_id}`, `/v1/webhook_endpoints/${endpoint.id}/deliveries?`];
+  const errorOf = async (path: string) => (await merchant.request('GET', path)).body.error;
+  t.match(await errorOf(`${paths[1]}&starting_after=${foreign.id}`), {
+    code: 'invalid_cursor',
+    param: 'starting_after',
+  });
+  t.equal(await errorOf(`${paths[1]}&starting_after=${own?.id}`), undefined);
+  t.equal(await errorOf(`${paths[0]}&starting_after=${foreign.id}&endpoint_id=${endpoint.id}`), undefined);
+  for (const path of paths) {
+    t.match(await errorOf(`${path}&event_type=foo`), { code: 'invalid_parameter', param: 'event_type' });
+    t.equal(await errorOf(`${path}&event_type=affiliate.created&status=delivered`), undefined);
+  }
+});
+
 t.test('a replay is a new delivery of the same event and body, and the old entry is unchanged', async (t) => {
   const receiver = await startReceiver();
   const { merchant, happen, log } = await openShop(receiver.url);
