@@ -80,16 +80,16 @@ export function createServer(log: Logger): FastifyInstance {
   app.setSerializerCompiler(() => JSON.stringify);
   readJsonStrictly(app);
   app.setErrorHandler((error, request, reply) => sendProblem(asProblem(error, request), reply));
-  app.setNotFoundHandler((request, reply) =>
-    sendProblem(
-      new Problem(
-        'route_not_found',
-        `No such path: ${request.method} ${request.url.split('?')[0]}. GET /v1/openapi.json lists them.`,
-      ),
-      reply,
-    ),
-  );
+  app.setNotFoundHandler((request, reply) => sendProblem(noSuchPath(request), reply));
   return app;
+}
+
+const noSuchPath = ({ method, url }: FastifyRequest): Problem =>
+  new Problem('route_not_found', `No such path: ${method} ${url.split('?')[0]}. GET /v1/openapi.json lists them.`);
+
+/** The router takes nothing for an id: `/v1/programs/` is no program. */
+function refuseEmptyId(request: FastifyRequest): void {
+  if (Object.values(request.params as object).includes('')) throw noSuchPath(request);
 }
 
 /** What a request is counted under: never the path as it was sent, which anybody can make up. */
@@ -148,6 +148,7 @@ function mount(app: FastifyInstance, operation: Operation, store: Store, service
     },
     attachValidation: true,
     onRequest: async (request) => {
+      refuseEmptyId(request);
       request.presented = await authenticate(store.database, request.headers);
       requireRate(request.presented.rate);
       requireVersion(request);
@@ -258,6 +259,7 @@ function refuseOtherMethods(app: FastifyInstance, operations: Operation[]): void
       url: routePath(path),
       schema: { hide: true } as object,
       handler: async (request) => {
+        refuseEmptyId(request);
         const list = allowed.join(', ');
         throw new Problem('method_not_allowed', `${path} does not take ${request.method}. It takes: ${list}.`, {
           headers: { Allow: list },
@@ -334,7 +336,7 @@ const listed = new Set(['expand', 'include']);
 
 /** `a[]=1&a[]=2` and, for what is always a list, `a=1,2`. A name that comes twice without brackets keeps both, and is refused. */
 function parseQuery(text: string): Record<string, unknown> {
-  const query: Record<string, unknown> = {};
+  const query: Record<string, unknown> = Object.create(null);
   for (const [spelt, value] of new URLSearchParams(text)) {
     const name = spelt.endsWith('[]') ? spelt.slice(0, -2) : spelt;
     const before = query[name];

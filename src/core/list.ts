@@ -5,9 +5,17 @@ import { Problem } from './problem.ts';
 import { type AnyResource, enrich, type Row, tenant } from './resource.ts';
 import type { Tx } from './transaction.ts';
 
+const bounds = 'must be an integer from 1 to 100';
+
 /** Query fields that every list takes. */
 const paging = {
-  limit: z.coerce.number().int().min(1).max(100).default(25).describe('Objects in a page at most.'),
+  limit: z
+    .preprocess(
+      (given) => (typeof given === 'string' && /^[0-9]+$/.test(given) ? Number(given) : given),
+      z.int(bounds).min(1, bounds).max(100, bounds),
+    )
+    .prefault(25)
+    .describe('Objects in a page at most.'),
   starting_after: z
     .string()
     .min(1)
@@ -116,8 +124,8 @@ export function list({ of, by = [], filters: special = {}, within, oldest_first_
     const order = sql`${oldest_first_by ? sql`t.${raw(oldest_first_by)} ${direction}, ` : sql``}t.id ${direction}`;
     // The page's ids first, which an index alone can give: rows that a filter passes over are never fetched.
     const ids = sql`select t.id from ${of.from} where ${matching} and ${beyond} order by ${order} limit ${limit + 1}`;
-    const [known, rows, count] = await Promise.all([
-      cursor === undefined || isKnown(tx, of, join([scope, ...listed], ' and '), cursor),
+    const [found, rows, count] = await Promise.all([
+      cursor === undefined ? [] : tx.all<Found>(placeOf(tx, of, join([scope, ...listed], ' and '), cursor)),
       tx.all<Row>(
         sql`select ${of.columns} from ${of.from} where ${tenant(tx)} and t.id = any(array(${ids})) order by ${order}`,
       ),
@@ -128,7 +136,7 @@ export function list({ of, by = [], filters: special = {}, within, oldest_first_
       ),
       within?.get(tx, asked[parent] as string, { param: parent }),
     ]);
-    if (!known) {
+    if (cursor !== undefined && !isKnown(of, cursor, found[0])) {
       const param = backwards ? 'ending_before' : 'starting_after';
       throw new Problem(
         'invalid_cursor',
@@ -150,13 +158,15 @@ export function list({ of, by = [], filters: special = {}, within, oldest_first_
   return { query, reply, page };
 }
 
-/** Whether a cursor is of the list: of a row that is there, or where rows are deleted outright, of one that may have been. */
-async function isKnown(tx: Tx, of: AnyResource, scope: Sql, cursor: string): Promise<boolean> {
-  const row = await tx.maybe<{ listed: boolean }>(
-    sql`select ${scope} as listed from ${of.from} where ${tenant(tx)} and t.id = ${cursor}`,
-  );
-  return row?.listed ?? (of.hard_delete !== undefined && isIdOf(of.hard_delete, cursor));
-}
+type Found = { listed: boolean };
+
+/** Gives the row that a cursor names, wherever it is, and whether it is of the list. */
+const placeOf = (tx: Tx, of: AnyResource, scope: Sql, cursor: string): Sql =>
+  sql`select ${scope} as listed from ${of.from} where ${tenant(tx)} and t.id = ${cursor}`;
+
+/** A cursor is of a row of the list that is there, or where rows are deleted outright, of one that may have been. */
+const isKnown = ({ hard_delete }: AnyResource, cursor: string, found: Found | undefined): boolean =>
+  found?.listed ?? (hard_delete !== undefined && isIdOf(hard_delete, cursor));
 
 /** The schema of a filter, which says what it does unless it does so itself. */
 const filterOf = (name: string, schema: z.ZodType): z.ZodType => {

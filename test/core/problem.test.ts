@@ -170,6 +170,7 @@ t.test('names that objects inherit are unknown fields like any other', async (t)
     isRefused(t, await post({ ...acme, [name]: 1 }), 'unknown_parameter', name);
     isRefused(t, await merchant.request('GET', `/v1/programs?${name}=1`), 'unknown_parameter', name);
   }
+  isRefused(t, await merchant.request('GET', '/v1/programs?__proto__=1'), 'unknown_parameter', '__proto__');
 });
 
 t.test('NUL and malformed Unicode, which Postgres cannot store, answer 400 wherever they stand', async (t) => {
@@ -200,10 +201,20 @@ t.test('text of every script, and pairs of surrogates, are stored as they were s
 });
 
 t.test('a path that is not known answers 404 route_not_found', async (t) => {
-  for (const path of ['/v1/nothing', '/', '/v2/programs', '/v1/programs/x/y/z', '/v1//programs', '/v1/programs/x/']) {
+  for (const path of [
+    '/v1/nothing',
+    '/',
+    '/v2/programs',
+    '/v1/programs/x/y/z',
+    '/v1//programs',
+    '/v1/programs/',
+    '/v1/programs/x/',
+  ]) {
     isRefused(t, await merchant.request('GET', path), 'route_not_found');
   }
   isRefused(t, await post({}, {}, '/v1/nothing'), 'route_not_found');
+  isRefused(t, await post({}, {}, '/v1/programs/'), 'route_not_found');
+  isRefused(t, await post({}, {}, '/v1/partners//magic_link'), 'route_not_found');
 });
 
 t.test('a path that cannot be decoded answers 400, with the envelope and headers of every answer', async (t) => {
