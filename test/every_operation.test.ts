@@ -37,7 +37,9 @@ async function needsAKeyWithItsScope(t: Test, operation: Operation): Promise<voi
     const answer = await send(caller, operation, sample);
     isRefused(t, answer, status, code, param);
   };
-  await t.test('answers 401 missing_api_key without a key', (t) => refusedWith(t, anonymous(), 401, 'missing_api_key'));
+  await t.test('answers 401 missing_api_key without a key', (t) =>
+    refusedWith(t, anonymous(), 401, 'missing_api_key', 'Authorization'),
+  );
   await t.test('answers 401 invalid_api_key to a key that is not known', (t) =>
     refusedWith(t, stranger(), 401, 'invalid_api_key'),
   );

@@ -48,7 +48,9 @@ export const presentsTestKey = (headers: IncomingHttpHeaders): boolean =>
 export async function authenticate(database: Database, headers: IncomingHttpHeaders): Promise<Presented> {
   const secret = bearer(headers);
   if (!secret)
-    throw new Problem('missing_api_key', "Send the API key in the header 'Authorization: Bearer rail_live_…'.");
+    throw new Problem('missing_api_key', "Send the API key in the header 'Authorization: Bearer rail_live_…'.", {
+      param: 'Authorization',
+    });
   const [row] = await run<Row>(
     database,
     sql`select organization_id, api_key_id, mode, scopes, signature_required, revoked, rate_limit, used, second

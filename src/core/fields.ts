@@ -7,15 +7,23 @@ export const id = (prefix: string) => z.string().meta({ description: `\`${prefix
 export const sampleId = (prefix: string): string => `sample_${prefix}_01kap3b6n8f2v9w4x7y0z1a2b3`;
 export const objectName = <Name extends string>(name: Name) => z.literal(name).describe('What kind of object this is.');
 export const timestamp = z.iso.datetime().describe('ISO 8601, UTC.');
-export const timestampInput = z.iso.datetime({ offset: true }).transform((text) => new Date(text).toISOString());
+/** A time as callers send it: one that Postgres can store, and that stays so when a few decades are added. */
+export const time = z.iso
+  .datetime({ offset: true, error: 'must be an ISO 8601 time with a zone, as 2026-01-31T12:00:00Z' })
+  .refine((text) => isStorableYear(new Date(text).getUTCFullYear()), 'must be between the years 1 and 9000');
+export const timestampInput = time.transform((text) => new Date(text).toISOString());
 export const text = z.string();
-export const url = z.url({ protocol: /^https?$/ }).max(2048);
-export const email = z.email().max(254);
+export const url = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).max(2048);
+export const email = z.email('must be an email address, as ada@example.com').max(254);
 export const country = z
   .string()
   .regex(/^[A-Za-z]{2}$/, 'must be 2 letters, as in DE')
   .transform((code) => code.toUpperCase())
   .describe('ISO 3166-1 alpha-2.');
+
+function isStorableYear(year: number): boolean {
+  return year >= 1 && year <= 9000;
+}
 
 /** A caller's own object, which is given back as it came: no number in it is one that reading it changed. */
 export const freeObject = z.record(z.string(), z.json()).superRefine((value, context) => {

@@ -19,7 +19,7 @@ import { Problem } from './problem.ts';
 import { requireScope } from './resource.ts';
 import { verifySignature } from './signature.ts';
 import { type Store, transaction } from './transaction.ts';
-import { validationProblem } from './validation.ts';
+import { lowerFirst, validationProblem } from './validation.ts';
 
 /** The API's version. Additive changes never change it. */
 export const api_version = '2026-11-01';
@@ -221,10 +221,17 @@ function keptProblem(error: unknown): Problem {
 /** Throws what validation found, only now: a reused idempotency key is told first. */
 function refuseInvalid(request: FastifyRequest): void {
   const { validationError } = request;
+  refuseUnstorable({ ...(request.params as object), ...(request.query as object) });
   if (!validationError) return;
   const place = validationError.validationContext as string;
   const inputs: Record<string, unknown> = { body: request.body, querystring: request.query, params: request.params };
   throw validationProblem(validationError as unknown as ZodError, place, inputs[place]);
+}
+
+/** The parameters of path and query; a body is looked at where it is read. */
+function refuseUnstorable(parameters: object): void {
+  const [param] = Object.entries(parameters).find(([, value]) => !isStorable(value)) ?? [];
+  if (param !== undefined) throw new Problem('invalid_parameter', unstorableText().message, { param });
 }
 
 /** "The service verifies a signature whenever one is sent"; a key may demand one. */
@@ -274,12 +281,13 @@ function readJsonStrictly(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     request.rawBody = body as Buffer;
+    if (isCompressed(request)) return done(compressed());
     if (body.length === 0) return done(null, undefined);
     if (!isUtf8(body as Buffer))
       return done(new Problem('invalid_json', 'The body is not valid JSON: it is not UTF-8.'));
     const text = body.toString('utf8');
     parse(request, text, (error, value) => {
-      if (error) return done(new Problem('invalid_json', `The body is not valid JSON: ${error.message}.`));
+      if (error) return done(new Problem('invalid_json', `The body is not valid JSON: ${faultOf(text)}.`));
       if (nestsDeeper(value, max_body_depth)) {
         return done(new Problem('invalid_parameter', `The body may be nested ${max_body_depth} levels deep at most.`));
       }
@@ -287,6 +295,24 @@ function readJsonStrictly(app: FastifyInstance): void {
       done(null, value);
     });
   });
+}
+
+const isCompressed = ({ headers: { 'content-encoding': encoding = 'identity' } }: FastifyRequest): boolean =>
+  encoding.toLowerCase() !== 'identity';
+
+const compressed = (): Problem =>
+  new Problem('unsupported_media_type', "The body has a 'Content-Encoding': send it uncompressed, and without one.", {
+    param: 'Content-Encoding',
+  });
+
+/** What the strict reader does not say: what is wrong with a text that it refused. */
+function faultOf(text: string): string {
+  try {
+    JSON.parse(text);
+  } catch (error) {
+    return lowerFirst((error as Error).message.replace(/, .* is not valid JSON$/s, '').replace(' in JSON', ''));
+  }
+  return "'__proto__' and 'constructor.prototype' may not be names in it";
 }
 
 /** Looks level by level: what recurses over the body afterwards cannot be made to run out of stack. */
@@ -316,7 +342,9 @@ function asProblem(error: unknown, request: FastifyRequest): Problem {
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
     return new Problem('payload_too_large', 'The body may have at most 1 MiB.');
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
-    return new Problem('unsupported_media_type', "Send the body as JSON with 'Content-Type: application/json'.");
+    return new Problem('unsupported_media_type', "Send the body as JSON with 'Content-Type: application/json'.", {
+      param: 'Content-Type',
+    });
   if (statusCode < 500) return new Problem('invalid_parameter', message);
   request.log.error({ err: error }, 'a request failed');
   return new Problem('internal_error', 'Something went wrong on our side. Retry with the same idempotency key.');

@@ -1,5 +1,6 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import { z } from 'zod';
+import { time } from './fields.ts';
 import { isIdOf } from './id.ts';
 import { Problem } from './problem.ts';
 import { type AnyResource, enrich, type Row, tenant } from './resource.ts';
@@ -38,11 +39,11 @@ const filters = {
 
 const created = {
   created_after: {
-    schema: z.iso.datetime({ offset: true }).optional().describe('ISO 8601: created then or later.'),
+    schema: time.optional().describe('ISO 8601: created then or later.'),
     where: (value: string) => sql`t.created_at >= ${value}::timestamptz`,
   },
   created_before: {
-    schema: z.iso.datetime({ offset: true }).optional().describe('ISO 8601: created before.'),
+    schema: time.optional().describe('ISO 8601: created before.'),
     where: (value: string) => sql`t.created_at < ${value}::timestamptz`,
   },
 };

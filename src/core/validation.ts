@@ -7,8 +7,12 @@ type Issue = ZodError['issues'][number];
  * The first thing that is wrong with the input, as a problem that names the field and what would be right.
  * @param place where the input stood: `body`, `querystring`, `params`  @param input as it was given
  */
-export function validationProblem(error: ZodError, place: string, input: unknown): Problem {
-  const issue = error.issues[0] as Issue;
+export function validationProblem(
+  { issues: [first] }: Pick<ZodError, 'issues'>,
+  place: string,
+  input: unknown,
+): Problem {
+  const issue = first as Issue;
   const path = issue.path.map(String);
   if (issue.code === 'unrecognized_keys') {
     const name = [...path, issue.keys[0]].join('.');
@@ -18,7 +22,8 @@ export function validationProblem(error: ZodError, place: string, input: unknown
   }
   const [field] = path;
   if (place === 'querystring' && (field === 'expand' || field === 'include')) {
-    return new Problem(`invalid_${field}`, `'${field}' may name: ${allowedValues(issue)}.`, { param: field });
+    const allowed = issue.code === 'invalid_value' ? `may name: ${issue.values.join(', ')}` : 'takes none here';
+    return new Problem(`invalid_${field}`, `'${field}' ${allowed}.`, { param: field });
   }
   const param = path.join('.');
   const given = path.reduce<unknown>((value, key) => (value as Record<string, unknown> | undefined)?.[key], input);
@@ -34,6 +39,4 @@ export function validationProblem(error: ZodError, place: string, input: unknown
   return new Problem('invalid_parameter', `'${param}' is not valid: ${lowerFirst(issue.message)}.`, { param });
 }
 
-const allowedValues = (issue: Issue): string => (issue.code === 'invalid_value' ? issue.values.join(', ') : 'nothing');
-
-const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
+export const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);

@@ -60,7 +60,10 @@ export const clickOperations: Operation[] = [
         .describe('Your id of the browser, as from a cookie: the same token across clicks makes one referral.'),
       param: text.min(1).max(32).default('ref').describe('The query parameter that carried the value.'),
       referrer: text.max(2048).optional().describe('The page that the visitor came from: the `referer` of the click.'),
-      ip: z.union([z.ipv4(), z.ipv6()]).optional().describe('Hashed on write, never stored.'),
+      ip: z
+        .union([z.ipv4(), z.ipv6()], 'must be an IPv4 or IPv6 address, as 203.0.113.7')
+        .optional()
+        .describe('Hashed on write, never stored.'),
       user_agent: text.max(1024).optional(),
       country: country.optional(),
       device: text.max(64).optional(),

@@ -27,6 +27,9 @@ t.test('the scheme is Bearer, in any letter case, and nothing else', async (t) =
   t.equal(await ask(merchant.key), 'missing_api_key');
   t.equal(await ask(`Basic ${merchant.key}`), 'missing_api_key');
   t.equal(await ask('Bearer '), 'missing_api_key');
+  t.match((await merchant.request('GET', '/v1/programs', undefined, { Authorization: 'Bearer ' })).body.error, {
+    param: 'Authorization',
+  });
   t.equal(await ask(`Bearer ${merchant.key}x`), 'invalid_api_key');
   t.equal(await ask(`Bearer ${merchant.key.slice(0, -1)}`), 'invalid_api_key');
 });

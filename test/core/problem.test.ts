@@ -184,12 +184,13 @@ t.test('NUL and malformed Unicode, which Postgres cannot store, answer 400 where
     isRefused(t, await partner({ metadata: { [text]: 1 } }), 'invalid_parameter');
     isRefused(t, await partner({ group_id: text }), 'invalid_parameter');
   }
-  isRefused(t, await merchant.request('GET', '/v1/programs/a%00b'), 'invalid_parameter');
-  isRefused(t, await merchant.request('GET', '/v1/partners?program_id=a%00b'), 'invalid_parameter');
+  isRefused(t, await merchant.request('GET', '/v1/programs/a%00b'), 'invalid_parameter', 'id');
+  isRefused(t, await merchant.request('GET', '/v1/partners?program_id=a%00b'), 'invalid_parameter', 'program_id');
   isRefused(
     t,
     await merchant.request('GET', `/v1/partners?program_id=${program.id}&starting_after=a%00b`),
     'invalid_parameter',
+    'starting_after',
   );
   t.equal((await merchant.get(`/v1/partners?program_id=${program.id}`)).total_count, 0);
 });
@@ -264,8 +265,12 @@ t.test('a body that is not sent as JSON answers 415', async (t) => {
     'multipart/form-data; boundary=x',
     'text/json',
   ]) {
-    isRefused(t, await post(acme, { 'Content-Type': type }), 'unsupported_media_type');
+    isRefused(t, await post(acme, { 'Content-Type': type }), 'unsupported_media_type', 'Content-Type');
   }
+  const compressed = await post(acme, { 'Content-Encoding': 'gzip' });
+  isRefused(t, compressed, 'unsupported_media_type', 'Content-Encoding');
+  t.match(compressed.body.error.message, 'send it uncompressed');
+  t.equal((await post(acme, { 'Content-Encoding': 'identity' })).status, 201);
   t.equal((await post(acme, { 'Content-Type': 'application/json; charset=utf-8' })).status, 201);
 });
 
@@ -300,6 +305,41 @@ t.test('numbers of your own data are kept exactly, or refused', async (t) => {
   }
   const kept = { id: Number.MAX_SAFE_INTEGER, least: Number.MIN_SAFE_INTEGER, part: 0.1, small: 1.5e-7 };
   t.same((await store(`"metadata": ${JSON.stringify(kept)}`)).body.metadata, kept);
+});
+
+t.test('a time that cannot be stored is refused by the name of its field', async (t) => {
+  const list = (query: string) => merchant.request('GET', `/v1/partners?program_id=${program.id}&${query}`);
+  const sale = { program_id: program.id, amount_minor: 1, currency: 'USD', external_charge_id: 'early' };
+  for (const time of ['0000-01-01T00:00:00Z', '0001-01-01T00:00:00%2B02:00', '9999-12-31T23:59:59Z']) {
+    for (const field of ['created_after', 'created_before']) {
+      isRefused(t, await list(`${field}=${time}`), 'invalid_parameter', field);
+    }
+    const occurred_at = decodeURIComponent(time);
+    isRefused(t, await post({ ...sale, occurred_at }, {}, '/v1/sales'), 'invalid_parameter', 'occurred_at');
+  }
+  t.equal((await list('created_after=0001-01-01T00:00:00Z&created_before=9000-12-31T23:59:59Z')).status, 200);
+});
+
+t.test('a message says what would be right', async (t) => {
+  const messageOf = async (answer: Promise<Answer>) => (await answer).body.error.message;
+  const click = {
+    program_id: program.id,
+    value: 'ada',
+    landing_url: 'https://a.example.com',
+    visitor_token: 'v_000001',
+  };
+  t.match(await messageOf(post({ ...acme, website_url: 'acme' })), 'must be an http or https URL');
+  t.match(await messageOf(post({ ...click, ip: '1.2.3' }, {}, '/v1/clicks')), 'must be an IPv4 or IPv6 address');
+  const since = merchant.request('GET', `/v1/partners?program_id=${program.id}&created_after=2026-01-31`);
+  t.match(await messageOf(since), 'must be an ISO 8601 time with a zone, as 2026-01-31T12:00:00Z');
+  t.equal(await messageOf(merchant.request('GET', '/v1/programs?expand=partner')), "'expand' takes none here.");
+  for (const [body, fault] of [
+    ['{', "expected property name or '}' at position 1 (line 1 column 2)"],
+    ['{"a": NaN}', "unexpected token 'N'"],
+    ['{"__proto__": 1}', "'__proto__' and 'constructor.prototype' may not be names in it"],
+  ]) {
+    t.equal(await messageOf(post(body)), `The body is not valid JSON: ${fault}.`);
+  }
 });
 
 t.test('every message is a sentence that says what is wrong', async (t) => {
