@@ -6,6 +6,7 @@ import { idParams, type Operation, operation } from '../core/operation.ts';
 import { Problem } from '../core/problem.ts';
 import { tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
+import { validationProblem } from '../core/validation.ts';
 import { partner } from './partner.ts';
 import { type PayoutMethodName, payout_methods, program } from './program.ts';
 
@@ -113,13 +114,12 @@ async function shown(tx: Tx, partner_id: string): Promise<z.infer<typeof PayoutM
   return found;
 }
 
-/** @throws Problem invalid_parameter that names the field of the details which is wrong */
+/** @throws Problem that names the field of the details which is wrong */
 function checkDetails(method: PayoutMethodName, given: Record<string, string>): Record<string, string> {
   const { data, error } = detailsOf(method, given).safeParse(given);
   if (data) return data;
-  const [issue] = error.issues;
-  const param = ['details', ...(issue?.path ?? [])].join('.');
-  throw new Problem('invalid_parameter', `'${param}' is not valid for ${method}: ${issue?.message}.`, { param });
+  const issues = error.issues.map((issue) => ({ ...issue, path: ['details', ...issue.path] }));
+  throw validationProblem({ issues }, 'body', { details: given });
 }
 
 /** ABA: weights 3, 7, 1 over nine digits come to a multiple of 10. */

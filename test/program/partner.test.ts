@@ -314,3 +314,19 @@ t.test('a click that names nobody records nothing', async (t) => {
     { partner_id: ada.id, status: 'visit', tracked_by: 'link', utm: { source: 'mail' } },
   ]);
 });
+
+t.test('what is wrong with the details of a payout method is told by the name of its field', async (t) => {
+  const shop = await openShop(rail, { payout_methods: ['paypal', 'bank_transfer'] });
+  const { id } = await shop.partner();
+  const put = (method: string, details: Json) =>
+    shop.merchant.request('PUT', `/v1/partners/${id}/payout_method`, { method, details });
+  for (const [method, details, code, param] of [
+    ['paypal', {}, 'missing_parameter', 'details.email'],
+    ['paypal', { email: 'ada@example.com', x: 'y' }, 'unknown_parameter', 'details.x'],
+    ['paypal', { email: 'ada' }, 'invalid_parameter', 'details.email'],
+    ['bank_transfer', { account_holder: 'Ada', iban: 'DE00', bic: 'COBADEFFXXX' }, 'invalid_parameter', 'details.iban'],
+  ] as const) {
+    t.match(await put(method, details), { status: 400, body: { error: { code, param } } });
+  }
+  t.match(await put('paypal', { email: 'ada@example.com' }), { status: 200, body: { hint: '.com' } });
+});
