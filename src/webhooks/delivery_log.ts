@@ -279,11 +279,13 @@ function windowOf(
   if (failed_since === undefined && to === undefined) {
     throw new Problem('missing_parameter', "'to' is required with 'from'.", { param: 'to' });
   }
+  const start = failed_since === undefined ? 'from' : 'failed_since';
+  if (from >= now) throw new Problem('invalid_parameter', `'${start}' must be in the past.`, { param: start });
   const end = to === undefined || to > now ? now : to;
   if (end <= from) throw new Problem('invalid_parameter', 'The window ends before it begins.', { param: 'to' });
   if (Date.parse(end) - Date.parse(from) > kept_days * day_ms) {
     throw new Problem('invalid_parameter', `The window may be ${kept_days} days long at most.`, {
-      param: failed_since === undefined ? 'from' : 'failed_since',
+      param: start,
     });
   }
   return { from, to: end };

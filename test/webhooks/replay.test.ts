@@ -134,6 +134,19 @@ t.test('everything that failed since a point in time is replayed, in the order i
   t.equal((await log('&status=failed')).length, 3, 'the old entries stay');
 });
 
+t.test('a replay of what is yet to come is refused by the name of the field that says so', async (t) => {
+  const { merchant, endpoint } = await openShop('http://127.0.0.1:9/');
+  const [soon, later] = [60_000, 120_000].map((ms) => new Date(Date.now() + ms).toISOString());
+  for (const [body, param] of [
+    [{ failed_since: soon }, 'failed_since'],
+    [{ from: soon, to: later }, 'from'],
+    [{ from: '2026-01-02T00:00:00Z', to: '2026-01-01T00:00:00Z' }, 'to'],
+  ] as const) {
+    const refused = await merchant.request('POST', `/v1/webhook_endpoints/${endpoint.id}/replay`, body);
+    t.match(refused, { status: 400, body: { error: { code: 'invalid_parameter', param } } });
+  }
+});
+
 t.test('a window is replayed whole, in the order in which it happened, once', async (t) => {
   const receiver = await startReceiver();
   const { merchant, endpoint, program_id, happen } = await openShop(receiver.url);
