@@ -119,9 +119,12 @@ export function resource<Shape extends z.ZodRawShape>(options: ResourceOptions<S
         { created_at: tx.now, ...('updated_at' in options.fields ? { updated_at: tx.now } : {}), ...values },
         { returning: columns, ...(on_conflict ? { on_conflict } : {}) },
       ),
-    /** Changes a record that is there. @returns it as it is now */
-    update: (tx: Tx, id: string, values: Values): Promise<Record_> =>
-      update<Record_ & object>(tx, options.table, id, values, columns) as Promise<Record_>,
+    /** Changes a record. @returns it as it is now @throws Problem resource_not_found */
+    async update(tx: Tx, id: string, values: Values): Promise<Record_> {
+      const row = await update<Record_ & object>(tx, options.table, id, values, columns);
+      if (!row) throw notFound(options.object, id);
+      return row;
+    },
     byIds: (tx: Tx, ids: string[]): Promise<Row[]> =>
       tx.all<Row>(sql`select ${columns} from ${from} where ${tenant(tx)} and t.id = any(${ids})`),
     /** Query fields of get and list. */

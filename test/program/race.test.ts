@@ -79,6 +79,26 @@ t.test(
   },
 );
 
+t.test('a group that is deleted while it is made the default leaves a default', async (t) => {
+  const shop = await openShop(rail);
+  const groups = await parallel((nth) =>
+    shop.merchant.post('/v1/groups', { program_id: shop.program.id, name: `Group ${nth}` }),
+  );
+  const answers = await Promise.all(
+    groups.flatMap(({ id }) => [
+      shop.merchant.request('DELETE', `/v1/groups/${id}`),
+      shop.merchant.request('PATCH', `/v1/groups/${id}`, { is_default: true }),
+    ]),
+  );
+  const outcomes = answers.map(({ status }, at) => `${at % 2 === 0 ? 'DELETE' : 'PATCH'} ${status}`);
+  const expected = ['DELETE 200', 'DELETE 409', 'PATCH 200', 'PATCH 404'];
+  t.same(
+    [...new Set(outcomes)].filter((outcome) => !expected.includes(outcome)),
+    [],
+  );
+  t.equal((await shop.list('groups')).filter(({ is_default }) => is_default).length, 1);
+});
+
 t.test('refunds at once never give back more than was paid', async (t) => {
   const shop = await openShop(rail);
   await shop.rule();
