@@ -15,13 +15,11 @@ export interface ClickRow {
   program_id: string;
   partner_id: string;
   link_id: string | null;
-  referral_id: string | null;
   visitor_token: string;
   landing_url: string;
   user_agent: string | null;
   ip_hash: string | null;
   country: string | null;
-  attributed_at: string | null;
   created_at: string;
   partner_status: string | null;
 }
@@ -57,35 +55,68 @@ export const windowEnd = (clicked_at: string, cookie_days: number): string =>
   new Date(Date.parse(clicked_at) + cookie_days * day_ms).toISOString();
 
 /**
- * Judges a click, once: the job does it, and so does whatever names the click before its job ran.
- * @returns the visitor's live referral, or undefined where the click earned no credit
+ * Judges a click, and whatever else its visitor clicked and nobody has judged, in the order of the clicks: whose job runs first decides
+ * nothing. The job does it, and so does whatever names the click before its job ran. Visitors are judged by one transaction at a time.
  * @throws Problem resource_not_found when the click is not one of the program, or of another organization
  */
-export async function attributeClick(
+export async function judgeClick(
   tx: Tx,
   click_id: string,
   program_id?: string,
-): Promise<{ click: ClickRow; referral: Referral | undefined }> {
-  const click = await tx.maybe<ClickRow>(sql`
-    select t.id, t.program_id, t.partner_id, t.link_id, t.referral_id, t.visitor_token, t.landing_url, t.user_agent, t.ip_hash, t.country,
-      t.attributed_at, t.created_at,
-      (select p.status from program.partner p
-        where p.organization_id = t.organization_id and p.id = t.partner_id and p.deleted_at is null) as partner_status
-    from program.click t
-    where ${tenant(tx)} and t.id = ${click_id}
-    for no key update of t`);
+): Promise<{ click: ClickRow; of: Program }> {
+  const click = await tx.maybe<ClickRow>(
+    sql`select ${columns} from program.click t where ${tenant(tx)} and t.id = ${click_id}`,
+  );
   if (!click || (program_id !== undefined && click.program_id !== program_id)) {
     throw new Problem('resource_not_found', `No click with the id '${click_id}' in this program.`, {
       param: 'click_id',
     });
   }
-  if (click.attributed_at !== null) return { click, referral: await liveReferral(tx, click) };
-  const of = await program.get(tx, click.program_id);
+  const [, waiting, of] = await Promise.all([
+    lockVisitor(tx, click),
+    waitingClicks(tx, click),
+    program.get(tx, click.program_id),
+  ]);
+  for (const one of waiting) await judge(tx, one, of);
+  return { click, of };
+}
+
+/**
+ * Judges a click that is named, see `judgeClick`.
+ * @returns the visitor's live referral, which may be another partner's; undefined where there is none
+ */
+export async function attributeClick(
+  tx: Tx,
+  click_id: string,
+  program_id: string,
+): Promise<{ click: ClickRow; referral: Referral | undefined }> {
+  const { click } = await judgeClick(tx, click_id, program_id);
+  return { click, referral: await liveReferral(tx, click) };
+}
+
+const columns = sql`t.id, t.program_id, t.partner_id, t.link_id, t.visitor_token, t.landing_url, t.user_agent, t.ip_hash, t.country, t.created_at,
+  (select p.status from program.partner p
+    where p.organization_id = t.organization_id and p.id = t.partner_id and p.deleted_at is null) as partner_status`;
+
+const lockVisitor = (tx: Tx, { program_id, visitor_token }: ClickRow) =>
+  tx.all(sql`select pg_advisory_xact_lock(hashtextextended(${`${program_id} ${visitor_token}`}, 2))`);
+
+/** No job is late by more: only the weeks since then, and since the click itself, are looked through. */
+const longest_wait = '30 days';
+
+const waitingClicks = (tx: Tx, { id: click_id, program_id, visitor_token }: ClickRow): Promise<ClickRow[]> =>
+  tx.all(sql`
+    select ${columns}
+    from program.click t
+    where ${tenant(tx)} and t.program_id = ${program_id} and t.visitor_token = ${visitor_token} and t.attributed_at is null
+      and t.id >= least(${click_id} collate "C", 'clk_' || core.id_time_part(${tx.now}::timestamptz - ${longest_wait}::interval))
+    order by t.created_at, t.id`);
+
+async function judge(tx: Tx, click: ClickRow, of: Program): Promise<void> {
   const credited = earnsCredit(click, of.blocked_countries) ? await credit(tx, click, of) : undefined;
   const referral_id = credited?.partner_id === click.partner_id ? credited.id : null;
   await tx.all(sql`
-    update program.click as t set referral_id = ${referral_id}, attributed_at = ${tx.now}::timestamptz where ${tenant(tx)} and t.id = ${click_id}`);
-  return { click, referral: credited };
+    update program.click as t set referral_id = ${referral_id}, attributed_at = ${tx.now}::timestamptz where ${tenant(tx)} and t.id = ${click.id}`);
 }
 
 async function credit(tx: Tx, click: ClickRow, of: Program): Promise<Referral> {
@@ -98,29 +129,23 @@ async function credit(tx: Tx, click: ClickRow, of: Program): Promise<Referral> {
     return live;
   }
   if (live) await deleteReferral(tx, live, 'reattributed');
-  return (await createReferral(tx, click, expires_at)) ?? credit(tx, click, of);
+  return createReferral(tx, click, expires_at);
 }
 
-/** Undefined when a click of the same visitor was faster. */
-async function createReferral(tx: Tx, click: ClickRow, expires_at: string): Promise<Referral | undefined> {
+async function createReferral(tx: Tx, click: ClickRow, expires_at: string): Promise<Referral> {
   const { program_id, partner_id, link_id, landing_url, visitor_token } = click;
-  const made = await referral.insert(
-    tx,
-    {
-      id: newId('ref'),
-      program_id,
-      partner_id,
-      link_id,
-      landing_url,
-      visitor_token,
-      utm: utmOf(landing_url),
-      tracked_by: 'link',
-      status: 'visit',
-      expires_at,
-    },
-    sql`on conflict do nothing`,
-  );
-  if (!made) return undefined;
+  const made = (await referral.insert(tx, {
+    id: newId('ref'),
+    program_id,
+    partner_id,
+    link_id,
+    landing_url,
+    visitor_token,
+    utm: utmOf(landing_url),
+    tracked_by: 'link',
+    status: 'visit',
+    expires_at,
+  })) as Referral;
   const { id: referral_id, tracked_by } = made;
   tx.emit(
     event('referral.created', program_id, { referral_id, partner_id, link_id, landing_url, tracked_by, expires_at }),

@@ -1,5 +1,10 @@
 import t from 'tap';
 import { type Credit, creditOf, earnsCredit, windowEnd } from '../../src/program/attribution.ts';
+import { startWorker } from '../../src/worker.ts';
+import { eventually, log, sql, startRail } from '../harness.ts';
+import { fresh, openShop, types } from './shop.ts';
+
+const rail = await startRail({ worker: false });
 
 const ada = 'part_ada';
 const grace = 'part_grace';
@@ -57,4 +62,42 @@ t.test('the window ends whole days of 24 hours after the click', (t) => {
   t.equal(windowEnd('2028-02-28T00:00:00.000Z', 2), '2028-03-01T00:00:00.000Z');
   t.equal(windowEnd('2026-03-01T00:00:00.000Z', 365), '2027-03-01T00:00:00.000Z');
   t.end();
+});
+
+t.test('clicks are credited in their order, whichever job runs first', async (t) => {
+  const visitors = Array.from({ length: 20 }, () => fresh('visitor'));
+  const shops = await Promise.all(
+    (['last_click', 'first_click'] as const).map((attribution) => openShop(rail, { attribution })),
+  );
+  const partners = await Promise.all(shops.map(async (shop) => [await shop.partner(), await shop.partner()] as const));
+  for (const [nth, shop] of shops.entries()) {
+    for (const partner of partners[nth] ?? [])
+      await Promise.all(visitors.map((visitor_token) => shop.click(partner, { visitor_token })));
+  }
+  // As after a crash, when the oldest jobs come last.
+  await rail.query(sql`update graphile_worker._private_jobs set priority = -id::int`);
+  const worker = startWorker({ url: rail.url, store: rail.store, services: rail.services, concurrency: 4, log });
+  const left = sql`select 1 from program.click where attributed_at is null`;
+  await eventually(async () => (await rail.query(left)).length === 0, 'all clicks to be judged');
+  await worker.stop();
+  for (const [nth, [first, last]] of partners.entries()) {
+    const shop = shops[nth] as (typeof shops)[number];
+    const credited = await shop.list('referrals');
+    t.same(
+      [...new Set(credited.map(({ partner_id }) => partner_id))],
+      [shop.program.attribution === 'last_click' ? last.id : first.id],
+    );
+    t.equal(credited.length, visitors.length);
+  }
+
+  await t.test('and whichever click of a visitor is named first', async (t) => {
+    const shop = await openShop(rail);
+    const [ada, bob] = [await shop.partner(), await shop.partner()];
+    const visitor_token = fresh('visitor');
+    const first = await shop.click(ada, { visitor_token });
+    await shop.click(bob, { visitor_token });
+    await shop.events();
+    t.match(await shop.customer({ click_id: first.id }), { partner_id: bob.id });
+    t.same(types(await shop.events()), ['referral.created', 'referral.deleted', 'referral.created', 'referral.lead']);
+  });
 });
