@@ -160,7 +160,10 @@ const liveReferral = (tx: Tx, { program_id, visitor_token }: ClickRow): Promise<
     lockOf(true),
   );
 
+/** JSON in Postgres holds no NUL, which an address can: it is left out. */
 function utmOf(landing_url: string): Record<string, string> | null {
-  const found = [...new URL(landing_url).searchParams].filter(([name]) => name.startsWith('utm_'));
+  const found = [...new URL(landing_url).searchParams]
+    .map((pair) => pair.map((part) => part.replaceAll('\0', '')) as [string, string])
+    .filter(([name]) => name.startsWith('utm_'));
   return found.length === 0 ? null : Object.fromEntries(found.map(([name, value]) => [name.slice(4), value]));
 }

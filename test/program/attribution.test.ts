@@ -101,3 +101,25 @@ t.test('clicks are credited in their order, whichever job runs first', async (t)
     t.same(types(await shop.events()), ['referral.created', 'referral.deleted', 'referral.created', 'referral.lead']);
   });
 });
+
+t.test('what the landing page says of the campaign is kept, but for a NUL', async (t) => {
+  const shop = await openShop(rail);
+  const partner = await shop.partner();
+  const landing_url = 'https://acme.example.com/?utm_source=%00ma%00il&utm_%00medium=x';
+  const { id: click_id } = await shop.click(partner, { landing_url });
+  const { referral_id } = await shop.customer({ click_id });
+  const utm = { source: 'mail', medium: 'x' };
+  t.match(await shop.merchant.get(`/v1/referrals/${referral_id}`), { landing_url, utm });
+
+  await t.test('of a short link too', async (t) => {
+    const link = await shop.link(partner, { destination_url: landing_url });
+    const answer = await fetch(`${rail.address}/r/${link.short_slug}`, {
+      redirect: 'manual',
+      headers: { 'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0' },
+    });
+    t.equal(answer.headers.get('location'), link.url);
+    const [click] = await shop.list('clicks', `link_id=${link.id}`);
+    const customer = await shop.customer({ click_id: click?.id });
+    t.match(await shop.merchant.get(`/v1/referrals/${customer.referral_id}`), { link_id: link.id, utm });
+  });
+});
