@@ -82,7 +82,8 @@ export async function judgeClick(
 }
 
 /**
- * Judges a click that is named, see `judgeClick`.
+ * Judges a click that is named, see `judgeClick`. The live referral gives way to it where that is a visit that has lapsed by now, and the
+ * click counts: what was clicked before protects nobody.
  * @returns the visitor's live referral, which may be another partner's; undefined where there is none
  */
 export async function attributeClick(
@@ -90,8 +91,14 @@ export async function attributeClick(
   click_id: string,
   program_id: string,
 ): Promise<{ click: ClickRow; referral: Referral | undefined }> {
-  const { click } = await judgeClick(tx, click_id, program_id);
-  return { click, referral: await liveReferral(tx, click) };
+  const { click, of } = await judgeClick(tx, click_id, program_id);
+  const live = await liveReferral(tx, click);
+  const gives_way = live?.status === 'visit' && live.expires_at <= tx.now && live.partner_id !== click.partner_id;
+  const expires_at = windowEnd(click.created_at, of.cookie_days);
+  if (!gives_way || expires_at <= tx.now || !earnsCredit(click, of.blocked_countries)) return { click, referral: live };
+  const referral = await moveCredit(tx, live, click, expires_at);
+  await settle(tx, click, referral.id);
+  return { click, referral };
 }
 
 const columns = sql`t.id, t.program_id, t.partner_id, t.link_id, t.visitor_token, t.landing_url, t.user_agent, t.ip_hash, t.country, t.created_at,
@@ -114,10 +121,12 @@ const waitingClicks = (tx: Tx, { id: click_id, program_id, visitor_token }: Clic
 
 async function judge(tx: Tx, click: ClickRow, of: Program): Promise<void> {
   const credited = earnsCredit(click, of.blocked_countries) ? await credit(tx, click, of) : undefined;
-  const referral_id = credited?.partner_id === click.partner_id ? credited.id : null;
-  await tx.all(sql`
-    update program.click as t set referral_id = ${referral_id}, attributed_at = ${tx.now}::timestamptz where ${tenant(tx)} and t.id = ${click.id}`);
+  await settle(tx, click, credited?.partner_id === click.partner_id ? credited.id : null);
 }
+
+const settle = (tx: Tx, click: ClickRow, referral_id: string | null) =>
+  tx.all(sql`
+    update program.click as t set referral_id = ${referral_id}, attributed_at = ${tx.now}::timestamptz where ${tenant(tx)} and t.id = ${click.id}`);
 
 async function credit(tx: Tx, click: ClickRow, of: Program): Promise<Referral> {
   const live = await liveReferral(tx, click);
@@ -128,7 +137,11 @@ async function credit(tx: Tx, click: ClickRow, of: Program): Promise<Referral> {
     if (expires_at > live.expires_at) await referral.update(tx, live.id, { expires_at });
     return live;
   }
-  if (live) await deleteReferral(tx, live, 'reattributed');
+  return live ? moveCredit(tx, live, click, expires_at) : createReferral(tx, click, expires_at);
+}
+
+async function moveCredit(tx: Tx, live: Referral, click: ClickRow, expires_at: string): Promise<Referral> {
+  await deleteReferral(tx, live, 'reattributed');
   return createReferral(tx, click, expires_at);
 }
 

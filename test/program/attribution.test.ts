@@ -6,6 +6,14 @@ import { fresh, openShop, types } from './shop.ts';
 
 const rail = await startRail({ worker: false });
 
+/** Lets the jobs run that are left. */
+async function judged(): Promise<void> {
+  const worker = startWorker({ url: rail.url, store: rail.store, services: rail.services, concurrency: 4, log });
+  const left = sql`select 1 from program.click where attributed_at is null`;
+  await eventually(async () => (await rail.query(left)).length === 0, 'all clicks to be judged');
+  await worker.stop();
+}
+
 const ada = 'part_ada';
 const grace = 'part_grace';
 const later = '2026-12-01T00:00:00.000Z';
@@ -76,10 +84,7 @@ t.test('clicks are credited in their order, whichever job runs first', async (t)
   }
   // As after a crash, when the oldest jobs come last.
   await rail.query(sql`update graphile_worker._private_jobs set priority = -id::int`);
-  const worker = startWorker({ url: rail.url, store: rail.store, services: rail.services, concurrency: 4, log });
-  const left = sql`select 1 from program.click where attributed_at is null`;
-  await eventually(async () => (await rail.query(left)).length === 0, 'all clicks to be judged');
-  await worker.stop();
+  await judged();
   for (const [nth, [first, last]] of partners.entries()) {
     const shop = shops[nth] as (typeof shops)[number];
     const credited = await shop.list('referrals');
@@ -121,5 +126,57 @@ t.test('what the landing page says of the campaign is kept, but for a NUL', asyn
     const [click] = await shop.list('clicks', `link_id=${link.id}`);
     const customer = await shop.customer({ click_id: click?.id });
     t.match(await shop.merchant.get(`/v1/referrals/${customer.referral_id}`), { link_id: link.id, utm });
+  });
+});
+
+t.test('a visit that has lapsed when a sign-up names another click gives way to it', async (t) => {
+  for (const attribution of ['first_click', 'last_click']) {
+    const shop = await openShop(rail, { attribution });
+    const days = (count: number) => sql`${`${count} days`}::interval`;
+    const clicksOf = async () => {
+      const [ada, bob] = [await shop.partner(), await shop.partner()];
+      const visitor_token = fresh('visitor');
+      // Under last_click, Ada is the later one: her visit is the live one either way.
+      const earlier = attribution === 'first_click' ? ada : bob;
+      const later = earlier === ada ? bob : ada;
+      const first = await shop.click(earlier, { visitor_token });
+      const second = await shop.click(later, { visitor_token });
+      await judged();
+      await shop.events();
+      return { ada, bob, bobs: earlier === bob ? first : second };
+    };
+    const lapsed = await clicksOf();
+    await rail.query(
+      sql`update program.referral set expires_at = now() - ${days(10)} where partner_id = ${lapsed.ada.id}`,
+    );
+    await rail.query(sql`update program.click set created_at = now() - ${days(20)} where id = ${lapsed.bobs.id}`);
+    const deleted = await clicksOf();
+    await shop.merchant.delete(`/v1/partners/${deleted.ada.id}`);
+    await shop.events();
+    for (const { ada, bob, bobs } of [lapsed, deleted]) {
+      const customer = await shop.customer({ click_id: bobs.id });
+      t.match(customer, { partner_id: bob.id });
+      t.match(await shop.merchant.get(`/v1/clicks/${bobs.id}`), { referral_id: customer.referral_id });
+      t.match(await shop.events(), [
+        { type: 'referral.deleted', data: { partner_id: ada.id, reason: 'reattributed' } },
+        { type: 'referral.created', data: { partner_id: bob.id, referral_id: customer.referral_id } },
+        { type: 'referral.lead', data: { partner_id: bob.id } },
+      ]);
+    }
+  }
+
+  await t.test('unless that click earns no credit itself', async (t) => {
+    const shop = await openShop(rail, { attribution: 'first_click' });
+    const [ada, bob] = [await shop.partner(), await shop.partner()];
+    const visitor_token = fresh('visitor');
+    await shop.click(ada, { visitor_token });
+    const { id: click_id } = await shop.click(bob, { visitor_token });
+    await judged();
+    await shop.merchant.patch(`/v1/partners/${bob.id}`, { status: 'suspended' });
+    await shop.merchant.delete(`/v1/partners/${ada.id}`);
+    t.match(await shop.merchant.request('POST', '/v1/customers', { program_id: shop.program.id, click_id }), {
+      status: 400,
+      body: { error: { param: 'click_id' } },
+    });
   });
 });
