@@ -180,3 +180,29 @@ t.test('a visit that has lapsed when a sign-up names another click gives way to 
     });
   });
 });
+
+t.test(
+  'a click that earns no credit leaves the visitor to the live referral, named before its job or after',
+  async (t) => {
+    const shop = await openShop(rail);
+    await shop.rule();
+    const [ada, bob] = [await shop.partner(), await shop.partner()];
+    await shop.merchant.patch(`/v1/partners/${bob.id}`, { status: 'suspended' });
+    for (const wait of [judged, async () => {}]) {
+      for (const [partner, fields] of [
+        [bob, {}],
+        [ada, { user_agent: 'Googlebot/2.1 (+http://www.google.com/bot.html)' }],
+      ] as const) {
+        const visitor_token = fresh('visitor');
+        const earned = await shop.click(ada, { visitor_token });
+        const { id: click_id } = await shop.click(partner, { visitor_token, ...fields });
+        await wait();
+        const customer = await shop.customer({ click_id });
+        t.match(customer, { partner_id: ada.id });
+        t.match(await shop.merchant.get(`/v1/clicks/${earned.id}`), { referral_id: customer.referral_id });
+        t.match(await shop.merchant.get(`/v1/clicks/${click_id}`), { referral_id: null });
+        t.match(await shop.sale({ click_id }), { customer_id: customer.id, partner_id: ada.id });
+      }
+    }
+  },
+);
