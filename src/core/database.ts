@@ -111,8 +111,12 @@ export function isUnavailable(error: unknown): boolean {
 export const isRetryable = (error: unknown): boolean =>
   ['40P01', '40001'].includes((error as { code?: string }).code ?? '');
 
-/** Whether the transaction met another one that was faster with the same value: once more, and it sees what the other one made. */
-export const isTaken = (error: unknown): boolean => (error as { code?: string }).code === '23505';
+/**
+ * Whether the transaction met another one that was faster: with the same value, or in deleting what this one names. Once more, and it sees what
+ * the other one made, or that it is gone.
+ */
+export const isOvertaken = (error: unknown): boolean =>
+  ['23505', '23503'].includes((error as { code?: string }).code ?? '');
 
 /** Turns what Postgres says of bad values into a problem; gives anything else back as it is. */
 export function translateError(error: unknown): unknown {

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import sql, { type Sql } from 'sql-template-tag';
-import { type Database, isRetryable, isTaken, run, send, translateError, tries } from './database.ts';
+import { type Database, isOvertaken, isRetryable, run, send, translateError, tries } from './database.ts';
 
 /** An event as a handler tells it; the product's event log gives it its id, envelope and place. */
 export interface EventDraft {
@@ -132,8 +132,8 @@ export interface Store {
 }
 
 /**
- * Runs `work` in a transaction and commits it. All or nothing: a throw rolls everything back. A deadlock runs it again, and so does a value
- * that another transaction took meanwhile, so `work` must touch nothing but its `tx`.
+ * Runs `work` in a transaction and commits it. All or nothing: a throw rolls everything back. A deadlock runs it again, and so does what
+ * another transaction took or deleted meanwhile, so `work` must touch nothing but its `tx`.
  * @throws Problem service_unavailable when Postgres is away; whatever `work` throws
  */
 export async function transaction<T>(
@@ -151,7 +151,7 @@ export async function transaction<T>(
 }
 
 function triesAfter(error: unknown): number {
-  if (isTaken(error)) return 2;
+  if (isOvertaken(error)) return 2;
   return isRetryable(error) ? tries : 1;
 }
 

@@ -108,12 +108,17 @@ export const partnerGroupOperations: Operation[] = [
       await program.get(tx, program_id, { lock: true });
       const { is_default } = await partnerGroup.get(tx, params.id);
       requireState(!is_default, 'The default group cannot be deleted: make another group the default first.');
+      await closeToJoiners(tx, params.id);
       await emptyInto(tx, params.id, await groupToJoin(tx, program_id, undefined));
       await tx.all(sql`delete from program.partner_group as t where ${tenant(tx)} and t.id = ${params.id}`);
       return { id: params.id, object: 'group', deleted: true as const };
     },
   }),
 ];
+
+/** Waits for those who are about to join; who comes later finds no group. */
+const closeToJoiners = (tx: Tx, group_id: string) =>
+  tx.all(sql`select 1 from ${partnerGroup.from} where ${tenant(tx)} and t.id = ${group_id} for update`);
 
 /** Moves everything that hangs on a group to another one. Its partners are told of as updated. */
 async function emptyInto(tx: Tx, from: string, to: string): Promise<void> {

@@ -99,6 +99,38 @@ t.test('a group that is deleted while it is made the default leaves a default', 
   t.equal((await shop.list('groups')).filter(({ is_default }) => is_default).length, 1);
 });
 
+t.test(
+  'who joins a group or is tagged while that is deleted is in another group, untagged, or told that it is gone',
+  async (t) => {
+    const shop = await openShop(rail);
+    const { merchant } = shop;
+    const program_id = shop.program.id;
+    const partners = await parallel(() => shop.partner());
+    const groups = await parallel((nth) => merchant.post('/v1/groups', { program_id, name: `Group ${nth}` }));
+    const tags = await parallel((nth) => merchant.post('/v1/tags', { program_id, name: `Tag ${nth}` }));
+    const answers = await Promise.all(
+      partners.flatMap(({ id }, nth) => {
+        const [group_id, tag_id] = [groups[nth]?.id, tags[nth]?.id];
+        return [
+          merchant.request('POST', '/v1/partners', { program_id, email: `${fresh('join')}@example.com`, group_id }),
+          merchant.request('POST', '/v1/applications', { program_id, email: `${fresh('join')}@example.com`, group_id }),
+          merchant.request('DELETE', `/v1/groups/${group_id}`),
+          merchant.request('POST', '/v1/coupons', { program_id, code: fresh('join'), group_id }),
+          merchant.request('PATCH', `/v1/partners/${id}`, { group_id }),
+          merchant.request('DELETE', `/v1/tags/${tag_id}`),
+          merchant.request('PATCH', `/v1/partners/${id}`, { tag_ids: [tag_id] }),
+        ];
+      }),
+    );
+    const kinds = ['POST 201', 'POST 201', 'DELETE 200', 'POST 201', 'PATCH 200', 'DELETE 200', 'PATCH 200'];
+    const odd = answers.filter(({ status }, at) => {
+      const [method, expected] = (kinds[at % kinds.length] as string).split(' ');
+      return status !== Number(expected) && (method === 'DELETE' || status !== 404);
+    });
+    t.same(statusesOf(odd), {});
+  },
+);
+
 t.test('refunds at once never give back more than was paid', async (t) => {
   const shop = await openShop(rail);
   await shop.rule();
