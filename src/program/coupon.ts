@@ -85,7 +85,7 @@ export const couponOperations: Operation[] = [
     errors: ['resource_already_exists'],
     async run({ tx, params, body }) {
       const before = await coupon.get(tx, params.id, { lock: true });
-      if (body.partner_id) await partnerOf(tx, { id: before.program_id }, body.partner_id);
+      if (typeof body.partner_id === 'string') await partnerOf(tx, { id: before.program_id }, body.partner_id);
       if (body.external_id) await refuseTakenId(tx, before, body.external_id);
       const after = await coupon.update(tx, before.id, body);
       tellChange(tx, before, after);

@@ -288,7 +288,7 @@ async function updatePartner(tx: Tx, before: Partner, changes: Partial<Partner>,
       { param: 'suspension_reason' },
     );
   }
-  if (changes.group_id) await groupToJoin(tx, before.program_id, changes.group_id);
+  if (typeof changes.group_id === 'string') await groupToJoin(tx, before.program_id, changes.group_id);
   const reason = status === 'active' ? null : suspension_reason;
   const after = await partner.update(tx, before.id, {
     ...changes,

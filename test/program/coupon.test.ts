@@ -62,6 +62,18 @@ t.test('code and external id are one coupon’s in the program', async (t) => {
   t.equal((await create({ code: 'ADA20', external_id: 'promo_1' })).status, 201);
 });
 
+t.test('an id that is no id is not found', async (t) => {
+  const shop = await openShop(rail);
+  const [coupon, partner] = [await shop.coupon(), await shop.partner()];
+  for (const [path, param] of [
+    [`/v1/coupons/${coupon.id}`, 'partner_id'],
+    [`/v1/partners/${partner.id}`, 'group_id'],
+  ] as const) {
+    const answer = await shop.merchant.request('PATCH', path, { [param]: '' });
+    t.match(answer, { status: 404, body: { error: { code: 'resource_not_found', param } } });
+  }
+});
+
 t.test('a sale is matched on the external id, never on the code', async (t) => {
   const shop = await openShop(rail);
   const coupon = await shop.coupon({ code: 'ADA20', external_id: 'promo_1', partner_id: (await shop.partner()).id });
