@@ -120,17 +120,22 @@ export const partnerGroupOperations: Operation[] = [
 const closeToJoiners = (tx: Tx, group_id: string) =>
   tx.all(sql`select 1 from ${partnerGroup.from} where ${tenant(tx)} and t.id = ${group_id} for update`);
 
-/** Moves everything that hangs on a group to another one. Its partners are told of as updated. */
+/** Moves everything that hangs on a group to another one. Its partners are told of as updated, unless they are deleted. */
 async function emptyInto(tx: Tx, from: string, to: string): Promise<void> {
   const moved = await tx.all<{ id: string; program_id: string; status: string; suspension_reason: string | null }>(sql`
-    update program.partner t set group_id = ${to}, updated_at = ${tx.now}::timestamptz
-    where ${tenant(tx)} and t.group_id = ${from}
-    returning t.id, t.program_id, t.status, t.suspension_reason`);
+    with moved as (
+      update program.partner t set group_id = ${to}, updated_at = ${tx.now}::timestamptz
+      where ${tenant(tx)} and t.group_id = ${from}
+      returning t.id, t.program_id, t.status, t.suspension_reason, t.deleted_at
+    )
+    select id, program_id, status, suspension_reason from moved where deleted_at is null order by id`);
   for (const { id: partner_id, program_id, status, suspension_reason: reason } of moved) {
     tx.emit(event('affiliate.updated', program_id, { partner_id, status, reason }));
   }
   for (const table of ['program.coupon', 'program.application']) {
-    await tx.all(sql`update ${raw(table)} t set group_id = ${to} where ${tenant(tx)} and t.group_id = ${from}`);
+    await tx.all(sql`
+      update ${raw(table)} t set group_id = ${to}, updated_at = ${tx.now}::timestamptz
+      where ${tenant(tx)} and t.group_id = ${from}`);
   }
 }
 

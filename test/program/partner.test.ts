@@ -239,6 +239,33 @@ t.test("a partner's groups and tags decide what the rules pay", async (t) => {
   t.equal((await merchant.request('DELETE', `/v1/groups/${back.group_id}`)).status, 409, 'the default group stays');
 });
 
+t.test('what a deleted group leaves is moved: partners are told of, deleted ones are not', async (t) => {
+  const shop = await openShop(rail);
+  const { merchant, program } = shop;
+  const [standard] = await shop.list('groups');
+  const { id: group_id } = await merchant.post('/v1/groups', { program_id: program.id, name: 'Gold' });
+  const [ada, bob] = [await shop.partner({ group_id }), await shop.partner({ group_id })];
+  const coupon = await shop.coupon({ group_id });
+  const application = await merchant.post('/v1/applications', {
+    program_id: program.id,
+    email: 'grace@partner.example.com',
+    group_id,
+  });
+  await merchant.delete(`/v1/partners/${ada.id}`);
+  await shop.events();
+  await merchant.delete(`/v1/groups/${group_id}`);
+  const told = (await shop.events()).map(({ type, data }) => [type, data.partner_id]);
+  t.same(told, [
+    ['affiliate.updated', bob.id],
+    ['affiliate.updated', application.partner_id],
+  ]);
+  for (const before of [coupon, application]) {
+    const after = await merchant.get(`/v1/${before.object}s/${before.id}`);
+    t.equal(after.group_id, standard?.id, before.object);
+    t.ok(after.updated_at > before.updated_at, `${before.object} says when it changed`);
+  }
+});
+
 t.test('a paying customer becomes a partner on the first sale where the program says so', async (t) => {
   const shop = await openShop(rail, { auto_enrol_customers: true });
   await shop.rule();
