@@ -26,7 +26,6 @@ export const api_version = '2026-11-01';
 
 export const max_body_bytes = 1024 * 1024;
 const max_body_depth = 64;
-const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -57,8 +56,11 @@ export function createServer(log: Logger): FastifyInstance {
   }) as unknown as FastifyInstance;
   app.decorateRequest('presented', null);
   app.decorateRequest('rawBody', null as unknown as Buffer);
+  const methodsOf = knownPaths(app);
   app.addHook('onRequest', async (request) => {
     request.rawBody = Buffer.alloc(0);
+    // Before anything is said of a body that nobody will read.
+    if (request.is404) throw notTaken(request, methodsOf(pathOf(request)));
   });
   app.addHook('onSend', async (request, reply) => {
     reply.headers(labels(request));
@@ -80,12 +82,46 @@ export function createServer(log: Logger): FastifyInstance {
   app.setSerializerCompiler(() => JSON.stringify);
   readJsonStrictly(app);
   app.setErrorHandler((error, request, reply) => sendProblem(asProblem(error, request), reply));
-  app.setNotFoundHandler((request, reply) => sendProblem(noSuchPath(request), reply));
   return app;
 }
 
-const noSuchPath = ({ method, url }: FastifyRequest): Problem =>
-  new Problem('route_not_found', `No such path: ${method} ${url.split('?')[0]}. GET /v1/openapi.json lists them.`);
+const pathOf = ({ url }: FastifyRequest): string => url.split('?')[0] as string;
+
+const noSuchPath = (request: FastifyRequest): Problem =>
+  new Problem(
+    'route_not_found',
+    `No such path: ${request.method} ${pathOf(request)}. GET /v1/openapi.json lists them.`,
+  );
+
+/** 405 with `Allow` where the path is there, and only the method is none of its own. */
+function notTaken(request: FastifyRequest, allowed: string[]): Problem {
+  if (allowed.length === 0) return noSuchPath(request);
+  const list = allowed.join(', ');
+  return new Problem('method_not_allowed', `${pathOf(request)} does not take ${request.method}. It takes: ${list}.`, {
+    headers: { Allow: list },
+  });
+}
+
+/** Notes every route that is added from now on. @returns which methods a path takes: none where there is no such path */
+function knownPaths(app: FastifyInstance): (path: string) => string[] {
+  const taken = new Map<string, string[]>();
+  app.addHook('onRoute', ({ url, method }) => {
+    taken.set(url, [...(taken.get(url) ?? []), method].flat());
+  });
+  return (path) => {
+    const named = taken.has(path) ? path : [...taken.keys()].find((url) => patternOf(url).test(path));
+    return [...new Set(taken.get(named ?? ''))];
+  };
+}
+
+/** `/v1/programs/:id` as an expression that its paths match; `*` stands for the rest. */
+function patternOf(url: string): RegExp {
+  const segments = url.split('/').map((segment) => {
+    if (segment === '*') return '.*';
+    return segment.startsWith(':') ? '[^/]+' : RegExp.escape(segment);
+  });
+  return new RegExp(`^${segments.join('/')}$`);
+}
 
 /** The router takes nothing for an id: `/v1/programs/` is no program. */
 function refuseEmptyId(request: FastifyRequest): void {
@@ -129,7 +165,6 @@ function refuseUnreadable({ code }: { code?: string }, socket: Socket): void {
 /** Mounts operations: authentication, scope, signature, idempotency and the transaction are the same for all. */
 export function mountOperations(app: FastifyInstance, operations: Operation[], store: Store, services: Services): void {
   for (const operation of operations) mount(app, operation, store, services);
-  refuseOtherMethods(app, operations);
 }
 
 function mount(app: FastifyInstance, operation: Operation, store: Store, services: Services): void {
@@ -254,26 +289,6 @@ function requireVersion({ headers }: FastifyRequest): void {
   throw new Problem('invalid_parameter', `Rail-Version must be '${api_version}', the only version so far.`, {
     param: 'Rail-Version',
   });
-}
-
-/** 405 with `Allow` for the methods that a path does not take. */
-function refuseOtherMethods(app: FastifyInstance, operations: Operation[]): void {
-  const taken = Map.groupBy(operations, (operation) => operation.path);
-  for (const [path, those] of taken) {
-    const allowed = those.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
-    app.route({
-      method: methods.filter((method) => !allowed.includes(method)),
-      url: routePath(path),
-      schema: { hide: true } as object,
-      handler: async (request) => {
-        refuseEmptyId(request);
-        const list = allowed.join(', ');
-        throw new Problem('method_not_allowed', `${path} does not take ${request.method}. It takes: ${list}.`, {
-          headers: { Allow: list },
-        });
-      },
-    });
-  }
 }
 
 function readJsonStrictly(app: FastifyInstance): void {

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { METHODS } from 'node:http';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
@@ -249,6 +250,20 @@ t.test('a method that a path does not take answers 405 and says in Allow what it
       t.same(answer.headers.allow?.split(', ').sort(), allowed.sort());
     }
   }
+});
+
+t.test('so it does to every method that HTTP knows, and for what is served without a key', async (t) => {
+  for (const method of METHODS.filter((one) => !['GET', 'HEAD', 'POST', 'CONNECT', 'TRACE'].includes(one))) {
+    const answer = await merchant.request(method, '/v1/programs');
+    isRefused(t, answer, 'method_not_allowed');
+    t.equal(answer.headers.allow, 'GET, HEAD, POST', method);
+  }
+  for (const path of ['/v1/openapi.json', '/llms.txt', '/llms-full.txt', '/healthz', '/docs', '/r/ada']) {
+    const answer = await post({}, {}, path);
+    isRefused(t, answer, 'method_not_allowed');
+    t.equal(answer.headers.allow?.split(', ').sort().join(), 'GET,HEAD', path);
+  }
+  isRefused(t, await merchant.request('PROPFIND', '/v1/nothing'), 'route_not_found');
 });
 
 t.test('a body of 1 MiB is read, and one byte more answers 413', async (t) => {

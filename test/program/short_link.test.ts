@@ -91,7 +91,7 @@ t.test('HEAD tells where a link leads, and is no click', async (t) => {
   t.equal(answer.headers.get('location'), link.url);
   t.equal(answer.headers.get('set-cookie'), null);
   t.equal((await follow('nothing', {}, 'HEAD')).status, 404);
-  t.equal((await follow(link.short_slug, {}, 'POST')).status, 404);
+  t.equal((await follow(link.short_slug, {}, 'POST')).status, 405);
   t.equal((await clicks()).total_count, before);
 });
 
