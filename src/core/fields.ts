@@ -48,7 +48,7 @@ export const metadata = freeObject
   .refine((value) => Object.keys(value).length <= 50, 'may have at most 50 keys')
   .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= 16_384, 'may have at most 16 KiB as JSON')
   .nullable()
-  .describe('Your own data: at most 50 keys, and 16 KiB as JSON.');
+  .describe('Your own data: at most 50 keys, and 16 KiB as JSON. It replaces what was stored.');
 export const storedMetadata = z.record(z.string(), z.json()).nullable().describe('Your own data, as you stored it.');
 
 /** @throws Problem invalid_state_transition */

@@ -14,7 +14,11 @@ const MagicLink = z
   .object({
     object: objectName('magic_link'),
     partner_id: id('part'),
-    url: z.url().describe('The address: good once, and until it expires.'),
+    url: z
+      .url()
+      .describe(
+        'The address: good once, and until it expires. The portal that answers there is not part of this version.',
+      ),
     expires_at: timestamp,
   })
   .meta({ id: 'MagicLink', description: 'An address that signs a partner in, once and within 15 minutes.' });

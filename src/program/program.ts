@@ -39,7 +39,11 @@ export const program = resource({
     website_url: text.describe('The website that partners bring visitors to.'),
     subdomain: text.describe('A slug of the name, unique over all programs. Fixed at creation.'),
     currency: storedCurrency,
-    status: z.enum(statuses).describe('`paused`: you have halted the program.'),
+    status: z
+      .enum(statuses)
+      .describe(
+        'A state of yours, to show and to filter by: clicks are recorded and commissions earned in a `paused` program too.',
+      ),
     custom_domain: text.nullable().describe('The host name that short links are under. Null: that of the service.'),
     terms_url: text.nullable().describe('Where the terms lie that partners accept. Null: there are none.'),
     terms_version: text.nullable().describe('The version of the terms that are in force. Null: there are none.'),
