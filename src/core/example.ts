@@ -128,9 +128,13 @@ function exampleObject(
   );
 }
 
+/** What a record has once something has happened to it that its first status does not tell of. */
+const of_later = new Set(['payout_id', 'suspension_reason', 'note', 'reviewed_by_user_id']);
+
 /** Nullable, and neither the id of something else nor a field of which a plausible value is known: times and reasons of what may come. */
 function isUneventful({ type, anyOf = [] }: Schema, name: string): boolean {
   const nullable = [type].flat().includes('null') || anyOf.some((branch) => branch.type === 'null');
+  if (nullable && of_later.has(name)) return true;
   return nullable && !name.endsWith('_id') && by_name[name] === undefined && !name.endsWith('_url');
 }
 
