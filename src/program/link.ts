@@ -118,13 +118,13 @@ export const linkOperations: Operation[] = [
       .partial(),
     reply: link.schema,
     errors: ['resource_already_exists'],
-    async run({ tx, params, body, services }) {
+    async run({ tx, params, body }) {
       const before = await link.get(tx, params.id, { lock: true });
-      const { destination_url = before.destination_url, short_slug: slug = before.short_slug } = body;
+      const { destination_url = before.destination_url } = body;
       if (body.short_slug !== undefined) await refuseTakenSlug(tx, before, body.short_slug);
       const after = await link.update(tx, before.id, {
         ...body,
-        ...(slug === null ? {} : shortAddress(before.short_domain, services.base_url, slug)),
+        ...(body.short_slug === undefined ? {} : renamed(before, body.short_slug)),
         url: trackedUrl(destination_url, before.param, before.value),
       });
       if (!changesOf(before, after).some((field) => told_of.includes(field))) return after;
@@ -166,6 +166,12 @@ function shortAddress(domain: string | null, base_url: string, slug: string) {
   const origin = domain === null || base_url.endsWith(`//${domain}`) ? base_url : `https://${domain}`;
   return { short_slug: slug, short_domain: new URL(origin).host, short_url: `${origin}/r/${slug}` };
 }
+
+/** Only the end of a short address changes: it stays where it was handed out. */
+const renamed = ({ short_url }: Link, slug: string) => ({
+  short_slug: slug,
+  short_url: short_url?.replace(/[^/]+$/, slug),
+});
 
 /** Eight characters of base 62: slugs are unique over all tenants. */
 const newSlug = (): string => {

@@ -53,7 +53,8 @@ export function mountShortLinks(app: FastifyInstance, store: Store, services: Se
 const cookieOf = ({ short_url, cookie_days }: Followed, visitor_token: string): string =>
   [
     `${cookie}=${visitor_token}`,
-    'Path=/r',
+    // As the browser sees it, which a proxy may have moved.
+    `Path=${new URL('.', short_url).pathname.slice(0, -1)}`,
     `Max-Age=${cookie_days * 86_400}`,
     'HttpOnly',
     'SameSite=Lax',

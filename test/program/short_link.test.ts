@@ -1,5 +1,6 @@
 import t from 'tap';
-import { eventually, sql, startRail } from '../harness.ts';
+import { buildApi } from '../../src/api.ts';
+import { eventually, log, sql, startRail } from '../harness.ts';
 
 const rail = await startRail();
 const merchant = await rail.organization();
@@ -112,6 +113,35 @@ t.test('the cookie lives as long as a click counts, and goes over https alone wh
     'as a header can hold it',
   );
   t.equal(answer.headers.get('x-robots-tag'), 'noindex');
+});
+
+t.test('a short address stays as it was handed out, wherever the service is reached now', async (t) => {
+  const base_url = 'https://acme.example.com/rail';
+  const moved = await buildApi({ store: rail.store, services: { ...rail.services, base_url }, log });
+  t.teardown(() => moved.close());
+  const headers = { Authorization: `Bearer ${merchant.key}` };
+  await merchant.patch(`/v1/programs/${program.id}`, { custom_domain: null });
+  const { id, short_slug, short_url } = (
+    await moved.inject({
+      method: 'POST',
+      url: '/v1/links',
+      headers,
+      payload: {
+        program_id: program.id,
+        partner_id: partner.id,
+        destination_url: 'https://acme.example.com/',
+        value: 'moved',
+      },
+    })
+  ).json();
+  t.equal(short_url, `${base_url}/r/${short_slug}`);
+  t.match((await follow(short_slug)).headers.get('set-cookie'), '; Path=/rail/r; ', 'the path that browsers see');
+  for (const [changes, expected] of [
+    [{ label: 'Footer' }, short_url],
+    [{ short_slug: 'summer' }, `${base_url}/r/summer`],
+  ] as const) {
+    t.equal((await merchant.patch(`/v1/links/${id}`, changes)).short_url, expected);
+  }
 });
 
 t.test('a robot is sent on too, its click is kept and makes no referral', async (t) => {
