@@ -23,11 +23,13 @@ interface Followed {
   url: string;
   short_url: string;
   cookie_days: number;
+  /** Whether a click through the partner is recorded, as by `POST /v1/clicks`. */
+  records: boolean;
 }
 
 /**
  * `GET /r/{slug}`: answers 302 with the tracked address once the click is durable. It needs no key. `HEAD` tells where it leads, and is no
- * click.
+ * click; nor is a visit through a partner who is not active yet, or declined: whoever comes is sent on all the same.
  */
 export function mountShortLinks(app: FastifyInstance, store: Store, services: Services): void {
   app.route<{ Params: { slug: string } }>({
@@ -38,7 +40,7 @@ export function mountShortLinks(app: FastifyInstance, store: Store, services: Se
       reply.headers({ 'Cache-Control': 'no-store', 'X-Robots-Tag': 'noindex' });
       const followed = await linkOf(store, request.params.slug);
       if (!followed) return refuseUnknown(request, reply);
-      if (request.method === 'GET') {
+      if (request.method === 'GET' && followed.records) {
         const visitor_token = visitorOf(request) ?? randomBytes(18).toString('base64url');
         await follow(store, services, followed, visitor_token, request);
         reply.header('Set-Cookie', cookieOf(followed, visitor_token));
@@ -86,7 +88,8 @@ async function linkOf({ database }: Store, slug: string): Promise<Followed | und
   const [found] = await run<Followed>(
     database,
     sql`
-      select l.organization_id, l.program_id, l.partner_id, l.id as link_id, l.param, l.value, l.url, l.short_url, g.cookie_days
+      select l.organization_id, l.program_id, l.partner_id, l.id as link_id, l.param, l.value, l.url, l.short_url, g.cookie_days,
+        p.status in ('active', 'suspended') as records
       from program.link l
       join program.program g on g.organization_id = l.organization_id and g.id = l.program_id
       join program.partner p on p.organization_id = l.organization_id and p.id = l.partner_id

@@ -155,6 +155,35 @@ t.test('a robot is sent on too, its click is kept and makes no referral', async 
   t.same(await rail.query(judged), [{ referral_id: null }]);
 });
 
+t.test('the link of a partner who is not active yet, or declined, leads on and records nothing', async (t) => {
+  const grace = await merchant.post('/v1/partners', {
+    program_id: program.id,
+    email: 'grace@partner.example.com',
+    status: 'pending',
+  });
+  const theirs = await merchant.post('/v1/links', {
+    program_id: program.id,
+    partner_id: grace.id,
+    destination_url: 'https://acme.example.com/',
+  });
+  const recorded = async () => {
+    const answer = await follow(theirs.short_slug);
+    t.equal(answer.status, 302);
+    t.equal(answer.headers.get('location'), theirs.url);
+    const { total_count } = await merchant.get(`/v1/clicks?program_id=${program.id}&link_id=${theirs.id}`);
+    return [total_count, answer.headers.has('set-cookie')];
+  };
+  t.same(await recorded(), [0, false]);
+  const [application] = (await merchant.get(`/v1/applications?program_id=${program.id}&partner_id=${grace.id}`)).data;
+  await merchant.post(`/v1/applications/${application.id}/reject`);
+  t.same(await recorded(), [0, false]);
+  await merchant.patch(`/v1/partners/${partner.id}`, { status: 'suspended' });
+  const before = (await clicks()).total_count;
+  await follow(link.short_slug);
+  t.equal((await clicks()).total_count, before + 1, 'a click through a suspended partner is kept');
+  await merchant.patch(`/v1/partners/${partner.id}`, { status: 'active' });
+});
+
 t.test("the visitor's address is what a proxy of the own network says it is, and is only kept as a hash", async (t) => {
   const hashAfter = async (forwarded?: string) => {
     await follow(link.short_slug, forwarded === undefined ? {} : { 'X-Forwarded-For': forwarded });
