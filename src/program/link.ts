@@ -9,6 +9,7 @@ import { resource, tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
 import { changesOf } from '../core/write.ts';
 import { event } from './event.ts';
+import { deleteLinks } from './link_delete.ts';
 import { partner } from './partner.ts';
 import { program } from './program.ts';
 import { countersOf, rowsOf, totalOf } from './tally.ts';
@@ -95,7 +96,7 @@ export const linkOperations: Operation[] = [
     async run({ tx, body, services }) {
       const [of, owner] = await Promise.all([
         program.get(tx, body.program_id, { param: 'program_id' }),
-        partner.get(tx, body.partner_id, { param: 'partner_id' }),
+        partner.get(tx, body.partner_id, { param: 'partner_id', lock: 'share' }),
       ]);
       if (owner.program_id !== of.id) throw notFound('partner', owner.id, 'partner_id');
       return createLink(tx, {
@@ -149,11 +150,9 @@ export const linkOperations: Operation[] = [
     params: idParams,
     reply: DeletedMarker,
     async run({ tx, params }) {
-      const { id: link_id, partner_id } = await link.get(tx, params.id, { lock: true });
-      await link.update(tx, link_id, { deleted_at: tx.now });
-      const { program_id } = await programOf(tx, link_id);
-      tx.emit(event('affiliate_link.deleted', program_id, { link_id, partner_id }));
-      return { id: link_id, object: 'link', deleted: true as const };
+      await link.get(tx, params.id, { lock: true });
+      await deleteLinks(tx, sql`t.id = ${params.id}`);
+      return { id: params.id, object: 'link', deleted: true as const };
     },
   }),
 ];

@@ -22,6 +22,7 @@ import { changesOf, insert } from '../core/write.ts';
 import { assessLater } from './assess.ts';
 import { voidOpenCommissions } from './commission_void.ts';
 import { event } from './event.ts';
+import { deleteLinks } from './link_delete.ts';
 import { groupToJoin, partnerGroup } from './partner_group.ts';
 import { program } from './program.ts';
 import { normaliseEmail } from './self_referral.ts';
@@ -194,7 +195,7 @@ export const partnerOperations: Operation[] = [
     path: '/v1/partners/{id}',
     scope: 'partners:write',
     summary: 'Deletes a partner.',
-    doc: 'The links stop attributing, and open commissions are voided with the reason `partner_deleted`. What was paid stays on record.',
+    doc: 'The links are deleted, and open commissions are voided with the reason `partner_deleted`. What was paid stays on record.',
     params: idParams,
     reply: DeletedMarker,
     async run({ tx, params }) {
@@ -317,6 +318,7 @@ async function deletePartner(tx: Tx, { id: partner_id, program_id }: Partner): P
     where ${tenant(tx)} and t.program_id = ${program_id} and t.partner_id = ${partner_id} and t.deleted_at is null
       and t.status = 'visit' and t.expires_at > ${tx.now}::timestamptz`);
   tx.emit(event('affiliate.deleted', program_id, { partner_id }));
+  await deleteLinks(tx, sql`t.partner_id = ${partner_id}`);
   await voidOpenCommissions(tx, partner_id, 'partner_deleted');
 }
 

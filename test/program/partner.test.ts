@@ -164,9 +164,11 @@ t.test('a deleted partner attributes no more, and what was open is voided', asyn
   await shop.events();
 
   t.same(await shop.merchant.delete(`/v1/partners/${ada.id}`), { id: ada.id, object: 'partner', deleted: true });
-  const [deleted, voided, ...rest] = await shop.events();
+  const [deleted, unlinked, voided, ...rest] = await shop.events();
   t.same(rest, []);
   t.match(deleted, { type: 'affiliate.deleted', data: { partner_id: ada.id } });
+  t.same(unlinked?.data, { link_id: link.id, partner_id: ada.id });
+  t.equal(unlinked?.type, 'affiliate_link.deleted');
   t.same(voided?.data, {
     commission_id: open.commissions[0].id,
     sale_id: open.id,
@@ -207,6 +209,21 @@ t.test('a deleted partner attributes no more, and what was open is voided', asyn
     await merchant.delete(`/v1/partners/${waiting.id}`);
     t.match(await shop.list('applications', `partner_id=${waiting.id}`), [{ status: 'withdrawn' }]);
   });
+});
+
+t.test('who is deleted and added again has the same handle and link again', async (t) => {
+  const shop = await openShop(rail);
+  const add = async () => {
+    const partner = await shop.partner({ email: 'ada@example.com' });
+    return shop.link(partner, { value: undefined });
+  };
+  const first = await add();
+  await shop.merchant.delete(`/v1/partners/${first.partner_id}`);
+  t.equal((await shop.merchant.request('GET', `/v1/links/${first.id}`)).status, 404);
+  const second = await add();
+  t.equal(second.url, first.url);
+  t.match(await shop.list('links'), [{ id: second.id }]);
+  t.match(await shop.click({}, { value: 'ada' }), { partner_id: second.partner_id, link_id: second.id });
 });
 
 t.test("a partner's groups and tags decide what the rules pay", async (t) => {
