@@ -232,10 +232,11 @@ async function firstFree(name: string, claim: (subdomain: string) => Promise<Pro
   throw alreadyExists('name', `No free subdomain was found for '${name}'. Use another name.`, undefined);
 }
 
-/** Lowercase letters, digits and single hyphens. */
+/** Lowercase letters without their marks, digits and single hyphens. */
 export const slugOf = (name: string): string =>
   name
     .normalize('NFKD')
+    .replaceAll(/\p{M}+/gu, '')
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-')
     .replaceAll(/^-+|-+$/g, '')

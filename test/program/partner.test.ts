@@ -374,3 +374,9 @@ t.test('what is wrong with the details of a payout method is told by the name of
   }
   t.match(await put('paypal', { email: 'ada@example.com' }), { status: 200, body: { hint: '.com' } });
 });
+
+t.test('slugs are of letters without their marks', async (t) => {
+  const { merchant, program } = await openShop(rail, { name: 'Müller & Söhne' });
+  t.match(program.subdomain, /^muller-sohne/);
+  t.equal((await merchant.post('/v1/groups', { program_id: program.id, name: 'Été à Tōkyō' })).slug, 'ete-a-tokyo');
+});
