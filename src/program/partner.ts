@@ -279,7 +279,9 @@ async function updatePartner(tx: Tx, before: Partner, changes: Partial<Partner>,
   if (status !== undefined) {
     requireState(
       before.status === 'active' || before.status === 'suspended',
-      `A partner who is ${before.status} can be neither suspended nor reinstated: approve or reject the application.`,
+      before.status === 'declined'
+        ? 'A partner who is declined can be neither suspended nor reinstated. Delete the partner and add them again.'
+        : 'A partner who is pending can be neither suspended nor reinstated: approve or reject the application.',
     );
   }
   if ((suspension_reason ?? null) !== null && (status ?? before.status) !== 'suspended') {

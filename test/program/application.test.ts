@@ -86,6 +86,19 @@ t.test('withdrawing is the applicant’s own', async (t) => {
   t.match(await merchant.get(`/v1/partners/${partner_id}`), { status: 'declined', decline_reason: 'withdrawn' });
 });
 
+t.test('a declined partner cannot be reinstated, and is told of what can be done', async (t) => {
+  const { id, partner_id, email } = await apply();
+  await merchant.post(`/v1/applications/${id}/reject`);
+  for (const status of ['active', 'suspended']) {
+    t.match(await merchant.request('PATCH', `/v1/partners/${partner_id}`, { status }), {
+      status: 409,
+      body: { error: { code: 'invalid_state_transition', message: /Delete the partner and add them again/ } },
+    });
+  }
+  await merchant.delete(`/v1/partners/${partner_id}`);
+  t.match(await shop.partner({ email }), { status: 'active' });
+});
+
 t.test('what is decided stays decided', async (t) => {
   const verbs = ['approve', 'reject', 'withdraw'];
   for (const first of verbs) {
