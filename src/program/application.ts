@@ -106,7 +106,7 @@ export const applicationOperations: Operation[] = [
       .default({}),
     reply: application.schema,
     errors: ['invalid_state_transition'],
-    run: ({ tx, params, body, caller }) => reject(tx, params.id, caller.api_key_id, body.reason?.trim() ?? ''),
+    run: ({ tx, params, body, caller }) => reject(tx, params.id, caller.api_key_id, body.reason ?? ''),
   }),
   operation({
     name: 'applications.withdraw',
@@ -185,7 +185,7 @@ async function approve(tx: Tx, application_id: string, reviewed_by: string, why:
 
 async function reject(tx: Tx, application_id: string, reviewed_by: string, given: string): Promise<Application> {
   const { before, applicant } = await underReview(tx, application_id);
-  const why = given === '' ? (await program.get(tx, before.program_id)).default_rejection_reason : given;
+  const why = given.trim() === '' ? (await program.get(tx, before.program_id)).default_rejection_reason : given;
   const after = await application.update(tx, before.id, {
     status: 'rejected',
     reviewed_by_user_id: reviewed_by,

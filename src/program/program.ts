@@ -146,7 +146,7 @@ const settings = {
   attribution: z.enum(['last_click', 'first_click']),
   application_required: z.boolean(),
   auto_enrol_customers: z.boolean(),
-  default_rejection_reason: text.min(1).max(1000),
+  default_rejection_reason: text.max(1000).regex(/\S/, 'must not be blank'),
 };
 
 const { name, website_url, ...optional } = settings;

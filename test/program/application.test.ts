@@ -61,7 +61,7 @@ t.test('approving tells application.approved, then affiliate.confirmed', async (
 
 t.test('rejecting declines the partner, word for word; a blank reason is the program’s own', async (t) => {
   for (const [reason, expected] of [
-    ['  We work with newsletters alone. ', 'We work with newsletters alone.'],
+    ['  We work with\n  newsletters alone. ', '  We work with\n  newsletters alone. '],
     ['   ', shop.program.default_rejection_reason],
     [null, shop.program.default_rejection_reason],
     [undefined, shop.program.default_rejection_reason],
@@ -75,6 +75,8 @@ t.test('rejecting declines the partner, word for word; a blank reason is the pro
       { type: 'application.rejected', data: { application_id: id, partner_id, reason: expected } },
     ]);
   }
+  const blank = await merchant.request('PATCH', `/v1/programs/${program_id}`, { default_rejection_reason: ' \n ' });
+  t.match(blank, { status: 400, body: { error: { param: 'default_rejection_reason' } } });
   const { id } = await apply();
   const long = await merchant.request('POST', `/v1/applications/${id}/reject`, { reason: 'x'.repeat(1_001) });
   t.match(long, { status: 400, body: { error: { param: 'reason' } } });
