@@ -41,6 +41,9 @@ export const click = resource({
 
 type Click = z.infer<typeof click.record>;
 
+/** What browsers say is no reason to lose a click: so much of it is kept. */
+const cut = (most: number) => text.transform((said) => said.slice(0, most).toWellFormed());
+
 export const clickOperations: Operation[] = [
   ...readOperations({ of: click, within: program, by: ['partner_id', 'link_id', 'referral_id'] }),
   operation({
@@ -59,12 +62,12 @@ export const clickOperations: Operation[] = [
         .max(128)
         .describe('Your id of the browser, as from a cookie: the same token across clicks makes one referral.'),
       param: text.min(1).max(32).default('ref').describe('The query parameter that carried the value.'),
-      referrer: text.max(2048).optional().describe('The page that the visitor came from: the `referer` of the click.'),
+      referrer: cut(2048).optional().describe('The page that the visitor came from: the `referer` of the click.'),
       ip: z
         .union([z.ipv4(), z.ipv6()], 'must be an IPv4 or IPv6 address, as 203.0.113.7')
         .optional()
         .describe('Hashed on write, never stored.'),
-      user_agent: text.max(1024).optional(),
+      user_agent: cut(1024).optional(),
       country: country.optional(),
       device: text.max(64).optional(),
     }),

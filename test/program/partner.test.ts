@@ -380,3 +380,15 @@ t.test('slugs are of letters without their marks', async (t) => {
   t.match(program.subdomain, /^muller-sohne/);
   t.equal((await merchant.post('/v1/groups', { program_id: program.id, name: 'Été à Tōkyō' })).slug, 'ete-a-tokyo');
 });
+
+t.test('a browser or a page that says more of itself than is kept is no reason to lose the click', async (t) => {
+  const shop = await openShop(rail);
+  const ada = await shop.partner();
+  const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0 '.padEnd(1_023, 'x');
+  const user_agent = `${firefox}😀`;
+  const referrer = `https://search.example.com/?q=${'x'.repeat(3_000)}`;
+  const click = await shop.click(ada, { user_agent, referrer });
+  t.equal(click.referer, referrer.slice(0, 2_048));
+  t.equal(click.user_agent, `${firefox}\ufffd`);
+  t.match(await shop.customer({ click_id: click.id }), { partner_id: ada.id });
+});
