@@ -32,7 +32,11 @@ export const link = resource({
     value: text.describe('What the parameter carries. Unique in the program together with `param`.'),
     destination_url: text.describe('The page that the link leads to.'),
     url: text.describe('The destination with the tracking parameter applied.'),
-    short_url: text.nullable().describe('A short address that records the click by itself and leads to `url`.'),
+    short_url: text
+      .nullable()
+      .describe(
+        'A short address that records the click by itself and leads to `url`: with the tracking parameter, and no click id.',
+      ),
     short_slug: text
       .nullable()
       .describe(
