@@ -198,7 +198,10 @@ export async function referredBy(
   };
 }
 
-/** @throws Problem click_expired when the click is outside its window; invalid_parameter when the click earned no credit */
+/**
+ * @throws Problem click_expired when the click is outside its window; self_referral, as the first time, when its referral ended so;
+ * invalid_parameter when the click earned no credit
+ */
 async function requireReferred(tx: Tx, of: Program, click_id: string): Promise<Referred> {
   const { referred, expired } = await referredBy(tx, of, click_id);
   if (expired) {
@@ -211,6 +214,15 @@ async function requireReferred(tx: Tx, of: Program, click_id: string): Promise<R
     );
   }
   if (!referred) {
+    if (await endedAsSelfReferral(tx, click_id)) {
+      throw new Problem(
+        'self_referral',
+        'The visitor of this click is the partner, and this program blocks self-referrals. Nothing was credited.',
+        {
+          param: 'click_id',
+        },
+      );
+    }
     throw new Problem(
       'invalid_parameter',
       'The click earned no credit: a robot, a blocked country, a partner who is not active, or a referral that was deleted. Name a partner_id.',
@@ -220,6 +232,15 @@ async function requireReferred(tx: Tx, of: Program, click_id: string): Promise<R
     );
   }
   return referred;
+}
+
+async function endedAsSelfReferral(tx: Tx, click_id: string): Promise<boolean> {
+  const ended = await tx.maybe(sql`
+    select
+    from program.click t
+    join program.referral r on r.organization_id = t.organization_id and r.id = t.referral_id
+    where ${tenant(tx)} and t.id = ${click_id} and r.deleted_reason = 'self_referral'`);
+  return ended !== undefined;
 }
 
 /** @throws Problem resource_not_found when the partner is not one of the program */

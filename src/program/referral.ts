@@ -80,6 +80,6 @@ export async function deleteReferral(
   { id: referral_id, program_id, partner_id }: Referral,
   reason: string,
 ): Promise<void> {
-  await referral.update(tx, referral_id, { deleted_at: tx.now });
+  await referral.update(tx, referral_id, { deleted_at: tx.now, deleted_reason: reason });
   tx.emit(event('referral.deleted', program_id, { referral_id, partner_id, reason }));
 }

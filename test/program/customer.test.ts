@@ -213,6 +213,12 @@ t.test('who refers himself is refused, the referral deleted, and a flag raised a
   t.match(await shop.list('risk_flags'), [{ id: raised.data.risk_flag_id, status: 'open' }]);
   t.same([await shop.list('referrals'), await shop.list('customers')], [[], []]);
 
+  await t.test('whoever tries again is told the same', async (t) => {
+    const again = { program_id: shop.program.id, click_id: click.id, email: 'AdaLovelace+shop@example.com' };
+    const refused_again = await shop.merchant.request('POST', '/v1/customers', again);
+    t.match(refused_again, { status: 409, body: { error: { code: 'self_referral', param: 'click_id' } } });
+  });
+
   await t.test('a sale through the click is refused likewise, and not recorded', async (t) => {
     const { id: click_id } = await shop.click(ada);
     const sale = {
