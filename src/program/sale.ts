@@ -129,10 +129,8 @@ export const saleOperations: Operation[] = [
       const credit = await creditSale(tx, of, body as Claim);
       const { partner, customer, first_sale_at } = credit;
       const made = await recordSale(tx, body, credit);
-      if (!partner) {
-        await convert(tx, of, made, customer);
-        return outcomeOf(made, [], 'no_partner_attributed');
-      }
+      await activate(tx, made, customer);
+      if (!partner) return outcomeOf(made, [], 'no_partner_attributed');
       tellSale(tx, made);
       if (made.is_first_sale) assessLater(tx, 'sale', made.id);
       const earned = await earnedBy(tx, of, made, { partner, customer, first_sale_at });
@@ -206,12 +204,17 @@ async function recordSale(
   return made;
 }
 
-/** The first payment: the customer is active, and the referral converts, once. */
-async function convert(tx: Tx, of: Program, made: Sale, customer: Customer | undefined): Promise<void> {
+/** The first payment: the customer is active. */
+async function activate(tx: Tx, made: Sale, customer: Customer | undefined): Promise<void> {
   if (!customer || !made.is_first_sale) return;
   const status = customer.status === 'lead' || customer.status === 'trial' ? 'active' : undefined;
   const external_subscription_id = customer.external_subscription_id ?? made.external_subscription_id;
   await customers.update(tx, customer.id, { status, external_subscription_id, converted_at: made.occurred_at });
+}
+
+/** The first payment that a partner brought: the referral converts, once. */
+async function convert(tx: Tx, of: Program, made: Sale, customer: Customer | undefined): Promise<void> {
+  if (!customer || !made.is_first_sale) return;
   await convertReferral(tx, made, customer);
   await enrolCustomer(tx, of, customer);
 }

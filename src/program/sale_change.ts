@@ -127,7 +127,7 @@ async function refund(
       param: 'amount_minor',
     });
   }
-  const { id: sale_id, program_id, customer_id, partner_id, currency } = before;
+  const { id: sale_id, customer_id, partner_id } = before;
   await recordRefund(tx, before, { amount_minor: amount, external_refund_id, reason });
   const whole = amount === left;
   const after = await sale.update(tx, sale_id, {
@@ -137,19 +137,28 @@ async function refund(
   });
   if (whole && customer_id !== null) await customer.update(tx, customer_id, { status: 'refunded' });
   if (partner_id === null) return after;
+  tellRefund(tx, { ...after, partner_id }, amount);
+  await settleCommissions(tx, after, 'sale_refunded');
+  assessLater(tx, 'sale', sale_id);
+  return after;
+}
+
+/** @param amount_minor what was given back: of one refund, or so far of a sale that is told only now */
+function tellRefund(
+  tx: Tx,
+  { id: sale_id, program_id, customer_id, partner_id, currency, refunded_at }: Sale & { partner_id: string },
+  amount_minor: number,
+): void {
   tx.emit(
     event('sale.refunded', program_id, {
       sale_id,
       customer_id,
       partner_id,
-      amount_minor: amount,
+      amount_minor,
       currency,
-      refunded_at: tx.now,
+      refunded_at: refunded_at as string,
     }),
   );
-  await settleCommissions(tx, after, 'sale_refunded');
-  assessLater(tx, 'sale', sale_id);
-  return after;
 }
 
 /** @throws Problem resource_already_exists when a refund of this id was faster */
@@ -201,13 +210,20 @@ async function correct(tx: Tx, before: Sale, { partner_id, ...changes }: Correct
   if (bound) await keepRefunded(tx, bound, before, after);
   const corrected = reassigned || amountParts.some((part) => after[part] !== before[part]);
   if (after.partner_id === null || !corrected) return after;
+  const owned = { ...after, partner_id: after.partner_id };
   if (before.partner_id === null) tellSale(tx, after);
-  else tellCorrection(tx, before, { ...after, partner_id: after.partner_id });
+  else tellCorrection(tx, before, owned);
+  if (before.partner_id === null && after.refunded_minor > 0) tellRefund(tx, owned, after.refunded_minor);
   if (reassigned) await takeBackCommissions(tx, before);
   const settles = await (reassigned ? hasRate : hasEverEarned)(tx, after);
   if (settles) await settleCommissions(tx, after, 'sale_corrected');
   else await earn(tx, of, after, bound);
   return after;
+}
+
+async function hasRefundedSale(tx: Tx, { id: customer_id }: Customer): Promise<boolean> {
+  const found = await sale.find(tx, sql`${tenant(tx)} and t.customer_id = ${customer_id} and t.status = 'refunded'`);
+  return found !== undefined;
 }
 
 function tellCorrection(
@@ -230,7 +246,7 @@ function tellCorrection(
 async function keepRefunded(tx: Tx, bound: Customer, before: Sale, after: Sale): Promise<void> {
   if (after.status === before.status) return;
   if (after.status === 'refunded') await customer.update(tx, bound.id, { status: 'refunded' });
-  else if (before.status === 'refunded' && bound.status === 'refunded')
+  else if (before.status === 'refunded' && bound.status === 'refunded' && !(await hasRefundedSale(tx, bound)))
     await customer.update(tx, bound.id, { status: 'active' });
 }
 

@@ -1,8 +1,15 @@
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { Problem } from '../core/problem.ts';
 import { tenant } from '../core/resource.ts';
 import type { Tx } from '../core/transaction.ts';
-import { type CommissionOutcome, commissionBase, commissionFor, type Rate, type Rule } from './commission_rate.ts';
+import {
+  type CommissionOutcome,
+  chooseRule,
+  commissionBase,
+  commissionFor,
+  type Rate,
+  type Rule,
+} from './commission_rate.ts';
 import type { Customer } from './customer.ts';
 import type { Partner } from './partner.ts';
 import type { Program } from './program.ts';
@@ -35,28 +42,28 @@ export async function earnedBy(
         ),
     customer === undefined ? [] : paymentsOf(tx, customer, made),
   ]);
-  const month = rules.some(({ tiers }) => tiers.length > 0)
-    ? await monthOf(tx, made)
-    : { month_sales_count: 0, month_revenue_minor: 0 };
-  return exactly(() =>
-    commissionFor(rules, {
-      occurred_at: made.occurred_at,
-      amount_minor: made.amount_minor,
-      base_minor: commissionBase(made, of.commission_on_net_revenue),
-      currency: made.currency,
-      program_currency: of.currency,
-      is_first_sale: made.is_first_sale,
-      partner_id: partner.id,
-      link_id: made.link_id,
-      group_id: partner.group_id,
-      tag_ids,
-      product_id: made.product_id,
-      rate_override: override?.rate_override ?? null,
-      first_sale_at,
-      payments_by_rule: Object.fromEntries(payments.map(({ rule_id, payments: count }) => [rule_id, count])),
-      ...month,
-    }),
-  );
+  const context = {
+    occurred_at: made.occurred_at,
+    amount_minor: made.amount_minor,
+    base_minor: commissionBase(made, of.commission_on_net_revenue),
+    currency: made.currency,
+    program_currency: of.currency,
+    is_first_sale: made.is_first_sale,
+    partner_id: partner.id,
+    link_id: made.link_id,
+    group_id: partner.group_id,
+    tag_ids,
+    product_id: made.product_id,
+    rate_override: override?.rate_override ?? null,
+    first_sale_at,
+    payments_by_rule: Object.fromEntries(payments.map(({ rule_id, payments: count }) => [rule_id, count])),
+    month_sales_count: 0,
+    month_revenue_minor: 0,
+  };
+  const chosen = chooseRule(rules, context)?.rule_id;
+  const isTiered = rules.some(({ id, tiers }) => id === chosen && tiers.length > 0);
+  const month = isTiered ? await monthOf(tx, made) : {};
+  return exactly(() => commissionFor(rules, { ...context, ...month }));
 }
 
 /** How many other sales of the customer each rule pays for: one whose commission was clawed back whole is none. */
@@ -95,23 +102,26 @@ export function exactly<T>(compute: () => T): T {
 
 /**
  * The partner's sales in the calendar month of this one (UTC), before it; revenue in this sale's currency. Sales of one partner wait here for
- * each other, so that of several at once each counts those before it.
+ * each other, so that of several at once each counts those before it: whatever is recorded by then and did not come later.
  */
 async function monthOf(
   tx: Tx,
-  { id: sale_id, partner_id, occurred_at, currency: code }: Sale,
+  { id: sale_id, partner_id, occurred_at, created_at, currency: code }: Sale,
 ): Promise<{ month_sales_count: number; month_revenue_minor: number }> {
   await tx.all(sql`select pg_advisory_xact_lock(hashtextextended(${partner_id}, 3))`);
-  // Of a sale of this moment all that are recorded are before it, though one that waited shorter may carry a later time.
-  const before =
-    occurred_at === tx.now ? sql`true` : sql`(t.occurred_at, t.id) < (${occurred_at}::timestamptz, ${sale_id})`;
   return tx.one(sql`
-    select
-      count(*) as month_sales_count,
-      ${within(sql`sum(t.amount_minor) filter (where t.currency = ${code})`)} as month_revenue_minor
+    select count(*) as month_sales_count, ${within(sql`sum(t.amount_minor) filter (where t.currency = ${code})`)} as month_revenue_minor
     from program.sale t
     where ${tenant(tx)} and t.partner_id = ${partner_id} and t.deleted_at is null and t.id <> ${sale_id}
       and t.occurred_at >= date_trunc('month', ${occurred_at}::timestamptz, 'UTC')
-      and date_trunc('month', t.occurred_at, 'UTC') = date_trunc('month', ${occurred_at}::timestamptz, 'UTC')
-      and ${before}`);
+      and t.occurred_at < (date_trunc('month', ${occurred_at}::timestamptz at time zone 'UTC') + interval '1 month') at time zone 'UTC'
+      and ${isBefore({ id: sale_id, occurred_at, created_at }, tx.now)}`);
+}
+
+/** Which sales `t` came before one. Of one that is recorded now for now, also those that waited shorter and carry a later time. */
+function isBefore({ id, occurred_at, created_at }: Pick<Sale, 'id' | 'occurred_at' | 'created_at'>, now: string): Sql {
+  if (created_at !== now) return sql`(t.occurred_at, t.id) < (${occurred_at}::timestamptz, ${id})`;
+  return occurred_at === now
+    ? sql`t.occurred_at <= clock_timestamp()`
+    : sql`t.occurred_at <= ${occurred_at}::timestamptz`;
 }

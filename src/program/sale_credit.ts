@@ -101,9 +101,23 @@ async function knownCustomer(tx: Tx, of: Program, claim: Claim): Promise<Custome
   const external_id = claim.external_customer_id ?? claim.customer?.external_customer_id;
   const known = external_id === undefined ? undefined : await soleCustomer(tx, of, external_id);
   if (known || claim.click_id === undefined) return known;
+  const signed_up = await customerOfClick(tx, of, claim.click_id);
+  if (signed_up) return signed_up;
   const { referred } = await referredBy(tx, of, claim.click_id);
   return referred && customer.find(tx, sql`${tenant(tx)} and t.referral_id = ${referred.referral.id}`, lockOf(true));
 }
+
+/**
+ * Who signed up by a click that was judged: also where its partner was deleted since. Without locking the referral, whose turn is after the
+ * customer's.
+ */
+const customerOfClick = (tx: Tx, of: Program, click_id: string): Promise<Customer | undefined> =>
+  customer.find(
+    tx,
+    sql`${tenant(tx)} and t.program_id = ${of.id}
+      and t.referral_id = (select k.referral_id from program.click k where k.organization_id = ${tx.organization_id} and k.id = ${click_id})`,
+    lockOf(true),
+  );
 
 const historyOf = (tx: Tx, of: Customer): Promise<{ sales: number; first_sale_at: string | null }> =>
   tx.one(sql`

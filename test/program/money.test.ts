@@ -92,8 +92,8 @@ class Ledger {
   sale: Json;
   /** The rate that each partner's commission of the sale copied; null where nothing is earned. */
   readonly rates = new Map<string, Rate | null>();
-  /** Partners who had a commission of the sale, be it cancelled since. */
-  readonly ever = new Set<string>();
+  /** Partners whose commission of the sale was deleted by hand. */
+  readonly removed = new Set<string>();
   /** Somebody decided otherwise by hand, until a refund or a correction computes it again. */
   by_hand = false;
   deleted = false;
@@ -108,11 +108,15 @@ class Ledger {
     this.#earn(sale, sale.partner_id, this.#rateNow());
   }
 
-  /** By the rules as they are now: what comes to nothing before refunds copies no rate. */
+  /** By the rules as they are now: what comes to nothing copies no rate. */
   #earn(sale: Json, partner_id: string, by: Rate): void {
-    const earns = owed({ ...sale, refunded_minor: 0 }, by) > 0n;
-    this.rates.set(partner_id, earns ? by : null);
-    if (earns) this.ever.add(partner_id);
+    this.rates.set(partner_id, owed(sale, by) > 0n ? by : null);
+  }
+
+  /** Whether the sale's partner has earned nothing by it so far: what was cancelled counts, what went with the sale does not. */
+  async #isNewTo(partner_id: string): Promise<boolean> {
+    const earned = await this.shop.list('commissions', `sale_id=${this.sale.id}&partner_id=${partner_id}&kind=sale`);
+    return earned.length === 0 && !this.removed.has(partner_id);
   }
 
   #rateNow(): Rate {
@@ -154,7 +158,7 @@ class Ledger {
         if (step.amount < before.refunded_minor)
           return expect(merchant.request('PATCH', path, fields), 'invalid_parameter');
         const changed = Object.entries(fields).some(([field, value]) => before[field] !== value);
-        const anew = changed && !this.ever.has(before.partner_id);
+        const anew = changed && (await this.#isNewTo(before.partner_id));
         const by = anew ? this.#rateNow() : (this.rates.get(before.partner_id) ?? null);
         if (isTooLarge({ ...before, ...fields, ...(anew ? { refunded_minor: 0 } : {}) }, by))
           return expect(merchant.request('PATCH', path, fields), 'invalid_parameter');
@@ -191,7 +195,9 @@ class Ledger {
         if (step.do === 'remove') await merchant.delete(`/v1/commissions/${one.id}`);
         else await merchant.post(`/v1/commissions/${one.id}/${step.do}`);
         this.by_hand = true;
-        if (one.kind === 'sale') this.rates.set(one.partner_id, null);
+        if (one.kind !== 'sale') return;
+        this.rates.set(one.partner_id, null);
+        if (step.do === 'remove') this.removed.add(one.partner_id);
         return;
       }
       case 'edit': {
@@ -242,7 +248,7 @@ class Ledger {
     for (const { partner_id, kind } of live.filter(isOpen)) {
       if (kind === 'sale' && partner_id !== other.id) this.rates.set(partner_id, null);
     }
-    if (!kept) this.#earn(made, other.id, by);
+    if (!kept) this.#earn(body, other.id, by);
     this.#settled(body);
   }
 

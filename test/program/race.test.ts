@@ -275,6 +275,19 @@ t.test('a new customer whom sales bring at once is one customer', async (t) => {
   }
 });
 
+t.test('sales of one customer by id and by click at once are all recorded', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const ada = await shop.partner();
+  const { id: click_id } = await shop.click(ada);
+  const { id: customer_id } = await shop.customer({ click_id });
+  const sales = await Promise.all(
+    Array.from({ length: 50 }, (_, nth) => shop.sale(nth % 2 ? { click_id } : { customer_id })),
+  );
+  t.ok(sales.every((sale) => sale.customer_id === customer_id && sale.commissions.length === 1));
+  t.equal(sales.filter(({ is_first_sale }) => is_first_sale).length, 1);
+});
+
 t.test('a sale that comes while its customer signs up is the sale of that customer', async (t) => {
   const shop = await openShop(rail);
   await shop.rule();

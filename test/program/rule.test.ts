@@ -80,10 +80,16 @@ t.test('of sales of one moment those recorded before count for a tier', async (t
 
 t.test('of sales at once each counts those before it for its tier', async (t) => {
   const shop = await openShop(rail);
-  await shop.rule({ rate_value: 1_000, tiers: [{ from: 3, rate_value: 2_000 }], tier_metric: 'sales_count' });
-  const { id: partner_id } = await shop.partner();
-  const earned = await Promise.all(Array.from({ length: 8 }, () => earns(shop, { partner_id })));
-  t.same(earned.toSorted(), [1_000, 1_000, 1_000, 2_000, 2_000, 2_000, 2_000, 2_000]);
+  const tiers = Array.from({ length: 20 }, (_, from) => ({ from: from + 1, rate_value: 1_001 + from }));
+  await shop.rule({ rate_value: 1_000, tiers, tier_metric: 'sales_count' });
+  for (const fields of [{}, { occurred_at: '2026-03-01T00:00:00Z' }]) {
+    const { id: partner_id } = await shop.partner();
+    const earned = await Promise.all(Array.from({ length: 20 }, () => earns(shop, { partner_id, ...fields })));
+    t.same(
+      earned.toSorted(),
+      earned.map((_, nth) => 1_000 + nth),
+    );
+  }
 });
 
 t.test('revenue beyond the integers that JSON carries is the last of them to a tier, and to the stats', async (t) => {

@@ -443,6 +443,34 @@ t.test('a customer whose partner was deleted stays the customer, and no sale is 
   t.match(await shop.commissionsOf(renewal), [{ amount_minor: 1_000 }]);
 });
 
+t.test('a click names the customer who signed up by it, also when the partner was deleted since', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const [ada, bob] = [await shop.partner(), await shop.partner()];
+  const { id: click_id } = await shop.click(ada);
+  const { id: customer_id } = await shop.customer({ click_id });
+  await shop.merchant.delete(`/v1/partners/${ada.id}`);
+  await shop.events();
+  t.match(await shop.sale({ click_id }), { customer_id, partner_id: null, is_first_sale: true });
+  t.same(types(await shop.events()), [], 'what nobody brought tells nothing');
+  await shop.merchant.patch(`/v1/customers/${customer_id}`, { partner_id: bob.id });
+  t.match(await shop.sale({ click_id }), { customer_id, partner_id: bob.id, is_first_sale: false });
+});
+
+t.test('a sale that is told when it is given to a partner tells what was refunded of it, too', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const { id: partner_id } = await shop.partner();
+  const sale = await shop.refund(await shop.sale(), { amount_minor: 4_000 });
+  await shop.events();
+  await shop.merchant.patch(`/v1/sales/${sale.id}`, { partner_id });
+  t.match(await shop.events(), [
+    { type: 'sale.created', data: { amount_minor: 10_000 } },
+    { type: 'sale.refunded', data: { amount_minor: 4_000, refunded_at: sale.refunded_at } },
+    { type: 'commission.created', data: { amount_minor: 1_200 } },
+  ]);
+});
+
 t.test('the first sale says the subscription of a customer who signed up before', async (t) => {
   const shop = await openShop(rail);
   const { id: customer_id } = await shop.customer({ partner_id: (await shop.partner()).id });
