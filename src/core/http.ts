@@ -104,13 +104,14 @@ function notTaken(request: FastifyRequest, allowed: string[]): Problem {
 
 /** Notes every route that is added from now on. @returns which methods a path takes: none where there is no such path */
 function knownPaths(app: FastifyInstance): (path: string) => string[] {
-  const taken = new Map<string, string[]>();
+  const known = new Map<string, { pattern: RegExp; methods: Set<string> }>();
   app.addHook('onRoute', ({ url, method }) => {
-    taken.set(url, [...(taken.get(url) ?? []), method].flat());
+    const { pattern, methods } = known.get(url) ?? { pattern: patternOf(url), methods: new Set<string>() };
+    known.set(url, { pattern, methods: methods.union(new Set([method].flat())) });
   });
   return (path) => {
-    const named = taken.has(path) ? path : [...taken.keys()].find((url) => patternOf(url).test(path));
-    return [...new Set(taken.get(named ?? ''))];
+    const found = known.get(path) ?? known.values().find(({ pattern }) => pattern.test(path));
+    return [...(found?.methods ?? [])];
   };
 }
 

@@ -129,13 +129,14 @@ export const saleOperations: Operation[] = [
       const credit = await creditSale(tx, of, body as Claim);
       const { partner, customer, first_sale_at } = credit;
       const made = await recordSale(tx, body, credit);
-      await activate(tx, made, customer);
+      const new_payer = made.is_first_sale ? customer : undefined;
+      if (new_payer) await activate(tx, made, new_payer);
       if (!partner) return outcomeOf(made, [], 'no_partner_attributed');
       tellSale(tx, made);
       if (made.is_first_sale) assessLater(tx, 'sale', made.id);
       const earned = await earnedBy(tx, of, made, { partner, customer, first_sale_at });
       const commissions = earned.outcome === 'commission' ? [await createSaleCommission(tx, of, made, earned)] : [];
-      await convert(tx, of, made, customer);
+      if (new_payer) await convert(tx, of, made, new_payer);
       return outcomeOf(made, commissions, earned.outcome === 'none' ? earned.warning : undefined);
     },
   }),
@@ -205,16 +206,14 @@ async function recordSale(
 }
 
 /** The first payment: the customer is active. */
-async function activate(tx: Tx, made: Sale, customer: Customer | undefined): Promise<void> {
-  if (!customer || !made.is_first_sale) return;
+async function activate(tx: Tx, made: Sale, customer: Customer): Promise<void> {
   const status = customer.status === 'lead' || customer.status === 'trial' ? 'active' : undefined;
   const external_subscription_id = customer.external_subscription_id ?? made.external_subscription_id;
   await customers.update(tx, customer.id, { status, external_subscription_id, converted_at: made.occurred_at });
 }
 
 /** The first payment that a partner brought: the referral converts, once. */
-async function convert(tx: Tx, of: Program, made: Sale, customer: Customer | undefined): Promise<void> {
-  if (!customer || !made.is_first_sale) return;
+async function convert(tx: Tx, of: Program, made: Sale, customer: Customer): Promise<void> {
   await convertReferral(tx, made, customer);
   await enrolCustomer(tx, of, customer);
 }

@@ -60,8 +60,8 @@ export const saleChangeOperations: Operation[] = [
       .partial(),
     reply: sale.schema,
     async run({ tx, params, body }) {
-      const before = await lockedSale(tx, params.id);
-      return correct(tx, before, body);
+      const { before, bound } = await lockedSale(tx, params.id);
+      return correct(tx, before, bound, body);
     },
   }),
   operation({
@@ -77,7 +77,7 @@ export const saleChangeOperations: Operation[] = [
     reply: sale.schema,
     errors: ['refund_exceeds_sale', 'sale_already_refunded', 'resource_already_exists'],
     async run({ tx, params, body }) {
-      const before = await lockedSale(tx, params.id);
+      const { before } = await lockedSale(tx, params.id);
       return refund(tx, before, body);
     },
   }),
@@ -91,7 +91,7 @@ export const saleChangeOperations: Operation[] = [
     params: idParams,
     reply: DeletedMarker,
     async run({ tx, params }) {
-      const before = await lockedSale(tx, params.id);
+      const { before } = await lockedSale(tx, params.id);
       await sale.update(tx, before.id, { deleted_at: tx.now });
       await tx.all(
         sql`update program.refund t set deleted_at = ${tx.now}::timestamptz where ${tenant(tx)} and t.sale_id = ${before.id}`,
@@ -106,10 +106,10 @@ export const saleChangeOperations: Operation[] = [
 ];
 
 /** The sale, locked after its customer: the order in which a new sale takes these locks. */
-async function lockedSale(tx: Tx, sale_id: string): Promise<Sale> {
+async function lockedSale(tx: Tx, sale_id: string): Promise<{ before: Sale; bound: Customer | undefined }> {
   const { customer_id } = await sale.get(tx, sale_id);
-  if (customer_id !== null) await customer.get(tx, customer_id, { lock: true });
-  return sale.get(tx, sale_id, { lock: true });
+  const bound = customer_id === null ? undefined : await customer.get(tx, customer_id, { lock: true });
+  return { before: await sale.get(tx, sale_id, { lock: true }), bound };
 }
 
 /** @throws Problem refund_exceeds_sale, sale_already_refunded, resource_already_exists */
@@ -186,7 +186,12 @@ async function refuseRepeatedRefund(tx: Tx, of: Sale, external_refund_id: string
 
 type Correction = Partial<Pick<Sale, keyof typeof amounts | 'product_id' | 'metadata'>> & { partner_id?: string };
 
-async function correct(tx: Tx, before: Sale, { partner_id, ...changes }: Correction): Promise<Sale> {
+async function correct(
+  tx: Tx,
+  before: Sale,
+  bound: Customer | undefined,
+  { partner_id, ...changes }: Correction,
+): Promise<Sale> {
   const of = await program.get(tx, before.program_id);
   const parts = { ...before, ...changes };
   if (parts.amount_minor < before.refunded_minor) {
@@ -200,7 +205,6 @@ async function correct(tx: Tx, before: Sale, { partner_id, ...changes }: Correct
   }
   const reassigned = partner_id !== undefined && partner_id !== before.partner_id;
   if (reassigned) await partnerOf(tx, of, partner_id, 'share');
-  const bound = before.customer_id === null ? undefined : await customer.get(tx, before.customer_id);
   const after = await sale.update(tx, before.id, {
     ...changes,
     net_amount_minor: netAmount(parts),

@@ -43,7 +43,7 @@ export interface Credit {
  * dropped for it
  */
 export async function creditSale(tx: Tx, of: Program, claim: Claim): Promise<Credit> {
-  const known = await knownCustomer(tx, of, claim);
+  const { known, brought } = await knownCustomer(tx, of, claim);
   const history = known ? await historyOf(tx, known) : { sales: 0, first_sale_at: null };
   const first = { is_first_sale: history.sales === 0, first_sale_at: history.first_sale_at };
   const identity = identityOf(claim);
@@ -67,10 +67,8 @@ export async function creditSale(tx: Tx, of: Program, claim: Claim): Promise<Cre
     const partner = await partnerStill(tx, known.partner_id);
     return { ...(partner ? { partner } : {}), customer: known, ...first };
   }
-  if (claim.click_id === undefined) return first;
-  const { referred, expired } = await referredBy(tx, of, claim.click_id);
-  if (!referred || expired) return first;
-  const made = await createCustomerOfReferral(tx, of, referred, identity ?? {});
+  if (!brought?.referred || brought.expired) return first;
+  const made = await createCustomerOfReferral(tx, of, brought.referred, identity ?? {});
   return { partner: await partnerOf(tx, of, made.partner_id, 'share'), customer: made, ...first };
 }
 
@@ -91,20 +89,29 @@ export async function cameBy(
 const partnerStill = (tx: Tx, partner_id: string): Promise<Partner | undefined> =>
   partner.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`, lockOf('share'));
 
+/** `brought`: what is behind the click, where that alone could tell who the customer is. */
+interface Named {
+  known: Customer | undefined;
+  brought?: Awaited<ReturnType<typeof referredBy>>;
+}
+
 /** The customer whom the sale names, locked. A click names the customer who signed up with it. */
-async function knownCustomer(tx: Tx, of: Program, claim: Claim): Promise<Customer | undefined> {
+async function knownCustomer(tx: Tx, of: Program, claim: Claim): Promise<Named> {
   if (claim.customer_id !== undefined) {
     const found = await customer.get(tx, claim.customer_id, { param: 'customer_id', lock: true });
     if (found.program_id !== of.id) throw notFound('customer', found.id, 'customer_id');
-    return found;
+    return { known: found };
   }
   const external_id = claim.external_customer_id ?? claim.customer?.external_customer_id;
   const known = external_id === undefined ? undefined : await soleCustomer(tx, of, external_id);
-  if (known || claim.click_id === undefined) return known;
+  if (known || claim.click_id === undefined) return { known };
   const signed_up = await customerOfClick(tx, of, claim.click_id);
-  if (signed_up) return signed_up;
-  const { referred } = await referredBy(tx, of, claim.click_id);
-  return referred && customer.find(tx, sql`${tenant(tx)} and t.referral_id = ${referred.referral.id}`, lockOf(true));
+  if (signed_up) return { known: signed_up };
+  const brought = await referredBy(tx, of, claim.click_id);
+  const referral_id = brought.referred?.referral.id;
+  const referred =
+    referral_id && (await customer.find(tx, sql`${tenant(tx)} and t.referral_id = ${referral_id}`, lockOf(true)));
+  return { known: referred || undefined, brought };
 }
 
 /**
