@@ -1,15 +1,15 @@
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import { mountDescription } from './core/description.ts';
-import { mountHealth } from './core/health.ts';
-import { createServer, mountOperations } from './core/http.ts';
-import type { Services } from './core/operation.ts';
-import { mountReference } from './core/reference.ts';
-import type { Schedule } from './core/schedule.ts';
-import type { Store } from './core/transaction.ts';
+import { mountDescription } from './core/description/description.ts';
+import { mountReference } from './core/description/reference.ts';
+import { mountHealth } from './core/http/health.ts';
+import { createServer, mountOperations } from './core/http/server.ts';
+import type { Schedule } from './core/jobs/schedule.ts';
+import type { Store } from './core/postgres/transaction.ts';
+import type { Services } from './core/resource/operation.ts';
 import { guide } from './program/guide.ts';
 import { events, operations } from './program/index.ts';
-import { mountShortLinks } from './program/short_link.ts';
+import { mountShortLinks } from './program/tracking/short_link.ts';
 import { schedules } from './schedule.ts';
 import { terms } from './webhooks/terms.ts';
 

@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
-import { type Database, run } from './core/database.ts';
-import type { Backlog } from './core/metrics.ts';
-import { ticksBetween } from './core/schedule.ts';
+import { ticksBetween } from './core/jobs/schedule.ts';
+import type { Backlog } from './core/metrics/metrics.ts';
+import { type Database, run } from './core/postgres/database.ts';
 import { schedules } from './schedule.ts';
 
 /** No statement counts further: what is longer is too long. */

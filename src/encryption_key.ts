@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from './config.ts';
-import { createVault, parseEncryptionKeys, type Vault } from './core/secret.ts';
+import { createVault, parseEncryptionKeys, type Vault } from './core/encryption/vault.ts';
 
 /**
  * The encryption key of the environment; else one that is made once and kept in the data directory. It is written whole, and to the disk,

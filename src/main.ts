@@ -131,7 +131,7 @@ rail
       'rail listen --forward-to localhost:4000/webhooks --print-secret',
     ),
   )
-  .action(async (options) => (await import('./commands/listen.ts')).listen(options));
+  .action(async (options) => (await import('./commands/listen/listen.ts')).listen(options));
 
 rail
   .command('run')

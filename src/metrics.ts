@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { readBacklog } from './backlog.ts';
-import type { Database } from './core/database.ts';
-import { type Backlog, content_type, render, watchPool, watchProcess } from './core/metrics.ts';
+import { type Backlog, content_type, render, watchPool, watchProcess } from './core/metrics/metrics.ts';
+import type { Database } from './core/postgres/database.ts';
 
 /** However often somebody asks, the queues are read this often at most. */
 const fresh_ms = 5_000;

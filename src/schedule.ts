@@ -1,4 +1,4 @@
-import type { Schedule } from './core/schedule.ts';
+import type { Schedule } from './core/jobs/schedule.ts';
 
 /** Everything that runs by the clock. Time lives in rows: a tick looks for what is due by then. */
 export const schedules: Schedule[] = [

@@ -1,4 +1,4 @@
-import type { SealedTable } from './core/reseal.ts';
+import type { SealedTable } from './core/encryption/re_encrypt.ts';
 
 /** Every column that holds a sealed value: what `rail rotate-encryption-key` seals anew. A column that is not here is lost with the old key. */
 export const sealed: SealedTable[] = [

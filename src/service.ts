@@ -3,14 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { type Logger, pino } from 'pino';
 import type { Config } from './config.ts';
-import { isUnavailable, openDatabase } from './core/database.ts';
-import { type EmbeddedPostgres, openEmbeddedPostgres } from './core/embedded_postgres.ts';
-import { createMailer, type Mailer } from './core/mail.ts';
-import type { Services } from './core/operation.ts';
-import type { Store } from './core/transaction.ts';
+import { isUnavailable, openDatabase } from './core/postgres/database.ts';
+import type { Store } from './core/postgres/transaction.ts';
+import type { Services } from './core/resource/operation.ts';
+import { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded_postgres/embedded_postgres.ts';
 import { openVault } from './encryption_key.ts';
+import { createMailer, type Mailer } from './mail/outgoing.ts';
 import { events } from './program/index.ts';
-import { eventWriter } from './webhooks/event.ts';
+import { eventWriter } from './webhooks/events/event.ts';
 
 /** Logs go to standard error, one JSON object a line; standard output belongs to what commands answer. */
 export const createLog = ({ LOG_LEVEL }: Pick<Config, 'LOG_LEVEL'>): Logger =>

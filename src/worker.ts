@@ -10,17 +10,17 @@ import {
 import pg from 'pg';
 import type { Logger } from 'pino';
 import sql from 'sql-template-tag';
-import { isRetryable, isUnavailable, run, tries } from './core/database.ts';
-import { proveLife } from './core/liveness.ts';
-import { watchPool } from './core/metrics.ts';
-import type { Services } from './core/operation.ts';
-import { startSchedule } from './core/schedule.ts';
-import { loadTasks, type Task, type TaskContext } from './core/task.ts';
-import type { Store } from './core/transaction.ts';
+import { proveLife } from './core/jobs/liveness.ts';
+import { startSchedule } from './core/jobs/schedule.ts';
+import { loadTasks, type Task, type TaskContext } from './core/jobs/task.ts';
+import { watchPool } from './core/metrics/metrics.ts';
+import { createPinnedAgent } from './core/net/agent.ts';
+import { isRetryable, isUnavailable, run, tries } from './core/postgres/database.ts';
+import type { Store } from './core/postgres/transaction.ts';
+import type { Services } from './core/resource/operation.ts';
 import { schedules } from './schedule.ts';
-import { createPinnedAgent } from './webhooks/agent.ts';
-import { Deliverer } from './webhooks/deliverer.ts';
-import { FanOut } from './webhooks/fan_out.ts';
+import { Deliverer } from './webhooks/queue/deliverer.ts';
+import { FanOut } from './webhooks/queue/fan_out.ts';
 
 export interface WorkerOptions {
   url: string;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import t from 'tap';
-import { newId, timeOfId } from '../src/core/id.ts';
+import { newId, timeOfId } from '../src/core/values/id.ts';
 import { schedules } from '../src/schedule.ts';
 import {
   callerOf,

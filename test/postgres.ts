@@ -3,8 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { openEmbeddedPostgres } from '../src/core/embedded_postgres.ts';
-import { migrate } from '../src/core/migrate.ts';
+import { migrate } from '../src/core/postgres/migrate.ts';
+import { openEmbeddedPostgres } from '../src/embedded_postgres/embedded_postgres.ts';
 
 /** The database that every test file's own one is cloned from. */
 export const template = 'rail_template';

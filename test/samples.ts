@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Operation } from '../src/core/operation.ts';
+import type { Operation } from '../src/core/resource/operation.ts';
 import { operations } from '../src/program/index.ts';
 import { type Answer, type Caller, eventually, type Json } from './harness.ts';
 

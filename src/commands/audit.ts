@@ -1,6 +1,6 @@
 import pg from 'pg';
 import sql from 'sql-template-tag';
-import { run } from '../core/database.ts';
+import { run } from '../core/postgres/database.ts';
 import { answer, table, withStore } from './command.ts';
 
 /** Something that must always hold and does not. */

@@ -1,8 +1,8 @@
 /** What all commands that answer and end have in common. */
 import type { Logger } from 'pino';
 import { type Config, readConfig } from '../config.ts';
-import { isMigrated, migrate } from '../core/migrate.ts';
-import type { Store } from '../core/transaction.ts';
+import { isMigrated, migrate } from '../core/postgres/migrate.ts';
+import type { Store } from '../core/postgres/transaction.ts';
 import { createLog, openPostgres, openStore, reachPostgres } from '../service.ts';
 
 /** The command was called wrongly. */

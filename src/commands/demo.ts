@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Config } from '../config.ts';
-import { type Database, run } from '../core/database.ts';
-import { createKey, createOrganization } from '../core/organization.ts';
-import { sha256 } from '../core/secret.ts';
-import { type Store, transaction } from '../core/transaction.ts';
-import { createProgram, NewProgram } from '../program/program.ts';
+import { createKey, createOrganization } from '../core/access/organization.ts';
+import { sha256 } from '../core/encryption/vault.ts';
+import { type Database, run } from '../core/postgres/database.ts';
+import { type Store, transaction } from '../core/postgres/transaction.ts';
+import { createProgram, NewProgram } from '../program/programs/program.ts';
 
 const Demo = z.object({
   base_url: z.string(),

@@ -1,4 +1,4 @@
-import { type ApiKey, createKey, listKeys, revokeKey } from '../core/organization.ts';
+import { type ApiKey, createKey, listKeys, revokeKey } from '../core/access/organization.ts';
 import { operations } from '../program/index.ts';
 import { answer, table, UsageError, withStore } from './command.ts';
 

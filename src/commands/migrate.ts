@@ -1,5 +1,5 @@
 import { readConfig } from '../config.ts';
-import { migrate } from '../core/migrate.ts';
+import { migrate } from '../core/postgres/migrate.ts';
 import { createLog, openPostgres, reachPostgres } from '../service.ts';
 import { answer } from './command.ts';
 import { patience_ms } from './process.ts';

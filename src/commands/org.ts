@@ -1,5 +1,5 @@
-import { email } from '../core/fields.ts';
-import { createOrganization, listOrganizations } from '../core/organization.ts';
+import { createOrganization, listOrganizations } from '../core/access/organization.ts';
+import { email } from '../core/values/fields.ts';
 import { answer, table, UsageError, withStore } from './command.ts';
 
 export const createOrg = (options: { name: string; ownerEmail: string; json?: boolean }): Promise<void> =>

@@ -1,9 +1,9 @@
 import sql from 'sql-template-tag';
 import type { Config } from '../config.ts';
-import { type Database, run } from '../core/database.ts';
-import { countSealed, reseal, type SealedCount, type Unreadable } from '../core/reseal.ts';
-import type { Vault } from '../core/secret.ts';
-import type { Store } from '../core/transaction.ts';
+import { countSealed, reseal, type SealedCount, type Unreadable } from '../core/encryption/re_encrypt.ts';
+import type { Vault } from '../core/encryption/vault.ts';
+import { type Database, run } from '../core/postgres/database.ts';
+import type { Store } from '../core/postgres/transaction.ts';
 import { dropOldKeys, hasOwnKeys, openVault, putNewKeyInFront, requireSomeKey } from '../encryption_key.ts';
 import { sealed } from '../sealed.ts';
 import { answer, table, UsageError, withStore } from './command.ts';

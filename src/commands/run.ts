@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import sql from 'sql-template-tag';
-import { run } from '../core/database.ts';
-import { register, runTick } from '../core/schedule.ts';
-import { type Store, transaction } from '../core/transaction.ts';
+import { register, runTick } from '../core/jobs/schedule.ts';
+import { run } from '../core/postgres/database.ts';
+import { type Store, transaction } from '../core/postgres/transaction.ts';
 import { schedules } from '../schedule.ts';
 import { answer, UsageError, withStore } from './command.ts';
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isMigrated } from '../core/migrate.ts';
+import { isMigrated } from '../core/postgres/migrate.ts';
 import { type Running, runProcess, startWorkerOf, stopParts, stopped } from './process.ts';
 
 /** `rail worker`: runs jobs; any number of them, and of APIs, share one database. */

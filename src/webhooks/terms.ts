@@ -1,9 +1,9 @@
-import type { DeliveryTerms } from '../core/openapi_webhooks.ts';
-import { waits_s } from './delivery.ts';
-import { kept_days } from './delivery_log.ts';
-import { most_per_program, overlap_ms } from './endpoint.ts';
-import { timeout_ms, user_agent } from './send.ts';
-import { switch_off } from './switch_off.ts';
+import type { DeliveryTerms } from '../core/description/openapi_webhooks.ts';
+import { kept_days } from './deliveries/delivery_log.ts';
+import { most_per_program, overlap_ms } from './endpoints/endpoint.ts';
+import { switch_off } from './endpoints/switch_off.ts';
+import { waits_s } from './queue/delivery.ts';
+import { timeout_ms, user_agent } from './queue/send.ts';
 
 /** What the description promises of delivery: read off the code that keeps it. */
 export const terms = (sweep_cron: string): DeliveryTerms => ({

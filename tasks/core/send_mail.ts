@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { sendMail } from '../../src/core/mail.ts';
-import { task } from '../../src/core/task.ts';
+import { task } from '../../src/core/jobs/task.ts';
+import { sendMail } from '../../src/mail/outgoing.ts';
 
 /** Sends a mail that was queued. */
 export default task({

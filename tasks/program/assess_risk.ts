@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { task } from '../../src/core/task.ts';
-import { transaction } from '../../src/core/transaction.ts';
-import { assessClick, assessCustomer, assessPartner, assessSale } from '../../src/program/risk.ts';
+import { task } from '../../src/core/jobs/task.ts';
+import { transaction } from '../../src/core/postgres/transaction.ts';
+import { assessClick, assessCustomer, assessPartner, assessSale } from '../../src/program/risk/risk.ts';
 
 const assessments = { click: assessClick, customer: assessCustomer, sale: assessSale, partner: assessPartner };
 

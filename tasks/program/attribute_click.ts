@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { task } from '../../src/core/task.ts';
-import { transaction } from '../../src/core/transaction.ts';
-import { judgeClick } from '../../src/program/attribution.ts';
+import { task } from '../../src/core/jobs/task.ts';
+import { transaction } from '../../src/core/postgres/transaction.ts';
+import { judgeClick } from '../../src/program/tracking/attribution.ts';
 
 /** Turns a click into a referral, unless something has done so already that named the click, or another one of its visitor. */
 export default task({

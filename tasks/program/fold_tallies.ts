@@ -1,7 +1,7 @@
-import { scheduled } from '../../src/core/schedule.ts';
-import { task } from '../../src/core/task.ts';
-import { transaction } from '../../src/core/transaction.ts';
-import { foldTallies } from '../../src/program/tally.ts';
+import { scheduled } from '../../src/core/jobs/schedule.ts';
+import { task } from '../../src/core/jobs/task.ts';
+import { transaction } from '../../src/core/postgres/transaction.ts';
+import { foldTallies } from '../../src/program/programs/tally.ts';
 
 const batch = 10_000;
 /** So many notes since the last run are a load, under which a minute of notes would be long to add up for each read. */

@@ -1,7 +1,7 @@
-import { scheduled } from '../../src/core/schedule.ts';
-import { task } from '../../src/core/task.ts';
-import { transaction } from '../../src/core/transaction.ts';
-import { organizationsWithMature } from '../../src/program/commission.ts';
+import { scheduled } from '../../src/core/jobs/schedule.ts';
+import { task } from '../../src/core/jobs/task.ts';
+import { transaction } from '../../src/core/postgres/transaction.ts';
+import { organizationsWithMature } from '../../src/program/commissions/commission.ts';
 
 /** Finds the organizations whose commissions have matured by the tick; each has its own job. */
 export default task({

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { scheduled } from '../../src/core/schedule.ts';
-import { task } from '../../src/core/task.ts';
-import { transaction } from '../../src/core/transaction.ts';
-import { matureCommissions } from '../../src/program/commission.ts';
+import { scheduled } from '../../src/core/jobs/schedule.ts';
+import { task } from '../../src/core/jobs/task.ts';
+import { transaction } from '../../src/core/postgres/transaction.ts';
+import { matureCommissions } from '../../src/program/commissions/commission.ts';
 
 const batch = 500;
 

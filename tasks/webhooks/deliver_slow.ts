@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { task } from '../../src/core/task.ts';
+import { task } from '../../src/core/jobs/task.ts';
 
 /** Sends what waits for an endpoint that took long the last time. */
 export default task({

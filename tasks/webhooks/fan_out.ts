@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { task } from '../../src/core/task.ts';
+import { task } from '../../src/core/jobs/task.ts';
 
 /** Gives events their places in the endpoints' sequences. */
 export default task({

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { task } from '../../src/core/task.ts';
-import { transaction } from '../../src/core/transaction.ts';
-import { judgeEndpoint } from '../../src/webhooks/switch_off.ts';
+import { task } from '../../src/core/jobs/task.ts';
+import { transaction } from '../../src/core/postgres/transaction.ts';
+import { judgeEndpoint } from '../../src/webhooks/endpoints/switch_off.ts';
 
 /** Switches an endpoint off that has failed for too long. */
 export default task({

@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
-import { run } from '../../src/core/database.ts';
-import { scheduled } from '../../src/core/schedule.ts';
-import { task } from '../../src/core/task.ts';
+import { scheduled } from '../../src/core/jobs/schedule.ts';
+import { task } from '../../src/core/jobs/task.ts';
+import { run } from '../../src/core/postgres/database.ts';
 import { events } from '../../src/program/index.ts';
 
 /** Of every product that sends webhooks. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { task } from '../../src/core/task.ts';
-import { transaction } from '../../src/core/transaction.ts';
-import { replayNext } from '../../src/webhooks/delivery_log.ts';
+import { task } from '../../src/core/jobs/task.ts';
+import { transaction } from '../../src/core/postgres/transaction.ts';
+import { replayNext } from '../../src/webhooks/deliveries/delivery_log.ts';
 
 const batch = 500;
 

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { request } from 'undici';
-import { openDatabase } from '../../src/core/database.ts';
-import type { Operation } from '../../src/core/operation.ts';
+import { openDatabase } from '../../src/core/postgres/database.ts';
+import type { Operation } from '../../src/core/resource/operation.ts';
 import { operations } from '../../src/program/index.ts';
 import { type Bench, type Figure, percentile, type Sample, type Side } from './harness.ts';
 import { type Asked, closedLoop, latencies } from './load.ts';

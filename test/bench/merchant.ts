@@ -1,6 +1,6 @@
 import { request } from 'undici';
-import type { Database } from '../../src/core/database.ts';
-import { createKey, createOrganization } from '../../src/core/organization.ts';
+import { createKey, createOrganization } from '../../src/core/access/organization.ts';
+import type { Database } from '../../src/core/postgres/database.ts';
 import type { Running } from './processes.ts';
 
 /** An organization with a key that may do everything, as often as it likes. */

@@ -7,8 +7,8 @@ import { availableParallelism, cpus, loadavg, release, tmpdir, totalmem, type } 
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { openEmbeddedPostgres } from '../../src/core/embedded_postgres.ts';
-import { migrate } from '../../src/core/migrate.ts';
+import { migrate } from '../../src/core/postgres/migrate.ts';
+import { openEmbeddedPostgres } from '../../src/embedded_postgres/embedded_postgres.ts';
 
 export interface Machine {
   os: string;

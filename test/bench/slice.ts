@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import sql from 'sql-template-tag';
 import { request } from 'undici';
-import { type Database, openDatabase, run } from '../../src/core/database.ts';
+import { type Database, openDatabase, run } from '../../src/core/postgres/database.ts';
 import { type Bench, percentile, type Sample, type Side } from './harness.ts';
 import { type Asked, closedLoop, latencies, openLoop } from './load.ts';
 import { type Merchant, makeMerchant } from './merchant.ts';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { catalogue } from '../../src/program/event.ts';
+import { catalogue } from '../../src/program/events/catalogue.ts';
 import { eventually, type Json, type Received, startRail, startReceiver } from '../harness.ts';
 import { openShop } from './shop.ts';
 

@@ -1,0 +1,74 @@
+/** The endpoint that `rail listen` registers for itself. */
+import { hostname } from 'node:os';
+import sql from 'sql-template-tag';
+import { run } from '../../core/postgres/database.ts';
+import { type Store, transaction } from '../../core/postgres/transaction.ts';
+import { update } from '../../core/postgres/write.ts';
+import type { Services } from '../../core/resource/operation.ts';
+import { program } from '../../program/programs/program.ts';
+import { openServices } from '../../service.ts';
+import { createEndpoint } from '../../webhooks/endpoints/endpoint.ts';
+import type { Opened } from '../command.ts';
+
+/** The program that is listened to. */
+export interface Listened {
+  id: string;
+  organization_id: string;
+  name: string;
+}
+
+export interface Registered {
+  organization_id: string;
+  endpoint_id: string;
+  secret: string;
+}
+
+/** Tells whose an endpoint is, so that one whose process was killed can be removed by the next. */
+const marker = 'rail listen on';
+const describe = (): string => `${marker} ${hostname()}, process ${process.pid}`;
+
+export async function register(
+  { config, log, store }: Opened,
+  of: Listened,
+  url: string,
+  event_types: string[],
+): Promise<Registered> {
+  // Whether the service sends to this machine is its own setting: what it refuses shows among the failures.
+  const services: Services = { ...(await openServices(config, log)), allow_private_addresses: true, own_hosts: [] };
+  const { organization_id } = of;
+  const made = await transaction(store, { organization_id, request_id: null }, async (tx) => {
+    await program.get(tx, of.id, { lock: true });
+    return createEndpoint(tx, services, { program_id: of.id, url, description: describe(), event_types });
+  });
+  return { organization_id, endpoint_id: made.id, secret: made.secret };
+}
+
+export async function remove(
+  store: Store,
+  { organization_id, endpoint_id }: Omit<Registered, 'secret'>,
+): Promise<void> {
+  await transaction(store, { organization_id, request_id: null }, (tx) =>
+    update(tx, 'webhooks.endpoint', endpoint_id, { deleted_at: tx.now }),
+  );
+}
+
+/** Removes those of listeners of this machine that were killed. */
+export async function removeAbandoned(store: Store, { id, organization_id }: Listened): Promise<void> {
+  const left = await run<{ endpoint_id: string; description: string }>(
+    store.database,
+    sql`select id as endpoint_id, description from webhooks.endpoint
+      where program_id = ${id} and deleted_at is null and starts_with(description, ${`${marker} ${hostname()},`})`,
+  );
+  for (const { endpoint_id, description } of left) {
+    const process_id = Number(/process (\d+)$/.exec(description)?.[1]);
+    if (!isAlive(process_id)) await remove(store, { organization_id, endpoint_id });
+  }
+}
+
+function isAlive(process_id: number): boolean {
+  try {
+    return process.kill(process_id, 0);
+  } catch (error) {
+    return (error as { code?: string }).code === 'EPERM';
+  }
+}

@@ -1,0 +1,46 @@
+import sql from 'sql-template-tag';
+import { type Database, run } from '../../core/postgres/database.ts';
+import type { Registered } from './listener_endpoint.ts';
+
+const watch_ms = 1_000;
+const most_failures = 3;
+
+/**
+ * Tells of attempts that never got here: the service refuses the address, or cannot reach it. `lost` rejects when Postgres has gone, as when
+ * the `rail start` that ran it was stopped.
+ */
+export function watchDeliveries(
+  database: Database,
+  { organization_id, endpoint_id }: Registered,
+): { lost: Promise<never>; stop(): void } {
+  const told = new Set<string>();
+  const { promise: lost, reject } = Promise.withResolvers<never>();
+  let failures = 0;
+  const look = async () => {
+    const failed = await run<{ delivery_id: string; attempt: number; error: string }>(
+      database,
+      sql`select a.delivery_id, a.attempt, a.error
+        from webhooks.delivery d
+        join webhooks.attempt a on a.organization_id = d.organization_id and a.delivery_id = d.id
+        where d.organization_id = ${organization_id} and d.endpoint_id = ${endpoint_id} and a.status_code is null and a.error is not null
+        order by a.at desc
+        limit 100`,
+    );
+    failures = 0;
+    for (const { delivery_id, attempt, error } of failed.reverse()) {
+      if (told.has(`${delivery_id} ${attempt}`)) continue;
+      told.add(`${delivery_id} ${attempt}`);
+      console.error(`✗ ${delivery_id}, attempt ${attempt}, did not get here: ${error} ${remedy}`);
+    }
+  };
+  const timer = setInterval(() => {
+    look().catch((cause) => {
+      failures++;
+      if (failures >= most_failures) reject(new Error(gone, { cause }));
+    });
+  }, watch_ms);
+  return { lost, stop: () => clearInterval(timer) };
+}
+
+const gone = 'Postgres has gone: begin again when it is back. The endpoint is removed then.';
+const remedy = "If the service refuses this machine's addresses, start it with RAIL_WEBHOOK_ALLOW_PRIVATE=1.";

@@ -1,0 +1,79 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import sql from 'sql-template-tag';
+import { sha256 } from '../encryption/vault.ts';
+import { rateLimited } from '../metrics/metrics.ts';
+import { type Database, run } from '../postgres/database.ts';
+import type { Caller } from '../resource/operation.ts';
+import { Problem } from '../values/problem.ts';
+
+/** How many requests a key may make in each second, unless its row says otherwise. */
+export const default_rate_limit = 25;
+
+export interface Presented extends Caller {
+  /** The whole key: inbound signatures are made with it. It goes nowhere else. */
+  secret: string;
+  signature_required: boolean;
+  rate: RateLimit;
+}
+
+export interface RateLimit {
+  limit: number;
+  remaining: number;
+  /** Unix seconds. */
+  reset: number;
+}
+
+interface Row extends Caller {
+  signature_required: boolean;
+  revoked: boolean;
+  rate_limit: number;
+  used: number;
+  second: number;
+}
+
+export const unlimited = (): RateLimit => ({
+  limit: default_rate_limit,
+  remaining: default_rate_limit,
+  reset: Math.floor(Date.now() / 1000) + 1,
+});
+
+/** The mode that the responses to this request are labelled with: known from the key's prefix before the key is looked up. */
+export const presentsTestKey = (headers: IncomingHttpHeaders): boolean =>
+  bearer(headers)?.startsWith('rail_test_') ?? false;
+
+/**
+ * Finds the key and counts the request: one round trip that commits by itself.
+ * @throws Problem missing_api_key, invalid_api_key, revoked_api_key
+ */
+export async function authenticate(database: Database, headers: IncomingHttpHeaders): Promise<Presented> {
+  const secret = bearer(headers);
+  if (!secret)
+    throw new Problem('missing_api_key', "Send the API key in the header 'Authorization: Bearer rail_live_…'.", {
+      param: 'Authorization',
+    });
+  const [row] = await run<Row>(
+    database,
+    sql`select organization_id, api_key_id, mode, scopes, signature_required, revoked, rate_limit, used, second
+      from core.authenticate(${sha256(secret)})`,
+  );
+  if (!row) throw new Problem('invalid_api_key', 'The API key is not known. Check that it was copied whole.');
+  if (row.revoked) throw new Problem('revoked_api_key', 'The API key was revoked. Use another one.');
+  const { rate_limit, used, second, revoked: _, ...key } = row;
+  return { ...key, secret, rate: { limit: rate_limit, remaining: rate_limit - used, reset: second + 1 } };
+}
+
+/** @throws Problem rate_limit_exceeded */
+export function requireRate({ limit, remaining, reset }: RateLimit): void {
+  if (remaining >= 0) return;
+  rateLimited();
+  throw new Problem(
+    'rate_limit_exceeded',
+    `This key may make ${limit} requests a second. Retry after the time in 'Retry-After'.`,
+    {
+      headers: { 'Retry-After': String(Math.max(1, reset - Math.floor(Date.now() / 1000))) },
+    },
+  );
+}
+
+const bearer = (headers: IncomingHttpHeaders): string | undefined =>
+  /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];

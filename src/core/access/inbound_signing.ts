@@ -1,0 +1,30 @@
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import { type Operation, operation } from '../resource/operation.ts';
+import { id, objectName, timestamp } from '../values/fields.ts';
+
+const required = z.boolean().describe('Whether every request with the key must be signed.');
+
+const InboundSigning = z
+  .object({ object: objectName('inbound_signing'), key_id: id('key'), required, updated_at: timestamp })
+  .meta({ id: 'InboundSigning', description: 'Whether a key must sign its requests.' });
+
+export const inboundSigningOperations: Operation[] = [
+  operation({
+    name: 'inbound_signing.set',
+    method: 'POST',
+    path: '/v1/inbound_signing',
+    scope: 'keys:write',
+    summary: 'Makes signatures mandatory for the key that makes this call, or optional again.',
+    doc: 'Afterwards an unsigned request with that key answers 401 `signature_required`, and a captured request can be replayed for five minutes at most.',
+    body: z.strictObject({ required }),
+    reply: InboundSigning,
+    async run({ tx, body, caller }) {
+      return tx.one<z.infer<typeof InboundSigning>>(sql`
+        update core.api_key
+        set signature_required = ${body.required}, updated_at = ${tx.now}::timestamptz
+        where organization_id = ${tx.organization_id} and id = ${caller.api_key_id}
+        returning 'inbound_signing' as object, id as key_id, signature_required as required, updated_at`);
+    },
+  }),
+];

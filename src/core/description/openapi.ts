@@ -1,0 +1,278 @@
+import swagger from '@fastify/swagger';
+import type { FastifyInstance } from 'fastify';
+import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import { api_version } from '../http/server.ts';
+import type { Operation } from '../resource/operation.ts';
+import { type ProblemCode, problems } from '../values/problem.ts';
+import { conventions } from './conventions.ts';
+import { exampleBody, exampleOf, exampleReply, singular } from './example.ts';
+import { anyJson, nameOf, opened, override, resolve, type Schema, type Schemas, saidOutside } from './json_schema.ts';
+import {
+  type Document,
+  errorResponse,
+  every_response,
+  headerRefs,
+  headers,
+  json,
+  type Media,
+  type Parameter,
+  type PathOperation,
+  parameters,
+  type Response,
+  responseName,
+} from './openapi_parts.ts';
+import { type DeliveryTerms, type DescribedEvent, envelopeSchema, eventName, webhook } from './openapi_webhooks.ts';
+import { errorsOf } from './operation_errors.ts';
+
+export interface Described {
+  operations: Operation[];
+  /** Type → what it is. */
+  events: Record<string, DescribedEvent>;
+  /** `evt` */
+  event_id_prefix: string;
+  /** How the product's parts play together, in Markdown. */
+  guide: string;
+  delivery: DeliveryTerms;
+  /** How the service is reached from outside: where a proxy puts a path in front of it, paths are below that. */
+  base_url: string;
+}
+
+/**
+ * Prepares the OpenAPI description; to be awaited before the operations are mounted, because it is read off the routes. After
+ * `app.ready()`, `app.swagger()` gives it.
+ */
+export async function describeRoutes(app: FastifyInstance, described: Described): Promise<void> {
+  const toSchemas = createJsonSchemaTransformObject({ zodToJsonConfig: { override } });
+  await app.register(swagger, {
+    convertConstToEnum: false,
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Rail',
+        version: api_version,
+        summary: 'Affiliate programs: partners, links, clicks, sales, commissions, payouts and signed webhooks.',
+        description: conventions(described.guide, described.delivery)
+          .map(({ title, text }) => `## ${title}\n\n${text}`)
+          .join('\n\n'),
+        license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
+      },
+      servers: [
+        { url: URL.parse(described.base_url)?.pathname ?? '/', description: 'The service that answered this.' },
+      ],
+      security: [{ api_key: [] }],
+      components: {
+        securitySchemes: {
+          api_key: { type: 'http', scheme: 'bearer', description: 'An API key, `rail_live_…` or `rail_test_…`.' },
+        },
+      },
+    } as object,
+    transform: createJsonSchemaTransform({ zodToJsonConfig: { override } }),
+    transformObject: (document) =>
+      complete(saidOutside(anyJson(toSchemas(document))) as unknown as Document, described) as object,
+  });
+}
+
+/** The document as the routes gave it, and what they do not say: scopes, headers, errors, examples, events. */
+function complete(document: Document, { operations, events, event_id_prefix, delivery }: Described): Document {
+  const common = commonErrors(operations);
+  const schemas = {
+    ...open(document.components.schemas),
+    ...Object.fromEntries(
+      Object.entries(events).map(([type, event]) => [eventName(type), envelopeSchema(type, event, event_id_prefix)]),
+    ),
+  };
+  const by_name = new Map(operations.map((operation) => [operation.name, operation]));
+  const paths = mapValues(document.paths, (methods) =>
+    mapValues(methods, (route) => pathOperation(route, by_name.get(route.operationId) as Operation, schemas, common)),
+  );
+  return withoutUnused(
+    unifyInputs({
+      ...document,
+      tags: tagsOf(operations),
+      paths,
+      webhooks: Object.fromEntries(
+        Object.entries(events).map(([type, event]) => [type, webhook(type, event, event_id_prefix, delivery)]),
+      ),
+      components: {
+        ...document.components,
+        schemas,
+        parameters,
+        headers,
+        responses: Object.fromEntries(
+          [...common].map(([status, codes]) => [responseName(status), errorResponse(status, codes)]),
+        ),
+      },
+    }),
+  );
+}
+
+function pathOperation(
+  route: PathOperation,
+  operation: Operation,
+  schemas: Schemas,
+  common: Map<string, ProblemCode[]>,
+): PathOperation {
+  const { requestBody, parameters: given = [], responses, ...rest } = route;
+  const reply = responses[operation.status]?.content?.[json]?.schema as Schema;
+  const body = requestBody?.content[json];
+  const record = recordOf(resolve(reply, schemas), schemas);
+  const taken = body && !isNothing(body.schema) ? { ...body, schema: saidAlready(body.schema, record) } : undefined;
+  return {
+    ...rest,
+    description: [operation.doc, `Needs the scope \`${operation.scope}\`.`].filter(Boolean).join('\n\n'),
+    'x-scope': operation.scope,
+    'x-errors': errorsOf(operation),
+    parameters: [
+      ...given.filter(takesSomething).map((parameter) => illustrated(spelt(parameter), operation, schemas)),
+      ...headerParameters(operation),
+    ],
+    ...(taken ? { requestBody: bodyOf(operation, taken, schemas) } : {}),
+    responses: {
+      [operation.status]: {
+        description: z.globalRegistry.get(operation.reply)?.description ?? operation.summary,
+        headers: headerRefs([...every_response, ...(operation.method === 'POST' ? ['Idempotent-Replayed'] : [])]),
+        content: { [json]: { schema: opened(reply), example: exampleReply(reply, schemas) } },
+      },
+      ...refusals(operation, common),
+    },
+  };
+}
+
+/** The body, with the operation's example, else one that is made from the schema. */
+const bodyOf = ({ body: judge, example }: Operation, { schema }: Media, schemas: Schemas) => ({
+  required: !judge.safeParse(undefined).success,
+  content: { [json]: { schema, example: example ?? exampleBody(schema, schemas, judge) } },
+});
+
+const isNothing = ({ type, properties = {} }: Schema): boolean =>
+  type === 'object' && Object.keys(properties).length === 0;
+
+/** Where nothing can be expanded or included, the parameter is not worth a line. */
+const takesSomething = ({ schema }: Parameter): boolean => schema.items?.not === undefined;
+
+/** Lists in the query are separated by commas. */
+const spelt = (parameter: Parameter): Parameter =>
+  parameter.in === 'query' && parameter.schema.type === 'array'
+    ? { ...parameter, ...{ style: 'form', explode: false } }
+    : parameter;
+
+const headerParameters = ({ method }: Operation): Parameter[] =>
+  [...(method === 'POST' ? ['IdempotencyKey'] : []), 'RailVersion', 'RailSignature'].map(
+    (name) => ({ $ref: `#/components/parameters/${name}` }) as Parameter,
+  );
+
+/** What an operation answers when it refuses, by status. */
+const refusals = (operation: Operation, common: Map<string, ProblemCode[]>): Record<string, Response> =>
+  Object.fromEntries(
+    [...errorsByStatus(operation)].map(([status, codes]) => [
+      status,
+      common.has(status)
+        ? ({ $ref: `#/components/responses/${responseName(status)}` } as Response)
+        : errorResponse(status, codes),
+    ]),
+  );
+
+/** Status → codes, where all operations that answer the status do so with the same codes: they are described once. */
+function commonErrors(operations: Operation[]): Map<string, ProblemCode[]> {
+  const answered = operations.flatMap((operation) => [...errorsByStatus(operation)]);
+  const by_status = Map.groupBy(answered, ([status]) => status);
+  const same = [...by_status].filter(([, those]) => new Set(those.map(String)).size === 1);
+  return new Map(same.map(([status, [first]]) => [status, (first as [string, ProblemCode[]])[1]]));
+}
+
+const errorsByStatus = (operation: Operation): Map<string, ProblemCode[]> =>
+  Map.groupBy(errorsOf(operation).sort(byStatus), (code) => String(problems[code].status));
+
+const byStatus = (one: ProblemCode, other: ProblemCode): number => problems[one].status - problems[other].status;
+
+/** The record that a reply is, or is a page of. */
+const recordOf = (reply: Schema, schemas: Schemas): Schema =>
+  reply.properties?.data?.items ? resolve(reply.properties.data.items, schemas) : reply;
+
+/** A field that goes in is what comes out under the same name, unless it says otherwise. */
+const saidAlready = (body: Schema, { properties: known = {} }: Schema): Schema => ({
+  ...body,
+  ...(body.properties
+    ? {
+        properties: mapEntries(body.properties, (field, name) => {
+          const description = meaningOf(field) ?? taken(field, known[name]?.description) ?? field.description;
+          return description === undefined ? field : { ...field, description };
+        }),
+      }
+    : {}),
+});
+
+/** What is said of a field, unless it is only whose id it holds. */
+const meaningOf = ({ description }: Schema): string | undefined =>
+  /^`\w+_…`$/.test(description ?? '') ? undefined : description;
+
+/** What a record says of its field, as it holds for input: what null means goes where null cannot be sent. */
+const taken = (field: Schema, description: string | undefined): string | undefined =>
+  field.anyOf ? description : description?.replaceAll(/ ?\bNull\b[^.]*\./g, '') || description;
+
+/** A parameter with an example; that of a path says whose id it is. */
+function illustrated(parameter: Parameter, { path }: Operation, schemas: Schemas): Parameter {
+  const noun = nounOf(path);
+  if (parameter.in === 'path' && parameter.name === 'id') {
+    const description = `The id of the ${noun.replaceAll('_', ' ')}.`;
+    return { ...parameter, description, example: exampleOf({ type: 'string' }, schemas, `${noun}_id`) };
+  }
+  return { ...parameter, example: exampleOf(parameter.schema, schemas, parameter.name) };
+}
+
+/** `webhook_delivery` of `/v1/webhook_deliveries/{id}/replay`. */
+const nounOf = (path: string): string => singular(path.split('/')[2] as string);
+
+/** Tag → the description of what its operations are about. */
+function tagsOf(operations: Operation[]): Document['tags'] {
+  return [...Map.groupBy(operations, ({ tag }) => tag)].map(([name, those]) => {
+    const about = those.find((operation) => operation.name === `${name}.get`) ?? (those[0] as Operation);
+    return { name, description: z.globalRegistry.get(about.reply)?.description ?? about.summary };
+  });
+}
+
+/** Replies may gain fields, so what comes out is never said to be closed; what goes in stays strict. */
+const open = (schemas: Schemas): Schemas =>
+  Object.fromEntries(
+    Object.entries(schemas).map(([name, schema]) => [name, name.endsWith('Input') ? schema : opened(schema)]),
+  );
+
+/** The libraries name what goes in `XInput` and what comes out `X`; where both are the same, there is one. */
+function unifyInputs(document: Document): Document {
+  const { schemas } = document.components;
+  const plain = (name: string) => name.slice(0, -'Input'.length);
+  const text_of = (schema: Schema) => JSON.stringify(schema).replaceAll(/(\/schemas\/\w+)Input"/g, '$1"');
+  const same = Object.keys(schemas).filter((name) => {
+    const other = name.endsWith('Input') ? schemas[plain(name)] : undefined;
+    return other !== undefined && text_of(schemas[name] as Schema) === text_of(other);
+  });
+  return JSON.parse(JSON.stringify(document), (key, value) =>
+    key === '$ref' && same.includes(nameOf(value)) ? plain(value) : value,
+  );
+}
+
+/** The libraries list every schema that has a name: those that nothing refers to go. */
+function withoutUnused(document: Document): Document {
+  const { schemas, ...components } = document.components;
+  const used = new Set<string>();
+  const follow = (value: unknown) =>
+    JSON.stringify(value, (key, inner) => {
+      if (key === '$ref' && inner.startsWith('#/components/schemas/') && !used.has(nameOf(inner))) {
+        used.add(nameOf(inner));
+        follow(schemas[nameOf(inner)]);
+      }
+      return inner;
+    });
+  follow([document.paths, document.webhooks, components]);
+  const kept = Object.entries(schemas).filter(([name]) => used.has(name));
+  return { ...document, components: { ...components, schemas: Object.fromEntries(kept) } };
+}
+
+const mapEntries = <From, To>(
+  record: Record<string, From>,
+  map: (value: From, key: string) => To,
+): Record<string, To> => Object.fromEntries(Object.entries(record).map(([key, value]) => [key, map(value, key)]));
+
+const mapValues = <From, To>(record: Record<string, From>, map: (value: From) => To): Record<string, To> =>
+  Object.fromEntries(Object.entries(record).map(([key, value]) => [key, map(value)]));

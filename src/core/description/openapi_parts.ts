@@ -1,0 +1,144 @@
+import { STATUS_CODES } from 'node:http';
+import { z } from 'zod';
+import { api_version } from '../http/server.ts';
+import { sampleId } from '../values/fields.ts';
+import { type ProblemCode, type ProblemType, problems } from '../values/problem.ts';
+import type { Schema, Schemas } from './json_schema.ts';
+
+export interface Parameter {
+  $ref?: string;
+  name: string;
+  in: string;
+  required?: boolean;
+  description?: string;
+  schema: Schema;
+  example?: unknown;
+}
+
+export interface Media {
+  schema: Schema;
+  example?: unknown;
+  examples?: Record<string, { summary: string; value: unknown }>;
+}
+
+export interface Response {
+  $ref?: string;
+  description: string;
+  headers?: Record<string, object>;
+  content?: Record<string, Media>;
+}
+
+export interface PathOperation {
+  operationId: string;
+  summary: string;
+  description?: string;
+  tags?: string[];
+  parameters?: Parameter[];
+  requestBody?: { required: boolean; description?: string; content: Record<string, Media> };
+  responses: Record<string, Response>;
+  security?: object[];
+  'x-scope'?: string;
+  /** Every code that it can answer. */
+  'x-errors'?: ProblemCode[];
+  'x-postback'?: boolean;
+}
+
+export interface Document {
+  openapi: string;
+  info: { title: string; summary: string; version: string; description: string };
+  servers: [{ url: string; description: string }];
+  tags: { name: string; description: string }[];
+  paths: Record<string, Record<string, PathOperation>>;
+  webhooks: Record<string, { post: PathOperation }>;
+  components: {
+    schemas: Schemas;
+    parameters: Record<string, Parameter>;
+    headers: Record<string, object>;
+    responses: Record<string, Response>;
+    securitySchemes: object;
+  };
+}
+
+/** The one media type. */
+export const json = 'application/json';
+const codes = Object.keys(problems) as ProblemCode[];
+const types = [...new Set(codes.map((code) => problems[code].type))] as ProblemType[];
+
+/** The body of every error. */
+export const ErrorBody = z
+  .object({
+    error: z
+      .object({
+        type: z.enum(types).describe('The family of the code.'),
+        code: z.enum(codes).describe('What went wrong, for programs. New codes may be added.'),
+        message: z.string().describe('What is wrong, and what would be right, for people.'),
+        param: z.string().optional().describe('The field, header or scope at fault, with dots for what is nested.'),
+      })
+      .describe('What went wrong.'),
+    existing: z.looseObject({}).optional().describe('The record that stands in the way of a create (409).'),
+  })
+  .meta({ id: 'Error', description: 'What every error answers.' });
+
+const header = (description: string, schema: Schema) => ({ description, schema });
+
+export const headers = {
+  'X-Rail-Version': header('The version of the API.', { type: 'string', examples: [api_version] }),
+  'X-Rail-Livemode': header('`false` where the key is a test key.', { type: 'string', enum: ['true', 'false'] }),
+  'X-RateLimit-Limit': header('Requests that the key may make in a second.', { type: 'integer' }),
+  'X-RateLimit-Remaining': header('What is left of this second.', { type: 'integer' }),
+  'X-RateLimit-Reset': header('When the next second begins, in Unix seconds.', { type: 'integer' }),
+  'Rail-Request-Id': header('The id of this request, which its events carry.', {
+    type: 'string',
+    examples: [sampleId('req')],
+  }),
+  'Idempotent-Replayed': header('There, and `true`, when this is the first reply to this key again.', {
+    type: 'string',
+    const: 'true',
+  }),
+  'Retry-After': header('Seconds to wait before the next try.', { type: 'integer' }),
+};
+
+/** What every response carries, of these. */
+export const every_response = Object.keys(headers).filter(
+  (name) => !['Idempotent-Replayed', 'Retry-After'].includes(name),
+);
+
+export const parameter = (name: string, description: string, schema: Schema): Parameter => ({
+  name,
+  in: 'header',
+  required: false,
+  description,
+  schema,
+});
+
+export const parameters = {
+  IdempotencyKey: parameter(
+    'Idempotency-Key',
+    'Makes the request safe to repeat: for 24 hours the same key answers the first response again.',
+    { type: 'string', minLength: 1, maxLength: 255, examples: ['charge ch_0001'] },
+  ),
+  RailVersion: parameter('Rail-Version', 'Pins the version of the API.', { type: 'string', const: api_version }),
+  RailSignature: parameter(
+    'Rail-Signature',
+    'Signs the request: `t=<unix seconds>,v1=<hex HMAC-SHA256 of "<t>.<raw body>" under the full API key>`. Optional unless the key demands it.',
+    { type: 'string', examples: [`t=1795253400,v1=${'0123456789abcdef'.repeat(4)}`] },
+  ),
+};
+
+export const headerRefs = (names: string[]): Record<string, object> =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+
+/** `NotFound` of 404. */
+export const responseName = (status: string): string => (STATUS_CODES[status] as string).replaceAll(/[^A-Za-z]/g, '');
+
+export function errorResponse(status: string, those: ProblemCode[]): Response {
+  const examples = those.map((code) => {
+    const { type, doc } = problems[code];
+    return [code, { summary: doc, value: { error: { type, code, message: doc } } }];
+  });
+  return {
+    description: `${STATUS_CODES[status]}: ${those.map((code) => `\`${code}\``).join(', ')}.`,
+    headers: headerRefs([...every_response, ...(['409', '429', '503'].includes(status) ? ['Retry-After'] : [])]),
+    content: { [json]: { schema: { $ref: '#/components/schemas/Error' }, examples: Object.fromEntries(examples) } },
+  };
+}

@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import type { Operation } from '../resource/operation.ts';
+import type { ProblemCode } from '../values/problem.ts';
+import type { Schema } from './json_schema.ts';
+
+/** What every operation may answer: the key, its rate, the version, and what went wrong on our side. */
+export const errors_of_all: ProblemCode[] = [
+  'missing_api_key',
+  'invalid_api_key',
+  'revoked_api_key',
+  'signature_required',
+  'signature_invalid',
+  'signature_expired',
+  'insufficient_scope',
+  'invalid_parameter',
+  'unknown_parameter',
+  'rate_limit_exceeded',
+  'internal_error',
+  'service_unavailable',
+];
+
+/** What besides every operation may answer that is no GET. */
+export const errors_of_bodies: ProblemCode[] = ['invalid_json', 'payload_too_large', 'unsupported_media_type'];
+
+/** And what every POST may, because it may carry an idempotency key. */
+export const errors_of_keys: ProblemCode[] = ['idempotency_key_reused', 'idempotency_key_in_flight'];
+
+/** Every code that an operation can answer: what follows from what it takes, and what it says of itself. */
+export const errorsOf = (operation: Operation): ProblemCode[] => [
+  ...errors_of_all,
+  ...(operation.method === 'GET' ? [] : errors_of_bodies),
+  ...(operation.method === 'POST' ? errors_of_keys : []),
+  ...ownErrorsOf(operation),
+];
+
+/** Those that not all of its kind have. */
+export function ownErrorsOf({ path, query, body, errors = [] }: Operation): ProblemCode[] {
+  const fields = [query, body].flatMap(fieldsOf);
+  const demands = !query.safeParse({}).success || !body.safeParse(undefined).success;
+  const when = (holds: boolean, code: ProblemCode) => (holds ? [code] : []);
+  return [
+    ...when(demands, 'missing_parameter'),
+    ...when(fields.includes('expand'), 'invalid_expand'),
+    ...when(fields.includes('include'), 'invalid_include'),
+    ...when(fields.includes('starting_after'), 'invalid_cursor'),
+    ...when(path.includes('{') || fields.some((field) => field.endsWith('_id')), 'resource_not_found'),
+    ...errors,
+  ];
+}
+
+const fieldsOf = (schema: z.ZodType): string[] =>
+  Object.keys((z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as Schema).properties ?? {});

@@ -1,0 +1,98 @@
+import cron, { type ScheduledTask } from 'node-cron';
+import type { Logger } from 'pino';
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import { run } from '../postgres/database.ts';
+import { type Store, type Tx, transaction } from '../postgres/transaction.ts';
+import { newId } from '../values/id.ts';
+
+/** A job that runs at times of the clock (UTC). */
+export interface Schedule {
+  /** The task's identifier. */
+  name: string;
+  /** Five fields, minutes first. */
+  cron: string;
+  /** What to do about ticks that nobody was there for: run each, or only the latest, where that makes up for those before. */
+  missed: 'each' | 'latest';
+}
+
+/** What a scheduled task gets: the run, which is the request id of all events that it causes, and the time that it is to go by. */
+export const scheduled = z.object({ run_id: z.string(), tick: z.iso.datetime() });
+
+const minute_ms = 60_000;
+
+/** Ticks in this process, beside any number of others: each tick is run once. Begins by catching up what was missed. */
+export async function startSchedule(
+  store: Store,
+  schedules: Schedule[],
+  log: Logger,
+): Promise<{ stop(): Promise<void> }> {
+  await register(store, schedules);
+  const tasks = schedules.map((schedule) =>
+    cron.schedule(schedule.cron, ({ date }) => tickOrLog(store, schedule, date, log), {
+      timezone: 'UTC',
+      name: schedule.name,
+    }),
+  );
+  await Promise.all(schedules.map((schedule) => tickOrLog(store, schedule, new Date(), log)));
+  return {
+    async stop() {
+      await Promise.all(tasks.map((task) => task.destroy()));
+    },
+  };
+}
+
+/** Makes each schedule known: what is missed from now on is caught up. */
+export async function register(store: Store, schedules: Schedule[]): Promise<void> {
+  const names = schedules.map(({ name }) => name);
+  await run(
+    store.database,
+    sql`insert into core.schedule (name, since) select name, now() from unnest(${names}::text[]) as name on conflict (name) do nothing`,
+  );
+}
+
+/** A tick that fails (Postgres is away) is made up for by the next one. */
+async function tickOrLog(store: Store, schedule: Schedule, at: Date, log: Logger): Promise<void> {
+  try {
+    await runDue(store, schedule, at);
+  } catch (error) {
+    log.warn({ err: error, schedule: schedule.name }, 'a tick failed; the next one makes up for it');
+  }
+}
+
+/** Runs every tick up to `at` that has not run, as `missed` says. A run as of a later time, which `rail run` makes, holds none of them back. */
+export async function runDue(store: Store, schedule: Schedule, at: Date): Promise<void> {
+  const [known] = await run<{ last: string }>(
+    store.database,
+    sql`select coalesce((select max(r.tick) from core.scheduled_run r where r.name = s.name and r.tick <= ${at.toISOString()}::timestamptz), s.since) as last
+      from core.schedule s where s.name = ${schedule.name}`,
+  );
+  if (!known) throw new Error(`The schedule '${schedule.name}' is not registered.`);
+  for (const tick of ticksBetween(schedule, Date.parse(known.last), at.getTime())) {
+    await transaction(store, { organization_id: null, request_id: null }, (tx) => runTick(tx, schedule.name, tick));
+  }
+}
+
+/** Enqueues one tick's job, unless somebody has: the row and the job are one transaction. @returns the run's id */
+export async function runTick(tx: Tx, name: string, tick: string): Promise<string | undefined> {
+  const inserted = await tx.maybe<{ id: string }>(sql`
+    insert into core.scheduled_run (id, name, tick) values (${newId('run')}, ${name}, ${tick}::timestamptz)
+    on conflict on constraint scheduled_run_once do nothing
+    returning id`);
+  if (inserted) tx.enqueue(name, { run_id: inserted.id, tick });
+  return inserted?.id;
+}
+
+/** The ticks after `after` up to `until` (milliseconds since 1970), oldest first; only the latest where that is enough. */
+export function ticksBetween({ cron: expression, missed }: Schedule, after: number, until: number): string[] {
+  const task: ScheduledTask = cron.createTask(expression, () => {}, { timezone: 'UTC' });
+  const ticks: string[] = [];
+  const latest = Math.floor(until / minute_ms) * minute_ms;
+  for (let at = latest; at > after; at -= minute_ms) {
+    if (!task.match(new Date(at))) continue;
+    ticks.unshift(new Date(at).toISOString());
+    if (missed === 'latest') break;
+  }
+  task.destroy();
+  return ticks;
+}

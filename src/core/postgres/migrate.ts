@@ -1,0 +1,98 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { runMigrations } from 'graphile-worker';
+import pg from 'pg';
+
+const sql_dir = join(import.meta.dirname, '../../../sql');
+const migration_lock = 7_245_001;
+
+interface File {
+  name: string;
+  text: string;
+  sha256: string;
+}
+
+/**
+ * Brings a database up to date: graphile-worker's schema, then sql/migrations once and in order, then those of sql/live whose text
+ * changed. Under an advisory lock, so that N starting replicas do it once; the others wait.
+ * @returns the names of what was run
+ * @throws Error when a migration that has run was edited afterwards
+ */
+export async function migrate(url: string): Promise<string[]> {
+  const client = new pg.Client({ connectionString: url, application_name: 'rail migrate' });
+  await client.connect();
+  try {
+    await client.query('select pg_advisory_lock($1)', [migration_lock]);
+    await runMigrations({ connectionString: url });
+    await client.query('create schema if not exists migration');
+    await client.query(`create table if not exists migration.applied (
+      name text primary key, sha256 text not null, applied_at timestamptz not null default now())`);
+    const pending = await pendingFiles(client);
+    for (const file of pending) await apply(client, file);
+    return pending.map(({ name }) => name);
+  } finally {
+    await client.end();
+  }
+}
+
+/**
+ * Whether the migrations that this version needs are in: what `/readyz` asks. A file of functions may be of another version, so that the
+ * replicas of a rolling deploy stay ready while the newer functions are in.
+ */
+export async function isMigrated(on: Pick<pg.Pool, 'query'>): Promise<boolean> {
+  try {
+    return (await pendingFiles(on)).every(({ name, known }) => known && name.startsWith('live/'));
+  } catch (error) {
+    if ((error as { code?: string }).code === '42P01') return false;
+    throw error;
+  }
+}
+
+/** What is to be run; `known` where an earlier text of it has been. */
+async function pendingFiles(on: Pick<pg.Pool, 'query'>): Promise<(File & { known: boolean })[]> {
+  const applied = new Map(
+    (await on.query<{ name: string; sha256: string }>('select name, sha256 from migration.applied')).rows.map((row) => [
+      row.name,
+      row.sha256,
+    ]),
+  );
+  const migrations = await filesIn('migrations');
+  const edited = migrations.find(({ name, sha256 }) => applied.has(name) && applied.get(name) !== sha256);
+  if (edited)
+    throw new Error(
+      `${edited.name} was edited after it ran on this database. Undo that, and put the change into a new migration.`,
+    );
+  const live = await filesIn('live');
+  return [...migrations, ...live]
+    .filter(({ name, sha256 }) => applied.get(name) !== sha256)
+    .map((file) => ({ ...file, known: applied.has(file.name) }));
+}
+
+async function filesIn(folder: string): Promise<File[]> {
+  const names = (await readdir(join(sql_dir, folder), { recursive: true }))
+    .filter((name) => name.endsWith('.sql'))
+    .sort();
+  return Promise.all(
+    names.map(async (name) => {
+      const text = await readFile(join(sql_dir, folder, name), 'utf8');
+      return { name: `${folder}/${name}`, text, sha256: createHash('sha256').update(text).digest('hex') };
+    }),
+  );
+}
+
+async function apply(client: pg.Client, { name, text, sha256 }: File): Promise<void> {
+  await client.query('begin');
+  try {
+    await client.query(text);
+    await client.query(
+      `insert into migration.applied (name, sha256) values ($1, $2)
+      on conflict (name) do update set sha256 = excluded.sha256, applied_at = now()`,
+      [name, sha256],
+    );
+    await client.query('commit');
+  } catch (error) {
+    await client.query('rollback');
+    throw new Error(`${name} failed: ${(error as Error).message}`, { cause: error });
+  }
+}

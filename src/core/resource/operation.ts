@@ -1,0 +1,152 @@
+import { z } from 'zod';
+import type { Mailer } from '../../mail/outgoing.ts';
+import type { Vault } from '../encryption/vault.ts';
+import type { Tx } from '../postgres/transaction.ts';
+import { sampleId } from '../values/fields.ts';
+import type { ProblemCode } from '../values/problem.ts';
+import { type ListOptions, list } from './list.ts';
+import { type AnyResource, enrich } from './resource.ts';
+
+/** Who calls: the key that opened the request. */
+export interface Caller {
+  organization_id: string;
+  api_key_id: string;
+  mode: 'live' | 'test';
+  scopes: string[];
+}
+
+/** What a handler may need besides its transaction. */
+export interface Services {
+  vault: Vault;
+  /** Whether webhook endpoints may lie at private addresses (development and tests alone). */
+  allow_private_addresses: boolean;
+  /** How the service is reached from outside, without a slash at the end. */
+  base_url: string;
+  /** Host names of this service: no webhook endpoint may name them. */
+  own_hosts: string[];
+  /** Who is asked where webhook endpoints lie; those of the system when left out. */
+  name_servers?: string[] | undefined;
+  /** Undefined where no SMTP server is set: mail is logged then. */
+  mailer: Mailer | undefined;
+}
+
+export interface Context<Params, Query, Body> {
+  tx: Tx;
+  caller: Caller;
+  services: Services;
+  params: Params;
+  query: Query;
+  body: Body;
+}
+
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+const nothing = z.strictObject({});
+type Nothing = typeof nothing;
+
+interface Options<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType> {
+  /** `partners.create`: also the operationId. */
+  name: string;
+  method: Method;
+  /** With `{id}` for what `params` holds. */
+  path: string;
+  scope: string;
+  /** One sentence on what it does. */
+  summary: string;
+  /** What a caller must know besides. */
+  doc?: string;
+  params?: P;
+  query?: Q;
+  body?: B;
+  /** A body, where the one that is made from its schema would not do. */
+  example?: z.input<B>;
+  reply: R;
+  /** Of success: 201 for creates, 202 for what is only queued, else 200. */
+  status?: 200 | 201 | 202;
+  /** What must be asked of the world outside: before the transaction, since nobody may be waited for while one is open. Throws a Problem. */
+  ask?: (context: Pick<Context<z.infer<P>, z.infer<Q>, z.infer<B>>, 'body' | 'services'>) => Promise<void>;
+  /** What it may refuse with besides what follows from its path and fields: see description/operation_errors.ts. */
+  errors?: ProblemCode[];
+  run: (context: Context<z.infer<P>, z.infer<Q>, z.infer<B>>) => Promise<z.input<R>>;
+}
+
+export interface Operation extends Options<z.ZodType, z.ZodType, z.ZodType, z.ZodType> {
+  params: z.ZodType;
+  query: z.ZodType;
+  body: z.ZodType;
+  status: 200 | 201 | 202;
+  /** `partners`: what it is listed under. */
+  tag: string;
+}
+
+/**
+ * An operation of the REST API, as plain data. Validation, types, the OpenAPI description, the llms texts and the test that loops
+ * over all operations are readings of it.
+ */
+export function operation<
+  R extends z.ZodType,
+  P extends z.ZodType = Nothing,
+  Q extends z.ZodType = Nothing,
+  B extends z.ZodType = Nothing,
+>(options: Options<P, Q, B, R>): Operation {
+  return {
+    ...(options as unknown as Options<z.ZodType, z.ZodType, z.ZodType, z.ZodType>),
+    params: options.params ?? nothing,
+    query: options.query ?? nothing,
+    body: options.body ?? (options.method === 'GET' ? z.undefined() : nothing.default({})),
+    status: options.status ?? 200,
+    tag: options.name.split('.')[0] as string,
+  };
+}
+
+/** The path parameter of everything that acts on one object. */
+export const idParams = z.strictObject({ id: z.string().min(1).describe('The id of the object.') });
+
+/** What a deletion answers. */
+export const DeletedMarker = z
+  .object({
+    id: z.string().meta({ description: 'What was deleted.', examples: [sampleId('part')] }),
+    object: z.string().meta({ description: 'What kind of object it was.', examples: ['partner'] }),
+    deleted: z.literal(true).describe('Always true: the object is gone.'),
+  })
+  .meta({ id: 'DeletedMarker', description: 'What a deletion answers.' });
+
+/** List and get of a resource. */
+export function readOperations(options: ListOptions): Operation[] {
+  const { of } = options;
+  const { query, reply, page } = list(options);
+  const noun = of.object.replaceAll('_', ' ');
+  return [
+    operation({
+      name: `${of.plural}.list`,
+      method: 'GET',
+      path: `/v1/${of.plural}`,
+      scope: `${of.plural}:read`,
+      summary: `Lists ${of.plural.replaceAll('_', ' ')}, ${options.oldest_first_by ? 'oldest' : 'newest'} first.`,
+      query,
+      reply,
+      run: ({ tx, query: asked, caller }) => page(tx, asked as Record<string, unknown>, caller.scopes),
+    }),
+    operation({
+      name: `${of.plural}.get`,
+      method: 'GET',
+      path: `/v1/${of.plural}/{id}`,
+      scope: `${of.plural}:read`,
+      summary: `Reads one ${noun}.`,
+      params: idParams,
+      query: z.strictObject(of.expansion),
+      reply: of.schema as z.ZodType,
+      run: ({ tx, params, query: asked, caller }) => read(tx, of, params.id, asked, caller.scopes),
+    }),
+  ];
+}
+
+async function read(
+  tx: Tx,
+  of: AnyResource,
+  id: string,
+  asked: { expand: string[]; include: string[] },
+  scopes: string[],
+) {
+  const [row] = await enrich(tx, of, [await of.get(tx, id)], asked, scopes);
+  return row;
+}

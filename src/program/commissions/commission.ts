@@ -1,0 +1,192 @@
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { list } from '../../core/resource/list.ts';
+import { type Operation, operation, readOperations } from '../../core/resource/operation.ts';
+import { resource, tenant } from '../../core/resource/resource.ts';
+import { id, objectName, text, timestamp, timestampInput } from '../../core/values/fields.ts';
+import { newId } from '../../core/values/id.ts';
+import { minor, storedCurrency } from '../../core/values/money.ts';
+import { customer } from '../customers/customer.ts';
+import { event } from '../events/catalogue.ts';
+import { partner } from '../partners/partner.ts';
+import { type Program, program } from '../programs/program.ts';
+import { totalOf } from '../programs/tally.ts';
+import { type Sale, sale } from '../sales/sale.ts';
+import { type CommissionOutcome, matureAt } from './commission_rate.ts';
+import { rule } from './rule.ts';
+
+const statuses = ['pending', 'approved', 'due', 'paid', 'voided', 'rejected'] as const;
+
+export const commission = resource({
+  object: 'commission',
+  plural: 'commissions',
+  table: 'program.commission',
+  total: totalOf('commission'),
+  doc: 'What a partner earned by a sale or a bonus, or gives back (a clawback, with a negative amount).',
+  soft_delete: true,
+  relations: { partner, customer, sale, rule },
+  fields: {
+    id: id('com'),
+    object: objectName('commission'),
+    program_id: id('prg'),
+    partner_id: id('part'),
+    customer_id: id('cus').nullable().describe('Whose sale it is. Null: a bonus, or a sale without a customer.'),
+    sale_id: id('sale').nullable().describe('The sale that earned it. Null: a bonus.'),
+    rule_id: id('flw').nullable().describe("The rule that paid. Null: a link's `rate_override`, or a bonus."),
+    payout_id: id('pyt').nullable().describe('The payout that it is in: it is locked then. Null: none yet.'),
+    kind: z
+      .enum(['sale', 'bonus', 'clawback'])
+      .describe(
+        '`sale`: earned by a sale. `bonus`: given by hand. `clawback`: takes back what was paid or is in a payout, with a negative amount.',
+      ),
+    clawback_of: id('com').nullable().describe('The commission that a clawback takes from. Null: it is none.'),
+    amount_minor: minor.describe(
+      'What the partner gets, in minor units of the currency; below 0 for a clawback alone.',
+    ),
+    base_amount_minor: minor
+      .nullable()
+      .describe("What the rate was applied to, in minor units of the sale's currency. Null: a bonus."),
+    currency: storedCurrency,
+    rate_type: z
+      .enum(['percent', 'fixed'])
+      .nullable()
+      .describe('The rate it was computed with; later edits of the rule do not reach it.'),
+    rate_value: z
+      .int()
+      .nullable()
+      .describe(
+        'The rate that it was computed with: basis points (2000 = 20 %) for `percent`, minor units for `fixed`. Null: a bonus.',
+      ),
+    status: z
+      .enum(statuses)
+      .describe(
+        '`pending`: inside the holding period. `approved`: that too, and certain. `due`: to be paid. `paid`: final. `voided`: cancelled, as by a refund. `rejected`: refused by hand.',
+      ),
+    mature_at: timestamp.describe('When the holding period ends; fixed at creation.'),
+    approved_at: timestamp.nullable().describe('When it was approved by hand. Null: it was not.'),
+    paid_at: timestamp.nullable().describe('When its payout settled. Null: not yet.'),
+    voided_at: timestamp.nullable().describe('When it was cancelled. Null: it was not.'),
+    void_reason: text
+      .nullable()
+      .describe(
+        'Why it was cancelled: `sale_refunded`, `sale_corrected`, `partner_deleted`, `voided_by_hand`, or what the request said. Null: it was not.',
+      ),
+    note: text.nullable().describe('Your note. Null: none.'),
+    created_at: timestamp,
+    updated_at: timestamp,
+  },
+});
+
+export type Commission = z.infer<typeof commission.record>;
+
+const maturing = list({
+  of: commission,
+  within: program,
+  by: ['status', 'partner_id'],
+  oldest_first_by: 'mature_at',
+  filters: {
+    from: {
+      schema: timestampInput.optional().describe('Only those whose `mature_at` is then or later.'),
+      where: (value: string) => sql`t.mature_at >= ${value}::timestamptz`,
+    },
+    to: {
+      schema: timestampInput.optional().describe('Only those whose `mature_at` is before.'),
+      where: (value: string) => sql`t.mature_at < ${value}::timestamptz`,
+    },
+  },
+});
+
+export const commissionOperations: Operation[] = [
+  operation({
+    name: 'commissions.maturing',
+    method: 'GET',
+    path: '/v1/commissions/maturing',
+    scope: 'commissions:read',
+    summary: 'Lists commissions by when they mature, oldest first.',
+    doc: '`from` and `to` bound `mature_at`, half open. `status=approved` gives only certain money; `pending` ones still need approval.',
+    query: maturing.query,
+    reply: maturing.reply,
+    run: ({ tx, query, caller }) => maturing.page(tx, query as Record<string, unknown>, caller.scopes),
+  }),
+  ...readOperations({
+    of: commission,
+    within: program,
+    by: ['status', 'kind', 'partner_id', 'customer_id', 'sale_id', 'rule_id', 'payout_id'],
+  }),
+];
+
+/** Writes what a sale earned and tells `commission.created`. It starts `due` where no holding period is left, else `pending`. */
+export async function createSaleCommission(
+  tx: Tx,
+  { commission_on_net_revenue, holding_period_days }: Program,
+  of: Sale,
+  outcome: CommissionOutcome & { outcome: 'commission' },
+): Promise<Commission> {
+  const commission_id = newId('com');
+  const mature_at = matureAt(of.occurred_at, holding_period_days);
+  const status = mature_at <= tx.now ? 'due' : 'pending';
+  const { outcome: _, ...earned } = outcome;
+  const partner_id = of.partner_id as string;
+  const made = await commission.insert(tx, {
+    ...earned,
+    base_is_net: commission_on_net_revenue,
+    id: commission_id,
+    program_id: of.program_id,
+    partner_id,
+    customer_id: of.customer_id,
+    sale_id: of.id,
+    kind: 'sale',
+    status,
+    mature_at,
+  });
+  const { amount_minor, currency, rule_id } = earned;
+  tx.emit(
+    event('commission.created', of.program_id, {
+      commission_id,
+      sale_id: of.id,
+      partner_id,
+      amount_minor,
+      currency,
+      status,
+      rule_id,
+      mature_at,
+    }),
+  );
+  return made as Commission;
+}
+
+/** Organizations that have commissions whose holding period ended by `at`. Reads across tenants: for the scheduled task alone. */
+export const organizationsWithMature = (tx: Tx, at: string): Promise<{ organization_id: string }[]> =>
+  tx.all(sql`
+    select distinct c.organization_id
+    from program.commission c
+    where c.status in ('pending', 'approved') and c.deleted_at is null and c.mature_at <= ${at}::timestamptz`);
+
+/**
+ * "`pending` or `approved` → `due` when mature", `commission.updated` each, oldest first, at most `most` of them.
+ * @returns how many matured: fewer than `most` when none is left
+ */
+export async function matureCommissions(tx: Tx, at: string, most: number): Promise<number> {
+  const matured = await tx.all<Commission & { previous_status: string }>(sql`
+    with ripe as (
+      select t.id, t.status as previous_status
+      from program.commission t
+      where ${tenant(tx)} and t.status in ('pending', 'approved') and t.deleted_at is null and t.mature_at <= ${at}::timestamptz
+      order by t.mature_at, t.id
+      limit ${most}
+      for no key update skip locked
+    ),
+    matured as (
+      update program.commission t
+      set status = 'due', updated_at = ${tx.now}::timestamptz
+      from ripe
+      where ${tenant(tx)} and t.id = ripe.id
+      returning t.id, t.program_id, t.partner_id, t.amount_minor, t.currency, t.status, t.mature_at, ripe.previous_status
+    )
+    select id, program_id, partner_id, amount_minor, currency, status, previous_status from matured order by mature_at, id`);
+  for (const { id: commission_id, program_id, ...data } of matured) {
+    tx.emit(event('commission.updated', program_id, { commission_id, ...data }));
+  }
+  return matured.length;
+}

@@ -1,0 +1,179 @@
+import { z } from 'zod';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { changesOf, type Values } from '../../core/postgres/write.ts';
+import { DeletedMarker, idParams, type Operation, operation } from '../../core/resource/operation.ts';
+import { id, requireState, text, timestampInput } from '../../core/values/fields.ts';
+import { newId } from '../../core/values/id.ts';
+import { currency } from '../../core/values/money.ts';
+import { Problem } from '../../core/values/problem.ts';
+import { partnerOf } from '../customers/customer.ts';
+import { event } from '../events/catalogue.ts';
+import { program } from '../programs/program.ts';
+import { voidCommission } from './adjust.ts';
+import { type Commission, commission } from './commission.ts';
+
+const note = text.max(1000);
+const positive = z.int().min(1).describe('What the partner gets, in minor units of the currency.');
+
+/** What is done with commissions by hand. */
+export const commissionChangeOperations: Operation[] = [
+  operation({
+    name: 'commissions.create',
+    method: 'POST',
+    path: '/v1/commissions',
+    scope: 'commissions:write',
+    summary: 'Gives a partner a bonus.',
+    doc: 'It is due at once, unless `mature_at` says when.',
+    body: z.strictObject({
+      program_id: id('prg'),
+      partner_id: id('part'),
+      amount_minor: positive,
+      currency: currency.optional().describe("The program's when left out."),
+      mature_at: timestampInput.optional().describe('When it is due. Now when left out.'),
+      note: note.optional(),
+    }),
+    reply: commission.schema,
+    status: 201,
+    async run({ tx, body }) {
+      const of = await program.get(tx, body.program_id, { param: 'program_id' });
+      await partnerOf(tx, of, body.partner_id, 'share');
+      return createBonus(tx, { currency: of.currency, mature_at: tx.now, ...body });
+    },
+  }),
+  operation({
+    name: 'commissions.update',
+    method: 'PATCH',
+    path: '/v1/commissions/{id}',
+    scope: 'commissions:write',
+    summary: "Edits an unpaid commission's amount or note.",
+    params: idParams,
+    body: z
+      .strictObject({
+        amount_minor: z.int().describe('In minor units of the currency: 0 or more, of a clawback below 0.'),
+        note: note.nullable(),
+      })
+      .partial(),
+    reply: commission.schema,
+    errors: ['commission_locked', 'invalid_state_transition'],
+    async run({ tx, params, body }) {
+      const before = await unpaid(tx, params.id);
+      if (body.amount_minor !== undefined && body.amount_minor < 0 !== (before.kind === 'clawback')) {
+        throw new Problem('invalid_parameter', 'A clawback is below 0, any other commission 0 or more.', {
+          param: 'amount_minor',
+        });
+      }
+      return change(tx, before, { ...body, edited_by_hand: body.amount_minor === undefined ? undefined : true });
+    },
+  }),
+  operation({
+    name: 'commissions.approve',
+    method: 'POST',
+    path: '/v1/commissions/{id}/approve',
+    scope: 'commissions:write',
+    summary: 'Approves a pending commission: it is certain, and due when it matures.',
+    params: idParams,
+    reply: commission.schema,
+    errors: ['commission_locked', 'invalid_state_transition'],
+    async run({ tx, params }) {
+      const before = await unpaid(tx, params.id);
+      requireState(
+        before.status === 'pending',
+        `The commission is ${before.status}: only a pending one can be approved.`,
+      );
+      return change(tx, before, { status: 'approved', approved_at: tx.now });
+    },
+  }),
+  operation({
+    name: 'commissions.reject',
+    method: 'POST',
+    path: '/v1/commissions/{id}/reject',
+    scope: 'commissions:write',
+    summary: 'Rejects an unpaid commission.',
+    params: idParams,
+    body: z.strictObject({ note: note.optional() }).default({}),
+    reply: commission.schema,
+    errors: ['commission_locked', 'invalid_state_transition'],
+    async run({ tx, params, body }) {
+      return change(tx, await unpaid(tx, params.id), { ...body, status: 'rejected', edited_by_hand: true });
+    },
+  }),
+  operation({
+    name: 'commissions.void',
+    method: 'POST',
+    path: '/v1/commissions/{id}/void',
+    scope: 'commissions:write',
+    summary: 'Cancels an unpaid commission.',
+    params: idParams,
+    body: z
+      .strictObject({ reason: text.min(1).max(200).default('voided_by_hand').describe('The `void_reason`.') })
+      .prefault({}),
+    reply: commission.schema,
+    errors: ['commission_locked', 'invalid_state_transition'],
+    async run({ tx, params, body }) {
+      await voidCommission(tx, await unpaid(tx, params.id), body.reason, { edited_by_hand: true });
+      return commission.get(tx, params.id);
+    },
+  }),
+  operation({
+    name: 'commissions.delete',
+    method: 'DELETE',
+    path: '/v1/commissions/{id}',
+    scope: 'commissions:write',
+    summary: 'Deletes an unpaid commission.',
+    params: idParams,
+    reply: DeletedMarker,
+    errors: ['commission_locked', 'invalid_state_transition'],
+    async run({ tx, params }) {
+      const { id: commission_id, program_id, partner_id } = await unpaid(tx, params.id);
+      await commission.update(tx, commission_id, { deleted_at: tx.now, edited_by_hand: true });
+      tx.emit(event('commission.deleted', program_id, { commission_id, partner_id }));
+      return { id: commission_id, object: 'commission', deleted: true as const };
+    },
+  }),
+];
+
+/** The commission, locked. @throws Problem commission_locked, invalid_state_transition: `paid` is final, and so are the cancelled */
+async function unpaid(tx: Tx, commission_id: string): Promise<Commission> {
+  const found = await commission.get(tx, commission_id, { lock: true });
+  if (found.status !== 'paid' && found.payout_id !== null) {
+    throw new Problem(
+      'commission_locked',
+      `The commission is in the payout ${found.payout_id}: delete that first, or let it settle.`,
+    );
+  }
+  requireState(
+    ['pending', 'approved', 'due'].includes(found.status),
+    `The commission is ${found.status}: only one that is pending, approved or due can be changed.`,
+  );
+  return found;
+}
+
+async function change(tx: Tx, before: Commission, changes: Values): Promise<Commission> {
+  const after = await commission.update(tx, before.id, changes);
+  if (changesOf(before, after).length === 0) return after;
+  const { id: commission_id, program_id, partner_id, amount_minor, currency: code, status } = after;
+  tx.emit(
+    event('commission.updated', program_id, {
+      commission_id,
+      partner_id,
+      amount_minor,
+      currency: code,
+      status,
+      previous_status: before.status,
+    }),
+  );
+  return after;
+}
+
+type Bonus = Pick<Commission, 'program_id' | 'partner_id' | 'amount_minor' | 'currency' | 'mature_at'> & {
+  note?: string | undefined;
+};
+
+async function createBonus(tx: Tx, bonus: Bonus): Promise<Commission> {
+  const commission_id = newId('com');
+  const status = bonus.mature_at <= tx.now ? 'due' : 'pending';
+  const made = await commission.insert(tx, { ...bonus, id: commission_id, kind: 'bonus', status });
+  const { program_id, note: _, ...data } = bonus;
+  tx.emit(event('commission.created', program_id, { ...data, commission_id, sale_id: null, rule_id: null, status }));
+  return made as Commission;
+}

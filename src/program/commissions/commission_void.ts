@@ -1,0 +1,34 @@
+import sql from 'sql-template-tag';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { tenant } from '../../core/resource/resource.ts';
+import { event } from '../events/catalogue.ts';
+
+/**
+ * Voids what a partner has earned and was not paid, `commission.voided` each. What is in a payout stays: the payout decides.
+ * @param reason machine-readable: `partner_deleted`
+ */
+export async function voidOpenCommissions(tx: Tx, partner_id: string, reason: string): Promise<void> {
+  const voided = await tx.all<{
+    id: string;
+    program_id: string;
+    sale_id: string | null;
+    amount_minor: number;
+    currency: string;
+  }>(sql`
+    with open as (
+      select t.id
+      from program.commission t
+      where ${tenant(tx)} and t.partner_id = ${partner_id} and t.status in ('pending', 'approved', 'due')
+        and t.payout_id is null and t.deleted_at is null
+      order by t.id
+      for no key update
+    )
+    update program.commission t
+    set status = 'voided', voided_at = ${tx.now}::timestamptz, void_reason = ${reason}, updated_at = ${tx.now}::timestamptz
+    from open
+    where ${tenant(tx)} and t.id = open.id
+    returning t.id, t.program_id, t.sale_id, t.amount_minor, t.currency`);
+  for (const { id: commission_id, program_id, ...data } of voided) {
+    tx.emit(event('commission.voided', program_id, { commission_id, partner_id, ...data, reason }));
+  }
+}

@@ -1,0 +1,127 @@
+import sql, { type Sql } from 'sql-template-tag';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { tenant } from '../../core/resource/resource.ts';
+import { Problem } from '../../core/values/problem.ts';
+import type { Customer } from '../customers/customer.ts';
+import type { Partner } from '../partners/partner.ts';
+import { tagsOf } from '../partners/tag.ts';
+import type { Program } from '../programs/program.ts';
+import { within } from '../programs/tally.ts';
+import type { Sale } from '../sales/sale.ts';
+import {
+  type CommissionOutcome,
+  chooseRule,
+  commissionBase,
+  commissionFor,
+  type Rate,
+  type Rule,
+} from './commission_rate.ts';
+import { rule } from './rule.ts';
+
+/** Evaluates the rules, in the request's transaction, "because its answer says what followed". */
+export async function earnedBy(
+  tx: Tx,
+  of: Program,
+  made: Sale,
+  {
+    partner,
+    customer,
+    first_sale_at,
+  }: { partner: Partner; customer?: Customer | undefined; first_sale_at: string | null },
+): Promise<CommissionOutcome> {
+  if (partner.status !== 'active') return { outcome: 'none', warning: 'no_commission_from_rules' };
+  const [rules, tag_ids, override, payments] = await Promise.all([
+    tx.all<Rule>(
+      sql`select ${rule.columns} from ${rule.from} where ${tenant(tx)} and t.program_id = ${of.id} and ${rule.alive} and t.status = 'active'`,
+    ),
+    tagsOf(tx, partner.id),
+    made.link_id === null
+      ? undefined
+      : tx.maybe<{ rate_override: Rate | null }>(
+          sql`select t.rate_override from program.link t where ${tenant(tx)} and t.id = ${made.link_id}`,
+        ),
+    customer === undefined ? [] : paymentsOf(tx, customer, made),
+  ]);
+  const context = {
+    occurred_at: made.occurred_at,
+    amount_minor: made.amount_minor,
+    base_minor: commissionBase(made, of.commission_on_net_revenue),
+    currency: made.currency,
+    program_currency: of.currency,
+    is_first_sale: made.is_first_sale,
+    partner_id: partner.id,
+    link_id: made.link_id,
+    group_id: partner.group_id,
+    tag_ids,
+    product_id: made.product_id,
+    rate_override: override?.rate_override ?? null,
+    first_sale_at,
+    payments_by_rule: Object.fromEntries(payments.map(({ rule_id, payments: count }) => [rule_id, count])),
+    month_sales_count: 0,
+    month_revenue_minor: 0,
+  };
+  const chosen = chooseRule(rules, context)?.rule_id;
+  const isTiered = rules.some(({ id, tiers }) => id === chosen && tiers.length > 0);
+  const month = isTiered ? await monthOf(tx, made) : {};
+  return exactly(() => commissionFor(rules, { ...context, ...month }));
+}
+
+/** How many other sales of the customer each rule pays for: one whose commission was clawed back whole is none. */
+const paymentsOf = (
+  tx: Tx,
+  { id: customer_id }: Customer,
+  made: Sale,
+): Promise<{ rule_id: string; payments: number }[]> =>
+  tx.all(sql`
+    select paid.rule_id, count(*) as payments
+    from (
+      select t.rule_id, t.sale_id
+      from program.commission t
+      where ${tenant(tx)} and t.customer_id = ${customer_id} and t.rule_id is not null and t.sale_id <> ${made.id}
+        and t.deleted_at is null and t.status not in ('voided', 'rejected')
+      group by t.rule_id, t.sale_id
+      having sum(t.amount_minor) > 0
+    ) as paid
+    group by paid.rule_id`);
+
+/** @throws Problem invalid_parameter where a result is beyond the integers that JSON carries exactly */
+export function exactly<T>(compute: () => T): T {
+  try {
+    return compute();
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new Problem(
+      'invalid_parameter',
+      'The amounts are too large: what follows from them must stay below 2^53 minor units.',
+      {
+        param: 'amount_minor',
+      },
+    );
+  }
+}
+
+/**
+ * The partner's sales in the calendar month of this one (UTC), before it; revenue in this sale's currency. Sales of one partner wait here for
+ * each other, so that of several at once each counts those before it: whatever is recorded by then and did not come later.
+ */
+async function monthOf(
+  tx: Tx,
+  { id: sale_id, partner_id, occurred_at, created_at, currency: code }: Sale,
+): Promise<{ month_sales_count: number; month_revenue_minor: number }> {
+  await tx.all(sql`select pg_advisory_xact_lock(hashtextextended(${partner_id}, 3))`);
+  return tx.one(sql`
+    select count(*) as month_sales_count, ${within(sql`sum(t.amount_minor) filter (where t.currency = ${code})`)} as month_revenue_minor
+    from program.sale t
+    where ${tenant(tx)} and t.partner_id = ${partner_id} and t.deleted_at is null and t.id <> ${sale_id}
+      and t.occurred_at >= date_trunc('month', ${occurred_at}::timestamptz, 'UTC')
+      and t.occurred_at < (date_trunc('month', ${occurred_at}::timestamptz at time zone 'UTC') + interval '1 month') at time zone 'UTC'
+      and ${isBefore({ id: sale_id, occurred_at, created_at }, tx.now)}`);
+}
+
+/** Which sales `t` came before one. Of one that is recorded now for now, also those that waited shorter and carry a later time. */
+function isBefore({ id, occurred_at, created_at }: Pick<Sale, 'id' | 'occurred_at' | 'created_at'>, now: string): Sql {
+  if (created_at !== now) return sql`(t.occurred_at, t.id) < (${occurred_at}::timestamptz, ${id})`;
+  return occurred_at === now
+    ? sql`t.occurred_at <= clock_timestamp()`
+    : sql`t.occurred_at <= ${occurred_at}::timestamptz`;
+}

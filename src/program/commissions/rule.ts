@@ -1,0 +1,256 @@
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { changesOf } from '../../core/postgres/write.ts';
+import { DeletedMarker, idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
+import { type AnyResource, resource, tenant } from '../../core/resource/resource.ts';
+import { id, objectName, sampleId, text, timestamp, timestampInput, withDefaults } from '../../core/values/fields.ts';
+import { newId } from '../../core/values/id.ts';
+import { minorNotNegative } from '../../core/values/money.ts';
+import { notFound, Problem } from '../../core/values/problem.ts';
+import { event } from '../events/catalogue.ts';
+import { partner } from '../partners/partner.ts';
+import { partnerGroup } from '../partners/partner_group.ts';
+import { tag } from '../partners/tag.ts';
+import { program } from '../programs/program.ts';
+import { totalOf } from '../programs/tally.ts';
+import { link, rate_units } from '../tracking/link.ts';
+
+const rate_types = ['percent', 'fixed'] as const;
+const statuses = ['active', 'inactive'] as const;
+const applies_to = ['all', 'first', 'renewals'] as const;
+const tier_metrics = ['sales_count', 'revenue_minor'] as const;
+const tierFields = {
+  from: z.int().min(0).describe('From how many sales, or how much revenue, on. See `tier_metric`.'),
+  rate_value: z.int().min(0).describe(rate_units),
+};
+
+export const rule = resource({
+  object: 'rule',
+  plural: 'rules',
+  table: 'program.rule',
+  total: totalOf('rule'),
+  doc: 'How a sale earns. One rule pays per sale: those that name the partner first, then its link, then its group or tags, then the rest.',
+  soft_delete: true,
+  fields: {
+    id: id('flw'),
+    object: objectName('rule'),
+    program_id: id('prg'),
+    name: text.describe('What you call the rule.'),
+    rate_type: z
+      .enum(rate_types)
+      .describe(
+        "`percent`: a share of the sale. `fixed`: an amount for each sale, in the program's currency; a sale in another currency earns nothing by it.",
+      ),
+    rate_value: z.int().describe(rate_units),
+    priority: z.int().describe('Among rules that name a sale equally closely the higher one pays; then the older one.'),
+    status: z.enum(statuses).describe('`inactive`: it pays nothing until it is switched on.'),
+    applies_to: z
+      .enum(applies_to)
+      .describe("Which of a customer's sales it pays for: the `first`, those after it (`renewals`), or `all`."),
+    partner_ids: z.array(text).describe('It pays for these partners alone. Empty: any.'),
+    group_ids: z.array(text).describe('It pays for partners in these groups alone. Empty: any.'),
+    tag_ids: z.array(text).describe('It pays for partners who have one of these tags alone. Empty: any.'),
+    link_ids: z.array(text).describe('It pays for sales that came by these links alone. Empty: any.'),
+    product_ids: z
+      .array(text)
+      .describe('It pays for sales with one of these `product_id` alone: ids of yours. Empty: any.'),
+    duration_months: z
+      .int()
+      .nullable()
+      .describe("It pays for so many months after the customer's first sale. Null: without end."),
+    max_payments: z.int().nullable().describe('It pays for so many sales of a customer. Null: without end.'),
+    min_sale_minor: minorNotNegative
+      .nullable()
+      .describe("It pays for sales of at least this much, in minor units of the sale's currency. Null: any."),
+    max_commission_minor: minorNotNegative
+      .nullable()
+      .describe("It never pays more than this for a sale, in minor units of the sale's currency. Null: no limit."),
+    tiers: z
+      .array(z.object(tierFields))
+      .describe(
+        'Other rates for partners who sell more. The tier with the highest `from` that the partner has reached this month before the sale gives the rate; below the lowest, `rate_value`. Empty: the same rate for all.',
+      ),
+    tier_metric: z
+      .enum(tier_metrics)
+      .nullable()
+      .describe(
+        "What `from` of the tiers counts, over the calendar month (UTC) of the sale and before it: `sales_count`, the partner's sales; `revenue_minor`, their amounts in the sale's currency, in minor units. Required with tiers. Null: there are none.",
+      ),
+    starts_at: timestamp.nullable().describe('It pays for sales from then on. Null: from ever.'),
+    ends_at: timestamp.nullable().describe('It pays for sales before then. Null: for good.'),
+    created_at: timestamp,
+    updated_at: timestamp,
+  },
+});
+
+export type Rule = z.infer<typeof rule.record>;
+
+const ids = z.array(text.min(1).max(255)).max(1000);
+
+const fields = {
+  name: text.min(1).max(200),
+  rate_type: z.enum(rate_types),
+  rate_value: z.int().min(0),
+  priority: z.int().min(-1_000_000).max(1_000_000),
+  status: z.enum(statuses),
+  applies_to: z.enum(applies_to).describe("The customer's first sale, those after it, or all."),
+  partner_ids: ids,
+  group_ids: ids,
+  tag_ids: ids,
+  link_ids: ids,
+  product_ids: ids,
+  duration_months: z.int().min(1).max(1200).nullable(),
+  max_payments: z.int().min(1).max(1_000_000).nullable(),
+  min_sale_minor: minorNotNegative.nullable(),
+  max_commission_minor: minorNotNegative.nullable(),
+  tiers: z.array(z.strictObject(tierFields)).max(50),
+  tier_metric: z.enum(tier_metrics).nullable(),
+  starts_at: timestampInput.nullable(),
+  ends_at: timestampInput.nullable(),
+};
+const { name, rate_type, rate_value, ...optional } = fields;
+
+/** A rule that says nothing else applies to every sale, for good. */
+const defaults = {
+  priority: 0,
+  status: 'active',
+  applies_to: 'all',
+  partner_ids: [],
+  group_ids: [],
+  tag_ids: [],
+  link_ids: [],
+  product_ids: [],
+  duration_months: null,
+  max_payments: null,
+  min_sale_minor: null,
+  max_commission_minor: null,
+  tiers: [],
+  tier_metric: null,
+  starts_at: null,
+  ends_at: null,
+} satisfies Partial<Rule>;
+
+const example = {
+  program_id: sampleId('prg'),
+  name: 'Newsletters',
+  rate_type: 'percent' as const,
+  rate_value: 2000,
+  group_ids: [sampleId('grp')],
+  duration_months: 12,
+  tiers: [{ from: 10, rate_value: 2500 }],
+  tier_metric: 'sales_count' as const,
+};
+
+export const ruleOperations: Operation[] = [
+  ...readOperations({ of: rule, within: program, by: ['status'] }),
+  operation({
+    name: 'rules.create',
+    method: 'POST',
+    path: '/v1/rules',
+    scope: 'rules:write',
+    summary: 'Creates a commission rule.',
+    doc: 'Empty lists mean any. `min_sale_minor` and `max_commission_minor` are in the currency of the sale they meet.',
+    body: z.strictObject({ program_id: id('prg'), name, rate_type, rate_value, ...withDefaults(optional, defaults) }),
+    example,
+    reply: rule.schema,
+    status: 201,
+    async run({ tx, body }) {
+      await program.get(tx, body.program_id, { param: 'program_id' });
+      refuseContradiction(body);
+      await requireNamed(tx, body.program_id, body);
+      return (await rule.insert(tx, { ...body, tiers: jsonb(body.tiers), id: newId('flw') })) as Rule;
+    },
+  }),
+  operation({
+    name: 'rules.update',
+    method: 'PATCH',
+    path: '/v1/rules/{id}',
+    scope: 'rules:write',
+    summary: 'Changes a commission rule.',
+    doc: 'It holds for every later payment, renewals included. Commissions keep the rate that they were computed with.',
+    params: idParams,
+    body: z.strictObject(fields).partial(),
+    reply: rule.schema,
+    async run({ tx, params, body }) {
+      const before = await rule.get(tx, params.id, { lock: true });
+      refuseContradiction({ ...before, ...body });
+      await requireNamed(tx, before.program_id, body);
+      const after = await rule.update(tx, before.id, { ...body, tiers: jsonb(body.tiers) });
+      const { id: rule_id, program_id } = after;
+      if (after.status !== before.status) {
+        tx.emit(event('rule.status_changed', program_id, { rule_id, name: after.name, status: after.status }));
+      }
+      if (changesOf(before, after).some((field) => field !== 'status')) {
+        tx.emit(
+          event('rule.updated', program_id, {
+            rule_id,
+            name: after.name,
+            before: rateOf(before),
+            after: rateOf(after),
+          }),
+        );
+      }
+      return after;
+    },
+  }),
+  operation({
+    name: 'rules.delete',
+    method: 'DELETE',
+    path: '/v1/rules/{id}',
+    scope: 'rules:write',
+    summary: 'Removes a commission rule.',
+    doc: 'If it was the last applicable one, the next renewal earns nothing. Commissions keep what it gave them.',
+    params: idParams,
+    reply: DeletedMarker,
+    async run({ tx, params }) {
+      const { id: rule_id, program_id, name: called } = await rule.get(tx, params.id, { lock: true });
+      await rule.update(tx, rule_id, { deleted_at: tx.now });
+      tx.emit(event('rule.deleted', program_id, { rule_id, name: called }));
+      return { id: rule_id, object: 'rule', deleted: true as const };
+    },
+  }),
+];
+
+const rateOf = ({ rate_type, rate_value, priority, status }: Rule) => ({ rate_type, rate_value, priority, status });
+
+const jsonb = (value: unknown): string | undefined => (value === undefined ? undefined : JSON.stringify(value));
+
+const named: Record<string, AnyResource> = {
+  partner_ids: partner,
+  group_ids: partnerGroup,
+  tag_ids: tag,
+  link_ids: link,
+};
+
+/** @throws Problem resource_not_found: an id that is not the program's would silently pay nobody */
+async function requireNamed(tx: Tx, program_id: string, body: Partial<Record<string, unknown>>): Promise<void> {
+  for (const [param, of] of Object.entries(named)) {
+    const wanted = (body[param] ?? []) as string[];
+    if (wanted.length === 0) continue;
+    const found = await tx.all<{ id: string }>(
+      sql`select t.id from ${of.from} where ${tenant(tx)} and t.program_id = ${program_id} and t.id = any(${wanted}) and ${of.alive}`,
+    );
+    const missing = wanted.find((one) => !found.some(({ id: known }) => known === one));
+    if (missing !== undefined) throw notFound(of.object, missing, param);
+  }
+}
+
+function refuseContradiction({
+  tiers,
+  tier_metric,
+  starts_at,
+  ends_at,
+}: Pick<Rule, 'tiers' | 'tier_metric' | 'starts_at' | 'ends_at'>): void {
+  if (tiers.length > 0 && tier_metric === null) {
+    throw new Problem('missing_parameter', "'tier_metric' is required with tiers: sales_count or revenue_minor.", {
+      param: 'tier_metric',
+    });
+  }
+  if (new Set(tiers.map(({ from }) => from)).size < tiers.length) {
+    throw new Problem('invalid_parameter', "Two tiers start at the same 'from': remove one.", { param: 'tiers' });
+  }
+  if (starts_at !== null && ends_at !== null && ends_at <= starts_at) {
+    throw new Problem('invalid_parameter', "'ends_at' must be after 'starts_at'.", { param: 'ends_at' });
+  }
+}

@@ -1,0 +1,68 @@
+import { randomBytes } from 'node:crypto';
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import { sha256 } from '../../core/encryption/vault.ts';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { insert } from '../../core/postgres/write.ts';
+import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
+import { id, objectName, timestamp } from '../../core/values/fields.ts';
+import { partner } from './partner.ts';
+
+const minutes = 15;
+
+const MagicLink = z
+  .object({
+    object: objectName('magic_link'),
+    partner_id: id('part'),
+    url: z
+      .url()
+      .describe(
+        'The address: good once, and until it expires. The portal that answers there is not part of this version.',
+      ),
+    expires_at: timestamp,
+  })
+  .meta({ id: 'MagicLink', description: 'An address that signs a partner in, once and within 15 minutes.' });
+
+export const magicLinkOperations: Operation[] = [
+  operation({
+    name: 'partners.create_magic_link',
+    method: 'POST',
+    path: '/v1/partners/{id}/magic_link',
+    scope: 'partners:write',
+    summary: 'Makes an address that signs the partner in, once and within 15 minutes.',
+    doc: 'Whoever has the address is the partner: hand it to nobody else. Only a hash of its token is stored.',
+    params: idParams,
+    reply: MagicLink,
+    status: 201,
+    async run({ tx, params, services }) {
+      const { id: partner_id } = await partner.get(tx, params.id);
+      const token = randomBytes(32).toString('base64url');
+      const expires_at = new Date(Date.parse(tx.now) + minutes * 60_000).toISOString();
+      await insert(tx, 'program.magic_link', {
+        partner_id,
+        token_sha256: sha256(token),
+        expires_at,
+        created_at: tx.now,
+      });
+      const url = `${services.base_url}/portal/sign_in?token=${token}`;
+      return { object: 'magic_link' as const, partner_id, url, expires_at };
+    },
+  }),
+];
+
+/**
+ * Takes a magic link's token: good once, and until it expires. Two who bring it together: one of them is let in.
+ * @returns whose it is, or undefined where it is unknown, used, expired, or its partner may not sign in
+ */
+export const redeemMagicLink = (
+  tx: Tx,
+  token: string,
+): Promise<{ organization_id: string; partner_id: string } | undefined> =>
+  tx.maybe(sql`
+    update program.magic_link m
+    set used_at = ${tx.now}::timestamptz
+    from program.partner p
+    where m.token_sha256 = ${sha256(token)} and m.used_at is null and m.expires_at > ${tx.now}::timestamptz
+      and p.organization_id = m.organization_id and p.id = m.partner_id
+      and p.deleted_at is null and p.status in ('pending', 'active')
+    returning m.organization_id, m.partner_id`);

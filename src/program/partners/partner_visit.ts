@@ -1,0 +1,27 @@
+import sql from 'sql-template-tag';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { tenant } from '../../core/resource/resource.ts';
+import type { Visit } from './self_referral.ts';
+
+/** An address is given to somebody else after a while. */
+const remembered = '90 days';
+
+/**
+ * Remembers a browser as the partner's own: "the partner's own visits" are those from which somebody signed up, or tried to, with the
+ * partner's email. Where address or user agent is unknown there is nothing to remember.
+ */
+export async function rememberVisit(tx: Tx, partner_id: string, { ip_hash, user_agent }: Visit): Promise<void> {
+  if (ip_hash === null || user_agent === null) return;
+  await tx.all(sql`
+    insert into program.partner_visit as t (organization_id, partner_id, ip_hash, user_agent, seen_at)
+    values (${tx.organization_id}, ${partner_id}, ${ip_hash}, ${user_agent}, ${tx.now}::timestamptz)
+    on conflict (organization_id, partner_id, ip_hash, md5(user_agent)) do update set seen_at = excluded.seen_at`);
+}
+
+/** The partner's own visits that were made from one of these addresses. */
+export const ownVisits = (tx: Tx, partner_id: string, visits: readonly Visit[]): Promise<Visit[]> =>
+  tx.all<Visit>(sql`
+    select t.ip_hash, t.user_agent
+    from program.partner_visit t
+    where ${tenant(tx)} and t.partner_id = ${partner_id} and t.ip_hash = any(${visits.map(({ ip_hash }) => ip_hash)})
+      and t.seen_at > ${tx.now}::timestamptz - ${remembered}::interval`);

@@ -1,0 +1,126 @@
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { DeletedMarker, idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
+import { resource, tenant } from '../../core/resource/resource.ts';
+import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
+import { newId } from '../../core/values/id.ts';
+import { alreadyExists, Problem } from '../../core/values/problem.ts';
+import { program } from '../programs/program.ts';
+import { totalOf } from '../programs/tally.ts';
+
+export const tag = resource({
+  object: 'tag',
+  plural: 'tags',
+  table: 'program.tag',
+  total: totalOf('tag'),
+  hard_delete: 'tag',
+  doc: 'A label on partners, which commission rules can go by.',
+  fields: {
+    id: id('tag'),
+    object: objectName('tag'),
+    program_id: id('prg'),
+    name: text.describe('Unique in the program, letter case ignored.'),
+    color: text.describe('`#RRGGBB`.'),
+    created_at: timestamp,
+    updated_at: timestamp,
+  },
+});
+
+export type Tag = z.infer<typeof tag.record>;
+
+const name = text.min(1).max(100);
+const color = text.regex(/^#[0-9A-Fa-f]{6}$/, 'must be # and 6 hexadecimal digits, as in #1A2B3C');
+
+export const tagOperations: Operation[] = [
+  ...readOperations({ of: tag, within: program }),
+  operation({
+    name: 'tags.create',
+    method: 'POST',
+    path: '/v1/tags',
+    scope: 'tags:write',
+    summary: 'Creates a tag.',
+    body: z.strictObject({ program_id: id('prg'), name, color: color.default('#808080') }),
+    reply: tag.schema,
+    status: 201,
+    errors: ['resource_already_exists'],
+    async run({ tx, body }) {
+      await program.get(tx, body.program_id, { param: 'program_id' });
+      const made = await tag.insert(tx, { ...body, id: newId('tag') }, sql`on conflict do nothing`);
+      if (!made) throw taken(body.name, await tagNamed(tx, body.program_id, body.name));
+      return made;
+    },
+  }),
+  operation({
+    name: 'tags.update',
+    method: 'PATCH',
+    path: '/v1/tags/{id}',
+    scope: 'tags:write',
+    summary: 'Renames or recolours a tag.',
+    params: idParams,
+    body: z.strictObject({ name, color }).partial(),
+    reply: tag.schema,
+    errors: ['resource_already_exists'],
+    async run({ tx, params, body }) {
+      const before = await tag.get(tx, params.id, { lock: true });
+      const { name: wanted = before.name } = body;
+      const existing = await tagNamed(tx, before.program_id, wanted);
+      if (existing && existing.id !== before.id) throw taken(wanted, existing);
+      return tag.update(tx, params.id, body);
+    },
+  }),
+  operation({
+    name: 'tags.delete',
+    method: 'DELETE',
+    path: '/v1/tags/{id}',
+    scope: 'tags:write',
+    summary: 'Deletes a tag, and takes it off every partner.',
+    params: idParams,
+    reply: DeletedMarker,
+    async run({ tx, params }) {
+      await tag.get(tx, params.id, { lock: true });
+      await tx.all(sql`delete from program.tag as t where ${tenant(tx)} and t.id = ${params.id}`);
+      return { id: params.id, object: 'tag', deleted: true as const };
+    },
+  }),
+];
+
+/** Names are unique in the program, letter case ignored. */
+const tagNamed = (tx: Tx, program_id: string, name: string): Promise<Tag | undefined> =>
+  tag.find(tx, sql`${tenant(tx)} and t.program_id = ${program_id} and t.name_key = lower(${name})`);
+
+const taken = (name: string, existing: Tag | undefined): Problem =>
+  alreadyExists('name', `A tag named '${name}' exists in this program.`, existing);
+
+/**
+ * Replaces a partner's tags.
+ * @returns whether they are others now
+ * @throws Problem resource_not_found when one of them is not the program's
+ */
+export async function replaceTags(tx: Tx, of: { id: string; program_id: string }, tag_ids: string[]): Promise<boolean> {
+  const known = await tx.all<{ id: string }>(
+    sql`select t.id from ${tag.from} where ${tenant(tx)} and t.program_id = ${of.program_id} and t.id = any(${tag_ids})`,
+  );
+  const unknown = tag_ids.find((wanted) => !known.some(({ id: found }) => found === wanted));
+  if (unknown !== undefined) {
+    throw new Problem('resource_not_found', `No tag with the id '${unknown}' in this program.`, { param: 'tag_ids' });
+  }
+  const gone = await tx.all(sql`
+    delete from program.partner_tag t
+    where ${tenant(tx)} and t.partner_id = ${of.id} and not t.tag_id = any(${tag_ids})
+    returning t.tag_id`);
+  const come = await tx.all(sql`
+    insert into program.partner_tag (organization_id, partner_id, tag_id)
+    select ${tx.organization_id}, ${of.id}, tag_id from unnest(${tag_ids}::text[]) as tag_id
+    on conflict do nothing
+    returning tag_id`);
+  return gone.length + come.length > 0;
+}
+
+/** The ids of a partner's tags. */
+export async function tagsOf(tx: Tx, partner_id: string): Promise<string[]> {
+  const rows = await tx.all<{ tag_id: string }>(
+    sql`select t.tag_id from program.partner_tag t where ${tenant(tx)} and t.partner_id = ${partner_id} order by t.tag_id`,
+  );
+  return rows.map(({ tag_id }) => tag_id);
+}

@@ -1,0 +1,238 @@
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
+import type { Agent, Dispatcher } from 'undici';
+import { railSignature } from '../../core/encryption/signature.ts';
+import type { Vault } from '../../core/encryption/vault.ts';
+import type { TaskContext } from '../../core/jobs/task.ts';
+import { AddressRefused, checkEndpointUrl, NameNotResolved } from '../../core/net/address.ts';
+import { laneOrigin } from '../../core/net/agent.ts';
+import type { Services } from '../../core/resource/operation.ts';
+
+/** "Any 2xx within 10 seconds acknowledges": over name, connection, TLS, headers and body together. */
+export const timeout_ms = 10_000;
+export const user_agent = 'Rail-Webhooks/1.0';
+/** How much of a response is read and kept. */
+const most_response_bytes = 16_384;
+
+/** What is stored of an endpoint that is needed to send to it. */
+export interface Addressee {
+  endpoint_id: string;
+  url: string;
+  https_only: boolean;
+  secret: Buffer;
+  previous_secret: Buffer | null;
+}
+
+/** Who is sent to, in a turn. */
+export interface Receiver {
+  /** Undefined where the URL is not one to send to, for the reason given. */
+  target: { origin: URL; path: string } | undefined;
+  refusal: string;
+  /** Of the newest secret first; two during a rotation. */
+  keys: SigningKeys[];
+}
+
+/** What a secret, `whsec_…`, signs with: whole in our own form, and as the base64 behind its prefix in Standard Webhooks form. */
+interface SigningKeys {
+  rail: KeyObject;
+  standard: KeyObject;
+}
+
+/** @throws Error when the secret cannot be opened */
+export function receiverOf(
+  { endpoint_id, url, https_only, secret, previous_secret }: Addressee,
+  { vault, allow_private_addresses, own_hosts }: Services,
+): Receiver {
+  const judged = checkEndpointUrl(url, {
+    allowPrivate: allow_private_addresses,
+    ownHosts: own_hosts,
+    httpsOnly: https_only,
+  });
+  const keys = openSecrets(vault, endpoint_id, [secret, previous_secret]).map(keysOf);
+  if (!judged.ok) return { target: undefined, refusal: judged.reason, keys };
+  const target = { origin: laneOrigin(judged.url, endpoint_id), path: judged.url.pathname + judged.url.search };
+  return { target, refusal: '', keys };
+}
+
+export interface Sendable {
+  delivery_id: string;
+  event_id: string;
+  event_type: string;
+  /** Attempts made before this one. */
+  attempt: number;
+  body: string;
+  request_id: string | null;
+}
+
+export interface Outcome {
+  acknowledged: boolean;
+  at: string;
+  duration_ms: number;
+  status_code: number | null;
+  response_body: string | null;
+  error: string | null;
+}
+
+export type SendContext = Pick<TaskContext, 'cut_off'> & { agent: Agent };
+
+/** Sends to one receiver, one request after another. While one is on its way, the next is signed. */
+export class Sender {
+  readonly #receiver: Receiver;
+  readonly #context: SendContext;
+  #signed: { of: Sendable; t: number; headers: Record<string, string> } | undefined;
+
+  constructor(receiver: Receiver, context: SendContext) {
+    this.#receiver = receiver;
+    this.#context = context;
+  }
+
+  /**
+   * Makes one attempt. Never throws: whatever goes wrong is the attempt's outcome. Redirects are never followed.
+   * @param next what is likely to be sent after it
+   * @returns undefined when it was cut off before the endpoint had answered
+   */
+  async send(delivery: Sendable, next?: Sendable): Promise<Outcome | undefined> {
+    const { cut_off } = this.#context;
+    const at = new Date();
+    const started = performance.now();
+    const exchange = new Exchange();
+    const timer = setTimeout(() => exchange.abort(new DeadlinePassed()), timeout_ms);
+    const cut = () => exchange.abort(new CutOff());
+    cut_off.addEventListener('abort', cut, { once: true });
+    try {
+      const t = Math.floor(at.getTime() / 1000);
+      this.#begin(exchange, delivery, t);
+      if (next) this.#signed = { of: next, t, headers: headersOf(this.#receiver, next, t) };
+      return outcomeOf(await exchange.answer, at, started);
+    } catch (error) {
+      if (cut_off.aborted) return undefined;
+      return outcomeOf({ status_code: null, response_body: null, error: reasonOf(error) }, at, started);
+    } finally {
+      clearTimeout(timer);
+      cut_off.removeEventListener('abort', cut);
+    }
+  }
+
+  /** @throws AddressRefused */
+  #begin(exchange: Exchange, delivery: Sendable, t: number): void {
+    const { target, refusal } = this.#receiver;
+    if (!target) throw new AddressRefused(refusal);
+    const signed = this.#signed?.of === delivery && this.#signed.t === t ? this.#signed.headers : undefined;
+    const headers = signed ?? headersOf(this.#receiver, delivery, t);
+    this.#context.agent.dispatch({ ...target, method: 'POST', headers, body: delivery.body }, exchange);
+  }
+}
+
+class DeadlinePassed extends Error {}
+class CutOff extends Error {}
+
+type Answer = Pick<Outcome, 'status_code' | 'response_body' | 'error'>;
+
+const outcomeOf = (answer: Answer, at: Date, started: number): Outcome => ({
+  ...answer,
+  acknowledged: answer.error === null,
+  at: at.toISOString(),
+  duration_ms: Math.round(performance.now() - started),
+});
+
+/** A request and its answer, which is read to 16 KiB and no further: the rest is cut off with its connection. */
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #settled = Promise.withResolvers<Answer>();
+  readonly #chunks: Buffer[] = [];
+  #size = 0;
+  #status_code = 0;
+  #controller: Dispatcher.DispatchController | undefined;
+  #abortion: Error | undefined;
+
+  /** Fails with AddressRefused, NameNotResolved, and whatever the connection fails with. */
+  get answer(): Promise<Answer> {
+    return this.#settled.promise;
+  }
+
+  /** Nobody waits any longer: the connection is closed, and one that is still being opened is not written to. */
+  abort(reason: Error): void {
+    this.#settled.reject(reason);
+    this.#abortion = reason;
+    this.#controller?.abort(reason);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#abortion) controller.abort(this.#abortion);
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status_code: number): void {
+    this.#status_code = status_code;
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#chunks.push(chunk);
+    this.#size += chunk.length;
+    if (this.#size < most_response_bytes) return;
+    this.#settle();
+    controller.abort(new Error('The rest is not read.'));
+  }
+
+  onResponseEnd(): void {
+    this.#settle();
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    this.#settled.reject(error);
+  }
+
+  #settle(): void {
+    const status_code = this.#status_code;
+    const read = Buffer.concat(this.#chunks).subarray(0, most_response_bytes).toString('utf8');
+    const acknowledged = status_code >= 200 && status_code < 300;
+    this.#settled.resolve({
+      status_code,
+      response_body: read.replaceAll('\0', '\uFFFD'),
+      error: acknowledged ? null : `The endpoint answered ${status_code}.`,
+    });
+  }
+}
+
+/** The headers of section 6, "Request": ours, and the same delivery in Standard Webhooks form. */
+export function headersOf({ keys }: Pick<Receiver, 'keys'>, delivery: Sendable, t: number): Record<string, string> {
+  const { event_id, event_type, delivery_id, attempt, body, request_id } = delivery;
+  const rail = keys.map((each) => each.rail);
+  return {
+    'Content-Type': 'application/json',
+    'User-Agent': user_agent,
+    'Rail-Signature': railSignature(rail, t, body),
+    'Rail-Event': event_type,
+    'Rail-Event-Id': event_id,
+    'Rail-Delivery-Id': delivery_id,
+    'Rail-Attempt': String(attempt + 1),
+    ...(request_id === null ? {} : { 'Rail-Request-Id': request_id }),
+    'webhook-id': event_id,
+    'webhook-timestamp': String(t),
+    'webhook-signature': keys.map(({ standard }) => `v1,${standardSignature(standard, event_id, t, body)}`).join(' '),
+  };
+}
+
+/** Base64 HMAC-SHA256 of `<id>.<timestamp>.<body>`. */
+const standardSignature = (key: KeyObject, event_id: string, t: number, body: string): string =>
+  createHmac('sha256', key).update(`${event_id}.${t}.${body}`).digest('base64');
+
+/** Key objects sign several times as fast as the bytes they are made of. */
+const keysOf = (secret: string): SigningKeys => ({
+  rail: createSecretKey(secret, 'utf8'),
+  standard: createSecretKey(secret.slice('whsec_'.length), 'base64'),
+});
+
+/** Decrypts an endpoint's secrets; those that are not there are left out. */
+const openSecrets = (vault: Vault, endpoint_id: string, sealed: (Buffer | null)[]): string[] =>
+  sealed.filter((secret) => secret !== null).map((secret) => vault.decrypt(secret, endpoint_id));
+
+/** In the merchant's words, and no oracle for the inside: what the system says of an address stays here. */
+function reasonOf(error: unknown): string {
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof AddressRefused || cause instanceof NameNotResolved) return cause.message;
+  }
+  const { code } = error as { code?: string };
+  if (error instanceof DeadlinePassed || /TIMEOUT/i.test(code ?? '')) return 'No complete response within 10 seconds.';
+  if (code === 'ECONNREFUSED') return 'The connection was refused.';
+  if (/CERT|TLS|SSL|SELF_SIGNED|ALTNAME|UNABLE_TO/.test(code ?? '')) return 'The TLS certificate was not accepted.';
+  return 'The connection failed or was closed before the response was complete.';
+}

@@ -1,0 +1,265 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import t from 'tap';
+import { Sequence } from '../../src/commands/listen/received_webhook.ts';
+import { settings } from '../../src/config.ts';
+import { runDue } from '../../src/core/jobs/schedule.ts';
+import { schedules } from '../../src/schedule.ts';
+import { requireVersion } from '../../src/service.ts';
+import { type Caller, callerOf, encryption_key, eventually, type Json, sql, startRail } from '../harness.ts';
+import { databaseUrl, emptyDatabase } from '../postgres.ts';
+import { rail as runRail, spawnRail } from '../rail_process.ts';
+
+t.setTimeout(240_000);
+
+const service = await startRail();
+const environment = { DATABASE_URL: service.url, RAIL_ENCRYPTION_KEY: encryption_key.toString('base64') };
+const base_url = `http://127.0.0.1:${(service.app.server.address() as AddressInfo).port}`;
+
+const rail = (...args: string[]) => runRail(t, args, environment);
+const answerOf = async (...args: string[]): Promise<Json> => {
+  const { code, stdout, stderr } = await rail(...args, '--json');
+  if (code !== 0) throw new Error(`rail ${args.join(' ')} ended with ${code}: ${stderr}`);
+  return JSON.parse(stdout);
+};
+
+t.test('every command explains itself, with an example', async (t) => {
+  const leaves =
+    'start,api,worker,migrate,org create,org list,key create,key list,key revoke,listen,run,audit,rotate-encryption-key'.split(
+      ',',
+    );
+  for (const command of leaves) {
+    const { code, stdout } = await rail(...command.split(' '), '--help');
+    t.equal(code, 0);
+    t.match(stdout, new RegExp(`^Usage: rail ${command}\\b[\\s\\S]*Example:\\n +\\$ .*rail ${command}`));
+  }
+  const { stdout } = await rail('--help');
+  for (const command of leaves) t.match(stdout, new RegExp(`^  ${command.split(' ')[0]} `, 'm'));
+  for (const { name, meaning } of settings) t.ok(stdout.includes(name) && stdout.includes(meaning), `it lists ${name}`);
+});
+
+t.test('what is wrong is one clear line, and a stack only where it is asked for', async (t) => {
+  const usage = [['bogus'], ['key', 'create'], ['run', 'bogus/schedule'], ['listen', '--events', 'bogus.event'], []];
+  for (const args of usage)
+    t.match(await rail(...args), { code: 2, stdout: '' }, `rail ${args.join(' ')} is wrong usage`);
+  t.match((await rail('run', 'bogus/schedule')).stderr, 'program/mature_commissions', 'and lists what there is');
+
+  const nowhere = { DATABASE_URL: 'postgres://rail:hidden@127.0.0.1:1/rail' };
+  const away = await runRail(t, ['org', 'list'], nowhere);
+  t.match(away, { code: 1, stdout: '' });
+  t.match(away.stderr, /^rail: Postgres at 127\.0\.0\.1:1 cannot be reached .*DATABASE_URL.*\n$/);
+  t.notMatch(away.stderr, 'hidden');
+  const detailed = await runRail(t, ['org', 'list'], { ...nowhere, LOG_LEVEL: 'debug' });
+  t.match(detailed.stderr, /\n +at /);
+
+  const misset = await runRail(t, ['org', 'list'], { PORT: 'many', HOST: '', LOG_LEVEL: 'loud' });
+  t.match(misset, { code: 1, stderr: /^rail: .*PORT.*LOG_LEVEL.*\n$/ });
+  t.match(await rail('key', 'revoke', 'key_unknown'), { code: 1, stderr: /^rail: There is no key 'key_unknown'.*\n$/ });
+});
+
+t.test('a Postgres older than 15 is refused', async (t) => {
+  t.throws(() => requireVersion('14.19 (Debian 14.19-1)'), { message: /14\.19.*15 or later/ });
+  for (const version of ['15.2', '16beta1', '18.4']) t.doesNotThrow(() => requireVersion(version));
+});
+
+t.test('organizations and keys live on the command line', async (t) => {
+  const made = await answerOf('org', 'create', '--name', 'Acme Inc.', '--owner-email', 'ada@acme.example.com');
+  t.match(made, { id: /^org_/, name: 'Acme Inc.', owner_email: 'ada@acme.example.com' });
+  t.match(await answerOf('org', 'list'), [made]);
+  t.match(
+    (await rail('org', 'list')).stdout,
+    /^ID +NAME +OWNER +CREATED AT\norg_\w+ +Acme Inc\. +ada@acme\.example\.com +20/,
+  );
+
+  const nobody = await rail('org', 'create', '--name', 'B', '--owner-email', 'ada@acme.example.com, eve@e.example.com');
+  t.match(nobody, { code: 2, stdout: '', stderr: /^rail: '.*eve@e\.example\.com' is no email address.*\n$/ });
+
+  const newKey = ['key', 'create', '--org', made.id, '--name', 'Reader', '--scope', 'programs:read', 'partners:read'];
+  const key = await answerOf(...newKey, '--mode', 'test', '--rate-limit', '7');
+  t.match(key, { id: /^key_/, secret: /^rail_test_/, mode: 'test', rate_limit: 7 });
+  const caller = callerOf(base_url, key.secret, made.id);
+  const allowed = await caller.request('GET', '/v1/programs');
+  t.match(allowed, { status: 200, headers: { 'x-rail-livemode': 'false', 'x-ratelimit-limit': '7' } });
+  t.match(await caller.request('POST', '/v1/programs', {}), {
+    status: 403,
+    body: { error: { param: 'programs:write' } },
+  });
+
+  const listed = await rail('key', 'list', '--org', made.id);
+  t.match(listed.stdout, key.id);
+  t.notMatch(listed.stdout, key.secret, 'the key is shown once');
+  t.notMatch((await rail('key', 'list', '--json')).stdout, key.secret);
+
+  const unknown = await rail(...newKey.slice(0, -1), 'partners:reed');
+  t.match(unknown, { code: 2, stdout: '', stderr: /partners:reed.*partners:read/ });
+  t.match(await rail('key', 'create', '--org', 'org_unknown', '--name', 'X'), { code: 1, stderr: /org_unknown/ });
+
+  t.match(await answerOf('key', 'revoke', key.id), { id: key.id, revoked_at: /^20/ });
+  t.match(await caller.request('GET', '/v1/programs'), { status: 401, body: { error: { code: 'revoked_api_key' } } });
+  t.match((await rail('key', 'list')).stdout, /revoked/);
+});
+
+async function programOf(merchant: Caller): Promise<Json> {
+  const program = await merchant.post('/v1/programs', {
+    name: 'Acme',
+    website_url: 'https://acme.example.com',
+    currency: 'USD',
+  });
+  const rule = { program_id: program.id, name: 'Standard', rate_type: 'percent', rate_value: 2000 };
+  await merchant.post('/v1/rules', rule);
+  return program;
+}
+
+async function sell(merchant: Caller, program_id: string): Promise<Json> {
+  const email = `partner-${Math.random()}@partner.example.com`;
+  const partner = await merchant.post('/v1/partners', { program_id, email });
+  const customer = { email: `customer-${Math.random()}@customer.example.com` };
+  const sale = { program_id, partner_id: partner.id, customer, amount_minor: 9_900, currency: 'USD' };
+  return merchant.post('/v1/sales', { ...sale, external_charge_id: `ch_${Math.random()}` });
+}
+
+t.test('rail listen prints a program’s webhooks, verified, in order, and leaves no endpoint behind', async (t) => {
+  const merchant = await service.organization();
+  const program = await programOf(merchant);
+  const events = ['sale.created', 'commission.created'];
+  const listening = spawnRail(t, ['listen', '--json', '--program', program.id, '--events', ...events], environment);
+  const [, url, endpoint_id] = await listening.until(/ on (http\S+) as (whe_\w+)/);
+  const sales = [await sell(merchant, program.id), await sell(merchant, program.id)];
+  const lines = () => listening.said().stdout.trim().split('\n').filter(Boolean);
+  await eventually(() => lines().length >= 4, 'four events');
+  const received = lines().map((line) => JSON.parse(line));
+  t.same(
+    received.map(({ type }) => type),
+    [...events, ...events],
+  );
+  t.same(
+    received.map(({ body }) => body.data.sale_id),
+    [sales[0], sales[0], sales[1], sales[1]].map((sale) => sale?.id),
+  );
+  for (const one of received) t.match(one, { signature: 'good', order: 'good', attempt: 1, faults: [] });
+
+  const forged = { 'Rail-Signature': 't=1,v1=00', 'Rail-Delivery-Id': 'whd_forged', 'Rail-Event': 'sale.created' };
+  await fetch(url as string, { method: 'POST', headers: forged, body: '{}' });
+  await eventually(() => lines().length >= 5, 'the forged one');
+  t.match(JSON.parse(lines()[4] as string), {
+    signature: 'wrong',
+    order: 'wrong',
+    faults: [/Rail-Signature/, /webhook-signature/, String],
+  });
+
+  const { code, stderr } = await listening.stop('SIGINT');
+  t.equal(code, 1, 'a fault is the exit code');
+  t.match(stderr, '5 received, 1 at fault');
+  t.equal((await merchant.get(`/v1/webhook_endpoints?program_id=${program.id}`)).data.length, 0);
+  t.notMatch(stderr + lines().join(), 'whsec_', 'the secret is nobody’s');
+
+  await t.test('a killed one’s endpoint goes with the next', async (t) => {
+    const options = ['listen', '--program', program.id];
+    const killed = spawnRail(t, options, environment);
+    await killed.until(/Listening to/);
+    await killed.stop('SIGKILL');
+    const next = spawnRail(t, options, environment);
+    const [, next_id] = await next.until(/ as (whe_\w+)/);
+    const { data } = await merchant.get(`/v1/webhook_endpoints?program_id=${program.id}`);
+    t.same(
+      data.map(({ id }: Json) => id),
+      [next_id],
+    );
+    t.not(next_id, endpoint_id);
+    await sell(merchant, program.id);
+    await next.until(/commission\.created +evt_\w+ +attempt 1 +✓ signature +✓ order/);
+    t.equal((await next.stop('SIGTERM')).code, 0);
+  });
+});
+
+t.test('a sequence grows with each new attempt; one that comes again is no fault', async (t) => {
+  const sequence = new Sequence();
+  const judged = (['a 1', 'b 1', 'a 1', 'b 1', 'c 1', 'a 2'] as const).map((attempt, at) =>
+    sequence.judge(attempt, [1, 2, 1, 2, 3, 4][at] as number),
+  );
+  t.same(judged, ['good', 'good', 'repeated', 'repeated', 'good', 'good']);
+  t.equal(sequence.judge('d 1', 4), 'wrong');
+  t.equal(sequence.judge('e 1', 2), 'wrong');
+});
+
+t.test('rail run does a scheduled job as of another time', async (t) => {
+  const merchant = await service.organization();
+  const program = await programOf(merchant);
+  const { commissions } = await sell(merchant, program.id);
+  const [{ id, mature_at }] = commissions;
+  const command = ['run', 'program/mature_commissions', '--at', mature_at, '--wait'];
+  t.match(await answerOf(...command), { run_id: /^run_/, tick: mature_at, done: true });
+  t.equal((await merchant.get(`/v1/commissions/${id}`)).status, 'due');
+  t.match(await rail(...command), { code: 1, stderr: /already/ });
+  t.match(await rail('run', 'program/mature_commissions', '--at', '2027-01-01'), { code: 2, stderr: /zone/ });
+
+  await t.test('and what runs by the clock goes on before that time', async (t) => {
+    const schedule = schedules.find(({ name }) => name === 'program/mature_commissions');
+    const at = new Date(Date.now() + 10 * 60_000);
+    await runDue(service.store, schedule as (typeof schedules)[number], at);
+    const ticks = await service.query(sql`
+      select tick from core.scheduled_run
+      where name = 'program/mature_commissions' and tick between ${at.toISOString()}::timestamptz - interval '1 minute' and ${at.toISOString()}`);
+    t.equal(ticks.length, 1);
+  });
+});
+
+t.test('api and worker begin on a Postgres of one’s own: with a shared key, and once it is migrated', async (t) => {
+  const DATABASE_URL = databaseUrl(service.url, await emptyDatabase(service.url));
+  const own = { ...environment, DATABASE_URL, PORT: '0' };
+  for (const role of ['api', 'worker']) {
+    const keyless = await runRail(t, [role], { DATABASE_URL });
+    t.match(keyless, { code: 1, stderr: /^rail: RAIL_ENCRYPTION_KEY is not set.*openssl rand -base64 32.*\n$/ });
+  }
+  t.match(await runRail(t, ['org', 'list'], own), { code: 1, stderr: /'rail migrate'/ });
+
+  const api = spawnRail(t, ['api'], own);
+  const [, port] = await api.until(/"port":(\d+).*api ready/);
+  const ready = () => fetch(`http://127.0.0.1:${port}/readyz`);
+  const worker = spawnRail(t, ['worker'], own);
+  await worker.until(/lacks migrations/);
+  t.equal((await ready()).status, 503);
+
+  const migrations = await Promise.all([
+    runRail(t, ['migrate', '--json'], own),
+    runRail(t, ['migrate', '--json'], own),
+  ]);
+  t.same(
+    migrations.map(({ code }) => code),
+    [0, 0],
+  );
+  const applied = migrations.flatMap(({ stdout }) => JSON.parse(stdout).applied);
+  t.ok(applied.includes('migrations/0001_core.sql'));
+  t.equal(new Set(applied).size, applied.length, 'two at once do each migration once');
+  t.equal((await ready()).status, 200);
+  await worker.until(/worker ready/);
+
+  const { id } = JSON.parse(
+    (await runRail(t, ['org', 'create', '--name', 'A', '--owner-email', 'a@a.example.com', '--json'], own)).stdout,
+  );
+  const start = spawnRail(t, ['start'], { ...own, RAIL_DATA_DIR: t.testdir({}) });
+  const { 0: said } = await start.until(/Rail is running[\s\S]*Ctrl-C stops it/);
+  t.match(said, 'rail key create', 'rail start makes no demo where there are organizations');
+  const organizations = await runRail(t, ['org', 'list', '--json'], own);
+  t.same(
+    JSON.parse(organizations.stdout).map((organization: Json) => organization.id),
+    [id],
+  );
+
+  const ended = await Promise.all([api, worker, start].map((process) => process.stop('SIGTERM')));
+  t.same(
+    ended.map(({ code }) => code),
+    [0, 0, 0],
+  );
+});
+
+t.test('a process waits for a Postgres that is not there yet, and can be stopped meanwhile', async (t) => {
+  const nothing = createServer().listen(0, '127.0.0.1');
+  await once(nothing, 'listening');
+  const { port } = nothing.address() as AddressInfo;
+  nothing.close();
+  const DATABASE_URL = `postgres://rail@127.0.0.1:${port}/rail`;
+  const api = spawnRail(t, ['api'], { ...environment, DATABASE_URL });
+  await api.until(/cannot be reached yet/);
+  t.equal((await api.stop('SIGINT')).code, 0);
+});

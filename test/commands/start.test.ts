@@ -1,0 +1,182 @@
+import { once } from 'node:events';
+import { readdir, readFile, rm, stat } from 'node:fs/promises';
+import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import t from 'tap';
+import { callerOf } from '../harness.ts';
+import { isAlive, makeDataDir, postgresOf, type RailProcess, rail, spawnRail } from '../rail_process.ts';
+
+t.setTimeout(120_000);
+
+const dataDir = await makeDataDir(t);
+const settings = { RAIL_DATA_DIR: dataDir, PORT: '0' };
+
+const readDemo = async () => JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8'));
+const demoCaller = async () => {
+  const { base_url, api_key, organization_id } = await readDemo();
+  return callerOf(base_url, api_key, organization_id);
+};
+const addPartner = async (email: string) =>
+  (await demoCaller()).post('/v1/partners', { program_id: (await readDemo()).program_id, email });
+const partnerEmails = async (): Promise<string[]> => {
+  const { data } = await (await demoCaller()).get(`/v1/partners?program_id=${(await readDemo()).program_id}`);
+  return data.map(({ email }: { email: string }) => email).sort();
+};
+
+async function started(process: RailProcess): Promise<string> {
+  const [, url] = await process.until(/Rail is running on (\S+)[\s\S]*Ctrl-C stops it/);
+  return url as string;
+}
+
+/** A request whose head has arrived, and whose body is still on its way. */
+async function beginPartner(email: string): Promise<{ going: ClientRequest; finish(): Promise<number> }> {
+  const { base_url, api_key, program_id } = await readDemo();
+  const body = JSON.stringify({ program_id, email });
+  const headers = {
+    Authorization: `Bearer ${api_key}`,
+    'Content-Type': 'application/json',
+    'Content-Length': body.length,
+  };
+  const going = request(`${base_url}/v1/partners`, { method: 'POST', headers: { ...headers, Expect: '100-continue' } });
+  going.on('error', () => {});
+  going.flushHeaders();
+  await once(going, 'continue');
+  return {
+    going,
+    async finish() {
+      going.end(body);
+      const [response] = (await once(going, 'response')) as [IncomingMessage];
+      response.resume();
+      return response.statusCode as number;
+    },
+  };
+}
+
+t.test('the first start prints the address, the keys and a first request, and demo.json holds the same', async (t) => {
+  const first = spawnRail(t, ['start'], settings);
+  const url = await started(first);
+  const demo = await readDemo();
+  t.same(Object.keys(demo).sort(), ['api_key', 'base_url', 'organization_id', 'program_id', 'test_api_key']);
+  t.equal((await stat(join(dataDir, 'demo.json'))).mode & 0o777, 0o600);
+  t.equal(demo.base_url, url);
+  for (const fact of Object.values(demo)) t.match(first.said().stdout, fact as string);
+  t.notMatch(first.said().stderr, demo.api_key, 'and the log holds no key');
+
+  await t.test('the printed request works as it is', async (t) => {
+    const [, address, name, value] = /^ +curl (\S+) -H '(\w+): ([^']+)'$/m.exec(first.said().stdout) as RegExpExecArray;
+    const response = await fetch(address as string, { headers: { [name as string]: value as string } });
+    t.equal(response.status, 200);
+    t.match(await response.json(), { id: demo.program_id });
+  });
+
+  await t.test('the test key works, and says that it is one', async (t) => {
+    const caller = callerOf(url, demo.test_api_key, demo.organization_id);
+    const { status, headers } = await caller.request('GET', '/v1/programs');
+    t.equal(status, 200);
+    t.equal(headers['x-rail-livemode'], 'false');
+  });
+
+  await t.test('commands find its Postgres and leave it running', async (t) => {
+    const pid = await postgresOf(dataDir);
+    const { code, stdout } = await rail(t, ['org', 'list', '--json'], { RAIL_DATA_DIR: dataDir });
+    t.equal(code, 0);
+    t.match(JSON.parse(stdout), [{ id: demo.organization_id, name: 'Demo' }]);
+    t.equal(await postgresOf(dataDir), pid);
+    t.equal((await fetch(`${url}/readyz`)).status, 200);
+  });
+
+  await t.test('a second start on the same data says who runs and what to do', async (t) => {
+    const { code, stdout, stderr } = await rail(t, ['start'], settings);
+    t.equal(code, 1);
+    t.equal(stdout, '');
+    t.match(stderr, `pid ${first.pid}`);
+    t.match(stderr, 'RAIL_DATA_DIR');
+    t.equal(stderr.trim().split('\n').length, 1);
+  });
+
+  await t.test('rail listen says when the service may not send to this machine', async (t) => {
+    const listening = spawnRail(t, ['listen'], { RAIL_DATA_DIR: dataDir });
+    await listening.until(/Listening to/);
+    await addPartner('kept@partner.example.com');
+    await listening.until(/did not get here: .*RAIL_WEBHOOK_ALLOW_PRIVATE=1/);
+    t.equal((await listening.stop('SIGINT')).code, 0);
+  });
+
+  const listening = spawnRail(t, ['listen'], { RAIL_DATA_DIR: dataDir });
+  await listening.until(/Listening to/);
+  const postgres = (await postgresOf(dataDir)) as number;
+  const { code } = await first.stop('SIGINT');
+  t.equal(code, 0);
+  t.notOk(isAlive(postgres), 'Ctrl-C leaves no Postgres behind');
+  t.equal(await postgresOf(dataDir), undefined);
+  await t.rejects(fetch(`${url}/healthz`));
+  t.match(await listening.ended, { code: 1, stderr: /rail: Postgres has gone/ }, 'and rail listen does not stay');
+});
+
+t.test('a later start keeps data and keys, and moves on where its port is taken', async (t) => {
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  t.teardown(() => taken.close());
+  const { port } = taken.address() as AddressInfo;
+  const before = await readDemo();
+  const second = spawnRail(t, ['start'], { ...settings, PORT: String(port) });
+  const url = await started(second);
+  t.not(new URL(url).port, String(port));
+  t.match(second.said().stdout, `Port ${port} is taken`);
+  t.same(await readDemo(), { ...before, base_url: url });
+  t.same(await partnerEmails(), ['kept@partner.example.com']);
+
+  const api = await rail(t, ['api'], { RAIL_DATA_DIR: dataDir, PORT: String(port) });
+  t.equal(api.code, 1, 'while rail api does not move');
+  t.match(api.stderr.trim().split('\n').at(-1), new RegExp(`^rail: Port ${port} of 127.0.0.1 is taken: .*set PORT`));
+
+  const { finish } = await beginPartner('late@partner.example.com');
+  second.signal('SIGTERM');
+  await second.until(/"stopping/);
+  t.equal(await finish(), 201, 'SIGTERM lets a request finish');
+  t.equal((await second.ended).code, 0);
+  t.equal(await postgresOf(dataDir), undefined);
+});
+
+t.test('after a kill -9 the next start has everything, and new keys where demo.json is lost', async (t) => {
+  const killed = spawnRail(t, ['start'], settings);
+  await started(killed);
+  await addPartner('committed@partner.example.com');
+  const before = await readDemo();
+  await killed.stop('SIGKILL');
+  await rm(join(dataDir, 'demo.json'));
+
+  const next = spawnRail(t, ['start'], settings);
+  await started(next);
+  t.match(await readDemo(), { organization_id: before.organization_id, program_id: before.program_id });
+  t.not((await readDemo()).api_key, before.api_key);
+  t.same(await partnerEmails(), [
+    'committed@partner.example.com',
+    'kept@partner.example.com',
+    'late@partner.example.com',
+  ]);
+
+  const { going } = await beginPartner('never@partner.example.com');
+  next.signal('SIGINT');
+  await next.until(/"stopping/);
+  let code: number | null | undefined;
+  next.ended.then((ended) => {
+    code = ended.code;
+  });
+  for (; code === undefined; await sleep(100)) next.signal('SIGINT');
+  t.equal(code, 130, 'a second Ctrl-C does not wait for a request that hangs');
+  going.destroy();
+
+  const last = spawnRail(t, ['start'], settings);
+  await started(last);
+  t.equal((await partnerEmails()).length, 3, 'and corrupts nothing');
+  await beginPartner('never@partner.example.com');
+  t.equal((await last.stop('SIGTERM')).code, 0, 'SIGTERM cuts off a request that hangs');
+  t.equal(await postgresOf(dataDir), undefined);
+  t.same(
+    (await readdir(dataDir)).filter((name) => /^(demo\.json|encryption_key)./.test(name)),
+    [],
+  );
+});

@@ -1,0 +1,130 @@
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import t from 'tap';
+import { buildApi } from '../../../src/api.ts';
+import { type Answer, type Caller, callerOf, log, services, sql, startRail } from '../../harness.ts';
+
+const rail = await startRail({ worker: false });
+const second_api = await buildApi({ store: rail.store, services, log });
+await second_api.listen({ port: 0, host: '127.0.0.1' });
+t.teardown(() => second_api.close());
+
+/** The same key at the other replica. */
+const atSecondApi = ({ key, organization_id }: Caller): Caller =>
+  callerOf(`http://127.0.0.1:${(second_api.server.address() as AddressInfo).port}`, key, organization_id);
+
+const resetOf = ({ headers }: Answer): string => headers['x-ratelimit-reset'] as string;
+
+/** The answers, by the second of the database's clock that they were counted in. */
+const bySecond = (answers: Answer[]): Map<string, Answer[]> => Map.groupBy(answers, resetOf);
+
+/** Waits for a second of the database's clock to begin. */
+async function beginningOfSecond(): Promise<void> {
+  const [row] = await rail.query<{ rest_ms: number }>(
+    sql`select ceil(1000 - extract(milliseconds from clock_timestamp())::numeric % 1000)::integer as rest_ms`,
+  );
+  await sleep(row?.rest_ms ?? 0);
+}
+
+t.test('25 requests in each second per key, exact across replicas', async (t) => {
+  const first = await rail.organization({ rate_limit: 25 });
+  const second = atSecondApi(first);
+  await Promise.all([first, second].flatMap((caller) => [caller.request('GET', '/v1/nothing')]));
+
+  const within_one_second = async (): Promise<Answer[]> => {
+    for (let tries = 0; tries < 20; tries++) {
+      await beginningOfSecond();
+      const answers = await Promise.all(
+        Array.from({ length: 60 }, (_, nth) => (nth % 2 === 0 ? first : second).request('GET', '/v1/programs')),
+      );
+      for (const group of bySecond(answers).values()) {
+        const passed = group.filter(({ status }) => status === 200);
+        const refused = group.filter(({ status }) => status === 429);
+        t.equal(passed.length + refused.length, group.length);
+        t.equal(passed.length, Math.min(25, group.length), 'no second has more than 25, nor fewer than it may have');
+      }
+      if (bySecond(answers).size === 1) return answers;
+    }
+    throw new Error('No 60 requests fell into one second: the machine is too busy.');
+  };
+
+  const answers = await within_one_second();
+  const passed = answers.filter(({ status }) => status === 200);
+  t.equal(passed.length, 25);
+  t.same(
+    passed.map(({ headers }) => Number(headers['x-ratelimit-remaining'])).sort((a, b) => a - b),
+    Array.from({ length: 25 }, (_, nth) => nth),
+    'each success counts one down',
+  );
+  for (const { status, headers, body } of answers) {
+    t.equal(headers['x-ratelimit-limit'], '25');
+    if (status !== 429) continue;
+    t.equal(headers['x-ratelimit-remaining'], '0');
+    t.match(headers['retry-after'], /^[1-9]\d*$/);
+    t.match(body.error, { type: 'rate_limit_error', code: 'rate_limit_exceeded' });
+  }
+});
+
+t.test('X-RateLimit-Reset is the Unix second in which the count begins anew', async (t) => {
+  const merchant = await rail.organization({ rate_limit: 25 });
+  const [before, answer, after] = [
+    await databaseSecond(),
+    await merchant.request('GET', '/v1/programs'),
+    await databaseSecond(),
+  ];
+  const reset = Number(resetOf(answer));
+  t.ok(reset > before && reset <= after + 1, `${reset} follows ${before} to ${after}`);
+});
+
+t.test('a key row may carry another number', async (t) => {
+  const merchant = await rail.organization({ rate_limit: 3 });
+  const answers = await Promise.all(Array.from({ length: 12 }, () => merchant.request('GET', '/v1/programs')));
+  for (const group of bySecond(answers).values()) {
+    t.equal(group.filter(({ status }) => status === 200).length, Math.min(3, group.length));
+  }
+});
+
+t.test('another key of the same organization is not affected', async (t) => {
+  const exhausted = await rail.organization({ rate_limit: 1 });
+  const other = await rail.key(exhausted.organization_id, { rate_limit: 1_000 });
+  const [refused, answered] = await Promise.all([
+    Promise.all(Array.from({ length: 10 }, () => exhausted.request('GET', '/v1/programs'))),
+    Promise.all(Array.from({ length: 10 }, () => other.request('GET', '/v1/programs'))),
+  ]);
+  t.ok(refused.some(({ status }) => status === 429));
+  t.ok(answered.every(({ status }) => status === 200));
+});
+
+t.test('requests that fail count too', async (t) => {
+  const merchant = await rail.organization({ rate_limit: 5, scopes: ['programs:read'] });
+  const failing = () => [
+    merchant.request('GET', '/v1/programs/prg_nothing'),
+    merchant.request('GET', '/v1/programs?misspelt=1'),
+    merchant.request('POST', '/v1/programs', '{'),
+    merchant.request('GET', '/v1/partners?program_id=prg_nothing'),
+  ];
+  const answers = await Promise.all([...failing(), ...failing(), ...failing(), ...failing()]);
+  for (const group of bySecond(answers).values()) {
+    t.equal(group.filter(({ status }) => status !== 429).length, Math.min(5, group.length));
+  }
+  t.ok(answers.some(({ status }) => status === 429));
+});
+
+t.test('refused requests have no effect', async (t) => {
+  const merchant = await rail.organization({ rate_limit: 2 });
+  const create = { name: 'Acme', website_url: 'https://acme.example.com', currency: 'USD' };
+  const answers = await Promise.all(Array.from({ length: 12 }, () => merchant.request('POST', '/v1/programs', create)));
+  const made = answers.filter(({ status }) => status === 201).length;
+  const [row] = await rail.query<{ count: number }>(
+    sql`select count(*) as count from program.program where organization_id = ${merchant.organization_id}`,
+  );
+  t.equal(row?.count, made);
+  t.ok(made < 12);
+});
+
+async function databaseSecond(): Promise<number> {
+  const [row] = await rail.query<{ second: number }>(
+    sql`select floor(extract(epoch from clock_timestamp()))::bigint as second`,
+  );
+  return row?.second as number;
+}

@@ -1,0 +1,287 @@
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import t from 'tap';
+import { z } from 'zod';
+import { ErrorBody } from '../../../src/core/description/openapi_parts.ts';
+import { railSignature } from '../../../src/core/encryption/signature.ts';
+import type { Operation } from '../../../src/core/resource/operation.ts';
+import { type ProblemCode, problems } from '../../../src/core/values/problem.ts';
+import { events, operations } from '../../../src/program/index.ts';
+import { type Json, startRail } from '../../harness.ts';
+
+const rail = await startRail({ worker: false });
+/** A request of somebody who has no key. */
+const visit = (path: string, headers: Record<string, string> = {}) =>
+  fetch(new URL(path, rail.app.listeningOrigin), { headers });
+const textOf = async (path: string) => (await visit(path)).text();
+
+const codes = Object.keys(problems) as ProblemCode[];
+const types = Object.keys(events.catalogue);
+const openapi = JSON.parse(await textOf('/v1/openapi.json')) as Json;
+const index = await textOf('/llms.txt');
+const whole = await textOf('/llms-full.txt');
+
+const routes: Json[] = Object.entries<Json>(openapi.paths).flatMap(([path, methods]) =>
+  Object.entries<Json>(methods).map(([method, route]) => ({ ...route, method: method.toUpperCase(), path })),
+);
+const routeOf = ({ name }: Operation): Json => routes.find(({ operationId }) => operationId === name) as Json;
+
+t.test('the three descriptions need no key, carry the standard headers, and are not sent twice', async (t) => {
+  for (const [path, type] of [
+    ['/v1/openapi.json', 'application/json; charset=utf-8'],
+    ['/llms.txt', 'text/plain; charset=utf-8'],
+    ['/llms-full.txt', 'text/plain; charset=utf-8'],
+  ] as const) {
+    const response = await visit(path);
+    t.equal(response.status, 200, path);
+    t.equal(response.headers.get('content-type'), type);
+    t.match(response.headers.get('rail-request-id'), /^req_/);
+    t.equal(response.headers.get('x-rail-version'), openapi.info.version);
+    t.ok(response.headers.get('x-ratelimit-limit'));
+    const again = await visit(path, { 'If-None-Match': response.headers.get('etag') as string });
+    t.equal(again.status, 304);
+    t.equal(await again.text(), '');
+  }
+});
+
+t.test('the OpenAPI document passes the recommended rules of Redocly, examples against schemas included', async (t) => {
+  const file = join(t.testdir(), 'openapi.json');
+  await writeFile(file, JSON.stringify(openapi));
+  const { totals, problems: found } = await redocly(file);
+  t.same(found, []);
+  t.match(totals, { errors: 0, warnings: 0 });
+  t.equal(openapi.openapi, '3.1.0');
+  t.match(openapi.info.version, /^\d{4}-\d\d-\d\d$/);
+});
+
+t.test('the rules of Redocly really look: an example that does not fit its schema is found', async (t) => {
+  const broken = structuredClone(openapi);
+  broken.paths['/v1/partners'].post.requestBody.content['application/json'].example.email = 7;
+  const file = join(t.testdir(), 'openapi.json');
+  await writeFile(file, JSON.stringify(broken));
+  t.match((await redocly(file)).problems, [{ ruleId: 'no-invalid-media-type-examples' }]);
+});
+
+t.test('describes every operation and nothing else', async (t) => {
+  t.same(
+    routes.map(({ operationId, method, path, 'x-scope': scope }) => [operationId, method, path, scope]).sort(),
+    operations.map(({ name, method, path, scope }) => [name, method, path, scope]).sort(),
+  );
+  t.same(
+    openapi.tags.map(({ name }: Json) => name),
+    [...new Set(operations.map(({ tag }) => tag))],
+  );
+});
+
+t.test('says of every operation which scope, headers and errors it has', async (t) => {
+  for (const operation of operations) {
+    const { description, parameters, responses } = routeOf(operation);
+    t.match(description, `\`${operation.scope}\``, operation.name);
+    const referred = parameters.map(({ $ref }: Json) => $ref);
+    const post = operation.method === 'POST';
+    t.equal(referred.includes('#/components/parameters/IdempotencyKey'), post, `${operation.name}: Idempotency-Key`);
+    t.equal('422' in responses, post, `${operation.name}: 422`);
+    t.equal('Idempotent-Replayed' in responses[operation.status].headers, post);
+    t.ok(responses[operation.status].headers['Rail-Request-Id']);
+    for (const status of [400, 401, 403, 429, 500, 503]) t.ok(responses[status], `${operation.name}: ${status}`);
+    if (operation.path.includes('{')) t.ok(responses[404], `${operation.name}: 404`);
+  }
+});
+
+t.test('every query parameter that a list of names takes says so', async (t) => {
+  const [expand] = openapi.paths['/v1/partners'].get.parameters.filter(({ name }: Json) => name === 'expand');
+  t.match(expand, { style: 'form', explode: false, schema: { type: 'array', items: { enum: ['group'] } } });
+  t.notOk(openapi.paths['/v1/programs'].get.parameters.some(({ name }: Json) => name === 'expand'));
+});
+
+t.test("every example is one that the operation's own schema takes", async (t) => {
+  for (const operation of operations) {
+    const { requestBody, responses } = routeOf(operation);
+    const media = responses[operation.status].content['application/json'];
+    t.same(faults(operation.reply, media.example), [], `reply of ${operation.name}`);
+    if (takesBody(operation)) {
+      const body = requestBody.content['application/json'];
+      t.same(faults(operation.body, body.example), [], `body of ${operation.name}`);
+      t.not(JSON.stringify(body.example), '{}', `body of ${operation.name} is not empty`);
+    } else t.equal(requestBody, undefined, `no body of ${operation.name}`);
+  }
+});
+
+t.test('an example tells of nothing that has not happened in its status', async (t) => {
+  const exampleOf = (plural: string): Json =>
+    openapi.paths[`/v1/${plural}/{id}`].get.responses[200].content['application/json'].example;
+  t.match(exampleOf('partners'), { status: 'pending', suspension_reason: null, decline_reason: null });
+  t.match(exampleOf('commissions'), { status: 'pending', payout_id: null, paid_at: null });
+  t.match(exampleOf('risk_flags'), { status: 'open', note: null, resolved_by: null });
+  t.match(exampleOf('applications'), { status: 'pending', reviewed_by_user_id: null, rejection_reason: null });
+});
+
+t.test('replies and events may gain fields; bodies are closed', async (t) => {
+  const open = [openapi.components.schemas, routes.map(({ responses }) => responses), openapi.webhooks];
+  t.notMatch(JSON.stringify(open), /"additionalProperties":false/);
+  for (const operation of operations.filter(takesBody)) {
+    t.match(JSON.stringify(routeOf(operation).requestBody), /"additionalProperties":false/, operation.name);
+  }
+});
+
+t.test('no bound is said that only the range of integers makes', async (t) => {
+  t.notMatch(JSON.stringify(openapi), String(Number.MAX_SAFE_INTEGER));
+});
+
+t.test('records are named once', async (t) => {
+  const names = Object.keys(openapi.components.schemas);
+  t.ok(['Program', 'Partner', 'Sale', 'Commission', 'Error'].every((name) => names.includes(name)));
+  t.same(
+    names.filter((name) => name.endsWith('Input')),
+    [],
+  );
+});
+
+t.test('every error code is in both, with its type, status and meaning', async (t) => {
+  t.same(openapi.components.schemas.Error.properties.error.properties.code.enum, codes);
+  for (const code of codes) {
+    const { type, status, doc } = problems[code];
+    t.ok(whole.includes(`| \`${code}\` | \`${type}\` | ${status} | ${doc} |`), code);
+  }
+});
+
+t.test('errors that the service answers are as described', async (t) => {
+  const nameless = await visit('/v1/programs');
+  t.equal(nameless.status, 401);
+  t.same(faults(ErrorBody, await nameless.json()), []);
+  const merchant = await rail.organization();
+  for (const operation of operations.filter(({ path }) => path.includes('{'))) {
+    const { status, body } = await merchant.request(operation.method, operation.path.replaceAll(/\{\w+\}/g, 'none_1'));
+    t.same(faults(ErrorBody, body), [], operation.name);
+    t.ok(routeOf(operation).responses[status], `${operation.name}: ${status} is described`);
+  }
+});
+
+t.test('every event type is in both, with its fields, and an example of its whole envelope', async (t) => {
+  t.same(Object.keys(openapi.webhooks), types);
+  for (const [type, { data, doc, postback }] of Object.entries(events.catalogue)) {
+    const { post } = openapi.webhooks[type];
+    const { schema, example } = post.requestBody.content['application/json'];
+    t.same(faults(data, example.data), [], type);
+    t.match(example, { type, id: /^sample_evt_/, request: { id: /^sample_req_/ } });
+    t.match(post.description, doc);
+    t.equal(post['x-postback'], postback !== false);
+    const described = openapi.components.schemas[schema.$ref.split('/').at(-1)];
+    t.same(Object.keys(described.properties), ['id', 'type', 'created_at', 'data', 'request']);
+    t.same(Object.keys(described.properties.data.properties), Object.keys(data.shape), type);
+    const section = sectionOf('##', `${type}${postback === false ? '' : ' (also for postbacks)'}`);
+    for (const field of Object.keys(data.shape)) t.ok(section.includes(`\`${field}\``), `${type}: ${field}`);
+    t.ok(section.includes(JSON.stringify(example)));
+  }
+});
+
+t.test('what postbacks receive an event without is required neither by its schema nor by llms-full.txt', async (t) => {
+  for (const [type, { data, postback }] of Object.entries(events.catalogue)) {
+    const { schema } = openapi.webhooks[type].post.requestBody.content['application/json'];
+    const described = openapi.components.schemas[schema.$ref.split('/').at(-1)].properties.data;
+    const omitted = postback === false ? [] : postback.omit;
+    const required = (z.toJSONSchema(data, { unrepresentable: 'any' }) as Json).required as string[];
+    t.same(
+      described.required,
+      required.filter((name) => !omitted.includes(name)),
+      type,
+    );
+  }
+  t.match(sectionOf('##', 'referral.lead (also for postbacks)'), '- `email` (string or null, optional)');
+});
+
+t.test('llms.txt names every operation, and where the rest is', async (t) => {
+  t.match(index, /^# Rail\n\n> /);
+  t.match(index, '(/llms-full.txt)');
+  t.match(index, '(/v1/openapi.json)');
+  for (const { name, method, path, summary } of operations) {
+    t.ok(index.includes(`\`${method} ${path}\``) && index.includes(summary) && index.includes(`\`${name}\``), name);
+  }
+});
+
+t.test('llms-full.txt names every operation with its scope and every field that goes in or comes out', async (t) => {
+  for (const operation of operations) {
+    const section = sectionOf('###', `${operation.method} ${operation.path}`);
+    t.ok(section.includes(`\`${operation.scope}\``), `${operation.name}: scope`);
+    const input = [operation.params, operation.query, operation.body].flatMap((schema) => fieldsOf(schema, 'input'));
+    for (const field of input) t.ok(section.includes(`- \`${field}\` (`), `${operation.name} takes ${field}`);
+    const named = z.globalRegistry.get(operation.reply)?.id;
+    const told = named ? sectionOf('##', named) : section;
+    for (const field of fieldsOf(operation.reply, 'output')) {
+      t.ok(told.includes(`- \`${field}\` (`), `${operation.name} answers ${field}`);
+    }
+  }
+});
+
+t.test('llms-full.txt says types, bounds, defaults and what may be null', async (t) => {
+  const partner = sectionOf('###', 'POST /v1/partners');
+  t.match(partner, '- `email` (string, email, required, at most 254 characters)');
+  t.match(partner, '- `status` (`active` | `pending`, optional, default `"active"`)');
+  t.match(sectionOf('###', 'GET /v1/partners'), '- `limit` (integer, optional, 1 to 100, default `25`)');
+  t.match(sectionOf('##', 'Partner'), '- `group_id` (string `grp_…` or null)');
+});
+
+t.test('llms-full.txt explains the signature so that it can be verified', async (t) => {
+  for (const word of ['Rail-Signature', 'whsec_', 'HMAC-SHA256', 'raw body', 'constant time', 'webhook-signature']) {
+    t.match(whole, word);
+  }
+});
+
+t.test('the verify() that is published says true of what is genuine, and false of everything else', async (t) => {
+  const [, code] = /```js\n(.*?)```/s.exec(whole) as RegExpExecArray;
+  const { verify } = await import(`data:text/javascript,${encodeURIComponent(`${code}export { verify };`)}`);
+  const [body, secret] = [Buffer.from('{"id":"evt_1"}'), 'whsec_c2VjcmV0'];
+  const now = Math.floor(Date.now() / 1000);
+  const genuine = railSignature([secret], now, body);
+  t.equal(verify(genuine, body, secret), true);
+  t.equal(verify(railSignature(['whsec_bmV3', secret], now, body), body, secret), true, 'during a rotation');
+  t.equal(verify(genuine, Buffer.from('{}'), secret), false);
+  t.equal(verify(railSignature([secret], now - 301, body), body, secret), false);
+  for (const forged of [undefined, null, '', 't=1,v1', `t=${now},v1`, `t=${now},v1=${'é'.repeat(64)}`, 'v1=', '=,=']) {
+    t.equal(verify(forged, body, secret), false, `${forged}`);
+  }
+});
+
+/** What a schema finds wrong. */
+const faults = (schema: z.ZodType, value: unknown): string[] =>
+  schema.safeParse(value).error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) ?? [];
+
+const takesBody = ({ body, method }: Operation): boolean => method !== 'GET' && fieldsOf(body, 'input').length > 0;
+
+/** The fields of a schema, but for a list of names that may name nothing. */
+function fieldsOf(schema: z.ZodType, io: 'input' | 'output'): string[] {
+  const { properties = {}, anyOf, oneOf } = z.toJSONSchema(schema, { io, unrepresentable: 'any' }) as Json;
+  const branches: Json[] = anyOf ?? oneOf ?? [];
+  return [properties, ...branches.map((branch) => branch.properties ?? {})]
+    .flatMap((fields) => Object.entries<Json>(fields))
+    .filter(([, field]) => !field.items?.not)
+    .map(([name]) => name);
+}
+
+/** What stands under a heading of llms-full.txt. */
+function sectionOf(level: '##' | '###', title: string): string {
+  const [, rest] = whole.split(`\n${level} ${title}\n`);
+  t.ok(rest, `llms-full.txt has a section ${title}`);
+  return rest?.split(/\n#{1,3} /)[0] ?? '';
+}
+
+/** The linter as it is installed, without a configuration file, and silent towards the network. */
+function redocly(file: string): Promise<Json> {
+  const found = createRequire(import.meta.url).resolve('@redocly/cli/package.json');
+  const program = join(dirname(found), 'bin', 'cli.js');
+  const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true', CI: 'true' };
+  const options = ['lint', file, '--extends', 'recommended', '--format', 'json', '--max-problems', '1000'];
+  return new Promise((resolve, reject) => {
+    execFile(
+      process.execPath,
+      [program, ...options],
+      { env, cwd: dirname(file), maxBuffer: 64_000_000 },
+      (_, stdout, stderr) => {
+        if (stdout.startsWith('{')) resolve(JSON.parse(stdout));
+        else reject(new Error(`redocly said: ${stdout}${stderr}`));
+      },
+    );
+  });
+}

@@ -1,0 +1,118 @@
+import { createHash } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import t from 'tap';
+import { buildApi } from '../../../src/api.ts';
+import { type Json, log, services, startRail } from '../../harness.ts';
+
+const rail = await startRail({ worker: false });
+const places = [rail.address, await startProxy('/rail')];
+
+for (const [nth, place] of places.entries()) {
+  t.test(`shows the API in a browser, without a key, ${nth === 0 ? 'directly' : 'below a path'}`, async (t) => {
+    const response = await fetch(`${place}/docs`);
+    t.equal(response.status, 200);
+    t.equal(response.headers.get('content-type'), 'text/html; charset=utf-8');
+    t.match(response.headers.get('rail-request-id'), /^req_/);
+    const html = await response.text();
+
+    const sources = [...html.matchAll(/(?:src|href)="([^"]*)"/g)].map(
+      ([, source]) => new URL(source as string, response.url),
+    );
+    t.equal(sources.length, 1, 'loads one script and nothing else');
+    const script = await fetch(sources[0] as URL);
+    t.equal(new URL(script.url).origin, new URL(place).origin);
+    t.equal(script.headers.get('content-type'), 'text/javascript; charset=utf-8');
+    t.match(await script.text(), 'createApiReference');
+
+    const description = await fetch(new URL(settingsIn(html).url, response.url));
+    t.equal(new URL(description.url).origin, new URL(place).origin);
+    t.match(await description.json(), { openapi: '3.1.0' });
+  });
+}
+
+t.test('a browser that shows it can reach no other host', async (t) => {
+  const response = await fetch(`${rail.address}/docs`);
+  const html = await response.text();
+  t.notMatch(html, /https?:\/\//, 'the page names no host');
+  const policy = Object.fromEntries(
+    (response.headers.get('content-security-policy') as string).split('; ').map((line) => {
+      const [name = '', ...allowed] = line.split(' ');
+      return [name, allowed];
+    }),
+  );
+  t.same(policy['default-src'], ["'none'"]);
+  t.same(policy['connect-src'], ["'self'"]);
+  t.same(
+    policy['script-src'],
+    ["'self'", hashOf(scriptIn(html))],
+    'its own script runs, and no other that stands in a page',
+  );
+  const allowed = Object.values(policy).flat();
+  t.ok(allowed.every((source) => /^('none'|'self'|'unsafe-inline'|data:|'sha256-.*')$/.test(source)));
+  t.match(settingsIn(html), {
+    withDefaultFonts: false,
+    telemetry: false,
+    agent: { disabled: true },
+    mcp: { disabled: true },
+    hideClientButton: true,
+  });
+  t.notOk('proxyUrl' in settingsIn(html));
+});
+
+t.test('sends the page and its script once', async (t) => {
+  for (const path of ['/docs', '/docs/scalar.js']) {
+    const first = await fetch(rail.address + path);
+    await first.arrayBuffer();
+    const again = await fetch(rail.address + path, {
+      headers: { 'If-None-Match': first.headers.get('etag') as string },
+    });
+    t.equal(again.status, 304, path);
+    t.equal(await again.text(), '');
+  }
+});
+
+t.test('leads from /docs/ to /docs, below a path too', async (t) => {
+  for (const place of places) {
+    const response = await fetch(`${place}/docs/`);
+    t.equal(response.url, `${place}/docs`);
+    t.equal(response.status, 200);
+  }
+});
+
+t.test('says below which path its operations are, where BASE_URL has one', async (t) => {
+  const of = { store: rail.store, log };
+  for (const [base_url, path] of [
+    ['https://api.example.com', '/'],
+    ['https://example.com/rail', '/rail'],
+  ] as const) {
+    const app = await buildApi({ ...of, services: { ...services, base_url } });
+    t.teardown(() => app.close());
+    t.equal((await app.inject('/v1/openapi.json')).json().servers[0].url, path);
+    t.match((await app.inject('/llms.txt')).body, `](${path.replace(/\/$/, '')}/llms-full.txt)`);
+  }
+});
+
+const scriptIn = (html: string): string =>
+  /<script type="text\/javascript">([^<]+)<\/script>/.exec(html)?.[1] as string;
+
+/** What the page gives to Scalar. */
+const settingsIn = (html: string): Json => JSON.parse(/'#app', (\{.*\})\)/s.exec(scriptIn(html))?.[1] as string);
+
+const hashOf = (script: string): string => `'sha256-${createHash('sha256').update(script).digest('base64')}'`;
+
+/** A proxy that has the service below a path, and takes the path away. */
+async function startProxy(path: string): Promise<string> {
+  const proxy = createServer(async (request, response) => {
+    const inner = request.url?.startsWith(`${path}/`) ? request.url.slice(path.length) : '/not-below-the-path';
+    const answer = await fetch(rail.address + inner, { redirect: 'manual' });
+    const { 'content-encoding': _, ...headers } = Object.fromEntries(answer.headers);
+    response.writeHead(answer.status, headers).end(Buffer.from(await answer.arrayBuffer()));
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    proxy.closeAllConnections();
+    proxy.close();
+  });
+  return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}${path}`;
+}

@@ -1,0 +1,146 @@
+import t from 'tap';
+import { eventually, type Json, startRail } from '../../harness.ts';
+import { fresh, openShop, types } from '../shop.ts';
+
+const rail = await startRail();
+
+t.test('a commission is approved, matures, and is paid: then it is final', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const sale = await shop.sale({ partner_id: (await shop.partner()).id });
+  const [{ id, mature_at }] = sale.commissions;
+  const act = (verb: string, body?: Json) => shop.merchant.request('POST', `/v1/commissions/${id}/${verb}`, body);
+  await shop.events();
+  t.match(await act('approve'), { status: 200, body: { status: 'approved', approved_at: String } });
+  const refusal = { status: 409, body: { error: { code: 'invalid_state_transition' } } };
+  t.match(await act('approve'), refusal);
+
+  const before = new Date(Date.parse(mature_at) - 1).toISOString();
+  const early = await rail.tick('program/mature_commissions', before);
+  const run_id = await rail.tick('program/mature_commissions', mature_at);
+  t.not(early, run_id);
+  await eventually(async () => (await shop.merchant.get(`/v1/commissions/${id}`)).status === 'due', 'it to be due');
+  t.match(
+    (await shop.events()).map(({ data: { status, previous_status } }) => [previous_status, status]),
+    [
+      ['pending', 'approved'],
+      ['approved', 'due'],
+    ],
+  );
+
+  await shop.lock(sale.commissions[0]);
+  const locked = { status: 409, body: { error: { code: 'commission_locked' } } };
+  for (const verb of ['reject', 'void', 'approve']) t.match(await act(verb), locked, verb);
+  t.match(await shop.merchant.request('PATCH', `/v1/commissions/${id}`, { note: 'x' }), locked);
+  t.match(await shop.merchant.request('DELETE', `/v1/commissions/${id}`), locked);
+
+  await shop.pay(sale.commissions[0]);
+  for (const verb of ['reject', 'void', 'approve']) t.match(await act(verb), refusal, verb);
+  t.match(await shop.merchant.request('PATCH', `/v1/commissions/${id}`, { amount_minor: 1 }), refusal);
+  t.match(await shop.merchant.request('DELETE', `/v1/commissions/${id}`), refusal);
+});
+
+t.test('an unpaid commission is edited, rejected, voided or deleted by hand, and each is told', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const { id: partner_id } = await shop.partner();
+  const earn = async () => {
+    const sale = await shop.sale({ partner_id });
+    await shop.events();
+    return sale.commissions[0].id as string;
+  };
+  const told = async () => (await shop.events()).map(({ type, data }) => ({ type, data }));
+
+  const edited = await earn();
+  await shop.merchant.patch(`/v1/commissions/${edited}`, { amount_minor: 1, note: 'Agreed by phone.' });
+  t.match(await told(), [
+    {
+      type: 'commission.updated',
+      data: { commission_id: edited, amount_minor: 1, status: 'pending', previous_status: 'pending' },
+    },
+  ]);
+  const negative = await shop.merchant.request('PATCH', `/v1/commissions/${edited}`, { amount_minor: -1 });
+  t.match(negative, { status: 400, body: { error: { param: 'amount_minor' } } });
+
+  const rejected = await earn();
+  t.match(await shop.merchant.post(`/v1/commissions/${rejected}/reject`, { note: 'Brand search.' }), {
+    status: 'rejected',
+    note: 'Brand search.',
+  });
+  t.match(await told(), [{ type: 'commission.updated', data: { status: 'rejected', previous_status: 'pending' } }]);
+
+  const voided = await earn();
+  t.match(await shop.merchant.post(`/v1/commissions/${voided}/void`), {
+    status: 'voided',
+    void_reason: 'voided_by_hand',
+    voided_at: String,
+  });
+  t.match(await told(), [
+    { type: 'commission.voided', data: { commission_id: voided, amount_minor: 2_000, reason: 'voided_by_hand' } },
+  ]);
+
+  const deleted = await earn();
+  t.same(await shop.merchant.delete(`/v1/commissions/${deleted}`), {
+    id: deleted,
+    object: 'commission',
+    deleted: true,
+  });
+  t.same(await told(), [{ type: 'commission.deleted', data: { commission_id: deleted, partner_id } }]);
+  t.equal((await shop.merchant.request('GET', `/v1/commissions/${deleted}`)).status, 404);
+
+  for (const id of [rejected, voided]) {
+    const again = await shop.merchant.request('POST', `/v1/commissions/${id}/approve`);
+    t.match(again, { status: 409, body: { error: { code: 'invalid_state_transition' } } });
+  }
+});
+
+t.test('a bonus is due at once, or when it says', async (t) => {
+  const shop = await openShop(rail);
+  const partner = await shop.partner();
+  await shop.events();
+  const bonus = { program_id: shop.program.id, partner_id: partner.id, amount_minor: 5_000 };
+  const now = await shop.merchant.post('/v1/commissions', { ...bonus, note: 'Thank you.' });
+  t.match(now, { kind: 'bonus', status: 'due', currency: 'USD', sale_id: null, rule_id: null, customer_id: null });
+  t.same(
+    (await shop.events()).map(({ type, data }) => ({ type, data })),
+    [
+      {
+        type: 'commission.created',
+        data: {
+          commission_id: now.id,
+          sale_id: null,
+          partner_id: partner.id,
+          amount_minor: 5_000,
+          currency: 'USD',
+          status: 'due',
+          rule_id: null,
+          mature_at: now.mature_at,
+        },
+      },
+    ],
+  );
+  const later = await shop.merchant.post('/v1/commissions', {
+    ...bonus,
+    mature_at: '2100-01-01T00:00:00Z',
+    currency: 'EUR',
+  });
+  t.match(later, { status: 'pending', mature_at: '2100-01-01T00:00:00.000Z', currency: 'EUR' });
+  for (const amount_minor of [0, -1]) {
+    t.equal((await shop.merchant.request('POST', '/v1/commissions', { ...bonus, amount_minor })).status, 400);
+  }
+});
+
+t.test('many commissions mature in one run, each told once', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const partner = await shop.partner();
+  const customer = await shop.customer({ partner_id: partner.id, external_customer_id: fresh('cus') });
+  for (let nth = 0; nth < 5; nth++) await shop.sale({ customer_id: customer.id });
+  await shop.events();
+  const at = new Date(Date.now() + 31 * 86_400_000).toISOString();
+  await rail.tick('program/mature_commissions', at);
+  await eventually(async () => (await shop.list('commissions', 'status=due')).length === 5, 'all to be due');
+  t.same(types(await shop.events()), Array(5).fill('commission.updated'));
+  t.equal(await rail.tick('program/mature_commissions', at), undefined, 'a tick is run once');
+  t.same(await shop.events(), []);
+});

@@ -1,0 +1,118 @@
+import t from 'tap';
+import { type Json, startRail } from '../../harness.ts';
+import { fresh, openShop, types } from '../shop.ts';
+
+const rail = await startRail();
+const shop = await openShop(rail);
+const { merchant } = shop;
+const program_id = shop.program.id;
+const apply = (fields: Json = {}) =>
+  merchant.post('/v1/applications', {
+    program_id,
+    email: `${fresh('applicant')}@example.com`,
+    answers: { why: 'Readers.' },
+    ...fields,
+  });
+const told = async () => (await shop.events()).map(({ type, data }) => ({ type, data }));
+
+t.test('an applicant is a pending partner, and the answers are told', async (t) => {
+  await shop.events();
+  const application = await apply({ source: 'portal' });
+  t.match(application, { status: 'pending', source: 'portal', answers: { why: 'Readers.' }, reviewed_at: null });
+  const partner = await merchant.get(`/v1/partners/${application.partner_id}`);
+  t.equal(partner.status, 'pending');
+  const [created, submitted, ...rest] = await told();
+  t.same(rest, []);
+  t.match(created, { type: 'affiliate.created', data: { partner_id: partner.id, status: 'pending' } });
+  t.same(submitted, {
+    type: 'application.submitted',
+    data: {
+      application_id: application.id,
+      partner_id: partner.id,
+      email: partner.email,
+      handle: partner.handle,
+      answers: { why: 'Readers.' },
+    },
+  });
+});
+
+t.test('a partner who is created pending is in the review queue too', async (t) => {
+  const partner = await shop.partner({ status: 'pending' });
+  const queue = await shop.list('applications', `partner_id=${partner.id}&status=pending`);
+  t.match(queue, [{ email: partner.email, partner_id: partner.id, group_id: partner.group_id }]);
+});
+
+t.test('approving tells application.approved, then affiliate.confirmed', async (t) => {
+  const { id, partner_id } = await apply();
+  await shop.events();
+  const approved = await merchant.post(`/v1/applications/${id}/approve`, { reason: 'A good fit.' });
+  t.match(approved, { status: 'approved', reviewed_at: String, reviewed_by_user_id: /^key_/, rejection_reason: null });
+  const { email, handle, group_id, status } = await merchant.get(`/v1/partners/${partner_id}`);
+  t.equal(status, 'active');
+  const reviewed_by = approved.reviewed_by_user_id;
+  t.same(await told(), [
+    {
+      type: 'application.approved',
+      data: { partner_id, application_id: id, email, handle, reviewed_by, reason: 'A good fit.' },
+    },
+    { type: 'affiliate.confirmed', data: { partner_id, email, handle, group_id } },
+  ]);
+});
+
+t.test('rejecting declines the partner, word for word; a blank reason is the program’s own', async (t) => {
+  for (const [reason, expected] of [
+    ['  We work with\n  newsletters alone. ', '  We work with\n  newsletters alone. '],
+    ['   ', shop.program.default_rejection_reason],
+    [null, shop.program.default_rejection_reason],
+    [undefined, shop.program.default_rejection_reason],
+  ]) {
+    const { id, partner_id } = await apply();
+    await shop.events();
+    const rejected = await merchant.post(`/v1/applications/${id}/reject`, { reason });
+    t.match(rejected, { status: 'rejected', rejection_reason: expected });
+    t.match(await merchant.get(`/v1/partners/${partner_id}`), { status: 'declined', decline_reason: expected });
+    t.match(await told(), [
+      { type: 'application.rejected', data: { application_id: id, partner_id, reason: expected } },
+    ]);
+  }
+  const blank = await merchant.request('PATCH', `/v1/programs/${program_id}`, { default_rejection_reason: ' \n ' });
+  t.match(blank, { status: 400, body: { error: { param: 'default_rejection_reason' } } });
+  const { id } = await apply();
+  const long = await merchant.request('POST', `/v1/applications/${id}/reject`, { reason: 'x'.repeat(1_001) });
+  t.match(long, { status: 400, body: { error: { param: 'reason' } } });
+});
+
+t.test('withdrawing is the applicant’s own', async (t) => {
+  const { id, partner_id } = await apply();
+  t.match(await merchant.post(`/v1/applications/${id}/withdraw`), { status: 'withdrawn', reviewed_at: null });
+  t.match(await merchant.get(`/v1/partners/${partner_id}`), { status: 'declined', decline_reason: 'withdrawn' });
+});
+
+t.test('a declined partner cannot be reinstated, and is told of what can be done', async (t) => {
+  const { id, partner_id, email } = await apply();
+  await merchant.post(`/v1/applications/${id}/reject`);
+  for (const status of ['active', 'suspended']) {
+    t.match(await merchant.request('PATCH', `/v1/partners/${partner_id}`, { status }), {
+      status: 409,
+      body: { error: { code: 'invalid_state_transition', message: /Delete the partner and add them again/ } },
+    });
+  }
+  await merchant.delete(`/v1/partners/${partner_id}`);
+  t.match(await shop.partner({ email }), { status: 'active' });
+});
+
+t.test('what is decided stays decided', async (t) => {
+  const verbs = ['approve', 'reject', 'withdraw'];
+  for (const first of verbs) {
+    const { id } = await apply();
+    await merchant.post(`/v1/applications/${id}/${first}`);
+    await shop.events();
+    for (const verb of verbs) {
+      t.match(await merchant.request('POST', `/v1/applications/${id}/${verb}`), {
+        status: 409,
+        body: { error: { code: 'invalid_state_transition' } },
+      });
+    }
+    t.same(types(await shop.events()), []);
+  }
+});

@@ -1,0 +1,135 @@
+import t from 'tap';
+import { eventually, type Json, sql, startRail } from '../../harness.ts';
+import { fresh, openShop, type Shop } from '../shop.ts';
+
+const rail = await startRail();
+
+/** The open flags of a kind, once there are so many. */
+async function flags(shop: Shop, kind: string, count = 1): Promise<Json[]> {
+  const found = () => shop.list('risk_flags', `kind=${kind}`);
+  await eventually(async () => (await found()).length >= count, `a flag of ${kind}`);
+  return found();
+}
+
+/** Waits until no job is left that might raise a flag. */
+const quiet = () =>
+  eventually(async () => {
+    const jobs = sql`
+      select 1 from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
+      where t.identifier in ('program/assess_risk', 'program/attribute_click')`;
+    return (await rail.query(jobs)).length === 0;
+  }, 'the jobs to be done');
+
+t.test('clicks: a blocked country, paid ads, and more than a person makes', async (t) => {
+  const shop = await openShop(rail, { blocked_countries: ['KP'] });
+  const partner = await shop.partner();
+  const blocked = await shop.click(partner, { country: 'KP' });
+  t.match(await flags(shop, 'blocked_country'), [
+    { partner_id: partner.id, customer_id: null, severity: 'low', evidence: { click_id: blocked.id, country: 'KP' } },
+  ]);
+  const paid = await shop.click(partner, { landing_url: 'https://acme.example.com/?gclid=abc' });
+  t.match(await flags(shop, 'paid_ad_traffic'), [
+    { severity: 'medium', evidence: { click_id: paid.id, parameter: 'gclid' } },
+  ]);
+  for (let nth = 0; nth < 21; nth++) await shop.click(partner, { ip: '203.0.113.7' });
+  t.match(await flags(shop, 'click_velocity'), [
+    { partner_id: partner.id, severity: 'medium', evidence: { clicks: 21 } },
+  ]);
+});
+
+t.test('sign-ups: the partner’s own mailbox, a throw-away address, and many from one place', async (t) => {
+  const shop = await openShop(rail, { block_self_referrals: false });
+  const partner = await shop.partner({ email: 'ada@example.com' });
+  const own = await shop.customer({ partner_id: partner.id, email: 'a.da+x@example.com' });
+  t.match(await flags(shop, 'self_referral'), [{ customer_id: own.id, partner_id: partner.id, severity: 'high' }]);
+  const thrown_away = await shop.customer({ partner_id: partner.id, email: 'x@mailinator.com' });
+  t.match(await flags(shop, 'disposable_email'), [
+    { customer_id: thrown_away.id, evidence: { host: 'mailinator.com' } },
+  ]);
+  for (let nth = 0; nth < 3; nth++) {
+    await shop.customer({ click_id: (await shop.click(partner, { ip: '203.0.113.8' })).id });
+  }
+  await quiet();
+  t.same(await shop.list('risk_flags', 'kind=same_ip'), [], 'three are a household');
+  const fourth = await shop.customer({ click_id: (await shop.click(partner, { ip: '203.0.113.8' })).id });
+  t.match(await flags(shop, 'same_ip'), [{ customer_id: fourth.id, evidence: { customers: 4 } }]);
+});
+
+t.test('sign-ups from the partner’s own browser, and addresses that are changed afterwards', async (t) => {
+  const shop = await openShop(rail, { block_self_referrals: false });
+  const [ada, bob] = [await shop.partner(), await shop.partner()];
+  const own = { ip: '203.0.113.9', user_agent: 'Mozilla/5.0 (Macintosh) Version/26.0 Safari/605.1.15' };
+  await shop.customer({ click_id: (await shop.click(ada, own)).id, email: ada.email });
+  const other = await shop.customer({ click_id: (await shop.click(ada, own)).id });
+  const raised = await flags(shop, 'self_referral', 2);
+  t.match(
+    raised.find(({ customer_id }) => customer_id === other.id),
+    { partner_id: ada.id, evidence: { matched: 'browser' } },
+  );
+  const disguised = await shop.referred(bob);
+  await quiet();
+  await shop.merchant.patch(`/v1/customers/${disguised.id}`, { email: bob.email });
+  const [newest] = await flags(shop, 'self_referral', 3);
+  t.match(newest, { customer_id: disguised.id, partner_id: bob.id, evidence: { matched: 'email' } });
+});
+
+t.test('sales: faster than audiences buy, and too much that comes back', async (t) => {
+  const shop = await openShop(rail);
+  const [fast, returned] = [await shop.partner(), await shop.partner()];
+  for (let nth = 0; nth < 11; nth++) {
+    await shop.sale({ partner_id: fast.id, customer: { external_customer_id: fresh('cus') } });
+  }
+  t.match(await flags(shop, 'conversion_velocity'), [{ partner_id: fast.id, evidence: { first_sales: 11 } }]);
+  const { id: customer_id } = await shop.customer({ partner_id: returned.id });
+  const sales: Json[] = [];
+  for (let nth = 0; nth < 5; nth++) sales.push(await shop.sale({ customer_id }));
+  await shop.refund(sales[0] as Json);
+  await shop.refund(sales[1] as Json);
+  t.match(await flags(shop, 'refund_rate'), [
+    { partner_id: returned.id, severity: 'high', evidence: { refunded_bps: 4_000, sales: 5 } },
+  ]);
+});
+
+t.test('partners: one mailbox twice', async (t) => {
+  const shop = await openShop(rail);
+  const first = await shop.partner({ email: 'ada.lovelace@example.com' });
+  const second = await shop.partner({ email: 'adalovelace+2@example.com' });
+  t.match(await flags(shop, 'duplicate_partner'), [
+    { partner_id: second.id, evidence: { other_partner_id: first.id } },
+  ]);
+});
+
+t.test('one flag is open per kind and subject, and only a note closes it', async (t) => {
+  const shop = await openShop(rail);
+  const [ada, bob] = [await shop.partner(), await shop.partner()];
+  const advertise = (partner: Json) => shop.click(partner, { landing_url: 'https://acme.example.com/?fbclid=1' });
+  for (const partner of [ada, ada, ada, bob]) await advertise(partner);
+  await quiet();
+  const open = await flags(shop, 'paid_ad_traffic', 2);
+  t.same(open.map(({ partner_id }) => partner_id).sort(), [ada.id, bob.id].sort());
+  const raised = (await shop.events()).filter(({ type }) => type === 'risk_flag.created');
+  t.equal(raised.length, 2);
+
+  const flag = open.find(({ partner_id }) => partner_id === ada.id) as Json;
+  const resolve = (body: Json) => shop.merchant.request('POST', `/v1/risk_flags/${flag.id}/resolve`, body);
+  for (const note of [undefined, '', '  ']) {
+    t.match(await resolve({ resolution: 'dismissed', note }), { status: 400, body: { error: { param: 'note' } } });
+  }
+  const { status, body } = await resolve({ resolution: 'confirmed', note: 'Bids on the brand.' });
+  t.equal(status, 200);
+  t.match(body, { status: 'confirmed', note: 'Bids on the brand.', resolved_by: /^key_/, resolved_at: String });
+  const [resolved] = await shop.events();
+  t.same(resolved?.data, {
+    risk_flag_id: flag.id,
+    partner_id: ada.id,
+    customer_id: null,
+    kind: 'paid_ad_traffic',
+    severity: 'medium',
+    status: 'confirmed',
+    note: 'Bids on the brand.',
+    resolved_by: body.resolved_by,
+  });
+  t.match(await resolve({ resolution: 'dismissed', note: 'Again.' }), { status: 409 });
+  await advertise(ada);
+  await flags(shop, 'paid_ad_traffic', 3);
+});

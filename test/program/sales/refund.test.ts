@@ -1,0 +1,270 @@
+import t from 'tap';
+import { type Json, startRail } from '../../harness.ts';
+import { fresh, openShop } from '../shop.ts';
+
+const rail = await startRail();
+
+t.test('a refund shrinks the unpaid commission, and tells of both', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const customer = await shop.referred(await shop.partner());
+  const sale = await shop.sale({ customer_id: customer.id });
+  await shop.events();
+  const after = await shop.refund(sale, { amount_minor: 2_500, external_refund_id: 're_1', reason: 'Late.' });
+  t.match(after, { status: 'partially_refunded', refunded_minor: 2_500, refunded_at: String });
+  const { partner_id } = customer;
+  const [{ id: commission_id }] = sale.commissions;
+  t.same(
+    (await shop.events()).map(({ type, data }) => ({ type, data })),
+    [
+      {
+        type: 'sale.refunded',
+        data: {
+          sale_id: sale.id,
+          customer_id: customer.id,
+          partner_id,
+          amount_minor: 2_500,
+          currency: 'USD',
+          refunded_at: after.refunded_at,
+        },
+      },
+      {
+        type: 'commission.updated',
+        data: {
+          commission_id,
+          partner_id,
+          amount_minor: 1_500,
+          currency: 'USD',
+          status: 'pending',
+          previous_status: 'pending',
+        },
+      },
+    ],
+  );
+  t.match(await shop.commissionsOf(sale), [{ id: commission_id, amount_minor: 1_500, base_amount_minor: 7_500 }]);
+  t.match(await shop.merchant.get(`/v1/customers/${customer.id}`), { status: 'active' }, 'a part is not all');
+
+  await t.test('the rest voids it, and makes the customer refunded', async (t) => {
+    const whole = await shop.refund(sale);
+    t.match(whole, { status: 'refunded', refunded_minor: 10_000 });
+    t.match(await shop.events(), [
+      { type: 'sale.refunded', data: { amount_minor: 7_500 } },
+      {
+        type: 'commission.voided',
+        data: { commission_id, sale_id: sale.id, amount_minor: 1_500, reason: 'sale_refunded' },
+      },
+    ]);
+    t.match(await shop.merchant.get(`/v1/commissions/${commission_id}`), {
+      status: 'voided',
+      void_reason: 'sale_refunded',
+      voided_at: whole.refunded_at,
+    });
+    t.match(await shop.merchant.get(`/v1/customers/${customer.id}`), { status: 'refunded' });
+    t.match(await shop.merchant.request('PATCH', `/v1/customers/${customer.id}`, { status: 'refunded' }), {
+      status: 400,
+    });
+  });
+
+  await t.test('then nothing is left', async (t) => {
+    const answer = await shop.merchant.request('POST', `/v1/sales/${sale.id}/refund`, {});
+    t.match(answer, { status: 409, body: { error: { type: 'conflict_error', code: 'sale_already_refunded' } } });
+  });
+});
+
+t.test('a paid or locked commission stays, and a clawback carries the difference', async (t) => {
+  const shop = await openShop(rail);
+  const rule = await shop.rule();
+  const { id: partner_id } = await shop.partner();
+  for (const settle of [shop.pay, shop.lock]) {
+    const sale = await shop.sale({ partner_id });
+    const [paid] = sale.commissions;
+    await settle(paid);
+    await shop.events();
+    await shop.refund(sale, { amount_minor: 2_500 });
+    const [refunded, created, ...rest] = await shop.events();
+    t.same(rest, []);
+    t.equal(refunded?.type, 'sale.refunded');
+    const [, clawback] = await shop.commissionsOf(sale);
+    t.same(created?.data, {
+      commission_id: clawback?.id,
+      sale_id: sale.id,
+      partner_id,
+      amount_minor: -500,
+      currency: 'USD',
+      status: 'due',
+      rule_id: rule.id,
+      mature_at: clawback?.mature_at,
+      kind: 'clawback',
+    });
+    t.match(clawback, { kind: 'clawback', clawback_of: paid.id, amount_minor: -500, status: 'due' });
+    await shop.refund(sale);
+    t.same(
+      (await shop.commissionsOf(sale)).map(({ amount_minor }) => amount_minor),
+      [2_000, -500, -1_500],
+    );
+  }
+});
+
+t.test('what came after a payment that was undone is taken into account', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const sale = await shop.sale({ partner_id: (await shop.partner()).id });
+  const [first] = sale.commissions;
+  await shop.lock(first);
+  await shop.merchant.patch(`/v1/sales/${sale.id}`, { amount_minor: 30_000 });
+  const [, bonus] = (await shop.commissionsOf(sale)) as [Json, Json];
+  t.match(bonus, { kind: 'bonus', amount_minor: 4_000, status: 'due', clawback_of: first.id });
+  await shop.pay(bonus);
+  await shop.lock(first, null);
+  await shop.refund(sale);
+  t.match(await shop.commissionsOf(sale), [
+    { id: bonus.id, amount_minor: 4_000 },
+    { kind: 'clawback', amount_minor: -4_000 },
+  ]);
+  t.match(await shop.merchant.get(`/v1/commissions/${first.id}`), { status: 'voided', amount_minor: 2_000 });
+});
+
+t.test('what was cancelled by hand stays cancelled, and what corrected it goes with the next refund', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const sale = await shop.sale({ partner_id: (await shop.partner()).id });
+  const [first] = sale.commissions;
+  await shop.lock(first);
+  await shop.refund(sale, { amount_minor: 5_000 });
+  await shop.lock(first, null);
+  await shop.merchant.post(`/v1/commissions/${first.id}/void`);
+  await shop.refund(sale, { amount_minor: 1_000 });
+  const left = await shop.commissionsOf(sale);
+  t.equal(
+    left.reduce((sum, { amount_minor }) => sum + amount_minor, 0),
+    0,
+  );
+  t.ok(left.every(({ kind }) => kind !== 'sale'));
+});
+
+t.test(
+  'a commission that came back and was deleted by hand stays deleted, whatever became of the one before',
+  async (t) => {
+    const shop = await openShop(rail);
+    await shop.rule();
+    const customer = await shop.referred(await shop.partner());
+    const sale = await shop.sale({ customer_id: customer.id });
+    await shop.refund(sale);
+    const corrected = await shop.merchant.patch(`/v1/sales/${sale.id}`, { amount_minor: 30_000 });
+    const [back] = await shop.commissionsOf(sale);
+    t.match(back, { amount_minor: 4_000, status: 'pending' });
+    await shop.merchant.delete(`/v1/commissions/${back?.id}`);
+    await shop.refund(corrected, { amount_minor: 5_000 });
+    t.same(await shop.commissionsOf(sale), []);
+  },
+);
+
+t.test('a clawback that was forgiven is asked for again by the next refund alone', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const sale = await shop.sale({ partner_id: (await shop.partner()).id });
+  await shop.pay(sale.commissions[0]);
+  await shop.refund(sale, { amount_minor: 5_000 });
+  const [, clawback] = (await shop.commissionsOf(sale)) as [Json, Json];
+  await shop.merchant.post(`/v1/commissions/${clawback.id}/void`, { reason: 'goodwill' });
+  t.same(await rail.audit(), [], 'which is no fault');
+  await shop.refund(sale);
+  t.same(
+    (await shop.commissionsOf(sale)).map(({ amount_minor }) => amount_minor),
+    [2_000, -2_000],
+  );
+});
+
+t.test('a fixed commission is whole until all is refunded', async (t) => {
+  const shop = await openShop(rail, { currency: 'JPY' });
+  await shop.rule({ rate_type: 'fixed', rate_value: 700 });
+  const sale = await shop.sale({ partner_id: (await shop.partner()).id });
+  await shop.refund(sale, { amount_minor: 9_999 });
+  t.match(await shop.commissionsOf(sale), [{ amount_minor: 700, currency: 'JPY' }]);
+  await shop.refund(sale);
+  t.same(await shop.commissionsOf(sale), []);
+});
+
+t.test('a customer is refunded as long as a correction leaves nothing of the sale', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const { id: customer_id } = await shop.customer({ partner_id: (await shop.partner()).id });
+  const sale = await shop.sale({ customer_id });
+  const status = async () => (await shop.merchant.get(`/v1/customers/${customer_id}`)).status;
+  await shop.refund(sale, { amount_minor: 4_000 });
+  await shop.merchant.patch(`/v1/sales/${sale.id}`, { amount_minor: 4_000 });
+  t.equal(await status(), 'refunded');
+  await shop.merchant.patch(`/v1/sales/${sale.id}`, { amount_minor: 10_000 });
+  t.equal(await status(), 'active');
+});
+
+t.test('the base of a capped commission follows the refund, though the amount does not', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule({ max_commission_minor: 500 });
+  const sale = await shop.sale({ partner_id: (await shop.partner()).id });
+  await shop.refund(sale, { amount_minor: 5_000 });
+  t.match(await shop.commissionsOf(sale), [{ amount_minor: 500, base_amount_minor: 5_000 }]);
+});
+
+t.test('what was approved stays approved when it comes back', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const sale = await shop.sale({ partner_id: (await shop.partner()).id });
+  const { approved_at } = await shop.merchant.post(`/v1/commissions/${sale.commissions[0].id}/approve`);
+  await shop.merchant.patch(`/v1/sales/${sale.id}`, { amount_minor: 0 });
+  await shop.merchant.patch(`/v1/sales/${sale.id}`, { amount_minor: 10_000 });
+  t.match(await shop.commissionsOf(sale), [{ status: 'approved', approved_at, amount_minor: 2_000 }]);
+});
+
+t.test('the audit computes a base to the last unit, however large', async () => {
+  const shop = await openShop(rail, { commission_on_net_revenue: true });
+  await shop.rule({ rate_value: 10_000 });
+  const { id: partner_id } = await shop.partner();
+  const sale = await shop.sale({ partner_id, amount_minor: 9_007_198_998_307_933, tax_minor: 512_866_116 });
+  await shop.refund(sale, { amount_minor: 3_134_901_420 });
+});
+
+t.test('a clawback of a deleted sale may be forgiven', async () => {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const { id: partner_id } = await shop.partner();
+  const sale = await shop.sale({ partner_id });
+  await shop.pay(sale.commissions[0]);
+  await shop.merchant.delete(`/v1/sales/${sale.id}`);
+  const clawback = (await shop.commissionsOf(sale)).find(({ kind }) => kind === 'clawback') as Json;
+  await shop.merchant.post(`/v1/commissions/${clawback.id}/void`);
+});
+
+t.test('more than is left is refused, and so is a refund that was told before', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const { id: partner_id } = await shop.partner();
+  const [sale, other] = [await shop.sale({ partner_id }), await shop.sale({ partner_id })];
+  const refund = ({ id }: Json, body: Json) => shop.merchant.request('POST', `/v1/sales/${id}/refund`, body);
+  t.match(await refund(sale, { amount_minor: 10_001 }), {
+    status: 400,
+    body: { error: { code: 'refund_exceeds_sale', param: 'amount_minor' } },
+  });
+  for (const amount_minor of [0, -1, 1.5]) t.equal((await refund(sale, { amount_minor })).status, 400);
+  const external_refund_id = fresh('refund');
+  t.equal((await refund(sale, { amount_minor: 100, external_refund_id })).status, 200);
+  for (const again of [sale, other]) {
+    t.match(await refund(again, { amount_minor: 100, external_refund_id }), {
+      status: 409,
+      body: { error: { code: 'resource_already_exists', param: 'external_refund_id' }, existing: { id: sale.id } },
+    });
+  }
+  t.match(await shop.merchant.get(`/v1/sales/${other.id}`), { refunded_minor: 0 });
+});
+
+t.test('an import that was rolled back can be told again, refunds included', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const { id: partner_id } = await shop.partner();
+  const [external_charge_id, external_refund_id] = [fresh('charge'), fresh('refund')];
+  for (let nth = 0; nth < 2; nth++) {
+    const sale = await shop.sale({ partner_id, external_charge_id });
+    t.match(await shop.refund(sale, { amount_minor: 100, external_refund_id }), { refunded_minor: 100 });
+    await shop.merchant.delete(`/v1/sales/${sale.id}`);
+  }
+});

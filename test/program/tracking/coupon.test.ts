@@ -1,0 +1,97 @@
+import t from 'tap';
+import { type Json, startRail } from '../../harness.ts';
+import { openShop, types } from '../shop.ts';
+
+const rail = await startRail();
+
+t.test('a coupon is told of while it has a partner', async (t) => {
+  const shop = await openShop(rail);
+  const [ada, bob] = [await shop.partner(), await shop.partner()];
+  await shop.events();
+  const told = async () => (await shop.events()).map(({ type, data }) => ({ type, data }));
+  const { id, code } = await shop.coupon({ code: 'ADA20' });
+  const path = `/v1/coupons/${id}`;
+  const patch = (body: Json) => shop.merchant.patch(path, body);
+  await shop.merchant.post(`${path}/deactivate`);
+  await shop.merchant.post(`${path}/activate`);
+  t.same(await told(), [], 'nobody’s coupon is told to nobody');
+
+  await patch({ partner_id: ada.id });
+  const data = { coupon_id: id, partner_id: ada.id, code, active: true };
+  t.same(await told(), [{ type: 'affiliate_coupon.created', data }]);
+  await patch({ external_id: 'promo_ada' });
+  t.same(await told(), [{ type: 'affiliate_coupon.updated', data }]);
+  await patch({ partner_id: bob.id });
+  t.same(await told(), [{ type: 'affiliate_coupon.updated', data: { ...data, partner_id: bob.id } }]);
+  await shop.merchant.post(`${path}/deactivate`);
+  t.same(await told(), [
+    { type: 'affiliate_coupon.deactivated', data: { ...data, partner_id: bob.id, active: false } },
+  ]);
+  await shop.merchant.post(`${path}/deactivate`);
+  t.same(await told(), [], 'it was off already');
+  await shop.merchant.post(`${path}/activate`);
+  t.same(await told(), [{ type: 'affiliate_coupon.activated', data: { ...data, partner_id: bob.id } }]);
+  await patch({ partner_id: null });
+  t.same(await told(), [{ type: 'affiliate_coupon.deleted', data: { coupon_id: id, partner_id: bob.id } }]);
+  await shop.merchant.delete(path);
+  t.same(await told(), []);
+
+  const own = await shop.coupon({ partner_id: ada.id });
+  t.same(types(await shop.events()), ['affiliate_coupon.created']);
+  await shop.merchant.delete(`/v1/coupons/${own.id}`);
+  t.same(await told(), [{ type: 'affiliate_coupon.deleted', data: { coupon_id: own.id, partner_id: ada.id } }]);
+});
+
+t.test('code and external id are one coupon’s in the program', async (t) => {
+  const shop = await openShop(rail);
+  const first = await shop.coupon({ code: 'ADA20', external_id: 'promo_1' });
+  const create = (fields: Json) =>
+    shop.merchant.request('POST', '/v1/coupons', { program_id: shop.program.id, ...fields });
+  t.match(await create({ code: 'ada20' }), {
+    status: 409,
+    body: { error: { param: 'code' }, existing: { id: first.id } },
+  });
+  t.match(await create({ code: 'OTHER', external_id: 'promo_1' }), {
+    status: 409,
+    body: { error: { param: 'external_id' }, existing: { id: first.id } },
+  });
+  const other = await shop.coupon();
+  const patched = await shop.merchant.request('PATCH', `/v1/coupons/${other.id}`, { external_id: 'promo_1' });
+  t.match(patched, { status: 409, body: { error: { code: 'resource_already_exists', param: 'external_id' } } });
+  await shop.merchant.delete(`/v1/coupons/${first.id}`);
+  t.equal((await create({ code: 'ADA20', external_id: 'promo_1' })).status, 201);
+});
+
+t.test('an id that is no id is not found', async (t) => {
+  const shop = await openShop(rail);
+  const [coupon, partner] = [await shop.coupon(), await shop.partner()];
+  for (const [path, param] of [
+    [`/v1/coupons/${coupon.id}`, 'partner_id'],
+    [`/v1/partners/${partner.id}`, 'group_id'],
+  ] as const) {
+    const answer = await shop.merchant.request('PATCH', path, { [param]: '' });
+    t.match(answer, { status: 404, body: { error: { code: 'resource_not_found', param } } });
+  }
+});
+
+t.test('a sale is matched on the external id, never on the code', async (t) => {
+  const shop = await openShop(rail);
+  const coupon = await shop.coupon({ code: 'ADA20', external_id: 'promo_1', partner_id: (await shop.partner()).id });
+  t.match(await shop.sale({ coupon_external_id: 'ADA20' }), { partner_id: null, coupon_id: null });
+  t.match(await shop.sale({ coupon_external_id: 'promo_1' }), { partner_id: coupon.partner_id, coupon_id: coupon.id });
+});
+
+t.test('a second coupon answers 409 that names what it has in common with the first', async (t) => {
+  const shop = await openShop(rail);
+  const first = await shop.coupon({ code: 'ADA20', external_id: undefined });
+  const second = await shop.coupon({ code: 'BOB20', external_id: 'promo_bob' });
+  for (const [body, param, existing] of [
+    [{ code: 'ada20' }, 'code', first],
+    [{ code: 'bob20' }, 'code', second],
+    [{ code: 'CAT20', external_id: 'promo_bob' }, 'external_id', second],
+  ] as const) {
+    const coupon = { program_id: shop.program.id, ...body };
+    const refused = await shop.merchant.request('POST', '/v1/coupons', coupon);
+    t.match(refused, { status: 409, body: { error: { param }, existing } }, JSON.stringify(body));
+  }
+});

@@ -1,0 +1,218 @@
+import t from 'tap';
+import { buildApi } from '../../../src/api.ts';
+import { eventually, log, sql, startRail } from '../../harness.ts';
+
+const rail = await startRail();
+const merchant = await rail.organization();
+const program = await merchant.post('/v1/programs', {
+  name: 'Acme',
+  website_url: 'https://acme.example.com',
+  currency: 'USD',
+});
+const partner = await merchant.post('/v1/partners', { program_id: program.id, email: 'ada@partner.example.com' });
+const link = await merchant.post('/v1/links', {
+  program_id: program.id,
+  partner_id: partner.id,
+  destination_url: 'https://acme.example.com/pricing?plan=pro#yearly',
+});
+const service = new URL(rail.address);
+
+const browser = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36';
+
+const follow = (slug: string, headers: Record<string, string> = {}, method = 'GET') =>
+  fetch(new URL(`/r/${slug}`, service), { method, redirect: 'manual', headers: { 'User-Agent': browser, ...headers } });
+const clicks = () => merchant.get(`/v1/clicks?program_id=${program.id}`);
+const attributed = () =>
+  eventually(
+    async () => (await clicks()).data.every(({ referral_id }: { referral_id: string | null }) => referral_id),
+    'attribution',
+  );
+const referrals = () => merchant.get(`/v1/referrals?program_id=${program.id}`);
+
+t.test('sends the visitor on to the tracked address, with query and fragment kept', async (t) => {
+  t.equal(link.url, 'https://acme.example.com/pricing?plan=pro&ref=ada#yearly');
+  t.equal(link.short_url, `${rail.services.base_url}/r/${link.short_slug}`);
+  const answer = await follow(link.short_slug);
+  t.equal(answer.status, 302);
+  t.equal(answer.headers.get('location'), link.url);
+  t.equal(answer.headers.get('cache-control'), 'no-store');
+  const { data, total_count } = await clicks();
+  t.equal(total_count, 1, 'the click was durable before the answer');
+  t.match(data[0], { partner_id: partner.id, link_id: link.id, landing_url: link.url });
+});
+
+t.test('tells visitors apart by a cookie of the short domain, and by nothing else', async (t) => {
+  await attributed();
+  const before = (await referrals()).total_count;
+  const first = await follow(link.short_slug);
+  const set = first.headers.get('set-cookie') as string;
+  t.match(set, /^rail_visitor=[\w-]{24}; Path=\/r; Max-Age=5184000; HttpOnly; SameSite=Lax$/);
+  const cookie = set.split(';')[0] as string;
+  const again = await follow(link.short_slug, { Cookie: `other=1; ${cookie}` });
+  t.equal(again.headers.get('set-cookie')?.split(';')[0], cookie);
+  await follow(link.short_slug);
+  await attributed();
+  t.equal(
+    (await referrals()).total_count,
+    before + 2,
+    'one for the browser that came twice, one for the one without a cookie',
+  );
+});
+
+t.test('answers 404 for a slug that is unknown or whose link is deleted, and records nothing', async (t) => {
+  const before = (await clicks()).total_count;
+  t.equal((await follow('nothing')).status, 404);
+  const other = await merchant.post('/v1/links', {
+    program_id: program.id,
+    partner_id: partner.id,
+    destination_url: 'https://acme.example.com/',
+    value: 'other',
+  });
+  await merchant.delete(`/v1/links/${other.id}`);
+  const answer = await follow(other.short_slug);
+  t.equal(answer.status, 404);
+  t.match(await answer.json(), { error: { code: 'resource_not_found' } });
+  t.equal((await clicks()).total_count, before);
+});
+
+t.test('shows people a page where there is no link, and nothing that runs or loads', async (t) => {
+  const answer = await follow('<script>', { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' });
+  t.equal(answer.status, 404);
+  t.equal(answer.headers.get('content-type'), 'text/html; charset=utf-8');
+  t.equal(answer.headers.get('content-security-policy'), "default-src 'none'");
+  const page = await answer.text();
+  t.match(page, 'This link does not exist any more');
+  t.notMatch(page, '<script');
+});
+
+t.test('HEAD tells where a link leads, and is no click', async (t) => {
+  const before = (await clicks()).total_count;
+  const answer = await follow(link.short_slug, {}, 'HEAD');
+  t.equal(answer.status, 302);
+  t.equal(answer.headers.get('location'), link.url);
+  t.equal(answer.headers.get('set-cookie'), null);
+  t.equal((await follow('nothing', {}, 'HEAD')).status, 404);
+  t.equal((await follow(link.short_slug, {}, 'POST')).status, 405);
+  t.equal((await clicks()).total_count, before);
+});
+
+t.test('the cookie lives as long as a click counts, and goes over https alone where the short link does', async (t) => {
+  await merchant.patch(`/v1/programs/${program.id}`, { cookie_days: 7, custom_domain: 'go.acme.example.com' });
+  const secure = await merchant.post('/v1/links', {
+    program_id: program.id,
+    partner_id: partner.id,
+    destination_url: 'https://acme.example.com/ä?q=ö',
+    value: 'secure',
+  });
+  t.equal(secure.short_url, `https://go.acme.example.com/r/${secure.short_slug}`);
+  const answer = await follow(secure.short_slug);
+  t.match(answer.headers.get('set-cookie'), /; Max-Age=604800; HttpOnly; SameSite=Lax; Secure$/);
+  t.equal(
+    answer.headers.get('location'),
+    'https://acme.example.com/%C3%A4?q=%C3%B6&ref=secure',
+    'as a header can hold it',
+  );
+  t.equal(answer.headers.get('x-robots-tag'), 'noindex');
+});
+
+t.test('a short address stays as it was handed out, wherever the service is reached now', async (t) => {
+  const base_url = 'https://acme.example.com/rail';
+  const moved = await buildApi({ store: rail.store, services: { ...rail.services, base_url }, log });
+  t.teardown(() => moved.close());
+  const headers = { Authorization: `Bearer ${merchant.key}` };
+  await merchant.patch(`/v1/programs/${program.id}`, { custom_domain: null });
+  const { id, short_slug, short_url } = (
+    await moved.inject({
+      method: 'POST',
+      url: '/v1/links',
+      headers,
+      payload: {
+        program_id: program.id,
+        partner_id: partner.id,
+        destination_url: 'https://acme.example.com/',
+        value: 'moved',
+      },
+    })
+  ).json();
+  t.equal(short_url, `${base_url}/r/${short_slug}`);
+  t.match((await follow(short_slug)).headers.get('set-cookie'), '; Path=/rail/r; ', 'the path that browsers see');
+  for (const [changes, expected] of [
+    [{ label: 'Footer' }, short_url],
+    [{ short_slug: 'summer' }, `${base_url}/r/summer`],
+  ] as const) {
+    t.equal((await merchant.patch(`/v1/links/${id}`, changes)).short_url, expected);
+  }
+});
+
+t.test('a robot is sent on too, its click is kept and makes no referral', async (t) => {
+  const answer = await follow(link.short_slug, {
+    'User-Agent': 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)',
+  });
+  t.equal(answer.status, 302);
+  const [{ id }] = (await clicks()).data;
+  const judged = sql`select referral_id from program.click where id = ${id} and attributed_at is not null`;
+  await eventually(async () => (await rail.query(judged)).length === 1, 'the click to be judged');
+  t.same(await rail.query(judged), [{ referral_id: null }]);
+});
+
+t.test('the link of a partner who is not active yet, or declined, leads on and records nothing', async (t) => {
+  const grace = await merchant.post('/v1/partners', {
+    program_id: program.id,
+    email: 'grace@partner.example.com',
+    status: 'pending',
+  });
+  const theirs = await merchant.post('/v1/links', {
+    program_id: program.id,
+    partner_id: grace.id,
+    destination_url: 'https://acme.example.com/',
+  });
+  const recorded = async () => {
+    const answer = await follow(theirs.short_slug);
+    t.equal(answer.status, 302);
+    t.equal(answer.headers.get('location'), theirs.url);
+    const { total_count } = await merchant.get(`/v1/clicks?program_id=${program.id}&link_id=${theirs.id}`);
+    return [total_count, answer.headers.has('set-cookie')];
+  };
+  t.same(await recorded(), [0, false]);
+  const [application] = (await merchant.get(`/v1/applications?program_id=${program.id}&partner_id=${grace.id}`)).data;
+  await merchant.post(`/v1/applications/${application.id}/reject`);
+  t.same(await recorded(), [0, false]);
+  await merchant.patch(`/v1/partners/${partner.id}`, { status: 'suspended' });
+  const before = (await clicks()).total_count;
+  await follow(link.short_slug);
+  t.equal((await clicks()).total_count, before + 1, 'a click through a suspended partner is kept');
+  await merchant.patch(`/v1/partners/${partner.id}`, { status: 'active' });
+});
+
+t.test("the visitor's address is what a proxy of the own network says it is, and is only kept as a hash", async (t) => {
+  const hashAfter = async (forwarded?: string) => {
+    await follow(link.short_slug, forwarded === undefined ? {} : { 'X-Forwarded-For': forwarded });
+    const [row] = await rail.query<{ ip_hash: string | null }>(
+      sql`select ip_hash from program.click order by id desc limit 1`,
+    );
+    return row?.ip_hash;
+  };
+  t.equal(await hashAfter(), null, "the proxy's own address says nothing of the visitor");
+  const hash = rail.services.vault.hash('93.184.215.14');
+  t.equal(await hashAfter('93.184.215.14'), hash);
+  t.equal(await hashAfter('8.8.8.8, 93.184.215.14, 10.0.0.3'), hash, 'what the visitor said before is not believed');
+});
+
+t.test('keeps slugs unique over all tenants', async (t) => {
+  const stranger = await rail.organization();
+  const elsewhere = await stranger.post('/v1/programs', {
+    name: 'B',
+    website_url: 'https://b.example.com',
+    currency: 'EUR',
+  });
+  const bob = await stranger.post('/v1/partners', { program_id: elsewhere.id, email: 'bob@b.example.com' });
+  const theirs = await stranger.post('/v1/links', {
+    program_id: elsewhere.id,
+    partner_id: bob.id,
+    destination_url: 'https://b.example.com/',
+  });
+  const answer = await stranger.request('PATCH', `/v1/links/${theirs.id}`, { short_slug: link.short_slug });
+  t.equal(answer.status, 409);
+  t.match(answer.body, { error: { code: 'resource_already_exists', param: 'short_slug' } });
+  t.notOk('existing' in answer.body, 'what another tenant has stays with it');
+});

@@ -1,0 +1,159 @@
+import sql from 'sql-template-tag';
+import Stripe from 'stripe';
+import t from 'tap';
+import { z } from 'zod';
+import { type Store, transaction } from '../../../src/core/postgres/transaction.ts';
+import { newId } from '../../../src/core/values/id.ts';
+import { program } from '../../../src/program/programs/program.ts';
+import { deliveryOperations } from '../../../src/webhooks/deliveries/delivery_log.ts';
+import { createEndpoint } from '../../../src/webhooks/endpoints/endpoint.ts';
+import { eventType } from '../../../src/webhooks/events/catalogue.ts';
+import { type EventPolicy, eventWriter } from '../../../src/webhooks/events/event.ts';
+import { eventually, startRail, startReceiver } from '../../harness.ts';
+
+/** As the recruitment service words it: other ids, another envelope, https alone, live and test endpoints, the last 50 in the log. */
+const recruitment: EventPolicy = {
+  catalogue: {
+    'do_not_contact.added': eventType(
+      'A prospect was marked Do not contact.',
+      { prospect_id: z.string(), reason: z.string().nullable() },
+      { prospect_id: 'sample_fdi_1', reason: null },
+    ),
+  },
+  id_prefix: 'fev',
+  delivery_prefix: 'fwd',
+  envelope: ({ id, type, created_at, data, livemode }) => ({ id, type, version: 1, created_at, livemode, data }),
+  https_only: true,
+  most_in_log: 50,
+};
+
+const rail = await startRail();
+const store: Store = { database: rail.store.database, writeEvents: eventWriter(recruitment) };
+const { services } = rail;
+
+async function openTeam() {
+  const { organization_id } = await rail.organization();
+  const within = <T>(work: Parameters<typeof transaction<T>>[2]) =>
+    transaction(store, { organization_id, request_id: newId('req') }, work);
+  return {
+    organization_id,
+    within,
+    tell: (prospect_id: string, livemode: boolean) =>
+      within(async (tx) => {
+        const data = { prospect_id, reason: null };
+        tx.emit({ type: 'do_not_contact.added', program_id: organization_id, partner_id: null, data, livemode });
+      }),
+    listen: (url: string, livemode: boolean) =>
+      within((tx) => createEndpoint(tx, services, { program_id: organization_id, url, livemode })),
+  };
+}
+
+t.test('tells events of another product with its ids and its envelope, signed the same way', async (t) => {
+  const receiver = await startReceiver();
+  const team = await openTeam();
+  const { id: endpoint_id, secret } = await team.listen(receiver.url, true);
+  await team.tell('fdi_1', true);
+  await receiver.until(1);
+  const [got] = receiver.received;
+  t.match(got?.body.id, /^fev_[0-9a-z]{26}$/);
+  t.same(Object.keys(got?.body ?? {}), ['id', 'type', 'version', 'created_at', 'livemode', 'data']);
+  t.match(got?.body, {
+    type: 'do_not_contact.added',
+    version: 1,
+    livemode: true,
+    data: { prospect_id: 'fdi_1', reason: null },
+  });
+  t.match(got?.headers['rail-delivery-id'], /^fwd_[0-9a-z]{26}$/);
+  t.ok(Stripe.webhooks.constructEvent(got?.raw as string, got?.headers['rail-signature'] as string, secret, 300));
+  await eventually(
+    async () =>
+      (
+        await rail.query(
+          sql`select 1 from webhooks.delivery where endpoint_id = ${endpoint_id} and status = 'delivered'`,
+        )
+      ).length === 1,
+    'the log',
+  );
+});
+
+t.test('gives a test endpoint the events of tests alone, and a live one none of them', async (t) => {
+  const [live, test] = [await startReceiver(), await startReceiver()];
+  const team = await openTeam();
+  await team.listen(live.url, true);
+  await team.listen(test.url, false);
+  for (const [prospect_id, livemode] of [
+    ['fdi_1', false],
+    ['fdi_2', true],
+    ['fdi_3', false],
+    ['fdi_4', true],
+  ] as const) {
+    await team.tell(prospect_id, livemode);
+  }
+  await Promise.all([live.until(2), test.until(2)]);
+  const prospects = ({ received }: typeof live) => received.map(({ body }) => [body.data.prospect_id, body.livemode]);
+  t.same(prospects(live), [
+    ['fdi_2', true],
+    ['fdi_4', true],
+  ]);
+  t.same(prospects(test), [
+    ['fdi_1', false],
+    ['fdi_3', false],
+  ]);
+});
+
+t.test(
+  'refuses http where a product is for https alone: when it is saved, and at a send if it got there all the same',
+  async (t) => {
+    const receiver = await startReceiver();
+    const team = await openTeam();
+    const fields = { program_id: team.organization_id, url: receiver.url };
+    await t.rejects(
+      team.within((tx) => createEndpoint(tx, services, { ...fields, https_only: true })),
+      {
+        code: 'address_not_allowed',
+        message: 'The URL must begin with https://.',
+      },
+    );
+    const { id } = await team.within((tx) => createEndpoint(tx, services, fields));
+    await rail.query(sql`update webhooks.endpoint set https_only = true where id = ${id}`);
+    await team.tell('fdi_1', true);
+    const attempts = () =>
+      rail.query(sql`
+      select a.status_code, a.error from webhooks.attempt a join webhooks.delivery d on d.id = a.delivery_id where d.endpoint_id = ${id}`);
+    await eventually(async () => (await attempts()).length === 1, 'the attempt');
+    t.same(await attempts(), [{ status_code: null, error: 'The URL must begin with https://.' }]);
+    t.equal(receiver.received.length, 0);
+  },
+);
+
+t.test("shows an endpoint's last 50 deliveries, and its test events in the product's envelope", async (t) => {
+  const receiver = await startReceiver();
+  const team = await openTeam();
+  const { id } = await team.listen(receiver.url, true);
+  await team.within(async (tx) => {
+    for (let nth = 0; nth < 60; nth++) {
+      const data = { prospect_id: `fdi_${nth}`, reason: null };
+      tx.emit({ type: 'do_not_contact.added', program_id: team.organization_id, partner_id: null, data });
+    }
+  });
+  await receiver.until(60);
+  const operations = new Map(deliveryOperations({ policy: recruitment, program }).map((each) => [each.name, each]));
+  // biome-ignore lint/suspicious/noExplicitAny: an operation is run as the API runs it
+  const call = (name: string, of: object): Promise<any> =>
+    team.within((tx) =>
+      // biome-ignore lint/suspicious/noExplicitAny: the same
+      (operations.get(name) as any).run({ tx, params: { id }, services, caller: { scopes: ['*'] }, ...of }),
+    );
+  const page = await call('webhook_endpoints.deliveries', { query: { limit: 100, expand: [], include: [] } });
+  t.equal(page.data.length, 50);
+  t.equal(page.total_count, 50);
+  const ping = await call('webhook_endpoints.ping', { body: {} });
+  t.match(ping.event_id, /^evt_test_/);
+  await receiver.until(61);
+  t.match(receiver.received[60]?.body, {
+    id: ping.event_id,
+    version: 1,
+    livemode: false,
+    data: { prospect_id: 'sample_fdi_1' },
+  });
+});

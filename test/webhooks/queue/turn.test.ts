@@ -1,0 +1,158 @@
+import { Webhook } from 'standardwebhooks';
+import t from 'tap';
+import { type Caller, eventually, type Json, type Received, sql, startRail, startReceiver } from '../../harness.ts';
+
+t.setTimeout(120_000);
+
+const rail = await startRail();
+
+t.test('sends again what could not be written, though what came after it was', async (t) => {
+  const receiver = await startHolding();
+  const shop = await openShop(receiver.url);
+  await shop.sell(1);
+  await receiver.until(1);
+  await shop.sell(3);
+  await failOnce('P0001');
+  receiver.release();
+  await receiver.until(4);
+  // Its lease would run out by itself.
+  const [lane] = await rail.query(sql`select lease_until from webhooks.lane where endpoint_id = ${shop.endpoint.id}`);
+  t.ok(lane?.lease_until);
+  await rail.query(sql`update webhooks.lane set lease_until = now() where endpoint_id = ${shop.endpoint.id}`);
+  await delivered(shop, 4);
+  const sold = receiver.received.map(({ body }) => body.data.external_charge_id);
+  t.same([...new Set(sold)], ['ch_1', 'ch_2', 'ch_3', 'ch_4']);
+  t.ok(sold.length > 4, 'what had arrived and was not written came again');
+});
+
+t.test('writes what came of attempts again when it lost a deadlock, and sends nothing twice', async (t) => {
+  const receiver = await startHolding();
+  const shop = await openShop(receiver.url);
+  await shop.sell(1);
+  await receiver.until(1);
+  await shop.sell(3);
+  await failOnce('40P01');
+  receiver.release();
+  await delivered(shop, 4);
+  t.same(
+    receiver.received.map(({ body }) => body.data.external_charge_id),
+    ['ch_1', 'ch_2', 'ch_3', 'ch_4'],
+  );
+});
+
+t.test('signs with a new secret at once, however much stands in the sequence', async (t) => {
+  let secret = '';
+  const receiver = await startHolding(async ({ headers }, nth) => {
+    if (nth === 3)
+      secret = (await shop.merchant.post(`/v1/webhook_endpoints/${shop.endpoint.id}/rotate_secret`)).secret;
+    await written(headers['rail-delivery-id'] as string);
+  });
+  const shop = await openShop(receiver.url);
+  await shop.sell(1);
+  await receiver.until(1);
+  await shop.sell(70);
+  receiver.release();
+  await receiver.until(71);
+  const signed = receiver.received.map((one) => accepts(secret, one));
+  t.ok(signed.lastIndexOf(false) < 6, 'those that were about to be sent aside, all have two signatures');
+});
+
+t.test('sends nothing more to an endpoint that was switched off, however much stands in the sequence', async (t) => {
+  const receiver = await startHolding(async ({ headers }, nth) => {
+    if (nth === 3) await shop.merchant.post(`/v1/webhook_endpoints/${shop.endpoint.id}/disable`);
+    await written(headers['rail-delivery-id'] as string);
+  });
+  const shop = await openShop(receiver.url);
+  await shop.sell(1);
+  await receiver.until(1);
+  await shop.sell(70);
+  receiver.release();
+  const waiting = async () =>
+    (await rail.query(sql`select 1 from webhooks.standing where endpoint_id = ${shop.endpoint.id}`)).length;
+  await eventually(async () => (await waiting()) === 0, 'the end of the lane');
+  t.ok(receiver.received.length < 6, 'those that were about to be sent aside, none was');
+});
+
+interface Shop {
+  merchant: Caller;
+  endpoint: Json;
+  /** Makes so many events, `sale.created`, of the charges ch_1, ch_2, …, and waits until they have their places. */
+  sell(count: number): Promise<void>;
+}
+
+async function openShop(url: string): Promise<Shop> {
+  const merchant = await rail.organization();
+  const fields = { name: 'Acme', website_url: 'https://acme.example.com', currency: 'USD' };
+  const { id: program_id } = await merchant.post('/v1/programs', fields);
+  const endpoint = await merchant.post('/v1/webhook_endpoints', { program_id, url, event_types: ['sale.created'] });
+  const { id: partner_id } = await merchant.post('/v1/partners', { program_id, email: 'ada@partner.example.com' });
+  let sales = 0;
+  return {
+    merchant,
+    endpoint,
+    async sell(count) {
+      const until = sales + count;
+      while (sales < until) {
+        const external_charge_id = `ch_${++sales}`;
+        await merchant.post('/v1/sales', {
+          ...{ program_id, partner_id, amount_minor: 100, currency: 'USD', external_charge_id },
+        });
+      }
+      await eventually(async () => (await deliveries(endpoint)).length === sales, 'their places');
+    },
+  };
+}
+
+const deliveries = ({ id }: Json): Promise<Json[]> =>
+  rail.query(sql`select id, status from webhooks.delivery where endpoint_id = ${id}`);
+
+const delivered = ({ endpoint }: Shop, count: number): Promise<void> =>
+  eventually(
+    async () => (await deliveries(endpoint)).filter(({ status }) => status === 'delivered').length === count,
+    `${count} deliveries`,
+  );
+
+/** A receiver that holds its first request until it is released. @param meanwhile what is to be done before an answer is given */
+async function startHolding(meanwhile: (received: Received, nth: number) => unknown = () => {}) {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const receiver = await startReceiver(async (received, nth) => {
+    if (nth === 1) await promise;
+    await meanwhile(received, nth);
+    return 200;
+  });
+  return { ...receiver, release: resolve };
+}
+
+/** Waits until what came of the deliveries before this one is written. */
+function written(delivery_id: string): Promise<void> {
+  const unwritten = sql`
+    select 1 from webhooks.delivery this
+    join webhooks.standing s on s.endpoint_id = this.endpoint_id and s.place < this.place
+    where this.id = ${delivery_id}`;
+  return eventually(async () => (await rail.query(unwritten)).length === 0, 'what came before to be written');
+}
+
+function accepts(secret: string, { raw, headers }: Received): boolean {
+  try {
+    return Boolean(new Webhook(secret).verify(raw, headers));
+  } catch {
+    return false;
+  }
+}
+
+/** Lets the second statement from now on fail that writes what came of attempts, once what comes after them waits to be written too. */
+async function failOnce(code: string): Promise<void> {
+  await rail.store.database.query(`
+    drop trigger if exists fail_once on webhooks.attempt;
+    drop sequence if exists public.written;
+    create sequence public.written;
+    create or replace function public.fail_once() returns trigger language plpgsql as $$
+    begin
+      if nextval('public.written') = 2 then
+        perform pg_sleep(0.5);
+        raise exception 'This once it fails.' using errcode = '${code}';
+      end if;
+      return new;
+    end $$;
+    create trigger fail_once before insert on webhooks.attempt for each row execute function public.fail_once()`);
+}
