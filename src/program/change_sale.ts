@@ -12,9 +12,9 @@ import { hasEverEarned, hasRate, settleCommissions, takeBackAll, takeBackCommiss
 import { createSaleCommission } from './commissions/commission.ts';
 import { baseLeft, commissionBase, netAmount, remainingCommission } from './commissions/commission_rate.ts';
 import { earnedBy, exactly } from './commissions/earn.ts';
-import { type Customer, customer, partnerOf } from './customers/customer.ts';
+import { type Customer, customer } from './customers/customer.ts';
 import { event } from './events/catalogue.ts';
-import { partner } from './partners/partner.ts';
+import { partner, partnerOf } from './partners/partner.ts';
 import { assessLater } from './programs/assess_later.ts';
 import { type Program, program } from './programs/program.ts';
 import { cameBy } from './sales/credit.ts';

@@ -8,6 +8,8 @@ import { commissionOperations } from './commissions/commission.ts';
 import { commissionChangeOperations } from './commissions/commission_change.ts';
 import { ruleOperations } from './commissions/rule.ts';
 import { customerOperations } from './customers/customer.ts';
+import { signUpOperations } from './customers/sign_up.ts';
+import { deletePartnerOperations } from './delete_partner.ts';
 import { catalogue } from './events/catalogue.ts';
 import { applicationOperations } from './partners/application.ts';
 import { magicLinkOperations } from './partners/magic_link.ts';
@@ -42,6 +44,7 @@ export const operations: Operation[] = [
   ...partnerGroupOperations,
   ...tagOperations,
   ...partnerOperations,
+  ...deletePartnerOperations,
   ...magicLinkOperations,
   ...payoutMethodOperations,
   ...taxFormOperations,
@@ -51,6 +54,7 @@ export const operations: Operation[] = [
   ...clickOperations,
   ...referralOperations,
   ...customerOperations,
+  ...signUpOperations,
   ...ruleOperations,
   ...saleOperations,
   ...commissionOperations,

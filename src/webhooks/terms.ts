@@ -1,7 +1,7 @@
 import type { DeliveryTerms } from '../core/description/openapi_webhooks.ts';
-import { kept_days } from './deliveries/delivery_log.ts';
 import { most_per_program, overlap_ms } from './endpoints/endpoint.ts';
 import { switch_off } from './endpoints/switch_off.ts';
+import { kept_days } from './events/event_log.ts';
 import { waits_s } from './queue/delivery.ts';
 import { timeout_ms, user_agent } from './queue/send.ts';
 

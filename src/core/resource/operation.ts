@@ -1,11 +1,10 @@
 import { z } from 'zod';
-import type { Mailer } from '../../mail/outgoing.ts';
-import type { Vault } from '../encryption/vault.ts';
 import type { Tx } from '../postgres/transaction.ts';
 import { sampleId } from '../values/fields.ts';
 import type { ProblemCode } from '../values/problem.ts';
 import { type ListOptions, list } from './list.ts';
 import { type AnyResource, enrich } from './resource.ts';
+import type { Services } from './services.ts';
 
 /** Who calls: the key that opened the request. */
 export interface Caller {
@@ -13,21 +12,6 @@ export interface Caller {
   api_key_id: string;
   mode: 'live' | 'test';
   scopes: string[];
-}
-
-/** What a handler may need besides its transaction. */
-export interface Services {
-  vault: Vault;
-  /** Whether webhook endpoints may lie at private addresses (development and tests alone). */
-  allow_private_addresses: boolean;
-  /** How the service is reached from outside, without a slash at the end. */
-  base_url: string;
-  /** Host names of this service: no webhook endpoint may name them. */
-  own_hosts: string[];
-  /** Who is asked where webhook endpoints lie; those of the system when left out. */
-  name_servers?: string[] | undefined;
-  /** Undefined where no SMTP server is set: mail is logged then. */
-  mailer: Mailer | undefined;
 }
 
 export interface Context<Params, Query, Body> {

@@ -2,7 +2,8 @@ import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../postgres/transaction.ts';
 import { insert, update, type Values } from '../postgres/write.ts';
-import { notFound, Problem } from '../values/problem.ts';
+import { notFound } from '../values/problem.ts';
+import { requireScope } from './scope.ts';
 
 /** Marks an input parameter: strictly an array in code, `expand[]=a&expand[]=b` or `expand=a,b` on the wire. */
 const names = (allowed: string[], what: string) =>
@@ -182,22 +183,6 @@ async function expand(tx: Tx, of: AnyResource, rows: Row[], name: string, scopes
 async function addStats(tx: Tx, of: AnyResource, rows: Row[]): Promise<void> {
   const stats = await of.stats?.load(tx, rows);
   if (stats) for (const row of rows) row.stats = stats.get(row.id);
-}
-
-/** @throws Problem insufficient_scope, `param` = the scope that is missing */
-export function requireScope(scopes: string[], scope: string): void {
-  if (hasScope(scopes, scope)) return;
-  throw new Problem(
-    'insufficient_scope',
-    `The API key lacks the scope '${scope}'. Make a key that has it, or ask the key's owner.`,
-    {
-      param: scope,
-    },
-  );
-}
-
-export function hasScope(scopes: string[], scope: string): boolean {
-  return scopes.includes('*') || scopes.includes(scope) || (scope.endsWith(':read') && scopes.includes('*:read'));
 }
 
 const componentName = (object: string): string =>

@@ -6,8 +6,8 @@ import { id, requireState, text, timestampInput } from '../../core/values/fields
 import { newId } from '../../core/values/id.ts';
 import { currency } from '../../core/values/money.ts';
 import { Problem } from '../../core/values/problem.ts';
-import { partnerOf } from '../customers/customer.ts';
 import { event } from '../events/catalogue.ts';
+import { partnerOf } from '../partners/partner.ts';
 import { program } from '../programs/program.ts';
 import { voidCommission } from './adjust.ts';
 import { type Commission, commission } from './commission.ts';

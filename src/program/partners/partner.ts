@@ -2,8 +2,8 @@ import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { changesOf, insert } from '../../core/postgres/write.ts';
-import { DeletedMarker, idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
-import { type Row, resource, tenant } from '../../core/resource/resource.ts';
+import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
+import { type Lock, type Row, resource, tenant } from '../../core/resource/resource.ts';
 import {
   country,
   email,
@@ -18,13 +18,11 @@ import {
 } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { minorNotNegative, storedCurrency } from '../../core/values/money.ts';
-import { alreadyExists, Problem } from '../../core/values/problem.ts';
-import { voidOpenCommissions } from '../commissions/commission_void.ts';
+import { alreadyExists, notFound, Problem } from '../../core/values/problem.ts';
 import { event } from '../events/catalogue.ts';
 import { assessLater } from '../programs/assess_later.ts';
 import { program } from '../programs/program.ts';
 import { type Counter, countersOf, moneyOf, rowsOf, totalOf } from '../programs/tally.ts';
-import { deleteLinks } from '../tracking/link_delete.ts';
 import { groupToJoin, partnerGroup } from './partner_group.ts';
 import { normaliseEmail } from './self_referral.ts';
 import { replaceTags } from './tag.ts';
@@ -189,21 +187,14 @@ export const partnerOperations: Operation[] = [
       return updatePartner(tx, before, changes, retagged);
     },
   }),
-  operation({
-    name: 'partners.delete',
-    method: 'DELETE',
-    path: '/v1/partners/{id}',
-    scope: 'partners:write',
-    summary: 'Deletes a partner.',
-    doc: 'The links are deleted, and open commissions are voided with the reason `partner_deleted`. What was paid stays on record.',
-    params: idParams,
-    reply: DeletedMarker,
-    async run({ tx, params }) {
-      await deletePartner(tx, await partner.get(tx, params.id, { lock: true }));
-      return { id: params.id, object: 'partner', deleted: true as const };
-    },
-  }),
 ];
+
+/** @throws Problem resource_not_found when the partner is not one of the program */
+export async function partnerOf(tx: Tx, of: { id: string }, partner_id: string, lock: Lock = false): Promise<Partner> {
+  const found = await partner.get(tx, partner_id, { param: 'partner_id', lock });
+  if (found.program_id !== of.id) throw notFound('partner', partner_id, 'partner_id');
+  return found;
+}
 
 type NewPartner = Pick<Partner, 'program_id' | 'email' | 'status'> & Partial<Partner>;
 
@@ -307,21 +298,6 @@ async function updatePartner(tx: Tx, before: Partner, changes: Partial<Partner>,
     }),
   );
   return after;
-}
-
-async function deletePartner(tx: Tx, { id: partner_id, program_id }: Partner): Promise<void> {
-  await partner.update(tx, partner_id, { deleted_at: tx.now });
-  await tx.all(sql`
-    update program.application t set status = 'withdrawn', updated_at = ${tx.now}::timestamptz
-    where ${tenant(tx)} and t.partner_id = ${partner_id} and t.status = 'pending'`);
-  // What was clicked before protects nobody from the partners who are left.
-  await tx.all(sql`
-    update program.referral t set expires_at = ${tx.now}::timestamptz, updated_at = ${tx.now}::timestamptz
-    where ${tenant(tx)} and t.program_id = ${program_id} and t.partner_id = ${partner_id} and t.deleted_at is null
-      and t.status = 'visit' and t.expires_at > ${tx.now}::timestamptz`);
-  tx.emit(event('affiliate.deleted', program_id, { partner_id }));
-  await deleteLinks(tx, sql`t.partner_id = ${partner_id}`);
-  await voidOpenCommissions(tx, partner_id, 'partner_deleted');
 }
 
 const counters = {

@@ -2,17 +2,9 @@ import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { lockOf, tenant } from '../../core/resource/resource.ts';
 import { notFound } from '../../core/values/problem.ts';
-import {
-  type Customer,
-  type CustomerFields,
-  createCustomer,
-  createCustomerOfReferral,
-  customer,
-  partnerOf,
-  referredBy,
-  soleCustomer,
-} from '../customers/customer.ts';
-import { type Partner, partner } from '../partners/partner.ts';
+import { type Customer, type CustomerFields, createCustomer, customer, soleCustomer } from '../customers/customer.ts';
+import { createCustomerOfReferral, referredBy } from '../customers/sign_up.ts';
+import { type Partner, partner, partnerOf } from '../partners/partner.ts';
 import type { Program } from '../programs/program.ts';
 
 /** By what a sale says who is behind it: one of these, or none, and a customer to be made on the way. */

@@ -9,11 +9,10 @@ import { newId } from '../../core/values/id.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { type Endpoint, endpoint, requirePostbackTypes } from '../endpoints/endpoint.ts';
 import { type EventPolicy, postbackBody } from '../events/event.ts';
+import { kept_days } from '../events/event_log.ts';
 
 const statuses = ['pending', 'delivered', 'failed', 'cancelled'] as const;
 const day_ms = 86_400_000;
-/** How long the log is kept, and so how far back it can be replayed. */
-export const kept_days = 30;
 
 const Attempt = z.object({
   attempt: z.int().describe('1 for the first.'),

@@ -4,15 +4,9 @@ import { z } from 'zod';
 import { AddressRefused, checkEndpointUrl, NameNotResolved, resolvePublicAddresses } from '../../core/net/address.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { insert } from '../../core/postgres/write.ts';
-import {
-  DeletedMarker,
-  idParams,
-  type Operation,
-  operation,
-  readOperations,
-  type Services,
-} from '../../core/resource/operation.ts';
+import { DeletedMarker, idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { type AnyResource, resource, tenant } from '../../core/resource/resource.ts';
+import type { Services } from '../../core/resource/services.ts';
 import { id, objectName, sampleId, text, timestamp } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { Problem } from '../../core/values/problem.ts';

@@ -3,8 +3,10 @@ import { z } from 'zod';
 import { type Operation, readOperations } from '../../core/resource/operation.ts';
 import { type AnyResource, resource } from '../../core/resource/resource.ts';
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
-import { kept_days } from '../deliveries/delivery_log.ts';
 import type { Catalogue } from './catalogue.ts';
+
+/** How long the log is kept, and so how far back it can be replayed. */
+export const kept_days = 30;
 
 /** The event log over REST: what was emitted in the last 30 days, newest first. */
 export function eventOperations({ catalogue, program }: { catalogue: Catalogue; program: AnyResource }): Operation[] {

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
-import { createMailer } from '../../../src/mail/outgoing.ts';
+import { createMailer } from '../../../src/mail/smtp.ts';
 import { judgeEndpoint } from '../../../src/webhooks/endpoints/switch_off.ts';
 import { startWorker } from '../../../src/worker.ts';
 import { eventually, type Json, log, sql, startRail, startReceiver } from '../../harness.ts';

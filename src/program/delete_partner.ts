@@ -1,0 +1,41 @@
+import sql from 'sql-template-tag';
+import type { Tx } from '../core/postgres/transaction.ts';
+import { DeletedMarker, idParams, type Operation, operation } from '../core/resource/operation.ts';
+import { tenant } from '../core/resource/resource.ts';
+import { voidOpenCommissions } from './commissions/commission_void.ts';
+import { event } from './events/catalogue.ts';
+import { type Partner, partner } from './partners/partner.ts';
+import { deleteLinks } from './tracking/link_delete.ts';
+
+/** What ends with a partner: the application, the links, the visits, and what is not paid. */
+export const deletePartnerOperations: Operation[] = [
+  operation({
+    name: 'partners.delete',
+    method: 'DELETE',
+    path: '/v1/partners/{id}',
+    scope: 'partners:write',
+    summary: 'Deletes a partner.',
+    doc: 'The links are deleted, and open commissions are voided with the reason `partner_deleted`. What was paid stays on record.',
+    params: idParams,
+    reply: DeletedMarker,
+    async run({ tx, params }) {
+      await deletePartner(tx, await partner.get(tx, params.id, { lock: true }));
+      return { id: params.id, object: 'partner', deleted: true as const };
+    },
+  }),
+];
+
+async function deletePartner(tx: Tx, { id: partner_id, program_id }: Partner): Promise<void> {
+  await partner.update(tx, partner_id, { deleted_at: tx.now });
+  await tx.all(sql`
+    update program.application t set status = 'withdrawn', updated_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.partner_id = ${partner_id} and t.status = 'pending'`);
+  // What was clicked before protects nobody from the partners who are left.
+  await tx.all(sql`
+    update program.referral t set expires_at = ${tx.now}::timestamptz, updated_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.program_id = ${program_id} and t.partner_id = ${partner_id} and t.deleted_at is null
+      and t.status = 'visit' and t.expires_at > ${tx.now}::timestamptz`);
+  tx.emit(event('affiliate.deleted', program_id, { partner_id }));
+  await deleteLinks(tx, sql`t.partner_id = ${partner_id}`);
+  await voidOpenCommissions(tx, partner_id, 'partner_deleted');
+}
