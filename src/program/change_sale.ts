@@ -12,13 +12,13 @@ import { hasEverEarned, hasRate, settleCommissions, takeBackAll, takeBackCommiss
 import { createSaleCommission } from './commissions/commission.ts';
 import { baseLeft, commissionBase, netAmount, remainingCommission } from './commissions/commission_rate.ts';
 import { earnedBy, exactly } from './commissions/earn.ts';
-import { type Customer, customer } from './customers/customer.ts';
+import { type Customer, customers } from './customers/customer.ts';
 import { event } from './events/catalogue.ts';
-import { partner, partnerOf } from './partners/partner.ts';
+import { partnerOf, partners } from './partners/partner.ts';
 import { assessLater } from './programs/assess_later.ts';
-import { type Program, program } from './programs/program.ts';
+import { type Program, programs } from './programs/program.ts';
 import { cameBy } from './sales/credit.ts';
-import { type Sale, sale, tellSale } from './sales/sale.ts';
+import { type Sale, sales, tellSale } from './sales/sale.ts';
 
 const amounts = {
   amount_minor: minorNotNegative,
@@ -58,7 +58,7 @@ export const saleChangeOperations: Operation[] = [
         metadata,
       })
       .partial(),
-    reply: sale.schema,
+    reply: sales.schema,
     async run({ tx, params, body }) {
       const { before, bound } = await lockedSale(tx, params.id);
       return correct(tx, before, bound, body);
@@ -74,7 +74,7 @@ export const saleChangeOperations: Operation[] = [
     params: idParams,
     body: Refund.default({}),
     example: { amount_minor: 500, external_refund_id: 're_0001', reason: 'Returned' },
-    reply: sale.schema,
+    reply: sales.schema,
     errors: ['refund_exceeds_sale', 'sale_already_refunded', 'resource_already_exists'],
     async run({ tx, params, body }) {
       const { before } = await lockedSale(tx, params.id);
@@ -92,7 +92,7 @@ export const saleChangeOperations: Operation[] = [
     reply: DeletedMarker,
     async run({ tx, params }) {
       const { before } = await lockedSale(tx, params.id);
-      await sale.update(tx, before.id, { deleted_at: tx.now });
+      await sales.update(tx, before.id, { deleted_at: tx.now });
       await tx.all(
         sql`update program.refund t set deleted_at = ${tx.now}::timestamptz where ${tenant(tx)} and t.sale_id = ${before.id}`,
       );
@@ -107,9 +107,9 @@ export const saleChangeOperations: Operation[] = [
 
 /** The sale, locked after its customer: the order in which a new sale takes these locks. */
 async function lockedSale(tx: Tx, sale_id: string): Promise<{ before: Sale; bound: Customer | undefined }> {
-  const { customer_id } = await sale.get(tx, sale_id);
-  const bound = customer_id === null ? undefined : await customer.get(tx, customer_id, { lock: true });
-  return { before: await sale.get(tx, sale_id, { lock: true }), bound };
+  const { customer_id } = await sales.get(tx, sale_id);
+  const bound = customer_id === null ? undefined : await customers.get(tx, customer_id, { lock: true });
+  return { before: await sales.get(tx, sale_id, { lock: true }), bound };
 }
 
 /** @throws Problem refund_exceeds_sale, sale_already_refunded, resource_already_exists */
@@ -130,12 +130,12 @@ async function refund(
   const { id: sale_id, customer_id, partner_id } = before;
   await recordRefund(tx, before, { amount_minor: amount, external_refund_id, reason });
   const whole = amount === left;
-  const after = await sale.update(tx, sale_id, {
+  const after = await sales.update(tx, sale_id, {
     refunded_minor: before.refunded_minor + amount,
     status: whole ? 'refunded' : 'partially_refunded',
     refunded_at: tx.now,
   });
-  if (whole && customer_id !== null) await customer.update(tx, customer_id, { status: 'refunded' });
+  if (whole && customer_id !== null) await customers.update(tx, customer_id, { status: 'refunded' });
   if (partner_id === null) return after;
   tellRefund(tx, { ...after, partner_id }, amount);
   await settleCommissions(tx, after, 'sale_refunded');
@@ -177,7 +177,7 @@ async function refuseRepeatedRefund(tx: Tx, of: Sale, external_refund_id: string
     where ${tenant(tx)} and t.program_id = ${of.program_id} and t.external_refund_id = ${external_refund_id}
       and t.deleted_at is null`);
   if (!found) return;
-  const existing = await sale.find(tx, sql`${tenant(tx)} and t.id = ${found.sale_id}`);
+  const existing = await sales.find(tx, sql`${tenant(tx)} and t.id = ${found.sale_id}`);
   throw new Problem('resource_already_exists', `The refund '${external_refund_id}' is recorded in this program.`, {
     param: 'external_refund_id',
     ...(existing ? { existing } : {}),
@@ -192,7 +192,7 @@ async function correct(
   bound: Customer | undefined,
   { partner_id, ...changes }: Correction,
 ): Promise<Sale> {
-  const of = await program.get(tx, before.program_id);
+  const of = await programs.get(tx, before.program_id);
   const parts = { ...before, ...changes };
   if (parts.amount_minor < before.refunded_minor) {
     throw new Problem(
@@ -205,7 +205,7 @@ async function correct(
   }
   const reassigned = partner_id !== undefined && partner_id !== before.partner_id;
   if (reassigned) await partnerOf(tx, of, partner_id, 'share');
-  const after = await sale.update(tx, before.id, {
+  const after = await sales.update(tx, before.id, {
     ...changes,
     net_amount_minor: netAmount(parts),
     status: statusOf(parts.amount_minor, before.refunded_minor),
@@ -226,7 +226,7 @@ async function correct(
 }
 
 async function hasRefundedSale(tx: Tx, { id: customer_id }: Customer): Promise<boolean> {
-  const found = await sale.find(tx, sql`${tenant(tx)} and t.customer_id = ${customer_id} and t.status = 'refunded'`);
+  const found = await sales.find(tx, sql`${tenant(tx)} and t.customer_id = ${customer_id} and t.status = 'refunded'`);
   return found !== undefined;
 }
 
@@ -249,9 +249,9 @@ function tellCorrection(
 /** "Refunding all sets the customer `refunded`": also where a correction leaves nothing, and until one leaves something again. */
 async function keepRefunded(tx: Tx, bound: Customer, before: Sale, after: Sale): Promise<void> {
   if (after.status === before.status) return;
-  if (after.status === 'refunded') await customer.update(tx, bound.id, { status: 'refunded' });
+  if (after.status === 'refunded') await customers.update(tx, bound.id, { status: 'refunded' });
   else if (before.status === 'refunded' && bound.status === 'refunded' && !(await hasRefundedSale(tx, bound)))
-    await customer.update(tx, bound.id, { status: 'active' });
+    await customers.update(tx, bound.id, { status: 'active' });
 }
 
 const statusOf = (amount_minor: number, refunded_minor: number): Sale['status'] => {
@@ -264,7 +264,7 @@ const statusOf = (amount_minor: number, refunded_minor: number): Sale['status'] 
  * given, and one for whom no rule paid while its amount was wrong. What was cancelled by hand stays cancelled.
  */
 async function earn(tx: Tx, of: Program, after: Sale, bound: Customer | undefined): Promise<void> {
-  const owner = await partner.find(tx, sql`${tenant(tx)} and t.id = ${after.partner_id}`, lockOf('share'));
+  const owner = await partners.find(tx, sql`${tenant(tx)} and t.id = ${after.partner_id}`, lockOf('share'));
   if (!owner) return;
   const history = bound === undefined ? { first_sale_at: null } : await earlierSale(tx, after);
   const earned = await earnedBy(tx, of, after, { partner: owner, customer: bound, ...history });
@@ -279,5 +279,5 @@ async function earn(tx: Tx, of: Program, after: Sale, bound: Customer | undefine
 const earlierSale = (tx: Tx, { id: sale_id, customer_id }: Sale): Promise<{ first_sale_at: string | null }> =>
   tx.one(sql`
     select min(t.occurred_at) as first_sale_at
-    from ${sale.from}
-    where ${tenant(tx)} and t.customer_id = ${customer_id} and ${sale.alive} and t.id <> ${sale_id}`);
+    from ${sales.from}
+    where ${tenant(tx)} and t.customer_id = ${customer_id} and ${sales.alive} and t.id <> ${sale_id}`);

@@ -4,7 +4,7 @@ import { DeletedMarker, idParams, type Operation, operation } from '../core/reso
 import { tenant } from '../core/resource/resource.ts';
 import { voidOpenCommissions } from './commissions/commission_void.ts';
 import { event } from './events/catalogue.ts';
-import { type Partner, partner } from './partners/partner.ts';
+import { type Partner, partners } from './partners/partner.ts';
 import { deleteLinks } from './tracking/link_delete.ts';
 
 /** What ends with a partner: the application, the links, the visits, and what is not paid. */
@@ -19,14 +19,14 @@ export const deletePartnerOperations: Operation[] = [
     params: idParams,
     reply: DeletedMarker,
     async run({ tx, params }) {
-      await deletePartner(tx, await partner.get(tx, params.id, { lock: true }));
+      await deletePartner(tx, await partners.get(tx, params.id, { lock: true }));
       return { id: params.id, object: 'partner', deleted: true as const };
     },
   }),
 ];
 
 async function deletePartner(tx: Tx, { id: partner_id, program_id }: Partner): Promise<void> {
-  await partner.update(tx, partner_id, { deleted_at: tx.now });
+  await partners.update(tx, partner_id, { deleted_at: tx.now });
   await tx.all(sql`
     update program.application t set status = 'withdrawn', updated_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.partner_id = ${partner_id} and t.status = 'pending'`);

@@ -13,12 +13,12 @@ import { deletePartnerOperations } from './delete_partner.ts';
 import { catalogue } from './events/catalogue.ts';
 import { applicationOperations } from './partners/application.ts';
 import { magicLinkOperations } from './partners/magic_link.ts';
-import { partner, partnerOperations } from './partners/partner.ts';
+import { partnerOperations, partners } from './partners/partner.ts';
 import { partnerGroupOperations } from './partners/partner_group.ts';
 import { payoutMethodOperations } from './partners/payout_method.ts';
 import { tagOperations } from './partners/tag.ts';
 import { taxFormOperations } from './partners/tax_form.ts';
-import { program, programOperations } from './programs/program.ts';
+import { programOperations, programs } from './programs/program.ts';
 import { saleOperations } from './record_sale.ts';
 import { riskFlagOperations } from './risk/risk_flag.ts';
 import { clickOperations } from './tracking/click.ts';
@@ -61,7 +61,7 @@ export const operations: Operation[] = [
   ...commissionChangeOperations,
   ...riskFlagOperations,
   ...inboundSigningOperations,
-  ...eventOperations({ catalogue, program }),
-  ...endpointOperations({ policy: events, program, partner }),
-  ...deliveryOperations({ policy: events, program }),
+  ...eventOperations({ catalogue, program: programs }),
+  ...endpointOperations({ policy: events, program: programs, partner: partners }),
+  ...deliveryOperations({ policy: events, program: programs }),
 ];

@@ -8,17 +8,17 @@ import { newId } from '../core/values/id.ts';
 import { currency, minorNotNegative } from '../core/values/money.ts';
 import { alreadyExists, type Problem } from '../core/values/problem.ts';
 import { saleChangeOperations } from './change_sale.ts';
-import { commission, createSaleCommission } from './commissions/commission.ts';
+import { commissions, createSaleCommission } from './commissions/commission.ts';
 import { netAmount } from './commissions/commission_rate.ts';
 import { earnedBy } from './commissions/earn.ts';
-import { type Customer, customer as customers, identity } from './customers/customer.ts';
+import { type Customer, customers, identity } from './customers/customer.ts';
 import { enrolCustomer } from './customers/enrolment.ts';
 import { event } from './events/catalogue.ts';
 import { assessLater } from './programs/assess_later.ts';
-import { type Program, program } from './programs/program.ts';
+import { type Program, programs } from './programs/program.ts';
 import { type Claim, type Credit, cameBy, creditSale } from './sales/credit.ts';
-import { type Sale, sale, tellSale } from './sales/sale.ts';
-import { referral } from './tracking/referral.ts';
+import { type Sale, sales, tellSale } from './sales/sale.ts';
+import { referrals } from './tracking/referral.ts';
 
 const warning_messages = {
   no_partner_attributed:
@@ -41,12 +41,12 @@ const Warning = z.object({
 
 const SaleOutcome = z
   .object({
-    ...sale.record.shape,
+    ...sales.record.shape,
     activity_outcome: z
       .enum(['commission_created', 'sale_recorded'])
       .describe('`sale_recorded`: accepted, and nobody was paid.'),
     warnings: z.array(Warning).optional().describe('Why nobody was paid; only when no money followed.'),
-    commissions: z.array(commission.schema).describe('What was earned: one, or none.'),
+    commissions: z.array(commissions.schema).describe('What was earned: one, or none.'),
   })
   .meta({ id: 'SaleOutcome', description: 'The sale, and what followed from it.' });
 
@@ -103,8 +103,8 @@ type NewSale = z.infer<typeof NewSale>;
 
 export const saleOperations: Operation[] = [
   ...readOperations({
-    of: sale,
-    within: program,
+    of: sales,
+    within: programs,
     by: ['status', 'currency', 'partner_id', 'customer_id', 'link_id', 'referral_id', 'coupon_id'],
     filters: {
       external_charge_id: { schema: text.optional(), where: (value: string) => sql`t.external_charge_id = ${value}` },
@@ -123,7 +123,7 @@ export const saleOperations: Operation[] = [
     errors: ['resource_already_exists', 'self_referral'],
     async run({ tx, body }) {
       const [of] = await Promise.all([
-        program.get(tx, body.program_id, { param: 'program_id' }),
+        programs.get(tx, body.program_id, { param: 'program_id' }),
         refuseRepeatedCharge(tx, body),
       ]);
       const credit = await creditSale(tx, of, body as Claim);
@@ -164,7 +164,7 @@ async function refuseRepeatedCharge(tx: Tx, body: NewSale): Promise<void> {
 }
 
 const saleOfCharge = (tx: Tx, { program_id, external_charge_id }: NewSale): Promise<Sale | undefined> =>
-  sale.find(tx, sql`${tenant(tx)} and t.program_id = ${program_id} and t.external_charge_id = ${external_charge_id}`);
+  sales.find(tx, sql`${tenant(tx)} and t.program_id = ${program_id} and t.external_charge_id = ${external_charge_id}`);
 
 const repeatedCharge = (charge: string, existing: Sale | undefined): Problem =>
   alreadyExists(
@@ -180,7 +180,7 @@ async function recordSale(
 ): Promise<Sale> {
   const { program_id, amount_minor, tax_minor, shipping_minor, fee_minor, discount_minor, external_charge_id } = body;
   const amounts = { amount_minor, tax_minor, shipping_minor, fee_minor, discount_minor };
-  const made = await sale.insert(
+  const made = await sales.insert(
     tx,
     {
       ...amounts,
@@ -222,7 +222,7 @@ async function convertReferral(tx: Tx, made: Sale, { id: customer_id, referral_i
   if (referral_id === null) return;
   const [converted] = await tx.all<{ partner_id: string }>(sql`
     update program.referral t set status = 'converted', updated_at = ${tx.now}::timestamptz
-    where ${tenant(tx)} and t.id = ${referral_id} and ${referral.alive} and t.status <> 'converted'
+    where ${tenant(tx)} and t.id = ${referral_id} and ${referrals.alive} and t.status <> 'converted'
     returning t.partner_id`);
   if (!converted) return;
   tx.emit(

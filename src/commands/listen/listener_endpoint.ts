@@ -6,7 +6,7 @@ import { type Store, transaction } from '../../core/postgres/transaction.ts';
 import { update } from '../../core/postgres/write.ts';
 import type {} from '../../core/resource/operation.ts';
 import type { Services } from '../../core/resource/services.ts';
-import { program } from '../../program/programs/program.ts';
+import { programs } from '../../program/programs/program.ts';
 import { openServices } from '../../service.ts';
 import { createEndpoint } from '../../webhooks/endpoints/endpoint.ts';
 import type { Opened } from '../command.ts';
@@ -38,7 +38,7 @@ export async function register(
   const services: Services = { ...(await openServices(config, log)), allow_private_addresses: true, own_hosts: [] };
   const { organization_id } = of;
   const made = await transaction(store, { organization_id, request_id: null }, async (tx) => {
-    await program.get(tx, of.id, { lock: true });
+    await programs.get(tx, of.id, { lock: true });
     return createEndpoint(tx, services, { program_id: of.id, url, description: describe(), event_types });
   });
   return { organization_id, endpoint_id: made.id, secret: made.secret };

@@ -4,17 +4,17 @@ import type { Values } from '../../core/postgres/write.ts';
 import { lockOf, tenant } from '../../core/resource/resource.ts';
 import { newId } from '../../core/values/id.ts';
 import { event } from '../events/catalogue.ts';
-import { partner } from '../partners/partner.ts';
+import { partners } from '../partners/partner.ts';
 import type { Sale } from '../sales/sale.ts';
 import { type Standing, type Step, settlement, takingBack } from './adjustment.ts';
-import { type Commission, commission } from './commission.ts';
+import { type Commission, commissions } from './commission.ts';
 import { baseLeft, type CopiedRate, commissionBase, remainingCommission } from './commission_rate.ts';
 import { exactly } from './earn.ts';
 
 /** With what only the rules need to know of it. */
 type Earned = Commission & CopiedRate & { base_is_net: boolean | null };
 
-const rated = sql`${commission.columns}, t.max_commission_minor, t.base_is_net, t.edited_by_hand`;
+const rated = sql`${commissions.columns}, t.max_commission_minor, t.base_is_net, t.edited_by_hand`;
 
 /**
  * Brings a sale's commissions to "the copied rate applied to what is left of its base, and exactly 0 when all is refunded". What was changed
@@ -42,7 +42,7 @@ export async function settleCommissions(tx: Tx, of: Sale, void_reason: VoidReaso
   await take(tx, voided ? [...all, voided] : all, steps, { base_amount_minor, void_reason });
   // A fixed or capped amount stays what it is while its base changes.
   if (steps.length === 0 && earned && standing(earned).open && earned.base_amount_minor !== base_amount_minor)
-    await commission.update(tx, earned.id, { base_amount_minor });
+    await commissions.update(tx, earned.id, { base_amount_minor });
 }
 
 /** Whether the sale's partner has a commission of it that counts, be it paid, or one that came to nothing and may come back. */
@@ -106,8 +106,8 @@ async function take(
 const commissionsOf = (tx: Tx, { id: sale_id, partner_id }: Sale): Promise<Earned[]> =>
   tx.all<Earned>(sql`
     select ${rated}
-    from ${commission.from}
-    where ${tenant(tx)} and t.sale_id = ${sale_id} and t.partner_id = ${partner_id} and ${commission.alive} and t.status not in ('voided', 'rejected')
+    from ${commissions.from}
+    where ${tenant(tx)} and t.sale_id = ${sale_id} and t.partner_id = ${partner_id} and ${commissions.alive} and t.status not in ('voided', 'rejected')
     order by t.kind <> 'sale', t.id
     for no key update of t`);
 
@@ -120,7 +120,7 @@ const voidedBefore = (tx: Tx, { id: sale_id, partner_id }: Sale): Promise<Earned
     select of_sale.*
     from (
       select ${rated}, t.deleted_at
-      from ${commission.from}
+      from ${commissions.from}
       where ${tenant(tx)} and t.sale_id = ${sale_id} and t.partner_id = ${partner_id} and t.kind = 'sale'
       order by t.id desc
       limit 1
@@ -132,7 +132,7 @@ async function changeOpen(
   of: Commission,
   { amount_minor, base_amount_minor }: Pick<Commission, 'amount_minor' | 'base_amount_minor'>,
 ): Promise<void> {
-  await commission.update(tx, of.id, { amount_minor, base_amount_minor });
+  await commissions.update(tx, of.id, { amount_minor, base_amount_minor });
   const { id: commission_id, program_id, partner_id, currency, status } = of;
   tx.emit(
     event('commission.updated', program_id, {
@@ -147,7 +147,7 @@ async function changeOpen(
 }
 
 async function deleteCommission(tx: Tx, { id: commission_id, program_id, partner_id }: Commission): Promise<void> {
-  await commission.update(tx, commission_id, { deleted_at: tx.now, edited_by_hand: false });
+  await commissions.update(tx, commission_id, { deleted_at: tx.now, edited_by_hand: false });
   tx.emit(event('commission.deleted', program_id, { commission_id, partner_id }));
 }
 
@@ -158,7 +158,7 @@ export async function voidCommission(
   reason: string,
   { edited_by_hand = false } = {},
 ): Promise<void> {
-  await commission.update(tx, of.id, {
+  await commissions.update(tx, of.id, {
     status: 'voided',
     voided_at: tx.now,
     void_reason: reason,
@@ -192,11 +192,11 @@ async function create(
   values: Pick<Commission, 'kind' | 'amount_minor' | 'status' | 'mature_at'> & Values,
 ): Promise<void> {
   const { kind, amount_minor, status, mature_at } = values;
-  if (amount_minor > 0 && !(await partner.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`, lockOf('share'))))
+  if (amount_minor > 0 && !(await partners.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`, lockOf('share'))))
     return;
   const commission_id = newId('com');
   const of = { program_id, partner_id, customer_id, sale_id, rule_id, currency };
-  await commission.insert(tx, { ...of, ...values, id: commission_id });
+  await commissions.insert(tx, { ...of, ...values, id: commission_id });
   tx.emit(
     event('commission.created', program_id, {
       commission_id,

@@ -7,25 +7,25 @@ import { resource, tenant } from '../../core/resource/resource.ts';
 import { id, objectName, text, timestamp, timestampInput } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { minor, storedCurrency } from '../../core/values/money.ts';
-import { customer } from '../customers/customer.ts';
+import { customers } from '../customers/customer.ts';
 import { event } from '../events/catalogue.ts';
-import { partner } from '../partners/partner.ts';
-import { type Program, program } from '../programs/program.ts';
+import { partners } from '../partners/partner.ts';
+import { type Program, programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
-import { type Sale, sale } from '../sales/sale.ts';
+import { type Sale, sales } from '../sales/sale.ts';
 import { type CommissionOutcome, matureAt } from './commission_rate.ts';
-import { rule } from './rule.ts';
+import { rules } from './rule.ts';
 
 const statuses = ['pending', 'approved', 'due', 'paid', 'voided', 'rejected'] as const;
 
-export const commission = resource({
+export const commissions = resource({
   object: 'commission',
   plural: 'commissions',
   table: 'program.commission',
   total: totalOf('commission'),
   doc: 'What a partner earned by a sale or a bonus, or gives back (a clawback, with a negative amount).',
   soft_delete: true,
-  relations: { partner, customer, sale, rule },
+  relations: { partner: partners, customer: customers, sale: sales, rule: rules },
   fields: {
     id: id('com'),
     object: objectName('commission'),
@@ -78,11 +78,11 @@ export const commission = resource({
   },
 });
 
-export type Commission = z.infer<typeof commission.record>;
+export type Commission = z.infer<typeof commissions.record>;
 
 const maturing = list({
-  of: commission,
-  within: program,
+  of: commissions,
+  within: programs,
   by: ['status', 'partner_id'],
   oldest_first_by: 'mature_at',
   filters: {
@@ -110,8 +110,8 @@ export const commissionOperations: Operation[] = [
     run: ({ tx, query, caller }) => maturing.page(tx, query as Record<string, unknown>, caller.scopes),
   }),
   ...readOperations({
-    of: commission,
-    within: program,
+    of: commissions,
+    within: programs,
     by: ['status', 'kind', 'partner_id', 'customer_id', 'sale_id', 'rule_id', 'payout_id'],
   }),
 ];
@@ -128,7 +128,7 @@ export async function createSaleCommission(
   const status = mature_at <= tx.now ? 'due' : 'pending';
   const { outcome: _, ...earned } = outcome;
   const partner_id = of.partner_id as string;
-  const made = await commission.insert(tx, {
+  const made = await commissions.insert(tx, {
     ...earned,
     base_is_net: commission_on_net_revenue,
     id: commission_id,

@@ -8,9 +8,9 @@ import { currency } from '../../core/values/money.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { event } from '../events/catalogue.ts';
 import { partnerOf } from '../partners/partner.ts';
-import { program } from '../programs/program.ts';
+import { programs } from '../programs/program.ts';
 import { voidCommission } from './adjust.ts';
-import { type Commission, commission } from './commission.ts';
+import { type Commission, commissions } from './commission.ts';
 
 const note = text.max(1000);
 const positive = z.int().min(1).describe('What the partner gets, in minor units of the currency.');
@@ -32,10 +32,10 @@ export const commissionChangeOperations: Operation[] = [
       mature_at: timestampInput.optional().describe('When it is due. Now when left out.'),
       note: note.optional(),
     }),
-    reply: commission.schema,
+    reply: commissions.schema,
     status: 201,
     async run({ tx, body }) {
-      const of = await program.get(tx, body.program_id, { param: 'program_id' });
+      const of = await programs.get(tx, body.program_id, { param: 'program_id' });
       await partnerOf(tx, of, body.partner_id, 'share');
       return createBonus(tx, { currency: of.currency, mature_at: tx.now, ...body });
     },
@@ -53,7 +53,7 @@ export const commissionChangeOperations: Operation[] = [
         note: note.nullable(),
       })
       .partial(),
-    reply: commission.schema,
+    reply: commissions.schema,
     errors: ['commission_locked', 'invalid_state_transition'],
     async run({ tx, params, body }) {
       const before = await unpaid(tx, params.id);
@@ -72,7 +72,7 @@ export const commissionChangeOperations: Operation[] = [
     scope: 'commissions:write',
     summary: 'Approves a pending commission: it is certain, and due when it matures.',
     params: idParams,
-    reply: commission.schema,
+    reply: commissions.schema,
     errors: ['commission_locked', 'invalid_state_transition'],
     async run({ tx, params }) {
       const before = await unpaid(tx, params.id);
@@ -91,7 +91,7 @@ export const commissionChangeOperations: Operation[] = [
     summary: 'Rejects an unpaid commission.',
     params: idParams,
     body: z.strictObject({ note: note.optional() }).default({}),
-    reply: commission.schema,
+    reply: commissions.schema,
     errors: ['commission_locked', 'invalid_state_transition'],
     async run({ tx, params, body }) {
       return change(tx, await unpaid(tx, params.id), { ...body, status: 'rejected', edited_by_hand: true });
@@ -107,11 +107,11 @@ export const commissionChangeOperations: Operation[] = [
     body: z
       .strictObject({ reason: text.min(1).max(200).default('voided_by_hand').describe('The `void_reason`.') })
       .prefault({}),
-    reply: commission.schema,
+    reply: commissions.schema,
     errors: ['commission_locked', 'invalid_state_transition'],
     async run({ tx, params, body }) {
       await voidCommission(tx, await unpaid(tx, params.id), body.reason, { edited_by_hand: true });
-      return commission.get(tx, params.id);
+      return commissions.get(tx, params.id);
     },
   }),
   operation({
@@ -125,7 +125,7 @@ export const commissionChangeOperations: Operation[] = [
     errors: ['commission_locked', 'invalid_state_transition'],
     async run({ tx, params }) {
       const { id: commission_id, program_id, partner_id } = await unpaid(tx, params.id);
-      await commission.update(tx, commission_id, { deleted_at: tx.now, edited_by_hand: true });
+      await commissions.update(tx, commission_id, { deleted_at: tx.now, edited_by_hand: true });
       tx.emit(event('commission.deleted', program_id, { commission_id, partner_id }));
       return { id: commission_id, object: 'commission', deleted: true as const };
     },
@@ -134,7 +134,7 @@ export const commissionChangeOperations: Operation[] = [
 
 /** The commission, locked. @throws Problem commission_locked, invalid_state_transition: `paid` is final, and so are the cancelled */
 async function unpaid(tx: Tx, commission_id: string): Promise<Commission> {
-  const found = await commission.get(tx, commission_id, { lock: true });
+  const found = await commissions.get(tx, commission_id, { lock: true });
   if (found.status !== 'paid' && found.payout_id !== null) {
     throw new Problem(
       'commission_locked',
@@ -149,7 +149,7 @@ async function unpaid(tx: Tx, commission_id: string): Promise<Commission> {
 }
 
 async function change(tx: Tx, before: Commission, changes: Values): Promise<Commission> {
-  const after = await commission.update(tx, before.id, changes);
+  const after = await commissions.update(tx, before.id, changes);
   if (changesOf(before, after).length === 0) return after;
   const { id: commission_id, program_id, partner_id, amount_minor, currency: code, status } = after;
   tx.emit(
@@ -172,7 +172,7 @@ type Bonus = Pick<Commission, 'program_id' | 'partner_id' | 'amount_minor' | 'cu
 async function createBonus(tx: Tx, bonus: Bonus): Promise<Commission> {
   const commission_id = newId('com');
   const status = bonus.mature_at <= tx.now ? 'due' : 'pending';
-  const made = await commission.insert(tx, { ...bonus, id: commission_id, kind: 'bonus', status });
+  const made = await commissions.insert(tx, { ...bonus, id: commission_id, kind: 'bonus', status });
   const { program_id, note: _, ...data } = bonus;
   tx.emit(event('commission.created', program_id, { ...data, commission_id, sale_id: null, rule_id: null, status }));
   return made as Commission;

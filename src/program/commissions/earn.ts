@@ -16,7 +16,7 @@ import {
   type Rate,
   type Rule,
 } from './commission_rate.ts';
-import { rule } from './rule.ts';
+import { rules } from './rule.ts';
 
 /** Evaluates the rules, in the request's transaction, "because its answer says what followed". */
 export async function earnedBy(
@@ -30,9 +30,9 @@ export async function earnedBy(
   }: { partner: Partner; customer?: Customer | undefined; first_sale_at: string | null },
 ): Promise<CommissionOutcome> {
   if (partner.status !== 'active') return { outcome: 'none', warning: 'no_commission_from_rules' };
-  const [rules, tag_ids, override, payments] = await Promise.all([
+  const [active_rules, tag_ids, override, payments] = await Promise.all([
     tx.all<Rule>(
-      sql`select ${rule.columns} from ${rule.from} where ${tenant(tx)} and t.program_id = ${of.id} and ${rule.alive} and t.status = 'active'`,
+      sql`select ${rules.columns} from ${rules.from} where ${tenant(tx)} and t.program_id = ${of.id} and ${rules.alive} and t.status = 'active'`,
     ),
     tagsOf(tx, partner.id),
     made.link_id === null
@@ -60,10 +60,10 @@ export async function earnedBy(
     month_sales_count: 0,
     month_revenue_minor: 0,
   };
-  const chosen = chooseRule(rules, context)?.rule_id;
-  const isTiered = rules.some(({ id, tiers }) => id === chosen && tiers.length > 0);
+  const chosen = chooseRule(active_rules, context)?.rule_id;
+  const isTiered = active_rules.some(({ id, tiers }) => id === chosen && tiers.length > 0);
   const month = isTiered ? await monthOf(tx, made) : {};
-  return exactly(() => commissionFor(rules, { ...context, ...month }));
+  return exactly(() => commissionFor(active_rules, { ...context, ...month }));
 }
 
 /** How many other sales of the customer each rule pays for: one whose commission was clawed back whole is none. */

@@ -9,12 +9,12 @@ import { newId } from '../../core/values/id.ts';
 import { minorNotNegative } from '../../core/values/money.ts';
 import { notFound, Problem } from '../../core/values/problem.ts';
 import { event } from '../events/catalogue.ts';
-import { partner } from '../partners/partner.ts';
-import { partnerGroup } from '../partners/partner_group.ts';
-import { tag } from '../partners/tag.ts';
-import { program } from '../programs/program.ts';
+import { partners } from '../partners/partner.ts';
+import { partnerGroups } from '../partners/partner_group.ts';
+import { tags } from '../partners/tag.ts';
+import { programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
-import { link, rate_units } from '../tracking/link.ts';
+import { links, rate_units } from '../tracking/link.ts';
 
 const rate_types = ['percent', 'fixed'] as const;
 const statuses = ['active', 'inactive'] as const;
@@ -25,7 +25,7 @@ const tierFields = {
   rate_value: z.int().min(0).describe(rate_units),
 };
 
-export const rule = resource({
+export const rules = resource({
   object: 'rule',
   plural: 'rules',
   table: 'program.rule',
@@ -84,7 +84,7 @@ export const rule = resource({
   },
 });
 
-export type Rule = z.infer<typeof rule.record>;
+export type Rule = z.infer<typeof rules.record>;
 
 const ids = z.array(text.min(1).max(255)).max(1000);
 
@@ -143,7 +143,7 @@ const example = {
 };
 
 export const ruleOperations: Operation[] = [
-  ...readOperations({ of: rule, within: program, by: ['status'] }),
+  ...readOperations({ of: rules, within: programs, by: ['status'] }),
   operation({
     name: 'rules.create',
     method: 'POST',
@@ -153,13 +153,13 @@ export const ruleOperations: Operation[] = [
     doc: 'Empty lists mean any. `min_sale_minor` and `max_commission_minor` are in the currency of the sale they meet.',
     body: z.strictObject({ program_id: id('prg'), name, rate_type, rate_value, ...withDefaults(optional, defaults) }),
     example,
-    reply: rule.schema,
+    reply: rules.schema,
     status: 201,
     async run({ tx, body }) {
-      await program.get(tx, body.program_id, { param: 'program_id' });
+      await programs.get(tx, body.program_id, { param: 'program_id' });
       refuseContradiction(body);
       await requireNamed(tx, body.program_id, body);
-      return (await rule.insert(tx, { ...body, tiers: jsonb(body.tiers), id: newId('flw') })) as Rule;
+      return (await rules.insert(tx, { ...body, tiers: jsonb(body.tiers), id: newId('flw') })) as Rule;
     },
   }),
   operation({
@@ -171,12 +171,12 @@ export const ruleOperations: Operation[] = [
     doc: 'It holds for every later payment, renewals included. Commissions keep the rate that they were computed with.',
     params: idParams,
     body: z.strictObject(fields).partial(),
-    reply: rule.schema,
+    reply: rules.schema,
     async run({ tx, params, body }) {
-      const before = await rule.get(tx, params.id, { lock: true });
+      const before = await rules.get(tx, params.id, { lock: true });
       refuseContradiction({ ...before, ...body });
       await requireNamed(tx, before.program_id, body);
-      const after = await rule.update(tx, before.id, { ...body, tiers: jsonb(body.tiers) });
+      const after = await rules.update(tx, before.id, { ...body, tiers: jsonb(body.tiers) });
       const { id: rule_id, program_id } = after;
       if (after.status !== before.status) {
         tx.emit(event('rule.status_changed', program_id, { rule_id, name: after.name, status: after.status }));
@@ -204,8 +204,8 @@ export const ruleOperations: Operation[] = [
     params: idParams,
     reply: DeletedMarker,
     async run({ tx, params }) {
-      const { id: rule_id, program_id, name: called } = await rule.get(tx, params.id, { lock: true });
-      await rule.update(tx, rule_id, { deleted_at: tx.now });
+      const { id: rule_id, program_id, name: called } = await rules.get(tx, params.id, { lock: true });
+      await rules.update(tx, rule_id, { deleted_at: tx.now });
       tx.emit(event('rule.deleted', program_id, { rule_id, name: called }));
       return { id: rule_id, object: 'rule', deleted: true as const };
     },
@@ -217,10 +217,10 @@ const rateOf = ({ rate_type, rate_value, priority, status }: Rule) => ({ rate_ty
 const jsonb = (value: unknown): string | undefined => (value === undefined ? undefined : JSON.stringify(value));
 
 const named: Record<string, AnyResource> = {
-  partner_ids: partner,
-  group_ids: partnerGroup,
-  tag_ids: tag,
-  link_ids: link,
+  partner_ids: partners,
+  group_ids: partnerGroups,
+  tag_ids: tags,
+  link_ids: links,
 };
 
 /** @throws Problem resource_not_found: an id that is not the program's would silently pay nobody */

@@ -6,23 +6,23 @@ import { lockOf, resource, tenant } from '../../core/resource/resource.ts';
 import { email, id, metadata, objectName, storedMetadata, text, timestamp } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { alreadyExists, type Problem } from '../../core/values/problem.ts';
-import { type Partner, partner, partnerOf } from '../partners/partner.ts';
+import { type Partner, partnerOf, partners } from '../partners/partner.ts';
 import { assessLater } from '../programs/assess_later.ts';
-import { type Program, processors, program } from '../programs/program.ts';
+import { type Program, processors, programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
-import { link } from '../tracking/link.ts';
-import { type Referral, referral, tracked_by } from '../tracking/referral.ts';
+import { links } from '../tracking/link.ts';
+import { type Referral, referrals, tracked_by } from '../tracking/referral.ts';
 
 const statuses = ['lead', 'trial', 'active', 'cancelled', 'refunded', 'suspended'] as const;
 export const writable_statuses = ['lead', 'trial', 'active', 'cancelled', 'suspended'] as const;
 
-export const customer = resource({
+export const customers = resource({
   object: 'customer',
   plural: 'customers',
   table: 'program.customer',
   total: totalOf('customer'),
   doc: 'Somebody whom a partner brought, from the sign-up on.',
-  relations: { partner, referral, link },
+  relations: { partner: partners, referral: referrals, link: links },
   fields: {
     id: id('cus'),
     object: objectName('customer'),
@@ -62,7 +62,7 @@ export const customer = resource({
   },
 });
 
-export type Customer = z.infer<typeof customer.record>;
+export type Customer = z.infer<typeof customers.record>;
 
 /** What identifies a customer, wherever one can be made. */
 export const identity = {
@@ -78,8 +78,8 @@ export const identity = {
 
 export const customerOperations: Operation[] = [
   ...readOperations({
-    of: customer,
-    within: program,
+    of: customers,
+    within: programs,
     by: ['status', 'partner_id', 'link_id', 'coupon_id'],
     filters: {
       email: { schema: email.optional(), where: (value: string) => sql`t.email_key = ${value.toLowerCase()}` },
@@ -107,13 +107,13 @@ export const customerOperations: Operation[] = [
         metadata,
       })
       .partial(),
-    reply: customer.schema,
+    reply: customers.schema,
     async run({ tx, params, body }) {
-      const before = await customer.get(tx, params.id, { lock: true });
+      const before = await customers.get(tx, params.id, { lock: true });
       const reassigned = body.partner_id !== undefined && body.partner_id !== before.partner_id;
       if (reassigned) await partnerOf(tx, { id: before.program_id }, body.partner_id as string);
       if (reassigned || body.email) assessLater(tx, 'customer', before.id);
-      return customer.update(tx, before.id, { ...body, ...(reassigned ? { tracked_by: 'manual' } : {}) });
+      return customers.update(tx, before.id, { ...body, ...(reassigned ? { tracked_by: 'manual' } : {}) });
     },
   }),
 ];
@@ -142,7 +142,7 @@ export async function createCustomer(
   attribution: Attribution,
   fields: CustomerFields,
 ): Promise<Customer> {
-  const made = await customer.insert(
+  const made = await customers.insert(
     tx,
     {
       ...fields,
@@ -190,7 +190,7 @@ const customerByExternalId = (
   of: { id: string },
   external_customer_id: string,
 ): Promise<Customer | undefined> =>
-  customer.find(
+  customers.find(
     tx,
     sql`${tenant(tx)} and t.program_id = ${of.id} and t.external_customer_id = ${external_customer_id}`,
     lockOf(true),

@@ -6,18 +6,18 @@ import { tenant } from '../../core/resource/resource.ts';
 import { id, metadata } from '../../core/values/fields.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { event } from '../events/catalogue.ts';
-import { type Partner, partner, partnerOf } from '../partners/partner.ts';
+import { type Partner, partnerOf, partners } from '../partners/partner.ts';
 import { ownVisits, rememberVisit } from '../partners/partner_visit.ts';
 import { selfReferralBy, type Visit } from '../partners/self_referral.ts';
-import { type Program, program } from '../programs/program.ts';
+import { type Program, programs } from '../programs/program.ts';
 import { raise } from '../programs/raise_flag.ts';
 import { attributeClick, windowEnd } from '../tracking/attribution.ts';
-import { deleteReferral, type Referral, referral } from '../tracking/referral.ts';
+import { deleteReferral, type Referral, referrals } from '../tracking/referral.ts';
 import {
   type Customer,
   type CustomerFields,
   createCustomer,
-  customer,
+  customers,
   identity,
   soleCustomer,
   takenExternalId,
@@ -45,11 +45,11 @@ export const signUpOperations: Operation[] = [
         path: ['click_id'],
         message: 'give one of click_id and partner_id',
       }),
-    reply: customer.schema,
+    reply: customers.schema,
     status: 201,
     errors: ['resource_already_exists', 'self_referral', 'click_expired'],
     async run({ tx, body }) {
-      const of = await program.get(tx, body.program_id, { param: 'program_id' });
+      const of = await programs.get(tx, body.program_id, { param: 'program_id' });
       const { click_id, partner_id, ...fields } = body;
       const existing = fields.external_customer_id && (await soleCustomer(tx, of, fields.external_customer_id));
       if (existing) throw takenExternalId(existing);
@@ -78,7 +78,7 @@ export async function referredBy(
   click_id: string,
 ): Promise<{ referred: Referred | undefined; expired: boolean }> {
   const { click, referral: credited } = await attributeClick(tx, click_id, of.id);
-  const owner = credited && (await partner.find(tx, sql`${tenant(tx)} and t.id = ${credited.partner_id}`));
+  const owner = credited && (await partners.find(tx, sql`${tenant(tx)} and t.id = ${credited.partner_id}`));
   return {
     referred: credited && owner && { referral: credited, owner, visit: click },
     expired: windowEnd(click.created_at, of.cookie_days) <= tx.now,
@@ -146,7 +146,7 @@ export async function createCustomerOfReferral(
     fields,
   );
   if (credited.status !== 'visit') return made;
-  await referral.update(tx, credited.id, { status: 'lead' });
+  await referrals.update(tx, credited.id, { status: 'lead' });
   const { id: customer_id, partner_id, email: address, tracked_by: how } = made;
   tx.emit(
     event('referral.lead', of.id, {

@@ -5,20 +5,20 @@ import { idParams, type Operation, operation, readOperations } from '../../core/
 import { resource, tenant } from '../../core/resource/resource.ts';
 import { email, freeObject, id, objectName, requireState, text, timestamp } from '../../core/values/fields.ts';
 import { event } from '../events/catalogue.ts';
-import { program } from '../programs/program.ts';
+import { programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
-import { createPartner, type Partner, partner, person } from './partner.ts';
-import { groupToJoin, partnerGroup } from './partner_group.ts';
+import { createPartner, type Partner, partners, person } from './partner.ts';
+import { groupToJoin, partnerGroups } from './partner_group.ts';
 
 const statuses = ['pending', 'approved', 'rejected', 'withdrawn'] as const;
 
-export const application = resource({
+export const applications = resource({
   object: 'application',
   plural: 'applications',
   table: 'program.application',
   total: totalOf('application'),
   doc: 'A wish to become a partner, in the review queue until somebody decides.',
-  relations: { partner, group: partnerGroup },
+  relations: { partner: partners, group: partnerGroups },
   fields: {
     id: id('app'),
     object: objectName('application'),
@@ -37,14 +37,14 @@ export const application = resource({
   },
 });
 
-export type Application = z.infer<typeof application.record>;
+export type Application = z.infer<typeof applications.record>;
 
 const reason = text.max(1000);
 
 export const applicationOperations: Operation[] = [
   ...readOperations({
-    of: application,
-    within: program,
+    of: applications,
+    within: programs,
     by: ['status', 'partner_id', 'group_id'],
     filters: {
       email: { schema: email.optional(), where: (value: string) => sql`t.email_key = ${value.toLowerCase()}` },
@@ -62,11 +62,11 @@ export const applicationOperations: Operation[] = [
       answers: freeObject.default({}).describe('The answers to your questions, in any shape.'),
       source: text.max(200).optional().describe('Where the applicant came from.'),
     }),
-    reply: application.schema,
+    reply: applications.schema,
     status: 201,
     errors: ['resource_already_exists'],
     async run({ tx, body }) {
-      await program.get(tx, body.program_id, { param: 'program_id' });
+      await programs.get(tx, body.program_id, { param: 'program_id' });
       const { answers, source, ...who } = body;
       const group_id = await groupToJoin(tx, body.program_id, body.group_id);
       const applicant = await createPartner(tx, { ...who, group_id, status: 'pending' });
@@ -84,7 +84,7 @@ export const applicationOperations: Operation[] = [
     body: z
       .strictObject({ reason: reason.optional().describe('Your note: `application.approved` carries it.') })
       .default({}),
-    reply: application.schema,
+    reply: applications.schema,
     errors: ['invalid_state_transition'],
     run: ({ tx, params, body, caller }) => approve(tx, params.id, caller.api_key_id, body.reason ?? null),
   }),
@@ -104,7 +104,7 @@ export const applicationOperations: Operation[] = [
           .describe("What the applicant reads, word for word. Blank: the program's `default_rejection_reason`."),
       })
       .default({}),
-    reply: application.schema,
+    reply: applications.schema,
     errors: ['invalid_state_transition'],
     run: ({ tx, params, body, caller }) => reject(tx, params.id, caller.api_key_id, body.reason ?? ''),
   }),
@@ -115,7 +115,7 @@ export const applicationOperations: Operation[] = [
     scope: 'applications:write',
     summary: "Withdraws an application, on the applicant's own wish: the partner is declined.",
     params: idParams,
-    reply: application.schema,
+    reply: applications.schema,
     errors: ['invalid_state_transition'],
     run: ({ tx, params }) => withdraw(tx, params.id),
   }),
@@ -131,7 +131,7 @@ async function submit(
   await tx.all(sql`
     update program.application t set answers = ${JSON.stringify(given.answers)}::jsonb, source = ${given.source ?? null}
     where ${tenant(tx)} and t.partner_id = ${partner_id} and t.status = 'pending'`);
-  const submitted = (await application.find(
+  const submitted = (await applications.find(
     tx,
     sql`${tenant(tx)} and t.partner_id = ${partner_id} and t.status = 'pending'`,
   )) as Application;
@@ -155,19 +155,19 @@ interface Review {
 
 /** The application and its applicant, locked. @throws Problem invalid_state_transition when it is decided */
 async function underReview(tx: Tx, application_id: string): Promise<Review> {
-  const before = await application.get(tx, application_id, { lock: true });
+  const before = await applications.get(tx, application_id, { lock: true });
   requireState(before.status === 'pending', `The application is ${before.status}: only a pending one can be decided.`);
-  return { before, applicant: await partner.get(tx, before.partner_id as string, { lock: true }) };
+  return { before, applicant: await partners.get(tx, before.partner_id as string, { lock: true }) };
 }
 
 async function approve(tx: Tx, application_id: string, reviewed_by: string, why: string | null): Promise<Application> {
   const { before, applicant } = await underReview(tx, application_id);
-  const after = await application.update(tx, before.id, {
+  const after = await applications.update(tx, before.id, {
     status: 'approved',
     reviewed_by_user_id: reviewed_by,
     reviewed_at: tx.now,
   });
-  await partner.update(tx, applicant.id, { status: 'active', decline_reason: null });
+  await partners.update(tx, applicant.id, { status: 'active', decline_reason: null });
   const { id: partner_id, program_id, email: address, handle: taken, group_id } = applicant;
   tx.emit(
     event('application.approved', program_id, {
@@ -185,14 +185,14 @@ async function approve(tx: Tx, application_id: string, reviewed_by: string, why:
 
 async function reject(tx: Tx, application_id: string, reviewed_by: string, given: string): Promise<Application> {
   const { before, applicant } = await underReview(tx, application_id);
-  const why = given.trim() === '' ? (await program.get(tx, before.program_id)).default_rejection_reason : given;
-  const after = await application.update(tx, before.id, {
+  const why = given.trim() === '' ? (await programs.get(tx, before.program_id)).default_rejection_reason : given;
+  const after = await applications.update(tx, before.id, {
     status: 'rejected',
     reviewed_by_user_id: reviewed_by,
     rejection_reason: why,
     reviewed_at: tx.now,
   });
-  await partner.update(tx, applicant.id, { status: 'declined', decline_reason: why });
+  await partners.update(tx, applicant.id, { status: 'declined', decline_reason: why });
   const { id: partner_id, program_id, email: address, handle: taken } = applicant;
   tx.emit(
     event('application.rejected', program_id, {
@@ -209,8 +209,8 @@ async function reject(tx: Tx, application_id: string, reviewed_by: string, given
 
 async function withdraw(tx: Tx, application_id: string): Promise<Application> {
   const { before, applicant } = await underReview(tx, application_id);
-  const after = await application.update(tx, before.id, { status: 'withdrawn' });
-  await partner.update(tx, applicant.id, { status: 'declined', decline_reason: 'withdrawn' });
+  const after = await applications.update(tx, before.id, { status: 'withdrawn' });
+  await partners.update(tx, applicant.id, { status: 'declined', decline_reason: 'withdrawn' });
   tx.emit(
     event('affiliate.updated', before.program_id, {
       partner_id: applicant.id,

@@ -6,7 +6,7 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { insert } from '../../core/postgres/write.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
 import { id, objectName, timestamp } from '../../core/values/fields.ts';
-import { partner } from './partner.ts';
+import { partners } from './partner.ts';
 
 const minutes = 15;
 
@@ -35,7 +35,7 @@ export const magicLinkOperations: Operation[] = [
     reply: MagicLink,
     status: 201,
     async run({ tx, params, services }) {
-      const { id: partner_id } = await partner.get(tx, params.id);
+      const { id: partner_id } = await partners.get(tx, params.id);
       const token = randomBytes(32).toString('base64url');
       const expires_at = new Date(Date.parse(tx.now) + minutes * 60_000).toISOString();
       await insert(tx, 'program.magic_link', {

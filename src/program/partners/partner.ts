@@ -21,22 +21,22 @@ import { minorNotNegative, storedCurrency } from '../../core/values/money.ts';
 import { alreadyExists, notFound, Problem } from '../../core/values/problem.ts';
 import { event } from '../events/catalogue.ts';
 import { assessLater } from '../programs/assess_later.ts';
-import { program } from '../programs/program.ts';
+import { programs } from '../programs/program.ts';
 import { type Counter, countersOf, moneyOf, rowsOf, totalOf } from '../programs/tally.ts';
-import { groupToJoin, partnerGroup } from './partner_group.ts';
+import { groupToJoin, partnerGroups } from './partner_group.ts';
 import { normaliseEmail } from './self_referral.ts';
 import { replaceTags } from './tag.ts';
 
 const statuses = ['pending', 'active', 'declined', 'suspended'] as const;
 
-export const partner = resource({
+export const partners = resource({
   object: 'partner',
   plural: 'partners',
   table: 'program.partner',
   total: totalOf('partner'),
   doc: 'Somebody who brings customers, and earns by it.',
   soft_delete: true,
-  relations: { group: partnerGroup },
+  relations: { group: partnerGroups },
   fields: {
     id: id('part'),
     object: objectName('partner'),
@@ -91,7 +91,7 @@ export const partner = resource({
   },
 });
 
-export type Partner = z.infer<typeof partner.record>;
+export type Partner = z.infer<typeof partners.record>;
 
 const handle = z
   .string()
@@ -119,8 +119,8 @@ const nullable_names = {
 
 export const partnerOperations: Operation[] = [
   ...readOperations({
-    of: partner,
-    within: program,
+    of: partners,
+    within: programs,
     by: ['status', 'group_id'],
     filters: {
       email: { schema: email.optional(), where: (value: string) => sql`t.email_key = ${value.toLowerCase()}` },
@@ -142,11 +142,11 @@ export const partnerOperations: Operation[] = [
         .describe('`pending` puts the partner in the review queue.'),
       metadata: metadata.optional(),
     }),
-    reply: partner.schema,
+    reply: partners.schema,
     status: 201,
     errors: ['resource_already_exists'],
     async run({ tx, body }) {
-      await program.get(tx, body.program_id, { param: 'program_id' });
+      await programs.get(tx, body.program_id, { param: 'program_id' });
       const group_id = await groupToJoin(tx, body.program_id, body.group_id);
       return createPartner(tx, { ...body, group_id });
     },
@@ -179,10 +179,10 @@ export const partnerOperations: Operation[] = [
         metadata,
       })
       .partial(),
-    reply: partner.schema,
+    reply: partners.schema,
     errors: ['resource_already_exists', 'invalid_state_transition'],
     async run({ tx, params, body: { tag_ids, ...changes } }) {
-      const before = await partner.get(tx, params.id, { lock: true });
+      const before = await partners.get(tx, params.id, { lock: true });
       const retagged = tag_ids !== undefined && (await replaceTags(tx, before, tag_ids));
       return updatePartner(tx, before, changes, retagged);
     },
@@ -191,7 +191,7 @@ export const partnerOperations: Operation[] = [
 
 /** @throws Problem resource_not_found when the partner is not one of the program */
 export async function partnerOf(tx: Tx, of: { id: string }, partner_id: string, lock: Lock = false): Promise<Partner> {
-  const found = await partner.get(tx, partner_id, { param: 'partner_id', lock });
+  const found = await partners.get(tx, partner_id, { param: 'partner_id', lock });
   if (found.program_id !== of.id) throw notFound('partner', partner_id, 'partner_id');
   return found;
 }
@@ -205,7 +205,7 @@ type NewPartner = Pick<Partner, 'program_id' | 'email' | 'status'> & Partial<Par
 export async function createPartner(tx: Tx, { handle: wanted, ...fields }: NewPartner): Promise<Partner> {
   const { program_id, email: address } = fields;
   const handle = wanted ?? (await freeHandle(tx, program_id, address));
-  const made = await partner.insert(
+  const made = await partners.insert(
     tx,
     { ...fields, id: newId('part'), handle, mailbox: normaliseEmail(address) },
     sql`on conflict do nothing`,
@@ -230,8 +230,8 @@ const queueForReview = (tx: Tx, { id: partner_id, program_id, group_id, email: a
 async function freeHandle(tx: Tx, program_id: string, address: string): Promise<string> {
   const base = handleOf(address);
   const taken = await tx.all<{ handle: string }>(sql`
-    select t.handle from ${partner.from}
-    where ${tenant(tx)} and t.program_id = ${program_id} and ${partner.alive}
+    select t.handle from ${partners.from}
+    where ${tenant(tx)} and t.program_id = ${program_id} and ${partners.alive}
       and t.handle >= ${base.slice(0, 26)} and t.handle < ${`${base.slice(0, 26)}~`}`);
   const handles = new Set(taken.map((row) => row.handle));
   let handle = base;
@@ -252,14 +252,17 @@ async function refuseTaken(
   { program_id, email: address, handle: wanted }: { program_id: string; email: string; handle: string | undefined },
 ): Promise<void> {
   const inProgram = sql`${tenant(tx)} and t.program_id = ${program_id}`;
-  const sameEmail = await partner.find(tx, sql`${inProgram} and t.email_key = lower(${address})`);
+  const sameEmail = await partners.find(tx, sql`${inProgram} and t.email_key = lower(${address})`);
   if (sameEmail)
     throw alreadyExists('email', `A partner with the email '${address}' exists in this program.`, sameEmail);
   if (wanted !== undefined) await refuseTakenHandle(tx, program_id, wanted);
 }
 
 async function refuseTakenHandle(tx: Tx, program_id: string, wanted: string): Promise<void> {
-  const existing = await partner.find(tx, sql`${tenant(tx)} and t.program_id = ${program_id} and t.handle = ${wanted}`);
+  const existing = await partners.find(
+    tx,
+    sql`${tenant(tx)} and t.program_id = ${program_id} and t.handle = ${wanted}`,
+  );
   if (existing)
     throw alreadyExists('handle', `The handle '${wanted}' is taken in this program. Choose another one.`, existing);
 }
@@ -284,7 +287,7 @@ async function updatePartner(tx: Tx, before: Partner, changes: Partial<Partner>,
   }
   if (typeof changes.group_id === 'string') await groupToJoin(tx, before.program_id, changes.group_id);
   const reason = status === 'active' ? null : suspension_reason;
-  const after = await partner.update(tx, before.id, {
+  const after = await partners.update(tx, before.id, {
     ...changes,
     suspension_reason: reason,
     ...(retagged ? { updated_at: tx.now } : {}),

@@ -7,8 +7,8 @@ import { idParams, type Operation, operation } from '../../core/resource/operati
 import { tenant } from '../../core/resource/resource.ts';
 import { email, id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { Problem } from '../../core/values/problem.ts';
-import { type PayoutMethodName, payout_methods, program } from '../programs/program.ts';
-import { partner } from './partner.ts';
+import { type PayoutMethodName, payout_methods, programs } from '../programs/program.ts';
+import { partners } from './partner.ts';
 
 const method = z.enum(payout_methods).describe("By what the partner is paid: one of the program's `payout_methods`.");
 
@@ -61,7 +61,7 @@ export const payoutMethodOperations: Operation[] = [
     params: idParams,
     reply: PayoutMethod,
     async run({ tx, params }) {
-      await partner.get(tx, params.id);
+      await partners.get(tx, params.id);
       return shown(tx, params.id);
     },
   }),
@@ -82,8 +82,8 @@ export const payoutMethodOperations: Operation[] = [
     }),
     reply: PayoutMethod,
     async run({ tx, params, body, services }) {
-      const { id: partner_id, program_id } = await partner.get(tx, params.id, { lock: true });
-      const of = await program.get(tx, program_id);
+      const { id: partner_id, program_id } = await partners.get(tx, params.id, { lock: true });
+      const of = await programs.get(tx, program_id);
       if (!of.payout_methods.includes(body.method)) {
         throw new Problem('invalid_parameter', `The program pays by ${of.payout_methods.join(', ')}.`, {
           param: 'method',

@@ -6,10 +6,10 @@ import { resource, tenant } from '../../core/resource/resource.ts';
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { alreadyExists, Problem } from '../../core/values/problem.ts';
-import { program } from '../programs/program.ts';
+import { programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
 
-export const tag = resource({
+export const tags = resource({
   object: 'tag',
   plural: 'tags',
   table: 'program.tag',
@@ -27,13 +27,13 @@ export const tag = resource({
   },
 });
 
-export type Tag = z.infer<typeof tag.record>;
+export type Tag = z.infer<typeof tags.record>;
 
 const name = text.min(1).max(100);
 const color = text.regex(/^#[0-9A-Fa-f]{6}$/, 'must be # and 6 hexadecimal digits, as in #1A2B3C');
 
 export const tagOperations: Operation[] = [
-  ...readOperations({ of: tag, within: program }),
+  ...readOperations({ of: tags, within: programs }),
   operation({
     name: 'tags.create',
     method: 'POST',
@@ -41,12 +41,12 @@ export const tagOperations: Operation[] = [
     scope: 'tags:write',
     summary: 'Creates a tag.',
     body: z.strictObject({ program_id: id('prg'), name, color: color.default('#808080') }),
-    reply: tag.schema,
+    reply: tags.schema,
     status: 201,
     errors: ['resource_already_exists'],
     async run({ tx, body }) {
-      await program.get(tx, body.program_id, { param: 'program_id' });
-      const made = await tag.insert(tx, { ...body, id: newId('tag') }, sql`on conflict do nothing`);
+      await programs.get(tx, body.program_id, { param: 'program_id' });
+      const made = await tags.insert(tx, { ...body, id: newId('tag') }, sql`on conflict do nothing`);
       if (!made) throw taken(body.name, await tagNamed(tx, body.program_id, body.name));
       return made;
     },
@@ -59,14 +59,14 @@ export const tagOperations: Operation[] = [
     summary: 'Renames or recolours a tag.',
     params: idParams,
     body: z.strictObject({ name, color }).partial(),
-    reply: tag.schema,
+    reply: tags.schema,
     errors: ['resource_already_exists'],
     async run({ tx, params, body }) {
-      const before = await tag.get(tx, params.id, { lock: true });
+      const before = await tags.get(tx, params.id, { lock: true });
       const { name: wanted = before.name } = body;
       const existing = await tagNamed(tx, before.program_id, wanted);
       if (existing && existing.id !== before.id) throw taken(wanted, existing);
-      return tag.update(tx, params.id, body);
+      return tags.update(tx, params.id, body);
     },
   }),
   operation({
@@ -78,7 +78,7 @@ export const tagOperations: Operation[] = [
     params: idParams,
     reply: DeletedMarker,
     async run({ tx, params }) {
-      await tag.get(tx, params.id, { lock: true });
+      await tags.get(tx, params.id, { lock: true });
       await tx.all(sql`delete from program.tag as t where ${tenant(tx)} and t.id = ${params.id}`);
       return { id: params.id, object: 'tag', deleted: true as const };
     },
@@ -87,7 +87,7 @@ export const tagOperations: Operation[] = [
 
 /** Names are unique in the program, letter case ignored. */
 const tagNamed = (tx: Tx, program_id: string, name: string): Promise<Tag | undefined> =>
-  tag.find(tx, sql`${tenant(tx)} and t.program_id = ${program_id} and t.name_key = lower(${name})`);
+  tags.find(tx, sql`${tenant(tx)} and t.program_id = ${program_id} and t.name_key = lower(${name})`);
 
 const taken = (name: string, existing: Tag | undefined): Problem =>
   alreadyExists('name', `A tag named '${name}' exists in this program.`, existing);
@@ -99,7 +99,7 @@ const taken = (name: string, existing: Tag | undefined): Problem =>
  */
 export async function replaceTags(tx: Tx, of: { id: string; program_id: string }, tag_ids: string[]): Promise<boolean> {
   const known = await tx.all<{ id: string }>(
-    sql`select t.id from ${tag.from} where ${tenant(tx)} and t.program_id = ${of.program_id} and t.id = any(${tag_ids})`,
+    sql`select t.id from ${tags.from} where ${tenant(tx)} and t.program_id = ${of.program_id} and t.id = any(${tag_ids})`,
   );
   const unknown = tag_ids.find((wanted) => !known.some(({ id: found }) => found === wanted));
   if (unknown !== undefined) {

@@ -5,7 +5,7 @@ import { update } from '../../core/postgres/write.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { id, objectName, timestamp } from '../../core/values/fields.ts';
-import { partner } from './partner.ts';
+import { partners } from './partner.ts';
 
 const statuses = ['none', 'submitted', 'verified', 'rejected'] as const;
 
@@ -34,7 +34,7 @@ export const taxFormOperations: Operation[] = [
     params: idParams,
     reply: TaxForm,
     async run({ tx, params }) {
-      await partner.get(tx, params.id);
+      await partners.get(tx, params.id);
       return shown(tx, params.id);
     },
   }),
@@ -48,7 +48,7 @@ export const taxFormOperations: Operation[] = [
     body: z.strictObject({ status }),
     reply: TaxForm,
     async run({ tx, params, body }) {
-      await partner.get(tx, params.id, { lock: true });
+      await partners.get(tx, params.id, { lock: true });
       await update(tx, 'program.partner', params.id, { tax_form_status: body.status, tax_form_updated_at: tx.now });
       return shown(tx, params.id);
     },

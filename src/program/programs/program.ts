@@ -25,7 +25,7 @@ const counters = {
   commissions_minor: moneyOf('commission'),
 } satisfies Record<string, Counter>;
 
-export const program = resource({
+export const programs = resource({
   object: 'program',
   plural: 'programs',
   table: 'program.program',
@@ -115,7 +115,7 @@ export const program = resource({
 
 export type PayoutMethodName = (typeof payout_methods)[number];
 
-export type Program = z.infer<typeof program.record>;
+export type Program = z.infer<typeof programs.record>;
 
 const settings = {
   name: text.min(1).max(200),
@@ -177,7 +177,7 @@ const defaults = {
 export const NewProgram = z.strictObject({ name, website_url, currency, ...withDefaults(optional, defaults) });
 
 export const programOperations: Operation[] = [
-  ...readOperations({ of: program, by: ['status'] }),
+  ...readOperations({ of: programs, by: ['status'] }),
   operation({
     name: 'programs.create',
     method: 'POST',
@@ -186,7 +186,7 @@ export const programOperations: Operation[] = [
     summary: 'Creates a program with its default group.',
     doc: '`product_name` is the name when left out.',
     body: NewProgram,
-    reply: program.schema,
+    reply: programs.schema,
     status: 201,
     errors: ['resource_already_exists'],
     run: ({ tx, body }) => createProgram(tx, body),
@@ -200,10 +200,10 @@ export const programOperations: Operation[] = [
     doc: 'Only what is sent changes. What was computed before stays: a new holding period holds for later commissions.',
     params: idParams,
     body: z.strictObject(settings).partial(),
-    reply: program.schema,
+    reply: programs.schema,
     async run({ tx, params, body }) {
-      await program.get(tx, params.id, { lock: true });
-      return program.update(tx, params.id, body);
+      await programs.get(tx, params.id, { lock: true });
+      return programs.update(tx, params.id, body);
     },
   }),
 ];
@@ -212,7 +212,7 @@ export const programOperations: Operation[] = [
 export async function createProgram(tx: Tx, given: z.infer<typeof NewProgram>): Promise<Program> {
   const { name: called, product_name = called } = given;
   const made = await firstFree(called, (subdomain) =>
-    program.insert(
+    programs.insert(
       tx,
       { ...given, id: newId('prg'), product_name, subdomain },
       sql`on conflict on constraint program_subdomain_unique do nothing`,

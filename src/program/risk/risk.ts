@@ -1,13 +1,13 @@
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
-import { customer } from '../customers/customer.ts';
-import { partner } from '../partners/partner.ts';
+import { customers } from '../customers/customer.ts';
+import { partners } from '../partners/partner.ts';
 import { ownVisits } from '../partners/partner_visit.ts';
 import { normaliseEmail, selfReferralBy, type Visit } from '../partners/self_referral.ts';
-import { program } from '../programs/program.ts';
+import { programs } from '../programs/program.ts';
 import { raise } from '../programs/raise_flag.ts';
-import { sale } from '../sales/sale.ts';
+import { sales } from '../sales/sale.ts';
 import { click_velocity, conversion_velocity, refund_rate, same_address_most } from './risk_threshold.ts';
 
 /** Query parameters that ad networks add to the address of a click that was paid for. */
@@ -40,7 +40,7 @@ export async function assessClick(tx: Tx, click_id: string): Promise<void> {
   if (!click) return;
   const { program_id, partner_id, country, landing_url, ip_hash } = click;
   const about = { program_id, partner_id, customer_id: null };
-  const { blocked_countries } = await program.get(tx, program_id);
+  const { blocked_countries } = await programs.get(tx, program_id);
   if (country !== null && blocked_countries.includes(country)) {
     await raise(tx, { ...about, kind: 'blocked_country', severity: 'low', evidence: { click_id, country } });
   }
@@ -66,9 +66,9 @@ export async function assessClick(tx: Tx, click_id: string): Promise<void> {
 
 /** After a sign-up: whether it is the partner, a throw-away address, or one of many from one place. */
 export async function assessCustomer(tx: Tx, customer_id: string): Promise<void> {
-  const { program_id, partner_id, email, referral_id } = await customer.get(tx, customer_id);
+  const { program_id, partner_id, email, referral_id } = await customers.get(tx, customer_id);
   const about = { program_id, partner_id, customer_id };
-  const owner = await partner.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`);
+  const owner = await partners.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`);
   const clicks = await visitsOf(tx, referral_id);
   const partner_visits = await ownVisits(tx, partner_id, clicks);
   const matched =
@@ -79,15 +79,15 @@ export async function assessCustomer(tx: Tx, customer_id: string): Promise<void>
     await raise(tx, { ...about, kind: 'disposable_email', severity: 'medium', evidence: { host } });
   }
   if (referral_id === null) return;
-  const { customers } = await tx.one<{ customers: number }>(sql`
-    select count(distinct other.id) as customers
+  const { sharing } = await tx.one<{ sharing: number }>(sql`
+    select count(distinct other.id) as sharing
     from program.click mine
     join program.click theirs
       on theirs.organization_id = mine.organization_id and theirs.partner_id = mine.partner_id and theirs.ip_hash = mine.ip_hash
     join program.customer other on other.organization_id = theirs.organization_id and other.referral_id = theirs.referral_id
     where mine.organization_id = ${tx.organization_id} and mine.referral_id = ${referral_id} and mine.ip_hash is not null`);
-  if (customers <= same_address_most) return;
-  await raise(tx, { ...about, kind: 'same_ip', severity: 'medium', evidence: { customers } });
+  if (sharing <= same_address_most) return;
+  await raise(tx, { ...about, kind: 'same_ip', severity: 'medium', evidence: { customers: sharing } });
 }
 
 /** The browsers by which a referral came. */
@@ -102,7 +102,7 @@ const visitsOf = async (tx: Tx, referral_id: string | null): Promise<Visit[]> =>
 
 /** After a sale or its refund: how fast the partner's customers buy, and how much comes back. */
 export async function assessSale(tx: Tx, sale_id: string): Promise<void> {
-  const found = await sale.find(tx, sql`${tenant(tx)} and t.id = ${sale_id}`);
+  const found = await sales.find(tx, sql`${tenant(tx)} and t.id = ${sale_id}`);
   if (!found || found.partner_id === null) return;
   const { program_id, partner_id, currency } = found;
   const about = { program_id, partner_id, customer_id: null };
@@ -129,10 +129,10 @@ export async function assessSale(tx: Tx, sale_id: string): Promise<void> {
 
 /** After a partner joined: whether the same mailbox is a partner already. */
 export async function assessPartner(tx: Tx, partner_id: string): Promise<void> {
-  const found = await partner.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`);
+  const found = await partners.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`);
   if (!found) return;
   const { program_id, email } = found;
-  const twin = await partner.find(
+  const twin = await partners.find(
     tx,
     sql`${tenant(tx)} and t.program_id = ${program_id} and t.mailbox = ${normaliseEmail(email)} and t.id <> ${partner_id}`,
   );

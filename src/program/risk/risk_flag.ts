@@ -2,23 +2,23 @@ import { z } from 'zod';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { resource } from '../../core/resource/resource.ts';
 import { id, objectName, requireState, text, timestamp } from '../../core/values/fields.ts';
-import { customer } from '../customers/customer.ts';
+import { customers } from '../customers/customer.ts';
 import { event } from '../events/catalogue.ts';
-import { partner } from '../partners/partner.ts';
-import { program } from '../programs/program.ts';
+import { partners } from '../partners/partner.ts';
+import { programs } from '../programs/program.ts';
 import { kinds, severities } from '../programs/raise_flag.ts';
 import { totalOf } from '../programs/tally.ts';
 import { click_velocity, conversion_velocity, refund_rate, same_address_most } from './risk_threshold.ts';
 
 const resolutions = ['confirmed', 'dismissed'] as const;
 
-export const riskFlag = resource({
+export const riskFlags = resource({
   object: 'risk_flag',
   plural: 'risk_flags',
   table: 'program.risk_flag',
   total: totalOf('risk_flag'),
   doc: 'What a monitoring rule noticed, until a person closes it with a note. One is open per kind and subject.',
-  relations: { partner, customer },
+  relations: { partner: partners, customer: customers },
   fields: {
     id: id('rsk'),
     object: objectName('risk_flag'),
@@ -45,10 +45,14 @@ export const riskFlag = resource({
   },
 });
 
-export type RiskFlag = z.infer<typeof riskFlag.record>;
+export type RiskFlag = z.infer<typeof riskFlags.record>;
 
 export const riskFlagOperations: Operation[] = [
-  ...readOperations({ of: riskFlag, within: program, by: ['status', 'kind', 'severity', 'partner_id', 'customer_id'] }),
+  ...readOperations({
+    of: riskFlags,
+    within: programs,
+    by: ['status', 'kind', 'severity', 'partner_id', 'customer_id'],
+  }),
   operation({
     name: 'risk_flags.resolve',
     method: 'POST',
@@ -60,14 +64,14 @@ export const riskFlagOperations: Operation[] = [
       resolution: z.enum(resolutions).describe('The new status: it was what it looked like, or it was not.'),
       note: text.trim().min(1).max(2000).describe('What you found out.'),
     }),
-    reply: riskFlag.schema,
+    reply: riskFlags.schema,
     errors: ['invalid_state_transition'],
     async run({ tx, params, body, caller }) {
-      const before = await riskFlag.get(tx, params.id, { lock: true });
+      const before = await riskFlags.get(tx, params.id, { lock: true });
       requireState(before.status === 'open', `The flag is ${before.status}: only an open one can be closed.`);
       const resolved_by = caller.api_key_id;
       const { resolution: status, note } = body;
-      const after = await riskFlag.update(tx, before.id, { status, note, resolved_by, resolved_at: tx.now });
+      const after = await riskFlags.update(tx, before.id, { status, note, resolved_by, resolved_at: tx.now });
       const { id: risk_flag_id, program_id, partner_id, customer_id, kind, severity } = after;
       tx.emit(
         event('risk_flag.resolved', program_id, {

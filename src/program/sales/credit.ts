@@ -2,9 +2,9 @@ import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { lockOf, tenant } from '../../core/resource/resource.ts';
 import { notFound } from '../../core/values/problem.ts';
-import { type Customer, type CustomerFields, createCustomer, customer, soleCustomer } from '../customers/customer.ts';
+import { type Customer, type CustomerFields, createCustomer, customers, soleCustomer } from '../customers/customer.ts';
 import { createCustomerOfReferral, referredBy } from '../customers/sign_up.ts';
-import { type Partner, partner, partnerOf } from '../partners/partner.ts';
+import { type Partner, partnerOf, partners } from '../partners/partner.ts';
 import type { Program } from '../programs/program.ts';
 
 /** By what a sale says who is behind it: one of these, or none, and a customer to be made on the way. */
@@ -79,7 +79,7 @@ export async function cameBy(
 
 /** A partner, held in place until the sale is recorded; undefined when deleted: then this partner earns nothing. */
 const partnerStill = (tx: Tx, partner_id: string): Promise<Partner | undefined> =>
-  partner.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`, lockOf('share'));
+  partners.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`, lockOf('share'));
 
 /** `brought`: what is behind the click, where that alone could tell who the customer is. */
 interface Named {
@@ -90,7 +90,7 @@ interface Named {
 /** The customer whom the sale names, locked. A click names the customer who signed up with it. */
 async function knownCustomer(tx: Tx, of: Program, claim: Claim): Promise<Named> {
   if (claim.customer_id !== undefined) {
-    const found = await customer.get(tx, claim.customer_id, { param: 'customer_id', lock: true });
+    const found = await customers.get(tx, claim.customer_id, { param: 'customer_id', lock: true });
     if (found.program_id !== of.id) throw notFound('customer', found.id, 'customer_id');
     return { known: found };
   }
@@ -102,7 +102,7 @@ async function knownCustomer(tx: Tx, of: Program, claim: Claim): Promise<Named> 
   const brought = await referredBy(tx, of, claim.click_id);
   const referral_id = brought.referred?.referral.id;
   const referred =
-    referral_id && (await customer.find(tx, sql`${tenant(tx)} and t.referral_id = ${referral_id}`, lockOf(true)));
+    referral_id && (await customers.find(tx, sql`${tenant(tx)} and t.referral_id = ${referral_id}`, lockOf(true)));
   return { known: referred || undefined, brought };
 }
 
@@ -111,7 +111,7 @@ async function knownCustomer(tx: Tx, of: Program, claim: Claim): Promise<Named> 
  * customer's.
  */
 const customerOfClick = (tx: Tx, of: Program, click_id: string): Promise<Customer | undefined> =>
-  customer.find(
+  customers.find(
     tx,
     sql`${tenant(tx)} and t.program_id = ${of.id}
       and t.referral_id = (select k.referral_id from program.click k where k.organization_id = ${tx.organization_id} and k.id = ${click_id})`,
@@ -137,7 +137,7 @@ async function activeCoupon(
 }
 
 function bindToCoupon(tx: Tx, known: Customer, partner: Partner, coupon_id: string): Promise<Customer> {
-  return customer.update(tx, known.id, { partner_id: partner.id, coupon_id, tracked_by: 'coupon' });
+  return customers.update(tx, known.id, { partner_id: partner.id, coupon_id, tracked_by: 'coupon' });
 }
 
 /** The known customer, else the one whom the sale describes, made now. */

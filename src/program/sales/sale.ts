@@ -3,22 +3,22 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { resource } from '../../core/resource/resource.ts';
 import { id, objectName, storedMetadata, text, timestamp } from '../../core/values/fields.ts';
 import { minorNotNegative, storedCurrency } from '../../core/values/money.ts';
-import { customer } from '../customers/customer.ts';
+import { customers } from '../customers/customer.ts';
 import { event } from '../events/catalogue.ts';
-import { partner } from '../partners/partner.ts';
+import { partners } from '../partners/partner.ts';
 import { totalOf } from '../programs/tally.ts';
-import { link } from '../tracking/link.ts';
-import { referral } from '../tracking/referral.ts';
+import { links } from '../tracking/link.ts';
+import { referrals } from '../tracking/referral.ts';
 
 /** The record of a sale; what can be done with it is in record_sale.ts and change_sale.ts. */
-export const sale = resource({
+export const sales = resource({
   object: 'sale',
   plural: 'sales',
   table: 'program.sale',
   total: totalOf('sale'),
   doc: 'A charge, and who earned by it.',
   soft_delete: true,
-  relations: { partner, customer, link, referral },
+  relations: { partner: partners, customer: customers, link: links, referral: referrals },
   fields: {
     id: id('sale'),
     object: objectName('sale'),
@@ -53,7 +53,7 @@ export const sale = resource({
   },
 });
 
-export type Sale = z.infer<typeof sale.record>;
+export type Sale = z.infer<typeof sales.record>;
 
 /** Tells `sale.created`, of a sale that a partner brought: when it is recorded, or given to one later. */
 export function tellSale(tx: Tx, made: Sale): void {

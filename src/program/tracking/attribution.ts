@@ -5,8 +5,8 @@ import { lockOf, tenant } from '../../core/resource/resource.ts';
 import { newId } from '../../core/values/id.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { event } from '../events/catalogue.ts';
-import { type Program, program } from '../programs/program.ts';
-import { deleteReferral, type Referral, referral } from './referral.ts';
+import { type Program, programs } from '../programs/program.ts';
+import { deleteReferral, type Referral, referrals } from './referral.ts';
 
 const day_ms = 86_400_000;
 
@@ -75,7 +75,7 @@ export async function judgeClick(
   const [, waiting, of] = await Promise.all([
     lockVisitor(tx, click),
     waitingClicks(tx, click),
-    program.get(tx, click.program_id),
+    programs.get(tx, click.program_id),
   ]);
   for (const one of waiting) await judge(tx, one, of);
   return { click, of };
@@ -134,7 +134,7 @@ async function credit(tx: Tx, click: ClickRow, of: Program): Promise<Referral> {
   const expires_at = windowEnd(click.created_at, of.cookie_days);
   if (live && what === 'keep') return live;
   if (live && what === 'renew') {
-    if (expires_at > live.expires_at) await referral.update(tx, live.id, { expires_at });
+    if (expires_at > live.expires_at) await referrals.update(tx, live.id, { expires_at });
     return live;
   }
   return live ? moveCredit(tx, live, click, expires_at) : createReferral(tx, click, expires_at);
@@ -147,7 +147,7 @@ async function moveCredit(tx: Tx, live: Referral, click: ClickRow, expires_at: s
 
 async function createReferral(tx: Tx, click: ClickRow, expires_at: string): Promise<Referral> {
   const { program_id, partner_id, link_id, landing_url, visitor_token } = click;
-  const made = (await referral.insert(tx, {
+  const made = (await referrals.insert(tx, {
     id: newId('ref'),
     program_id,
     partner_id,
@@ -167,7 +167,7 @@ async function createReferral(tx: Tx, click: ClickRow, expires_at: string): Prom
 }
 
 const liveReferral = (tx: Tx, { program_id, visitor_token }: ClickRow): Promise<Referral | undefined> =>
-  referral.find(
+  referrals.find(
     tx,
     sql`${tenant(tx)} and t.program_id = ${program_id} and t.visitor_token = ${visitor_token}`,
     lockOf(true),

@@ -6,21 +6,21 @@ import { resource } from '../../core/resource/resource.ts';
 import { country, id, objectName, text, timestamp, url } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { Problem } from '../../core/values/problem.ts';
-import { partner } from '../partners/partner.ts';
+import { partners } from '../partners/partner.ts';
 import { assessLater } from '../programs/assess_later.ts';
-import { type Program, program } from '../programs/program.ts';
+import { type Program, programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
-import { link } from './link.ts';
-import { referral } from './referral.ts';
+import { links } from './link.ts';
+import { referrals } from './referral.ts';
 import { hashAddress } from './visitor_address.ts';
 
-export const click = resource({
+export const clicks = resource({
   object: 'click',
   plural: 'clicks',
   table: 'program.click',
   total: totalOf('click'),
   doc: "A visit through a partner's link or handle.",
-  relations: { partner, link, referral },
+  relations: { partner: partners, link: links, referral: referrals },
   fields: {
     id: id('clk'),
     object: objectName('click'),
@@ -39,13 +39,13 @@ export const click = resource({
   },
 });
 
-type Click = z.infer<typeof click.record>;
+type Click = z.infer<typeof clicks.record>;
 
 /** What browsers say is no reason to lose a click: so much of it is kept. */
 const cut = (most: number) => text.transform((said) => said.slice(0, most).toWellFormed());
 
 export const clickOperations: Operation[] = [
-  ...readOperations({ of: click, within: program, by: ['partner_id', 'link_id', 'referral_id'] }),
+  ...readOperations({ of: clicks, within: programs, by: ['partner_id', 'link_id', 'referral_id'] }),
   operation({
     name: 'clicks.create',
     method: 'POST',
@@ -71,10 +71,10 @@ export const clickOperations: Operation[] = [
       country: country.optional(),
       device: text.max(64).optional(),
     }),
-    reply: click.schema,
+    reply: clicks.schema,
     status: 201,
     async run({ tx, body, services }) {
-      const of = await program.get(tx, body.program_id, { param: 'program_id' });
+      const of = await programs.get(tx, body.program_id, { param: 'program_id' });
       const { ip, referrer, ...rest } = body;
       const credited = await creditedBy(tx, of, body.param, body.value);
       const ip_hash = ip === undefined ? null : hashAddress(services.vault, ip);
@@ -88,7 +88,7 @@ export async function recordClick(
   tx: Tx,
   row: Partial<Click> & Pick<Click, 'id'> & Record<string, unknown>,
 ): Promise<Click> {
-  const made = await click.insert(tx, row);
+  const made = await clicks.insert(tx, row);
   assessLater(tx, 'click', row.id);
   tx.enqueue('program/attribute_click', {
     organization_id: tx.organization_id,

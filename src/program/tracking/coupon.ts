@@ -8,19 +8,19 @@ import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { alreadyExists, type Problem } from '../../core/values/problem.ts';
 import { event } from '../events/catalogue.ts';
-import { partner, partnerOf } from '../partners/partner.ts';
-import { groupToJoin, partnerGroup } from '../partners/partner_group.ts';
-import { program } from '../programs/program.ts';
+import { partnerOf, partners } from '../partners/partner.ts';
+import { groupToJoin, partnerGroups } from '../partners/partner_group.ts';
+import { programs } from '../programs/program.ts';
 import { countersOf, rowsOf, totalOf } from '../programs/tally.ts';
 
-export const coupon = resource({
+export const coupons = resource({
   object: 'coupon',
   plural: 'coupons',
   table: 'program.coupon',
   total: totalOf('coupon'),
   doc: "A code of the processor that brings a sale to a partner. Sales are matched on `external_id` alone, never on the code's text.",
   soft_delete: true,
-  relations: { partner, group: partnerGroup },
+  relations: { partner: partners, group: partnerGroups },
   fields: {
     id: id('cpn'),
     object: objectName('coupon'),
@@ -39,12 +39,12 @@ export const coupon = resource({
   },
 });
 
-export type Coupon = z.infer<typeof coupon.record>;
+export type Coupon = z.infer<typeof coupons.record>;
 
 const external_id = text.min(1).max(255);
 
 export const couponOperations: Operation[] = [
-  ...readOperations({ of: coupon, within: program, by: ['partner_id', 'group_id'] }),
+  ...readOperations({ of: coupons, within: programs, by: ['partner_id', 'group_id'] }),
   operation({
     name: 'coupons.create',
     method: 'POST',
@@ -58,14 +58,14 @@ export const couponOperations: Operation[] = [
       group_id: id('grp').optional(),
       external_id: external_id.optional(),
     }),
-    reply: coupon.schema,
+    reply: coupons.schema,
     status: 201,
     errors: ['resource_already_exists'],
     async run({ tx, body }) {
-      await program.get(tx, body.program_id, { param: 'program_id' });
+      await programs.get(tx, body.program_id, { param: 'program_id' });
       if (body.partner_id !== undefined) await partnerOf(tx, { id: body.program_id }, body.partner_id);
       if (body.group_id !== undefined) await groupToJoin(tx, body.program_id, body.group_id);
-      const made = await coupon.insert(tx, { ...body, id: newId('cpn') }, sql`on conflict do nothing`);
+      const made = await coupons.insert(tx, { ...body, id: newId('cpn') }, sql`on conflict do nothing`);
       if (!made) throw await taken(tx, body);
       tell(tx, 'affiliate_coupon.created', made);
       return made;
@@ -80,13 +80,13 @@ export const couponOperations: Operation[] = [
     doc: 'Attaching a partner tells `affiliate_coupon.created`, taking the partner away `affiliate_coupon.deleted`.',
     params: idParams,
     body: z.strictObject({ external_id: external_id.nullable(), partner_id: id('part').nullable() }).partial(),
-    reply: coupon.schema,
+    reply: coupons.schema,
     errors: ['resource_already_exists'],
     async run({ tx, params, body }) {
-      const before = await coupon.get(tx, params.id, { lock: true });
+      const before = await coupons.get(tx, params.id, { lock: true });
       if (typeof body.partner_id === 'string') await partnerOf(tx, { id: before.program_id }, body.partner_id);
       if (body.external_id) await refuseTakenId(tx, before, body.external_id);
-      const after = await coupon.update(tx, before.id, body);
+      const after = await coupons.update(tx, before.id, body);
       tellChange(tx, before, after);
       return after;
     },
@@ -102,8 +102,8 @@ export const couponOperations: Operation[] = [
     params: idParams,
     reply: DeletedMarker,
     async run({ tx, params }) {
-      const before = await coupon.get(tx, params.id, { lock: true });
-      await coupon.update(tx, before.id, { deleted_at: tx.now });
+      const before = await coupons.get(tx, params.id, { lock: true });
+      await coupons.update(tx, before.id, { deleted_at: tx.now });
       tellDeleted(tx, before);
       return { id: before.id, object: 'coupon', deleted: true as const };
     },
@@ -118,11 +118,11 @@ function switchOperation(verb: 'activate' | 'deactivate', active: boolean, summa
     scope: 'coupons:write',
     summary,
     params: idParams,
-    reply: coupon.schema,
+    reply: coupons.schema,
     async run({ tx, params }) {
-      const before = await coupon.get(tx, params.id, { lock: true });
+      const before = await coupons.get(tx, params.id, { lock: true });
       if (before.active === active) return before;
-      const after = await coupon.update(tx, before.id, { active });
+      const after = await coupons.update(tx, before.id, { active });
       tell(tx, `affiliate_coupon.${verb}d`, after);
       return after;
     },
@@ -152,7 +152,7 @@ function tellChange(tx: Tx, before: Coupon, after: Coupon): void {
 
 async function refuseTakenId(tx: Tx, { id: own_id, program_id }: Coupon, wanted: string): Promise<void> {
   const others = sql`${tenant(tx)} and t.program_id = ${program_id} and t.id <> ${own_id}`;
-  const existing = await coupon.find(tx, sql`${others} and t.external_id = ${wanted}`);
+  const existing = await coupons.find(tx, sql`${others} and t.external_id = ${wanted}`);
   if (existing) throw alreadyExists('external_id', 'A coupon with this external_id exists in this program.', existing);
 }
 
@@ -162,7 +162,7 @@ async function taken(
   wanted: { program_id: string; code: string; external_id?: string | undefined },
 ): Promise<Problem> {
   const { program_id, code, external_id: wanted_id = null } = wanted;
-  const existing = await coupon.find(
+  const existing = await coupons.find(
     tx,
     sql`${tenant(tx)} and t.program_id = ${program_id} and (t.code_key = lower(${code}) or t.external_id = ${wanted_id})`,
   );

@@ -9,21 +9,21 @@ import { id, objectName, text, timestamp, url } from '../../core/values/fields.t
 import { newId } from '../../core/values/id.ts';
 import { alreadyExists, notFound, type Problem } from '../../core/values/problem.ts';
 import { event } from '../events/catalogue.ts';
-import { partner } from '../partners/partner.ts';
-import { program } from '../programs/program.ts';
+import { partners } from '../partners/partner.ts';
+import { programs } from '../programs/program.ts';
 import { countersOf, rowsOf, totalOf } from '../programs/tally.ts';
 import { deleteLinks } from './link_delete.ts';
 
 const counters = { clicks: rowsOf('click'), referrals: rowsOf('referral'), customers: rowsOf('customer') };
 
-export const link = resource({
+export const links = resource({
   object: 'link',
   plural: 'links',
   table: 'program.link',
   total: totalOf('link'),
   doc: "A partner's address of a page of yours, with the tracking parameter applied.",
   soft_delete: true,
-  relations: { partner },
+  relations: { partner: partners },
   fields: {
     id: id('lnk'),
     object: objectName('link'),
@@ -62,7 +62,7 @@ export const link = resource({
   },
 });
 
-export type Link = z.infer<typeof link.record>;
+export type Link = z.infer<typeof links.record>;
 
 const short_slug = z
   .string()
@@ -78,7 +78,7 @@ const rateOverride = z
   .describe('What sales by this link earn, whatever the rules say. Null: the rules decide.');
 
 export const linkOperations: Operation[] = [
-  ...readOperations({ of: link, within: program, by: ['partner_id'] }),
+  ...readOperations({ of: links, within: programs, by: ['partner_id'] }),
   operation({
     name: 'links.create',
     method: 'POST',
@@ -94,13 +94,13 @@ export const linkOperations: Operation[] = [
       label: text.max(200).optional(),
       rate_override: rateOverride.optional(),
     }),
-    reply: link.schema,
+    reply: links.schema,
     status: 201,
     errors: ['resource_already_exists'],
     async run({ tx, body, services }) {
       const [of, owner] = await Promise.all([
-        program.get(tx, body.program_id, { param: 'program_id' }),
-        partner.get(tx, body.partner_id, { param: 'partner_id', lock: 'share' }),
+        programs.get(tx, body.program_id, { param: 'program_id' }),
+        partners.get(tx, body.partner_id, { param: 'partner_id', lock: 'share' }),
       ]);
       if (owner.program_id !== of.id) throw notFound('partner', owner.id, 'partner_id');
       return createLink(tx, {
@@ -121,13 +121,13 @@ export const linkOperations: Operation[] = [
     body: z
       .strictObject({ destination_url: url, label: text.max(200).nullable(), short_slug, rate_override: rateOverride })
       .partial(),
-    reply: link.schema,
+    reply: links.schema,
     errors: ['resource_already_exists'],
     async run({ tx, params, body }) {
-      const before = await link.get(tx, params.id, { lock: true });
+      const before = await links.get(tx, params.id, { lock: true });
       const { destination_url = before.destination_url } = body;
       if (body.short_slug !== undefined) await refuseTakenSlug(tx, before, body.short_slug);
-      const after = await link.update(tx, before.id, {
+      const after = await links.update(tx, before.id, {
         ...body,
         ...(body.short_slug === undefined ? {} : renamed(before, body.short_slug)),
         url: trackedUrl(destination_url, before.param, before.value),
@@ -154,7 +154,7 @@ export const linkOperations: Operation[] = [
     params: idParams,
     reply: DeletedMarker,
     async run({ tx, params }) {
-      await link.get(tx, params.id, { lock: true });
+      await links.get(tx, params.id, { lock: true });
       await deleteLinks(tx, sql`t.id = ${params.id}`);
       return { id: params.id, object: 'link', deleted: true as const };
     },
@@ -184,7 +184,7 @@ const newSlug = (): string => {
 
 /** A link's record does not show its program. */
 const programOf = (tx: Tx, link_id: string): Promise<{ program_id: string }> =>
-  tx.one(sql`select t.program_id from ${link.from} where ${tenant(tx)} and t.id = ${link_id}`);
+  tx.one(sql`select t.program_id from ${links.from} where ${tenant(tx)} and t.id = ${link_id}`);
 
 interface NewLink {
   program_id: string;
@@ -202,7 +202,7 @@ interface NewLink {
 async function createLink(tx: Tx, fields: NewLink): Promise<Link> {
   const { program_id, partner_id, param, value, destination_url } = fields;
   const tracked = trackedUrl(destination_url, param, value);
-  const made = await link.insert(tx, { ...fields, id: newId('lnk'), url: tracked }, sql`on conflict do nothing`);
+  const made = await links.insert(tx, { ...fields, id: newId('lnk'), url: tracked }, sql`on conflict do nothing`);
   if (!made) throw await taken(tx, fields);
   const { id: link_id } = made;
   tx.emit(
@@ -212,7 +212,7 @@ async function createLink(tx: Tx, fields: NewLink): Promise<Link> {
 }
 
 async function taken(tx: Tx, { program_id, param, value }: NewLink): Promise<Problem> {
-  const existing = await link.find(
+  const existing = await links.find(
     tx,
     sql`${tenant(tx)} and t.program_id = ${program_id} and t.param = ${param} and t.value = ${value}`,
   );
@@ -225,7 +225,7 @@ async function taken(tx: Tx, { program_id, param, value }: NewLink): Promise<Pro
 
 /** Another organization's link that has the slug is not found here, and not shown: the constraint refuses it. */
 async function refuseTakenSlug(tx: Tx, { id: own_id }: Link, slug: string): Promise<void> {
-  const existing = await link.find(tx, sql`${tenant(tx)} and t.short_slug = ${slug} and t.id <> ${own_id}`);
+  const existing = await links.find(tx, sql`${tenant(tx)} and t.short_slug = ${slug} and t.id <> ${own_id}`);
   if (existing) throw alreadyExists('short_slug', `The short slug '${slug}' is taken. Choose another one.`, existing);
 }
 

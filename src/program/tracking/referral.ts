@@ -4,22 +4,22 @@ import { DeletedMarker, idParams, type Operation, operation, readOperations } fr
 import { resource } from '../../core/resource/resource.ts';
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { event } from '../events/catalogue.ts';
-import { partner } from '../partners/partner.ts';
-import { program } from '../programs/program.ts';
+import { partners } from '../partners/partner.ts';
+import { programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
-import { link } from './link.ts';
+import { links } from './link.ts';
 
 export const tracked_by = ['link', 'coupon', 'manual', 'api'] as const;
 const statuses = ['visit', 'lead', 'converted'] as const;
 
-export const referral = resource({
+export const referrals = resource({
   object: 'referral',
   plural: 'referrals',
   table: 'program.referral',
   total: totalOf('referral'),
   doc: 'A visitor whom a partner brought, from the visit to the first payment.',
   soft_delete: true,
-  relations: { partner, link },
+  relations: { partner: partners, link: links },
   fields: {
     id: id('ref'),
     object: objectName('referral'),
@@ -42,12 +42,12 @@ export const referral = resource({
   },
 });
 
-export type Referral = z.infer<typeof referral.record>;
+export type Referral = z.infer<typeof referrals.record>;
 
 export const referralOperations: Operation[] = [
   ...readOperations({
-    of: referral,
-    within: program,
+    of: referrals,
+    within: programs,
     by: ['status', 'partner_id', 'link_id'],
   }),
   operation({
@@ -68,7 +68,7 @@ export const referralOperations: Operation[] = [
       .prefault({}),
     reply: DeletedMarker,
     async run({ tx, params, body }) {
-      await deleteReferral(tx, await referral.get(tx, params.id, { lock: true }), body.reason);
+      await deleteReferral(tx, await referrals.get(tx, params.id, { lock: true }), body.reason);
       return { id: params.id, object: 'referral', deleted: true as const };
     },
   }),
@@ -80,6 +80,6 @@ export async function deleteReferral(
   { id: referral_id, program_id, partner_id }: Referral,
   reason: string,
 ): Promise<void> {
-  await referral.update(tx, referral_id, { deleted_at: tx.now, deleted_reason: reason });
+  await referrals.update(tx, referral_id, { deleted_at: tx.now, deleted_reason: reason });
   tx.emit(event('referral.deleted', program_id, { referral_id, partner_id, reason }));
 }

@@ -7,7 +7,7 @@ import { type AnyResource, resource, tenant } from '../../core/resource/resource
 import { id, objectName, text, timestamp, timestampInput } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { Problem } from '../../core/values/problem.ts';
-import { type Endpoint, endpoint, requirePostbackTypes } from '../endpoints/endpoint.ts';
+import { type Endpoint, endpoints, requirePostbackTypes } from '../endpoints/endpoint.ts';
 import { type EventPolicy, postbackBody } from '../events/event.ts';
 import { kept_days } from '../events/event_log.ts';
 
@@ -23,7 +23,7 @@ const Attempt = z.object({
   error: text.nullable().describe('What went wrong, in words. Null: it was acknowledged.'),
 });
 
-export const delivery = resource({
+export const deliveries = resource({
   object: 'webhook_delivery',
   plural: 'webhook_deliveries',
   table: 'webhooks.delivery',
@@ -70,7 +70,7 @@ export const delivery = resource({
   },
 });
 
-type Delivery = z.infer<typeof delivery.record>;
+type Delivery = z.infer<typeof deliveries.record>;
 
 const ReplayOfMany = z
   .object({ object: objectName('webhook_replay'), endpoint_id: id('whe'), from: timestamp, to: timestamp })
@@ -103,13 +103,13 @@ export function deliveryOperations({ policy, program }: { policy: EventPolicy; p
   const types = Object.keys(policy.catalogue) as [string, ...string[]];
   const event_type = ofType(types);
   const log = list({
-    of: delivery,
+    of: deliveries,
     by: ['status'],
     filters: { event_type, endpoint_id: ofEndpoint(policy.most_in_log) },
   });
   return [
     ...readOperations({
-      of: delivery,
+      of: deliveries,
       within: program,
       by: ['endpoint_id', 'status'],
       filters: { event_type },
@@ -127,7 +127,7 @@ export function deliveryOperations({ policy, program }: { policy: EventPolicy; p
       query: (log.query as z.ZodObject).omit({ endpoint_id: true }),
       reply: log.reply,
       async run({ tx, params, query, caller }) {
-        const { id: endpoint_id } = await endpoint.get(tx, params.id);
+        const { id: endpoint_id } = await endpoints.get(tx, params.id);
         return log.page(tx, { ...(query as Record<string, unknown>), endpoint_id }, caller.scopes);
       },
     }),
@@ -139,14 +139,14 @@ export function deliveryOperations({ policy, program }: { policy: EventPolicy; p
       summary: 'Sends a delivery again: a new delivery of the same event, at the end of the sequence.',
       doc: 'The answer is the new delivery. The old log entry is unchanged.',
       params: idParams,
-      reply: delivery.schema,
+      reply: deliveries.schema,
       status: 202,
       errors: ['endpoint_disabled'],
       async run({ tx, params }) {
-        const { id: replay_of, endpoint_id, event_id, event_type } = await delivery.get(tx, params.id);
+        const { id: replay_of, endpoint_id, event_id, event_type } = await deliveries.get(tx, params.id);
         const to = await enabledEndpoint(tx, endpoint_id);
         const { body } = await tx.one<{ body: string | null }>(
-          sql`select t.request_body as body from ${delivery.from} where ${tenant(tx)} and t.id = ${replay_of}`,
+          sql`select t.request_body as body from ${deliveries.from} where ${tenant(tx)} and t.id = ${replay_of}`,
         );
         return append(tx, policy, to, { event_id, event_type, replay_of, request_body: body });
       },
@@ -202,7 +202,7 @@ export function deliveryOperations({ policy, program }: { policy: EventPolicy; p
             ),
         })
         .default({}),
-      reply: delivery.schema,
+      reply: deliveries.schema,
       errors: ['endpoint_disabled'],
       async run({ tx, params, body }) {
         const to = await enabledEndpoint(tx, params.id);
@@ -234,7 +234,7 @@ function testBody(
 
 /** @throws Problem endpoint_disabled */
 async function enabledEndpoint(tx: Tx, endpoint_id: string): Promise<Endpoint> {
-  const found = await endpoint.get(tx, endpoint_id);
+  const found = await endpoints.get(tx, endpoint_id);
   if (found.status === 'enabled') return found;
   throw new Problem('endpoint_disabled', 'The endpoint is switched off: enable it first.', { param: 'id' });
 }
@@ -246,7 +246,12 @@ async function append(
   { id: endpoint_id, program_id }: Endpoint,
   of: Pick<Delivery, 'event_id' | 'event_type' | 'replay_of' | 'request_body'>,
 ): Promise<Delivery> {
-  const made = (await delivery.insert(tx, { ...of, id: newId(delivery_prefix), program_id, endpoint_id })) as Delivery;
+  const made = (await deliveries.insert(tx, {
+    ...of,
+    id: newId(delivery_prefix),
+    program_id,
+    endpoint_id,
+  })) as Delivery;
   stand(tx, [made.id]);
   wake(tx, endpoint_id);
   return made;
@@ -305,7 +310,7 @@ export interface Replay {
  */
 export async function replayNext(tx: Tx, replay: Replay, most: number): Promise<void> {
   const { endpoint_id, from, to, failed_only, after_position } = replay;
-  const found = await endpoint.find(tx, sql`${tenant(tx)} and t.id = ${endpoint_id} and t.status = 'enabled'`);
+  const found = await endpoints.find(tx, sql`${tenant(tx)} and t.id = ${endpoint_id} and t.status = 'enabled'`);
   if (!found) return;
   const { delivery_ids, last_position } = await tx.one<{
     delivery_ids: string[] | null;

@@ -21,7 +21,7 @@ export const overlap_ms = 86_400_000;
 /** How long a host may take to resolve when it is saved. */
 const resolve_ms = 3_000;
 
-export const endpoint = resource({
+export const endpoints = resource({
   object: 'webhook_endpoint',
   plural: 'webhook_endpoints',
   table: 'webhooks.endpoint',
@@ -47,9 +47,9 @@ export const endpoint = resource({
   },
 });
 
-export type Endpoint = z.infer<typeof endpoint.record>;
+export type Endpoint = z.infer<typeof endpoints.record>;
 
-const WithSecret = z.object({ ...endpoint.record.shape, secret: text.describe('`whsec_…`, shown this once.') }).meta({
+const WithSecret = z.object({ ...endpoints.record.shape, secret: text.describe('`whsec_…`, shown this once.') }).meta({
   id: 'WebhookEndpointWithSecret',
   description: 'An endpoint with its signing secret, which is shown this once.',
 });
@@ -72,7 +72,7 @@ export function endpointOperations({ policy, program, partner }: EndpointPolicy)
   const { catalogue } = policy;
   const eventTypes = z.array(z.enum(Object.keys(catalogue) as [string, ...string[]])).max(100);
   return [
-    ...readOperations({ of: endpoint, within: program, by: ['status', 'partner_id'] }).map(underWebhooksScope),
+    ...readOperations({ of: endpoints, within: program, by: ['status', 'partner_id'] }).map(underWebhooksScope),
     operation({
       name: 'webhook_endpoints.create',
       method: 'POST',
@@ -108,15 +108,15 @@ export function endpointOperations({ policy, program, partner }: EndpointPolicy)
       doc: 'Events that stand in its sequence already go to the new address.',
       params: idParams,
       body: z.strictObject({ url, description: text.max(500).nullable(), event_types: eventTypes }).partial(),
-      reply: endpoint.schema,
+      reply: endpoints.schema,
       async ask({ body, services }) {
         if (body.url !== undefined) await requirePublicHost(body.url, services, policy);
       },
       errors: ['address_not_allowed'],
       async run({ tx, params, body }) {
-        const before = await endpoint.get(tx, params.id, { lock: true });
+        const before = await endpoints.get(tx, params.id, { lock: true });
         if (before.partner_id !== null) requirePostbackTypes(catalogue, body.event_types ?? []);
-        return endpoint.update(tx, before.id, body);
+        return endpoints.update(tx, before.id, body);
       },
     }),
     operation({
@@ -127,10 +127,10 @@ export function endpointOperations({ policy, program, partner }: EndpointPolicy)
       summary: 'Switches an endpoint on. The count of failures restarts.',
       doc: 'It receives what happens from now on; what it missed can be replayed.',
       params: idParams,
-      reply: endpoint.schema,
+      reply: endpoints.schema,
       async run({ tx, params }) {
-        const { status } = await endpoint.get(tx, params.id, { lock: true });
-        return endpoint.update(tx, params.id, {
+        const { status } = await endpoints.get(tx, params.id, { lock: true });
+        return endpoints.update(tx, params.id, {
           ...(status === 'enabled' ? {} : await fromNowOn(tx)),
           status: 'enabled',
           disabled_reason: null,
@@ -145,11 +145,11 @@ export function endpointOperations({ policy, program, partner }: EndpointPolicy)
       scope: 'webhooks:write',
       summary: 'Switches an endpoint off: nothing is sent to it, and what waits is cancelled.',
       params: idParams,
-      reply: endpoint.schema,
+      reply: endpoints.schema,
       async run({ tx, params }) {
-        const before = await endpoint.get(tx, params.id, { lock: true });
+        const before = await endpoints.get(tx, params.id, { lock: true });
         if (before.status === 'disabled') return before;
-        return endpoint.update(tx, params.id, { status: 'disabled', disabled_reason: 'disabled_by_hand' });
+        return endpoints.update(tx, params.id, { status: 'disabled', disabled_reason: 'disabled_by_hand' });
       },
     }),
     operation({
@@ -172,8 +172,8 @@ export function endpointOperations({ policy, program, partner }: EndpointPolicy)
       params: idParams,
       reply: DeletedMarker,
       async run({ tx, params }) {
-        const { id: endpoint_id } = await endpoint.get(tx, params.id, { lock: true });
-        await endpoint.update(tx, endpoint_id, { deleted_at: tx.now });
+        const { id: endpoint_id } = await endpoints.get(tx, params.id, { lock: true });
+        await endpoints.update(tx, endpoint_id, { deleted_at: tx.now });
         return { id: endpoint_id, object: 'webhook_endpoint', deleted: true as const };
       },
     }),
@@ -205,7 +205,7 @@ export async function createEndpoint(
   const secret = newSecret();
   await requireRoom(tx, fields.program_id);
   const sealed = services.vault.encrypt(secret, endpoint_id);
-  const made = (await endpoint.insert(tx, {
+  const made = (await endpoints.insert(tx, {
     ...fields,
     id: endpoint_id,
     secret: sealed,
@@ -220,12 +220,12 @@ const fromNowOn = (tx: Tx): Promise<{ listens_from: number }> =>
 
 /** The old secret signs on beside the new one, in place of one that did so already. */
 async function rotateSecret(tx: Tx, { vault }: Services, endpoint_id: string): Promise<z.infer<typeof WithSecret>> {
-  await endpoint.get(tx, endpoint_id, { lock: true });
+  await endpoints.get(tx, endpoint_id, { lock: true });
   const { old } = await tx.one<{ old: Buffer }>(
-    sql`select t.secret as old from ${endpoint.from} where ${tenant(tx)} and t.id = ${endpoint_id}`,
+    sql`select t.secret as old from ${endpoints.from} where ${tenant(tx)} and t.id = ${endpoint_id}`,
   );
   const secret = newSecret();
-  const rotated = await endpoint.update(tx, endpoint_id, {
+  const rotated = await endpoints.update(tx, endpoint_id, {
     secret: vault.encrypt(secret, endpoint_id),
     previous_secret: old,
     previous_secret_expires_at: new Date(Date.parse(tx.now) + overlap_ms).toISOString(),
@@ -267,7 +267,7 @@ async function requirePublicHost(url: string, services: Services, policy: Webhoo
 /** "At most 50 per program": counted under the program's row lock. */
 async function requireRoom(tx: Tx, program_id: string): Promise<void> {
   const { count } = await tx.one<{ count: number }>(sql`
-    select count(*) as count from ${endpoint.from} where t.organization_id = ${tx.organization_id} and t.program_id = ${program_id} and ${endpoint.alive}`);
+    select count(*) as count from ${endpoints.from} where t.organization_id = ${tx.organization_id} and t.program_id = ${program_id} and ${endpoints.alive}`);
   if (count < most_per_program) return;
   throw new Problem(
     'plan_limit_reached',

@@ -4,7 +4,7 @@ import t from 'tap';
 import { z } from 'zod';
 import { type Store, transaction } from '../../../src/core/postgres/transaction.ts';
 import { newId } from '../../../src/core/values/id.ts';
-import { program } from '../../../src/program/programs/program.ts';
+import { programs } from '../../../src/program/programs/program.ts';
 import { deliveryOperations } from '../../../src/webhooks/deliveries/delivery_log.ts';
 import { createEndpoint } from '../../../src/webhooks/endpoints/endpoint.ts';
 import { eventType } from '../../../src/webhooks/events/catalogue.ts';
@@ -137,7 +137,9 @@ t.test("shows an endpoint's last 50 deliveries, and its test events in the produ
     }
   });
   await receiver.until(60);
-  const operations = new Map(deliveryOperations({ policy: recruitment, program }).map((each) => [each.name, each]));
+  const operations = new Map(
+    deliveryOperations({ policy: recruitment, program: programs }).map((each) => [each.name, each]),
+  );
   // biome-ignore lint/suspicious/noExplicitAny: an operation is run as the API runs it
   const call = (name: string, of: object): Promise<any> =>
     team.within((tx) =>
