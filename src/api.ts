@@ -6,7 +6,6 @@ import { mountHealth } from './core/http/health.ts';
 import { createServer, mountOperations } from './core/http/server.ts';
 import type { Schedule } from './core/jobs/schedule.ts';
 import type { Store } from './core/postgres/transaction.ts';
-import type {} from './core/resource/operation.ts';
 import type { Services } from './core/resource/services.ts';
 import { guide } from './program/guide.ts';
 import { events, operations } from './program/index.ts';

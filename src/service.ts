@@ -5,7 +5,6 @@ import { type Logger, pino } from 'pino';
 import type { Config } from './config.ts';
 import { isUnavailable, openDatabase } from './core/postgres/database.ts';
 import type { Store } from './core/postgres/transaction.ts';
-import type {} from './core/resource/operation.ts';
 import type { Mailer, Services } from './core/resource/services.ts';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded_postgres/embedded_postgres.ts';
 import { openVault } from './encryption_key.ts';

@@ -17,7 +17,6 @@ import { watchPool } from './core/metrics/metrics.ts';
 import { createPinnedAgent } from './core/net/agent.ts';
 import { isRetryable, isUnavailable, run, tries } from './core/postgres/database.ts';
 import type { Store } from './core/postgres/transaction.ts';
-import type {} from './core/resource/operation.ts';
 import type { Services } from './core/resource/services.ts';
 import { schedules } from './schedule.ts';
 import { Deliverer } from './webhooks/queue/deliverer.ts';

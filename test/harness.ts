@@ -15,7 +15,6 @@ import { openDatabase, run } from '../src/core/postgres/database.ts';
 import { type Store, transaction } from '../src/core/postgres/transaction.ts';
 import type { Mailer } from '../src/core/resource/services.ts';
 import type { ProblemCode } from '../src/core/values/problem.ts';
-import type {} from '../src/mail/outgoing.ts';
 import { events, operations } from '../src/program/index.ts';
 import { schedules } from '../src/schedule.ts';
 import { eventWriter } from '../src/webhooks/events/event.ts';

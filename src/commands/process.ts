@@ -5,7 +5,6 @@ import type { Logger } from 'pino';
 import { type Config, isRunByNpx, readConfig } from '../config.ts';
 import { migrate } from '../core/postgres/migrate.ts';
 import type { Store } from '../core/postgres/transaction.ts';
-import type {} from '../core/resource/operation.ts';
 import type { Services } from '../core/resource/services.ts';
 import { requireSharedKey } from '../encryption_key.ts';
 import { serveMetrics } from '../metrics.ts';

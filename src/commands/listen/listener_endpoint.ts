@@ -4,7 +4,6 @@ import sql from 'sql-template-tag';
 import { run } from '../../core/postgres/database.ts';
 import { type Store, transaction } from '../../core/postgres/transaction.ts';
 import { update } from '../../core/postgres/write.ts';
-import type {} from '../../core/resource/operation.ts';
 import type { Services } from '../../core/resource/services.ts';
 import { programs } from '../../program/programs/program.ts';
 import { openServices } from '../../service.ts';

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { z } from 'zod';
 import type { Store } from '../postgres/transaction.ts';
-import type {} from '../resource/operation.ts';
 import type { Services } from '../resource/services.ts';
 
 /** What a task may use. */

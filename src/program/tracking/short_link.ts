@@ -4,7 +4,6 @@ import sql from 'sql-template-tag';
 import { isPublicAddress } from '../../core/net/address.ts';
 import { run } from '../../core/postgres/database.ts';
 import { type Store, transaction } from '../../core/postgres/transaction.ts';
-import type {} from '../../core/resource/operation.ts';
 import type { Services } from '../../core/resource/services.ts';
 import { newId } from '../../core/values/id.ts';
 import { Problem } from '../../core/values/problem.ts';

@@ -5,7 +5,6 @@ import type { Vault } from '../../core/encryption/vault.ts';
 import type { TaskContext } from '../../core/jobs/task.ts';
 import { AddressRefused, checkEndpointUrl, NameNotResolved } from '../../core/net/address.ts';
 import { laneOrigin } from '../../core/net/agent.ts';
-import type {} from '../../core/resource/operation.ts';
 import type { Services } from '../../core/resource/services.ts';
 
 /** "Any 2xx within 10 seconds acknowledges": over name, connection, TLS, headers and body together. */
