@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import type { Config } from '../config.ts';
-import { countSealed, reseal, type SealedCount, type Unreadable } from '../core/encryption/re_encrypt.ts';
+import { countEncrypted, type EncryptedCount, reEncrypt, type Unreadable } from '../core/encryption/re_encrypt.ts';
 import type { Vault } from '../core/encryption/vault.ts';
 import { type Database, run } from '../core/postgres/database.ts';
 import type { Store } from '../core/postgres/transaction.ts';
@@ -20,7 +20,7 @@ interface Report {
   key_ids: string[];
   resealed: number;
   /** What lies under which key now. */
-  counts: (SealedCount & { state: State })[];
+  counts: (EncryptedCount & { state: State })[];
   /** What could not be opened, and was left as it is. */
   unreadable: Unreadable[];
   dropped_key_ids: string[];
@@ -38,7 +38,7 @@ export const rotateEncryptionKey = ({ dryRun, newKey, batch, json }: RotateOptio
     if (newKey) await makeKey(config, store.database);
     const vault = await openVault(config);
     const done = dryRun ? { resealed: 0, unreadable: [] } : await resealAll(store, vault, batch);
-    const counts = (await countSealed(store.database, sealed, batch)).map((one) => ({
+    const counts = (await countEncrypted(store.database, sealed, batch)).map((one) => ({
       ...one,
       state: stateOf(vault, one),
     }));
@@ -68,7 +68,7 @@ async function makeKey(config: Config, database: Database): Promise<void> {
 async function resealAll(store: Store, vault: Vault, batch: number) {
   const done: Pick<Report, 'resealed' | 'unreadable'> = { resealed: 0, unreadable: [] };
   for (const of of sealed) {
-    const one = await reseal(store, vault, of, batch, teller(of.table));
+    const one = await reEncrypt(store, vault, of, batch, teller(of.table));
     done.resealed += one.resealed;
     done.unreadable.push(...one.unreadable);
     console.error(`${of.table}: ${one.resealed} values encrypted anew`);
@@ -109,7 +109,7 @@ async function isUsed(database: Database): Promise<boolean> {
   return (sessions?.count ?? 0) > database.totalCount;
 }
 
-function stateOf({ key_ids }: Vault, { key_id }: SealedCount): State {
+function stateOf({ key_ids }: Vault, { key_id }: EncryptedCount): State {
   if (key_id === key_ids[0]) return 'current';
   return key_ids.includes(key_id) ? 'old' : 'unknown';
 }

@@ -5,14 +5,14 @@ import { type Store, type Tx, transaction } from '../postgres/transaction.ts';
 import type { Vault } from './vault.ts';
 
 /** A table that holds sealed values. Its primary key is (organization_id, `id`), and its values are sealed for what stands in `id`. */
-export interface SealedTable {
+export interface EncryptedTable {
   table: string;
   id: string;
   columns: string[];
 }
 
 /** Values of a column that lie under the same key. */
-export interface SealedCount {
+export interface EncryptedCount {
   table: string;
   column: string;
   key_id: string;
@@ -37,8 +37,12 @@ interface Place {
 type Row = Place & Record<string, string | null>;
 
 /** Counts the sealed values under each key, in steps of `batch` rows. */
-export async function countSealed(database: Database, tables: SealedTable[], batch: number): Promise<SealedCount[]> {
-  const counts = new Map<string, SealedCount>();
+export async function countEncrypted(
+  database: Database,
+  tables: EncryptedTable[],
+  batch: number,
+): Promise<EncryptedCount[]> {
+  const counts = new Map<string, EncryptedCount>();
   for (const of of tables) {
     for await (const rows of keyIdsOf(database, of, batch)) {
       for (const { table, column, key_id } of rows.flatMap((row) => sealedIn(of, row))) {
@@ -56,10 +60,10 @@ export async function countSealed(database: Database, tables: SealedTable[], bat
  * not touched, so that a run which was killed is simply begun again.
  * @returns how many, and what could not be opened
  */
-export async function reseal(
+export async function reEncrypt(
   store: Store,
   vault: Vault,
-  of: SealedTable,
+  of: EncryptedTable,
   batch: number,
   progress: (looked_at: number, resealed: number) => void,
 ): Promise<{ resealed: number; unreadable: Unreadable[] }> {
@@ -82,7 +86,7 @@ export async function reseal(
 }
 
 /** Under the rows' locks, so that a secret which is rotated meanwhile is either seen as it is then, or comes after and finds the new seal. */
-async function resealRows(tx: Tx, vault: Vault, of: SealedTable, places: Place[]) {
+async function resealRows(tx: Tx, vault: Vault, of: EncryptedTable, places: Place[]) {
   const rows = await tx.all<Place & Record<string, Buffer | null>>(sql`
     select t.organization_id, ${raw(`t.${of.id}`)} as id, ${join(of.columns.map((column) => raw(`t.${column}`)))}
     from ${raw(of.table)} as t
@@ -120,7 +124,7 @@ function faultOf(vault: Vault, sealed: Buffer): Pick<Unreadable, 'key_id' | 'rea
   return { key_id, reason: vault.key_ids.includes(key_id) ? 'damaged' : 'unknown_key' };
 }
 
-const write = (tx: Tx, of: SealedTable, rows: (Place & { values: (Buffer | null)[] })[]): Promise<object[]> =>
+const write = (tx: Tx, of: EncryptedTable, rows: (Place & { values: (Buffer | null)[] })[]): Promise<object[]> =>
   tx.all(sql`
     update ${raw(of.table)} as t
     set ${join(of.columns.map((column) => raw(`${column} = sealed.${column}`)))}
@@ -131,11 +135,11 @@ const write = (tx: Tx, of: SealedTable, rows: (Place & { values: (Buffer | null)
 const placesOf = (places: Place[]): Sql =>
   sql`${places.map(({ organization_id }) => organization_id)}::text[], ${places.map(({ id }) => id)}::text[]`;
 
-const isAmong = (of: SealedTable, places: Place[]): Sql =>
+const isAmong = (of: EncryptedTable, places: Place[]): Sql =>
   sql`(t.organization_id, ${raw(`t.${of.id}`)}) in (select * from unnest(${placesOf(places)}))`;
 
 /** Goes through a table by its primary key: of each row the ids of the keys that its values lie under. No statement reads more than a batch. */
-async function* keyIdsOf(database: Database, of: SealedTable, batch: number): AsyncGenerator<Row[]> {
+async function* keyIdsOf(database: Database, of: EncryptedTable, batch: number): AsyncGenerator<Row[]> {
   let after: Place = { organization_id: '', id: '' };
   for (;;) {
     const rows = await run<Row>(
@@ -154,7 +158,7 @@ async function* keyIdsOf(database: Database, of: SealedTable, batch: number): As
   }
 }
 
-const sealedIn = ({ table, columns }: SealedTable, row: Row) =>
+const sealedIn = ({ table, columns }: EncryptedTable, row: Row) =>
   columns
     .map((column) => ({ table, column, key_id: row[column] }))
     .filter((one): one is typeof one & { key_id: string } => one.key_id !== null);
