@@ -1,49 +1,49 @@
-export interface CoalesceOptions<Item> {
-  /** At once, at most. */
+export interface BatchOptions<Item> {
+  /** Items of a batch at most. */
   most: number;
-  /** Whether nobody waits for it: then it stays until more is asked for that cannot wait, until there is `most`, or for `patience_ms`. */
+  /** Whether no caller waits for the item: then it is kept until an item comes that cannot wait, until there are `most`, or for `max_wait_ms`. */
   canWait?: (item: Item) => boolean;
-  patience_ms?: number;
+  max_wait_ms?: number;
 }
 
 /**
- * Lets calls share statements: what is asked for in one turn of the event loop, or while the work before is still on, is done together.
- * What cannot wait waits for nothing when it is alone; the more there are, the more share the cost of one.
- * @param work does many at once and gives their results in the same order. When it throws, all of them fail.
+ * Batches calls, so that they share statements: calls of one turn of the event loop, and calls that come while a batch is at work, are
+ * done together. A single call that cannot wait is delayed by nothing; the more calls there are, the more share the cost of one.
+ * @param work does a batch and gives the results in the same order. When it throws, all calls of the batch fail.
  */
-export function coalesce<Item, Result>(
+export function batched<Item, Result>(
   work: (items: Item[]) => Promise<Result[]>,
-  { most, canWait = () => false, patience_ms = 0 }: CoalesceOptions<Item>,
+  { most, canWait = () => false, max_wait_ms = 0 }: BatchOptions<Item>,
 ): (item: Item) => Promise<Result> {
-  let waiting: { item: Item; settled: PromiseWithResolvers<Result> }[] = [];
+  let calls: { item: Item; result: PromiseWithResolvers<Result> }[] = [];
   let busy = false;
-  let patience: NodeJS.Timeout | undefined;
-  const next = async () => {
+  let timer: NodeJS.Timeout | undefined;
+  const runBatch = async () => {
     busy = true;
-    clearTimeout(patience);
-    patience = undefined;
-    const taken = waiting.slice(0, most);
-    waiting = waiting.slice(most);
+    clearTimeout(timer);
+    timer = undefined;
+    const batch = calls.slice(0, most);
+    calls = calls.slice(most);
     try {
-      const results = await work(taken.map(({ item }) => item));
-      for (const [nth, { settled }] of taken.entries()) settled.resolve(results[nth] as Result);
+      const results = await work(batch.map(({ item }) => item));
+      for (const [nth, { result }] of batch.entries()) result.resolve(results[nth] as Result);
     } catch (error) {
-      for (const { settled } of taken) settled.reject(error);
+      for (const { result } of batch) result.reject(error);
     }
     busy = false;
-    if (isDue(waiting)) next();
-    else if (waiting.length > 0) patience = setTimeout(next, patience_ms);
+    if (isDue(calls)) runBatch();
+    else if (calls.length > 0) timer = setTimeout(runBatch, max_wait_ms);
   };
-  const isDue = (asked: typeof waiting): boolean => waiting.length >= most || asked.some(({ item }) => !canWait(item));
+  const isDue = (some: typeof calls): boolean => some.length >= most || some.some(({ item }) => !canWait(item));
   return (item) => {
-    const asked = { item, settled: Promise.withResolvers<Result>() };
-    waiting.push(asked);
-    if (!busy && isDue([asked])) {
+    const call = { item, result: Promise.withResolvers<Result>() };
+    calls.push(call);
+    if (!busy && isDue([call])) {
       busy = true;
-      setImmediate(next);
+      setImmediate(runBatch);
     } else if (!busy) {
-      patience ??= setTimeout(next, patience_ms);
+      timer ??= setTimeout(runBatch, max_wait_ms);
     }
-    return asked.settled.promise;
+    return call.result.promise;
   };
 }

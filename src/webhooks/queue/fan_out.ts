@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import sql from 'sql-template-tag';
 import { fannedOut } from '../../core/metrics/metrics.ts';
-import { coalesce } from '../../core/postgres/batch.ts';
+import { batched } from '../../core/postgres/batch.ts';
 import { type Database, run } from '../../core/postgres/database.ts';
 
 /** What the jobs that fan out are left out for, while it is watched (see core.enqueue). */
@@ -38,7 +38,7 @@ export class FanOut {
   /** Fans out every event that was committed before the call. Calls that come while one is on share the next. */
   readonly run: () => Promise<void> = () => this.#shared(undefined);
 
-  readonly #shared = coalesce<undefined, void>(
+  readonly #shared = batched<undefined, void>(
     async (calls) => {
       const before = this.#found_at;
       await this.#fanOutAll();

@@ -1,5 +1,5 @@
 import sql from 'sql-template-tag';
-import { coalesce } from '../../core/postgres/batch.ts';
+import { batched } from '../../core/postgres/batch.ts';
 import { type Database, run, runAgain } from '../../core/postgres/database.ts';
 import type { Place, Settled } from './delivery.ts';
 import type { Addressee } from './send.ts';
@@ -9,7 +9,7 @@ export const most_places = 32;
 /** Renewed by whatever is written of the turn; longer than a turn can go without (a request lasts 10 s), by a margin for a stalled process. */
 const lease_s = 30;
 /** How long what came of an attempt is kept to be written together with the next ones, while its turn goes on. */
-const patience_ms = 1;
+const max_wait_ms = 1;
 /** Lanes that share a statement. */
 const most_lanes = 100;
 
@@ -63,9 +63,9 @@ export function openLanes(database: Database, worker_id: string): Lanes {
     }
   };
   return {
-    begin: coalesce((endpoint_ids) => beginTurns(database, worker_id, endpoint_ids), { most: most_lanes }),
-    report: coalesce(report, { most: most_lanes * 4, canWait: ({ ended }) => !ended, patience_ms }),
-    wake: coalesce((endpoint_ids) => wakeLanes(database, endpoint_ids), { most: most_lanes }),
+    begin: batched((endpoint_ids) => beginTurns(database, worker_id, endpoint_ids), { most: most_lanes }),
+    report: batched(report, { most: most_lanes * 4, canWait: ({ ended }) => !ended, max_wait_ms }),
+    wake: batched((endpoint_ids) => wakeLanes(database, endpoint_ids), { most: most_lanes }),
     following: (endpoint_id, place) =>
       run<Place>(
         database,

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { type CoalesceOptions, coalesce } from '../../../src/core/postgres/batch.ts';
+import { type BatchOptions, batched } from '../../../src/core/postgres/batch.ts';
 
 /** Work that goes on until it is told to end, and remembers what it was given. */
-function startWork(most: number, patient: Pick<CoalesceOptions<string>, 'canWait' | 'patience_ms'> = {}) {
+function startWork(most: number, patient: Pick<BatchOptions<string>, 'canWait' | 'max_wait_ms'> = {}) {
   const batches: string[][] = [];
   const ends: PromiseWithResolvers<void>[] = [];
-  const call = coalesce(
+  const call = batched(
     async (items: string[]) => {
       batches.push(items);
       const end = Promise.withResolvers<void>();
@@ -64,7 +64,7 @@ t.test('does at most so many at once, in the order in which they were asked for'
 });
 
 t.test('keeps what can wait until something that cannot is asked for, or there is much of it', async (t) => {
-  const { call, batches, begun } = startWork(3, { canWait: (item) => item !== 'now', patience_ms: 600_000 });
+  const { call, batches, begun } = startWork(3, { canWait: (item) => item !== 'now', max_wait_ms: 600_000 });
   const answers = ['a', 'b'].map(call);
   await new Promise(setImmediate);
   t.same(batches, []);
@@ -87,8 +87,8 @@ t.test('keeps what can wait until something that cannot is asked for, or there i
   t.same(await Promise.all(answers), ['A', 'B', 'NOW', 'C', 'D', 'E', 'F', 'NOW']);
 });
 
-t.test('keeps it no longer than its patience lasts', async (t) => {
-  const { call, batches, begun } = startWork(3, { canWait: () => true, patience_ms: 1 });
+t.test('keeps it no longer than the longest wait', async (t) => {
+  const { call, batches, begun } = startWork(3, { canWait: () => true, max_wait_ms: 1 });
   const answers = ['a', 'b'].map(call);
   const first = await begun(0);
   answers.push(call('c'));
@@ -112,7 +112,7 @@ t.test('fails all who shared the work that failed, and nobody else', async (t) =
 
 t.test('goes on after work that throws before it has begun', async (t) => {
   let calls = 0;
-  const call = coalesce(
+  const call = batched(
     (items: number[]): Promise<number[]> => {
       if (++calls === 1) throw new Error('at once');
       return Promise.resolve(items);
@@ -138,7 +138,7 @@ t.test('loses, doubles and reorders nothing, whenever calls come and whatever fa
         let on: PromiseWithResolvers<boolean> | undefined;
         const done: number[] = [];
         const failed: number[] = [];
-        const call = coalesce(
+        const call = batched(
           async (items: number[]) => {
             if (on) throw new Error('two at a time');
             if (items.length > most) throw new Error('too many at once');
@@ -149,7 +149,7 @@ t.test('loses, doubles and reorders nothing, whenever calls come and whatever fa
             if (!isWell) throw new Error(`with ${items.join(' ')}`);
             return items.map((item) => item * 2);
           },
-          { most, canWait: (item) => item % every !== 0, patience_ms: 1 },
+          { most, canWait: (item) => item % every !== 0, max_wait_ms: 1 },
         );
         const answers: Promise<number>[] = [];
         let answered = 0;
