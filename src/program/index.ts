@@ -12,9 +12,9 @@ import { signUpOperations } from './customers/sign_up.ts';
 import { deletePartnerOperations } from './delete_partner.ts';
 import { catalogue } from './events/catalogue.ts';
 import { applicationOperations } from './partners/application.ts';
+import { groupOperations } from './partners/group.ts';
 import { magicLinkOperations } from './partners/magic_link.ts';
 import { partnerOperations, partners } from './partners/partner.ts';
-import { partnerGroupOperations } from './partners/partner_group.ts';
 import { payoutMethodOperations } from './partners/payout_method.ts';
 import { tagOperations } from './partners/tag.ts';
 import { taxFormOperations } from './partners/tax_form.ts';
@@ -41,7 +41,7 @@ export const events: EventPolicy = {
 
 export const operations: Operation[] = [
   ...programOperations,
-  ...partnerGroupOperations,
+  ...groupOperations,
   ...tagOperations,
   ...partnerOperations,
   ...deletePartnerOperations,

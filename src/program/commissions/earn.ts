@@ -6,7 +6,7 @@ import type { Customer } from '../customers/customer.ts';
 import type { Partner } from '../partners/partner.ts';
 import { tagsOf } from '../partners/tag.ts';
 import type { Program } from '../programs/program.ts';
-import { within } from '../programs/tally.ts';
+import { safeSum } from '../programs/tally.ts';
 import type { Sale } from '../sales/sale.ts';
 import {
   type CommissionOutcome,
@@ -110,7 +110,7 @@ async function monthOf(
 ): Promise<{ month_sales_count: number; month_revenue_minor: number }> {
   await tx.all(sql`select pg_advisory_xact_lock(hashtextextended(${partner_id}, 3))`);
   return tx.one(sql`
-    select count(*) as month_sales_count, ${within(sql`sum(t.amount_minor) filter (where t.currency = ${code})`)} as month_revenue_minor
+    select count(*) as month_sales_count, ${safeSum(sql`sum(t.amount_minor) filter (where t.currency = ${code})`)} as month_revenue_minor
     from program.sale t
     where ${tenant(tx)} and t.partner_id = ${partner_id} and t.deleted_at is null and t.id <> ${sale_id}
       and t.occurred_at >= date_trunc('month', ${occurred_at}::timestamptz, 'UTC')

@@ -9,8 +9,8 @@ import { newId } from '../../core/values/id.ts';
 import { minorNotNegative } from '../../core/values/money.ts';
 import { notFound, Problem } from '../../core/values/problem.ts';
 import { event } from '../events/catalogue.ts';
+import { groups } from '../partners/group.ts';
 import { partners } from '../partners/partner.ts';
-import { partnerGroups } from '../partners/partner_group.ts';
 import { tags } from '../partners/tag.ts';
 import { programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
@@ -218,7 +218,7 @@ const jsonb = (value: unknown): string | undefined => (value === undefined ? und
 
 const named: Record<string, AnyResource> = {
   partner_ids: partners,
-  group_ids: partnerGroups,
+  group_ids: groups,
   tag_ids: tags,
   link_ids: links,
 };

@@ -11,7 +11,7 @@ import { assessLater } from '../programs/assess_later.ts';
 import { type Program, processors, programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
 import { links } from '../tracking/link.ts';
-import { type Referral, referrals, tracked_by } from '../tracking/referral.ts';
+import { type Referral, referrals, tracked_by_values } from '../tracking/referral.ts';
 
 const statuses = ['lead', 'trial', 'active', 'cancelled', 'refunded', 'suspended'] as const;
 export const writable_statuses = ['lead', 'trial', 'active', 'cancelled', 'suspended'] as const;
@@ -50,7 +50,7 @@ export const customers = resource({
         'Where the customer stands. The first sale turns `lead` and `trial` into `active`; `refunded` is written by a whole refund alone.',
       ),
     tracked_by: z
-      .enum(tracked_by)
+      .enum(tracked_by_values)
       .describe(
         'How the partner came to the customer: by a link (or handle), a coupon, by hand, or by an id that a request named.',
       ),
@@ -174,7 +174,7 @@ export const takenExternalId = (existing: Customer | undefined): Problem =>
   );
 
 /** Found by the processor's id. Where none is found, whoever would make the same one waits for the others: sales, and sign-ups. */
-export async function soleCustomer(
+export async function findCustomerOrLock(
   tx: Tx,
   of: { id: string },
   external_customer_id: string,

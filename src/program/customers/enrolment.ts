@@ -1,8 +1,8 @@
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { event } from '../events/catalogue.ts';
+import { groupToJoin } from '../partners/group.ts';
 import { createPartner } from '../partners/partner.ts';
-import { groupToJoin } from '../partners/partner_group.ts';
 import type { Program } from '../programs/program.ts';
 import type { Customer } from './customer.ts';
 

@@ -7,19 +7,19 @@ import { id, metadata } from '../../core/values/fields.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { event } from '../events/catalogue.ts';
 import { type Partner, partnerOf, partners } from '../partners/partner.ts';
-import { ownVisits, rememberVisit } from '../partners/partner_visit.ts';
+import { partnerVisits, recordPartnerVisit } from '../partners/partner_visit.ts';
 import { selfReferralBy, type Visit } from '../partners/self_referral.ts';
 import { type Program, programs } from '../programs/program.ts';
-import { raise } from '../programs/raise_flag.ts';
-import { attributeClick, windowEnd } from '../tracking/attribution.ts';
+import { raiseFlag } from '../programs/raise_flag.ts';
+import { referralOfClick, windowEnd } from '../tracking/attribution.ts';
 import { deleteReferral, type Referral, referrals } from '../tracking/referral.ts';
 import {
   type Customer,
   type CustomerFields,
   createCustomer,
   customers,
+  findCustomerOrLock,
   identity,
-  soleCustomer,
   takenExternalId,
   writable_statuses,
 } from './customer.ts';
@@ -51,7 +51,7 @@ export const signUpOperations: Operation[] = [
     async run({ tx, body }) {
       const of = await programs.get(tx, body.program_id, { param: 'program_id' });
       const { click_id, partner_id, ...fields } = body;
-      const existing = fields.external_customer_id && (await soleCustomer(tx, of, fields.external_customer_id));
+      const existing = fields.external_customer_id && (await findCustomerOrLock(tx, of, fields.external_customer_id));
       if (existing) throw takenExternalId(existing);
       if (click_id !== undefined)
         return createCustomerOfReferral(tx, of, await requireReferred(tx, of, click_id), fields);
@@ -77,7 +77,7 @@ export async function referredBy(
   of: Program,
   click_id: string,
 ): Promise<{ referred: Referred | undefined; expired: boolean }> {
-  const { click, referral: credited } = await attributeClick(tx, click_id, of.id);
+  const { click, referral: credited } = await referralOfClick(tx, click_id, of.id);
   const owner = credited && (await partners.find(tx, sql`${tenant(tx)} and t.id = ${credited.partner_id}`));
   return {
     referred: credited && owner && { referral: credited, owner, visit: click },
@@ -170,13 +170,13 @@ async function refuseSelfReferral(
   const matched = selfReferralBy({
     partner_email: owner.email,
     customer_email: address ?? null,
-    partner_visits: await ownVisits(tx, owner.id, [visit]),
+    partner_visits: await partnerVisits(tx, owner.id, [visit]),
     clicks: [visit],
   });
-  if (matched === 'email') await rememberVisit(tx, owner.id, visit);
+  if (matched === 'email') await recordPartnerVisit(tx, owner.id, visit);
   if (!of.block_self_referrals || matched === undefined) return;
   if (credited.status === 'visit') await deleteReferral(tx, credited, 'self_referral');
-  await raise(tx, {
+  await raiseFlag(tx, {
     program_id: of.id,
     partner_id: owner.id,
     customer_id: null,

@@ -7,8 +7,8 @@ import { email, freeObject, id, objectName, requireState, text, timestamp } from
 import { event } from '../events/catalogue.ts';
 import { programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
+import { groups, groupToJoin } from './group.ts';
 import { createPartner, type Partner, partners, person } from './partner.ts';
-import { groupToJoin, partnerGroups } from './partner_group.ts';
 
 const statuses = ['pending', 'approved', 'rejected', 'withdrawn'] as const;
 
@@ -18,7 +18,7 @@ export const applications = resource({
   table: 'program.application',
   total: totalOf('application'),
   doc: 'A wish to become a partner, in the review queue until somebody decides.',
-  relations: { partner: partners, group: partnerGroups },
+  relations: { partner: partners, group: groups },
   fields: {
     id: id('app'),
     object: objectName('application'),

@@ -23,7 +23,7 @@ import { event } from '../events/catalogue.ts';
 import { assessLater } from '../programs/assess_later.ts';
 import { programs } from '../programs/program.ts';
 import { type Counter, countersOf, moneyOf, rowsOf, totalOf } from '../programs/tally.ts';
-import { groupToJoin, partnerGroups } from './partner_group.ts';
+import { groups, groupToJoin } from './group.ts';
 import { normaliseEmail } from './self_referral.ts';
 import { replaceTags } from './tag.ts';
 
@@ -36,7 +36,7 @@ export const partners = resource({
   total: totalOf('partner'),
   doc: 'Somebody who brings customers, and earns by it.',
   soft_delete: true,
-  relations: { group: partnerGroups },
+  relations: { group: groups },
   fields: {
     id: id('part'),
     object: objectName('partner'),

@@ -10,7 +10,7 @@ const remembered = '90 days';
  * Remembers a browser as the partner's own: "the partner's own visits" are those from which somebody signed up, or tried to, with the
  * partner's email. Where address or user agent is unknown there is nothing to remember.
  */
-export async function rememberVisit(tx: Tx, partner_id: string, { ip_hash, user_agent }: Visit): Promise<void> {
+export async function recordPartnerVisit(tx: Tx, partner_id: string, { ip_hash, user_agent }: Visit): Promise<void> {
   if (ip_hash === null || user_agent === null) return;
   await tx.all(sql`
     insert into program.partner_visit as t (organization_id, partner_id, ip_hash, user_agent, seen_at)
@@ -19,7 +19,7 @@ export async function rememberVisit(tx: Tx, partner_id: string, { ip_hash, user_
 }
 
 /** The partner's own visits that were made from one of these addresses. */
-export const ownVisits = (tx: Tx, partner_id: string, visits: readonly Visit[]): Promise<Visit[]> =>
+export const partnerVisits = (tx: Tx, partner_id: string, visits: readonly Visit[]): Promise<Visit[]> =>
   tx.all<Visit>(sql`
     select t.ip_hash, t.user_agent
     from program.partner_visit t

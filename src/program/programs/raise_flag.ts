@@ -17,7 +17,7 @@ export const kinds = [
 ] as const;
 export const severities = ['low', 'medium', 'high'] as const;
 
-export interface Noticed {
+export interface RiskFlagDraft {
   program_id: string;
   partner_id: string;
   customer_id: string | null;
@@ -27,7 +27,7 @@ export interface Noticed {
 }
 
 /** Raises a flag and tells `risk_flag.created`, unless one of this kind is open on the subject. */
-export async function raise(tx: Tx, noticed: Noticed): Promise<void> {
+export async function raiseFlag(tx: Tx, noticed: RiskFlagDraft): Promise<void> {
   const risk_flag_id = newId('rsk');
   const times = { created_at: tx.now, updated_at: tx.now };
   const row = { ...noticed, ...times, id: risk_flag_id };

@@ -32,7 +32,7 @@ export async function countersOf(
   counters: Record<string, Counter>,
 ): Promise<Map<string, Record<string, number>>> {
   const sums = Object.entries(counters).map(
-    ([name, { of, where }]) => sql`${within(sql`sum(n.${raw(of)}) filter (where ${where})`)} as ${raw(name)}`,
+    ([name, { of, where }]) => sql`${safeSum(sql`sum(n.${raw(of)}) filter (where ${where})`)} as ${raw(name)}`,
   );
   const ids = subjects.map(({ id }) => id);
   const currencies = subjects.map(({ currency }) => currency ?? null);
@@ -45,7 +45,7 @@ export async function countersOf(
 }
 
 /** A sum as an integer that JSON carries exactly: what is beyond them shows as the last of them. */
-export const within = (sum: Sql): Sql =>
+export const safeSum = (sum: Sql): Sql =>
   sql`least(greatest(coalesce(${sum}, 0), ${Number.MIN_SAFE_INTEGER}), ${Number.MAX_SAFE_INTEGER})::bigint`;
 
 /** Folds up to so many notes of writes into the tallies, over all tenants: for the scheduled task alone. @returns how many */

@@ -3,10 +3,10 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { customers } from '../customers/customer.ts';
 import { partners } from '../partners/partner.ts';
-import { ownVisits } from '../partners/partner_visit.ts';
+import { partnerVisits } from '../partners/partner_visit.ts';
 import { normaliseEmail, selfReferralBy, type Visit } from '../partners/self_referral.ts';
 import { programs } from '../programs/program.ts';
-import { raise } from '../programs/raise_flag.ts';
+import { raiseFlag } from '../programs/raise_flag.ts';
 import { sales } from '../sales/sale.ts';
 import { click_velocity, conversion_velocity, refund_rate, same_address_most } from './risk_threshold.ts';
 
@@ -42,11 +42,11 @@ export async function assessClick(tx: Tx, click_id: string): Promise<void> {
   const about = { program_id, partner_id, customer_id: null };
   const { blocked_countries } = await programs.get(tx, program_id);
   if (country !== null && blocked_countries.includes(country)) {
-    await raise(tx, { ...about, kind: 'blocked_country', severity: 'low', evidence: { click_id, country } });
+    await raiseFlag(tx, { ...about, kind: 'blocked_country', severity: 'low', evidence: { click_id, country } });
   }
   const param = ad_click_params.find((name) => new URL(landing_url).searchParams.has(name));
   if (param !== undefined) {
-    await raise(tx, {
+    await raiseFlag(tx, {
       ...about,
       kind: 'paid_ad_traffic',
       severity: 'medium',
@@ -61,7 +61,7 @@ export async function assessClick(tx: Tx, click_id: string): Promise<void> {
       and t.created_at > ${tx.now}::timestamptz - ${click_velocity.within}::interval`);
   if (clicks <= click_velocity.most) return;
   const evidence = { click_id, clicks, within: click_velocity.within };
-  await raise(tx, { ...about, kind: 'click_velocity', severity: 'medium', evidence });
+  await raiseFlag(tx, { ...about, kind: 'click_velocity', severity: 'medium', evidence });
 }
 
 /** After a sign-up: whether it is the partner, a throw-away address, or one of many from one place. */
@@ -70,13 +70,13 @@ export async function assessCustomer(tx: Tx, customer_id: string): Promise<void>
   const about = { program_id, partner_id, customer_id };
   const owner = await partners.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`);
   const clicks = await visitsOf(tx, referral_id);
-  const partner_visits = await ownVisits(tx, partner_id, clicks);
+  const partner_visits = await partnerVisits(tx, partner_id, clicks);
   const matched =
     owner && selfReferralBy({ partner_email: owner.email, customer_email: email, partner_visits, clicks });
-  if (matched) await raise(tx, { ...about, kind: 'self_referral', severity: 'high', evidence: { matched } });
+  if (matched) await raiseFlag(tx, { ...about, kind: 'self_referral', severity: 'high', evidence: { matched } });
   if (email !== null && (await isDisposable(email))) {
     const host = email.slice(email.lastIndexOf('@') + 1);
-    await raise(tx, { ...about, kind: 'disposable_email', severity: 'medium', evidence: { host } });
+    await raiseFlag(tx, { ...about, kind: 'disposable_email', severity: 'medium', evidence: { host } });
   }
   if (referral_id === null) return;
   const { sharing } = await tx.one<{ sharing: number }>(sql`
@@ -87,7 +87,7 @@ export async function assessCustomer(tx: Tx, customer_id: string): Promise<void>
     join program.customer other on other.organization_id = theirs.organization_id and other.referral_id = theirs.referral_id
     where mine.organization_id = ${tx.organization_id} and mine.referral_id = ${referral_id} and mine.ip_hash is not null`);
   if (sharing <= same_address_most) return;
-  await raise(tx, { ...about, kind: 'same_ip', severity: 'medium', evidence: { customers: sharing } });
+  await raiseFlag(tx, { ...about, kind: 'same_ip', severity: 'medium', evidence: { customers: sharing } });
 }
 
 /** The browsers by which a referral came. */
@@ -119,11 +119,11 @@ export async function assessSale(tx: Tx, sale_id: string): Promise<void> {
       and t.occurred_at > ${tx.now}::timestamptz - ${refund_rate.within}::interval`);
   if (recent.first_sales > conversion_velocity.most) {
     const evidence = { first_sales: recent.first_sales, within: conversion_velocity.within };
-    await raise(tx, { ...about, kind: 'conversion_velocity', severity: 'medium', evidence });
+    await raiseFlag(tx, { ...about, kind: 'conversion_velocity', severity: 'medium', evidence });
   }
   if (recent.sales >= refund_rate.least_sales && recent.refunded_bps > refund_rate.most_bps) {
     const evidence = { refunded_bps: recent.refunded_bps, sales: recent.sales, currency };
-    await raise(tx, { ...about, kind: 'refund_rate', severity: 'high', evidence });
+    await raiseFlag(tx, { ...about, kind: 'refund_rate', severity: 'high', evidence });
   }
 }
 
@@ -138,7 +138,7 @@ export async function assessPartner(tx: Tx, partner_id: string): Promise<void> {
   );
   if (!twin) return;
   const evidence = { matched: 'email', other_partner_id: twin.id };
-  await raise(tx, {
+  await raiseFlag(tx, {
     program_id,
     partner_id,
     customer_id: null,

@@ -2,7 +2,13 @@ import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { lockOf, tenant } from '../../core/resource/resource.ts';
 import { notFound } from '../../core/values/problem.ts';
-import { type Customer, type CustomerFields, createCustomer, customers, soleCustomer } from '../customers/customer.ts';
+import {
+  type Customer,
+  type CustomerFields,
+  createCustomer,
+  customers,
+  findCustomerOrLock,
+} from '../customers/customer.ts';
 import { createCustomerOfReferral, referredBy } from '../customers/sign_up.ts';
 import { type Partner, partnerOf, partners } from '../partners/partner.ts';
 import type { Program } from '../programs/program.ts';
@@ -95,7 +101,7 @@ async function knownCustomer(tx: Tx, of: Program, claim: Claim): Promise<Named> 
     return { known: found };
   }
   const external_id = claim.external_customer_id ?? claim.customer?.external_customer_id;
-  const known = external_id === undefined ? undefined : await soleCustomer(tx, of, external_id);
+  const known = external_id === undefined ? undefined : await findCustomerOrLock(tx, of, external_id);
   if (known || claim.click_id === undefined) return { known };
   const signed_up = await customerOfClick(tx, of, claim.click_id);
   if (signed_up) return { known: signed_up };

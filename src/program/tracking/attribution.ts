@@ -59,7 +59,7 @@ export const windowEnd = (clicked_at: string, cookie_days: number): string =>
  * nothing. The job does it, and so does whatever names the click before its job ran. Visitors are judged by one transaction at a time.
  * @throws Problem resource_not_found when the click is not one of the program, or of another organization
  */
-export async function judgeClick(
+export async function attributePendingClicks(
   tx: Tx,
   click_id: string,
   program_id?: string,
@@ -86,12 +86,12 @@ export async function judgeClick(
  * click counts: what was clicked before protects nobody.
  * @returns the visitor's live referral, which may be another partner's; undefined where there is none
  */
-export async function attributeClick(
+export async function referralOfClick(
   tx: Tx,
   click_id: string,
   program_id: string,
 ): Promise<{ click: ClickRow; referral: Referral | undefined }> {
-  const { click, of } = await judgeClick(tx, click_id, program_id);
+  const { click, of } = await attributePendingClicks(tx, click_id, program_id);
   const live = await liveReferral(tx, click);
   const gives_way = live?.status === 'visit' && live.expires_at <= tx.now && live.partner_id !== click.partner_id;
   const expires_at = windowEnd(click.created_at, of.cookie_days);

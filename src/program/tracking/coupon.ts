@@ -8,8 +8,8 @@ import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { alreadyExists, type Problem } from '../../core/values/problem.ts';
 import { event } from '../events/catalogue.ts';
+import { groups, groupToJoin } from '../partners/group.ts';
 import { partnerOf, partners } from '../partners/partner.ts';
-import { groupToJoin, partnerGroups } from '../partners/partner_group.ts';
 import { programs } from '../programs/program.ts';
 import { countersOf, rowsOf, totalOf } from '../programs/tally.ts';
 
@@ -20,7 +20,7 @@ export const coupons = resource({
   total: totalOf('coupon'),
   doc: "A code of the processor that brings a sale to a partner. Sales are matched on `external_id` alone, never on the code's text.",
   soft_delete: true,
-  relations: { partner: partners, group: partnerGroups },
+  relations: { partner: partners, group: groups },
   fields: {
     id: id('cpn'),
     object: objectName('coupon'),

@@ -9,7 +9,7 @@ import { programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
 import { links } from './link.ts';
 
-export const tracked_by = ['link', 'coupon', 'manual', 'api'] as const;
+export const tracked_by_values = ['link', 'coupon', 'manual', 'api'] as const;
 const statuses = ['visit', 'lead', 'converted'] as const;
 
 export const referrals = resource({
@@ -29,7 +29,7 @@ export const referrals = resource({
     landing_url: text.nullable().describe('The address that the visitor first arrived at. Null: not known.'),
     utm: z.json().describe('The `utm_*` parameters of the landing page, without the prefix. Null: none.'),
     tracked_by: z
-      .enum(tracked_by)
+      .enum(tracked_by_values)
       .describe(
         'How the partner came to the credit: by a link (or handle), a coupon, by hand, or by an id that a request named.',
       ),

@@ -10,7 +10,7 @@ import { event } from '../events/catalogue.ts';
 import { programs, slugOf } from '../programs/program.ts';
 import { countersOf, rowsOf, totalOf } from '../programs/tally.ts';
 
-export const partnerGroups = resource({
+export const groups = resource({
   object: 'group',
   plural: 'groups',
   table: 'program.partner_group',
@@ -42,14 +42,14 @@ export const partnerGroups = resource({
   },
 });
 
-type Group = z.infer<typeof partnerGroups.record>;
+type Group = z.infer<typeof groups.record>;
 
 const name = text.min(1).max(100);
 const landing_url = url.nullable();
 const description = text.max(2000).nullable();
 
-export const partnerGroupOperations: Operation[] = [
-  ...readOperations({ of: partnerGroups, within: programs }),
+export const groupOperations: Operation[] = [
+  ...readOperations({ of: groups, within: programs }),
   operation({
     name: 'groups.create',
     method: 'POST',
@@ -63,12 +63,12 @@ export const partnerGroupOperations: Operation[] = [
       landing_url: url.optional(),
       is_private: z.boolean().default(false),
     }),
-    reply: partnerGroups.schema,
+    reply: groups.schema,
     status: 201,
     async run({ tx, body }) {
       await programs.get(tx, body.program_id, { param: 'program_id', lock: true });
       const slug = await freeSlug(tx, body.program_id, body.name);
-      return (await partnerGroups.insert(tx, { ...body, id: newId('grp'), slug })) as Group;
+      return (await groups.insert(tx, { ...body, id: newId('grp'), slug })) as Group;
     },
   }),
   operation({
@@ -81,16 +81,16 @@ export const partnerGroupOperations: Operation[] = [
     body: z
       .strictObject({ name, description, landing_url, is_private: z.boolean(), is_default: z.literal(true) })
       .partial(),
-    reply: partnerGroups.schema,
+    reply: groups.schema,
     async run({ tx, params, body }) {
-      const { program_id } = await partnerGroups.get(tx, params.id);
+      const { program_id } = await groups.get(tx, params.id);
       await programs.get(tx, program_id, { lock: true });
       if (body.is_default) {
         await tx.all(sql`
           update program.partner_group t set is_default = false, updated_at = ${tx.now}::timestamptz
           where ${tenant(tx)} and t.program_id = ${program_id} and t.is_default and t.id <> ${params.id}`);
       }
-      return partnerGroups.update(tx, params.id, body);
+      return groups.update(tx, params.id, body);
     },
   }),
   operation({
@@ -104,9 +104,9 @@ export const partnerGroupOperations: Operation[] = [
     reply: DeletedMarker,
     errors: ['invalid_state_transition'],
     async run({ tx, params }) {
-      const { program_id } = await partnerGroups.get(tx, params.id);
+      const { program_id } = await groups.get(tx, params.id);
       await programs.get(tx, program_id, { lock: true });
-      const { is_default } = await partnerGroups.get(tx, params.id);
+      const { is_default } = await groups.get(tx, params.id);
       requireState(!is_default, 'The default group cannot be deleted: make another group the default first.');
       await closeToJoiners(tx, params.id);
       await emptyInto(tx, params.id, await groupToJoin(tx, program_id, undefined));
@@ -118,7 +118,7 @@ export const partnerGroupOperations: Operation[] = [
 
 /** Waits for those who are about to join; who comes later finds no group. */
 const closeToJoiners = (tx: Tx, group_id: string) =>
-  tx.all(sql`select 1 from ${partnerGroups.from} where ${tenant(tx)} and t.id = ${group_id} for update`);
+  tx.all(sql`select 1 from ${groups.from} where ${tenant(tx)} and t.id = ${group_id} for update`);
 
 /** Moves everything that hangs on a group to another one. Its partners are told of as updated, unless they are deleted. */
 async function emptyInto(tx: Tx, from: string, to: string): Promise<void> {
@@ -148,7 +148,7 @@ async function freeSlug(tx: Tx, program_id: string, of: string): Promise<string>
       union all
       select c.nth + 1, ${base} || '-' || (c.nth + 1)
       from candidate c
-      where (select true from ${partnerGroups.from} where ${tenant(tx)} and t.program_id = ${program_id} and t.slug = c.slug)
+      where (select true from ${groups.from} where ${tenant(tx)} and t.program_id = ${program_id} and t.slug = c.slug)
     )
     select slug from candidate order by nth desc limit 1`);
   return slug;
@@ -157,7 +157,7 @@ async function freeSlug(tx: Tx, program_id: string, of: string): Promise<string>
 /** The group that a new partner joins: the one named, which must be the program's, or the program's default. */
 export async function groupToJoin(tx: Tx, program_id: string, group_id: string | undefined): Promise<string> {
   const wanted = group_id === undefined ? sql`t.is_default` : sql`t.id = ${group_id}`;
-  const found = await partnerGroups.find(tx, sql`${tenant(tx)} and t.program_id = ${program_id} and ${wanted}`);
+  const found = await groups.find(tx, sql`${tenant(tx)} and t.program_id = ${program_id} and ${wanted}`);
   if (!found) throw notFound('group', group_id ?? 'default', 'group_id');
   return found.id;
 }
