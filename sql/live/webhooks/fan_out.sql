@@ -69,33 +69,39 @@ create or replace function webhooks.turn_key(lane webhooks.lane) returns text
 language sql immutable
 return 'deliver:' || lane.endpoint_id || ':' || lane.lease_token;
 
+-- The job of a lane's next turn, as core.enqueue takes it.
+create or replace function webhooks.turn_job(lane webhooks.lane) returns json
+language sql stable
+return json_build_object(
+  'identifier', case when lane.slow then 'webhooks/deliver_slow' else 'webhooks/deliver' end,
+  'payload', json_build_object('endpoint_id', lane.endpoint_id),
+  'job_key', webhooks.turn_key(lane)
+);
+
 -- Enqueues the job that delivers to each of these endpoints, where something waits and nobody sends. Whoever gave a place calls it after
 -- the commit; so does whoever ended a turn. At least one of two that meet then sees what the other wrote, and no wake-up is lost.
 create or replace function webhooks.wake_lanes(endpoint_ids text[]) returns void
 language sql volatile
 as $$
-  select from graphile_worker.add_jobs(
-    array(
-      select row (
-        case when l.slow then 'webhooks/deliver_slow' else 'webhooks/deliver' end,
-        json_build_object('endpoint_id', l.endpoint_id), null, null, null, webhooks.turn_key(l), null, null
-      )::graphile_worker.job_spec
-      from webhooks.lane l
-      where l.endpoint_id = any (endpoint_ids)
-        and webhooks.is_idle(l.lease_until)
-        and exists (select from webhooks.standing s where s.endpoint_id = l.endpoint_id and s.place > l.done_place)
-      order by l.endpoint_id
-    )
-  )
-  where cardinality(endpoint_ids) > 0
+  select core.enqueue(json_agg(webhooks.turn_job(l) order by l.endpoint_id))
+  from webhooks.lane l
+  where l.endpoint_id = any (endpoint_ids)
+    and webhooks.is_idle(l.lease_until)
+    and exists (select from webhooks.standing s where s.endpoint_id = l.endpoint_id and s.place > l.done_place)
 $$;
 
--- Gives deliveries places at the ends of their endpoints' sequences, in the order given. The last statement of a transaction: the lock is
--- everybody's.
+-- Gives deliveries places at the ends of their endpoints' sequences, in the order given, and enqueues the endpoints' jobs with the commit:
+-- also where somebody sends, who cannot see yet what waits. The last statement of a transaction: the lock is everybody's.
 create or replace function webhooks.stand(organization text, delivery_ids text[]) returns void
 language plpgsql volatile
 as $$
 begin
+  perform core.enqueue(json_agg(webhooks.turn_job(l) order by l.endpoint_id))
+  from webhooks.lane l
+  where l.endpoint_id in (
+    select d.endpoint_id from webhooks.delivery d where d.organization_id = organization and d.id = any (delivery_ids)
+  );
+
   perform pg_advisory_xact_lock(2, 0);
 
   with placed as materialized (

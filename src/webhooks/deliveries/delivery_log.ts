@@ -253,16 +253,12 @@ async function append(
     endpoint_id,
   })) as Delivery;
   stand(tx, [made.id]);
-  wake(tx, endpoint_id);
   return made;
 }
 
-/** The last thing of a transaction, because everybody who gives places waits for it. */
+/** Puts deliveries at the ends of their endpoints' sequences and wakes those: last in a transaction, because everybody waits for the lock. */
 const stand = (tx: Tx, delivery_ids: string[]): void =>
   tx.atCommit(sql`select webhooks.stand(${tx.organization_id}, ${delivery_ids})`);
-
-const wake = (tx: Tx, endpoint_id: string): void =>
-  tx.enqueue('webhooks/deliver', { endpoint_id }, { job_key: `deliver:${endpoint_id}` });
 
 /** @throws Problem missing_parameter, invalid_parameter */
 function windowOf(
@@ -339,7 +335,6 @@ export async function replayNext(tx: Tx, replay: Replay, most: number): Promise<
     select array_agg(id order by position) as delivery_ids, max(position) as last_position from numbered`);
   if (!delivery_ids) return;
   stand(tx, delivery_ids);
-  wake(tx, endpoint_id);
   if (delivery_ids.length === most) {
     tx.enqueue('webhooks/replay_many', {
       ...replay,

@@ -1,9 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
 import { catalogue } from '../../../src/program/events/catalogue.ts';
 import { replayNext } from '../../../src/webhooks/deliveries/delivery_log.ts';
-import { type Answer, type Caller, eventually, type Json, startRail, startReceiver } from '../../harness.ts';
+import { type Answer, type Caller, eventually, type Json, sql, startRail, startReceiver } from '../../harness.ts';
 
 const rail = await startRail();
 
@@ -223,4 +224,30 @@ t.test('a ping sends the catalogue’s example, signed, once, and is not retried
   });
   const { event_type } = await merchant.post(`/v1/webhook_endpoints/${endpoint.id}/ping`);
   t.equal(event_type, 'affiliate.created', 'of the types that it chose, when none is named');
+});
+
+t.test('wakes a slow endpoint by the jobs of the slow ones', async (t) => {
+  const receiver = await startReceiver(async (_, nth) => {
+    if (nth === 1) await sleep(1_100);
+    return 200;
+  });
+  const { merchant, endpoint, happen, log } = await openShop(receiver.url);
+  await happen();
+  await eventually(async () => (await log('&status=delivered')).length === 1, 'the attempt to be written');
+  await rail.query(sql`create table public.enqueued_task (identifier text not null, endpoint_id text)`);
+  await rail.query(sql`
+    create function public.note_task() returns trigger language plpgsql as $$
+    begin
+      insert into public.enqueued_task
+      select t.identifier, new.payload ->> 'endpoint_id' from graphile_worker._private_tasks t where t.id = new.task_id;
+      return null;
+    end $$`);
+  await rail.query(sql`
+    create trigger note_task after insert on graphile_worker._private_jobs for each row execute function public.note_task()`);
+  const [delivery] = (await log()) as [Json];
+  await merchant.post(`/v1/webhook_deliveries/${delivery.id}/replay`);
+  await receiver.until(2);
+  t.same(await rail.query(sql`select identifier from public.enqueued_task where endpoint_id = ${endpoint.id}`), [
+    { identifier: 'webhooks/deliver_slow' },
+  ]);
 });
