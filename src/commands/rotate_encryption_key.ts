@@ -18,7 +18,7 @@ interface RotateOptions {
 interface Report {
   /** In the order in which they were given: the first encrypts. */
   key_ids: string[];
-  resealed: number;
+  re_encrypted: number;
   /** What lies under which key now. */
   counts: (EncryptedCount & { state: State })[];
   /** What could not be opened, and was left as it is. */
@@ -31,13 +31,13 @@ type State = 'current' | 'old' | 'unknown';
 const progress_ms = 1_000;
 const most_shown = 20;
 
-/** `rail rotate-encryption-key`: brings everything that is sealed under the first key. */
+/** `rail rotate-encryption-key`: encrypts every stored value with the first key. */
 export const rotateEncryptionKey = ({ dryRun, newKey, batch, json }: RotateOptions): Promise<void> =>
   withStore(async ({ config, store }) => {
     requireSomeKey(config);
     if (newKey) await makeKey(config, store.database);
     const vault = await openVault(config);
-    const done = dryRun ? { resealed: 0, unreadable: [] } : await resealAll(store, vault, batch);
+    const done = dryRun ? { re_encrypted: 0, unreadable: [] } : await reEncryptAll(store, vault, batch);
     const counts = (await countEncrypted(store.database, sealed, batch)).map((one) => ({
       ...one,
       state: stateOf(vault, one),
@@ -65,23 +65,23 @@ async function makeKey(config: Config, database: Database): Promise<void> {
   console.error(isMade ? 'Made a new key.' : 'Going on with the new key that was made before.');
 }
 
-async function resealAll(store: Store, vault: Vault, batch: number) {
-  const done: Pick<Report, 'resealed' | 'unreadable'> = { resealed: 0, unreadable: [] };
+async function reEncryptAll(store: Store, vault: Vault, batch: number) {
+  const done: Pick<Report, 're_encrypted' | 'unreadable'> = { re_encrypted: 0, unreadable: [] };
   for (const of of sealed) {
     const one = await reEncrypt(store, vault, of, batch, teller(of.table));
-    done.resealed += one.resealed;
+    done.re_encrypted += one.re_encrypted;
     done.unreadable.push(...one.unreadable);
-    console.error(`${of.table}: ${one.resealed} values encrypted anew`);
+    console.error(`${of.table}: ${one.re_encrypted} values encrypted anew`);
   }
   return done;
 }
 
-function teller(name: string): (looked_at: number, resealed: number) => void {
+function teller(name: string): (looked_at: number, re_encrypted: number) => void {
   let told = performance.now();
-  return (looked_at, resealed) => {
+  return (looked_at, re_encrypted) => {
     if (performance.now() - told < progress_ms) return;
     told = performance.now();
-    console.error(`${name}: ${looked_at} rows looked at, ${resealed} values encrypted anew so far`);
+    console.error(`${name}: ${looked_at} rows looked at, ${re_encrypted} values encrypted anew so far`);
   };
 }
 
@@ -114,7 +114,7 @@ function stateOf({ key_ids }: Vault, { key_id }: EncryptedCount): State {
   return key_ids.includes(key_id) ? 'old' : 'unknown';
 }
 
-function linesOf({ key_ids, resealed, counts, unreadable, dropped_key_ids }: Report): string[] {
+function linesOf({ key_ids, re_encrypted, counts, unreadable, dropped_key_ids }: Report): string[] {
   const columns = ['KEY', 'IT IS', 'VALUES', 'OF'];
   const rows = counts.map(({ key_id, state, values, table: of, column }) => [key_id, state, values, `${of}.${column}`]);
   const left = key_ids.slice(1).filter((key_id) => counts.some((count) => count.key_id === key_id));
@@ -122,7 +122,7 @@ function linesOf({ key_ids, resealed, counts, unreadable, dropped_key_ids }: Rep
   return [
     ...table(columns, rows, 'Nothing is stored that is encrypted.'),
     '',
-    `${resealed} values encrypted anew.`,
+    `${re_encrypted} values encrypted anew.`,
     ...unreadable.slice(0, most_shown).map(unreadableLine),
     ...(unreadable.length > most_shown ? [`… and ${unreadable.length - most_shown} more; --json lists all.`] : []),
     ...left.map((key_id) => `${key_id} is still needed.`),

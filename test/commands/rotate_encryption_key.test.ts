@@ -49,7 +49,7 @@ interface Kept {
   replies: { path: string; body: object; key: string; answer: Json }[];
 }
 
-/** A merchant who has some of everything that is sealed. */
+/** A merchant who has some of everything that is encrypted. */
 async function keepSecrets(rail: Rail, receiver_url: string): Promise<Kept> {
   const merchant = await rail.organization();
   const { id: program_id } = await merchant.post('/v1/programs', {
@@ -76,7 +76,7 @@ async function keepSecrets(rail: Rail, receiver_url: string): Promise<Kept> {
   return kept;
 }
 
-t.test('every sealed column is known to the rotation', async (t) => {
+t.test('every encrypted column is known to the rotation', async (t) => {
   const rail = await startRail({ worker: false });
   const columns = await rail.query<{ name: string }>(sql`
     select format('%s.%s.%s', c.table_schema, c.table_name, c.column_name) as name
@@ -89,7 +89,7 @@ t.test('every sealed column is known to the rotation', async (t) => {
   t.same(
     columns.filter((column) => !isHash(column)).map(({ name }) => name),
     sealed.flatMap(({ table, columns: of }) => of.map((column) => `${table}.${column}`)).sort(),
-    'a bytea column that is no hash is sealed: it belongs into src/sealed.ts',
+    'a bytea column that is no hash is encrypted: it belongs into src/sealed.ts',
   );
   for (const { table, id } of sealed) {
     const [key] = await rail.query<{ columns: string[] }>(sql`
@@ -138,10 +138,10 @@ t.test('brings all that is stored under the new key, also when it is killed on t
 
   const { code, report } = await rotate(rail.url, ['--batch', '3']);
   t.equal(code, 0);
-  t.ok(report.resealed > 0 && report.resealed < values, 'the rest is done');
+  t.ok(report.re_encrypted > 0 && report.re_encrypted < values, 'the rest is done');
   t.equal(total(report, new_id), values);
   t.equal(total(report, old_id), 0);
-  t.match(await rotate(rail.url), { code: 0, report: { resealed: 0 } });
+  t.match(await rotate(rail.url), { code: 0, report: { re_encrypted: 0 } });
   const { stdout } = await runRail(t, ['rotate-encryption-key'], { DATABASE_URL: rail.url, RAIL_ENCRYPTION_KEY: both });
   t.match(stdout, `${old_id} can be dropped once every process runs with ${new_id} in front`);
   for (const secret of [new_key, old_key]) t.notMatch(stdout, secret.toString('base64'));
@@ -281,7 +281,7 @@ t.test('makes a new key for the data directory, and drops the old one when it is
 
   const { code, stdout } = await newKey();
   t.equal(code, 0);
-  t.match(JSON.parse(stdout), { resealed: 1, unreadable: [], dropped_key_ids: [String] });
+  t.match(JSON.parse(stdout), { re_encrypted: 1, unreadable: [], dropped_key_ids: [String] });
   const [second, ...behind] = await keys();
   t.not(second, old);
   t.same(behind, [], 'the old key is gone');

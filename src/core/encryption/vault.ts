@@ -10,14 +10,14 @@ import {
 
 /** Encrypts what must be readable again (endpoint secrets, stored replies, payout details): AES-256-GCM. */
 export interface Vault {
-  /** The ids of the keys, hex; the first is of the one that encrypts. An id tells nothing of its key. */
+  /** The ids of the keys, hex; the first is of the one that encrypts. An id reveals nothing of its key. */
   key_ids: string[];
-  /** Gives the id of the key that something was sealed with, known or not. */
-  keyIdOf(sealed: Buffer): string;
+  /** Gives the id of the key that a value was encrypted with, known or not. */
+  keyIdOf(encrypted: Buffer): string;
   /** Gives: version, key id (4 bytes), nonce (12), tag (16), ciphertext. `context` must be given again to decrypt. */
   encrypt(plain: string, context: string): Buffer;
   /** @throws Error when the key is another one, or the data was tampered with or belongs to another context. */
-  decrypt(sealed: Buffer, context: string): string;
+  decrypt(encrypted: Buffer, context: string): string;
   /** A keyed hash for what must be compared and never read again (addresses of visitors). Hex. */
   hash(value: string): string;
 }
@@ -33,19 +33,19 @@ export function createVault(keys: Buffer[]): Vault {
   const hash_key = Buffer.from(hkdfSync('sha256', current, '', 'rail visitor hash', 32));
   return {
     key_ids: [...by_id.keys()],
-    keyIdOf: sealedBy,
+    keyIdOf,
     encrypt(plain, context) {
       const nonce = randomBytes(12);
       const cipher = createCipheriv('aes-256-gcm', current, nonce).setAAD(Buffer.from(context));
-      const sealed = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()]);
-      return Buffer.concat([Buffer.from([version]), keyId(current), nonce, cipher.getAuthTag(), sealed]);
+      const ciphertext = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()]);
+      return Buffer.concat([Buffer.from([version]), keyId(current), nonce, cipher.getAuthTag(), ciphertext]);
     },
-    decrypt(sealed, context) {
-      const key = by_id.get(sealedBy(sealed));
-      if (sealed[0] !== version || !key) throw new Error('Encrypted with a key that is not in RAIL_ENCRYPTION_KEY.');
-      const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(5, 17)).setAAD(Buffer.from(context));
-      decipher.setAuthTag(sealed.subarray(17, header_bytes));
-      return Buffer.concat([decipher.update(sealed.subarray(header_bytes)), decipher.final()]).toString('utf8');
+    decrypt(encrypted, context) {
+      const key = by_id.get(keyIdOf(encrypted));
+      if (encrypted[0] !== version || !key) throw new Error('Encrypted with a key that is not in RAIL_ENCRYPTION_KEY.');
+      const decipher = createDecipheriv('aes-256-gcm', key, encrypted.subarray(5, 17)).setAAD(Buffer.from(context));
+      decipher.setAuthTag(encrypted.subarray(17, header_bytes));
+      return Buffer.concat([decipher.update(encrypted.subarray(header_bytes)), decipher.final()]).toString('utf8');
     },
     hash: (value) => createHmac('sha256', hash_key).update(value).digest('hex'),
   };
@@ -65,6 +65,6 @@ export const sha256 = (value: string | Buffer): Buffer => createHash('sha256').u
 /** Compares two texts without telling by its duration where they differ. */
 export const sameText = (a: string, b: string): boolean => timingSafeEqual(sha256(a), sha256(b));
 
-const sealedBy = (sealed: Buffer): string => sealed.subarray(1, 5).toString('hex');
+const keyIdOf = (encrypted: Buffer): string => encrypted.subarray(1, 5).toString('hex');
 
 const keyId = (key: Buffer): Buffer => sha256(key).subarray(0, 4);
