@@ -3,14 +3,34 @@ import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { resource, tenant } from '../../core/resource/resource.ts';
-import { email, freeObject, id, objectName, requireState, text, timestamp } from '../../core/values/fields.ts';
+import { type States, statusSchema, transition } from '../../core/resource/states.ts';
+import { email, freeObject, id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { event } from '../events/catalogue.ts';
 import { programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
 import { groups, groupToJoin } from './group.ts';
 import { createPartner, type Partner, partners, person } from './partner.ts';
 
-const statuses = ['pending', 'approved', 'rejected', 'withdrawn'] as const;
+type Status = 'pending' | 'approved' | 'rejected' | 'withdrawn';
+
+export const application_states: States<Status, 'approve' | 'reject' | 'withdraw'> = {
+  pending: { doc: 'waiting for a decision', on: { approve: 'approved', reject: 'rejected', withdraw: 'withdrawn' } },
+  approved: {
+    doc: 'the partner became active',
+    on: {},
+    refusal: 'The application is already approved. Only a pending application can be decided.',
+  },
+  rejected: {
+    doc: 'the partner was declined',
+    on: {},
+    refusal: 'The application is already rejected. Only a pending application can be decided.',
+  },
+  withdrawn: {
+    doc: 'the applicant withdrew, and the partner was declined',
+    on: {},
+    refusal: 'The application is already withdrawn. Only a pending application can be decided.',
+  },
+};
 
 export const applications = resource({
   object: 'application',
@@ -28,7 +48,7 @@ export const applications = resource({
     email: text.describe("The applicant's."),
     answers: z.json().describe('What the applicant answered, as it was given.'),
     source: text.nullable().describe('Where the applicant came from, as you said at the submission. Null: not said.'),
-    status: z.enum(statuses).describe('`pending` until it is decided, once and for all.'),
+    status: statusSchema(application_states),
     reviewed_by_user_id: text.nullable().describe('Who decided: a user, or the API key (`key_…`) that did it.'),
     reviewed_at: timestamp.nullable().describe('When it was approved or rejected. Null: it was not.'),
     rejection_reason: text.nullable().describe('What the applicant was told. Null unless `rejected`.'),
@@ -150,20 +170,22 @@ async function submit(
 
 interface Review {
   before: Application;
+  /** What the application's status becomes. */
+  status: Application['status'];
   applicant: Partner;
 }
 
 /** The application and its applicant, locked. @throws Problem invalid_state_transition when it is decided */
-async function underReview(tx: Tx, application_id: string): Promise<Review> {
+async function underReview(tx: Tx, application_id: string, action: 'approve' | 'reject' | 'withdraw'): Promise<Review> {
   const before = await applications.get(tx, application_id, { lock: true });
-  requireState(before.status === 'pending', `The application is ${before.status}: only a pending one can be decided.`);
-  return { before, applicant: await partners.get(tx, before.partner_id as string, { lock: true }) };
+  const status = transition(application_states, before.status, action);
+  return { before, status, applicant: await partners.get(tx, before.partner_id as string, { lock: true }) };
 }
 
 async function approve(tx: Tx, application_id: string, reviewed_by: string, why: string | null): Promise<Application> {
-  const { before, applicant } = await underReview(tx, application_id);
+  const { before, status, applicant } = await underReview(tx, application_id, 'approve');
   const after = await applications.update(tx, before.id, {
-    status: 'approved',
+    status,
     reviewed_by_user_id: reviewed_by,
     reviewed_at: tx.now,
   });
@@ -184,10 +206,10 @@ async function approve(tx: Tx, application_id: string, reviewed_by: string, why:
 }
 
 async function reject(tx: Tx, application_id: string, reviewed_by: string, given: string): Promise<Application> {
-  const { before, applicant } = await underReview(tx, application_id);
+  const { before, status, applicant } = await underReview(tx, application_id, 'reject');
   const why = given.trim() === '' ? (await programs.get(tx, before.program_id)).default_rejection_reason : given;
   const after = await applications.update(tx, before.id, {
-    status: 'rejected',
+    status,
     reviewed_by_user_id: reviewed_by,
     rejection_reason: why,
     reviewed_at: tx.now,
@@ -208,8 +230,8 @@ async function reject(tx: Tx, application_id: string, reviewed_by: string, given
 }
 
 async function withdraw(tx: Tx, application_id: string): Promise<Application> {
-  const { before, applicant } = await underReview(tx, application_id);
-  const after = await applications.update(tx, before.id, { status: 'withdrawn' });
+  const { before, status, applicant } = await underReview(tx, application_id, 'withdraw');
+  const after = await applications.update(tx, before.id, { status });
   await partners.update(tx, applicant.id, { status: 'declined', decline_reason: 'withdrawn' });
   tx.emit(
     event('affiliate.updated', before.program_id, {

@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import { Problem } from '../values/problem.ts';
+
+/** One status of a resource: what it means, and what can happen in it. */
+export interface State<Status extends string, Action extends string> {
+  /** What the documentation says of it: a clause that follows `status`: and ends without a full stop. */
+  doc: string;
+  /** The status that each action leads to: its own where the action changes none. An action that is not here is refused. */
+  on: Partial<Record<Action, Status>>;
+  /** The message of a refusal: which status the record has, and what to do instead. */
+  refusal?: string;
+}
+
+/** The states of a resource, in the order in which the documentation lists them. */
+export type States<Status extends string, Action extends string> = Readonly<Record<Status, State<Status, Action>>>;
+
+/** The schema of a resource's status; its description lists what each status means. */
+export const statusSchema = <Status extends string>(states: States<Status, never>) =>
+  z.enum(statusesOf(states) as [Status, ...Status[]]).describe(
+    Object.entries<State<Status, never>>(states)
+      .map(([status, { doc }]) => `\`${status}\`: ${doc}.`)
+      .join(' '),
+  );
+
+const statusesOf = <Status extends string>(states: States<Status, never>): Status[] => Object.keys(states) as Status[];
+
+/** The statuses in which an action is possible: for conditions in SQL. */
+export const statusesThat = <Status extends string, Action extends string>(
+  states: States<Status, Action>,
+  action: Action,
+): Status[] => statusesOf(states).filter((status) => allows(states, status, action));
+
+/** Whether an action is possible in a status. */
+export const allows = <Status extends string, Action extends string>(
+  states: States<Status, Action>,
+  status: Status,
+  action: Action,
+): boolean => states[status].on[action] !== undefined;
+
+/**
+ * The status that an action leads to.
+ * @throws Problem invalid_state_transition with the refusal of the status
+ */
+export function transition<Status extends string, Action extends string>(
+  states: States<Status, Action>,
+  status: Status,
+  action: Action,
+): Status {
+  const { on, refusal = `The status is '${status}', which does not allow this.` } = states[status];
+  const next = on[action];
+  if (next === undefined) throw new Problem('invalid_state_transition', refusal);
+  return next;
+}
