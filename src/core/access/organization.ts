@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import sql from 'sql-template-tag';
 import { sha256 } from '../encryption/vault.ts';
 import { type Database, run } from '../postgres/database.ts';
+import { declareUnique } from '../postgres/errors.ts';
 import type { Tx } from '../postgres/transaction.ts';
 import { email } from '../values/fields.ts';
 import { newId } from '../values/id.ts';
@@ -26,6 +27,8 @@ export interface ApiKey {
   revoked_at: string | null;
   created_at: string;
 }
+
+declareUnique('api_key', { api_key_secret_unique: null });
 
 const key_columns = sql`id, organization_id, name, mode, scopes, rate_limit, signature_required, last_used_at, revoked_at, created_at`;
 

@@ -12,7 +12,7 @@ import type { ZodError, z } from 'zod';
 import { authenticate, type Presented, presentsTestKey, requireRate, unlimited } from '../access/authenticate.ts';
 import { verifySignature } from '../encryption/signature.ts';
 import { requestAnswered } from '../metrics/metrics.ts';
-import { translateError, unstorableText } from '../postgres/database.ts';
+import { translateError, unstorableText } from '../postgres/errors.ts';
 import { type Store, transaction } from '../postgres/transaction.ts';
 import type { Operation } from '../resource/operation.ts';
 import { requireScope } from '../resource/scope.ts';

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import pg from 'pg';
 import type { Logger } from 'pino';
 import type { Sql } from 'sql-template-tag';
-import { Problem } from '../values/problem.ts';
+import { isRetryable } from './errors.ts';
 
 export type Database = pg.Pool;
 
@@ -95,63 +95,6 @@ export async function runAgain<Row extends object>(on: Pick<pg.Pool, 'query'>, s
     }
   }
 }
-
-/** Whether the failure is Postgres being away, and not the statement's fault. */
-export function isUnavailable(error: unknown): boolean {
-  const { code, message } = error as { code?: string; message?: string };
-  if (code !== undefined) {
-    return /^(08|57P0[1-5]|53[0-3]00|ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOSTUNREACH)/.test(code);
-  }
-  return /Connection terminated|timeout exceeded when trying to connect|not queryable|Client was closed/.test(
-    message ?? '',
-  );
-}
-
-/** Whether the transaction lost against another one and may simply run again (deadlock, serialization failure). */
-export const isRetryable = (error: unknown): boolean =>
-  ['40P01', '40001'].includes((error as { code?: string }).code ?? '');
-
-/**
- * Whether the transaction met another one that was faster: with the same value, or in deleting what this one names. Once more, and it sees what
- * the other one made, or that it is gone.
- */
-export const isOvertaken = (error: unknown): boolean =>
-  ['23505', '23503'].includes((error as { code?: string }).code ?? '');
-
-/** Turns what Postgres says of bad values into a problem; gives anything else back as it is. */
-export function translateError(error: unknown): unknown {
-  const { code } = error as { code?: string };
-  if (code === '22021' || code === '22P05') {
-    return unstorableText();
-  }
-  if (code === '23505') return taken(error as pg.DatabaseError);
-  if (code === '22003') return new Problem('invalid_parameter', 'A number is too large to be stored.');
-  if (code === '22008' || code === '22009')
-    return new Problem('invalid_parameter', 'A time is too far away to be stored.');
-  if (isUnavailable(error)) {
-    return new Problem(
-      'service_unavailable',
-      'The service cannot reach its database. Retry with the same idempotency key.',
-      {
-        headers: { 'Retry-After': '1' },
-      },
-    );
-  }
-  return error;
-}
-
-/** Unique constraints are called `<noun>_<field>_unique`: two requests that met, of which the other was faster. */
-function taken({ constraint, table }: pg.DatabaseError): Problem {
-  const field = /^(.+)_unique$/.exec(constraint ?? '')?.[1]?.replace(`${table}_`, '');
-  const message = `Another ${table} has this ${field ?? 'value'}: use the one that exists, or choose another value.`;
-  return new Problem('resource_already_exists', message, field === undefined ? {} : { param: field });
-}
-
-export const unstorableText = (): Problem =>
-  new Problem(
-    'invalid_parameter',
-    'A text holds a NUL or malformed Unicode character, which cannot be stored: remove it.',
-  );
 
 const int8 = 20;
 const timestamptz = 1184;

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import sql, { type Sql } from 'sql-template-tag';
-import { type Database, isOvertaken, isRetryable, run, send, translateError, tries } from './database.ts';
+import { type Database, run, send, tries } from './database.ts';
+import { hasLostRace, isRetryable, translateError } from './errors.ts';
 
 /** An event as a handler tells it; the product's event log gives it its id, envelope and place. */
 export interface EventDraft {
@@ -151,7 +152,7 @@ export async function transaction<T>(
 }
 
 function triesAfter(error: unknown): number {
-  if (isOvertaken(error)) return 2;
+  if (hasLostRace(error)) return 2;
   return isRetryable(error) ? tries : 1;
 }
 

@@ -1,5 +1,6 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import { z } from 'zod';
+import { declareUnique } from '../postgres/errors.ts';
 import type { Tx } from '../postgres/transaction.ts';
 import { insert, update, type Values } from '../postgres/write.ts';
 import { notFound } from '../values/problem.ts';
@@ -20,6 +21,8 @@ export interface ResourceOptions<Shape extends z.ZodRawShape> {
   /** Its path and scope: `partners`. */
   plural: string;
   table: string;
+  /** The unique constraints and indexes of the table: the field that each stands for, or null where callers do not choose its value. */
+  unique?: Record<string, (keyof Shape & string) | null>;
   /** One sentence. */
   doc: string;
   /** The record's fields, in the order in which they are shown. */
@@ -56,6 +59,7 @@ export type Resource<Shape extends z.ZodRawShape = z.ZodRawShape> = ReturnType<t
  * all follow from this one value.
  */
 export function resource<Shape extends z.ZodRawShape>(options: ResourceOptions<Shape>) {
+  declareUnique(options.object, options.unique ?? {});
   const record = z.object(withCommonMeanings(options.fields));
   type Record_ = z.infer<typeof record>;
   const relations: Relations = Object.fromEntries(

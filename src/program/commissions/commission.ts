@@ -22,6 +22,7 @@ export const commissions = resource({
   object: 'commission',
   plural: 'commissions',
   table: 'program.commission',
+  unique: { commission_one_a_sale: null },
   total: totalOf('commission'),
   doc: 'What a partner earned by a sale or a bonus, or gives back (a clawback, with a negative amount).',
   soft_delete: true,

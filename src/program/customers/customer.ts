@@ -20,6 +20,7 @@ export const customers = resource({
   object: 'customer',
   plural: 'customers',
   table: 'program.customer',
+  unique: { customer_external_id_unique: 'external_customer_id' },
   total: totalOf('customer'),
   doc: 'Somebody whom a partner brought, from the sign-up on.',
   relations: { partner: partners, referral: referrals, link: links },

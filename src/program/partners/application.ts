@@ -36,6 +36,7 @@ export const applications = resource({
   object: 'application',
   plural: 'applications',
   table: 'program.application',
+  unique: { application_one_pending_a_partner: null },
   total: totalOf('application'),
   doc: 'A wish to become a partner, in the review queue until somebody decides.',
   relations: { partner: partners, group: groups },

@@ -14,6 +14,7 @@ export const groups = resource({
   object: 'group',
   plural: 'groups',
   table: 'program.partner_group',
+  unique: { partner_group_slug_unique: 'slug', partner_group_one_default: null },
   total: totalOf('partner_group'),
   hard_delete: 'grp',
   doc: 'Partners who are treated alike. Every program has a default group.',

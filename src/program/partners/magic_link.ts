@@ -2,11 +2,14 @@ import { randomBytes } from 'node:crypto';
 import sql from 'sql-template-tag';
 import { z } from 'zod';
 import { sha256 } from '../../core/encryption/vault.ts';
+import { declareUnique } from '../../core/postgres/errors.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { insert } from '../../core/postgres/write.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
 import { id, objectName, timestamp } from '../../core/values/fields.ts';
 import { partners } from './partner.ts';
+
+declareUnique('magic_link', { magic_link_by_token: null });
 
 const minutes = 15;
 

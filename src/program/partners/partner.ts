@@ -33,6 +33,7 @@ export const partners = resource({
   object: 'partner',
   plural: 'partners',
   table: 'program.partner',
+  unique: { partner_email_unique: 'email', partner_handle_unique: 'handle' },
   total: totalOf('partner'),
   doc: 'Somebody who brings customers, and earns by it.',
   soft_delete: true,

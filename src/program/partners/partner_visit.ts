@@ -1,7 +1,10 @@
 import sql from 'sql-template-tag';
+import { declareUnique } from '../../core/postgres/errors.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import type { Visit } from './self_referral.ts';
+
+declareUnique('partner_visit', { partner_visit_once: null });
 
 /** An address is given to somebody else after a while. */
 const remembered = '90 days';

@@ -13,6 +13,7 @@ export const tags = resource({
   object: 'tag',
   plural: 'tags',
   table: 'program.tag',
+  unique: { tag_name_unique: 'name' },
   total: totalOf('tag'),
   hard_delete: 'tag',
   doc: 'A label on partners, which commission rules can go by.',

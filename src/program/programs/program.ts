@@ -29,6 +29,7 @@ export const programs = resource({
   object: 'program',
   plural: 'programs',
   table: 'program.program',
+  unique: { program_subdomain_unique: 'subdomain' },
   total: totalOf('program'),
   doc: 'An affiliate program: its settings, and what everything else belongs to.',
   fields: {

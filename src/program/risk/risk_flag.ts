@@ -16,6 +16,7 @@ export const riskFlags = resource({
   object: 'risk_flag',
   plural: 'risk_flags',
   table: 'program.risk_flag',
+  unique: { risk_flag_one_open: null },
   total: totalOf('risk_flag'),
   doc: 'What a monitoring rule noticed, until a person closes it with a note. One is open per kind and subject.',
   relations: { partner: partners, customer: customers },

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { declareUnique } from '../../core/postgres/errors.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { resource } from '../../core/resource/resource.ts';
 import { id, objectName, storedMetadata, text, timestamp } from '../../core/values/fields.ts';
@@ -10,11 +11,14 @@ import { totalOf } from '../programs/tally.ts';
 import { links } from '../tracking/link.ts';
 import { referrals } from '../tracking/referral.ts';
 
+declareUnique('refund', { refund_external_id_unique: 'external_refund_id' });
+
 /** The record of a sale; what can be done with it is in record_sale.ts and change_sale.ts. */
 export const sales = resource({
   object: 'sale',
   plural: 'sales',
   table: 'program.sale',
+  unique: { sale_external_charge_unique: 'external_charge_id', sale_one_first_a_customer: null },
   total: totalOf('sale'),
   doc: 'A charge, and who earned by it.',
   soft_delete: true,

@@ -17,6 +17,7 @@ export const coupons = resource({
   object: 'coupon',
   plural: 'coupons',
   table: 'program.coupon',
+  unique: { coupon_code_unique: 'code', coupon_external_id_unique: 'external_id' },
   total: totalOf('coupon'),
   doc: "A code of the processor that brings a sale to a partner. Sales are matched on `external_id` alone, never on the code's text.",
   soft_delete: true,

@@ -20,6 +20,7 @@ export const links = resource({
   object: 'link',
   plural: 'links',
   table: 'program.link',
+  unique: { link_value_unique: 'value', link_short_slug_unique: 'short_slug' },
   total: totalOf('link'),
   doc: "A partner's address of a page of yours, with the tracking parameter applied.",
   soft_delete: true,

@@ -16,6 +16,7 @@ export const referrals = resource({
   object: 'referral',
   plural: 'referrals',
   table: 'program.referral',
+  unique: { referral_one_a_visitor: null },
   total: totalOf('referral'),
   doc: 'A visitor whom a partner brought, from the visit to the first payment.',
   soft_delete: true,

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { isUnavailable, openDatabase, run, send } from '../../../src/core/postgres/database.ts';
+import { openDatabase, run, send } from '../../../src/core/postgres/database.ts';
+import { isUnavailable } from '../../../src/core/postgres/errors.ts';
 import { log, sql, startRail } from '../../harness.ts';
 import { startGate } from '../../processes.ts';
 

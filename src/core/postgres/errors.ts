@@ -1,0 +1,78 @@
+/** What errors of Postgres mean: worth another try, or a problem of the request. */
+import type pg from 'pg';
+import { Problem } from '../values/problem.ts';
+
+/** Whether Postgres cannot be reached, and the statement is not at fault. */
+export function isUnavailable(error: unknown): boolean {
+  const { code, message } = error as { code?: string; message?: string };
+  if (code !== undefined) {
+    return /^(08|57P0[1-5]|53[0-3]00|ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOSTUNREACH)/.test(code);
+  }
+  return /Connection terminated|timeout exceeded when trying to connect|not queryable|Client was closed/.test(
+    message ?? '',
+  );
+}
+
+/** Whether the transaction was aborted because of another one and can be run again as it is (deadlock, serialization failure). */
+export const isRetryable = (error: unknown): boolean =>
+  ['40P01', '40001'].includes((error as { code?: string }).code ?? '');
+
+/**
+ * Whether the transaction lost a race: another one committed the same unique value first, or deleted what this one references. Run again, it
+ * reads the other one's row, or finds it gone.
+ */
+export const hasLostRace = (error: unknown): boolean =>
+  ['23505', '23503'].includes((error as { code?: string }).code ?? '');
+
+/** Turns an error of Postgres about bad values into a problem; returns any other error unchanged. */
+export function translateError(error: unknown): unknown {
+  const { code } = error as { code?: string };
+  if (code === '22021' || code === '22P05') return unstorableText();
+  if (code === '23505') return duplicate(error as pg.DatabaseError);
+  if (code === '22003')
+    return new Problem('invalid_parameter', 'A number is too large to be stored. Send a smaller one.');
+  if (code === '22008' || code === '22009') {
+    return new Problem('invalid_parameter', 'A time is out of range and cannot be stored. Send one closer to today.');
+  }
+  if (isUnavailable(error)) return unavailable();
+  return error;
+}
+
+const unavailable = (): Problem =>
+  new Problem('service_unavailable', 'The service cannot reach its database. Retry with the same idempotency key.', {
+    headers: { 'Retry-After': '1' },
+  });
+
+export const unstorableText = (): Problem =>
+  new Problem(
+    'invalid_parameter',
+    'A text contains a NUL or malformed Unicode character, which cannot be stored. Remove it.',
+  );
+
+/** What a unique constraint or index of a tenant table protects. */
+export interface Unique {
+  /** The `object` of the table's records. */
+  noun: string;
+  /** The field that callers send; null where the service chooses the value, or where it is not a field. */
+  field: string | null;
+}
+
+const unique_constraints = new Map<string, Unique>();
+
+/** Declares the unique constraints of a table, by name. A resource does so with its option `unique`. */
+export function declareUnique(noun: string, constraints: Record<string, string | null>): void {
+  for (const [name, field] of Object.entries(constraints)) unique_constraints.set(name, { noun, field });
+}
+
+/** @returns undefined for a constraint that nothing declares, such as a primary key */
+export const declaredUnique = (constraint: string): Unique | undefined => unique_constraints.get(constraint);
+
+function duplicate({ constraint = '', table = 'object' }: pg.DatabaseError): Problem {
+  const { noun, field } = declaredUnique(constraint) ?? { noun: table, field: null };
+  const same = field === null ? 'with these values' : `with this ${field}`;
+  return new Problem(
+    'resource_already_exists',
+    `Another ${noun.replaceAll('_', ' ')} ${same} exists. Use it, or send a different value.`,
+    field === null ? {} : { param: field },
+  );
+}
