@@ -7,10 +7,7 @@ import { createServer, mountOperations } from './core/http/server.ts';
 import type { Schedule } from './core/jobs/schedule.ts';
 import type { Store } from './core/postgres/transaction.ts';
 import type { Services } from './core/resource/services.ts';
-import { guide } from './program/guide.ts';
-import { events, operations } from './program/index.ts';
-import { mountShortLinks } from './program/tracking/short_link.ts';
-import { schedules } from './schedule.ts';
+import { products, schedules } from './products.ts';
 import { terms } from './webhooks/terms.ts';
 
 export interface ApiOptions {
@@ -23,20 +20,17 @@ export interface ApiOptions {
 export async function buildApi({ store, services, log }: ApiOptions): Promise<FastifyInstance> {
   const app = createServer(log);
   const sweep = schedules.find(({ name }) => name === 'webhooks/place_due_retries') as Schedule;
-  const delivery = terms(sweep.cron);
-  const { catalogue, id_prefix: event_id_prefix } = events;
-  await mountDescription(app, {
-    operations,
-    events: catalogue,
-    event_id_prefix,
-    guide,
-    delivery,
-    base_url: services.base_url,
-  });
+  for (const { operations, events, guide, mountRoutes } of products) {
+    await mountDescription(app, {
+      ...{ operations, guide, delivery: terms(sweep.cron), base_url: services.base_url },
+      events: events.catalogue,
+      event_id_prefix: events.id_prefix,
+    });
+    mountOperations(app, operations, store, services);
+    mountRoutes?.(app, store, services);
+  }
   mountReference(app);
   mountHealth(app, store.database);
-  mountOperations(app, operations, store, services);
-  mountShortLinks(app, store, services);
   await app.ready();
   return app;
 }

@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { ticksBetween } from './core/jobs/schedule.ts';
 import type { Backlog } from './core/metrics/metrics.ts';
 import { type Database, run } from './core/postgres/database.ts';
-import { schedules } from './schedule.ts';
+import { schedules } from './products.ts';
 
 /** No statement counts further: what is longer is too long. */
 const most_counted = 100_000;

@@ -10,8 +10,7 @@ import type { Mailer, Services } from './core/resource/services.ts';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded_postgres/embedded_postgres.ts';
 import { openVault } from './encryption_key.ts';
 import { createMailer } from './mail/smtp.ts';
-import { events } from './program/index.ts';
-import { eventWriter } from './webhooks/events/event.ts';
+import { writeEvents } from './products.ts';
 
 /** Logs go to standard error, one JSON object a line; standard output belongs to what commands answer. */
 export const createLog = ({ LOG_LEVEL }: Pick<Config, 'LOG_LEVEL'>): Logger =>
@@ -53,7 +52,7 @@ export async function openPostgres(config: Config, mode: 'own' | 'use', log: Log
 
 export const openStore = (url: string, config: Config, log: Logger): Store => ({
   database: openDatabase(url, { size: config.DATABASE_POOL_SIZE, name: 'rail', log }),
-  writeEvents: eventWriter(events),
+  writeEvents,
 });
 
 /** What handlers and tasks need besides the store. Says loudly when private addresses are allowed. */

@@ -19,7 +19,7 @@ import { run, tries } from './core/postgres/database.ts';
 import { isRetryable, isUnavailable } from './core/postgres/errors.ts';
 import type { Store } from './core/postgres/transaction.ts';
 import type { Services } from './core/resource/services.ts';
-import { schedules } from './schedule.ts';
+import { schedules } from './products.ts';
 import { Deliverer } from './webhooks/queue/deliverer.ts';
 import { FanOut } from './webhooks/queue/fan_out.ts';
 

@@ -2,7 +2,7 @@ import t from 'tap';
 import { api_version } from '../src/core/http/server.ts';
 import type { Operation } from '../src/core/resource/operation.ts';
 import { type ProblemCode, problems } from '../src/core/values/problem.ts';
-import { operations } from '../src/program/index.ts';
+import { operations } from '../src/products.ts';
 import { type Answer, type Caller, callerOf, eventually, type Json, sql, startRail, startReceiver } from './harness.ts';
 import { fieldsOf, resourceNamedBy, resources, type Sample, send, World } from './samples.ts';
 

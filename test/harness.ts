@@ -15,9 +15,7 @@ import { openDatabase, run } from '../src/core/postgres/database.ts';
 import { type Store, transaction } from '../src/core/postgres/transaction.ts';
 import type { Mailer } from '../src/core/resource/services.ts';
 import type { ProblemCode } from '../src/core/values/problem.ts';
-import { events, operations } from '../src/program/index.ts';
-import { schedules } from '../src/schedule.ts';
-import { eventWriter } from '../src/webhooks/events/event.ts';
+import { operations, schedules, writeEvents } from '../src/products.ts';
 import { startWorker } from '../src/worker.ts';
 import { cloneDatabase, serverUrl } from './postgres.ts';
 
@@ -83,7 +81,7 @@ export interface Rail {
 export async function startRail({ worker = true, audit = true } = {}): Promise<Rail> {
   const url = await cloneDatabase(await serverUrl(t));
   const database = openDatabase(url, { size: 20, name: 'rail test' });
-  const store: Store = { database, writeEvents: eventWriter(events) };
+  const store: Store = { database, writeEvents };
   const app = await buildApi({ store, services, log });
   await app.listen({ port: 0, host: '127.0.0.1' });
   const base_url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import t from 'tap';
 import { newId, timeOfId } from '../src/core/values/id.ts';
-import { schedules } from '../src/schedule.ts';
+import { schedules } from '../src/products.ts';
 import {
   callerOf,
   encryption_key,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Operation } from '../src/core/resource/operation.ts';
-import { operations } from '../src/program/index.ts';
+import { operations } from '../src/products.ts';
 import { type Answer, type Caller, eventually, type Json } from './harness.ts';
 
 /**

@@ -1,6 +1,7 @@
 import pg from 'pg';
-import sql from 'sql-template-tag';
+import sql, { join, raw, type Sql } from 'sql-template-tag';
 import { run } from '../core/postgres/database.ts';
+import { audits } from '../products.ts';
 import { answer, table, withStore } from './command.ts';
 
 /** Something that must always hold and does not. */
@@ -11,21 +12,18 @@ export interface Violation {
   detail: string;
 }
 
-/** Recomputes the invariants of money, referrals, tallies and deliveries over the whole database. @returns those that do not hold */
+/** Recomputes what must always hold, of every product and of deliveries, over the whole database. @returns what does not hold */
 export const violations = (on: Pick<pg.Pool, 'query'>): Promise<Violation[]> =>
   run<Violation>(
     on,
     sql`
       select found.invariant, found.organization_id, found.subject_id, found.detail
-      from (
-        select a.invariant, a.organization_id, a.subject_id, a.detail from program.audit() as a
-        union all
-        select a.invariant, a.organization_id, a.subject_id, a.detail from program.audit_tallies() as a
-        union all
-        select a.invariant, a.organization_id, a.subject_id, a.detail from webhooks.audit() as a
-      ) as found
+      from (${join(audits.map(foundBy), ' union all ')}) as found
       order by found.invariant, found.organization_id, found.subject_id`,
   );
+
+const foundBy = (audit: string): Sql =>
+  sql`select a.invariant, a.organization_id, a.subject_id, a.detail from ${raw(audit)}() as a`;
 
 /** Exit code 1 tells that something is wrong with the data. */
 export const audit = ({ json }: { json?: boolean }): Promise<void> =>

@@ -1,18 +1,13 @@
 import { type ApiKey, createKey, listKeys, revokeKey } from '../core/access/organization.ts';
-import { operations } from '../program/index.ts';
+import { operations, products } from '../products.ts';
 import { answer, table, UsageError, withStore } from './command.ts';
-
-/** What keys can be good for besides what an operation needs today. */
-const resources =
-  'programs partners groups tags applications links coupons clicks referrals customers sales commissions payouts rules risk_flags webhooks events';
-const others = ['reports:read', 'keys:write', 'payouts:send', '*:read', '*'];
 
 /** Every scope there is. */
 export const scopes: string[] = [
   ...new Set([
-    ...resources.split(' ').flatMap((resource) => [`${resource}:read`, `${resource}:write`]),
+    ...products.flatMap((product) => product.scopes),
     ...operations.map(({ scope }) => scope),
-    ...others,
+    ...['keys:write', '*:read', '*'],
   ]),
 ];
 

@@ -5,7 +5,7 @@ import type { Vault } from '../core/encryption/vault.ts';
 import { type Database, run } from '../core/postgres/database.ts';
 import type { Store } from '../core/postgres/transaction.ts';
 import { dropOldKeys, hasOwnKeys, openVault, putNewKeyInFront, requireSomeKey } from '../encryption_key.ts';
-import { sealed } from '../sealed.ts';
+import { encrypted } from '../products.ts';
 import { answer, table, UsageError, withStore } from './command.ts';
 
 interface RotateOptions {
@@ -38,7 +38,7 @@ export const rotateEncryptionKey = ({ dryRun, newKey, batch, json }: RotateOptio
     if (newKey) await makeKey(config, store.database);
     const vault = await openVault(config);
     const done = dryRun ? { re_encrypted: 0, unreadable: [] } : await reEncryptAll(store, vault, batch);
-    const counts = (await countEncrypted(store.database, sealed, batch)).map((one) => ({
+    const counts = (await countEncrypted(store.database, encrypted, batch)).map((one) => ({
       ...one,
       state: stateOf(vault, one),
     }));
@@ -67,7 +67,7 @@ async function makeKey(config: Config, database: Database): Promise<void> {
 
 async function reEncryptAll(store: Store, vault: Vault, batch: number) {
   const done: Pick<Report, 're_encrypted' | 'unreadable'> = { re_encrypted: 0, unreadable: [] };
-  for (const of of sealed) {
+  for (const of of encrypted) {
     const one = await reEncrypt(store, vault, of, batch, teller(of.table));
     done.re_encrypted += one.re_encrypted;
     done.unreadable.push(...one.unreadable);

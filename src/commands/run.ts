@@ -3,7 +3,7 @@ import sql from 'sql-template-tag';
 import { register, runTick } from '../core/jobs/schedule.ts';
 import { run } from '../core/postgres/database.ts';
 import { type Store, transaction } from '../core/postgres/transaction.ts';
-import { schedules } from '../schedule.ts';
+import { schedules } from '../products.ts';
 import { answer, UsageError, withStore } from './command.ts';
 
 const poll_ms = 100;

@@ -1,9 +1,9 @@
 import { inboundSigningOperations } from '../core/access/inbound_signing.ts';
-import type { Operation } from '../core/resource/operation.ts';
 import { deliveryOperations } from '../webhooks/deliveries/delivery_log.ts';
 import { endpointOperations } from '../webhooks/endpoints/endpoint.ts';
 import type { EventPolicy } from '../webhooks/events/event.ts';
 import { eventOperations } from '../webhooks/events/event_log.ts';
+import type { Product } from '../webhooks/product.ts';
 import { commissionOperations } from './commissions/commission.ts';
 import { commissionChangeOperations } from './commissions/commission_change.ts';
 import { ruleOperations } from './commissions/rule.ts';
@@ -11,6 +11,7 @@ import { customerOperations } from './customers/customer.ts';
 import { signUpOperations } from './customers/sign_up.ts';
 import { deletePartnerOperations } from './delete_partner.ts';
 import { catalogue } from './events/catalogue.ts';
+import { guide } from './guide.ts';
 import { applicationOperations } from './partners/application.ts';
 import { groupOperations } from './partners/group.ts';
 import { magicLinkOperations } from './partners/magic_link.ts';
@@ -25,9 +26,9 @@ import { clickOperations } from './tracking/click.ts';
 import { couponOperations } from './tracking/coupon.ts';
 import { linkOperations } from './tracking/link.ts';
 import { referralOperations } from './tracking/referral.ts';
+import { mountShortLinks } from './tracking/short_link.ts';
 
-/** The affiliate program service: its events, and every operation of its API. */
-export const events: EventPolicy = {
+const events: EventPolicy = {
   catalogue,
   id_prefix: 'evt',
   delivery_prefix: 'whd',
@@ -39,29 +40,53 @@ export const events: EventPolicy = {
   most_in_log: null,
 };
 
-export const operations: Operation[] = [
-  ...programOperations,
-  ...groupOperations,
-  ...tagOperations,
-  ...partnerOperations,
-  ...deletePartnerOperations,
-  ...magicLinkOperations,
-  ...payoutMethodOperations,
-  ...taxFormOperations,
-  ...applicationOperations,
-  ...linkOperations,
-  ...couponOperations,
-  ...clickOperations,
-  ...referralOperations,
-  ...customerOperations,
-  ...signUpOperations,
-  ...ruleOperations,
-  ...saleOperations,
-  ...commissionOperations,
-  ...commissionChangeOperations,
-  ...riskFlagOperations,
-  ...inboundSigningOperations,
-  ...eventOperations({ catalogue, program: programs }),
-  ...endpointOperations({ policy: events, program: programs, partner: partners }),
-  ...deliveryOperations({ policy: events, program: programs }),
-];
+/** Resources whose scopes a key may have before an operation needs them. */
+const resources =
+  'programs partners groups tags applications links coupons clicks referrals customers sales commissions payouts rules risk_flags webhooks events';
+
+/** The affiliate program service. */
+export const program: Product = {
+  name: 'program',
+  title: 'Rail',
+  summary: 'Affiliate programs: partners, links, clicks, sales, commissions, payouts and signed webhooks.',
+  guide,
+  events,
+  operations: [
+    ...programOperations,
+    ...groupOperations,
+    ...tagOperations,
+    ...partnerOperations,
+    ...deletePartnerOperations,
+    ...magicLinkOperations,
+    ...payoutMethodOperations,
+    ...taxFormOperations,
+    ...applicationOperations,
+    ...linkOperations,
+    ...couponOperations,
+    ...clickOperations,
+    ...referralOperations,
+    ...customerOperations,
+    ...signUpOperations,
+    ...ruleOperations,
+    ...saleOperations,
+    ...commissionOperations,
+    ...commissionChangeOperations,
+    ...riskFlagOperations,
+    ...inboundSigningOperations,
+    ...eventOperations({ catalogue, program: programs }),
+    ...endpointOperations({ policy: events, program: programs, partner: partners }),
+    ...deliveryOperations({ policy: events, program: programs }),
+  ],
+  scopes: [
+    ...resources.split(' ').flatMap((resource) => [`${resource}:read`, `${resource}:write`]),
+    ...['reports:read', 'payouts:send'],
+  ],
+  schedules: [
+    { name: 'program/mature_commissions', cron: '* * * * *', missed: 'latest' },
+    { name: 'program/fold_tallies', cron: '* * * * *', missed: 'latest' },
+    { name: 'program/keep_partitions', cron: '8 3 * * *', missed: 'latest' },
+  ],
+  encrypted: [{ table: 'program.payout_method', id: 'partner_id', columns: ['details'] }],
+  audits: ['program.audit', 'program.audit_tallies'],
+  mountRoutes: mountShortLinks,
+};

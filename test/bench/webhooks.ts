@@ -8,9 +8,8 @@ import { createVault, type Vault } from '../../src/core/encryption/vault.ts';
 import { type Database, openDatabase, run } from '../../src/core/postgres/database.ts';
 import { type EventDraft, type Store, transaction } from '../../src/core/postgres/transaction.ts';
 import { newId } from '../../src/core/values/id.ts';
+import { writeEvents } from '../../src/products.ts';
 import { event } from '../../src/program/events/catalogue.ts';
-import { events as policy } from '../../src/program/index.ts';
-import { eventWriter } from '../../src/webhooks/events/event.ts';
 import { type Bench, percentile, type Sample, type Side } from './harness.ts';
 import { type Asked, closedLoop } from './load.ts';
 import { cpuOf, postmasterOf, type Running, startNode, startPostgres, usedBy } from './processes.ts';
@@ -40,7 +39,7 @@ export const webhooks: Bench = {
     const database = openDatabase(url, { size: 20, name: 'rail bench' });
     stack.defer(() => database.end());
     const { id: organization_id } = await createOrganization(database, { name: 'Bench', owner_email: 'o@example.com' });
-    const store: Store = { database, writeEvents: eventWriter(policy) };
+    const store: Store = { database, writeEvents };
     const place: Place = { store, organization_id, worker, receiver, postgres: await postmasterOf(url) };
     const make = (count: number, hook: string) =>
       makeEndpoints(database, createVault([key]), organization_id, { count, hook });

@@ -4,7 +4,7 @@ import t from 'tap';
 import { Sequence } from '../../src/commands/listen/received_webhook.ts';
 import { settings } from '../../src/config.ts';
 import { runDue } from '../../src/core/jobs/schedule.ts';
-import { schedules } from '../../src/schedule.ts';
+import { schedules } from '../../src/products.ts';
 import { requireVersion } from '../../src/service.ts';
 import { type Caller, callerOf, encryption_key, eventually, type Json, sql, startRail } from '../harness.ts';
 import { databaseUrl, emptyDatabase } from '../postgres.ts';

@@ -4,7 +4,7 @@ import pg from 'pg';
 import Stripe from 'stripe';
 import t from 'tap';
 import { createVault } from '../../src/core/encryption/vault.ts';
-import { sealed } from '../../src/sealed.ts';
+import { encrypted } from '../../src/products.ts';
 import {
   type Caller,
   callerOf,
@@ -88,10 +88,10 @@ t.test('every encrypted column is known to the rotation', async (t) => {
   const isHash = ({ name }: { name: string }) => /(_sha256|\.fingerprint)$/.test(name);
   t.same(
     columns.filter((column) => !isHash(column)).map(({ name }) => name),
-    sealed.flatMap(({ table, columns: of }) => of.map((column) => `${table}.${column}`)).sort(),
-    'a bytea column that is no hash is encrypted: it belongs into src/sealed.ts',
+    encrypted.flatMap(({ table, columns: of }) => of.map((column) => `${table}.${column}`)).sort(),
+    'a bytea column that is no hash is encrypted: it belongs into the `encrypted` of core, webhooks or its product',
   );
-  for (const { table, id } of sealed) {
+  for (const { table, id } of encrypted) {
     const [key] = await rail.query<{ columns: string[] }>(sql`
       select array_agg(a.attname::text order by array_position(i.indkey::smallint[], a.attnum)) as columns
       from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey)

@@ -5,7 +5,7 @@ import sql from 'sql-template-tag';
 import type { Config } from '../../config.ts';
 import { type Database, run } from '../../core/postgres/database.ts';
 import { requireSomeKey } from '../../encryption_key.ts';
-import { events as product } from '../../program/index.ts';
+import { program } from '../../program/index.ts';
 import { type Opened, UsageError, withStore } from '../command.ts';
 import { readDemo } from '../demo.ts';
 import { catchStop, stopped } from '../process.ts';
@@ -62,7 +62,7 @@ function summaryOf({ received, faulty, forwarded, unacknowledged }: Counts, { fo
 }
 
 function refuseUnknown(types: string[]): void {
-  const known = Object.keys(product.catalogue);
+  const known = Object.keys(program.events.catalogue);
   const unknown = types.filter((type) => !known.includes(type));
   if (unknown.length > 0) throw new UsageError(`Unknown event ${unknown.join(', ')}. Known: ${known.join(' ')}`);
 }

@@ -1,7 +1,7 @@
 import sql, { raw } from 'sql-template-tag';
 import t from 'tap';
 import { type Tx, transaction } from '../../../src/core/postgres/transaction.ts';
-import { operations } from '../../../src/program/index.ts';
+import { operations } from '../../../src/products.ts';
 import { type Caller, startRail, startReceiver } from '../../harness.ts';
 import { resources, World } from '../../samples.ts';
 

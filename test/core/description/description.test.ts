@@ -8,7 +8,8 @@ import { ErrorBody } from '../../../src/core/description/openapi_parts.ts';
 import { railSignature } from '../../../src/core/encryption/signature.ts';
 import type { Operation } from '../../../src/core/resource/operation.ts';
 import { type ProblemCode, problems } from '../../../src/core/values/problem.ts';
-import { events, operations } from '../../../src/program/index.ts';
+import { operations } from '../../../src/products.ts';
+import { program } from '../../../src/program/index.ts';
 import { type Json, startRail } from '../../harness.ts';
 
 const rail = await startRail({ worker: false });
@@ -18,7 +19,7 @@ const visit = (path: string, headers: Record<string, string> = {}) =>
 const textOf = async (path: string) => (await visit(path)).text();
 
 const codes = Object.keys(problems) as ProblemCode[];
-const types = Object.keys(events.catalogue);
+const types = Object.keys(program.events.catalogue);
 const openapi = JSON.parse(await textOf('/v1/openapi.json')) as Json;
 const index = await textOf('/llms.txt');
 const whole = await textOf('/llms-full.txt');
@@ -161,7 +162,7 @@ t.test('errors that the service answers are as described', async (t) => {
 
 t.test('every event type is in both, with its fields, and an example of its whole envelope', async (t) => {
   t.same(Object.keys(openapi.webhooks), types);
-  for (const [type, { data, doc, postback }] of Object.entries(events.catalogue)) {
+  for (const [type, { data, doc, postback }] of Object.entries(program.events.catalogue)) {
     const { post } = openapi.webhooks[type];
     const { schema, example } = post.requestBody.content['application/json'];
     t.same(faults(data, example.data), [], type);
@@ -178,7 +179,7 @@ t.test('every event type is in both, with its fields, and an example of its whol
 });
 
 t.test('what postbacks receive an event without is required neither by its schema nor by llms-full.txt', async (t) => {
-  for (const [type, { data, postback }] of Object.entries(events.catalogue)) {
+  for (const [type, { data, postback }] of Object.entries(program.events.catalogue)) {
     const { schema } = openapi.webhooks[type].post.requestBody.content['application/json'];
     const described = openapi.components.schemas[schema.$ref.split('/').at(-1)].properties.data;
     const omitted = postback === false ? [] : postback.omit;

@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { Operation } from '../../../src/core/resource/operation.ts';
-import { operations } from '../../../src/program/index.ts';
+import { operations } from '../../../src/products.ts';
 import { type Json, startRail, startReceiver } from '../../harness.ts';
 import { fieldsOf, resources, send, World } from '../../samples.ts';
 

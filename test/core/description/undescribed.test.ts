@@ -1,8 +1,8 @@
 import t from 'tap';
 import { errors_of_all, errorsOf, ownErrorsOf } from '../../../src/core/description/operation_errors.ts';
 import { type ProblemCode, problems } from '../../../src/core/values/problem.ts';
-import { events, operations } from '../../../src/program/index.ts';
-import { schedules } from '../../../src/schedule.ts';
+import { operations, schedules } from '../../../src/products.ts';
+import { program } from '../../../src/program/index.ts';
 import { terms } from '../../../src/webhooks/terms.ts';
 import { type Json, startRail } from '../../harness.ts';
 
@@ -59,7 +59,7 @@ t.test('every header, of requests and of webhooks, has an example, and a webhook
   for (const { name, schema } of Object.values<Json>(openapi.components.parameters)) {
     t.ok(schema.const ?? schema.examples?.[0], name);
   }
-  t.equal(hooks.length, Object.keys(events.catalogue).length);
+  t.equal(hooks.length, Object.keys(program.events.catalogue).length);
   for (const { parameters, requestBody } of hooks) {
     for (const { name, schema } of parameters) t.ok(schema.const ?? schema.examples?.[0], name);
     t.ok(requestBody.content['application/json'].example.data);

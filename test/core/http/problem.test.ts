@@ -10,8 +10,7 @@ import { railSignature } from '../../../src/core/encryption/signature.ts';
 import { api_version } from '../../../src/core/http/server.ts';
 import { openDatabase } from '../../../src/core/postgres/database.ts';
 import { type ProblemCode, problems } from '../../../src/core/values/problem.ts';
-import { events, operations } from '../../../src/program/index.ts';
-import { eventWriter } from '../../../src/webhooks/events/event.ts';
+import { operations, writeEvents } from '../../../src/products.ts';
 import { startWorker } from '../../../src/worker.ts';
 import {
   type Answer,
@@ -398,7 +397,7 @@ t.test('while Postgres is away', async (t) => {
   const proxy = await startProxy(rail.url);
   const store = {
     database: openDatabase(proxy.url, { size: 5, name: 'rail proxied' }),
-    writeEvents: eventWriter(events),
+    writeEvents,
   };
   const app = await buildApi({ store, services, log });
   await app.listen({ port: 0, host: '127.0.0.1' });
@@ -460,7 +459,7 @@ t.test('no secret ever reaches the log', async (t) => {
   const everything = pino({ level: 'trace' }, destination);
   const own = await startRail({ worker: false });
   const database = openDatabase(own.url, { size: 5, name: 'rail logged', log: everything });
-  const store = { database, writeEvents: eventWriter(events) };
+  const store = { database, writeEvents };
   const app = await buildApi({ store, services, log: everything });
   await app.listen({ port: 0, host: '127.0.0.1' });
   const worker = startWorker({ url: own.url, store, services, concurrency: 2, log: everything });

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { register, runDue, type Schedule, ticksBetween } from '../../../src/core/jobs/schedule.ts';
-import { schedules } from '../../../src/schedule.ts';
+import { schedules } from '../../../src/products.ts';
 import { startWorker } from '../../../src/worker.ts';
 import { eventually, log, type Rail, services, sql, startRail } from '../../harness.ts';
 

@@ -3,7 +3,7 @@ import sql, { type Sql } from 'sql-template-tag';
 import t from 'tap';
 import { type Tx, transaction } from '../../../src/core/postgres/transaction.ts';
 import type { Caller as ApiCaller, Operation } from '../../../src/core/resource/operation.ts';
-import { operations } from '../../../src/program/index.ts';
+import { operations } from '../../../src/products.ts';
 import { fill } from '../../bench/rows.ts';
 import { type Caller, type Json, services, startRail } from '../../harness.ts';
 

@@ -1,0 +1,12 @@
+import type { EncryptedTable } from './encryption/re_encrypt.ts';
+import type { Schedule } from './jobs/schedule.ts';
+
+/** What a part of the service (core, webhooks, each product) adds to the processes and commands that serve all of them. */
+export interface Part {
+  /** What runs by the clock. Time lives in rows: a tick looks for what is due by then. */
+  schedules: Schedule[];
+  /** Every column with encrypted values: what `rail rotate-encryption-key` re-encrypts. A column that is missing here is lost with the old key. */
+  encrypted: EncryptedTable[];
+  /** SQL functions that return what must not be, as rows of (invariant, organization_id, subject_id, detail): what `rail audit` reads. */
+  audits: string[];
+}

@@ -1,0 +1,17 @@
+import { core } from './core/index.ts';
+import type { Part } from './core/part.ts';
+import { program } from './program/index.ts';
+import { eventWriter } from './webhooks/events/event.ts';
+import { webhooks } from './webhooks/index.ts';
+import type { Product } from './webhooks/product.ts';
+
+/** What this service offers: one line a product. */
+export const products: Product[] = [program];
+
+const parts: Part[] = [core, webhooks, ...products];
+
+export const operations = products.flatMap((product) => product.operations);
+export const schedules = parts.flatMap((part) => part.schedules);
+export const encrypted = parts.flatMap((part) => part.encrypted);
+export const audits = parts.flatMap((part) => part.audits);
+export const writeEvents = eventWriter(program.events);

@@ -1,0 +1,11 @@
+import type { Part } from '../core/part.ts';
+
+/** What webhooks schedule, encrypt and promise, whatever the product. */
+export const webhooks: Part = {
+  schedules: [
+    { name: 'webhooks/place_due_retries', cron: '1,31 * * * *', missed: 'latest' },
+    { name: 'webhooks/keep_partitions', cron: '7 3 * * *', missed: 'latest' },
+  ],
+  encrypted: [{ table: 'webhooks.endpoint', id: 'id', columns: ['secret', 'previous_secret'] }],
+  audits: ['webhooks.audit'],
+};

@@ -1,0 +1,24 @@
+import type { FastifyInstance } from 'fastify';
+import type { Part } from '../core/part.ts';
+import type { Store } from '../core/postgres/transaction.ts';
+import type { Operation } from '../core/resource/operation.ts';
+import type { Services } from '../core/resource/services.ts';
+import type { EventPolicy } from './events/event.ts';
+
+/** A product is a value: everything that the processes, the commands and the description need to know of it. */
+export interface Product extends Part {
+  /** The area of its tasks, and its schema in Postgres. */
+  name: string;
+  /** What the description is called, and what it says of the product in one sentence. */
+  title: string;
+  summary: string;
+  /** How its parts work together, in Markdown: the description begins with it. */
+  guide: string;
+  /** Every operation of its API. */
+  operations: Operation[];
+  /** Scopes that keys may have besides those that its operations need. */
+  scopes: string[];
+  events: EventPolicy;
+  /** Adds its routes that are no operations of the API. */
+  mountRoutes?(app: FastifyInstance, store: Store, services: Services): void;
+}
