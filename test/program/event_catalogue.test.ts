@@ -153,6 +153,13 @@ t.test('the catalogue has the types and the fields of the specification', async 
   }
 });
 
+t.test('every example is valid', async (t) => {
+  for (const [type, { data, example }] of Object.entries(catalogue)) {
+    const { success, error } = data.safeParse(example);
+    t.ok(success, `${type} ${error?.message ?? ''}`);
+  }
+});
+
 t.test('every type but those of payouts is told with exactly the fields of the specification', async (t) => {
   for (const { type, fields } of rows.filter((row) => !by_payouts(row.type))) {
     const told = all.received.filter(({ body }) => body.type === type);
