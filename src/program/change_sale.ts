@@ -13,12 +13,12 @@ import { createSaleCommission } from './commissions/commission.ts';
 import { baseLeft, commissionBase, netAmount, remainingCommission } from './commissions/commission_rate.ts';
 import { earnedBy, exactly } from './commissions/earn.ts';
 import { type Customer, customers } from './customers/customer.ts';
-import { event } from './events/catalogue.ts';
+import { event } from './events/event.ts';
 import { partnerOf, partners } from './partners/partner.ts';
 import { assessLater } from './programs/assess_later.ts';
 import { type Program, programs } from './programs/program.ts';
 import { cameBy } from './sales/credit.ts';
-import { type Sale, sales, tellSale } from './sales/sale.ts';
+import { type AttributedSale, isAttributed, type Sale, sales } from './sales/sale.ts';
 
 const amounts = {
   amount_minor: minorNotNegative,
@@ -96,8 +96,8 @@ export const saleChangeOperations: Operation[] = [
       await tx.all(
         sql`update program.refund t set deleted_at = ${tx.now}::timestamptz where ${tenant(tx)} and t.sale_id = ${before.id}`,
       );
-      if (before.partner_id !== null) {
-        tx.emit(event('sale.deleted', before.program_id, { sale_id: before.id, partner_id: before.partner_id }));
+      if (isAttributed(before)) {
+        tx.emit(event('sale.deleted', before));
         await takeBackAll(tx, before);
       }
       return { id: before.id, object: 'sale', deleted: true as const };
@@ -127,7 +127,7 @@ async function refund(
       param: 'amount_minor',
     });
   }
-  const { id: sale_id, customer_id, partner_id } = before;
+  const { id: sale_id, customer_id } = before;
   await recordRefund(tx, before, { amount_minor: amount, external_refund_id, reason });
   const whole = amount === left;
   const after = await sales.update(tx, sale_id, {
@@ -136,29 +136,16 @@ async function refund(
     refunded_at: tx.now,
   });
   if (whole && customer_id !== null) await customers.update(tx, customer_id, { status: 'refunded' });
-  if (partner_id === null) return after;
-  tellRefund(tx, { ...after, partner_id }, amount);
+  if (!isAttributed(after)) return after;
+  emitRefund(tx, after, amount);
   await settleCommissions(tx, after, 'sale_refunded');
   assessLater(tx, 'sale', sale_id);
   return after;
 }
 
 /** @param amount_minor what was given back: of one refund, or so far of a sale that is told only now */
-function tellRefund(
-  tx: Tx,
-  { id: sale_id, program_id, customer_id, partner_id, currency, refunded_at }: Sale & { partner_id: string },
-  amount_minor: number,
-): void {
-  tx.emit(
-    event('sale.refunded', program_id, {
-      sale_id,
-      customer_id,
-      partner_id,
-      amount_minor,
-      currency,
-      refunded_at: refunded_at as string,
-    }),
-  );
+function emitRefund(tx: Tx, sale: AttributedSale, amount_minor: number): void {
+  tx.emit(event('sale.refunded', sale, { amount_minor, refunded_at: sale.refunded_at as string }));
 }
 
 /** @throws Problem resource_already_exists when a refund of this id was faster */
@@ -213,11 +200,8 @@ async function correct(
   });
   if (bound) await keepRefunded(tx, bound, before, after);
   const corrected = reassigned || amountParts.some((part) => after[part] !== before[part]);
-  if (after.partner_id === null || !corrected) return after;
-  const owned = { ...after, partner_id: after.partner_id };
-  if (before.partner_id === null) tellSale(tx, after);
-  else tellCorrection(tx, before, owned);
-  if (before.partner_id === null && after.refunded_minor > 0) tellRefund(tx, owned, after.refunded_minor);
+  if (!isAttributed(after) || !corrected) return after;
+  emitCorrection(tx, before, after);
   if (reassigned) await takeBackCommissions(tx, before);
   const settles = await (reassigned ? hasRate : hasEverEarned)(tx, after);
   if (settles) await settleCommissions(tx, after, 'sale_corrected');
@@ -230,20 +214,14 @@ async function hasRefundedSale(tx: Tx, { id: customer_id }: Customer): Promise<b
   return found !== undefined;
 }
 
-function tellCorrection(
-  tx: Tx,
-  before: Sale,
-  { id: sale_id, program_id, partner_id, amount_minor, currency }: Sale & { partner_id: string },
-): void {
-  tx.emit(
-    event('sale.updated', program_id, {
-      sale_id,
-      partner_id,
-      amount_minor,
-      currency,
-      previous_amount_minor: before.amount_minor,
-    }),
-  );
+/** A sale that had no partner was never reported: it is created now, and what was refunded of it is refunded now. */
+function emitCorrection(tx: Tx, before: Sale, after: AttributedSale): void {
+  if (before.partner_id !== null) {
+    tx.emit(event('sale.updated', after, { previous_amount_minor: before.amount_minor }));
+    return;
+  }
+  tx.emit(event('sale.created', after));
+  if (after.refunded_minor > 0) emitRefund(tx, after, after.refunded_minor);
 }
 
 /** "Refunding all sets the customer `refunded`": also where a correction leaves nothing, and until one leaves something again. */

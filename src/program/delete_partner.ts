@@ -3,7 +3,7 @@ import type { Tx } from '../core/postgres/transaction.ts';
 import { DeletedMarker, idParams, type Operation, operation } from '../core/resource/operation.ts';
 import { tenant } from '../core/resource/resource.ts';
 import { voidOpenCommissions } from './commissions/commission_void.ts';
-import { event } from './events/catalogue.ts';
+import { event } from './events/event.ts';
 import { type Partner, partners } from './partners/partner.ts';
 import { deleteLinks } from './tracking/link_delete.ts';
 
@@ -25,17 +25,18 @@ export const deletePartnerOperations: Operation[] = [
   }),
 ];
 
-async function deletePartner(tx: Tx, { id: partner_id, program_id }: Partner): Promise<void> {
+async function deletePartner(tx: Tx, partner: Partner): Promise<void> {
+  const { id: partner_id, program_id } = partner;
   await partners.update(tx, partner_id, { deleted_at: tx.now });
   await tx.all(sql`
     update program.application t set status = 'withdrawn', updated_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.partner_id = ${partner_id} and t.status = 'pending'`);
-  // What was clicked before protects nobody from the partners who are left.
+  // Earlier clicks no longer hold the visitor's referral: another partner's click takes it.
   await tx.all(sql`
     update program.referral t set expires_at = ${tx.now}::timestamptz, updated_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.program_id = ${program_id} and t.partner_id = ${partner_id} and t.deleted_at is null
       and t.status = 'visit' and t.expires_at > ${tx.now}::timestamptz`);
-  tx.emit(event('affiliate.deleted', program_id, { partner_id }));
+  tx.emit(event('affiliate.deleted', partner));
   await deleteLinks(tx, sql`t.partner_id = ${partner_id}`);
   await voidOpenCommissions(tx, partner_id, 'partner_deleted');
 }

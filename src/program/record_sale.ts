@@ -13,11 +13,11 @@ import { netAmount } from './commissions/commission_rate.ts';
 import { earnedBy } from './commissions/earn.ts';
 import { type Customer, customers, identity } from './customers/customer.ts';
 import { enrolCustomer } from './customers/enrolment.ts';
-import { event } from './events/catalogue.ts';
+import { event } from './events/event.ts';
 import { assessLater } from './programs/assess_later.ts';
 import { type Program, programs } from './programs/program.ts';
 import { type Claim, type Credit, cameBy, creditSale } from './sales/credit.ts';
-import { type Sale, sales, tellSale } from './sales/sale.ts';
+import { type Sale, sales } from './sales/sale.ts';
 import { referrals } from './tracking/referral.ts';
 
 const warning_messages = {
@@ -132,7 +132,7 @@ export const saleOperations: Operation[] = [
       const new_payer = made.is_first_sale ? customer : undefined;
       if (new_payer) await activate(tx, made, new_payer);
       if (!partner) return outcomeOf(made, [], 'no_partner_attributed');
-      tellSale(tx, made);
+      tx.emit(event('sale.created', made, { partner_id: partner.id }));
       if (made.is_first_sale) assessLater(tx, 'sale', made.id);
       const earned = await earnedBy(tx, of, made, { partner, customer, first_sale_at });
       const commissions = earned.outcome === 'commission' ? [await createSaleCommission(tx, of, made, earned)] : [];
@@ -225,12 +225,5 @@ async function convertReferral(tx: Tx, made: Sale, { id: customer_id, referral_i
     where ${tenant(tx)} and t.id = ${referral_id} and ${referrals.alive} and t.status <> 'converted'
     returning t.partner_id`);
   if (!converted) return;
-  tx.emit(
-    event('referral.converted', made.program_id, {
-      referral_id,
-      customer_id,
-      partner_id: converted.partner_id,
-      sale_id: made.id,
-    }),
-  );
+  tx.emit(event('referral.converted', made, { ...converted, referral_id, customer_id }));
 }

@@ -3,7 +3,7 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import type { Values } from '../../core/postgres/write.ts';
 import { lockOf, tenant } from '../../core/resource/resource.ts';
 import { newId } from '../../core/values/id.ts';
-import { event } from '../events/catalogue.ts';
+import { event } from '../events/event.ts';
 import { partners } from '../partners/partner.ts';
 import type { Sale } from '../sales/sale.ts';
 import { type Standing, type Step, settlement, takingBack } from './adjustment.ts';
@@ -129,45 +129,32 @@ const voidedBefore = (tx: Tx, { id: sale_id, partner_id }: Sale): Promise<Earned
 
 async function changeOpen(
   tx: Tx,
-  of: Commission,
+  commission: Commission,
   { amount_minor, base_amount_minor }: Pick<Commission, 'amount_minor' | 'base_amount_minor'>,
 ): Promise<void> {
-  await commissions.update(tx, of.id, { amount_minor, base_amount_minor });
-  const { id: commission_id, program_id, partner_id, currency, status } = of;
-  tx.emit(
-    event('commission.updated', program_id, {
-      commission_id,
-      partner_id,
-      amount_minor,
-      currency,
-      status,
-      previous_status: status,
-    }),
-  );
+  const changed = await commissions.update(tx, commission.id, { amount_minor, base_amount_minor });
+  tx.emit(event('commission.updated', changed, { previous_status: changed.status }));
 }
 
-async function deleteCommission(tx: Tx, { id: commission_id, program_id, partner_id }: Commission): Promise<void> {
-  await commissions.update(tx, commission_id, { deleted_at: tx.now, edited_by_hand: false });
-  tx.emit(event('commission.deleted', program_id, { commission_id, partner_id }));
+async function deleteCommission(tx: Tx, commission: Commission): Promise<void> {
+  await commissions.update(tx, commission.id, { deleted_at: tx.now, edited_by_hand: false });
+  tx.emit(event('commission.deleted', commission));
 }
 
 /** Cancels an unpaid commission and tells `commission.voided`. */
 export async function voidCommission(
   tx: Tx,
-  of: Commission,
+  commission: Commission,
   reason: string,
   { edited_by_hand = false } = {},
 ): Promise<void> {
-  await commissions.update(tx, of.id, {
+  const voided = await commissions.update(tx, commission.id, {
     status: 'voided',
     voided_at: tx.now,
     void_reason: reason,
     edited_by_hand,
   });
-  const { id: commission_id, program_id, sale_id, partner_id, amount_minor, currency } = of;
-  tx.emit(
-    event('commission.voided', program_id, { commission_id, sale_id, partner_id, amount_minor, currency, reason }),
-  );
+  tx.emit(event('commission.voided', voided, { reason }));
 }
 
 /** A clawback where money is to come back; where more is owed after all, a bonus on the same sale. Due at once. */
@@ -191,23 +178,12 @@ async function create(
   { program_id, partner_id, customer_id, sale_id, rule_id, currency }: Commission,
   values: Pick<Commission, 'kind' | 'amount_minor' | 'status' | 'mature_at'> & Values,
 ): Promise<void> {
-  const { kind, amount_minor, status, mature_at } = values;
-  if (amount_minor > 0 && !(await partners.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`, lockOf('share'))))
+  if (
+    values.amount_minor > 0 &&
+    !(await partners.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`, lockOf('share')))
+  )
     return;
-  const commission_id = newId('com');
-  const of = { program_id, partner_id, customer_id, sale_id, rule_id, currency };
-  await commissions.insert(tx, { ...of, ...values, id: commission_id });
-  tx.emit(
-    event('commission.created', program_id, {
-      commission_id,
-      sale_id,
-      partner_id,
-      amount_minor,
-      currency,
-      status,
-      rule_id,
-      mature_at,
-      ...(kind === 'clawback' ? { kind } : {}),
-    }),
-  );
+  const copied = { program_id, partner_id, customer_id, sale_id, rule_id, currency };
+  const commission = (await commissions.insert(tx, { ...copied, ...values, id: newId('com') })) as Commission;
+  tx.emit(event('commission.created', commission));
 }

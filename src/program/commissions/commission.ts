@@ -8,7 +8,7 @@ import { id, objectName, text, timestamp, timestampInput } from '../../core/valu
 import { newId } from '../../core/values/id.ts';
 import { minor, storedCurrency } from '../../core/values/money.ts';
 import { customers } from '../customers/customer.ts';
-import { event } from '../events/catalogue.ts';
+import { event } from '../events/event.ts';
 import { partners } from '../partners/partner.ts';
 import { type Program, programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
@@ -124,37 +124,23 @@ export async function createSaleCommission(
   of: Sale,
   outcome: CommissionOutcome & { outcome: 'commission' },
 ): Promise<Commission> {
-  const commission_id = newId('com');
   const mature_at = matureAt(of.occurred_at, holding_period_days);
   const status = mature_at <= tx.now ? 'due' : 'pending';
   const { outcome: _, ...earned } = outcome;
-  const partner_id = of.partner_id as string;
-  const made = await commissions.insert(tx, {
+  const commission = (await commissions.insert(tx, {
     ...earned,
     base_is_net: commission_on_net_revenue,
-    id: commission_id,
+    id: newId('com'),
     program_id: of.program_id,
-    partner_id,
+    partner_id: of.partner_id,
     customer_id: of.customer_id,
     sale_id: of.id,
     kind: 'sale',
     status,
     mature_at,
-  });
-  const { amount_minor, currency, rule_id } = earned;
-  tx.emit(
-    event('commission.created', of.program_id, {
-      commission_id,
-      sale_id: of.id,
-      partner_id,
-      amount_minor,
-      currency,
-      status,
-      rule_id,
-      mature_at,
-    }),
-  );
-  return made as Commission;
+  })) as Commission;
+  tx.emit(event('commission.created', commission));
+  return commission;
 }
 
 /** Organizations that have commissions whose holding period ended by `at`. Reads across tenants: for the scheduled task alone. */
@@ -183,11 +169,9 @@ export async function matureCommissions(tx: Tx, at: string, most: number): Promi
       set status = 'due', updated_at = ${tx.now}::timestamptz
       from ripe
       where ${tenant(tx)} and t.id = ripe.id
-      returning t.id, t.program_id, t.partner_id, t.amount_minor, t.currency, t.status, t.mature_at, ripe.previous_status
+      returning ${commissions.columns}, ripe.previous_status
     )
-    select id, program_id, partner_id, amount_minor, currency, status, previous_status from matured order by mature_at, id`);
-  for (const { id: commission_id, program_id, ...data } of matured) {
-    tx.emit(event('commission.updated', program_id, { commission_id, ...data }));
-  }
+    select matured.* from matured order by mature_at, id`);
+  for (const commission of matured) tx.emit(event('commission.updated', commission));
   return matured.length;
 }

@@ -6,7 +6,7 @@ import { id, requireState, text, timestampInput } from '../../core/values/fields
 import { newId } from '../../core/values/id.ts';
 import { currency } from '../../core/values/money.ts';
 import { Problem } from '../../core/values/problem.ts';
-import { event } from '../events/catalogue.ts';
+import { event } from '../events/event.ts';
 import { partnerOf } from '../partners/partner.ts';
 import { programs } from '../programs/program.ts';
 import { voidCommission } from './adjust.ts';
@@ -124,10 +124,10 @@ export const commissionChangeOperations: Operation[] = [
     reply: DeletedMarker,
     errors: ['commission_locked', 'invalid_state_transition'],
     async run({ tx, params }) {
-      const { id: commission_id, program_id, partner_id } = await unpaid(tx, params.id);
-      await commissions.update(tx, commission_id, { deleted_at: tx.now, edited_by_hand: true });
-      tx.emit(event('commission.deleted', program_id, { commission_id, partner_id }));
-      return { id: commission_id, object: 'commission', deleted: true as const };
+      const commission = await unpaid(tx, params.id);
+      await commissions.update(tx, commission.id, { deleted_at: tx.now, edited_by_hand: true });
+      tx.emit(event('commission.deleted', commission));
+      return { id: commission.id, object: 'commission', deleted: true as const };
     },
   }),
 ];
@@ -151,17 +151,7 @@ async function unpaid(tx: Tx, commission_id: string): Promise<Commission> {
 async function change(tx: Tx, before: Commission, changes: Values): Promise<Commission> {
   const after = await commissions.update(tx, before.id, changes);
   if (changesOf(before, after).length === 0) return after;
-  const { id: commission_id, program_id, partner_id, amount_minor, currency: code, status } = after;
-  tx.emit(
-    event('commission.updated', program_id, {
-      commission_id,
-      partner_id,
-      amount_minor,
-      currency: code,
-      status,
-      previous_status: before.status,
-    }),
-  );
+  tx.emit(event('commission.updated', after, { previous_status: before.status }));
   return after;
 }
 
@@ -170,10 +160,9 @@ type Bonus = Pick<Commission, 'program_id' | 'partner_id' | 'amount_minor' | 'cu
 };
 
 async function createBonus(tx: Tx, bonus: Bonus): Promise<Commission> {
-  const commission_id = newId('com');
   const status = bonus.mature_at <= tx.now ? 'due' : 'pending';
-  const made = await commissions.insert(tx, { ...bonus, id: commission_id, kind: 'bonus', status });
-  const { program_id, note: _, ...data } = bonus;
-  tx.emit(event('commission.created', program_id, { ...data, commission_id, sale_id: null, rule_id: null, status }));
-  return made as Commission;
+  const values = { ...bonus, id: newId('com'), kind: 'bonus', status };
+  const commission = (await commissions.insert(tx, values)) as Commission;
+  tx.emit(event('commission.created', commission));
+  return commission;
 }

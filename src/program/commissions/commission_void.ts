@@ -1,20 +1,15 @@
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
-import { event } from '../events/catalogue.ts';
+import { event } from '../events/event.ts';
+import { type Commission, commissions } from './commission.ts';
 
 /**
  * Voids what a partner has earned and was not paid, `commission.voided` each. What is in a payout stays: the payout decides.
  * @param reason machine-readable: `partner_deleted`
  */
 export async function voidOpenCommissions(tx: Tx, partner_id: string, reason: string): Promise<void> {
-  const voided = await tx.all<{
-    id: string;
-    program_id: string;
-    sale_id: string | null;
-    amount_minor: number;
-    currency: string;
-  }>(sql`
+  const voided = await tx.all<Commission>(sql`
     with open as (
       select t.id
       from program.commission t
@@ -27,8 +22,6 @@ export async function voidOpenCommissions(tx: Tx, partner_id: string, reason: st
     set status = 'voided', voided_at = ${tx.now}::timestamptz, void_reason = ${reason}, updated_at = ${tx.now}::timestamptz
     from open
     where ${tenant(tx)} and t.id = open.id
-    returning t.id, t.program_id, t.sale_id, t.amount_minor, t.currency`);
-  for (const { id: commission_id, program_id, ...data } of voided) {
-    tx.emit(event('commission.voided', program_id, { commission_id, partner_id, ...data, reason }));
-  }
+    returning ${commissions.columns}`);
+  for (const commission of voided) tx.emit(event('commission.voided', commission, { reason }));
 }

@@ -8,7 +8,7 @@ import { id, objectName, sampleId, text, timestamp, timestampInput, withDefaults
 import { newId } from '../../core/values/id.ts';
 import { minorNotNegative } from '../../core/values/money.ts';
 import { notFound, Problem } from '../../core/values/problem.ts';
-import { event } from '../events/catalogue.ts';
+import { event } from '../events/event.ts';
 import { groups } from '../partners/group.ts';
 import { partners } from '../partners/partner.ts';
 import { tags } from '../partners/tag.ts';
@@ -177,19 +177,9 @@ export const ruleOperations: Operation[] = [
       refuseContradiction({ ...before, ...body });
       await requireNamed(tx, before.program_id, body);
       const after = await rules.update(tx, before.id, { ...body, tiers: jsonb(body.tiers) });
-      const { id: rule_id, program_id } = after;
-      if (after.status !== before.status) {
-        tx.emit(event('rule.status_changed', program_id, { rule_id, name: after.name, status: after.status }));
-      }
+      if (after.status !== before.status) tx.emit(event('rule.status_changed', after));
       if (changesOf(before, after).some((field) => field !== 'status')) {
-        tx.emit(
-          event('rule.updated', program_id, {
-            rule_id,
-            name: after.name,
-            before: rateOf(before),
-            after: rateOf(after),
-          }),
-        );
+        tx.emit(event('rule.updated', after, { before: rateOf(before), after: rateOf(after) }));
       }
       return after;
     },
@@ -204,10 +194,10 @@ export const ruleOperations: Operation[] = [
     params: idParams,
     reply: DeletedMarker,
     async run({ tx, params }) {
-      const { id: rule_id, program_id, name: called } = await rules.get(tx, params.id, { lock: true });
-      await rules.update(tx, rule_id, { deleted_at: tx.now });
-      tx.emit(event('rule.deleted', program_id, { rule_id, name: called }));
-      return { id: rule_id, object: 'rule', deleted: true as const };
+      const rule = await rules.get(tx, params.id, { lock: true });
+      await rules.update(tx, rule.id, { deleted_at: tx.now });
+      tx.emit(event('rule.deleted', rule));
+      return { id: rule.id, object: 'rule', deleted: true as const };
     },
   }),
 ];

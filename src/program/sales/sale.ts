@@ -1,11 +1,9 @@
 import { z } from 'zod';
 import { declareUnique } from '../../core/postgres/errors.ts';
-import type { Tx } from '../../core/postgres/transaction.ts';
 import { resource } from '../../core/resource/resource.ts';
 import { id, objectName, storedMetadata, text, timestamp } from '../../core/values/fields.ts';
 import { minorNotNegative, storedCurrency } from '../../core/values/money.ts';
 import { customers } from '../customers/customer.ts';
-import { event } from '../events/catalogue.ts';
 import { partners } from '../partners/partner.ts';
 import { totalOf } from '../programs/tally.ts';
 import { links } from '../tracking/link.ts';
@@ -59,29 +57,7 @@ export const sales = resource({
 
 export type Sale = z.infer<typeof sales.record>;
 
-/** Tells `sale.created`, of a sale that a partner brought: when it is recorded, or given to one later. */
-export function tellSale(tx: Tx, made: Sale): void {
-  const {
-    id: sale_id,
-    program_id,
-    customer_id,
-    amount_minor,
-    currency,
-    is_first_sale,
-    external_charge_id,
-    occurred_at,
-  } = made;
-  const partner_id = made.partner_id as string;
-  tx.emit(
-    event('sale.created', program_id, {
-      sale_id,
-      customer_id,
-      partner_id,
-      amount_minor,
-      currency,
-      is_first_sale,
-      external_charge_id,
-      occurred_at,
-    }),
-  );
-}
+/** A sale that a partner is credited with. */
+export type AttributedSale = Sale & { partner_id: string };
+
+export const isAttributed = (sale: Sale): sale is AttributedSale => sale.partner_id !== null;
