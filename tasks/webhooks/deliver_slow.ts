@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { task } from '../../src/core/jobs/task.ts';
+import { Deliverer } from '../../src/webhooks/queue/deliverer.ts';
 
 /** Sends what waits for an endpoint that took long the last time. */
 export default task({
   payload: z.object({ endpoint_id: z.string() }),
-  run: ({ endpoint_id }, { deliverer }) => deliverer.takeSlowTurn(endpoint_id),
+  run: ({ endpoint_id }, { use }) => use(Deliverer).takeSlowTurn(endpoint_id),
 });

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { task } from '../../src/core/jobs/task.ts';
+import { FanOut } from '../../src/webhooks/queue/fan_out.ts';
 
 /** Gives events their places in the endpoints' sequences. */
 export default task({
   payload: z.object({}),
-  run: (_, { fan_out }) => fan_out.run(),
+  run: (_, { use }) => use(FanOut).run(),
 });

@@ -1,7 +1,7 @@
 -- Frees what dead workers held: a worker is dead when nobody holds its session lock. Jobs that are locked by a pool which no living
 -- worker owns are freed too, after a while: their worker died before it could say that the pool was its own.
--- Gives the ids of the workers that it buried.
-create or replace function core.bury_dead_workers() returns setof text
+-- Gives the ids of the workers that it reaped.
+create or replace function core.reap_dead_workers() returns setof text
 language plpgsql volatile
 as $$
 declare
@@ -23,4 +23,11 @@ begin
     )
   );
 end
+$$;
+
+-- For the workers of the version before, which run beside this one during a deploy. To be dropped in the version after this one.
+create or replace function core.bury_dead_workers() returns setof text
+language sql volatile
+as $$
+  select core.reap_dead_workers()
 $$;

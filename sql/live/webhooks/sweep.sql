@@ -81,7 +81,7 @@ begin
 end
 $$;
 
--- Frees the leases of workers that are dead (see core.bury_dead_workers), and gives the lanes, for the caller to wake. Wake-ups that others
+-- Frees the leases of workers that are dead (see core.reap_dead_workers), and gives the lanes, for the caller to wake. Wake-ups that others
 -- took the place of while their worker held them would lie in the queue for good, with no attempts left: they go.
 create or replace function webhooks.free_leases(worker_ids text[]) returns text[]
 language plpgsql volatile

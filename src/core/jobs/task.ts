@@ -5,14 +5,10 @@ import type { z } from 'zod';
 import type { Store } from '../postgres/transaction.ts';
 import type { Services } from '../resource/services.ts';
 
-/** What a task may use. */
-export interface TaskContext {
+/** What everything in a worker may use. */
+export interface WorkerContext {
   store: Store;
   services: Services;
-  /** Sends webhooks: one a worker, because its turns share statements. */
-  deliverer: { takeTurn(endpoint_id: string): Promise<void>; takeSlowTurn(endpoint_id: string): Promise<void> };
-  /** Gives events their places: one a worker, because its runs are shared. */
-  fan_out: { run(): Promise<void> };
   log: Logger;
   /** This worker process: leases are taken in its name. */
   worker_id: string;
@@ -21,6 +17,25 @@ export interface TaskContext {
   /** Aborted when the worker must be gone: foreign calls are cut off. */
   cut_off: AbortSignal;
 }
+
+/** What a task may use. */
+export interface TaskContext extends WorkerContext {
+  /** A part of this worker that an extension contributes, by its class. @throws Error when none does */
+  use: Use;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a class, whatever its constructor takes
+type Class<Part> = abstract new (...given: any[]) => Part;
+export type Use = <Part>(part: Class<Part>) => Part;
+
+/** Finds parts by their classes. */
+export const partsByClass =
+  (parts: object[]): Use =>
+  <Part>(wanted: Class<Part>) => {
+    const part = parts.find((one) => one instanceof wanted);
+    if (!part) throw new Error(`No extension of the worker contributes a ${wanted.name}.`);
+    return part as Part;
+  };
 
 export interface Task<Payload extends z.ZodType = z.ZodType> {
   payload: Payload;

@@ -1,4 +1,4 @@
-import type { TaskContext } from '../../core/jobs/task.ts';
+import type { WorkerContext } from '../../core/jobs/task.ts';
 import { type Lane, type Lanes, openLanes } from './lane.ts';
 import { receiverOf, type SendContext, Sender } from './send.ts';
 import { Turn, turn_ms } from './turn.ts';
@@ -7,7 +7,7 @@ import { Turn, turn_ms } from './turn.ts';
 const most_stray = 500;
 
 export type DelivererOptions = SendContext &
-  Pick<TaskContext, 'store' | 'services' | 'log' | 'worker_id' | 'stopping'> & {
+  Pick<WorkerContext, 'store' | 'services' | 'log' | 'worker_id' | 'stopping'> & {
     /** Turns at a time, besides those that stray and those of slow endpoints. */
     slots: number;
   };

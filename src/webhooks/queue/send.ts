@@ -2,7 +2,7 @@ import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import type { Agent, Dispatcher } from 'undici';
 import { railSignature } from '../../core/encryption/signature.ts';
 import type { Vault } from '../../core/encryption/vault.ts';
-import type { TaskContext } from '../../core/jobs/task.ts';
+import type { WorkerContext } from '../../core/jobs/task.ts';
 import { AddressRefused, checkEndpointUrl, NameNotResolved } from '../../core/net/address.ts';
 import { laneOrigin } from '../../core/net/agent.ts';
 import type { Services } from '../../core/resource/services.ts';
@@ -72,7 +72,7 @@ export interface Outcome {
   error: string | null;
 }
 
-export type SendContext = Pick<TaskContext, 'cut_off'> & { agent: Agent };
+export type SendContext = Pick<WorkerContext, 'cut_off'> & { agent: Agent };
 
 /** Sends to one receiver, one request after another. While one is on its way, the next is signed. */
 export class Sender {

@@ -1,0 +1,19 @@
+import type { Chore } from './housekeeping.ts';
+import type { WorkerContext } from './task.ts';
+
+/** What a product adds to a worker. It lasts until the worker stops or restarts. */
+export interface WorkerExtension {
+  /** What tasks ask for by its class, with `use`. */
+  parts: object[];
+  /** Tasks whose jobs run in pools of their own, and how many of them at a time. */
+  slots: Record<string, number>;
+  chores: Chore[];
+  /** Frees what these workers held, which are dead. */
+  freeFromDead(worker_ids: string[]): Promise<void>;
+  /** Settles when nothing of it is running any more. */
+  idle(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** @param concurrency jobs that the worker runs at a time in its general pool */
+export type OpenExtension = (context: WorkerContext, concurrency: number) => WorkerExtension;

@@ -1,0 +1,49 @@
+import type { Logger } from 'pino';
+import sql from 'sql-template-tag';
+import { run } from '../postgres/database.ts';
+import type { WorkerExtension } from './extension.ts';
+import type { WorkerContext } from './task.ts';
+
+/** Work that is repeated in every worker, never two at a time in the same one. */
+export interface Chore {
+  every_ms: number;
+  run(): Promise<void>;
+}
+
+const reap_every_ms = 5_000;
+
+/** Repeats the chores of the worker and of its extensions from now on. @returns what ends them */
+export const startHousekeeping = (context: WorkerContext, extensions: WorkerExtension[]): (() => Promise<void>)[] =>
+  [...extensions.flatMap(({ chores }) => chores), reaping(context, extensions)].map((chore) =>
+    repeat(chore, context.log),
+  );
+
+/** "A worker's jobs are free again within 30 s of its death." */
+const reaping = ({ store, log }: WorkerContext, extensions: WorkerExtension[]): Chore => ({
+  every_ms: reap_every_ms,
+  async run() {
+    const dead = await run<{ id: string }>(store.database, sql`select id from core.reap_dead_workers() as id`);
+    if (dead.length === 0) return;
+    const worker_ids = dead.map(({ id }) => id);
+    log.warn({ workers: worker_ids }, 'workers died; their jobs are free again');
+    for (const { freeFromDead } of extensions) await freeFromDead(worker_ids);
+  },
+});
+
+/** What fails is tried again at the next turn. */
+function repeat({ every_ms, run: work }: Chore, log: Logger): () => Promise<void> {
+  let busy: Promise<void> | undefined;
+  const turn = () => {
+    busy ??= work()
+      .catch((error) => log.warn({ err: error }, 'housekeeping failed; it is tried again'))
+      .finally(() => {
+        busy = undefined;
+      });
+  };
+  turn();
+  const timer = setInterval(turn, every_ms);
+  return async () => {
+    clearInterval(timer);
+    await busy;
+  };
+}

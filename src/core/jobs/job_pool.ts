@@ -1,0 +1,106 @@
+import { EventEmitter, once } from 'node:events';
+import {
+  type Task as Job,
+  type RunnerOptions,
+  run as runJobs,
+  type WorkerEvents,
+  Logger as WorkerLogger,
+} from 'graphile-worker';
+import pg from 'pg';
+import type { Logger } from 'pino';
+import { watchPool } from '../metrics/metrics.ts';
+import {
+  batched_completions,
+  isPoolSizeWarning,
+  keepReturnable,
+  type LostConnections,
+  surviveLostConnections,
+} from './graphile_worker_0_18.ts';
+import type { Task, TaskContext } from './task.ts';
+
+/** Tasks whose jobs share slots. */
+export interface PoolPlan {
+  tasks: Record<string, Task>;
+  /** Jobs at a time. */
+  slots: number;
+}
+
+/** A running pool of graphile-worker. */
+export interface JobPool {
+  pool_id: string;
+  /** Settles when it takes no more jobs, whether it was stopped or could not go on. */
+  ended: Promise<void>;
+  stop(): Promise<unknown>;
+}
+
+/** A pool for each task that has slots of its own, so that no other job waits for them, and one for all others. */
+export function planPools(tasks: Record<string, Task>, concurrency: number, own: Record<string, number>): PoolPlan[] {
+  const general = Object.entries(tasks).filter(([name]) => own[name] === undefined);
+  return [
+    { tasks: Object.fromEntries(general), slots: concurrency },
+    ...Object.entries(own).map(([name, slots]) => ({ tasks: { [name]: tasks[name] as Task }, slots })),
+  ];
+}
+
+/** The connections that all pools of a worker share. */
+export function openJobConnections(url: string, concurrency: number, log: Logger, lost: LostConnections): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: Math.max(10, concurrency + 2),
+    application_name: 'rail jobs',
+    connectionTimeoutMillis: 5_000,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+  });
+  watchPool('jobs', pool);
+  surviveLostConnections(pool, lost);
+  return pool.on('error', (error) => log.warn({ err: error }, 'an idle connection of the job queue broke'));
+}
+
+export async function startJobPool(plan: PoolPlan, pgPool: pg.Pool, context: TaskContext): Promise<JobPool> {
+  const events = new EventEmitter() as WorkerEvents;
+  const created = once(events, 'pool:create');
+  const ended = once(events, 'pool:gracefulShutdown').then(() => {});
+  keepReturnable(events);
+  const runner = await runJobs({
+    ...runnerOptions(plan, context),
+    pgPool,
+    events,
+    noHandleSignals: true,
+    parsedCronItems: [],
+    pollInterval: 1_000,
+    logger: workerLogger(context.log),
+  });
+  runner.promise.catch(() => {});
+  const [{ workerPool }] = await created;
+  return {
+    pool_id: workerPool.id,
+    ended,
+    stop: async () => runner.stop().catch(() => {}),
+  };
+}
+
+/** Jobs are fetched many at a time. */
+const runnerOptions = ({ tasks, slots }: PoolPlan, context: TaskContext): RunnerOptions => ({
+  concurrency: slots,
+  taskList: Object.fromEntries(Object.entries(tasks).map(([name, task]) => [name, jobOf(task, context)])),
+  preset: {
+    worker: {
+      ...batched_completions,
+      gracefulShutdownAbortTimeout: 9_000,
+      localQueue: { size: slots * 2, ttl: 10_000 },
+    },
+  },
+});
+
+const jobOf =
+  ({ payload, run }: Task, context: TaskContext): Job =>
+  async (given) =>
+    run(payload.parse(given), context);
+
+const workerLogger = (log: Logger): WorkerLogger =>
+  new WorkerLogger(() => (level, message, meta) => {
+    if (level === 'error') log.error({ meta }, message);
+    else if (level === 'warning' && !isPoolSizeWarning(message)) log.warn({ meta }, message);
+    else log.trace(message);
+  });

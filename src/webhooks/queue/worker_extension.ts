@@ -1,0 +1,49 @@
+import sql from 'sql-template-tag';
+import type { WorkerExtension } from '../../core/jobs/extension.ts';
+import type { WorkerContext } from '../../core/jobs/task.ts';
+import { createPinnedAgent } from '../../core/net/agent.ts';
+import { type Database, run } from '../../core/postgres/database.ts';
+import type { Services } from '../../core/resource/services.ts';
+import { Deliverer } from './deliverer.ts';
+import { FanOut } from './fan_out.ts';
+
+const sweep_every_ms = 1_000;
+
+/**
+ * What webhooks add to a worker. Deliveries have slots of their own, because they wait for receivers and hardly compute, and no other job
+ * is to wait for those; so have deliveries to slow receivers.
+ */
+export function extendWorker(context: WorkerContext, concurrency: number): WorkerExtension {
+  const { database } = context.store;
+  const slots = concurrency * 10;
+  const agent = openAgent(context.services);
+  const deliverer = new Deliverer({ ...context, agent, slots });
+  const fan_out = new FanOut({ ...context, database, take: (endpoint_ids) => deliverer.take(endpoint_ids) });
+  return {
+    parts: [deliverer, fan_out],
+    slots: { 'webhooks/deliver': slots, 'webhooks/deliver_slow': concurrency * 2 },
+    chores: [{ every_ms: sweep_every_ms, run: () => sweep(database, fan_out) }],
+    freeFromDead: (worker_ids) => freeLeases(database, worker_ids),
+    async idle() {
+      await Promise.allSettled([deliverer.settled(), fan_out.settled()]);
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+const openAgent = ({ allow_private_addresses, own_hosts, name_servers }: Services) =>
+  createPinnedAgent({ allowPrivate: allow_private_addresses, ownHosts: own_hosts, nameServers: name_servers });
+
+/** Makes up for wake-ups that were lost: events that no job fanned out, lanes that no job delivers. */
+async function sweep(database: Database, fan_out: FanOut): Promise<void> {
+  const [row] = await run<{ waiting: boolean }>(database, sql`select webhooks.sweep() as waiting`);
+  if (row?.waiting) await fan_out.run();
+}
+
+async function freeLeases(database: Database, worker_ids: string[]): Promise<void> {
+  const [row] = await run<{ freed: string[] | null }>(
+    database,
+    sql`select webhooks.free_leases(${worker_ids}) as freed`,
+  );
+  if (row?.freed) await run(database, sql`select webhooks.wake_lanes(${row.freed})`);
+}
