@@ -103,7 +103,7 @@ type NewSale = z.infer<typeof NewSale>;
 
 export const saleOperations: Operation[] = [
   ...readOperations({
-    of: sales,
+    resource: sales,
     within: programs,
     by: ['status', 'currency', 'partner_id', 'customer_id', 'link_id', 'referral_id', 'coupon_id'],
     filters: {

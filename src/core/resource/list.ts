@@ -1,178 +1,157 @@
-import sql, { join, raw, type Sql } from 'sql-template-tag';
+import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../postgres/transaction.ts';
-import { time } from '../values/fields.ts';
 import { isIdOf } from '../values/id.ts';
 import { Problem } from '../values/problem.ts';
+import { type Filter, filtersOf, type ListOptions, parentField, querySchema } from './list_query.ts';
 import { type AnyResource, enrich, type Row, tenant } from './resource.ts';
 
-const bounds = 'must be an integer from 1 to 100';
-
-/** Query fields that every list takes. */
-const paging = {
-  limit: z
-    .preprocess(
-      (given) => (typeof given === 'string' && /^[0-9]+$/.test(given) ? Number(given) : given),
-      z.int(bounds).min(1, bounds).max(100, bounds),
-    )
-    .prefault(25)
-    .describe('Objects in a page at most.'),
-  starting_after: z
-    .string()
-    .min(1)
-    .optional()
-    .describe("The id of an object of this list: the page after it. Pass the last object's for the next page."),
-  ending_before: z
-    .string()
-    .min(1)
-    .optional()
-    .describe("The id of an object of this list: the page before it. Pass the first object's for the page before."),
-};
-
-/** What a filter does: equality with a column, or a bound on the time of creation. */
-const filters = {
-  id: (field: string) => ({
-    schema: z.string().min(1).optional(),
-    where: (value: string) => sql`t.${raw(field)} = ${value}`,
-  }),
-};
-
-const created = {
-  created_after: {
-    schema: time.optional().describe('ISO 8601: created then or later.'),
-    where: (value: string) => sql`t.created_at >= ${value}::timestamptz`,
-  },
-  created_before: {
-    schema: time.optional().describe('ISO 8601: created before.'),
-    where: (value: string) => sql`t.created_at < ${value}::timestamptz`,
-  },
-};
-
-export interface Filter {
-  schema: z.ZodType;
-  where: (value: never) => Sql;
-  /** What a cursor must match too, where the filter says what the list is of. */
-  cursor?: (value: never) => Sql;
+interface Page {
+  data: Row[];
+  has_more: boolean;
+  total_count: number;
 }
 
-export interface ListOptions {
-  of: AnyResource;
-  /** The record's fields that a caller may filter by, each for equality. */
-  by?: string[];
-  /** Filters that need more than equality. */
-  filters?: Record<string, Filter>;
-  /** What the list is of one of: `program` makes `program_id` required. */
-  within?: AnyResource;
-  /** Newest first unless a column is named: then by it, oldest first. */
-  oldest_first_by?: string;
+/** A list's query, as its schema gives it. */
+interface Query {
+  limit: number;
+  starting_after?: string;
+  ending_before?: string;
+  expand: string[];
+  include: string[];
+  /** The parent's id, and filters. */
+  [name: string]: unknown;
+}
+
+interface Cursor {
+  param: 'starting_after' | 'ending_before';
+  id: string;
 }
 
 /** A list of a resource: its query schema, its reply schema, and how a page of it is read. */
-export function list({ of, by = [], filters: special = {}, within, oldest_first_by }: ListOptions) {
-  const equal = Object.fromEntries(
-    by.map((field) => {
-      const { schema, where } = filters.id(field);
-      const column = (of.fields as Record<string, z.ZodType>)[field] as z.ZodType;
-      const known = column instanceof z.ZodNullable ? (column.unwrap() as z.ZodType) : column;
-      const { examples } = known.meta() ?? {};
-      const taken = known instanceof z.ZodEnum ? known.optional() : schema.meta(examples ? { examples } : {});
-      return [field, { schema: taken, where }];
-    }),
-  );
-  const parent = within ? `${within.object}_id` : '';
-  const all: Record<string, Filter> = { ...equal, ...('created_at' in of.fields ? created : {}), ...special };
-  const query = z.strictObject({
-    ...(within ? { [parent]: z.string().min(1).describe(`The ${within.object} whose objects are listed.`) } : {}),
-    ...paging,
-    ...of.expansion,
-    ...Object.fromEntries(Object.entries(all).map(([name, { schema }]) => [name, filterOf(name, schema)])),
-  });
-  const reply = z.object({
-    data: z.array(of.schema as z.ZodType<Row>).describe('The page, in the order of the list.'),
-    has_more: z.boolean().describe('Whether there are more in the direction of the page.'),
-    total_count: z.number().int().describe('All that match the filters, whatever the cursor.'),
-  });
-
-  async function page(tx: Tx, asked: Record<string, unknown>, scopes: string[]): Promise<z.infer<typeof reply>> {
-    const { limit, starting_after, ending_before, expand, include } = asked as {
-      limit: number;
-      starting_after?: string;
-      ending_before?: string;
-      expand: string[];
-      include: string[];
-    };
-    if (starting_after !== undefined && ending_before !== undefined) {
-      throw new Problem('invalid_parameter', 'Give starting_after or ending_before, not both.', {
-        param: 'ending_before',
-      });
-    }
-    const scope = within ? sql`${tenant(tx)} and t.${raw(parent)} = ${asked[parent]}` : tenant(tx);
-    const given = Object.entries(all).filter(([name]) => asked[name] !== undefined);
-    const matching = join(
-      [scope, of.alive, ...given.map(([name, filter]) => filter.where(asked[name] as never))],
-      ' and ',
-    );
-    const cursor = starting_after ?? ending_before;
-    const listed = given.flatMap(([name, filter]) => filter.cursor?.(asked[name] as never) ?? []);
-    const backwards = ending_before !== undefined;
-    const ascending = (oldest_first_by !== undefined) !== backwards;
-    const place = oldest_first_by ? sql`t.${raw(oldest_first_by)}, t.id` : sql`t.id`;
-    const beyond =
-      cursor === undefined
-        ? sql`true`
-        : sql`(${place}) ${raw(ascending ? '>' : '<')} ${oldest_first_by ? sql`(select ${place} from ${of.from} where ${scope} and t.id = ${cursor})` : sql`${cursor}`}`;
-    const direction = raw(ascending ? 'asc' : 'desc');
-    const order = sql`${oldest_first_by ? sql`t.${raw(oldest_first_by)} ${direction}, ` : sql``}t.id ${direction}`;
-    // The page's ids first, which an index alone can give: rows that a filter passes over are never fetched.
-    const ids = sql`select t.id from ${of.from} where ${matching} and ${beyond} order by ${order} limit ${limit + 1}`;
-    const [found, rows, count] = await Promise.all([
-      cursor === undefined ? [] : tx.all<Found>(placeOf(tx, of, join([scope, ...listed], ' and '), cursor)),
-      tx.all<Row>(
-        sql`select ${of.columns} from ${of.from} where ${tenant(tx)} and t.id = any(array(${ids})) order by ${order}`,
-      ),
-      tx.one<{ count: number }>(
-        of.total && given.length === 0
-          ? of.total(tx, within ? (asked[parent] as string) : tx.organization_id)
-          : sql`select count(*) as count from ${of.from} where ${matching}`,
-      ),
-      within?.get(tx, asked[parent] as string, { param: parent }),
-    ]);
-    if (cursor !== undefined && !isKnown(of, cursor, found[0])) {
-      const param = backwards ? 'ending_before' : 'starting_after';
-      throw new Problem(
-        'invalid_cursor',
-        `'${cursor}' is not the id of ${article(of.object)} in this list: use the id of an object that the list gave you.`,
-        {
-          param,
-        },
-      );
-    }
-    const shown = rows.slice(0, limit);
-    if (backwards) shown.reverse();
-    return {
-      data: await enrich(tx, of, shown, { expand, include }, scopes),
-      has_more: rows.length > limit,
-      total_count: count.count,
-    };
-  }
-
-  return { query, reply, page };
+export function list(options: ListOptions) {
+  const filters = filtersOf(options);
+  return {
+    query: querySchema(options, filters),
+    reply: replySchema(options.resource),
+    page: (tx: Tx, query: Record<string, unknown>, scopes: string[]): Promise<Page> =>
+      readPage(tx, options, filters, query as Query, scopes),
+  };
 }
 
-type Found = { listed: boolean };
+const replySchema = (resource: AnyResource) =>
+  z.object({
+    data: z.array(resource.schema as z.ZodType<Row>).describe('The objects of the page, in the order of the list.'),
+    has_more: z.boolean().describe('Whether more objects follow in the direction of the page.'),
+    total_count: z.number().int().describe('How many objects match the filters, on all pages.'),
+  });
 
-/** Gives the row that a cursor names, wherever it is, and whether it is of the list. */
-const placeOf = (tx: Tx, of: AnyResource, scope: Sql, cursor: string): Sql =>
-  sql`select ${scope} as listed from ${of.from} where ${tenant(tx)} and t.id = ${cursor}`;
+async function readPage(
+  tx: Tx,
+  options: ListOptions,
+  filters: Record<string, Filter>,
+  query: Query,
+  scopes: string[],
+): Promise<Page> {
+  const { resource, within } = options;
+  const cursor = cursorOf(query);
+  const statements = statementsOf(tx, options, filters, query, cursor);
+  const [position, rows, { count }] = await Promise.all([
+    statements.position && tx.maybe<Position>(statements.position),
+    tx.all<Row>(statements.page),
+    tx.one<{ count: number }>(statements.count),
+    within?.get(tx, query[parentField(within)] as string, { param: parentField(within) }),
+  ]);
+  if (cursor && !isInList(resource, cursor, position)) throw invalidCursor(resource, cursor);
+  const shown = rows.slice(0, query.limit);
+  if (isBackwards(cursor)) shown.reverse();
+  return {
+    data: await enrich(tx, resource, shown, query, scopes),
+    has_more: rows.length > query.limit,
+    total_count: count,
+  };
+}
 
-/** A cursor is of a row of the list that is there, or where rows are deleted outright, of one that may have been. */
-const isKnown = ({ hard_delete }: AnyResource, cursor: string, found: Found | undefined): boolean =>
-  found?.listed ?? (hard_delete !== undefined && isIdOf(hard_delete, cursor));
+/** @throws Problem invalid_parameter when both cursors are given */
+function cursorOf({ starting_after, ending_before }: Query): Cursor | undefined {
+  if (starting_after !== undefined && ending_before !== undefined) {
+    throw new Problem('invalid_parameter', 'Send either starting_after or ending_before, not both.', {
+      param: 'ending_before',
+    });
+  }
+  if (starting_after !== undefined) return { param: 'starting_after', id: starting_after };
+  return ending_before === undefined ? undefined : { param: 'ending_before', id: ending_before };
+}
 
-/** The schema of a filter, which says what it does unless it does so itself. */
-const filterOf = (name: string, schema: z.ZodType): z.ZodType => {
-  const said = schema.meta();
-  return said?.description ? schema : schema.meta({ ...said, description: `Only those whose \`${name}\` is this.` });
-};
+const isBackwards = (cursor: Cursor | undefined): boolean => cursor?.param === 'ending_before';
 
-const article = (noun: string): string => `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun.replaceAll('_', ' ')}`;
+/** What a page is read by: its rows, how many there are in all, and where its cursor stands. */
+function statementsOf(
+  tx: Tx,
+  options: ListOptions,
+  filters: Record<string, Filter>,
+  query: Query,
+  cursor: Cursor | undefined,
+) {
+  const { resource, within } = options;
+  const parent = within && (query[parentField(within)] as string);
+  const scope = within ? sql`${tenant(tx)} and t.${raw(parentField(within))} = ${parent}` : tenant(tx);
+  const used = Object.entries(filters).filter(([name]) => query[name] !== undefined);
+  const wheres = used.map(([name, { where }]) => where(query[name] as never));
+  const where = join([scope, resource.alive, ...wheres], ' and ');
+  const list_wheres = used.flatMap(([name, filter]) => filter.cursor?.(query[name] as never) ?? []);
+  return {
+    position: cursor && positionStatement(tx, resource, join([scope, ...list_wheres], ' and '), cursor),
+    page: pageStatement(tx, options, { scope, where, cursor, limit: query.limit }),
+    count:
+      resource.total && used.length === 0
+        ? resource.total(tx, parent ?? tx.organization_id)
+        : sql`select count(*) as count from ${resource.from} where ${where}`,
+  };
+}
+
+/** The page and one row more. Its ids come first, which an index alone can give: rows that a filter passes over are never fetched. */
+function pageStatement(
+  tx: Tx,
+  { resource, oldest_first_by: column }: ListOptions,
+  { scope, where, cursor, limit }: { scope: Sql; where: Sql; cursor: Cursor | undefined; limit: number },
+): Sql {
+  const ascending = (column !== undefined) !== isBackwards(cursor);
+  const direction = raw(ascending ? 'asc' : 'desc');
+  const order = sql`${column ? sql`t.${raw(column)} ${direction}, ` : empty}t.id ${direction}`;
+  const beyond = cursor ? beyondCursor(resource, column, scope, cursor, ascending) : sql`true`;
+  const ids = sql`select t.id from ${resource.from} where ${where} and ${beyond} order by ${order} limit ${limit + 1}`;
+  return sql`select ${resource.columns} from ${resource.from} where ${tenant(tx)} and t.id = any(array(${ids})) order by ${order}`;
+}
+
+function beyondCursor(
+  resource: AnyResource,
+  column: string | undefined,
+  scope: Sql,
+  { id }: Cursor,
+  ascending: boolean,
+): Sql {
+  const comparison = raw(ascending ? '>' : '<');
+  if (!column) return sql`(t.id) ${comparison} ${id}`;
+  const position = sql`t.${raw(column)}, t.id`;
+  return sql`(${position}) ${comparison} (select ${position} from ${resource.from} where ${scope} and t.id = ${id})`;
+}
+
+type Position = { is_listed: boolean };
+
+/** Reads the row that a cursor names, in any list, and whether it is in this one. */
+const positionStatement = (tx: Tx, resource: AnyResource, is_listed: Sql, { id }: Cursor): Sql =>
+  sql`select ${is_listed} as is_listed from ${resource.from} where ${tenant(tx)} and t.id = ${id}`;
+
+/** A cursor names a row of the list. Where rows are deleted outright, it may also name one that is gone. */
+const isInList = ({ hard_delete }: AnyResource, { id }: Cursor, position: Position | undefined): boolean =>
+  position?.is_listed ?? (hard_delete !== undefined && isIdOf(hard_delete, id));
+
+const invalidCursor = ({ object }: AnyResource, { param, id }: Cursor): Problem =>
+  new Problem(
+    'invalid_cursor',
+    `'${id}' is not the id of ${withArticle(object)} in this list. Use the id of an object that the list returned.`,
+    { param },
+  );
+
+const withArticle = (noun: string): string => `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun.replaceAll('_', ' ')}`;

@@ -2,8 +2,9 @@ import { z } from 'zod';
 import type { Tx } from '../postgres/transaction.ts';
 import { sampleId } from '../values/fields.ts';
 import type { ProblemCode } from '../values/problem.ts';
-import { type ListOptions, list } from './list.ts';
-import { type AnyResource, enrich } from './resource.ts';
+import { list } from './list.ts';
+import type { ListOptions } from './list_query.ts';
+import { enrich } from './resource.ts';
 import type { Services } from './services.ts';
 
 /** Who calls: the key that opened the request. */
@@ -95,42 +96,38 @@ export const DeletedMarker = z
   .meta({ id: 'DeletedMarker', description: 'What a deletion answers.' });
 
 /** List and get of a resource. */
-export function readOperations(options: ListOptions): Operation[] {
-  const { of } = options;
+export const readOperations = (options: ListOptions): Operation[] => [listOperation(options), getOperation(options)];
+
+function listOperation(options: ListOptions): Operation {
+  const { plural } = options.resource;
   const { query, reply, page } = list(options);
-  const noun = of.object.replaceAll('_', ' ');
-  return [
-    operation({
-      name: `${of.plural}.list`,
-      method: 'GET',
-      path: `/v1/${of.plural}`,
-      scope: `${of.plural}:read`,
-      summary: `Lists ${of.plural.replaceAll('_', ' ')}, ${options.oldest_first_by ? 'oldest' : 'newest'} first.`,
-      query,
-      reply,
-      run: ({ tx, query: asked, caller }) => page(tx, asked as Record<string, unknown>, caller.scopes),
-    }),
-    operation({
-      name: `${of.plural}.get`,
-      method: 'GET',
-      path: `/v1/${of.plural}/{id}`,
-      scope: `${of.plural}:read`,
-      summary: `Reads one ${noun}.`,
-      params: idParams,
-      query: z.strictObject(of.expansion),
-      reply: of.schema as z.ZodType,
-      run: ({ tx, params, query: asked, caller }) => read(tx, of, params.id, asked, caller.scopes),
-    }),
-  ];
+  return operation({
+    name: `${plural}.list`,
+    method: 'GET',
+    path: `/v1/${plural}`,
+    scope: `${plural}:read`,
+    summary: `Lists ${plural.replaceAll('_', ' ')}, ${options.oldest_first_by ? 'oldest' : 'newest'} first.`,
+    query,
+    reply,
+    run: ({ tx, query, caller }) => page(tx, query as Record<string, unknown>, caller.scopes),
+  });
 }
 
-async function read(
-  tx: Tx,
-  of: AnyResource,
-  id: string,
-  asked: { expand: string[]; include: string[] },
-  scopes: string[],
-) {
-  const [row] = await enrich(tx, of, [await of.get(tx, id)], asked, scopes);
-  return row;
+function getOperation({ resource }: ListOptions): Operation {
+  const { object, plural } = resource;
+  return operation({
+    name: `${plural}.get`,
+    method: 'GET',
+    path: `/v1/${plural}/{id}`,
+    scope: `${plural}:read`,
+    summary: `Reads one ${object.replaceAll('_', ' ')}.`,
+    params: idParams,
+    query: z.strictObject(resource.expansion),
+    reply: resource.schema as z.ZodType,
+    async run({ tx, params, query, caller }) {
+      const row = await resource.get(tx, params.id);
+      await enrich(tx, resource, [row], query, caller.scopes);
+      return row;
+    },
+  });
 }

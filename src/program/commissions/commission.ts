@@ -82,7 +82,7 @@ export const commissions = resource({
 export type Commission = z.infer<typeof commissions.record>;
 
 const maturing = list({
-  of: commissions,
+  resource: commissions,
   within: programs,
   by: ['status', 'partner_id'],
   oldest_first_by: 'mature_at',
@@ -111,7 +111,7 @@ export const commissionOperations: Operation[] = [
     run: ({ tx, query, caller }) => maturing.page(tx, query as Record<string, unknown>, caller.scopes),
   }),
   ...readOperations({
-    of: commissions,
+    resource: commissions,
     within: programs,
     by: ['status', 'kind', 'partner_id', 'customer_id', 'sale_id', 'rule_id', 'payout_id'],
   }),

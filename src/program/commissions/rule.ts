@@ -143,7 +143,7 @@ const example = {
 };
 
 export const ruleOperations: Operation[] = [
-  ...readOperations({ of: rules, within: programs, by: ['status'] }),
+  ...readOperations({ resource: rules, within: programs, by: ['status'] }),
   operation({
     name: 'rules.create',
     method: 'POST',

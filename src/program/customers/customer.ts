@@ -79,7 +79,7 @@ export const identity = {
 
 export const customerOperations: Operation[] = [
   ...readOperations({
-    of: customers,
+    resource: customers,
     within: programs,
     by: ['status', 'partner_id', 'link_id', 'coupon_id'],
     filters: {

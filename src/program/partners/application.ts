@@ -64,7 +64,7 @@ const reason = text.max(1000);
 
 export const applicationOperations: Operation[] = [
   ...readOperations({
-    of: applications,
+    resource: applications,
     within: programs,
     by: ['status', 'partner_id', 'group_id'],
     filters: {

@@ -50,7 +50,7 @@ const landing_url = url.nullable();
 const description = text.max(2000).nullable();
 
 export const groupOperations: Operation[] = [
-  ...readOperations({ of: groups, within: programs }),
+  ...readOperations({ resource: groups, within: programs }),
   operation({
     name: 'groups.create',
     method: 'POST',

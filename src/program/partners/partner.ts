@@ -120,7 +120,7 @@ const nullable_names = {
 
 export const partnerOperations: Operation[] = [
   ...readOperations({
-    of: partners,
+    resource: partners,
     within: programs,
     by: ['status', 'group_id'],
     filters: {

@@ -34,7 +34,7 @@ const name = text.min(1).max(100);
 const color = text.regex(/^#[0-9A-Fa-f]{6}$/, 'must be # and 6 hexadecimal digits, as in #1A2B3C');
 
 export const tagOperations: Operation[] = [
-  ...readOperations({ of: tags, within: programs }),
+  ...readOperations({ resource: tags, within: programs }),
   operation({
     name: 'tags.create',
     method: 'POST',

@@ -178,7 +178,7 @@ const defaults = {
 export const NewProgram = z.strictObject({ name, website_url, currency, ...withDefaults(optional, defaults) });
 
 export const programOperations: Operation[] = [
-  ...readOperations({ of: programs, by: ['status'] }),
+  ...readOperations({ resource: programs, by: ['status'] }),
   operation({
     name: 'programs.create',
     method: 'POST',

@@ -50,7 +50,7 @@ export type RiskFlag = z.infer<typeof riskFlags.record>;
 
 export const riskFlagOperations: Operation[] = [
   ...readOperations({
-    of: riskFlags,
+    resource: riskFlags,
     within: programs,
     by: ['status', 'kind', 'severity', 'partner_id', 'customer_id'],
   }),

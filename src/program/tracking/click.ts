@@ -45,7 +45,7 @@ type Click = z.infer<typeof clicks.record>;
 const cut = (most: number) => text.transform((said) => said.slice(0, most).toWellFormed());
 
 export const clickOperations: Operation[] = [
-  ...readOperations({ of: clicks, within: programs, by: ['partner_id', 'link_id', 'referral_id'] }),
+  ...readOperations({ resource: clicks, within: programs, by: ['partner_id', 'link_id', 'referral_id'] }),
   operation({
     name: 'clicks.create',
     method: 'POST',

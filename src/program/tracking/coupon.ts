@@ -45,7 +45,7 @@ export type Coupon = z.infer<typeof coupons.record>;
 const external_id = text.min(1).max(255);
 
 export const couponOperations: Operation[] = [
-  ...readOperations({ of: coupons, within: programs, by: ['partner_id', 'group_id'] }),
+  ...readOperations({ resource: coupons, within: programs, by: ['partner_id', 'group_id'] }),
   operation({
     name: 'coupons.create',
     method: 'POST',

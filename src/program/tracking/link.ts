@@ -79,7 +79,7 @@ const rateOverride = z
   .describe('What sales by this link earn, whatever the rules say. Null: the rules decide.');
 
 export const linkOperations: Operation[] = [
-  ...readOperations({ of: links, within: programs, by: ['partner_id'] }),
+  ...readOperations({ resource: links, within: programs, by: ['partner_id'] }),
   operation({
     name: 'links.create',
     method: 'POST',

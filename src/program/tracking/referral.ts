@@ -47,7 +47,7 @@ export type Referral = z.infer<typeof referrals.record>;
 
 export const referralOperations: Operation[] = [
   ...readOperations({
-    of: referrals,
+    resource: referrals,
     within: programs,
     by: ['status', 'partner_id', 'link_id'],
   }),

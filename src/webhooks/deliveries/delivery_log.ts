@@ -103,13 +103,13 @@ export function deliveryOperations({ policy, program }: { policy: EventPolicy; p
   const types = Object.keys(policy.catalogue) as [string, ...string[]];
   const event_type = ofType(types);
   const log = list({
-    of: deliveries,
+    resource: deliveries,
     by: ['status'],
     filters: { event_type, endpoint_id: ofEndpoint(policy.most_in_log) },
   });
   return [
     ...readOperations({
-      of: deliveries,
+      resource: deliveries,
       within: program,
       by: ['endpoint_id', 'status'],
       filters: { event_type },

@@ -72,7 +72,7 @@ export function endpointOperations({ policy, program, partner }: EndpointPolicy)
   const { catalogue } = policy;
   const eventTypes = z.array(z.enum(Object.keys(catalogue) as [string, ...string[]])).max(100);
   return [
-    ...readOperations({ of: endpoints, within: program, by: ['status', 'partner_id'] }).map(underWebhooksScope),
+    ...readOperations({ resource: endpoints, within: program, by: ['status', 'partner_id'] }).map(underWebhooksScope),
     operation({
       name: 'webhook_endpoints.create',
       method: 'POST',

@@ -38,7 +38,7 @@ export function eventOperations({ catalogue, program }: { catalogue: Catalogue; 
   });
   const types = Object.keys(catalogue) as [string, ...string[]];
   return readOperations({
-    of: log,
+    resource: log,
     within: program,
     by: ['partner_id'],
     filters: { type: { schema: z.enum(types).optional(), where: (value: string) => sql`t.type = ${value}` } },

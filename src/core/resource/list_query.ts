@@ -1,0 +1,100 @@
+import sql, { raw, type Sql } from 'sql-template-tag';
+import { z } from 'zod';
+import { time } from '../values/fields.ts';
+import type { AnyResource } from './resource.ts';
+
+export interface ListOptions {
+  resource: AnyResource;
+  /** The record's fields that a caller may filter by, each for equality. */
+  by?: string[];
+  /** Filters that need more than equality. */
+  filters?: Record<string, Filter>;
+  /** The parent whose objects are listed: `program` makes `program_id` required. */
+  within?: AnyResource;
+  /** Newest first unless a column is named: then by it, oldest first. */
+  oldest_first_by?: string;
+}
+
+export interface Filter {
+  schema: z.ZodType;
+  where: (value: never) => Sql;
+  /** What a cursor must match too, where the filter decides which objects the list has. */
+  cursor?: (value: never) => Sql;
+}
+
+const bounds = 'must be an integer from 1 to 100';
+
+/** Query fields that every list takes. */
+const paging = {
+  limit: z
+    .preprocess(
+      (given) => (typeof given === 'string' && /^[0-9]+$/.test(given) ? Number(given) : given),
+      z.int(bounds).min(1, bounds).max(100, bounds),
+    )
+    .prefault(25)
+    .describe('The maximum number of objects in a page.'),
+  starting_after: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "The id of an object of this list: returns the page after it. For the next page, pass the last object's id.",
+    ),
+  ending_before: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "The id of an object of this list: returns the page before it. For the previous page, pass the first object's id.",
+    ),
+};
+
+const created_filters: Record<string, Filter> = {
+  created_after: {
+    schema: time.optional().describe('ISO 8601: created at this time or later.'),
+    where: (value: string) => sql`t.created_at >= ${value}::timestamptz`,
+  },
+  created_before: {
+    schema: time.optional().describe('ISO 8601: created before this time.'),
+    where: (value: string) => sql`t.created_at < ${value}::timestamptz`,
+  },
+};
+
+/** All filters of a list, by name: those for equality, those on the time of creation where there is one, and its own. */
+export const filtersOf = ({ resource, by = [], filters = {} }: ListOptions): Record<string, Filter> => ({
+  ...Object.fromEntries(by.map((field) => [field, equality(resource, field)])),
+  ...('created_at' in resource.fields ? created_filters : {}),
+  ...filters,
+});
+
+/** Takes a field's value: one of those that exist where the record's field is an enum, else any text. */
+function equality(resource: AnyResource, field: string): Filter {
+  const recorded = (resource.fields as Record<string, z.ZodType>)[field] as z.ZodType;
+  const type = recorded instanceof z.ZodNullable ? (recorded.unwrap() as z.ZodType) : recorded;
+  const { examples } = type.meta() ?? {};
+  const any_text = z.string().min(1).optional();
+  return {
+    schema: type instanceof z.ZodEnum ? type.optional() : any_text.meta(examples ? { examples } : {}),
+    where: (value: string) => sql`t.${raw(field)} = ${value}`,
+  };
+}
+
+/** `program_id` for a list of a program's objects. */
+export const parentField = (parent: AnyResource): string => `${parent.object}_id`;
+
+export const querySchema = ({ resource, within }: ListOptions, filters: Record<string, Filter>) =>
+  z.strictObject({
+    ...(within ? { [parentField(within)]: parentSchema(within) } : {}),
+    ...paging,
+    ...resource.expansion,
+    ...Object.fromEntries(Object.entries(filters).map(([name, { schema }]) => [name, described(name, schema)])),
+  });
+
+const parentSchema = ({ object }: AnyResource): z.ZodType =>
+  z.string().min(1).describe(`The ${object} whose objects are listed.`);
+
+/** The schema of a filter, with a description unless it has its own. */
+const described = (name: string, schema: z.ZodType): z.ZodType => {
+  const meta = schema.meta();
+  return meta?.description ? schema : schema.meta({ ...meta, description: `Only objects whose \`${name}\` is this.` });
+};
