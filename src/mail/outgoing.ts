@@ -1,6 +1,6 @@
 /** Mail to the people of an organization. Nothing else knows how mail is sent. */
 import sql from 'sql-template-tag';
-import type { TaskContext } from '../core/jobs/task.ts';
+import type { TaskContext } from '../core/jobs/worker_context.ts';
 import { type Database, run } from '../core/postgres/database.ts';
 import type { Tx } from '../core/postgres/transaction.ts';
 import { newId } from '../core/values/id.ts';

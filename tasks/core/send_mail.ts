@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { task } from '../../src/core/jobs/task.ts';
+import { taskOutsideTransaction } from '../../src/core/jobs/task.ts';
 import { sendMail } from '../../src/mail/outgoing.ts';
 
 /** Sends a mail that was queued. */
-export default task({
+export default taskOutsideTransaction({
   payload: z.object({ organization_id: z.string(), id: z.string() }),
-  run: (mail, context) => sendMail(mail, context),
+  run: ({ payload, ...context }) => sendMail(payload, context),
 });

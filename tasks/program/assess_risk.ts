@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { task } from '../../src/core/jobs/task.ts';
-import { transaction } from '../../src/core/postgres/transaction.ts';
 import { assessClick, assessCustomer, assessPartner, assessSale } from '../../src/program/risk/risk.ts';
 
 const assessments = { click: assessClick, customer: assessCustomer, sale: assessSale, partner: assessPartner };
@@ -13,7 +12,5 @@ export default task({
     subject: z.enum(['click', 'customer', 'sale', 'partner']),
     id: z.string(),
   }),
-  async run({ subject, id, ...cause }, { store }) {
-    await transaction(store, cause, (tx) => assessments[subject](tx, id));
-  },
+  run: ({ tx, payload: { subject, id } }) => assessments[subject](tx, id),
 });

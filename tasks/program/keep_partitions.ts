@@ -1,15 +1,12 @@
 import sql from 'sql-template-tag';
 import { scheduled } from '../../src/core/jobs/schedule.ts';
 import { task } from '../../src/core/jobs/task.ts';
-import { run } from '../../src/core/postgres/database.ts';
 
 /** Makes the weeks to come of the clicks. */
 export default task({
   payload: scheduled,
-  async run({ tick }, { store }) {
-    await run(
-      store.database,
+  run: ({ tx, payload: { tick } }) =>
+    tx.all(
       sql`call core.ensure_weekly_partitions('program.click', 'clk', ${tick}::timestamptz, ${tick}::timestamptz + interval '5 weeks')`,
-    );
-  },
+    ),
 });

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { task } from '../../src/core/jobs/task.ts';
+import { taskOutsideTransaction } from '../../src/core/jobs/task.ts';
 import { Deliverer } from '../../src/webhooks/queue/deliverer.ts';
 
 /** Sends what waits for one endpoint. */
-export default task({
+export default taskOutsideTransaction({
   payload: z.object({ endpoint_id: z.string() }),
-  run: ({ endpoint_id }, { use }) => use(Deliverer).takeTurn(endpoint_id),
+  run: ({ payload: { endpoint_id }, use }) => use(Deliverer).takeTurn(endpoint_id),
 });

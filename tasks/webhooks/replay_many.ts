@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { task } from '../../src/core/jobs/task.ts';
-import { transaction } from '../../src/core/postgres/transaction.ts';
 import { replayNext } from '../../src/webhooks/deliveries/delivery_log.ts';
 
 const batch = 500;
@@ -15,7 +14,5 @@ export default task({
     failed_only: z.boolean(),
     after_position: z.int(),
   }),
-  async run({ organization_id, ...replay }, { store }) {
-    await transaction(store, { organization_id, request_id: null }, (tx) => replayNext(tx, replay, batch));
-  },
+  run: ({ tx, payload }) => replayNext(tx, payload, batch),
 });

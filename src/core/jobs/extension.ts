@@ -1,5 +1,5 @@
 import type { Chore } from './housekeeping.ts';
-import type { WorkerContext } from './task.ts';
+import type { WorkerContext } from './worker_context.ts';
 
 /** What a product adds to a worker. It lasts until the worker stops or restarts. */
 export interface WorkerExtension {

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import sql from 'sql-template-tag';
 import { run } from '../postgres/database.ts';
 import type { WorkerExtension } from './extension.ts';
-import type { WorkerContext } from './task.ts';
+import type { WorkerContext } from './worker_context.ts';
 
 /** Work that is repeated in every worker, never two at a time in the same one. */
 export interface Chore {

@@ -16,7 +16,8 @@ import {
   type LostConnections,
   surviveLostConnections,
 } from './graphile_worker_0_18.ts';
-import type { Task, TaskContext } from './task.ts';
+import type { Task } from './task.ts';
+import type { TaskContext } from './worker_context.ts';
 
 /** Tasks whose jobs share slots. */
 export interface PoolPlan {

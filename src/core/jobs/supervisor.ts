@@ -8,7 +8,8 @@ import { startHousekeeping } from './housekeeping.ts';
 import { type JobPool, openJobConnections, planPools, startJobPool } from './job_pool.ts';
 import { type Liveness, proveLife } from './liveness.ts';
 import { type Schedule, startSchedule } from './schedule.ts';
-import { loadTasks, partsByClass, type TaskContext, type WorkerContext } from './task.ts';
+import { loadTasks } from './task.ts';
+import { partsByClass, type TaskContext, type WorkerContext } from './worker_context.ts';
 
 export interface WorkerOptions {
   url: string;

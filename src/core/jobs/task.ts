@@ -1,49 +1,91 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Logger } from 'pino';
 import type { z } from 'zod';
-import type { Store } from '../postgres/transaction.ts';
-import type { Services } from '../resource/services.ts';
+import { type TransactionOptions, type Tx, transaction } from '../postgres/transaction.ts';
+import type { TaskContext } from './worker_context.ts';
 
-/** What everything in a worker may use. */
-export interface WorkerContext {
-  store: Store;
-  services: Services;
-  log: Logger;
-  /** This worker process: leases are taken in its name. */
-  worker_id: string;
-  /** Aborted when the worker has begun to stop: take up nothing new. */
-  stopping: AbortSignal;
-  /** Aborted when the worker must be gone: foreign calls are cut off. */
-  cut_off: AbortSignal;
+/** A job's code. Throws to be retried, returns when it is done. */
+export interface Task {
+  payload: z.ZodType;
+  run(payload: unknown, context: TaskContext): Promise<void>;
 }
 
-/** What a task may use. */
-export interface TaskContext extends WorkerContext {
-  /** A part of this worker that an extension contributes, by its class. @throws Error when none does */
-  use: Use;
-}
+export type Opening = Pick<TransactionOptions, 'organization_id' | 'request_id'>;
+/** Of the whole service's own work, which no request caused. */
+export const service_opening: Opening = { organization_id: null, request_id: null };
 
-// biome-ignore lint/suspicious/noExplicitAny: a class, whatever its constructor takes
-type Class<Part> = abstract new (...given: any[]) => Part;
-export type Use = <Part>(part: Class<Part>) => Part;
+/** A payload that names a tenant or a scheduled run says how its transaction opens; for any other one the task says it. */
+type Opened<Payload> = Payload extends { organization_id: string } | { run_id: string }
+  ? { opening?: never }
+  : { opening: Opening };
 
-/** Finds parts by their classes. */
-export const partsByClass =
-  (parts: object[]): Use =>
-  <Part>(wanted: Class<Part>) => {
-    const part = parts.find((one) => one instanceof wanted);
-    if (!part) throw new Error(`No extension of the worker contributes a ${wanted.name}.`);
-    return part as Part;
-  };
+type Transacted<Payload extends z.ZodType> = Pick<TaskContext, 'services' | 'log'> & {
+  tx: Tx;
+  payload: z.output<Payload>;
+};
 
-export interface Task<Payload extends z.ZodType = z.ZodType> {
+type TaskOptions<Payload extends z.ZodType, Result> = Opened<z.output<Payload>> & {
   payload: Payload;
-  run: (payload: z.output<Payload>, context: TaskContext) => Promise<void>;
+  run(given: Transacted<Payload>): Promise<Result>;
+};
+
+/** A task that is one transaction. `run` must touch nothing but its `tx`: it may be run again. */
+export const task = <Payload extends z.ZodType>(options: TaskOptions<Payload, unknown>): Task => ({
+  payload: options.payload,
+  async run(payload, context) {
+    await transacted(options, payload, context);
+  },
+});
+
+/**
+ * A task of many transactions: `run` does at most `most`, and says how many it did.
+ * @param most of a batch; the task ends with the first that is not full
+ */
+export const batchTask = <Payload extends z.ZodType>(
+  options: TaskOptions<Payload, number> & { most: number },
+): Task => ({
+  payload: options.payload,
+  run: (payload, context) => inBatches(options.most, () => transacted(options, payload, context)),
+});
+
+/** A task that opens no transaction, or its own ones: because it calls others, or because something must happen after a commit. */
+export const taskOutsideTransaction = <Payload extends z.ZodType>({
+  payload,
+  run,
+}: {
+  payload: Payload;
+  run(given: TaskContext & { payload: z.output<Payload> }): Promise<void>;
+}): Task => ({
+  payload,
+  run: (given, context) => run({ ...context, payload: given as z.output<Payload> }),
+});
+
+/** Repeats a batch, which says how many it did, until one is not full. */
+export async function inBatches(most: number, batch: () => Promise<number>): Promise<void> {
+  while ((await batch()) >= most);
 }
 
-/** A job's code: parses the payload, opens transactions, calls src. Throws to be retried, returns when it is done. */
-export const task = <Payload extends z.ZodType>(definition: Task<Payload>): Task<Payload> => definition;
+function transacted<Payload extends z.ZodType, Result>(
+  { opening, run }: TaskOptions<Payload, Result>,
+  payload: unknown,
+  { store, services, log }: TaskContext,
+): Promise<Result> {
+  const given = payload as z.output<Payload>;
+  return transaction(store, opening ?? openingOf(given as Partial<Cause>), (tx) =>
+    run({ tx, payload: given, services, log }),
+  );
+}
+
+interface Cause {
+  organization_id: string;
+  request_id: string | null;
+  run_id: string;
+}
+
+const openingOf = ({ organization_id, request_id, run_id }: Partial<Cause>): Opening => ({
+  organization_id: organization_id ?? null,
+  request_id: request_id ?? run_id ?? null,
+});
 
 const tasks_dir = join(import.meta.dirname, '../../../tasks');
 

@@ -1,4 +1,4 @@
-import type { WorkerContext } from '../../core/jobs/task.ts';
+import type { WorkerContext } from '../../core/jobs/worker_context.ts';
 import { type Lane, type Lanes, openLanes } from './lane.ts';
 import { receiverOf, type SendContext, Sender } from './send.ts';
 import { Turn, turn_ms } from './turn.ts';

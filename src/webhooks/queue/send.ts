@@ -2,7 +2,7 @@ import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import type { Agent, Dispatcher } from 'undici';
 import { railSignature } from '../../core/encryption/signature.ts';
 import type { Vault } from '../../core/encryption/vault.ts';
-import type { WorkerContext } from '../../core/jobs/task.ts';
+import type { WorkerContext } from '../../core/jobs/worker_context.ts';
 import { AddressRefused, checkEndpointUrl, NameNotResolved } from '../../core/net/address.ts';
 import { laneOrigin } from '../../core/net/agent.ts';
 import type { Services } from '../../core/resource/services.ts';

@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import type { WorkerExtension } from '../../core/jobs/extension.ts';
-import type { WorkerContext } from '../../core/jobs/task.ts';
+import type { WorkerContext } from '../../core/jobs/worker_context.ts';
 import { createPinnedAgent } from '../../core/net/agent.ts';
 import { type Database, run } from '../../core/postgres/database.ts';
 import type { Services } from '../../core/resource/services.ts';

@@ -139,7 +139,7 @@ t.test('a key is good for 24 hours', async (t) => {
     const kept = await rail.organization();
     await create(kept, 'young');
     await age('25 hours');
-    await rail.tick('core/forget_idempotency_keys', new Date().toISOString());
+    await rail.tick('core/purge_expired', new Date().toISOString());
     await eventually(async () => (await keysOf(merchant)) === 0, 'the old key to be forgotten');
     t.equal(await keysOf(kept), 1);
   });

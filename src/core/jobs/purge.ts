@@ -1,0 +1,34 @@
+import sql, { raw } from 'sql-template-tag';
+import type { Tx } from '../postgres/transaction.ts';
+
+/** What the core keeps for a while, by `created_at`. "Replays the first response for 24 hours" is the reply to an idempotency key. */
+const kept: { table: string; hours: number }[] = [
+  { table: 'core.idempotency_key', hours: 24 },
+  { table: 'core.scheduled_run', hours: 90 * 24 },
+  { table: 'core.outgoing_mail', hours: 90 * 24 },
+];
+
+/**
+ * Deletes rows that are older than they are kept.
+ * @param at the time that it is, ISO 8601
+ * @param most of each table
+ * @returns how many of the table that had most of them
+ */
+export async function purgeExpired(tx: Tx, at: string, most: number): Promise<number> {
+  let largest = 0;
+  for (const { table, hours } of kept) {
+    const { deleted } = await tx.one<{ deleted: number }>(sql`
+      with expired as (
+        select t.ctid from ${raw(table)} t
+        where t.created_at < ${at}::timestamptz - make_interval(hours => ${hours})
+        limit ${most}
+        for update skip locked
+      ),
+      deleted as (
+        delete from ${raw(table)} t where t.ctid = any (array(select e.ctid from expired e)) returning 1
+      )
+      select count(*) as deleted from deleted`);
+    largest = Math.max(largest, deleted);
+  }
+  return largest;
+}
