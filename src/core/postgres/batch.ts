@@ -40,6 +40,7 @@ export function batched<Item, Result>(
     calls.push(call);
     if (!busy && isDue([call])) {
       busy = true;
+      clearTimeout(timer); // it may come first, and must not begin a second batch
       setImmediate(runBatch);
     } else if (!busy) {
       timer ??= setTimeout(runBatch, max_wait_ms);

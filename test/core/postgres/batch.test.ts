@@ -98,6 +98,21 @@ t.test('keeps it no longer than the longest wait', async (t) => {
   t.same(batches, [['a', 'b'], ['c']]);
 });
 
+t.test('begins one batch when the longest wait ends just as the next call cannot wait', async (t) => {
+  const { call, batches, begun } = startWork(3, { canWait: (item) => item !== 'now', max_wait_ms: 1 });
+  // The event loop comes to its timers first now, and then to what is due at once.
+  await new Promise(setImmediate);
+  const answers = [call('a'), call('now')];
+  for (const end = performance.now() + 3; performance.now() < end; );
+  const first = await begun(0);
+  answers.push(call('later'));
+  await new Promise(setImmediate);
+  t.same(batches, [['a', 'now']]);
+  first.resolve();
+  (await begun(1)).resolve();
+  t.same(await Promise.all(answers), ['A', 'NOW', 'LATER']);
+});
+
 t.test('fails all who shared the work that failed, and nobody else', async (t) => {
   const { call, begun } = startWork(2);
   const answers = Promise.allSettled(['a', 'b', 'c', 'd', 'e'].map(call));
