@@ -8,10 +8,11 @@ import { id, metadata, text } from '../core/values/fields.ts';
 import { newId } from '../core/values/id.ts';
 import { minorNotNegative } from '../core/values/money.ts';
 import { Problem } from '../core/values/problem.ts';
-import { hasEverEarned, hasRate, settleCommissions, takeBackAll, takeBackCommissions } from './commissions/adjust.ts';
+import { adjustCommissions, hasEverEarned, hasRate, takeBackAll, takeBackCommissions } from './commissions/adjust.ts';
 import { createSaleCommission } from './commissions/commission.ts';
-import { baseLeft, commissionBase, netAmount, remainingCommission } from './commissions/commission_rate.ts';
+import { commissionBase, netAmount } from './commissions/commission_rate.ts';
 import { earnedBy, exactly } from './commissions/earn.ts';
+import { baseLeft, remainingCommission } from './commissions/remaining_commission.ts';
 import { type Customer, customers } from './customers/customer.ts';
 import { event } from './events/event.ts';
 import { partnerOf, partners } from './partners/partner.ts';
@@ -138,7 +139,7 @@ async function refund(
   if (whole && customer_id !== null) await customers.update(tx, customer_id, { status: 'refunded' });
   if (!isAttributed(after)) return after;
   emitRefund(tx, after, amount);
-  await settleCommissions(tx, after, 'sale_refunded');
+  await adjustCommissions(tx, after, 'sale_refunded');
   assessLater(tx, 'sale', sale_id);
   return after;
 }
@@ -204,7 +205,7 @@ async function correct(
   emitCorrection(tx, before, after);
   if (reassigned) await takeBackCommissions(tx, before);
   const settles = await (reassigned ? hasRate : hasEverEarned)(tx, after);
-  if (settles) await settleCommissions(tx, after, 'sale_corrected');
+  if (settles) await adjustCommissions(tx, after, 'sale_corrected');
   else await earn(tx, of, after, bound);
   return after;
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { scheduled } from '../../src/core/jobs/schedule.ts';
 import { batchTask } from '../../src/core/jobs/task.ts';
-import { matureCommissions } from '../../src/program/commissions/commission.ts';
+import { matureCommissions } from '../../src/program/commissions/maturity.ts';
 
 const most = 500;
 

@@ -3,7 +3,8 @@ import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { list } from '../../core/resource/list.ts';
 import { type Operation, operation, readOperations } from '../../core/resource/operation.ts';
-import { resource, tenant } from '../../core/resource/resource.ts';
+import { resource } from '../../core/resource/resource.ts';
+import { statusSchema } from '../../core/resource/states.ts';
 import { id, objectName, text, timestamp, timestampInput } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { minor, storedCurrency } from '../../core/values/money.ts';
@@ -13,10 +14,9 @@ import { partners } from '../partners/partner.ts';
 import { type Program, programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
 import { type Sale, sales } from '../sales/sale.ts';
-import { type CommissionOutcome, matureAt } from './commission_rate.ts';
+import { commission_states, matureAt, statusAt } from './commission_state.ts';
 import { rules } from './rule.ts';
-
-const statuses = ['pending', 'approved', 'due', 'paid', 'voided', 'rejected'] as const;
+import type { CommissionOutcome } from './rule_choice.ts';
 
 export const commissions = resource({
   object: 'commission',
@@ -59,11 +59,7 @@ export const commissions = resource({
       .describe(
         'The rate that it was computed with: basis points (2000 = 20 %) for `percent`, minor units for `fixed`. Null: a bonus.',
       ),
-    status: z
-      .enum(statuses)
-      .describe(
-        '`pending`: inside the holding period. `approved`: that too, and certain. `due`: to be paid. `paid`: final. `voided`: cancelled, as by a refund. `rejected`: refused by hand.',
-      ),
+    status: statusSchema(commission_states),
     mature_at: timestamp.describe('When the holding period ends; fixed at creation.'),
     approved_at: timestamp.nullable().describe('When it was approved by hand. Null: it was not.'),
     paid_at: timestamp.nullable().describe('When its payout settled. Null: not yet.'),
@@ -117,61 +113,26 @@ export const commissionOperations: Operation[] = [
   }),
 ];
 
-/** Writes what a sale earned and tells `commission.created`. It starts `due` where no holding period is left, else `pending`. */
+/** Records the commission of a sale and emits `commission.created`. It starts `due` where no holding period is left, else `pending`. */
 export async function createSaleCommission(
   tx: Tx,
-  { commission_on_net_revenue, holding_period_days }: Program,
-  of: Sale,
-  outcome: CommissionOutcome & { outcome: 'commission' },
+  program: Program,
+  sale: Sale,
+  { outcome: _, ...earned }: CommissionOutcome & { outcome: 'commission' },
 ): Promise<Commission> {
-  const mature_at = matureAt(of.occurred_at, holding_period_days);
-  const status = mature_at <= tx.now ? 'due' : 'pending';
-  const { outcome: _, ...earned } = outcome;
+  const mature_at = matureAt(sale.occurred_at, program.holding_period_days);
   const commission = (await commissions.insert(tx, {
     ...earned,
-    base_is_net: commission_on_net_revenue,
+    base_is_net: program.commission_on_net_revenue,
     id: newId('com'),
-    program_id: of.program_id,
-    partner_id: of.partner_id,
-    customer_id: of.customer_id,
-    sale_id: of.id,
+    program_id: sale.program_id,
+    partner_id: sale.partner_id,
+    customer_id: sale.customer_id,
+    sale_id: sale.id,
     kind: 'sale',
-    status,
+    status: statusAt(mature_at, tx.now),
     mature_at,
   })) as Commission;
   tx.emit(event('commission.created', commission));
   return commission;
-}
-
-/** Organizations that have commissions whose holding period ended by `at`. Reads across tenants: for the scheduled task alone. */
-export const organizationsWithMature = (tx: Tx, at: string): Promise<{ organization_id: string }[]> =>
-  tx.all(sql`
-    select distinct c.organization_id
-    from program.commission c
-    where c.status in ('pending', 'approved') and c.deleted_at is null and c.mature_at <= ${at}::timestamptz`);
-
-/**
- * "`pending` or `approved` → `due` when mature", `commission.updated` each, oldest first, at most `most` of them.
- * @returns how many matured: fewer than `most` when none is left
- */
-export async function matureCommissions(tx: Tx, at: string, most: number): Promise<number> {
-  const matured = await tx.all<Commission & { previous_status: string }>(sql`
-    with ripe as (
-      select t.id, t.status as previous_status
-      from program.commission t
-      where ${tenant(tx)} and t.status in ('pending', 'approved') and t.deleted_at is null and t.mature_at <= ${at}::timestamptz
-      order by t.mature_at, t.id
-      limit ${most}
-      for no key update skip locked
-    ),
-    matured as (
-      update program.commission t
-      set status = 'due', updated_at = ${tx.now}::timestamptz
-      from ripe
-      where ${tenant(tx)} and t.id = ripe.id
-      returning ${commissions.columns}, ripe.previous_status
-    )
-    select matured.* from matured order by mature_at, id`);
-  for (const commission of matured) tx.emit(event('commission.updated', commission));
-  return matured.length;
 }

@@ -2,15 +2,17 @@ import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { changesOf, type Values } from '../../core/postgres/write.ts';
 import { DeletedMarker, idParams, type Operation, operation } from '../../core/resource/operation.ts';
-import { id, requireState, text, timestampInput } from '../../core/values/fields.ts';
+import { transition } from '../../core/resource/states.ts';
+import { id, text, timestampInput } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { currency } from '../../core/values/money.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { event } from '../events/event.ts';
 import { partnerOf } from '../partners/partner.ts';
 import { programs } from '../programs/program.ts';
-import { voidCommission } from './adjust.ts';
 import { type Commission, commissions } from './commission.ts';
+import { type CommissionAction, commission_states, statusAt } from './commission_state.ts';
+import { voidCommission } from './commission_void.ts';
 
 const note = text.max(1000);
 const positive = z.int().min(1).describe('What the partner gets, in minor units of the currency.');
@@ -56,7 +58,7 @@ export const commissionChangeOperations: Operation[] = [
     reply: commissions.schema,
     errors: ['commission_locked', 'invalid_state_transition'],
     async run({ tx, params, body }) {
-      const before = await unpaid(tx, params.id);
+      const { before } = await underChange(tx, params.id, 'edit');
       if (body.amount_minor !== undefined && body.amount_minor < 0 !== (before.kind === 'clawback')) {
         throw new Problem('invalid_parameter', 'A clawback is below 0, any other commission 0 or more.', {
           param: 'amount_minor',
@@ -75,12 +77,8 @@ export const commissionChangeOperations: Operation[] = [
     reply: commissions.schema,
     errors: ['commission_locked', 'invalid_state_transition'],
     async run({ tx, params }) {
-      const before = await unpaid(tx, params.id);
-      requireState(
-        before.status === 'pending',
-        `The commission is ${before.status}: only a pending one can be approved.`,
-      );
-      return change(tx, before, { status: 'approved', approved_at: tx.now });
+      const { before, status } = await underChange(tx, params.id, 'approve');
+      return change(tx, before, { status, approved_at: tx.now });
     },
   }),
   operation({
@@ -94,7 +92,8 @@ export const commissionChangeOperations: Operation[] = [
     reply: commissions.schema,
     errors: ['commission_locked', 'invalid_state_transition'],
     async run({ tx, params, body }) {
-      return change(tx, await unpaid(tx, params.id), { ...body, status: 'rejected', edited_by_hand: true });
+      const { before, status } = await underChange(tx, params.id, 'reject');
+      return change(tx, before, { ...body, status, edited_by_hand: true });
     },
   }),
   operation({
@@ -110,8 +109,8 @@ export const commissionChangeOperations: Operation[] = [
     reply: commissions.schema,
     errors: ['commission_locked', 'invalid_state_transition'],
     async run({ tx, params, body }) {
-      await voidCommission(tx, await unpaid(tx, params.id), body.reason, { edited_by_hand: true });
-      return commissions.get(tx, params.id);
+      const { before } = await underChange(tx, params.id, 'void');
+      return voidCommission(tx, before, body.reason, { edited_by_hand: true });
     },
   }),
   operation({
@@ -124,7 +123,7 @@ export const commissionChangeOperations: Operation[] = [
     reply: DeletedMarker,
     errors: ['commission_locked', 'invalid_state_transition'],
     async run({ tx, params }) {
-      const commission = await unpaid(tx, params.id);
+      const { before: commission } = await underChange(tx, params.id, 'delete');
       await commissions.update(tx, commission.id, { deleted_at: tx.now, edited_by_hand: true });
       tx.emit(event('commission.deleted', commission));
       return { id: commission.id, object: 'commission', deleted: true as const };
@@ -132,20 +131,19 @@ export const commissionChangeOperations: Operation[] = [
   }),
 ];
 
-/** The commission, locked. @throws Problem commission_locked, invalid_state_transition: `paid` is final, and so are the cancelled */
-async function unpaid(tx: Tx, commission_id: string): Promise<Commission> {
-  const found = await commissions.get(tx, commission_id, { lock: true });
-  if (found.status !== 'paid' && found.payout_id !== null) {
+/**
+ * The commission, locked, and the status that the action leads to.
+ * @throws Problem commission_locked, invalid_state_transition
+ */
+async function underChange(tx: Tx, commission_id: string, action: CommissionAction) {
+  const before = await commissions.get(tx, commission_id, { lock: true });
+  if (before.status !== 'paid' && before.payout_id !== null) {
     throw new Problem(
       'commission_locked',
-      `The commission is in the payout ${found.payout_id}: delete that first, or let it settle.`,
+      `The commission is in the payout ${before.payout_id}. Delete the payout first, or wait until it is paid.`,
     );
   }
-  requireState(
-    ['pending', 'approved', 'due'].includes(found.status),
-    `The commission is ${found.status}: only one that is pending, approved or due can be changed.`,
-  );
-  return found;
+  return { before, status: transition(commission_states, before.status, action) };
 }
 
 async function change(tx: Tx, before: Commission, changes: Values): Promise<Commission> {
@@ -160,7 +158,7 @@ type Bonus = Pick<Commission, 'program_id' | 'partner_id' | 'amount_minor' | 'cu
 };
 
 async function createBonus(tx: Tx, bonus: Bonus): Promise<Commission> {
-  const status = bonus.mature_at <= tx.now ? 'due' : 'pending';
+  const status = statusAt(bonus.mature_at, tx.now);
   const values = { ...bonus, id: newId('com'), kind: 'bonus', status };
   const commission = (await commissions.insert(tx, values)) as Commission;
   tx.emit(event('commission.created', commission));

@@ -1,8 +1,8 @@
 /**
- * The rules that decide what a sale pays, as pure functions on plain values: decisions, section 6.
+ * What a rate pays on an amount, as pure functions on plain values: decisions, section 6.
  *
- * Every `_minor` is an integer in minor units, every `_bps` and every percent `rate_value` is in basis points, every
- * `_at` is ISO 8601 in UTC. JPY and KWD need nothing special: minor units are integers whatever their number of digits.
+ * Every `_minor` is an integer in minor units, every percent `rate_value` is in basis points, every `_at` is ISO 8601 in UTC. JPY and KWD
+ * need nothing special: minor units are integers whatever their number of digits.
  */
 
 export type RateType = 'percent' | 'fixed';
@@ -10,63 +10,8 @@ export type RateType = 'percent' | 'fixed';
 /** `percent`: rate_value in basis points. `fixed`: rate_value in minor units of the program's currency. */
 export type Rate = { rate_type: RateType; rate_value: number };
 
-/** From `from` sales, or `from` minor units of revenue, in the partner's calendar month on: this rate_value. */
-export type Tier = { from: number; rate_value: number };
-
-export type TierMetric = 'sales_count' | 'revenue_minor';
-
-export type Rule = Rate & {
-  id: string;
-  name: string;
-  priority: number;
-  status: 'active' | 'inactive';
-  applies_to: 'all' | 'first' | 'renewals';
-  partner_ids: readonly string[];
-  group_ids: readonly string[];
-  tag_ids: readonly string[];
-  link_ids: readonly string[];
-  product_ids: readonly string[];
-  duration_months: number | null;
-  max_payments: number | null;
-  min_sale_minor: number | null;
-  max_commission_minor: number | null;
-  tiers: readonly Tier[];
-  tier_metric: TierMetric | null;
-  starts_at: string | null;
-  ends_at: string | null;
-  created_at: string;
-};
-
-/** What the rules may know of a sale and of those it touches. */
-export type SaleContext = {
-  occurred_at: string;
-  amount_minor: number;
-  /** From `commissionBase`. */
-  base_minor: number;
-  currency: string;
-  program_currency: string;
-  is_first_sale: boolean;
-  partner_id: string;
-  link_id: string | null;
-  group_id: string | null;
-  tag_ids: readonly string[];
-  product_id: string | null;
-  /** The link's, or null where the link has none. */
-  rate_override: Rate | null;
-  /** When the customer's first sale occurred; null when this one is the first. */
-  first_sale_at: string | null;
-  /** Earlier sales of this customer that each rule paid for. A rule that is not named paid none. */
-  payments_by_rule: Readonly<Record<string, number>>;
-  /** The partner's sales in the UTC calendar month of occurred_at, before this one. */
-  month_sales_count: number;
-  month_revenue_minor: number;
-};
-
 /** A rate and the cap that goes with it: what a commission copies, so that a refund can apply it again. */
 export type CopiedRate = Rate & { max_commission_minor: number | null };
-
-/** A sale's commission base, its amount and what of the amount has been refunded, all in minor units. */
-export type RefundedSale = { base_minor: number; amount_minor: number; refunded_minor: number };
 
 /** What a sale came to and what of it was not revenue, all in minor units. */
 export type AmountParts = {
@@ -76,190 +21,6 @@ export type AmountParts = {
   fee_minor: number;
   discount_minor: number;
 };
-
-/** rule_id is null when the link's rate_override was chosen. */
-export type Choice = CopiedRate & { rule_id: string | null };
-
-export type CommissionOutcome =
-  | (Choice & { outcome: 'commission'; base_amount_minor: number; amount_minor: number; currency: string })
-  | { outcome: 'none'; warning: 'no_commission_from_rules' | 'fixed_rate_currency_mismatch' };
-
-/**
- * What a sale pays, by the one rule that is the best match. "One rule pays per sale."
- *
- * A fixed rate that meets another currency pays nothing, and the next rule is not asked: the merchant chose this rate for
- * this partner, another rate would be a payment nobody decided on, and the warning would never be heard.
- * A commission of 0 is none: `commission_created` is for "when money followed".
- *
- * @throws RangeError when an amount is not a safe integer
- */
-export function commissionFor(rules: readonly Rule[], sale: SaleContext): CommissionOutcome {
-  const choice = chooseRule(rules, sale);
-  if (choice === null) return { outcome: 'none', warning: 'no_commission_from_rules' };
-  if (choice.rate_type === 'fixed' && sale.currency !== sale.program_currency) {
-    return { outcome: 'none', warning: 'fixed_rate_currency_mismatch' };
-  }
-  const amount_minor = commissionAmount(choice, sale.base_minor);
-  if (amount_minor === 0) return { outcome: 'none', warning: 'no_commission_from_rules' };
-  return {
-    outcome: 'commission',
-    ...choice,
-    base_amount_minor: sale.base_minor,
-    amount_minor,
-    currency: sale.currency,
-  };
-}
-
-/**
- * The link's rate_override, or the best of the rules that apply, with the rate_value of its tier; null when none does.
- * "Choice: a link's rate_override, then rules that name the partner, then its link, then its group or tags, then the rest;
- * inside a class higher priority, then the older." An override has no conditions and no cap. The order in which the rules
- * are given means nothing; of two as old as each other the lower id is chosen.
- */
-export function chooseRule(rules: readonly Rule[], sale: SaleContext): Choice | null {
-  if (sale.rate_override !== null) {
-    const { rate_type, rate_value } = sale.rate_override;
-    return { rule_id: null, rate_type, rate_value, max_commission_minor: null };
-  }
-  let best: Rule | null = null;
-  for (const rule of rules) {
-    if (ruleApplies(rule, sale) && (best === null || compareRules(rule, best) < 0)) best = rule;
-  }
-  if (best === null) return null;
-  const { id, rate_type, max_commission_minor } = best;
-  return { rule_id: id, rate_type, rate_value: rateValueAt(best, sale), max_commission_minor };
-}
-
-/**
- * Whether every condition of the rule holds. An empty list is "any"; a rule with several lists must match each of them, save
- * that group_ids and tag_ids are one condition ("its group or tags"). starts_at to ends_at is half open.
- * min_sale_minor is held against amount_minor, in the sale's currency: nothing is converted.
- */
-export function ruleApplies(rule: Rule, sale: SaleContext): boolean {
-  return (
-    rule.status === 'active' &&
-    (rule.min_sale_minor === null || sale.amount_minor >= rule.min_sale_minor) &&
-    appliesToOrdinal(rule, sale) &&
-    namesThoseOf(rule, sale) &&
-    isInWindow(rule, sale.occurred_at) &&
-    hasPaymentsLeft(rule, sale) &&
-    isWithinDuration(rule, sale)
-  );
-}
-
-function appliesToOrdinal({ applies_to }: Rule, { is_first_sale }: SaleContext): boolean {
-  return applies_to === 'all' || (applies_to === 'first') === is_first_sale;
-}
-
-function namesThoseOf(rule: Rule, sale: SaleContext): boolean {
-  return (
-    isAnyOr(rule.partner_ids, sale.partner_id) &&
-    isAnyOr(rule.link_ids, sale.link_id) &&
-    isAnyOr(rule.product_ids, sale.product_id) &&
-    namesGroupOrTag(rule, sale)
-  );
-}
-
-function isAnyOr(ids: readonly string[], id: string | null): boolean {
-  return ids.length === 0 || (id !== null && ids.includes(id));
-}
-
-function namesGroupOrTag({ group_ids, tag_ids }: Rule, sale: SaleContext): boolean {
-  if (group_ids.length === 0 && tag_ids.length === 0) return true;
-  if (sale.group_id !== null && group_ids.includes(sale.group_id)) return true;
-  return sale.tag_ids.some((id) => tag_ids.includes(id));
-}
-
-function isInWindow({ starts_at, ends_at }: Rule, occurred_at: string): boolean {
-  const at = instant(occurred_at);
-  return (starts_at === null || instant(starts_at) <= at) && (ends_at === null || at < instant(ends_at));
-}
-
-function hasPaymentsLeft({ id, max_payments }: Rule, { payments_by_rule }: SaleContext): boolean {
-  return max_payments === null || (payments_by_rule[id] ?? 0) < max_payments;
-}
-
-/** Half open: after 12 months, the sale on the day a year after the customer's first one earns nothing any more. */
-function isWithinDuration({ duration_months }: Rule, { occurred_at, first_sale_at }: SaleContext): boolean {
-  if (duration_months === null) return true;
-  return instant(occurred_at) < addMonths(first_sale_at ?? occurred_at, duration_months);
-}
-
-/** Negative when `a` is chosen before `b`. Both apply to the sale, so a list that is not empty names it. */
-function compareRules(a: Rule, b: Rule): number {
-  return (
-    ruleClass(a) - ruleClass(b) ||
-    b.priority - a.priority ||
-    instant(a.created_at) - instant(b.created_at) ||
-    (a.id < b.id ? -1 : 1)
-  );
-}
-
-function ruleClass(rule: Rule): number {
-  if (rule.partner_ids.length > 0) return 1;
-  if (rule.link_ids.length > 0) return 2;
-  if (rule.group_ids.length > 0 || rule.tag_ids.length > 0) return 3;
-  return 4;
-}
-
-/** The tier with the highest `from` that the month has reached before this sale; below the lowest, the rule's own. */
-function rateValueAt({ tiers, tier_metric, rate_value }: Rule, sale: SaleContext): number {
-  if (tier_metric === null) return rate_value;
-  const reached = tier_metric === 'sales_count' ? sale.month_sales_count : sale.month_revenue_minor;
-  let best: Tier | null = null;
-  for (const tier of tiers) {
-    if (tier.from <= reached && (best === null || tier.from > best.from)) best = tier;
-  }
-  return best === null ? rate_value : best.rate_value;
-}
-
-/**
- * The rate applied to a base, in minor units, capped by max_commission_minor, which like the commission is in the sale's
- * currency. A fixed amount may be more than the sale: a lead that paid 0 is worth what the merchant says. Only what is paid
- * must be a safe integer: what the cap cuts off may be as large as it likes.
- *
- * @throws RangeError when an argument or the result is not a safe integer
- */
-export function commissionAmount(
-  { rate_type, rate_value, max_commission_minor }: CopiedRate,
-  base_minor: number,
-): number {
-  const most = max_commission_minor ?? Number.POSITIVE_INFINITY;
-  if (rate_type === 'fixed') return Math.min(safe(rate_value), most);
-  return safe(Math.min(Number(scaleBig(safe(base_minor), safe(rate_value), 10_000)), most));
-}
-
-/**
- * What a sale's commissions must sum to after refunds, in minor units: "the copied rate applied to what is left of its base,
- * and exactly 0 when all is refunded". A fixed rate is one amount whatever the base, so it stays whole until all is
- * refunded; the second half of the sentence would be empty if it spoke of percentages alone. Before any refund this is the
- * amount the commission was created with.
- *
- * @throws RangeError when refunded_minor is below 0 or above amount_minor
- */
-export function remainingCommission(copied: CopiedRate, sale: RefundedSale): number {
-  const base_minor = baseLeft(sale);
-  return isAllRefunded(sale) ? 0 : commissionAmount(copied, base_minor);
-}
-
-/**
- * What is left of a commission base: `base × (amount − refunded) / amount`, half away from zero, exactly 0 when all is
- * refunded. Refunds are told in amount_minor; each takes tax, shipping, fee and discount with it in proportion.
- *
- * @throws RangeError when refunded_minor is below 0 or above amount_minor
- */
-export function baseLeft({ base_minor, amount_minor, refunded_minor }: RefundedSale): number {
-  if (safe(refunded_minor) < 0 || refunded_minor > safe(amount_minor)) {
-    throw new RangeError(`refunded_minor must be from 0 to amount_minor (${amount_minor}), not ${refunded_minor}`);
-  }
-  if (refunded_minor === 0) return safe(base_minor);
-  return scale(base_minor, amount_minor - refunded_minor, amount_minor);
-}
-
-/** A sale of 0 has nothing to refund, so it is never all refunded: its fixed commission goes with the sale. */
-function isAllRefunded({ amount_minor, refunded_minor }: RefundedSale): boolean {
-  return refunded_minor > 0 && refunded_minor === amount_minor;
-}
 
 /**
  * net_amount_minor: amount_minor without its parts, all four of them. A part is in the amount, the discount too: whoever
@@ -281,37 +42,37 @@ export function commissionBase(
 }
 
 /**
- * "Percent = half away from zero, `(base × bps) / 10000`, in integers that cannot overflow." In minor units of the base.
+ * The rate applied to a base, in minor units. "Percent = half away from zero, `(base × bps) / 10000`, in integers that cannot overflow."
+ * Capped by max_commission_minor, which like the commission is in the sale's
+ * currency. A fixed amount may be more than the sale: a lead that paid 0 is worth what the merchant says. Only what is paid
+ * must be a safe integer: what the cap cuts off may be of any size.
  *
  * @throws RangeError when an argument or the result is not a safe integer
  */
-export function percentOf(base_minor: number, bps: number): number {
-  return scale(base_minor, bps, 10_000);
+export function commissionAmount(
+  { rate_type, rate_value, max_commission_minor }: CopiedRate,
+  base_minor: number,
+): number {
+  const most = max_commission_minor ?? Number.POSITIVE_INFINITY;
+  if (rate_type === 'fixed') return Math.min(safe(rate_value), most);
+  return safe(Math.min(Number(scale(base_minor, rate_value, 10_000)), most));
 }
 
 /**
- * `value × numerator / denominator`, half away from zero. A product that is a safe integer is exact as a number, and so are
- * its remainder, the quotient without it and the remainder's double; any other product is a BigInt.
+ * `value × numerator / denominator`, half away from zero, exactly: a BigInt, because the product may be beyond the safe integers.
+ *
+ * @throws RangeError when the value or the numerator is not a safe integer
  */
-function scale(value: number, numerator: number, denominator: number): number {
-  const product = safe(value) * safe(numerator);
-  if (!Number.isSafeInteger(product)) return safe(Number(scaleBig(value, numerator, denominator)));
-  const size = Math.abs(product);
-  const rest = size % denominator;
-  const quotient = (size - rest) / denominator + (rest * 2 >= denominator ? 1 : 0);
-  return product < 0 ? 0 - quotient : quotient;
-}
-
-function scaleBig(value: number, numerator: number, denominator: number): bigint {
-  const product = BigInt(value) * BigInt(numerator);
+export function scale(value: number, numerator: number, denominator: number): bigint {
+  const product = BigInt(safe(value)) * BigInt(safe(numerator));
   const divisor = BigInt(denominator);
   const size = product < 0n ? -product : product;
-  const rest = size % divisor;
-  const quotient = size / divisor + (rest * 2n >= divisor ? 1n : 0n);
+  const quotient = size / divisor + ((size % divisor) * 2n >= divisor ? 1n : 0n);
   return product < 0n ? -quotient : quotient;
 }
 
-function safe(value: number): number {
+/** @throws RangeError when the value is not a safe integer */
+export function safe(value: number): number {
   if (!Number.isSafeInteger(value)) throw new RangeError(`${value} is not an integer from -(2^53 - 1) to 2^53 - 1`);
   return value;
 }
@@ -319,31 +80,4 @@ function safe(value: number): number {
 function notNegative(value: number): number {
   if (safe(value) < 0) throw new RangeError(`${value} is below 0`);
   return value;
-}
-
-const dayMs = 86_400_000;
-
-/**
- * When a commission matures: the sale's moment and holding_period_days days of 24 hours. "Every commission is written with
- * its `mature_at` at creation."
- *
- * @throws RangeError when occurred_at is not a timestamp
- */
-export function matureAt(occurred_at: string, holding_period_days: number): string {
-  return new Date(instant(occurred_at) + holding_period_days * dayMs).toISOString();
-}
-
-/** Calendar months later in UTC, in ms; a day that the month lacks is its last: January 31 and one month is February 28. */
-function addMonths(at: string, months: number): number {
-  const date = new Date(instant(at));
-  const day = date.getUTCDate();
-  date.setUTCMonth(date.getUTCMonth() + months);
-  if (date.getUTCDate() !== day) date.setUTCDate(0);
-  return date.getTime();
-}
-
-function instant(at: string): number {
-  const ms = Date.parse(at);
-  if (Number.isNaN(ms)) throw new RangeError(`${at} is not an ISO 8601 timestamp`);
-  return ms;
 }

@@ -3,9 +3,27 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { event } from '../events/event.ts';
 import { type Commission, commissions } from './commission.ts';
+import { open_statuses } from './commission_state.ts';
+
+/** Cancels an unpaid commission and emits `commission.voided`. */
+export async function voidCommission(
+  tx: Tx,
+  commission: Commission,
+  reason: string,
+  { edited_by_hand = false } = {},
+): Promise<Commission> {
+  const voided = await commissions.update(tx, commission.id, {
+    status: 'voided',
+    voided_at: tx.now,
+    void_reason: reason,
+    edited_by_hand,
+  });
+  tx.emit(event('commission.voided', voided, { reason }));
+  return voided;
+}
 
 /**
- * Voids what a partner has earned and was not paid, `commission.voided` each. What is in a payout stays: the payout decides.
+ * Voids the unpaid commissions of a partner, `commission.voided` each. Those in a payout stay: the payout decides.
  * @param reason machine-readable: `partner_deleted`
  */
 export async function voidOpenCommissions(tx: Tx, partner_id: string, reason: string): Promise<void> {
@@ -13,7 +31,7 @@ export async function voidOpenCommissions(tx: Tx, partner_id: string, reason: st
     with open as (
       select t.id
       from program.commission t
-      where ${tenant(tx)} and t.partner_id = ${partner_id} and t.status in ('pending', 'approved', 'due')
+      where ${tenant(tx)} and t.partner_id = ${partner_id} and t.status in ${open_statuses}
         and t.payout_id is null and t.deleted_at is null
       order by t.id
       for no key update

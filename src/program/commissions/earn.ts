@@ -8,15 +8,10 @@ import { tagsOf } from '../partners/tag.ts';
 import type { Program } from '../programs/program.ts';
 import { safeSum } from '../programs/tally.ts';
 import type { Sale } from '../sales/sale.ts';
-import {
-  type CommissionOutcome,
-  chooseRule,
-  commissionBase,
-  commissionFor,
-  type Rate,
-  type Rule,
-} from './commission_rate.ts';
+import { commissionBase, type Rate } from './commission_rate.ts';
+import { uncounted_statuses } from './commission_state.ts';
 import { rules } from './rule.ts';
+import { type CommissionOutcome, chooseRule, commissionFor, type Rule } from './rule_choice.ts';
 
 /** Evaluates the rules, in the request's transaction, "because its answer says what followed". */
 export async function earnedBy(
@@ -78,7 +73,7 @@ const paymentsOf = (
       select t.rule_id, t.sale_id
       from program.commission t
       where ${tenant(tx)} and t.customer_id = ${customer_id} and t.rule_id is not null and t.sale_id <> ${made.id}
-        and t.deleted_at is null and t.status not in ('voided', 'rejected')
+        and t.deleted_at is null and t.status not in ${uncounted_statuses}
       group by t.rule_id, t.sale_id
       having sum(t.amount_minor) > 0
     ) as paid

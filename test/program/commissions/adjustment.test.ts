@@ -1,20 +1,19 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { type Standing, type Step, settlement, takingBack } from '../../../src/program/commissions/adjustment.ts';
+import { adjustment, type Counted, type Step, takingBack } from '../../../src/program/commissions/adjustment.ts';
 import {
-  baseLeft,
   type CopiedRate,
   commissionAmount,
   commissionBase,
-  commissionFor,
   netAmount,
-  remainingCommission,
 } from '../../../src/program/commissions/commission_rate.ts';
+import { baseLeft, remainingCommission } from '../../../src/program/commissions/remaining_commission.ts';
+import { commissionFor } from '../../../src/program/commissions/rule_choice.ts';
 
 const runs = { numRuns: 10_000 };
 const max = Number.MAX_SAFE_INTEGER;
 
-const one = (over: Partial<Standing> = {}): Standing => ({
+const one = (over: Partial<Counted> = {}): Counted => ({
   id: 'com_a',
   kind: 'sale',
   amount_minor: 2_000,
@@ -24,8 +23,8 @@ const one = (over: Partial<Standing> = {}): Standing => ({
 const paid = one({ open: false });
 const clawback = one({ id: 'com_b', kind: 'clawback', amount_minor: -500 });
 
-t.test('settlement changes what is open, and carries the difference of what is not', async (t) => {
-  const cases: [name: string, standing: Standing[], target: number, voided: string | null, steps: Step[]][] = [
+t.test('an adjustment changes what is open, and carries the difference of what is not', async (t) => {
+  const cases: [name: string, counted: Counted[], target: number, voided: string | null, steps: Step[]][] = [
     ['nothing was earned', [], 0, null, []],
     ['it is as it should be', [one()], 2_000, null, []],
     ['open shrinks', [one()], 1_500, null, [{ do: 'change', id: 'com_a', amount_minor: 1_500 }]],
@@ -61,8 +60,7 @@ t.test('settlement changes what is open, and carries the difference of what is n
       [{ do: 'carry', of: 'com_b', amount_minor: 500 }],
     ],
   ];
-  for (const [name, standing, target, voided, steps] of cases)
-    t.same(settlement(standing, target, voided), steps, name);
+  for (const [name, counted, target, voided, steps] of cases) t.same(adjustment(counted, target, voided), steps, name);
 });
 
 t.test('taking back deletes what is open and claws back what is not', async (t) => {
@@ -87,11 +85,11 @@ t.test('a difference beyond 2^53 - 1 is carried by several', async (t) => {
     { ...carry, amount_minor: -7 },
   ]);
   const owing = [one({ id: 'com_b', kind: 'clawback', amount_minor: -max, open: false })];
-  t.same(settlement([one(), ...owing], 5, null), [
+  t.same(adjustment([one(), ...owing], 5, null), [
     { do: 'change', id: 'com_a', amount_minor: max },
     { ...carry, amount_minor: 5 },
   ]);
-  t.same(settlement(owing, 5, 'com_a'), [
+  t.same(adjustment(owing, 5, 'com_a'), [
     { do: 'earn_again', of: 'com_a', amount_minor: max },
     { ...carry, amount_minor: 5 },
   ]);
@@ -123,7 +121,7 @@ class Book {
   sale: Sold;
   readonly net: boolean;
   readonly copied: CopiedRate;
-  standing: Standing[] = [];
+  counted: Counted[] = [];
   voided: string | null = null;
   #made = 0;
 
@@ -141,32 +139,32 @@ class Book {
     return commissionBase({ amount_minor: this.sale.amount_minor, net_amount_minor }, this.net);
   }
 
-  #add(kind: Standing['kind'], amount_minor: number, open: boolean): void {
+  #add(kind: Counted['kind'], amount_minor: number, open: boolean): void {
     this.#made++;
-    this.standing.push({ id: `com_${this.#made}`, kind, amount_minor, open });
-    this.standing.sort((a, b) => Number(a.kind !== 'sale') - Number(b.kind !== 'sale'));
+    this.counted.push({ id: `com_${this.#made}`, kind, amount_minor, open });
+    this.counted.sort((a, b) => Number(a.kind !== 'sale') - Number(b.kind !== 'sale'));
   }
 
   /** As a refund or a correction does it. */
-  settle(sale: Sold): void {
+  adjust(sale: Sold): void {
     this.sale = sale;
     const { amount_minor, refunded_minor } = sale;
     const left = { base_minor: this.#base(), amount_minor, refunded_minor };
-    const earned = this.standing.some(({ kind }) => kind === 'sale');
+    const earned = this.counted.some(({ kind }) => kind === 'sale');
     const voided = earned ? null : this.voided;
-    for (const step of settlement(this.standing, remainingCommission(this.copied, left), voided)) this.take(step);
+    for (const step of adjustment(this.counted, remainingCommission(this.copied, left), voided)) this.take(step);
   }
 
   take(step: Step): void {
-    const named = (id: string) => this.standing.find((standing) => standing.id === id) as Standing;
+    const named = (id: string) => this.counted.find((counted) => counted.id === id) as Counted;
     if (step.do === 'change') named(step.id).amount_minor = step.amount_minor;
     if (step.do === 'void') this.voided = step.id;
-    if (step.do === 'void' || step.do === 'delete') this.standing = this.standing.filter(({ id }) => id !== step.id);
+    if (step.do === 'void' || step.do === 'delete') this.counted = this.counted.filter(({ id }) => id !== step.id);
     if (step.do === 'carry') this.#add(step.amount_minor < 0 ? 'clawback' : 'bonus', step.amount_minor, true);
     if (step.do === 'earn_again') this.#add('sale', step.amount_minor, true);
   }
 
-  total = (): bigint => this.standing.reduce((sum, { amount_minor }) => sum + BigInt(amount_minor), 0n);
+  total = (): bigint => this.counted.reduce((sum, { amount_minor }) => sum + BigInt(amount_minor), 0n);
 }
 
 const share = fc.integer({ min: 0, max: 10_000 });
@@ -199,23 +197,23 @@ const change = fc.oneof(
 );
 type Change = typeof change extends fc.Arbitrary<infer T> ? T : never;
 
-/** @returns whether the commissions were settled anew by it */
+/** @returns whether the commissions were adjusted by it */
 function happen(book: Book, paid: Set<string>, change: Change): boolean {
-  const { sale, standing } = book;
+  const { sale, counted } = book;
   const left = sale.amount_minor - sale.refunded_minor;
   if (change.do === 'refund' || change.do === 'refund_rest') {
     const amount = change.do === 'refund' ? part(left, change.share) : left;
-    if (amount > 0) book.settle({ ...sale, refunded_minor: sale.refunded_minor + amount });
+    if (amount > 0) book.adjust({ ...sale, refunded_minor: sale.refunded_minor + amount });
     return amount > 0;
   }
   if (change.do === 'correct') {
     if (change.amount < sale.refunded_minor) return false;
-    book.settle({ ...sale, amount_minor: change.amount, tax_minor: part(change.amount, change.share) });
+    book.adjust({ ...sale, amount_minor: change.amount, tax_minor: part(change.amount, change.share) });
     return true;
   }
   // To mature makes a commission payable and changes neither its amount nor whether it is open.
   if (change.do === 'mature') return false;
-  const unpaid = standing.filter(({ id }) => !paid.has(id));
+  const unpaid = counted.filter(({ id }) => !paid.has(id));
   const chosen = unpaid[change.nth % Math.max(1, unpaid.length)];
   if (chosen) chosen.open = change.do === 'unlock';
   if (chosen && change.do === 'settle_payout') paid.add(chosen.id);
@@ -223,7 +221,7 @@ function happen(book: Book, paid: Set<string>, change: Change): boolean {
 }
 
 t.test('the refund invariant holds after any sequence of refunds, corrections, maturations and payouts', async (t) => {
-  let settled = 0;
+  let adjusted = 0;
   let carried = 0;
   const life = fc.record({
     amount,
@@ -238,26 +236,26 @@ t.test('the refund invariant holds after any sequence of refunds, corrections, m
       const paid = new Set<string>();
       for (const change of changes) {
         const kept = new Map(
-          book.standing.filter(({ open }) => !open).map(({ id, amount_minor }) => [id, amount_minor]),
+          book.counted.filter(({ open }) => !open).map(({ id, amount_minor }) => [id, amount_minor]),
         );
         if (!happen(book, paid, change)) continue;
-        settled++;
+        adjusted++;
         if (book.total() !== owed(book.sale, rate, net)) return false;
         const { amount_minor, refunded_minor } = book.sale;
         if (refunded_minor > 0 && refunded_minor === amount_minor && book.total() !== 0n) return false;
-        if (book.standing.some(({ kind, amount_minor }) => (kind === 'clawback') !== amount_minor < 0)) return false;
-        if (book.standing.filter(({ kind }) => kind === 'sale').length > 1) return false;
+        if (book.counted.some(({ kind, amount_minor }) => (kind === 'clawback') !== amount_minor < 0)) return false;
+        if (book.counted.filter(({ kind }) => kind === 'sale').length > 1) return false;
         for (const [id, amount_minor] of kept) {
-          if (book.standing.find((one) => one.id === id)?.amount_minor !== amount_minor) return false;
+          if (book.counted.find((one) => one.id === id)?.amount_minor !== amount_minor) return false;
         }
-        carried += book.standing.filter(({ kind }) => kind === 'clawback').length;
+        carried += book.counted.filter(({ kind }) => kind === 'clawback').length;
       }
       return true;
     }),
     runs,
   );
-  t.comment(`${settled} refunds and corrections, ${carried} clawbacks beside them`);
-  t.ok(settled > 10_000 && carried > 5_000);
+  t.comment(`${adjusted} refunds and corrections, ${carried} clawbacks beside them`);
+  t.ok(adjusted > 10_000 && carried > 5_000);
 });
 
 t.test('a sale that is taken back has earned nothing, whatever was paid of it', async () => {
@@ -273,7 +271,7 @@ t.test('a sale that is taken back has earned nothing, whatever was paid of it', 
       const book = new Book({ amount_minor: amount, tax_minor: part(amount, tax), refunded_minor: 0 }, rate, net);
       const paid = new Set<string>();
       for (const change of changes) happen(book, paid, change);
-      for (const step of takingBack(book.standing)) book.take(step);
+      for (const step of takingBack(book.counted)) book.take(step);
       return book.total() === 0n;
     }),
     runs,

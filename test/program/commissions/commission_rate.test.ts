@@ -2,22 +2,29 @@ import fc from 'fast-check';
 import t from 'tap';
 import {
   type AmountParts,
-  baseLeft,
   type CopiedRate,
-  chooseRule,
   commissionAmount,
   commissionBase,
-  commissionFor,
-  matureAt,
   netAmount,
-  percentOf,
   type Rate,
+} from '../../../src/program/commissions/commission_rate.ts';
+import { matureAt } from '../../../src/program/commissions/commission_state.ts';
+import {
+  baseLeft,
   type RefundedSale,
-  type Rule,
   remainingCommission,
+} from '../../../src/program/commissions/remaining_commission.ts';
+import {
+  chooseRule,
+  commissionFor,
+  type Rule,
   ruleApplies,
   type SaleContext,
-} from '../../../src/program/commissions/commission_rate.ts';
+} from '../../../src/program/commissions/rule_choice.ts';
+
+/** What an uncapped percent rate pays. */
+const percentOf = (base: number, bps: number): number =>
+  commissionAmount({ rate_type: 'percent', rate_value: bps, max_commission_minor: null }, base);
 
 const runs = { numRuns: 10_000 };
 const max = Number.MAX_SAFE_INTEGER;
@@ -80,7 +87,7 @@ function roundedRatio(numerator: bigint, denominator: bigint): bigint {
 
 const isSafe = (value: bigint) => value >= -BigInt(max) && value <= BigInt(max);
 
-t.test('percentOf rounds half away from zero', async (t) => {
+t.test('a percent rate rounds half away from zero', async (t) => {
   const cases: [base: number, bps: number, expected: number][] = [
     [2500, 502, 126],
     [1500, 510, 77],
@@ -112,7 +119,7 @@ t.test('percentOf rounds half away from zero', async (t) => {
   t.ok(Object.is(percentOf(-0, 2000), 0), 'no negative zero from a negative zero');
 });
 
-t.test('percentOf refuses what is not a safe integer, in and out', async (t) => {
+t.test('a percent rate refuses what is not a safe integer, in and out', async (t) => {
   for (const [base, bps] of [
     [1.5, 100],
     [100, 0.5],
@@ -126,7 +133,7 @@ t.test('percentOf refuses what is not a safe integer, in and out', async (t) => 
   }
 });
 
-t.test('percentOf agrees with exact rationals for every safe base', async () => {
+t.test('a percent rate agrees with exact rationals for every safe base', async () => {
   const base = fc.oneof(fc.maxSafeInteger(), fc.integer(), fc.integer({ min: 0, max: 1e6 }));
   const bps = fc.oneof(fc.integer({ min: 0, max: 10_000 }), fc.integer({ min: -30_000, max: 30_000 }));
   fc.assert(
@@ -139,7 +146,7 @@ t.test('percentOf agrees with exact rationals for every safe base', async () => 
   );
 });
 
-t.test('percentOf agrees with exact rationals at ties and beside the end of the fast path', async () => {
+t.test('a percent rate agrees with exact rationals at ties and beside the largest safe product', async () => {
   const tie = fc
     .tuple(fc.integer({ min: 0, max: 1e9 }), fc.integer({ min: -1, max: 1 }))
     .map(([n, d]) => 10_000 * n + 5000 + d);
@@ -159,7 +166,7 @@ t.test('percentOf agrees with exact rationals at ties and beside the end of the 
   );
 });
 
-t.test('percentOf is symmetric about zero and never falls as the base rises', async () => {
+t.test('a percent rate is symmetric about zero and never falls as the base rises', async () => {
   fc.assert(
     fc.property(fc.maxSafeNat(), fc.maxSafeNat(), fc.integer({ min: 0, max: 10_000 }), (a, b, bps) => {
       const [low, high] = a < b ? [a, b] : [b, a];

@@ -1,0 +1,83 @@
+/** The states of a commission, and what moves it from one to another: decisions, section 6. */
+
+import { raw, type Sql } from 'sql-template-tag';
+import { type State, statusesThat } from '../../core/resource/states.ts';
+
+export type CommissionStatus = 'pending' | 'approved' | 'due' | 'paid' | 'voided' | 'rejected';
+
+export type CommissionAction =
+  /** Its holding period ends: the scheduled job. */
+  | 'mature'
+  /** By hand. */
+  | 'approve'
+  | 'edit'
+  | 'reject'
+  | 'delete'
+  /** By hand, when its sale is refunded or corrected, and when its partner is deleted. */
+  | 'void'
+  /** Its payout settles. */
+  | 'pay';
+
+interface CommissionState extends State<CommissionStatus, CommissionAction> {
+  /** Whether it is part of what the partner is owed or was paid. */
+  counted: boolean;
+}
+
+const open = (status: CommissionStatus) =>
+  ({ edit: status, reject: 'rejected', delete: status, void: 'voided' }) as const;
+
+const final = (status: CommissionStatus) => ({
+  on: {},
+  refusal: `The commission is ${status}. Only a pending, approved or due commission can be changed.`,
+});
+
+export const commission_states: Readonly<Record<CommissionStatus, CommissionState>> = {
+  pending: {
+    doc: 'in the holding period',
+    on: { ...open('pending'), approve: 'approved', mature: 'due' },
+    counted: true,
+  },
+  approved: {
+    doc: 'in the holding period, and approved by hand',
+    on: { ...open('approved'), mature: 'due' },
+    refusal: 'The commission is already approved. Only a pending commission can be approved.',
+    counted: true,
+  },
+  due: {
+    doc: 'the holding period is over, and the commission waits for a payout',
+    on: { ...open('due'), pay: 'paid' },
+    refusal: 'The commission is already due. Only a pending commission can be approved.',
+    counted: true,
+  },
+  paid: { doc: 'paid by a payout', ...final('paid'), counted: true },
+  voided: { doc: 'cancelled, for example because its sale was refunded', ...final('voided'), counted: false },
+  rejected: { doc: 'rejected by hand', ...final('rejected'), counted: false },
+};
+
+/** Whether a commission can still change by itself: it is unpaid, and neither voided nor rejected. */
+export const isOpen = (status: CommissionStatus): boolean => commission_states[status].on.void !== undefined;
+
+/** `pending` in the holding period, `due` when that is over. */
+export const statusAt = (mature_at: string, now: string): CommissionStatus => (mature_at <= now ? 'due' : 'pending');
+
+/** The list of an SQL `in`, in literals: Postgres uses a partial index over these statuses for literals alone. */
+const listOf = (statuses: CommissionStatus[]): Sql => raw(`(${statuses.map((status) => `'${status}'`).join(', ')})`);
+
+/** Lists of statuses for conditions on a commission's status in SQL. */
+export const open_statuses = listOf(statusesThat(commission_states, 'void'));
+export const maturing_statuses = listOf(statusesThat(commission_states, 'mature'));
+/** For `not in`, as the partial indexes have it. */
+export const uncounted_statuses = listOf(
+  (Object.keys(commission_states) as CommissionStatus[]).filter((status) => !commission_states[status].counted),
+);
+
+const dayMs = 86_400_000;
+
+/**
+ * When a commission matures: the sale's moment and holding_period_days days of 24 hours. "Every commission is written with
+ * its `mature_at` at creation."
+ *
+ * @throws RangeError when occurred_at is not a timestamp
+ */
+export const matureAt = (occurred_at: string, holding_period_days: number): string =>
+  new Date(Date.parse(occurred_at) + holding_period_days * dayMs).toISOString();

@@ -1,0 +1,39 @@
+import sql from 'sql-template-tag';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { tenant } from '../../core/resource/resource.ts';
+import { event } from '../events/event.ts';
+import { type Commission, commissions } from './commission.ts';
+import { maturing_statuses } from './commission_state.ts';
+
+/** Organizations that have commissions whose holding period ended by `at`. Reads across tenants: for the scheduled task alone. */
+export const organizationsWithMature = (tx: Tx, at: string): Promise<{ organization_id: string }[]> =>
+  tx.all(sql`
+    select distinct t.organization_id
+    from program.commission t
+    where t.status in ${maturing_statuses} and t.deleted_at is null and t.mature_at <= ${at}::timestamptz`);
+
+/**
+ * "`pending` or `approved` → `due` when mature", `commission.updated` each, oldest first, at most `most` of them.
+ * @returns how many matured: fewer than `most` when none is left
+ */
+export async function matureCommissions(tx: Tx, at: string, most: number): Promise<number> {
+  const matured = await tx.all<Commission & { previous_status: string }>(sql`
+    with ripe as (
+      select t.id, t.status as previous_status
+      from program.commission t
+      where ${tenant(tx)} and t.status in ${maturing_statuses} and t.deleted_at is null and t.mature_at <= ${at}::timestamptz
+      order by t.mature_at, t.id
+      limit ${most}
+      for no key update skip locked
+    ),
+    matured as (
+      update program.commission t
+      set status = 'due', updated_at = ${tx.now}::timestamptz
+      from ripe
+      where ${tenant(tx)} and t.id = ripe.id
+      returning ${commissions.columns}, ripe.previous_status
+    )
+    select matured.* from matured order by mature_at, id`);
+  for (const commission of matured) tx.emit(event('commission.updated', commission));
+  return matured.length;
+}

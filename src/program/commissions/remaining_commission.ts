@@ -1,0 +1,41 @@
+/**
+ * What is left of a commission when its sale is refunded, as pure functions on plain values: decisions, section 6. Every `_minor` is an
+ * integer in minor units.
+ */
+
+import { type CopiedRate, commissionAmount, safe, scale } from './commission_rate.ts';
+
+/** A sale's commission base, its amount and what of the amount has been refunded, all in minor units. */
+export type RefundedSale = { base_minor: number; amount_minor: number; refunded_minor: number };
+
+/**
+ * What a sale's commissions must sum to after refunds, in minor units: "the copied rate applied to what is left of its base,
+ * and exactly 0 when all is refunded". A fixed rate is one amount whatever the base, so it stays whole until all is
+ * refunded; the second half of the sentence would be empty if it spoke of percentages alone. Before any refund this is the
+ * amount the commission was created with.
+ *
+ * @throws RangeError when refunded_minor is below 0 or above amount_minor
+ */
+export function remainingCommission(copied: CopiedRate, sale: RefundedSale): number {
+  const base_minor = baseLeft(sale);
+  return isAllRefunded(sale) ? 0 : commissionAmount(copied, base_minor);
+}
+
+/**
+ * What is left of a commission base: `base × (amount − refunded) / amount`, half away from zero, exactly 0 when all is
+ * refunded. Refunds are told in amount_minor; each takes tax, shipping, fee and discount with it in proportion.
+ *
+ * @throws RangeError when refunded_minor is below 0 or above amount_minor
+ */
+export function baseLeft({ base_minor, amount_minor, refunded_minor }: RefundedSale): number {
+  if (safe(refunded_minor) < 0 || refunded_minor > safe(amount_minor)) {
+    throw new RangeError(`refunded_minor must be from 0 to amount_minor (${amount_minor}), not ${refunded_minor}`);
+  }
+  if (refunded_minor === 0) return safe(base_minor);
+  return safe(Number(scale(base_minor, amount_minor - refunded_minor, amount_minor)));
+}
+
+/** A sale of 0 has nothing to refund, so it is never all refunded: its fixed commission goes with the sale. */
+function isAllRefunded({ amount_minor, refunded_minor }: RefundedSale): boolean {
+  return refunded_minor > 0 && refunded_minor === amount_minor;
+}
