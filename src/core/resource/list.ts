@@ -3,8 +3,9 @@ import { z } from 'zod';
 import type { Tx } from '../postgres/transaction.ts';
 import { isIdOf } from '../values/id.ts';
 import { Problem } from '../values/problem.ts';
+import { enrich } from './enrich.ts';
 import { type Filter, filtersOf, type ListOptions, parentField, querySchema } from './list_query.ts';
-import { type AnyResource, enrich, type Row, tenant } from './resource.ts';
+import { type AnyResource, type Row, tenant } from './resource.ts';
 
 interface Page {
   data: Row[];

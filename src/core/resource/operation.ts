@@ -2,9 +2,9 @@ import { z } from 'zod';
 import type { Tx } from '../postgres/transaction.ts';
 import { sampleId } from '../values/fields.ts';
 import type { ProblemCode } from '../values/problem.ts';
+import { enrich } from './enrich.ts';
 import { list } from './list.ts';
 import type { ListOptions } from './list_query.ts';
-import { enrich } from './resource.ts';
 import type { Services } from './services.ts';
 
 /** Who calls: the key that opened the request. */

@@ -4,7 +4,6 @@ import { declareUnique } from '../postgres/errors.ts';
 import type { Tx } from '../postgres/transaction.ts';
 import { insert, update, type Values } from '../postgres/write.ts';
 import { notFound } from '../values/problem.ts';
-import { requireScope } from './scope.ts';
 
 /** Marks an input parameter: strictly an array in code, `expand[]=a&expand[]=b` or `expand=a,b` on the wire. */
 const names = (allowed: string[], what: string) =>
@@ -13,7 +12,7 @@ const names = (allowed: string[], what: string) =>
     .default([])
     .describe(what);
 
-type Relations = Record<string, { resource: AnyResource; field: string }>;
+export type Relations = Record<string, { resource: AnyResource; field: string }>;
 
 export interface ResourceOptions<Shape extends z.ZodRawShape> {
   /** The `object` of its records: `partner`. */
@@ -41,7 +40,7 @@ export interface ResourceOptions<Shape extends z.ZodRawShape> {
   stats?: { fields: z.ZodRawShape; load: (tx: Tx, rows: Row[]) => Promise<Map<string, object>> };
 }
 
-/** Until the transaction ends: nobody else changes it (true), or it stays as it is (`share`). Rows may hang on it meanwhile. */
+/** Until the transaction ends: nobody else changes it (true), or it stays as it is (`share`). Rows may still reference it meanwhile. */
 export type Lock = boolean | 'share';
 
 export const lockOf = (lock: Lock): Sql => {
@@ -65,46 +64,50 @@ export function resource<Shape extends z.ZodRawShape>(options: ResourceOptions<S
   const relations: Relations = Object.fromEntries(
     Object.entries(options.relations ?? {}).map(([name, target]) => [name, { resource: target, field: `${name}_id` }]),
   );
-  const inlined = Object.fromEntries(
-    Object.entries(relations).map(([name, { resource: target }]) => [
-      name,
-      (target.schema as z.ZodType).nullable().optional().describe(`With \`expand[]=${name}\`.`),
-    ]),
-  );
-  const schema = z
-    .object({
-      ...record.shape,
-      ...inlined,
-      ...(options.stats
-        ? { stats: z.object(options.stats.fields).optional().describe('With `include[]=stats`.') }
-        : {}),
-    })
-    .meta({ id: componentName(options.object), description: options.doc }) as z.ZodType<Record_ & { stats?: object }>;
-
-  const columns = join(
-    Object.keys(options.fields).map((field) => {
-      if (field === 'object') return sql`${options.object}::text as object`;
-      const computed = options.computed?.[field as keyof Shape];
-      return computed ? sql`${computed} as ${raw(field)}` : raw(`t.${field}`);
-    }),
-  );
-  const from = sql`${raw(options.table)} as t`;
-  const alive = options.soft_delete ? sql`t.deleted_at is null` : sql`true`;
-
-  /** The record, or undefined where there is none in this organization. `lock`: held until the transaction ends. */
-  const find = (tx: Tx, where: Sql, lock: Sql = empty): Promise<Record_ | undefined> =>
-    tx.maybe<Record_ & object>(
-      sql`select ${columns} from ${from} where ${alive} and ${where} order by t.id limit 1 ${lock}`,
-    );
-
   return {
     ...options,
     record,
-    schema,
+    schema: schemaOf(options, record, relations) as z.ZodType<Record_ & { stats?: object }>,
+    relations,
+    ...readsOf<Record_ & object>(options),
+    ...writesOf<Record_ & object>(options),
+    /** Query fields of get and list. */
+    expansion: {
+      expand: names(Object.keys(relations), 'Relations to inline.'),
+      include: names(options.stats ? ['stats'] : [], 'Computed fields to include.'),
+    },
+  };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: what follows needs no shape
+type AnyOptions = ResourceOptions<any>;
+
+/** The record, with its relations and stats where they are asked for. */
+function schemaOf({ object, doc, stats }: AnyOptions, record: z.ZodObject, relations: Relations): z.ZodType {
+  const inlined = Object.entries(relations).map(([name, { resource: target }]) => [
+    name,
+    (target.schema as z.ZodType).nullable().optional().describe(`With \`expand[]=${name}\`.`),
+  ]);
+  return z
+    .object({
+      ...record.shape,
+      ...Object.fromEntries(inlined),
+      ...(stats ? { stats: z.object(stats.fields).optional().describe('With `include[]=stats`.') } : {}),
+    })
+    .meta({ id: componentName(object), description: doc });
+}
+
+function readsOf<Record_ extends object>(options: AnyOptions) {
+  const columns = columnsOf(options);
+  const from = sql`${raw(options.table)} as t`;
+  const alive = options.soft_delete ? sql`t.deleted_at is null` : sql`true`;
+  /** The record, or undefined where there is none in this organization. `lock`: held until the transaction ends. */
+  const find = (tx: Tx, where: Sql, lock: Sql = empty): Promise<Record_ | undefined> =>
+    tx.maybe<Record_>(sql`select ${columns} from ${from} where ${alive} and ${where} order by t.id limit 1 ${lock}`);
+  return {
     columns,
     from,
     alive,
-    relations,
     find,
     /** @throws Problem resource_not_found; `param` names the field that held the id */
     async get(
@@ -116,36 +119,48 @@ export function resource<Shape extends z.ZodRawShape>(options: ResourceOptions<S
       if (!row) throw notFound(options.object, id, param);
       return row;
     },
+    byIds: (tx: Tx, ids: string[]): Promise<Row[]> =>
+      tx.all<Row>(sql`select ${columns} from ${from} where ${tenant(tx)} and t.id = any(${ids})`),
+  };
+}
+
+function writesOf<Record_ extends object>(options: AnyOptions) {
+  const { object, table, fields } = options;
+  const columns = columnsOf(options);
+  return {
     /** Inserts a record, whose times are the transaction's. @returns undefined where `on_conflict` did nothing */
-    insert: (tx: Tx, values: Values, on_conflict?: Sql): Promise<Record_ | undefined> =>
-      insert<Record_ & object>(
+    insert: (tx: Tx, values: Values, on_conflict: Sql = empty): Promise<Record_ | undefined> =>
+      insert<Record_>(
         tx,
-        options.table,
-        { created_at: tx.now, ...('updated_at' in options.fields ? { updated_at: tx.now } : {}), ...values },
-        { returning: columns, ...(on_conflict ? { on_conflict } : {}) },
+        table,
+        { created_at: tx.now, ...('updated_at' in fields ? { updated_at: tx.now } : {}), ...values },
+        { returning: columns, on_conflict },
       ),
     /** Changes a record. @returns it as it is now @throws Problem resource_not_found */
     async update(tx: Tx, id: string, values: Values): Promise<Record_> {
-      const row = await update<Record_ & object>(tx, options.table, id, values, columns);
-      if (!row) throw notFound(options.object, id);
+      const row = await update<Record_>(tx, table, id, values, columns);
+      if (!row) throw notFound(object, id);
       return row;
-    },
-    byIds: (tx: Tx, ids: string[]): Promise<Row[]> =>
-      tx.all<Row>(sql`select ${columns} from ${from} where ${tenant(tx)} and t.id = any(${ids})`),
-    /** Query fields of get and list. */
-    expansion: {
-      expand: names(Object.keys(relations), 'Relations to inline.'),
-      include: names(options.stats ? ['stats'] : [], 'Computed additions.'),
     },
   };
 }
 
+/** What a record is read by, in wire shape. */
+const columnsOf = ({ object, fields, computed }: AnyOptions): Sql =>
+  join(
+    Object.keys(fields).map((field) => {
+      if (field === 'object') return sql`${object}::text as object`;
+      const expression = computed?.[field];
+      return expression ? sql`${expression} as ${raw(field)}` : raw(`t.${field}`);
+    }),
+  );
+
 /** What every record's fields of these names mean. */
 const common_meanings: Record<string, string> = {
-  id: 'What the object is called in paths and references.',
-  program_id: 'The program that it belongs to.',
-  created_at: 'When it was recorded.',
-  updated_at: 'When it last changed.',
+  id: 'The id of the object.',
+  program_id: 'The program that the object belongs to.',
+  created_at: 'When the object was created.',
+  updated_at: 'When the object was last changed.',
 };
 
 function withCommonMeanings<Shape extends z.ZodRawShape>(fields: Shape): Shape {
@@ -159,35 +174,6 @@ function withCommonMeanings<Shape extends z.ZodRawShape>(fields: Shape): Shape {
 
 /** The condition that makes every statement go by the tenant's index; row-level security holds without it too. */
 export const tenant = (tx: Tx): Sql => sql`t.organization_id = ${tx.organization_id}`;
-
-/** Inlines what `expand` names and adds what `include` names, one statement each, whatever the number of rows. @returns the same rows */
-export async function enrich<T extends object>(
-  tx: Tx,
-  of: AnyResource,
-  rows: T[],
-  asked: { expand: string[]; include: string[] },
-  scopes: string[],
-): Promise<T[]> {
-  const enriched = rows as unknown as Row[];
-  await Promise.all([
-    ...asked.expand.map((name) => expand(tx, of, enriched, name, scopes)),
-    asked.include.includes('stats') && addStats(tx, of, enriched),
-  ]);
-  return rows;
-}
-
-async function expand(tx: Tx, of: AnyResource, rows: Row[], name: string, scopes: string[]): Promise<void> {
-  const { resource: target, field } = (of.relations as Relations)[name] as Relations[string];
-  requireScope(scopes, `${target.plural}:read`);
-  const ids = [...new Set(rows.map((row) => row[field]).filter((id) => id !== null))] as string[];
-  const found = new Map((ids.length > 0 ? await target.byIds(tx, ids) : []).map((row: Row) => [row.id, row]));
-  for (const row of rows) row[name] = found.get(row[field] as string) ?? null;
-}
-
-async function addStats(tx: Tx, of: AnyResource, rows: Row[]): Promise<void> {
-  const stats = await of.stats?.load(tx, rows);
-  if (stats) for (const row of rows) row.stats = stats.get(row.id);
-}
 
 const componentName = (object: string): string =>
   object
