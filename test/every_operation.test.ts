@@ -1,6 +1,6 @@
 import t from 'tap';
-import { api_version } from '../src/core/http/server.ts';
 import type { Operation } from '../src/core/resource/operation.ts';
+import { api_version } from '../src/core/values/api.ts';
 import { type ProblemCode, problems } from '../src/core/values/problem.ts';
 import { operations } from '../src/products.ts';
 import { type Answer, type Caller, callerOf, eventually, type Json, sql, startRail, startReceiver } from './harness.ts';

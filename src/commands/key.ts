@@ -1,4 +1,4 @@
-import { type ApiKey, createKey, listKeys, revokeKey } from '../core/access/organization.ts';
+import { type ApiKey, createKey, listKeys, revokeKey } from '../core/access/api_key.ts';
 import { operations, products } from '../products.ts';
 import { answer, table, UsageError, withStore } from './command.ts';
 

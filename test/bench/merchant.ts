@@ -1,5 +1,6 @@
 import { request } from 'undici';
-import { createKey, createOrganization } from '../../src/core/access/organization.ts';
+import { createKey } from '../../src/core/access/api_key.ts';
+import { createOrganization } from '../../src/core/access/organization.ts';
 import type { Database } from '../../src/core/postgres/database.ts';
 import type { Running } from './processes.ts';
 

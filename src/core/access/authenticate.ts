@@ -5,9 +5,7 @@ import { rateLimited } from '../metrics/metrics.ts';
 import { type Database, run } from '../postgres/database.ts';
 import type { Caller } from '../resource/operation.ts';
 import { Problem } from '../values/problem.ts';
-
-/** How many requests a key may make in each second, unless its row says otherwise. */
-export const default_rate_limit = 25;
+import { default_rate_limit } from './api_key.ts';
 
 export interface Presented extends Caller {
   /** The whole key: inbound signatures are made with it. It goes nowhere else. */

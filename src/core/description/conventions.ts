@@ -1,6 +1,6 @@
-import { default_rate_limit } from '../access/authenticate.ts';
+import { default_rate_limit } from '../access/api_key.ts';
 import { signature_tolerance_s } from '../encryption/signature.ts';
-import { api_version, max_body_bytes } from '../http/server.ts';
+import { api_version, max_body_bytes } from '../values/api.ts';
 import type { DeliveryTerms } from './openapi_webhooks.ts';
 
 /** What holds for every operation and every webhook, in Markdown: the OpenAPI description and llms-full.txt both carry it. */

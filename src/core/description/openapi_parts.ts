@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
-import { api_version } from '../http/server.ts';
+import { api_version } from '../values/api.ts';
 import { sampleId } from '../values/fields.ts';
 import { type ProblemCode, type ProblemType, problems } from '../values/problem.ts';
 import type { Schema, Schemas } from './json_schema.ts';

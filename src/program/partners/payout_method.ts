@@ -1,12 +1,12 @@
 import { isValidBIC, isValidIBAN } from 'ibantools';
 import sql from 'sql-template-tag';
 import { z } from 'zod';
-import { validationProblem } from '../../core/http/validation.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { email, id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { Problem } from '../../core/values/problem.ts';
+import { validationProblem } from '../../core/values/validation.ts';
 import { type PayoutMethodName, payout_methods, programs } from '../programs/program.ts';
 import { partners } from './partner.ts';
 

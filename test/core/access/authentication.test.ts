@@ -1,5 +1,5 @@
 import t from 'tap';
-import { revokeKey } from '../../../src/core/access/organization.ts';
+import { revokeKey } from '../../../src/core/access/api_key.ts';
 import { sql, startRail } from '../../harness.ts';
 
 const rail = await startRail({ worker: false });

@@ -5,10 +5,11 @@ import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import t from 'tap';
 import { buildApi } from '../../../src/api.ts';
-import { createKey, createOrganization } from '../../../src/core/access/organization.ts';
+import { createKey } from '../../../src/core/access/api_key.ts';
+import { createOrganization } from '../../../src/core/access/organization.ts';
 import { railSignature } from '../../../src/core/encryption/signature.ts';
-import { api_version } from '../../../src/core/http/server.ts';
 import { openDatabase } from '../../../src/core/postgres/database.ts';
+import { api_version } from '../../../src/core/values/api.ts';
 import { type ProblemCode, problems } from '../../../src/core/values/problem.ts';
 import { operations, writeEvents } from '../../../src/products.ts';
 import { startWorker } from '../../../src/worker.ts';
@@ -283,7 +284,7 @@ t.test('a body that is not sent as JSON answers 415', async (t) => {
   }
   const compressed = await post(acme, { 'Content-Encoding': 'gzip' });
   isRefused(t, compressed, 'unsupported_media_type', 'Content-Encoding');
-  t.match(compressed.body.error.message, 'send it uncompressed');
+  t.match(compressed.body.error.message, 'Send the body uncompressed');
   t.equal((await post(acme, { 'Content-Encoding': 'identity' })).status, 201);
   t.equal((await post(acme, { 'Content-Type': 'application/json; charset=utf-8' })).status, 201);
 });
@@ -350,7 +351,7 @@ t.test('a message says what would be right', async (t) => {
   for (const [body, fault] of [
     ['{', "expected property name or '}' at position 1 (line 1 column 2)"],
     ['{"a": NaN}', "unexpected token 'N'"],
-    ['{"__proto__": 1}', "'__proto__' and 'constructor.prototype' may not be names in it"],
+    ['{"__proto__": 1}', "the names '__proto__' and 'constructor.prototype' are not allowed"],
   ]) {
     t.equal(await messageOf(post(body)), `The body is not valid JSON: ${fault}.`);
   }

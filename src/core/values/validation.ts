@@ -1,5 +1,5 @@
 import type { ZodError } from 'zod';
-import { Problem } from '../values/problem.ts';
+import { Problem } from './problem.ts';
 
 type Issue = ZodError['issues'][number];
 

@@ -1,0 +1,71 @@
+import { randomBytes } from 'node:crypto';
+import sql from 'sql-template-tag';
+import { sha256 } from '../encryption/vault.ts';
+import { type Database, run } from '../postgres/database.ts';
+import { declareUnique } from '../postgres/errors.ts';
+import { newId } from '../values/id.ts';
+
+/** How many requests a key may make in each second, unless its row says otherwise. */
+export const default_rate_limit = 25;
+
+export interface ApiKey {
+  id: string;
+  organization_id: string;
+  name: string;
+  mode: 'live' | 'test';
+  scopes: string[];
+  rate_limit: number;
+  signature_required: boolean;
+  last_used_at: string | null;
+  revoked_at: string | null;
+  created_at: string;
+}
+
+declareUnique('api_key', { api_key_secret_unique: null });
+
+const key_columns = sql`id, organization_id, name, mode, scopes, rate_limit, signature_required, last_used_at, revoked_at, created_at`;
+
+export interface NewKey {
+  organization_id: string;
+  name: string;
+  mode: 'live' | 'test';
+  scopes: string[];
+  rate_limit?: number | undefined;
+}
+
+/**
+ * Creates a key. Only its SHA-256 is stored: `secret` is returned here and never again.
+ * @throws Error when there is no such organization
+ */
+export async function createKey(
+  database: Database,
+  { organization_id, name, mode, scopes, rate_limit }: NewKey,
+): Promise<ApiKey & { secret: string }> {
+  const secret = `rail_${mode}_${randomBytes(32).toString('base64url')}`;
+  const [key] = await run<ApiKey>(
+    database,
+    sql`
+      insert into core.api_key (organization_id, id, name, mode, secret_sha256, scopes, rate_limit)
+      select o.id, ${newId('key')}, ${name}, ${mode}, ${sha256(secret)}, ${scopes}, ${rate_limit ?? default_rate_limit}
+      from core.organization o
+      where o.id = ${organization_id}
+      returning ${key_columns}`,
+  );
+  if (!key) throw new Error(`No organization '${organization_id}' exists. 'rail org list' lists them.`);
+  return { ...key, secret };
+}
+
+export const listKeys = (database: Database, organization_id: string | undefined): Promise<ApiKey[]> =>
+  run(
+    database,
+    sql`select ${key_columns} from core.api_key where ${organization_id ?? null}::text is null or organization_id = ${organization_id ?? null} order by id`,
+  );
+
+/** Revokes a key, at once. @returns undefined where there is no such key */
+export async function revokeKey(database: Database, id: string): Promise<ApiKey | undefined> {
+  const [key] = await run<ApiKey>(
+    database,
+    sql`update core.api_key set revoked_at = coalesce(revoked_at, now()), updated_at = now() where id = ${id} returning ${key_columns}`,
+  );
+  return key;
+}

@@ -1,0 +1,54 @@
+/** Turns errors into the error envelope. */
+import type { Socket } from 'node:net';
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { translateError } from '../postgres/errors.ts';
+import { newId } from '../values/id.ts';
+import { Problem } from '../values/problem.ts';
+import { responseHeaders } from './response_headers.ts';
+
+/** Answers a request with what was thrown while it was handled. Unexpected errors are logged, and answer 500. */
+export const replyWithError = (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply =>
+  sendProblem(problemOf(error, request), reply);
+
+function problemOf(error: unknown, request: FastifyRequest): Problem {
+  const translated = translateError(error);
+  if (translated instanceof Problem) {
+    if (translated.status >= 500) request.log.error({ err: error }, translated.message);
+    return translated;
+  }
+  const { code, statusCode = 500, message } = translated as FastifyError;
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+    return new Problem('payload_too_large', 'The body is larger than 1 MiB. Send a smaller one.');
+  }
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
+    return new Problem('unsupported_media_type', "Send the body as JSON with 'Content-Type: application/json'.", {
+      param: 'Content-Type',
+    });
+  }
+  if (statusCode < 500) return new Problem('invalid_parameter', message);
+  request.log.error({ err: error }, 'a request failed');
+  return new Problem('internal_error', 'Something went wrong on our side. Retry with the same idempotency key.');
+}
+
+const sendProblem = (problem: Problem, reply: FastifyReply) =>
+  reply
+    .code(problem.status)
+    .headers(problem.details.headers ?? {})
+    .header('Content-Type', 'application/json; charset=utf-8')
+    .serializer(JSON.stringify)
+    .send(problem.envelope());
+
+/** Answers what is not HTTP, and so reaches no route, on the bare socket. */
+export function refuseUnreadable({ code }: { code?: string }, socket: Socket): void {
+  if (code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+  const problem = new Problem('invalid_parameter', 'The request is not valid HTTP/1.1, or its headers are too long.');
+  const body = JSON.stringify(problem.envelope());
+  const headers = {
+    ...responseHeaders({ presented: null, headers: {}, id: newId('req') }),
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
+    Connection: 'close',
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 400 Bad Request\r\n${lines.join('')}\r\n${body}`);
+}

@@ -1,0 +1,145 @@
+/** How an operation is mounted, and how one request becomes one transaction. */
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { ZodError } from 'zod';
+import { authenticate, type Presented, requireRate } from '../access/authenticate.ts';
+import { verifySignature } from '../encryption/signature.ts';
+import { unstorableText } from '../postgres/errors.ts';
+import { type Store, transaction } from '../postgres/transaction.ts';
+import type { Operation } from '../resource/operation.ts';
+import { requireScope } from '../resource/scope.ts';
+import type { Services } from '../resource/services.ts';
+import { api_version } from '../values/api.ts';
+import { Problem } from '../values/problem.ts';
+import { validationProblem } from '../values/validation.ts';
+import { idempotentRequest, keepReply, type Reply, storedReply } from './idempotency.ts';
+import { isStorable } from './json_body.ts';
+import { refuseEmptyId } from './unknown_path.ts';
+
+/** Mounts operations: authentication, scope, signature, idempotency and the transaction are the same for all. */
+export function mountOperations(app: FastifyInstance, operations: Operation[], store: Store, services: Services): void {
+  for (const operation of operations) mount(app, operation, store, services);
+}
+
+function mount(app: FastifyInstance, operation: Operation, store: Store, services: Services): void {
+  app.route({
+    method: operation.method,
+    url: routePath(operation.path),
+    schema: routeSchema(operation),
+    attachValidation: true,
+    onRequest: async (request) => {
+      refuseEmptyId(request);
+      request.presented = await authenticate(store.database, request.headers);
+      requireRate(request.presented.rate);
+      requireVersion(request);
+      requireScope(request.presented.scopes, operation.scope);
+    },
+    preValidation: async (request) => requireSignature(request, request.presented as Presented),
+    handler: async (request, reply) => {
+      const { status, body, replayed } = await answer(request, operation, store, services);
+      if (replayed) reply.header('Idempotent-Replayed', 'true');
+      return reply.code(status).header('Content-Type', 'application/json; charset=utf-8').send(Buffer.from(body));
+    },
+  });
+}
+
+const routePath = (path: string): string => path.replaceAll(/\{(\w+)\}/g, ':$1');
+
+const routeSchema = ({ name, tag, summary, doc, method, params, query, body, status, reply }: Operation) => ({
+  operationId: name,
+  tags: [tag],
+  summary,
+  ...(doc ? { description: doc } : {}),
+  params,
+  querystring: query,
+  ...(method === 'GET' ? {} : { body }),
+  response: { [status]: reply },
+});
+
+/** One request is one transaction. */
+async function answer(
+  request: FastifyRequest,
+  operation: Operation,
+  store: Store,
+  services: Services,
+): Promise<Reply & { replayed: boolean }> {
+  const caller = request.presented as Presented;
+  const { method, url, headers, rawBody } = request;
+  const idempotent = idempotentRequest(method, url, headers['idempotency-key'], rawBody);
+  const options = { organization_id: caller.organization_id, request_id: request.id, idempotency_key: idempotent?.key };
+  const rejection = await externalRejection(request, operation, services);
+  const outcome = await transaction(store, options, async (tx) => {
+    const first = idempotent && storedReply(tx, idempotent, services.vault);
+    if (first) return { ...first, replayed: true };
+    refuseInvalid(request);
+    if (rejection) throw rejection;
+    const result = await operation
+      .run({ tx, caller, services, params: request.params, query: request.query, body: request.body })
+      .catch(problemThatCommits);
+    if (result instanceof Problem) return result;
+    const reply = { status: operation.status, body: JSON.stringify(result) };
+    if (idempotent) keepReply(tx, idempotent, reply, services.vault);
+    return { ...reply, replayed: false };
+  });
+  if (outcome instanceof Problem) throw outcome;
+  return outcome;
+}
+
+/** External checks on a request. Their outcome is reported only where the request is not a replay of one that was answered. */
+async function externalRejection(
+  request: FastifyRequest,
+  { ask }: Operation,
+  services: Services,
+): Promise<Problem | undefined> {
+  if (!ask || request.validationError) return undefined;
+  try {
+    await ask({ body: request.body, services });
+  } catch (error) {
+    if (error instanceof Problem) return error;
+    throw error;
+  }
+  return undefined;
+}
+
+/** A rejection whose writes commit: it is thrown after the commit. */
+function problemThatCommits(error: unknown): Problem {
+  if (error instanceof Problem && error.details.keep_effects) return error;
+  throw error;
+}
+
+/** Throws what validation found, only now: a reused idempotency key is reported first. */
+function refuseInvalid(request: FastifyRequest): void {
+  const { validationError } = request;
+  refuseUnstorable({ ...(request.params as object), ...(request.query as object) });
+  if (!validationError) return;
+  const part = validationError.validationContext as string;
+  const inputs: Record<string, unknown> = { body: request.body, querystring: request.query, params: request.params };
+  throw validationProblem(validationError as unknown as ZodError, part, inputs[part]);
+}
+
+/** For the parameters of path and query; a body is checked where it is read. */
+function refuseUnstorable(parameters: object): void {
+  const [param] = Object.entries(parameters).find(([, value]) => !isStorable(value)) ?? [];
+  if (param !== undefined) throw new Problem('invalid_parameter', unstorableText().message, { param });
+}
+
+/** "The service verifies a signature whenever one is sent"; a key may require one. */
+function requireSignature(request: FastifyRequest, { secret, signature_required }: Presented): void {
+  const header = request.headers['rail-signature'];
+  if (typeof header === 'string') verifySignature(header, secret, request.rawBody, Date.now());
+  if (header !== undefined || !signature_required) return;
+  throw new Problem(
+    'signature_required',
+    "This key requires signed requests: send 'Rail-Signature: t=<unix seconds>,v1=<hex HMAC-SHA256>'.",
+    { param: 'Rail-Signature' },
+  );
+}
+
+function requireVersion({ headers }: FastifyRequest): void {
+  const version = headers['rail-version'];
+  if (version === undefined || version === api_version) return;
+  throw new Problem(
+    'invalid_parameter',
+    `Rail-Version must be '${api_version}', the only version. Correct the header, or leave it out.`,
+    { param: 'Rail-Version' },
+  );
+}

@@ -1,0 +1,57 @@
+/** 404 and 405: paths that are not there, and methods that a path does not support. */
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { Problem } from '../values/problem.ts';
+
+/** Refuses unknown paths and methods, before anything is said of a body that nobody will read. Knows the routes that are added after it. */
+export function refuseUnknownPaths(app: FastifyInstance): void {
+  const methodsOf = knownPaths(app);
+  app.addHook('onRequest', async (request) => {
+    if (request.is404) throw notFoundOrNotAllowed(request, methodsOf(pathOf(request)));
+  });
+}
+
+/** The router accepts an empty id: `/v1/programs/` is not a program. */
+export function refuseEmptyId(request: FastifyRequest): void {
+  if (Object.values(request.params as object).includes('')) throw noSuchPath(request);
+}
+
+/** 405 with `Allow` where the path exists, 404 where it does not. */
+function notFoundOrNotAllowed(request: FastifyRequest, allowed: string[]): Problem {
+  if (allowed.length === 0) return noSuchPath(request);
+  const list = allowed.join(', ');
+  return new Problem(
+    'method_not_allowed',
+    `${pathOf(request)} does not support ${request.method}. Use one of: ${list}.`,
+    { headers: { Allow: list } },
+  );
+}
+
+const noSuchPath = (request: FastifyRequest): Problem =>
+  new Problem(
+    'route_not_found',
+    `${request.method} ${pathOf(request)} does not exist. GET /v1/openapi.json lists all paths.`,
+  );
+
+const pathOf = ({ url }: FastifyRequest): string => url.split('?')[0] as string;
+
+/** Notes every route that is added from now on. @returns which methods a path supports: none where the path does not exist */
+function knownPaths(app: FastifyInstance): (path: string) => string[] {
+  const known = new Map<string, { pattern: RegExp; methods: Set<string> }>();
+  app.addHook('onRoute', ({ url, method }) => {
+    const { pattern, methods } = known.get(url) ?? { pattern: patternOf(url), methods: new Set<string>() };
+    known.set(url, { pattern, methods: methods.union(new Set([method].flat())) });
+  });
+  return (path) => {
+    const route = known.get(path) ?? known.values().find(({ pattern }) => pattern.test(path));
+    return [...(route?.methods ?? [])];
+  };
+}
+
+/** `/v1/programs/:id` as an expression that its paths match; `*` stands for the rest. */
+function patternOf(url: string): RegExp {
+  const segments = url.split('/').map((segment) => {
+    if (segment === '*') return '.*';
+    return segment.startsWith(':') ? '[^/]+' : RegExp.escape(segment);
+  });
+  return new RegExp(`^${segments.join('/')}$`);
+}

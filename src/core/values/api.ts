@@ -1,0 +1,6 @@
+/** What holds for the whole REST API. */
+
+/** The API's version. Additive changes never change it. */
+export const api_version = '2026-11-01';
+
+export const max_body_bytes = 1024 * 1024;
