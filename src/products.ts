@@ -14,4 +14,4 @@ export const operations = products.flatMap((product) => product.operations);
 export const schedules = parts.flatMap((part) => part.schedules);
 export const encrypted = parts.flatMap((part) => part.encrypted);
 export const audits = parts.flatMap((part) => part.audits);
-export const writeEvents = eventWriter(program.events);
+export const writeEvents = eventWriter(products.map(({ events }) => events));

@@ -1,8 +1,7 @@
+import { z } from 'zod';
 import { inboundSigningOperations } from '../core/access/inbound_signing.ts';
-import { deliveryOperations } from '../webhooks/deliveries/delivery_log.ts';
-import { endpointOperations } from '../webhooks/endpoints/endpoint.ts';
-import type { EventPolicy } from '../webhooks/events/event.ts';
-import { eventOperations } from '../webhooks/events/event_log.ts';
+import type { EventPolicy } from '../webhooks/events/policy.ts';
+import { webhooksOf } from '../webhooks/operations.ts';
 import type { Product } from '../webhooks/product.ts';
 import { commissionOperations } from './commissions/commission.ts';
 import { commissionChangeOperations } from './commissions/commission_change.ts';
@@ -29,13 +28,27 @@ import { referralOperations } from './tracking/referral.ts';
 import { mountShortLinks } from './tracking/short_link.ts';
 
 const events: EventPolicy = {
+  product: 'program',
+  path: '/v1',
+  namespace: '',
   catalogue,
   id_prefix: 'evt',
   delivery_prefix: 'whd',
+  endpoint_prefix: 'whe',
+  subject: { field: 'program_id', prefix: 'prg', resource: programs },
+  owner: { field: 'partner_id', prefix: 'part', resource: partners },
   envelope: ({ id, type, created_at, data, request_id }) => ({
     ...{ id, type, created_at, data },
     ...(request_id === undefined ? {} : { request: { id: request_id } }),
   }),
+  envelope_fields: {
+    request: z
+      .object({ id: z.string().nullable().describe('Equals the header Rail-Request-Id. Null: nothing caused it.') })
+      .optional()
+      .describe('What caused it; not on test events.'),
+  },
+  envelope_doc:
+    '`request.id` is the id of the API request or scheduled run that caused the event, null where nothing did, and a test event (`id` begins with `evt_test_`) has no `request`.',
   https_only: false,
   most_in_log: null,
 };
@@ -73,9 +86,7 @@ export const program: Product = {
     ...commissionChangeOperations,
     ...riskFlagOperations,
     ...inboundSigningOperations,
-    ...eventOperations({ catalogue, program: programs }),
-    ...endpointOperations({ policy: events, program: programs, partner: partners }),
-    ...deliveryOperations({ policy: events, program: programs }),
+    ...webhooksOf(events),
   ],
   scopes: [
     ...resources.split(' ').flatMap((resource) => [`${resource}:read`, `${resource}:write`]),

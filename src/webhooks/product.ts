@@ -3,7 +3,7 @@ import type { Part } from '../core/part.ts';
 import type { Store } from '../core/postgres/transaction.ts';
 import type { Operation } from '../core/resource/operation.ts';
 import type { Services } from '../core/resource/services.ts';
-import type { EventPolicy } from './events/event.ts';
+import type { EventPolicy } from './events/policy.ts';
 
 /** A product is a value: everything that the processes, the commands and the description need to know of it. */
 export interface Product extends Part {

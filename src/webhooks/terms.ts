@@ -1,5 +1,6 @@
 import type { DeliveryTerms } from '../core/description/openapi_webhooks.ts';
-import { most_per_program, overlap_ms } from './endpoints/endpoint.ts';
+import { most_endpoints } from './endpoints/create_endpoint.ts';
+import { overlap_ms } from './endpoints/secret.ts';
 import { switch_off } from './endpoints/switch_off.ts';
 import { kept_days } from './events/event_log.ts';
 import { waits_s } from './queue/delivery.ts';
@@ -13,6 +14,6 @@ export const terms = (sweep_cron: string): DeliveryTerms => ({
   sweep_minutes: (sweep_cron.split(' ')[0] as string).split(',').map(Number),
   overlap_ms,
   kept_days,
-  most_endpoints: most_per_program,
+  most_endpoints,
   switch_off,
 });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { task } from '../../src/core/jobs/task.ts';
-import { replayNext } from '../../src/webhooks/deliveries/delivery_log.ts';
+import { replayNext } from '../../src/webhooks/deliveries/replay.ts';
 
 const batch = 500;
 

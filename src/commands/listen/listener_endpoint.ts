@@ -5,9 +5,10 @@ import { run } from '../../core/postgres/database.ts';
 import { type Store, transaction } from '../../core/postgres/transaction.ts';
 import { update } from '../../core/postgres/write.ts';
 import type { Services } from '../../core/resource/services.ts';
+import { program } from '../../program/index.ts';
 import { programs } from '../../program/programs/program.ts';
 import { openServices } from '../../service.ts';
-import { createEndpoint } from '../../webhooks/endpoints/endpoint.ts';
+import { createEndpoint } from '../../webhooks/endpoints/create_endpoint.ts';
 import type { Opened } from '../command.ts';
 
 /** The program that is listened to. */
@@ -38,7 +39,9 @@ export async function register(
   const { organization_id } = of;
   const made = await transaction(store, { organization_id, request_id: null }, async (tx) => {
     await programs.get(tx, of.id, { lock: true });
-    return createEndpoint(tx, services, { program_id: of.id, url, description: describe(), event_types });
+    return createEndpoint(tx, services, program.events, {
+      ...{ subject_id: of.id, url, description: describe(), event_types },
+    });
   });
   return { organization_id, endpoint_id: made.id, secret: made.secret };
 }

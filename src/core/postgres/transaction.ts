@@ -5,20 +5,24 @@ import { hasLostRace, isRetryable, translateError } from './errors.ts';
 
 /** An event as a handler tells it; the product's event log gives it its id, envelope and place. */
 export interface EventDraft {
+  /** Who tells it: the product's name. */
+  product: string;
   type: string;
-  program_id: string;
-  partner_id: string | null;
+  /** What it is about, and endpoints listen to. */
+  subject_id: string;
+  /** Whose postbacks receive it too, and theirs alone. */
+  owner_id: string | null;
   data: object;
   /** False for the event of a test, which test endpoints alone receive. */
   livemode?: boolean;
 }
 
-/** Writes drafts as one statement. Supplied by the product, because the core knows none. */
+/** Writes drafts, in their order. It comes from outside, because core knows no product. */
 export type WriteEvents = (
   drafts: EventDraft[],
   of: { organization_id: string; request_id: string | null; now: string },
 ) => {
-  statement: Sql;
+  statements: Sql[];
   jobs: Job[];
 };
 
@@ -118,7 +122,7 @@ export class Tx {
       if (this.organization_id === '')
         throw new Error('Events belong to an organization: open the transaction for one.');
       const written = writeEvents(this.#drafts, this);
-      statements.push(written.statement);
+      statements.push(...written.statements);
       jobs.push(...written.jobs);
     }
     if (jobs.length > 0) statements.push(sql`select core.enqueue(${JSON.stringify(jobs)}::json)`);
@@ -126,7 +130,7 @@ export class Tx {
   }
 }
 
-/** Opens transactions: the pool, and how the product writes its events. */
+/** Opens transactions: the pool, and how products write their events. */
 export interface Store {
   database: Database;
   writeEvents: WriteEvents;

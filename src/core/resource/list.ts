@@ -4,7 +4,7 @@ import type { Tx } from '../postgres/transaction.ts';
 import { isIdOf } from '../values/id.ts';
 import { Problem } from '../values/problem.ts';
 import { enrich } from './enrich.ts';
-import { type Filter, filtersOf, type ListOptions, parentField, querySchema } from './list_query.ts';
+import { columnOf, type Filter, filtersOf, type ListOptions, parentField, querySchema } from './list_query.ts';
 import { type AnyResource, type Row, tenant } from './resource.ts';
 
 interface Page {
@@ -96,7 +96,7 @@ function statementsOf(
 ) {
   const { resource, within } = options;
   const parent = within && (query[parentField(within)] as string);
-  const scope = within ? sql`${tenant(tx)} and t.${raw(parentField(within))} = ${parent}` : tenant(tx);
+  const scope = within ? sql`${tenant(tx)} and ${columnOf(resource, parentField(within))} = ${parent}` : tenant(tx);
   const used = Object.entries(filters).filter(([name]) => query[name] !== undefined);
   const wheres = used.map(([name, { where }]) => where(query[name] as never));
   const where = join([scope, resource.alive, ...wheres], ' and ');

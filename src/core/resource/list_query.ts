@@ -75,9 +75,12 @@ function equality(resource: AnyResource, field: string): Filter {
   const any_text = z.string().min(1).optional();
   return {
     schema: type instanceof z.ZodEnum ? type.optional() : any_text.meta(examples ? { examples } : {}),
-    where: (value: string) => sql`t.${raw(field)} = ${value}`,
+    where: (value: string) => sql`${columnOf(resource, field)} = ${value}`,
   };
 }
+
+/** What a record's field is read from. */
+export const columnOf = ({ computed }: AnyResource, field: string): Sql => computed?.[field] ?? sql`t.${raw(field)}`;
 
 /** `program_id` for a list of a program's objects. */
 export const parentField = (parent: AnyResource): string => `${parent.object}_id`;

@@ -17,6 +17,8 @@ export type Relations = Record<string, { resource: AnyResource; field: string }>
 export interface ResourceOptions<Shape extends z.ZodRawShape> {
   /** The `object` of its records: `partner`. */
   object: string;
+  /** What its schema is called after in the description, where that is not the object. */
+  schema_name?: string;
   /** Its path and scope: `partners`. */
   plural: string;
   table: string;
@@ -83,7 +85,11 @@ export function resource<Shape extends z.ZodRawShape>(options: ResourceOptions<S
 type AnyOptions = ResourceOptions<any>;
 
 /** The record, with its relations and stats where they are asked for. */
-function schemaOf({ object, doc, stats }: AnyOptions, record: z.ZodObject, relations: Relations): z.ZodType {
+function schemaOf(
+  { object, schema_name = object, doc, stats }: AnyOptions,
+  record: z.ZodObject,
+  relations: Relations,
+): z.ZodType {
   const inlined = Object.entries(relations).map(([name, { resource: target }]) => [
     name,
     (target.schema as z.ZodType).nullable().optional().describe(`With \`expand[]=${name}\`.`),
@@ -94,7 +100,7 @@ function schemaOf({ object, doc, stats }: AnyOptions, record: z.ZodObject, relat
       ...Object.fromEntries(inlined),
       ...(stats ? { stats: z.object(stats.fields).optional().describe('With `include[]=stats`.') } : {}),
     })
-    .meta({ id: componentName(object), description: doc });
+    .meta({ id: componentName(schema_name), description: doc });
 }
 
 function readsOf<Record_ extends object>(options: AnyOptions) {
@@ -175,7 +181,8 @@ function withCommonMeanings<Shape extends z.ZodRawShape>(fields: Shape): Shape {
 /** The condition that makes every statement go by the tenant's index; row-level security holds without it too. */
 export const tenant = (tx: Tx): Sql => sql`t.organization_id = ${tx.organization_id}`;
 
-const componentName = (object: string): string =>
+/** `PayoutMethod` of `payout_method`: the name of its schema in the description. */
+export const componentName = (object: string): string =>
   object
     .split('_')
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))

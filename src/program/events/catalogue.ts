@@ -21,4 +21,4 @@ export const catalogue = {
 };
 
 /** An event of which every field is named. */
-export const event = draftOf(catalogue);
+export const event = draftOf('program', catalogue, 'partner_id');

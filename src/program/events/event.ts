@@ -41,5 +41,6 @@ export function event<Type extends EventName, Record_ extends { program_id: stri
     ([field, schema]) => !(schema instanceof z.ZodOptional) || schema.safeParse(known[field]).success,
   );
   const data = Object.fromEntries(fields.map(([field]) => [field, known[field]]));
-  return { type, program_id: record.program_id, partner_id: (data.partner_id as string | undefined) ?? null, data };
+  const owner_id = (data.partner_id as string | undefined) ?? null;
+  return { product: 'program', type, subject_id: record.program_id, owner_id, data };
 }

@@ -2,6 +2,7 @@ import sql from 'sql-template-tag';
 import { ownerEmail } from '../../core/access/organization.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { queueMail } from '../../mail/outgoing.ts';
+import { type EventPolicy, subjectNoun } from '../events/policy.ts';
 
 /** "When the last 20 events sent to an endpoint all failed every retry within 30 days and the failures span at least five days." */
 export const switch_off = { least_failures: 20, within_days: 30, span_days: 5 };
@@ -25,7 +26,12 @@ export interface DeadEndpoint {
  * its turn comes, as for an endpoint that is turned off by hand.
  * @returns undefined where nothing is to be done, because another one has done it, or it has not failed for long enough
  */
-export async function judgeEndpoint(tx: Tx, endpoint_id: string, base_url: string): Promise<DeadEndpoint | undefined> {
+export async function judgeEndpoint(
+  tx: Tx,
+  policy: EventPolicy,
+  endpoint_id: string,
+  base_url: string,
+): Promise<DeadEndpoint | undefined> {
   const { least_failures, within_days, span_days } = switch_off;
   const dead = await tx.maybe<DeadEndpoint>(sql`
     select j.organization_id, j.program_id, j.partner_id, j.url, j.failed, j.first_failed_at, j.last_failed_at, j.last_error
@@ -36,29 +42,41 @@ export async function judgeEndpoint(tx: Tx, endpoint_id: string, base_url: strin
   if (!dead) return undefined;
   await tx.all(sql`
     update webhooks.endpoint e
-    set status = 'disabled', disabled_reason = ${reasonOf(endpoint_id, dead)}, updated_at = ${tx.now}::timestamptz
+    set status = 'disabled', disabled_reason = ${reasonOf(policy, endpoint_id, dead)}, updated_at = ${tx.now}::timestamptz
     where e.organization_id = ${dead.organization_id} and e.id = ${endpoint_id}
     returning e.id`);
   const recipient = await ownerEmail(tx, dead.organization_id);
-  await queueMail(tx, { organization_id: dead.organization_id, recipient, ...mailOf(endpoint_id, dead, base_url) });
+  await queueMail(tx, {
+    organization_id: dead.organization_id,
+    recipient,
+    ...mailOf(policy, endpoint_id, dead, base_url),
+  });
   return dead;
 }
 
 /** What the endpoint itself says of it. */
-function reasonOf(endpoint_id: string, dead: DeadEndpoint): string {
+function reasonOf({ path }: EventPolicy, endpoint_id: string, dead: DeadEndpoint): string {
   return [
     `Switched off: the last ${dead.failed} events sent to ${addressOf(dead)} failed every attempt`,
     `from ${minuteOf(dead.first_failed_at)} to ${minuteOf(dead.last_failed_at)}. The last error: ${errorOf(dead)}`,
-    `Once the receiver works, switch it on with POST /v1/webhook_endpoints/${endpoint_id}/enable.`,
+    `Once the receiver works, switch it on with POST ${path}/webhook_endpoints/${endpoint_id}/enable.`,
   ].join(' ');
 }
 
-function mailOf(endpoint_id: string, dead: DeadEndpoint, base_url: string): { subject: string; text: string } {
-  const path = `${base_url}/v1/webhook_endpoints/${endpoint_id}`;
+function mailOf(
+  policy: EventPolicy,
+  endpoint_id: string,
+  dead: DeadEndpoint,
+  base_url: string,
+): { subject: string; text: string } {
+  const api = base_url + policy.path;
+  const path = `${api}/webhook_endpoints/${endpoint_id}`;
+  const noun = subjectNoun(policy);
+  const subject_label = (noun.charAt(0).toUpperCase() + noun.slice(1)).padEnd(12);
   const text = `Rail has switched off a webhook endpoint of yours, because nothing that was sent to it has arrived for days.
 
   Endpoint    ${endpoint_id}
-  Program     ${dead.program_id}${dead.partner_id === null ? '' : `\n  Postback of ${dead.partner_id}`}
+  ${subject_label}${dead.program_id}${dead.partner_id === null ? '' : `\n  Postback of ${dead.partner_id}`}
   Address     ${addressOf(dead)}
   Failed      the last ${dead.failed} events, in every attempt
   Since       ${minuteOf(dead.first_failed_at)}
@@ -79,7 +97,7 @@ Then what failed can be sent again:
   POST ${path}/replay
   {"failed_since": "${dead.first_failed_at}"}
 
-What happens while it is off is not kept for it; GET ${base_url}/v1/events
+What happens while it is off is not kept for it; GET ${api}/events
 lists all events of the last 30 days.
 `;
   return { subject: `Webhook endpoint switched off: ${new URL(dead.url).host}`, text };

@@ -4,81 +4,75 @@ import type { EventDraft, WriteEvents } from '../../core/postgres/transaction.ts
 import { newId } from '../../core/values/id.ts';
 import { watch_name } from '../queue/fan_out.ts';
 import type { Catalogue } from './catalogue.ts';
-
-/** What a product's webhooks have of their own: all else is the same machinery. */
-export interface EventPolicy {
-  catalogue: Catalogue;
-  /** `evt` */
-  id_prefix: string;
-  /** `whd` */
-  delivery_prefix: string;
-  /** The body that endpoints receive. Test events have it too, with an id that starts with `evt_test_`. */
-  envelope(told: Told): object;
-  /** Endpoints must be https addresses. */
-  https_only: boolean;
-  /** How many of an endpoint's newest deliveries its log shows; null: all that are kept. */
-  most_in_log: number | null;
-}
-
-export interface Told {
-  id: string;
-  type: string;
-  created_at: string;
-  data: object;
-  /** What caused it: `req_…`, `run_…`, null; undefined for a test event. */
-  request_id: string | null | undefined;
-  livemode: boolean;
-}
+import type { EventPolicy, Told } from './policy.ts';
 
 /**
  * Writes drafts to the event log, each with the exact body that endpoints will receive: "an event is written in the same
- * transaction as the change it describes".
+ * transaction as the change it describes". A draft goes by the policy of the product that it names.
  */
-export const eventWriter =
-  (policy: EventPolicy): WriteEvents =>
-  (drafts, { organization_id, request_id, now }) => {
-    const events = drafts.map((draft) => {
-      const id = newId(policy.id_prefix);
-      const known = policy.catalogue[draft.type];
-      if (!known) throw new Error(`No event type '${draft.type}' in the catalogue.`);
-      const { type, livemode = true } = draft;
-      const told = { id, type, created_at: now, data: known.data.parse(draft.data), request_id, livemode };
-      return {
-        id,
-        program_id: draft.program_id,
-        partner_id: draft.partner_id,
-        type,
-        livemode,
-        body: JSON.stringify(policy.envelope(told)),
-        postback_body: postbackBody(policy, told),
-      };
-    });
-    return {
-      statement: sql`select webhooks.write_events(${organization_id}, ${request_id}, ${now}::timestamptz, ${JSON.stringify(events)}::json,
-        ${policy.delivery_prefix})`,
-      jobs: [{ identifier: 'webhooks/fan_out', payload: {}, unless_watched: watch_name }],
-    };
-  };
+export function eventWriter(policies: EventPolicy[]): WriteEvents {
+  const known = new Map(policies.map((policy) => [policy.product, policy]));
+  return (drafts, context) => ({
+    statements: runsOf(drafts).map((run) => {
+      const [{ product }] = run;
+      const policy = known.get(product);
+      if (!policy) throw new Error(`No product '${product}' that tells events.`);
+      return writeStatement(policy, run, context);
+    }),
+    jobs: [{ identifier: 'webhooks/fan_out', payload: {}, unless_watched: watch_name }],
+  });
+}
 
-/** The body that a partner's postback receives; null: it receives nothing of the type. */
+type Run = [EventDraft, ...EventDraft[]];
+
+/** Drafts of one product that follow one another: a statement each, so that events keep the order in which they were told. */
+function runsOf(drafts: EventDraft[]): Run[] {
+  const runs: Run[] = [];
+  for (const draft of drafts) {
+    const last = runs.at(-1);
+    if (last?.[0].product === draft.product) last.push(draft);
+    else runs.push([draft]);
+  }
+  return runs;
+}
+
+function writeStatement(
+  policy: EventPolicy,
+  drafts: EventDraft[],
+  { organization_id, request_id, now }: Parameters<WriteEvents>[1],
+) {
+  const events = drafts.map(({ type, subject_id, owner_id, data, livemode = true }) => {
+    const known = policy.catalogue[type];
+    if (!known) throw new Error(`No event type '${type}' in the catalogue.`);
+    const id = newId(policy.id_prefix);
+    const told = { id, type, created_at: now, data: known.data.parse(data), request_id, livemode };
+    return {
+      ...{ id, program_id: subject_id, partner_id: owner_id, type, livemode },
+      body: JSON.stringify(policy.envelope(told)),
+      postback_body: postbackBody(policy, told),
+    };
+  });
+  return sql`select webhooks.write_events(${organization_id}, ${request_id}, ${now}::timestamptz, ${JSON.stringify(events)}::json,
+    ${policy.delivery_prefix})`;
+}
+
+/** The body that a postback receives; null: it receives nothing of the type. */
 export function postbackBody({ catalogue, envelope }: EventPolicy, told: Told): string | null {
   const { postback = false } = catalogue[told.type] ?? {};
   if (postback === false) return null;
   return JSON.stringify(envelope({ ...told, data: without(told.data, postback.omit) }), withoutEmails);
 }
 
-/** An event whose type and fields the compiler checks against the catalogue. */
+/** Makes events of a product whose types and fields the compiler checks against its catalogue. */
 export const draftOf =
-  <Types extends Catalogue>(_catalogue: Types) =>
+  <Types extends Catalogue>(product: string, _catalogue: Types, owner_field?: string) =>
   <Type extends keyof Types & string>(
     type: Type,
-    program_id: string,
+    subject_id: string,
     data: z.input<Types[Type]['data']>,
   ): EventDraft => ({
-    type,
-    program_id,
-    partner_id: (data as { partner_id?: string | null }).partner_id ?? null,
-    data,
+    ...{ product, type, subject_id, data },
+    owner_id: owner_field === undefined ? null : ((data as Record<string, string | null>)[owner_field] ?? null),
   });
 
 /** A postback "never receives a customer's email address": not where it hides in the address of a page or in somebody's words either. */

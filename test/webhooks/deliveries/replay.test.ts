@@ -3,7 +3,7 @@ import { Webhook } from 'standardwebhooks';
 import t from 'tap';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
 import { catalogue } from '../../../src/program/events/catalogue.ts';
-import { replayNext } from '../../../src/webhooks/deliveries/delivery_log.ts';
+import { replayNext } from '../../../src/webhooks/deliveries/replay.ts';
 import { type Answer, type Caller, eventually, type Json, sql, startRail, startReceiver } from '../../harness.ts';
 
 const rail = await startRail();

@@ -4,15 +4,19 @@ import t from 'tap';
 import { z } from 'zod';
 import { type Store, transaction } from '../../../src/core/postgres/transaction.ts';
 import { newId } from '../../../src/core/values/id.ts';
-import { programs } from '../../../src/program/programs/program.ts';
-import { deliveryOperations } from '../../../src/webhooks/deliveries/delivery_log.ts';
-import { createEndpoint } from '../../../src/webhooks/endpoints/endpoint.ts';
+import { program } from '../../../src/program/index.ts';
+import { createEndpoint } from '../../../src/webhooks/endpoints/create_endpoint.ts';
 import { eventType } from '../../../src/webhooks/events/catalogue.ts';
-import { type EventPolicy, eventWriter } from '../../../src/webhooks/events/event.ts';
+import { draftOf, eventWriter } from '../../../src/webhooks/events/event.ts';
+import type { EventPolicy } from '../../../src/webhooks/events/policy.ts';
+import { webhooksOf } from '../../../src/webhooks/operations.ts';
 import { eventually, startRail, startReceiver } from '../../harness.ts';
 
 /** As the recruitment service words it: other ids, another envelope, https alone, live and test endpoints, the last 50 in the log. */
 const recruitment: EventPolicy = {
+  product: 'recruitment',
+  path: '/recruitment/v1',
+  namespace: 'recruitment_',
   catalogue: {
     'do_not_contact.added': eventType(
       'A prospect was marked Do not contact.',
@@ -22,13 +26,24 @@ const recruitment: EventPolicy = {
   },
   id_prefix: 'fev',
   delivery_prefix: 'fwd',
+  endpoint_prefix: 'fwe',
+  subject: null,
+  owner: null,
   envelope: ({ id, type, created_at, data, livemode }) => ({ id, type, version: 1, created_at, livemode, data }),
+  envelope_fields: { version: z.literal(1), livemode: z.boolean() },
+  envelope_doc: '',
   https_only: true,
   most_in_log: 50,
 };
 
+/** The same for receivers of tests, which listen on http. */
+const lax: EventPolicy = { ...recruitment, namespace: 'lax_', https_only: false };
+const draft = draftOf('recruitment', recruitment.catalogue);
+const told = (organization_id: string, prospect_id: string) =>
+  draft('do_not_contact.added', organization_id, { prospect_id, reason: null });
+
 const rail = await startRail();
-const store: Store = { database: rail.store.database, writeEvents: eventWriter(recruitment) };
+const store: Store = { database: rail.store.database, writeEvents: eventWriter([program.events, recruitment]) };
 const { services } = rail;
 
 async function openTeam() {
@@ -40,11 +55,10 @@ async function openTeam() {
     within,
     tell: (prospect_id: string, livemode: boolean) =>
       within(async (tx) => {
-        const data = { prospect_id, reason: null };
-        tx.emit({ type: 'do_not_contact.added', program_id: organization_id, partner_id: null, data, livemode });
+        tx.emit({ ...told(organization_id, prospect_id), livemode });
       }),
     listen: (url: string, livemode: boolean) =>
-      within((tx) => createEndpoint(tx, services, { program_id: organization_id, url, livemode })),
+      within((tx) => createEndpoint(tx, services, lax, { subject_id: organization_id, url, livemode })),
   };
 }
 
@@ -106,15 +120,15 @@ t.test(
   async (t) => {
     const receiver = await startReceiver();
     const team = await openTeam();
-    const fields = { program_id: team.organization_id, url: receiver.url };
+    const fields = { subject_id: team.organization_id, url: receiver.url };
     await t.rejects(
-      team.within((tx) => createEndpoint(tx, services, { ...fields, https_only: true })),
+      team.within((tx) => createEndpoint(tx, services, recruitment, fields)),
       {
         code: 'address_not_allowed',
         message: 'The URL must begin with https://.',
       },
     );
-    const { id } = await team.within((tx) => createEndpoint(tx, services, fields));
+    const { id } = await team.within((tx) => createEndpoint(tx, services, lax, fields));
     await rail.query(sql`update webhooks.endpoint set https_only = true where id = ${id}`);
     await team.tell('fdi_1', true);
     const attempts = () =>
@@ -132,24 +146,23 @@ t.test("shows an endpoint's last 50 deliveries, and its test events in the produ
   const { id } = await team.listen(receiver.url, true);
   await team.within(async (tx) => {
     for (let nth = 0; nth < 60; nth++) {
-      const data = { prospect_id: `fdi_${nth}`, reason: null };
-      tx.emit({ type: 'do_not_contact.added', program_id: team.organization_id, partner_id: null, data });
+      tx.emit(told(team.organization_id, `fdi_${nth}`));
     }
   });
   await receiver.until(60);
-  const operations = new Map(
-    deliveryOperations({ policy: recruitment, program: programs }).map((each) => [each.name, each]),
-  );
+  const operations = new Map(webhooksOf(recruitment).map((each) => [each.name, each]));
   // biome-ignore lint/suspicious/noExplicitAny: an operation is run as the API runs it
   const call = (name: string, of: object): Promise<any> =>
     team.within((tx) =>
       // biome-ignore lint/suspicious/noExplicitAny: the same
       (operations.get(name) as any).run({ tx, params: { id }, services, caller: { scopes: ['*'] }, ...of }),
     );
-  const page = await call('webhook_endpoints.deliveries', { query: { limit: 100, expand: [], include: [] } });
+  const page = await call('recruitment_webhook_endpoints.deliveries', {
+    query: { limit: 100, expand: [], include: [] },
+  });
   t.equal(page.data.length, 50);
   t.equal(page.total_count, 50);
-  const ping = await call('webhook_endpoints.ping', { body: {} });
+  const ping = await call('recruitment_webhook_endpoints.ping', { body: {} });
   t.match(ping.event_id, /^evt_test_/);
   await receiver.until(61);
   t.match(receiver.received[60]?.body, {

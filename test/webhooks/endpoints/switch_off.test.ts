@@ -1,6 +1,7 @@
 import t from 'tap';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
 import { createMailer } from '../../../src/mail/smtp.ts';
+import { program } from '../../../src/program/index.ts';
 import { judgeEndpoint } from '../../../src/webhooks/endpoints/switch_off.ts';
 import { startWorker } from '../../../src/worker.ts';
 import { eventually, type Json, log, sql, startRail, startReceiver } from '../../harness.ts';
@@ -239,7 +240,7 @@ t.test('where the owner has no address, the mail is kept and logged', async (t) 
 
 const judge = (endpoint_id: string) =>
   transaction(rail.store, { organization_id: null, request_id: null }, (tx) =>
-    judgeEndpoint(tx, endpoint_id, services.base_url),
+    judgeEndpoint(tx, program.events, endpoint_id, services.base_url),
   );
 
 /** So many times, evenly from some days ago until others. */

@@ -152,7 +152,7 @@ async function tell(
   const data = { partner_id, email: 'ada@partner.example.com', handle, status: 'active', group_id: null };
   const { organization_id } = merchant;
   await transaction(rail.store, { organization_id, request_id: cause }, async (tx) =>
-    tx.emit({ type: 'affiliate.created', program_id, partner_id, data }),
+    tx.emit({ product: 'program', type: 'affiliate.created', subject_id: program_id, owner_id: partner_id, data }),
   );
 }
 

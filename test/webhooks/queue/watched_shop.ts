@@ -106,7 +106,8 @@ export async function openWatchedShop(
         return { type, partner_id, data, request_id };
       });
       await transaction(rail.store, { organization_id, request_id }, async (tx) => {
-        for (const { type, partner_id, data } of told) tx.emit({ type, program_id, partner_id, data });
+        for (const { type, partner_id, data } of told)
+          tx.emit({ product: 'program', type, subject_id: program_id, owner_id: partner_id, data });
       });
       return told;
     },

@@ -1,0 +1,35 @@
+import sql from 'sql-template-tag';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { newId } from '../../core/values/id.ts';
+import { Problem } from '../../core/values/problem.ts';
+import { type Endpoint, endpointsOf } from '../endpoints/endpoint.ts';
+import { type EventPolicy, subjectOf } from '../events/policy.ts';
+import { type Delivery, deliveriesOf } from './delivery.ts';
+
+/** @throws Problem endpoint_disabled */
+export async function enabledEndpoint(tx: Tx, policy: EventPolicy, endpoint_id: string): Promise<Endpoint> {
+  const endpoint = await endpointsOf(policy).get(tx, endpoint_id);
+  if (endpoint.status === 'enabled') return endpoint;
+  throw new Problem('endpoint_disabled', 'The endpoint is switched off: enable it first.', { param: 'id' });
+}
+
+/** Puts a delivery at the end of the endpoint's sequence. */
+export async function append(
+  tx: Tx,
+  policy: EventPolicy,
+  endpoint: Endpoint,
+  delivery: Pick<Delivery, 'event_id' | 'event_type' | 'replay_of' | 'request_body'>,
+): Promise<Delivery> {
+  const appended = (await deliveriesOf(policy).insert(tx, {
+    ...delivery,
+    id: newId(policy.delivery_prefix),
+    program_id: subjectOf(policy, tx, endpoint),
+    endpoint_id: endpoint.id,
+  })) as Delivery;
+  stand(tx, [appended.id]);
+  return appended;
+}
+
+/** Puts deliveries at the ends of their endpoints' sequences and wakes those: last in a transaction, because everybody waits for the lock. */
+export const stand = (tx: Tx, delivery_ids: string[]): void =>
+  tx.atCommit(sql`select webhooks.stand(${tx.organization_id}, ${delivery_ids})`);

@@ -1,0 +1,139 @@
+import sql, { type Sql } from 'sql-template-tag';
+import { z } from 'zod';
+import { list } from '../../core/resource/list.ts';
+import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
+import { resource } from '../../core/resource/resource.ts';
+import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
+import { endpointsOf } from '../endpoints/endpoint.ts';
+import { kept_days } from '../events/event_log.ts';
+import {
+  type EventPolicy,
+  perProduct,
+  recordsOf,
+  referenceColumns,
+  subjectFields,
+  withinSubject,
+} from '../events/policy.ts';
+
+const statuses = ['pending', 'delivered', 'failed', 'cancelled'] as const;
+
+const Attempt = z.object({
+  attempt: z.int().describe('1 for the first.'),
+  at: timestamp,
+  duration_ms: z.int().describe('How long it took, in milliseconds.'),
+  status_code: z.int().nullable().describe('What the endpoint answered. Null: nothing that could be read.'),
+  response_body: text.nullable().describe('The first 16 KiB of what the endpoint answered. Null: no answer.'),
+  error: text.nullable().describe('What went wrong, in words. Null: it was acknowledged.'),
+});
+
+/** The deliveries of a product. */
+export const deliveriesOf = perProduct((policy) => {
+  const deliveries = resource({
+    object: 'webhook_delivery',
+    schema_name: `${policy.namespace}webhook_delivery`,
+    plural: 'webhook_deliveries',
+    table: 'webhooks.delivery',
+    doc: `An event on its way to an endpoint, and afterwards the log of it. Kept for ${kept_days} days.`,
+    fields: {
+      id: id(policy.delivery_prefix),
+      object: objectName('webhook_delivery'),
+      ...subjectFields(policy),
+      endpoint_id: id(policy.endpoint_prefix),
+      event_id: id(policy.id_prefix),
+      event_type: text.describe('The type of the event.'),
+      status: z
+        .enum(statuses)
+        .describe(
+          '`pending`: not acknowledged yet. `delivered`: a 2xx came. `failed`: every attempt failed. `cancelled`: the endpoint was switched off or deleted before.',
+        ),
+      attempt: z.int().describe('Attempts made so far, 8 at most.'),
+      next_attempt_at: timestamp.nullable().describe('The earliest time of the next attempt after a failed one.'),
+      replay_of: id(policy.delivery_prefix)
+        .nullable()
+        .describe('The delivery that this one repeats. Null: it is the first.'),
+      request_body: text.nullable().describe('The exact body that is sent.'),
+      attempts: z.array(Attempt).describe('What came of each attempt, oldest first.'),
+      created_at: timestamp,
+      updated_at: timestamp,
+    },
+    computed: {
+      ...referenceColumns({ ...policy, owner: null }),
+      request_body: sql`coalesce(t.request_body, (
+        select case when e.partner_id is null then v.body else v.postback_body end
+        from webhooks.event v
+        join webhooks.endpoint e on e.organization_id = t.organization_id and e.id = t.endpoint_id
+        where v.organization_id = t.organization_id and v.id = t.event_id
+      ))`,
+      attempts: sql`(
+        select coalesce(json_agg(json_build_object(
+          'attempt', a.attempt,
+          'at', to_char(a.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+          'duration_ms', a.duration_ms,
+          'status_code', a.status_code,
+          'response_body', a.response_body,
+          'error', a.error
+        ) order by a.attempt), '[]')
+        from webhooks.attempt a
+        where a.organization_id = t.organization_id and a.delivery_id = t.id
+      )`,
+    },
+  });
+  return recordsOf(deliveries, policy, policy.delivery_prefix);
+});
+
+export type Delivery = z.infer<ReturnType<typeof deliveriesOf>['record']>;
+
+const ofType = (types: [string, ...string[]]) => ({
+  schema: z.enum(types).optional(),
+  where: (value: string) => sql`t.event_type = ${value}`,
+});
+
+/** @param most the newest that are shown; null: all that are kept */
+const ofEndpoint = (most: number | null) => ({
+  schema: z.never().optional(),
+  where: (value: string) => newestOf(value, most),
+  cursor: (value: string) => sql`t.endpoint_id = ${value}`,
+});
+
+const newestOf = (endpoint_id: string, most: number | null): Sql =>
+  most === null
+    ? sql`t.endpoint_id = ${endpoint_id}`
+    : sql`t.endpoint_id = ${endpoint_id} and t.id in (
+        select newest.id from webhooks.delivery newest
+        where newest.organization_id = t.organization_id and newest.endpoint_id = ${endpoint_id}
+        order by newest.id desc
+        limit ${most}
+      )`;
+
+/** The delivery log: of the subject, of one delivery, of one endpoint. */
+export function deliveryLogOperations(policy: EventPolicy): Operation[] {
+  const deliveries = deliveriesOf(policy);
+  const event_type = ofType(Object.keys(policy.catalogue) as [string, ...string[]]);
+  const log = list({
+    resource: deliveries,
+    by: ['status'],
+    filters: { event_type, endpoint_id: ofEndpoint(policy.most_in_log) },
+  });
+  return [
+    ...readOperations({
+      ...withinSubject(policy),
+      resource: deliveries,
+      by: ['endpoint_id', 'status'],
+      filters: { event_type },
+    }).map((read) => ({ ...read, scope: 'webhooks:read' })),
+    operation({
+      name: 'webhook_endpoints.deliveries',
+      method: 'GET',
+      path: '/v1/webhook_endpoints/{id}/deliveries',
+      scope: 'webhooks:read',
+      summary: 'Lists the deliveries to one endpoint, newest first.',
+      params: idParams,
+      query: (log.query as z.ZodObject).omit({ endpoint_id: true }),
+      reply: log.reply,
+      async run({ tx, params, query, caller }) {
+        const { id: endpoint_id } = await endpointsOf(policy).get(tx, params.id);
+        return log.page(tx, { ...(query as Record<string, unknown>), endpoint_id }, caller.scopes);
+      },
+    }),
+  ];
+}

@@ -1,0 +1,176 @@
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
+import { componentName, tenant } from '../../core/resource/resource.ts';
+import { id, objectName, timestamp, timestampInput } from '../../core/values/fields.ts';
+import { Problem } from '../../core/values/problem.ts';
+import { kept_days } from '../events/event_log.ts';
+import { type EventPolicy, perProduct } from '../events/policy.ts';
+import { append, enabledEndpoint, stand } from './append.ts';
+import { deliveriesOf } from './delivery.ts';
+
+const day_ms = 86_400_000;
+
+const replayOf = perProduct(({ namespace, endpoint_prefix }) =>
+  z
+    .object({ object: objectName('webhook_replay'), endpoint_id: id(endpoint_prefix), from: timestamp, to: timestamp })
+    .meta({
+      id: componentName(`${namespace}webhook_replay`),
+      description: 'A replay of many deliveries that has been queued.',
+    }),
+);
+
+export const replayOperations = (policy: EventPolicy): Operation[] => [
+  replayOneOperation(policy),
+  replayManyOperation(policy),
+];
+
+const replayOneOperation = (policy: EventPolicy): Operation =>
+  operation({
+    name: 'webhook_deliveries.replay',
+    method: 'POST',
+    path: '/v1/webhook_deliveries/{id}/replay',
+    scope: 'webhooks:write',
+    summary: 'Sends a delivery again: a new delivery of the same event, at the end of the sequence.',
+    doc: 'The answer is the new delivery. The old log entry is unchanged.',
+    params: idParams,
+    reply: deliveriesOf(policy).schema,
+    status: 202,
+    errors: ['endpoint_disabled'],
+    async run({ tx, params }) {
+      const deliveries = deliveriesOf(policy);
+      const { id: replay_of, endpoint_id, event_id, event_type } = await deliveries.get(tx, params.id);
+      const to = await enabledEndpoint(tx, policy, endpoint_id);
+      const { body } = await tx.one<{ body: string | null }>(
+        sql`select t.request_body as body from ${deliveries.from} where ${tenant(tx)} and t.id = ${replay_of}`,
+      );
+      return append(tx, policy, to, { event_id, event_type, replay_of, request_body: body });
+    },
+  });
+
+const replayManyOperation = (policy: EventPolicy): Operation =>
+  operation({
+    name: 'webhook_endpoints.replay',
+    method: 'POST',
+    path: '/v1/webhook_endpoints/{id}/replay',
+    scope: 'webhooks:write',
+    summary: `Replays everything that failed since a point in time, or everything of a window of up to ${kept_days} days.`,
+    doc: 'Give `failed_since`, or `from` and `to`. Jobs queue the replays in batches, in the order in which the events happened.',
+    params: idParams,
+    body: z.strictObject({
+      failed_since: timestampInput.optional().describe('Replays what has failed for good since then. Alone.'),
+      from: timestampInput
+        .optional()
+        .describe('With `to`: replays every delivery that was made since then, delivered ones too.'),
+      to: timestampInput.optional().describe('The end of the window, itself not in it.'),
+    }),
+    example: { failed_since: '2026-11-21T09:30:00.000Z' },
+    reply: replayOf(policy),
+    status: 202,
+    errors: ['endpoint_disabled'],
+    async run({ tx, params, body }) {
+      const { id: endpoint_id } = await enabledEndpoint(tx, policy, params.id);
+      const { from, to } = windowOf(body, tx.now);
+      tx.enqueue('webhooks/replay_many', {
+        organization_id: tx.organization_id,
+        endpoint_id,
+        from,
+        to,
+        failed_only: body.failed_since !== undefined,
+        after_position: 0,
+      });
+      return { object: 'webhook_replay' as const, endpoint_id, from, to };
+    },
+  });
+
+/** @throws Problem missing_parameter, invalid_parameter */
+function windowOf(
+  {
+    failed_since,
+    from = failed_since,
+    to,
+  }: { failed_since?: string | undefined; from?: string | undefined; to?: string | undefined },
+  now: string,
+): { from: string; to: string } {
+  if (from === undefined)
+    throw new Problem('missing_parameter', "Give 'failed_since', or 'from' and 'to'.", { param: 'from' });
+  if (failed_since !== undefined && (from !== failed_since || to !== undefined)) {
+    throw new Problem('invalid_parameter', "Give either 'failed_since', or 'from' and 'to'.", {
+      param: 'failed_since',
+    });
+  }
+  if (failed_since === undefined && to === undefined) {
+    throw new Problem('missing_parameter', "'to' is required with 'from'.", { param: 'to' });
+  }
+  const start = failed_since === undefined ? 'from' : 'failed_since';
+  if (from >= now) throw new Problem('invalid_parameter', `'${start}' must be in the past.`, { param: start });
+  const end = to === undefined || to > now ? now : to;
+  if (end <= from) throw new Problem('invalid_parameter', 'The window ends before it begins.', { param: 'to' });
+  if (Date.parse(end) - Date.parse(from) > kept_days * day_ms) {
+    throw new Problem('invalid_parameter', `The window may be ${kept_days} days long at most.`, {
+      param: start,
+    });
+  }
+  return { from, to: end };
+}
+
+export interface Replay {
+  endpoint_id: string;
+  from: string;
+  to: string;
+  failed_only: boolean;
+  /** Events up to this position are queued already. */
+  after_position: number;
+}
+
+/**
+ * Queues the next replays of a window, in the order of their events; the one after the last of them follows in a job of the same
+ * transaction, so that a crash repeats none and leaves none out.
+ */
+export async function replayNext(tx: Tx, replay: Replay, most: number): Promise<void> {
+  const { endpoint_id, from, to, failed_only, after_position } = replay;
+  if (!(await isEnabled(tx, endpoint_id))) return;
+  const { delivery_ids, last_position } = await tx.one<{
+    delivery_ids: string[] | null;
+    last_position: number | null;
+  }>(sql`
+    with chosen as (
+      select distinct on (v.position) v.position, d.id, d.event_id, d.event_type, d.program_id
+      from webhooks.delivery d
+      join webhooks.event v on v.organization_id = d.organization_id and v.id = d.event_id
+      where d.organization_id = ${tx.organization_id} and d.endpoint_id = ${endpoint_id}
+        and v.position > ${after_position}
+        and ${failed_only ? sql`d.status = 'failed' and d.updated_at >= ${from}::timestamptz` : sql`d.created_at >= ${from}::timestamptz`}
+        and d.created_at < ${to}::timestamptz
+      order by v.position, d.id
+      limit ${most}
+    ),
+    numbered as materialized (
+      select c.position, c.id as replay_of, c.event_id, c.event_type, c.program_id, core.new_id(split_part(c.id, '_', 1)) as id
+      from chosen c
+    ),
+    logged as (
+      insert into webhooks.delivery (organization_id, id, program_id, endpoint_id, event_id, event_type, replay_of)
+      select ${tx.organization_id}, n.id, n.program_id, ${endpoint_id}, n.event_id, n.event_type, n.replay_of
+      from numbered n
+    )
+    select array_agg(id order by position) as delivery_ids, max(position) as last_position from numbered`);
+  if (!delivery_ids) return;
+  stand(tx, delivery_ids);
+  if (delivery_ids.length === most) {
+    tx.enqueue('webhooks/replay_many', {
+      ...replay,
+      organization_id: tx.organization_id,
+      after_position: last_position,
+    });
+  }
+}
+
+async function isEnabled(tx: Tx, endpoint_id: string): Promise<boolean> {
+  const enabled = await tx.maybe(sql`
+    select e.id
+    from webhooks.endpoint e
+    where e.organization_id = ${tx.organization_id} and e.id = ${endpoint_id} and e.status = 'enabled' and e.deleted_at is null`);
+  return enabled !== undefined;
+}

@@ -1,0 +1,36 @@
+import { AddressRefused, checkEndpointUrl, NameNotResolved, resolvePublicAddresses } from '../../core/net/address.ts';
+import type { Services } from '../../core/resource/services.ts';
+import { text } from '../../core/values/fields.ts';
+import { Problem } from '../../core/values/problem.ts';
+import type { EventPolicy } from '../events/policy.ts';
+
+/** How long a host may take to resolve when it is saved. */
+const resolve_ms = 3_000;
+
+export const url = text.min(1).max(2048).describe('A public http or https address.');
+
+/** Judges the text of a URL. @throws Problem address_not_allowed */
+export function requirePublic(
+  address: string,
+  { allow_private_addresses, own_hosts }: Services,
+  { https_only }: EventPolicy,
+): URL {
+  const judged = checkEndpointUrl(address, {
+    allowPrivate: allow_private_addresses,
+    ownHosts: own_hosts,
+    httpsOnly: https_only,
+  });
+  if (!judged.ok) throw new Problem('address_not_allowed', judged.reason, { param: 'url' });
+  return judged.url;
+}
+
+/** Judges also what the host resolves to. @throws Problem address_not_allowed */
+export async function requirePublicHost(address: string, services: Services, policy: EventPolicy): Promise<void> {
+  const { hostname } = requirePublic(address, services, policy);
+  if (services.allow_private_addresses) return;
+  const options = { allowPrivate: false, nameServers: services.name_servers, timeoutMs: resolve_ms };
+  await resolvePublicAddresses(hostname, options).catch((error) => {
+    if (!(error instanceof AddressRefused || error instanceof NameNotResolved)) throw error;
+    throw new Problem('address_not_allowed', error.message, { param: 'url' });
+  });
+}

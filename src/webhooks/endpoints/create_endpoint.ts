@@ -1,0 +1,108 @@
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { insert } from '../../core/postgres/write.ts';
+import { type Operation, operation } from '../../core/resource/operation.ts';
+import type { Services } from '../../core/resource/services.ts';
+import { id, sampleId, text } from '../../core/values/fields.ts';
+import { newId } from '../../core/values/id.ts';
+import { Problem } from '../../core/values/problem.ts';
+import { type EventPolicy, subjectNoun } from '../events/policy.ts';
+import { requirePublic, requirePublicHost, url } from './address.ts';
+import { endpointsOf, eventTypesOf, withSecretOf } from './endpoint.ts';
+import { requirePostback } from './postback.ts';
+import { newSecret } from './secret.ts';
+
+export const most_endpoints = 50;
+
+export function createEndpointOperation(policy: EventPolicy): Operation {
+  const { subject, owner } = policy;
+  const endpoints = endpointsOf(policy);
+  return operation({
+    name: 'webhook_endpoints.create',
+    method: 'POST',
+    path: '/v1/webhook_endpoints',
+    scope: 'webhooks:write',
+    summary: 'Registers an address that receives events.',
+    doc: 'The signing secret is in this answer and never again. The host must resolve to public addresses alone: private, loopback, link-local and internal ones are refused, here and at every send.',
+    body: z.strictObject({
+      ...((subject ? { [subject.field]: id(subject.prefix) } : {}) as Record<never, z.ZodType>),
+      url,
+      description: text.max(500).nullable().optional(),
+      event_types: eventTypesOf(policy).default([]).describe('Empty: all.'),
+      ...ownerInput(policy),
+    }),
+    example: {
+      ...(subject ? { [subject.field]: sampleId(subject.prefix) } : {}),
+      url: 'https://hooks.example.com/rail',
+      description: 'Billing',
+    },
+    reply: withSecretOf(policy),
+    status: 201,
+    ask: ({ body, services }) => requirePublicHost(body.url, services, policy),
+    errors: ['address_not_allowed', 'plan_limit_reached'],
+    async run({ tx, body, services }) {
+      const { url: address, description, event_types, ...references } = body as typeof body & Record<string, string>;
+      const subject_id = subject ? (references[subject.field] as string) : tx.organization_id;
+      const owner_id = owner ? references[owner.field] : undefined;
+      await subject?.resource.get(tx, subject_id, { param: subject.field, lock: true });
+      if (owner_id !== undefined) await requirePostback(tx, policy, { owner_id, subject_id, event_types });
+      const fields = { subject_id, owner_id, url: address, description, event_types };
+      const { id: endpoint_id, secret } = await createEndpoint(tx, services, policy, fields);
+      return { ...(await endpoints.get(tx, endpoint_id)), secret };
+    },
+  });
+}
+
+const ownerInput = ({ owner }: EventPolicy): Record<never, z.ZodType> => {
+  if (!owner) return {};
+  const noun = owner.resource.object.replaceAll('_', ' ');
+  return { [owner.field]: id(owner.prefix).optional().describe(`Makes it that ${noun}'s postback.`) };
+};
+
+interface NewEndpoint {
+  subject_id: string;
+  owner_id?: string | undefined;
+  url: string;
+  description?: string | null | undefined;
+  event_types?: string[] | undefined;
+  /** False: it receives the events of tests, and those alone. */
+  livemode?: boolean | undefined;
+}
+
+/**
+ * Registers an endpoint with a new secret, which only this answer holds in the clear. The caller holds the subject's row lock.
+ * @throws Problem address_not_allowed, plan_limit_reached
+ */
+export async function createEndpoint(
+  tx: Tx,
+  services: Services,
+  policy: EventPolicy,
+  { subject_id, owner_id, ...fields }: NewEndpoint,
+): Promise<{ id: string; secret: string }> {
+  requirePublic(fields.url, services, policy);
+  await requireRoom(tx, policy, subject_id);
+  const endpoint_id = newId(policy.endpoint_prefix);
+  const secret = newSecret();
+  await endpointsOf(policy).insert(tx, {
+    ...fields,
+    id: endpoint_id,
+    program_id: subject_id,
+    partner_id: owner_id,
+    https_only: policy.https_only,
+    secret: services.vault.encrypt(secret, endpoint_id),
+  });
+  await insert(tx, 'webhooks.lane', { endpoint_id });
+  return { id: endpoint_id, secret };
+}
+
+/** "At most 50 per program": counted under the program's row lock. */
+async function requireRoom(tx: Tx, policy: EventPolicy, subject_id: string): Promise<void> {
+  const { from, alive } = endpointsOf(policy);
+  const { count } = await tx.one<{ count: number }>(sql`
+    select count(*) as count from ${from} where t.organization_id = ${tx.organization_id} and t.program_id = ${subject_id} and ${alive}`);
+  if (count < most_endpoints) return;
+  const noun = subjectNoun(policy);
+  const message = `${/^[aeiou]/.test(noun) ? 'An' : 'A'} ${noun} has at most ${most_endpoints} webhook endpoints: delete one first.`;
+  throw new Problem('plan_limit_reached', message, policy.subject ? { param: policy.subject.field } : {});
+}

@@ -1,0 +1,45 @@
+import { randomBytes } from 'node:crypto';
+import sql from 'sql-template-tag';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
+import { tenant } from '../../core/resource/resource.ts';
+import type { Services } from '../../core/resource/services.ts';
+import type { EventPolicy } from '../events/policy.ts';
+import { endpointsOf, withSecretOf } from './endpoint.ts';
+
+/** "Rotating gives a new secret at once and keeps the old one signing for 24 hours." */
+export const overlap_ms = 86_400_000;
+
+/** `whsec_` and 32 random bytes in plain base64, which every Standard Webhooks library decodes. */
+export const newSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`;
+
+export const rotateSecretOperation = (policy: EventPolicy): Operation =>
+  operation({
+    name: 'webhook_endpoints.rotate_secret',
+    method: 'POST',
+    path: '/v1/webhook_endpoints/{id}/rotate_secret',
+    scope: 'webhooks:write',
+    summary: `Makes a new signing secret. The old one signs along for ${overlap_ms / 3_600_000} hours.`,
+    doc: 'Until then every signature header carries two entries, the new one first. Rotating again replaces the old secret: at most two are live.',
+    params: idParams,
+    reply: withSecretOf(policy),
+    run: ({ tx, params, services }) => rotateSecret(tx, services, policy, params.id),
+  });
+
+/** The old secret signs on beside the new one, in place of one that did so already. */
+async function rotateSecret(tx: Tx, { vault }: Services, policy: EventPolicy, endpoint_id: string) {
+  const endpoints = endpointsOf(policy);
+  await endpoints.get(tx, endpoint_id, { lock: true });
+  const { old } = await tx.one<{ old: Buffer }>(
+    sql`select t.secret as old from ${endpoints.from} where ${tenant(tx)} and t.id = ${endpoint_id}`,
+  );
+  const secret = newSecret();
+  const rotated = await endpoints.update(tx, endpoint_id, {
+    secret: vault.encrypt(secret, endpoint_id),
+    previous_secret: old,
+    previous_secret_expires_at: new Date(Date.parse(tx.now) + overlap_ms).toISOString(),
+    secret_last_rotated_at: tx.now,
+    failures_count_from: tx.now,
+  });
+  return { ...rotated, secret };
+}

@@ -1,0 +1,109 @@
+import sql from 'sql-template-tag';
+import type { z } from 'zod';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import type { AnyResource } from '../../core/resource/resource.ts';
+import { id } from '../../core/values/fields.ts';
+import { notFound } from '../../core/values/problem.ts';
+import type { Catalogue } from './catalogue.ts';
+
+/** What a product's webhooks have of their own: everything else is the same for all products. */
+export interface EventPolicy {
+  /** The product, as its drafts name it. */
+  product: string;
+  /** Where its API lies: `/v1`. */
+  path: string;
+  /** In front of the names of its webhooks' operations, scopes and schemas, so that those of two products differ: empty, or `recruitment_`. */
+  namespace: string;
+  catalogue: Catalogue;
+  /** `evt` */
+  id_prefix: string;
+  /** `whd` */
+  delivery_prefix: string;
+  /** `whe` */
+  endpoint_prefix: string;
+  /** What an event is about and an endpoint listens to. Null: the organization. */
+  subject: Reference | null;
+  /** Who may have postbacks, which receive the events of their owner alone. Null: there are no postbacks. */
+  owner: Reference | null;
+  /** The body that endpoints receive. Test events have it too, with an id that starts with `evt_test_`. */
+  envelope(told: Told): object;
+  /** What the envelope holds besides id, type, created_at and data, and what the description says of it. */
+  envelope_fields: Record<string, z.ZodType>;
+  envelope_doc: string;
+  /** Endpoints must be https addresses. */
+  https_only: boolean;
+  /** How many of an endpoint's newest deliveries its log shows; null: all that are kept. */
+  most_in_log: number | null;
+}
+
+/** A field of events and endpoints that refers to a record of the product: `program_id`, `prg`, programs. */
+export interface Reference {
+  field: string;
+  prefix: string;
+  resource: AnyResource;
+}
+
+export interface Told {
+  id: string;
+  type: string;
+  created_at: string;
+  data: object;
+  /** What caused it: `req_…`, `run_…`, null; undefined for a test event. */
+  request_id: string | null | undefined;
+  livemode: boolean;
+}
+
+/** What endpoints listen to, as a word: `program`. */
+export const subjectNoun = ({ subject }: EventPolicy): string =>
+  subject?.resource.object.replaceAll('_', ' ') ?? 'organization';
+
+/** What an endpoint or a delivery is about; the organization where the product has no narrower subject. */
+export const subjectOf = ({ subject }: EventPolicy, tx: Tx, record: object): string =>
+  subject ? ((record as Record<string, string>)[subject.field] as string) : tx.organization_id;
+
+/** Whose postback an endpoint is. */
+export const ownerOf = ({ owner }: EventPolicy, record: object): string | null =>
+  owner ? ((record as Record<string, string | null>)[owner.field] ?? null) : null;
+
+/** Fields of a record, of whatever name the product gives them. */
+type Named = Record<never, z.ZodType>;
+
+export const subjectFields = ({ subject }: EventPolicy): Named =>
+  subject ? { [subject.field]: id(subject.prefix) } : {};
+
+export const ownerFields = ({ owner }: EventPolicy, meaning: string): Named =>
+  owner ? { [owner.field]: id(owner.prefix).nullable().describe(meaning) } : {};
+
+/** The columns behind those fields, which are called the same for all products. */
+export const referenceColumns = ({ subject, owner }: EventPolicy) => ({
+  ...(subject ? { [subject.field]: sql`t.program_id` } : {}),
+  ...(owner ? { [owner.field]: sql`t.partner_id` } : {}),
+});
+
+/** What makes a list one of the subject's records. */
+export const withinSubject = ({ subject }: EventPolicy): { within?: AnyResource } =>
+  subject ? { within: subject.resource } : {};
+
+/** A resource of the product's webhooks. All products share its table: the prefix of the ids tells the records apart. */
+export const recordsOf = <Records extends AnyResource>(
+  records: Records,
+  { subject }: EventPolicy,
+  prefix: string,
+): Records => ({
+  ...records,
+  alive: subject ? records.alive : sql`${records.alive} and t.program_id = t.organization_id`,
+  get: async (tx: Tx, record_id: string, options: { param?: string } = {}) => {
+    if (!record_id.startsWith(`${prefix}_`)) throw notFound(records.object, record_id, options.param);
+    return records.get(tx, record_id, options);
+  },
+});
+
+/** Makes what follows from a product's policy once, because schemas are known by their names. */
+export function perProduct<Made>(make: (policy: EventPolicy) => Made): (policy: EventPolicy) => Made {
+  const known = new WeakMap<EventPolicy, { made: Made }>();
+  return (policy) => {
+    const { made } = known.get(policy) ?? { made: make(policy) };
+    known.set(policy, { made });
+    return made;
+  };
+}
