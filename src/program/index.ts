@@ -12,12 +12,14 @@ import { deletePartnerOperations } from './delete_partner.ts';
 import { catalogue } from './events/catalogue.ts';
 import { guide } from './guide.ts';
 import { applicationOperations } from './partners/application.ts';
+import { createPartnerOperations } from './partners/create_partner.ts';
 import { groupOperations } from './partners/group.ts';
 import { magicLinkOperations } from './partners/magic_link.ts';
 import { partnerOperations, partners } from './partners/partner.ts';
 import { payoutMethodOperations } from './partners/payout_method.ts';
 import { tagOperations } from './partners/tag.ts';
 import { taxFormOperations } from './partners/tax_form.ts';
+import { updatePartnerOperations } from './partners/update_partner.ts';
 import { programOperations, programs } from './programs/program.ts';
 import { saleOperations } from './record_sale.ts';
 import { riskFlagOperations } from './risk/risk_flag.ts';
@@ -69,6 +71,8 @@ export const program: Product = {
     ...groupOperations,
     ...tagOperations,
     ...partnerOperations,
+    ...createPartnerOperations,
+    ...updatePartnerOperations,
     ...deletePartnerOperations,
     ...magicLinkOperations,
     ...payoutMethodOperations,

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { lockOf, resource, tenant } from '../../core/resource/resource.ts';
+import { type States, statusSchema } from '../../core/resource/states.ts';
 import { email, id, metadata, objectName, storedMetadata, text, timestamp } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { alreadyExists, type Problem } from '../../core/values/problem.ts';
@@ -13,8 +14,23 @@ import { totalOf } from '../programs/tally.ts';
 import { links } from '../tracking/link.ts';
 import { type Referral, referrals, tracked_by_values } from '../tracking/referral.ts';
 
-const statuses = ['lead', 'trial', 'active', 'cancelled', 'refunded', 'suspended'] as const;
-export const writable_statuses = ['lead', 'trial', 'active', 'cancelled', 'suspended'] as const;
+type Status = 'lead' | 'trial' | 'active' | 'cancelled' | 'refunded' | 'suspended';
+
+/** `pay`: the first sale. `refund`: a sale is refunded in full. `restore`: a correction leaves no sale refunded in full. */
+export const customer_states: States<Status, 'pay' | 'refund' | 'restore'> = {
+  lead: { doc: 'signed up, and has not paid', on: { pay: 'active', refund: 'refunded' } },
+  trial: { doc: 'in a trial, and has not paid', on: { pay: 'active', refund: 'refunded' } },
+  active: { doc: 'a paying customer', on: { pay: 'active', refund: 'refunded' } },
+  cancelled: { doc: 'cancelled', on: { pay: 'cancelled', refund: 'refunded' } },
+  refunded: {
+    doc: 'a sale was refunded in full, set by Rail only',
+    on: { pay: 'refunded', refund: 'refunded', restore: 'active' },
+  },
+  suspended: { doc: 'suspended by you', on: { pay: 'suspended', refund: 'refunded' } },
+};
+const status = statusSchema(customer_states);
+/** The statuses that a request can set: all but the one that refunds set. */
+export const writable_status = status.exclude(['refunded']);
 
 export const customers = resource({
   object: 'customer',
@@ -22,41 +38,39 @@ export const customers = resource({
   table: 'program.customer',
   unique: { customer_external_id_unique: 'external_customer_id' },
   total: totalOf('customer'),
-  doc: 'Somebody whom a partner brought, from the sign-up on.',
+  doc: 'A customer attributed to a partner, from sign-up on.',
   relations: { partner: partners, referral: referrals, link: links },
   fields: {
     id: id('cus'),
     object: objectName('customer'),
     program_id: id('prg'),
-    partner_id: id('part').describe('Who earns by the customer.'),
-    referral_id: id('ref').nullable().describe('The visit that the customer came by. Null: there was none.'),
-    link_id: id('lnk').nullable().describe('The link that the customer came by. Null: there was none.'),
+    partner_id: id('part').describe('The partner who earns commissions from the customer.'),
+    referral_id: id('ref').nullable().describe('The referral that led to the sign-up. Null if there was none.'),
+    link_id: id('lnk').nullable().describe('The link that the customer followed. Null if there was none.'),
     coupon_id: id('cpn')
       .nullable()
-      .describe('The coupon that brought the customer to the partner. Null: there was none.'),
+      .describe('The coupon that attributed the customer to the partner. Null if there was none.'),
     processor: z
       .enum(processors)
       .nullable()
-      .describe("The program's processor when the customer was recorded. Null: it had none."),
-    external_customer_id: text.nullable().describe("The processor's customer id: incoming charges are matched on it."),
+      .describe("The program's processor at the time of sign-up. Null if it had none."),
+    external_customer_id: text
+      .nullable()
+      .describe("The processor's customer id. Incoming charges are matched by it. Null if not provided."),
     external_subscription_id: text
       .nullable()
-      .describe("The processor's id of the subscription, as the first sale said. Null: not said."),
-    email: text.nullable().describe("The customer's. Null: not known."),
-    name: text.nullable().describe("The customer's. Null: not known."),
-    identifier: text.nullable().describe('Your own id of the customer. Null: not said.'),
-    status: z
-      .enum(statuses)
-      .describe(
-        'Where the customer stands. The first sale turns `lead` and `trial` into `active`; `refunded` is written by a whole refund alone.',
-      ),
+      .describe("The processor's subscription id, from the first sale. Null if not provided."),
+    email: text.nullable().describe("The customer's email address. Null if not provided."),
+    name: text.nullable().describe("The customer's name. Null if not provided."),
+    identifier: text.nullable().describe('Your own id of the customer. Null if not provided.'),
+    status,
     tracked_by: z
       .enum(tracked_by_values)
       .describe(
-        'How the partner came to the customer: by a link (or handle), a coupon, by hand, or by an id that a request named.',
+        'How the customer was attributed: `link` (a link or handle), `coupon`, `manual`, or `api` (an id in a request).',
       ),
-    lead_at: timestamp.nullable().describe('When the customer was recorded.'),
-    converted_at: timestamp.nullable().describe('When the customer first paid. Null: not yet.'),
+    lead_at: timestamp.nullable().describe('When the customer signed up.'),
+    converted_at: timestamp.nullable().describe('When the customer first paid. Null until then.'),
     metadata: storedMetadata,
     created_at: timestamp,
     updated_at: timestamp,
@@ -65,16 +79,18 @@ export const customers = resource({
 
 export type Customer = z.infer<typeof customers.record>;
 
-/** What identifies a customer, wherever one can be made. */
+/** The fields that identify a customer, in each request that can create one. */
 export const identity = {
-  email: email.optional().describe('A partner with the same mailbox is a self-referral.'),
-  name: text.max(200).optional().describe("The customer's."),
+  email: email
+    .optional()
+    .describe("The customer's email address. If it is the partner's own, the sign-up is a self-referral."),
+  name: text.max(200).optional().describe("The customer's name."),
   identifier: text.min(1).max(255).optional().describe('Your own id of the customer.'),
   external_customer_id: text
     .min(1)
     .max(255)
     .optional()
-    .describe("The processor's id of the customer, unique in the program: incoming charges are matched on it."),
+    .describe("The processor's customer id. Unique in the program; incoming charges are matched by it."),
 };
 
 export const customerOperations: Operation[] = [
@@ -95,26 +111,26 @@ export const customerOperations: Operation[] = [
     method: 'PATCH',
     path: '/v1/customers/{id}',
     scope: 'customers:write',
-    summary: 'Changes a customer, or gives the customer to another partner.',
-    doc: 'A new `partner_id` is recorded as manual attribution. `refunded` is written by the refund alone.',
+    summary: 'Updates a customer, or moves the customer to another partner.',
+    doc: 'With a new `partner_id`, `tracked_by` becomes `manual`. The status `refunded` cannot be set: a full refund sets it.',
     params: idParams,
     body: z
       .strictObject({
         email: email.nullable(),
         name: text.max(200).nullable(),
         identifier: text.min(1).max(255).nullable(),
-        status: z.enum(writable_statuses),
+        status: writable_status,
         partner_id: id('part'),
         metadata,
       })
       .partial(),
     reply: customers.schema,
     async run({ tx, params, body }) {
-      const before = await customers.get(tx, params.id, { lock: true });
-      const reassigned = body.partner_id !== undefined && body.partner_id !== before.partner_id;
-      if (reassigned) await partnerOf(tx, { id: before.program_id }, body.partner_id as string);
-      if (reassigned || body.email) assessLater(tx, 'customer', before.id);
-      return customers.update(tx, before.id, { ...body, ...(reassigned ? { tracked_by: 'manual' } : {}) });
+      const customer = await customers.get(tx, params.id, { lock: true });
+      const reassigned = body.partner_id !== undefined && body.partner_id !== customer.partner_id;
+      if (reassigned) await partnerOf(tx, { id: customer.program_id }, body.partner_id as string);
+      if (reassigned || body.email) assessLater(tx, 'customer', customer.id);
+      return customers.update(tx, customer.id, { ...body, ...(reassigned ? { tracked_by: 'manual' } : {}) });
     },
   }),
 ];
@@ -139,60 +155,62 @@ export interface Attribution {
 /** @throws Problem resource_already_exists when the external customer id is taken */
 export async function createCustomer(
   tx: Tx,
-  of: Program,
+  program: Program,
   attribution: Attribution,
   fields: CustomerFields,
 ): Promise<Customer> {
-  const made = await customers.insert(
+  const { partner, referral, coupon_id, tracked_by } = attribution;
+  const customer = await customers.insert(
     tx,
     {
       ...fields,
       id: newId('cus'),
-      program_id: of.id,
-      partner_id: attribution.partner.id,
-      referral_id: attribution.referral?.id,
-      link_id: attribution.referral?.link_id,
-      coupon_id: attribution.coupon_id,
-      processor: of.processor,
+      program_id: program.id,
+      partner_id: partner.id,
+      referral_id: referral?.id,
+      link_id: referral?.link_id,
+      coupon_id,
+      processor: program.processor,
       status: fields.status ?? 'lead',
-      tracked_by: attribution.tracked_by,
+      tracked_by,
       lead_at: tx.now,
     },
     sql`on conflict do nothing`,
   );
-  if (made) {
-    assessLater(tx, 'customer', made.id);
-    return made;
-  }
-  throw takenExternalId(await customerByExternalId(tx, of, fields.external_customer_id ?? ''));
+  if (!customer) throw takenExternalId(await customerByExternalId(tx, program, fields.external_customer_id ?? ''));
+  assessLater(tx, 'customer', customer.id);
+  return customer;
 }
 
 export const takenExternalId = (existing: Customer | undefined): Problem =>
   alreadyExists(
     'external_customer_id',
-    `A customer with the external_customer_id '${existing?.external_customer_id}' exists in this program.`,
+    `A customer with the external_customer_id '${existing?.external_customer_id}' already exists in this program.`,
     existing,
   );
 
-/** Found by the processor's id. Where none is found, whoever would make the same one waits for the others: sales, and sign-ups. */
+/**
+ * The customer with the processor's id, locked. If there is none, locks the id instead, so that of the sales and sign-ups that would
+ * create the customer one does, and the others find it.
+ */
 export async function findCustomerOrLock(
   tx: Tx,
-  of: { id: string },
+  program: { id: string },
   external_customer_id: string,
 ): Promise<Customer | undefined> {
-  const found = await customerByExternalId(tx, of, external_customer_id);
-  if (found) return found;
-  await tx.all(sql`select pg_advisory_xact_lock(hashtextextended(${`${of.id} ${external_customer_id}`}, 1))`);
-  return customerByExternalId(tx, of, external_customer_id);
+  const customer = await customerByExternalId(tx, program, external_customer_id);
+  if (customer) return customer;
+  await tx.all(sql`select pg_advisory_xact_lock(hashtextextended(${`${program.id} ${external_customer_id}`}, 1))`);
+  return customerByExternalId(tx, program, external_customer_id);
 }
 
 const customerByExternalId = (
   tx: Tx,
-  of: { id: string },
+  program: { id: string },
   external_customer_id: string,
 ): Promise<Customer | undefined> =>
   customers.find(
     tx,
-    sql`${tenant(tx)} and t.program_id = ${of.id} and t.external_customer_id = ${external_customer_id}`,
+    sql`${tenant(tx)} and t.program_id = ${program.id} and t.external_customer_id = ${external_customer_id}`,
     lockOf(true),
   );

@@ -3,16 +3,17 @@ import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { type Operation, operation } from '../../core/resource/operation.ts';
 import { tenant } from '../../core/resource/resource.ts';
+import { allows, transition } from '../../core/resource/states.ts';
 import { id, metadata } from '../../core/values/fields.ts';
-import { Problem } from '../../core/values/problem.ts';
-import { event } from '../events/catalogue.ts';
+import { Problem, type ProblemCode } from '../../core/values/problem.ts';
+import { event } from '../events/event.ts';
 import { type Partner, partnerOf, partners } from '../partners/partner.ts';
 import { partnerVisits, recordPartnerVisit } from '../partners/partner_visit.ts';
 import { selfReferralBy, type Visit } from '../partners/self_referral.ts';
 import { type Program, programs } from '../programs/program.ts';
 import { raiseFlag } from '../programs/raise_flag.ts';
 import { referralOfClick, windowEnd } from '../tracking/attribution.ts';
-import { deleteReferral, type Referral, referrals } from '../tracking/referral.ts';
+import { deleteReferral, type Referral, referral_states, referrals } from '../tracking/referral.ts';
 import {
   type Customer,
   type CustomerFields,
@@ -21,7 +22,7 @@ import {
   findCustomerOrLock,
   identity,
   takenExternalId,
-  writable_statuses,
+  writable_status,
 } from './customer.ts';
 
 export const signUpOperations: Operation[] = [
@@ -30,168 +31,158 @@ export const signUpOperations: Operation[] = [
     method: 'POST',
     path: '/v1/customers',
     scope: 'customers:write',
-    summary: 'Records a sign-up.',
-    doc: 'One of `partner_id` (attribute directly) and `click_id` (attribute through the click) is required.',
+    summary: 'Creates a customer when a visitor signs up.',
+    doc: 'Exactly one of `partner_id` (attributes the customer directly) and `click_id` (attributes the customer through the click) is required.',
     body: z
       .strictObject({
         program_id: id('prg'),
-        partner_id: id('part').optional().describe('Who brought the customer. This or `click_id`.'),
-        click_id: id('clk').optional().describe('The click that brought the customer. This or `partner_id`.'),
+        partner_id: id('part')
+          .optional()
+          .describe('The partner who referred the customer. Required unless `click_id` is given.'),
+        click_id: id('clk')
+          .optional()
+          .describe('The click that led to the sign-up. Required unless `partner_id` is given.'),
         ...identity,
-        status: z.enum(writable_statuses).default('lead'),
+        status: writable_status.default('lead'),
         metadata: metadata.optional(),
       })
       .refine(({ partner_id, click_id }) => (partner_id === undefined) !== (click_id === undefined), {
         path: ['click_id'],
-        message: 'give one of click_id and partner_id',
+        message: 'send exactly one of click_id and partner_id',
       }),
     reply: customers.schema,
     status: 201,
     errors: ['resource_already_exists', 'self_referral', 'click_expired'],
     async run({ tx, body }) {
-      const of = await programs.get(tx, body.program_id, { param: 'program_id' });
+      const program = await programs.get(tx, body.program_id, { param: 'program_id' });
       const { click_id, partner_id, ...fields } = body;
-      const existing = fields.external_customer_id && (await findCustomerOrLock(tx, of, fields.external_customer_id));
+      const existing =
+        fields.external_customer_id && (await findCustomerOrLock(tx, program, fields.external_customer_id));
       if (existing) throw takenExternalId(existing);
       if (click_id !== undefined)
-        return createCustomerOfReferral(tx, of, await requireReferred(tx, of, click_id), fields);
-      const owner = await partnerOf(tx, of, partner_id as string);
-      return createCustomer(tx, of, { partner: owner, tracked_by: 'api' }, fields);
+        return createCustomerOfReferral(tx, program, await requireReferred(tx, program, click_id), fields);
+      const partner = await partnerOf(tx, program, partner_id as string);
+      return createCustomer(tx, program, { partner, tracked_by: 'api' }, fields);
     },
   }),
 ];
 
-/** The visitor's live referral, whose it is, and the visit by which it is named now. */
-export interface Referred {
+/** A visitor who is credited to a partner: the live referral, and the click that a request refers to. */
+export interface ReferredVisitor {
   referral: Referral;
-  owner: Partner;
+  partner: Partner;
   visit: Visit;
 }
 
 /**
- * The live referral behind a click, judged on the spot where its job has not run yet; none where the click earned no credit, or its partner
- * is deleted. `expired`: the click is outside its window.
+ * The visitor of a click, after attributing the click if its job has not run yet.
+ * @returns `referred`: undefined where the click earned no credit, or its partner is deleted; `expired`: whether the click's attribution
+ * window has ended
  */
 export async function referredBy(
   tx: Tx,
-  of: Program,
+  program: Program,
   click_id: string,
-): Promise<{ referred: Referred | undefined; expired: boolean }> {
-  const { click, referral: credited } = await referralOfClick(tx, click_id, of.id);
-  const owner = credited && (await partners.find(tx, sql`${tenant(tx)} and t.id = ${credited.partner_id}`));
+): Promise<{ referred: ReferredVisitor | undefined; expired: boolean }> {
+  const { click, referral } = await referralOfClick(tx, click_id, program.id);
+  const partner = referral && (await partners.find(tx, sql`${tenant(tx)} and t.id = ${referral.partner_id}`));
   return {
-    referred: credited && owner && { referral: credited, owner, visit: click },
-    expired: windowEnd(click.created_at, of.cookie_days) <= tx.now,
+    referred: referral && partner && { referral, partner, visit: click },
+    expired: windowEnd(click.created_at, program.cookie_days) <= tx.now,
   };
 }
 
 /**
- * @throws Problem click_expired when the click is outside its window; self_referral, as the first time, when its referral ended so;
- * invalid_parameter when the click earned no credit
+ * The visitor of a click that must have earned credit.
+ * @throws Problem click_expired when the attribution window has ended; self_referral when the click's referral was deleted as one, so that
+ * a repeated request gets the same answer; invalid_parameter when the click earned no credit
  */
-async function requireReferred(tx: Tx, of: Program, click_id: string): Promise<Referred> {
-  const { referred, expired } = await referredBy(tx, of, click_id);
+async function requireReferred(tx: Tx, program: Program, click_id: string): Promise<ReferredVisitor> {
+  const { referred, expired } = await referredBy(tx, program, click_id);
   if (expired) {
-    throw new Problem(
+    throw clickProblem(
       'click_expired',
-      `The click is older than the program's ${of.cookie_days} days. Name a partner_id to attribute by hand.`,
-      {
-        param: 'click_id',
-      },
+      `The click is older than the program's ${program.cookie_days} days. To attribute the customer anyway, send a partner_id.`,
     );
   }
-  if (!referred) {
-    if (await endedAsSelfReferral(tx, click_id)) {
-      throw new Problem(
-        'self_referral',
-        'The visitor of this click is the partner, and this program blocks self-referrals. Nothing was credited.',
-        {
-          param: 'click_id',
-        },
-      );
-    }
-    throw new Problem(
-      'invalid_parameter',
-      'The click earned no credit: a robot, a blocked country, a partner who is not active, or a referral that was deleted. Name a partner_id.',
-      {
-        param: 'click_id',
-      },
+  if (referred) return referred;
+  if (await endedAsSelfReferral(tx, click_id)) {
+    throw clickProblem(
+      'self_referral',
+      'The visitor of this click is the partner, and this program blocks self-referrals. No customer was created.',
     );
   }
-  return referred;
+  throw clickProblem(
+    'invalid_parameter',
+    'The click earned no credit: it came from a bot or a blocked country, the partner is not active, or the referral was deleted. To attribute the customer anyway, send a partner_id.',
+  );
 }
 
+const clickProblem = (code: ProblemCode, message: string): Problem => new Problem(code, message, { param: 'click_id' });
+
 async function endedAsSelfReferral(tx: Tx, click_id: string): Promise<boolean> {
-  const ended = await tx.maybe(sql`
+  const row = await tx.maybe(sql`
     select
     from program.click t
     join program.referral r on r.organization_id = t.organization_id and r.id = t.referral_id
     where ${tenant(tx)} and t.id = ${click_id} and r.deleted_reason = 'self_referral'`);
-  return ended !== undefined;
+  return row !== undefined;
 }
 
-/** Records the sign-up of a referred visitor: the referral becomes a `lead`, told once. */
+/** Records the sign-up of a referred visitor. The referral becomes a `lead`, and emits `referral.lead`, once. */
 export async function createCustomerOfReferral(
   tx: Tx,
-  of: Program,
-  referred: Referred,
+  program: Program,
+  referred: ReferredVisitor,
   fields: CustomerFields,
 ): Promise<Customer> {
-  await refuseSelfReferral(tx, of, referred, fields.email);
-  const { referral: credited, owner } = referred;
-  const made = await createCustomer(
-    tx,
-    of,
-    { partner: owner, tracked_by: credited.tracked_by, referral: credited },
-    fields,
-  );
-  if (credited.status !== 'visit') return made;
-  await referrals.update(tx, credited.id, { status: 'lead' });
-  const { id: customer_id, partner_id, email: address, tracked_by: how } = made;
-  tx.emit(
-    event('referral.lead', of.id, {
-      referral_id: credited.id,
-      customer_id,
-      partner_id,
-      email: address,
-      tracked_by: how,
-    }),
-  );
-  return made;
+  await refuseSelfReferral(tx, program, referred, fields.email);
+  const { referral, partner } = referred;
+  const customer = await createCustomer(tx, program, { partner, referral, tracked_by: referral.tracked_by }, fields);
+  if (!allows(referral_states, referral.status, 'sign_up')) return customer;
+  const status = transition(referral_states, referral.status, 'sign_up');
+  await referrals.update(tx, referral.id, { status });
+  tx.emit(event('referral.lead', customer, { referral_id: referral.id }));
+  return customer;
 }
 
 /** "Self-referral … with `block_self_referrals`: 409 `self_referral`, the referral is deleted with that reason." */
 async function refuseSelfReferral(
   tx: Tx,
-  of: Program,
-  { referral: credited, owner, visit }: Referred,
-  address: string | undefined,
+  program: Program,
+  { referral, partner, visit }: ReferredVisitor,
+  email: string | undefined,
 ): Promise<void> {
   const matched = selfReferralBy({
-    partner_email: owner.email,
-    customer_email: address ?? null,
-    partner_visits: await partnerVisits(tx, owner.id, [visit]),
+    partner_email: partner.email,
+    customer_email: email ?? null,
+    partner_visits: await partnerVisits(tx, partner.id, [visit]),
     clicks: [visit],
   });
-  if (matched === 'email') await recordPartnerVisit(tx, owner.id, visit);
-  if (!of.block_self_referrals || matched === undefined) return;
-  if (credited.status === 'visit') await deleteReferral(tx, credited, 'self_referral');
+  if (matched === 'email') await recordPartnerVisit(tx, partner.id, visit);
+  if (!program.block_self_referrals || matched === undefined) return;
+  if (allows(referral_states, referral.status, 'release')) await deleteReferral(tx, referral, 'self_referral');
   await raiseFlag(tx, {
-    program_id: of.id,
-    partner_id: owner.id,
+    program_id: program.id,
+    partner_id: partner.id,
     customer_id: null,
     kind: 'self_referral',
     severity: 'high',
-    evidence: { matched, referral_id: credited.id },
+    evidence: { matched, referral_id: referral.id },
   });
-  throw new Problem(
-    'self_referral',
-    matched === 'email'
-      ? 'The customer is the partner, and this program blocks self-referrals. Nothing was credited.'
-      : "The click came from the partner's own browser, and this program blocks self-referrals. Nothing was credited.",
-    {
-      param: matched === 'email' ? 'email' : 'click_id',
-      keep_effects: true,
-    },
-  );
+  throw selfReferralProblem(matched);
 }
+
+/** The referral's deletion and the flag are kept although the request is refused. */
+const selfReferralProblem = (matched: 'email' | 'browser'): Problem =>
+  matched === 'email'
+    ? new Problem(
+        'self_referral',
+        "The email address is the partner's own, and this program blocks self-referrals. No customer was created.",
+        { param: 'email', keep_effects: true },
+      )
+    : new Problem(
+        'self_referral',
+        "The click came from the partner's own browser, and this program blocks self-referrals. No customer was created.",
+        { param: 'click_id', keep_effects: true },
+      );

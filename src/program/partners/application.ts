@@ -5,15 +5,18 @@ import { idParams, type Operation, operation, readOperations } from '../../core/
 import { resource, tenant } from '../../core/resource/resource.ts';
 import { type States, statusSchema, transition } from '../../core/resource/states.ts';
 import { email, freeObject, id, objectName, text, timestamp } from '../../core/values/fields.ts';
-import { event } from '../events/catalogue.ts';
+import { event } from '../events/event.ts';
 import { programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
+import { createPartner, person } from './create_partner.ts';
 import { groups, groupToJoin } from './group.ts';
-import { createPartner, type Partner, partners, person } from './partner.ts';
+import { type Partner, partner_states, partners } from './partner.ts';
 
 type Status = 'pending' | 'approved' | 'rejected' | 'withdrawn';
 
-export const application_states: States<Status, 'approve' | 'reject' | 'withdraw'> = {
+type Decision = 'approve' | 'reject' | 'withdraw';
+
+export const application_states: States<Status, Decision> = {
   pending: { doc: 'waiting for a decision', on: { approve: 'approved', reject: 'rejected', withdraw: 'withdrawn' } },
   approved: {
     doc: 'the partner became active',
@@ -38,21 +41,25 @@ export const applications = resource({
   table: 'program.application',
   unique: { application_one_pending_a_partner: null },
   total: totalOf('application'),
-  doc: 'A wish to become a partner, in the review queue until somebody decides.',
+  doc: 'A request to join a program as a partner. It stays in the review queue until it is decided.',
   relations: { partner: partners, group: groups },
   fields: {
     id: id('app'),
     object: objectName('application'),
     program_id: id('prg'),
     group_id: id('grp').nullable().describe('The group that the applicant asked to join.'),
-    partner_id: id('part').nullable().describe('The applicant: a partner who is `pending` until this is decided.'),
-    email: text.describe("The applicant's."),
-    answers: z.json().describe('What the applicant answered, as it was given.'),
-    source: text.nullable().describe('Where the applicant came from, as you said at the submission. Null: not said.'),
+    partner_id: id('part')
+      .nullable()
+      .describe('The applicant, as a partner. The partner is `pending` until the application is decided.'),
+    email: text.describe("The applicant's email address."),
+    answers: z.json().describe('The answers of the applicant, as submitted.'),
+    source: text.nullable().describe('Where the applicant came from, as submitted. Null if not provided.'),
     status: statusSchema(application_states),
-    reviewed_by_user_id: text.nullable().describe('Who decided: a user, or the API key (`key_…`) that did it.'),
-    reviewed_at: timestamp.nullable().describe('When it was approved or rejected. Null: it was not.'),
-    rejection_reason: text.nullable().describe('What the applicant was told. Null unless `rejected`.'),
+    reviewed_by_user_id: text
+      .nullable()
+      .describe('The reviewer: a user, or an API key (`key_…`). Null until approved or rejected.'),
+    reviewed_at: timestamp.nullable().describe('When the application was approved or rejected. Null until then.'),
+    rejection_reason: text.nullable().describe('The reason given to the applicant. Null unless `rejected`.'),
     created_at: timestamp,
     updated_at: timestamp,
   },
@@ -76,11 +83,11 @@ export const applicationOperations: Operation[] = [
     method: 'POST',
     path: '/v1/applications',
     scope: 'applications:write',
-    summary: 'Submits an application; the applicant is a pending partner until it is decided.',
+    summary: 'Submits an application and creates the applicant as a pending partner.',
     body: z.strictObject({
       program_id: id('prg'),
       ...person,
-      answers: freeObject.default({}).describe('The answers to your questions, in any shape.'),
+      answers: freeObject.default({}).describe('The answers to your questions, as any JSON object.'),
       source: text.max(200).optional().describe('Where the applicant came from.'),
     }),
     reply: applications.schema,
@@ -88,10 +95,10 @@ export const applicationOperations: Operation[] = [
     errors: ['resource_already_exists'],
     async run({ tx, body }) {
       await programs.get(tx, body.program_id, { param: 'program_id' });
-      const { answers, source, ...who } = body;
+      const { answers, source, ...fields } = body;
       const group_id = await groupToJoin(tx, body.program_id, body.group_id);
-      const applicant = await createPartner(tx, { ...who, group_id, status: 'pending' });
-      return submit(tx, applicant, { answers, source });
+      const partner = await createPartner(tx, { ...fields, group_id, status: 'pending' });
+      return submit(tx, partner, { answers, source });
     },
   }),
   operation({
@@ -99,11 +106,11 @@ export const applicationOperations: Operation[] = [
     method: 'POST',
     path: '/v1/applications/{id}/approve',
     scope: 'applications:write',
-    summary: 'Approves an application: the partner is active.',
-    doc: 'Tells `application.approved`, then `affiliate.confirmed`.',
+    summary: 'Approves an application. The partner becomes active.',
+    doc: 'Emits `application.approved`, then `affiliate.confirmed`.',
     params: idParams,
     body: z
-      .strictObject({ reason: reason.optional().describe('Your note: `application.approved` carries it.') })
+      .strictObject({ reason: reason.optional().describe('Your note. `application.approved` includes it.') })
       .default({}),
     reply: applications.schema,
     errors: ['invalid_state_transition'],
@@ -114,15 +121,15 @@ export const applicationOperations: Operation[] = [
     method: 'POST',
     path: '/v1/applications/{id}/reject',
     scope: 'applications:write',
-    summary: 'Rejects an application: the partner is declined.',
-    doc: "The reason is shown to the applicant word for word; a blank one falls back to the program's `default_rejection_reason`.",
+    summary: 'Rejects an application. The partner is declined.',
+    doc: "The applicant sees the reason as you write it. If it is blank or omitted, the program's `default_rejection_reason` is used.",
     params: idParams,
     body: z
       .strictObject({
         reason: reason
           .nullable()
           .optional()
-          .describe("What the applicant reads, word for word. Blank: the program's `default_rejection_reason`."),
+          .describe("The reason given to the applicant. Blank or null: the program's `default_rejection_reason`."),
       })
       .default({}),
     reply: applications.schema,
@@ -134,7 +141,7 @@ export const applicationOperations: Operation[] = [
     method: 'POST',
     path: '/v1/applications/{id}/withdraw',
     scope: 'applications:write',
-    summary: "Withdraws an application, on the applicant's own wish: the partner is declined.",
+    summary: "Withdraws an application at the applicant's request. The partner is declined.",
     params: idParams,
     reply: applications.schema,
     errors: ['invalid_state_transition'],
@@ -142,104 +149,77 @@ export const applicationOperations: Operation[] = [
   }),
 ];
 
-/** Puts a pending partner's application into the review queue. */
+/** Stores the answers in the application of a new applicant, and emits `application.submitted`. */
 async function submit(
   tx: Tx,
-  applicant: Partner,
-  given: { answers: object; source: string | undefined },
+  partner: Partner,
+  submission: { answers: object; source: string | undefined },
 ): Promise<Application> {
-  const { id: partner_id, program_id, email: address, handle: taken } = applicant;
+  const own = sql`${tenant(tx)} and t.partner_id = ${partner.id} and t.status = 'pending'`;
   await tx.all(sql`
-    update program.application t set answers = ${JSON.stringify(given.answers)}::jsonb, source = ${given.source ?? null}
-    where ${tenant(tx)} and t.partner_id = ${partner_id} and t.status = 'pending'`);
-  const submitted = (await applications.find(
-    tx,
-    sql`${tenant(tx)} and t.partner_id = ${partner_id} and t.status = 'pending'`,
-  )) as Application;
-  const { answers } = given;
-  tx.emit(
-    event('application.submitted', program_id, {
-      application_id: submitted.id,
-      partner_id,
-      email: address,
-      handle: taken,
-      answers: answers as never,
-    }),
-  );
-  return submitted;
+    update program.application t set answers = ${JSON.stringify(submission.answers)}::jsonb, source = ${submission.source ?? null}
+    where ${own}`);
+  const application = (await applications.find(tx, own)) as Application;
+  const { answers } = submission;
+  tx.emit(event('application.submitted', partner, { application_id: application.id, answers: answers as never }));
+  return application;
 }
 
 interface Review {
-  before: Application;
-  /** What the application's status becomes. */
+  partner: Partner;
+  /** The application's status after the decision. */
   status: Application['status'];
-  applicant: Partner;
 }
 
-/** The application and its applicant, locked. @throws Problem invalid_state_transition when it is decided */
-async function underReview(tx: Tx, application_id: string, action: 'approve' | 'reject' | 'withdraw'): Promise<Review> {
-  const before = await applications.get(tx, application_id, { lock: true });
-  const status = transition(application_states, before.status, action);
-  return { before, status, applicant: await partners.get(tx, before.partner_id as string, { lock: true }) };
+/** Locks an application and its partner. @throws Problem invalid_state_transition when the application is already decided */
+async function review(tx: Tx, application_id: string, decision: Decision): Promise<Review> {
+  const application = await applications.get(tx, application_id, { lock: true });
+  const status = transition(application_states, application.status, decision);
+  return { status, partner: await partners.get(tx, application.partner_id as string, { lock: true }) };
 }
 
-async function approve(tx: Tx, application_id: string, reviewed_by: string, why: string | null): Promise<Application> {
-  const { before, status, applicant } = await underReview(tx, application_id, 'approve');
-  const after = await applications.update(tx, before.id, {
+async function approve(
+  tx: Tx,
+  application_id: string,
+  reviewed_by: string,
+  reason: string | null,
+): Promise<Application> {
+  const { partner, status } = await review(tx, application_id, 'approve');
+  const application = await applications.update(tx, application_id, {
     status,
     reviewed_by_user_id: reviewed_by,
     reviewed_at: tx.now,
   });
-  await partners.update(tx, applicant.id, { status: 'active', decline_reason: null });
-  const { id: partner_id, program_id, email: address, handle: taken, group_id } = applicant;
-  tx.emit(
-    event('application.approved', program_id, {
-      partner_id,
-      application_id,
-      email: address,
-      handle: taken,
-      reviewed_by,
-      reason: why,
-    }),
-  );
-  tx.emit(event('affiliate.confirmed', program_id, { partner_id, email: address, handle: taken, group_id }));
-  return after;
+  await partners.update(tx, partner.id, {
+    status: transition(partner_states, partner.status, 'approve'),
+    decline_reason: null,
+  });
+  tx.emit(event('application.approved', partner, { application_id, reviewed_by, reason }));
+  tx.emit(event('affiliate.confirmed', partner));
+  return application;
 }
 
-async function reject(tx: Tx, application_id: string, reviewed_by: string, given: string): Promise<Application> {
-  const { before, status, applicant } = await underReview(tx, application_id, 'reject');
-  const why = given.trim() === '' ? (await programs.get(tx, before.program_id)).default_rejection_reason : given;
-  const after = await applications.update(tx, before.id, {
+async function reject(tx: Tx, application_id: string, reviewed_by: string, note: string): Promise<Application> {
+  const { partner, status } = await review(tx, application_id, 'reject');
+  const reason = note.trim() === '' ? (await programs.get(tx, partner.program_id)).default_rejection_reason : note;
+  const application = await applications.update(tx, application_id, {
     status,
     reviewed_by_user_id: reviewed_by,
-    rejection_reason: why,
+    rejection_reason: reason,
     reviewed_at: tx.now,
   });
-  await partners.update(tx, applicant.id, { status: 'declined', decline_reason: why });
-  const { id: partner_id, program_id, email: address, handle: taken } = applicant;
-  tx.emit(
-    event('application.rejected', program_id, {
-      partner_id,
-      application_id,
-      email: address,
-      handle: taken,
-      reviewed_by,
-      reason: why,
-    }),
-  );
-  return after;
+  await decline(tx, partner, reason);
+  tx.emit(event('application.rejected', partner, { application_id, reviewed_by, reason }));
+  return application;
 }
 
 async function withdraw(tx: Tx, application_id: string): Promise<Application> {
-  const { before, status, applicant } = await underReview(tx, application_id, 'withdraw');
-  const after = await applications.update(tx, before.id, { status });
-  await partners.update(tx, applicant.id, { status: 'declined', decline_reason: 'withdrawn' });
-  tx.emit(
-    event('affiliate.updated', before.program_id, {
-      partner_id: applicant.id,
-      status: 'declined',
-      reason: 'withdrawn',
-    }),
-  );
-  return after;
+  const { partner, status } = await review(tx, application_id, 'withdraw');
+  const application = await applications.update(tx, application_id, { status });
+  const reason = 'withdrawn';
+  tx.emit(event('affiliate.updated', await decline(tx, partner, reason), { reason }));
+  return application;
 }
+
+const decline = (tx: Tx, partner: Partner, decline_reason: string): Promise<Partner> =>
+  partners.update(tx, partner.id, { status: transition(partner_states, partner.status, 'decline'), decline_reason });

@@ -6,7 +6,7 @@ import { resource, tenant } from '../../core/resource/resource.ts';
 import { id, objectName, requireState, text, timestamp, url } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { notFound } from '../../core/values/problem.ts';
-import { event } from '../events/catalogue.ts';
+import { event } from '../events/event.ts';
 import { programs, slugOf } from '../programs/program.ts';
 import { countersOf, rowsOf, totalOf } from '../programs/tally.ts';
 
@@ -17,28 +17,26 @@ export const groups = resource({
   unique: { partner_group_slug_unique: 'slug', partner_group_one_default: null },
   total: totalOf('partner_group'),
   hard_delete: 'grp',
-  doc: 'Partners who are treated alike. Every program has a default group.',
+  doc: 'A set of partners that share commission rules and coupons. Every program has a default group.',
   fields: {
     id: id('grp'),
     object: objectName('group'),
     program_id: id('prg'),
-    name: text.describe('What you call the group.'),
-    slug: text.describe('Made of the name, unique in the program. Fixed at creation.'),
-    description: text.nullable().describe('What the group is for. Null: not said.'),
-    landing_url: text
-      .nullable()
-      .describe('The page where those land who want to join this group. Null: none of its own.'),
-    is_private: z.boolean().describe('True: partners see and join it by invitation alone.'),
+    name: text.describe('The name of the group.'),
+    slug: text.describe('An identifier derived from the name at creation. Unique in the program; it does not change.'),
+    description: text.nullable().describe('A description of the group. Null if not provided.'),
+    landing_url: text.nullable().describe('The landing page for applicants to this group. Null if it has none.'),
+    is_private: z.boolean().describe('Whether partners can see and join the group by invitation only.'),
     is_default: z
       .boolean()
       .describe(
-        'True of one group of the program: the one that partners join where none is named. Only `true` can be sent, which takes it from the other.',
+        'Whether partners join this group when no group is specified. Exactly one group of a program is the default. In an update, only `true` is accepted; the previous default group loses the flag.',
       ),
     created_at: timestamp,
     updated_at: timestamp,
   },
   stats: {
-    fields: { partners: z.int().describe('Partners in the group, of any status.') },
+    fields: { partners: z.int().describe('Partners in the group, with any status.') },
     load: (tx, rows) => countersOf(tx, rows, { partners: rowsOf('partner') }),
   },
 });
@@ -77,7 +75,7 @@ export const groupOperations: Operation[] = [
     method: 'PATCH',
     path: '/v1/groups/{id}',
     scope: 'groups:write',
-    summary: 'Changes a group, or makes it the default.',
+    summary: 'Updates a group, or makes it the default group.',
     params: idParams,
     body: z
       .strictObject({ name, description, landing_url, is_private: z.boolean(), is_default: z.literal(true) })
@@ -99,8 +97,8 @@ export const groupOperations: Operation[] = [
     method: 'DELETE',
     path: '/v1/groups/{id}',
     scope: 'groups:write',
-    summary: "Deletes a group; its partners move to the program's default group.",
-    doc: 'The default group itself cannot be deleted: make another one the default first.',
+    summary: "Deletes a group and moves its partners to the program's default group.",
+    doc: 'The default group cannot be deleted. Make another group the default first.',
     params: idParams,
     reply: DeletedMarker,
     errors: ['invalid_state_transition'],
@@ -108,31 +106,32 @@ export const groupOperations: Operation[] = [
       const { program_id } = await groups.get(tx, params.id);
       await programs.get(tx, program_id, { lock: true });
       const { is_default } = await groups.get(tx, params.id);
-      requireState(!is_default, 'The default group cannot be deleted: make another group the default first.');
-      await closeToJoiners(tx, params.id);
-      await emptyInto(tx, params.id, await groupToJoin(tx, program_id, undefined));
+      requireState(!is_default, 'The default group cannot be deleted. Make another group the default first.');
+      await lockForDeletion(tx, params.id);
+      await moveMembers(tx, params.id, await groupToJoin(tx, program_id, undefined));
       await tx.all(sql`delete from program.partner_group as t where ${tenant(tx)} and t.id = ${params.id}`);
       return { id: params.id, object: 'group', deleted: true as const };
     },
   }),
 ];
 
-/** Waits for those who are about to join; who comes later finds no group. */
-const closeToJoiners = (tx: Tx, group_id: string) =>
+/** Waits for transactions that are adding a partner to the group; later ones no longer find it. */
+const lockForDeletion = (tx: Tx, group_id: string) =>
   tx.all(sql`select 1 from ${groups.from} where ${tenant(tx)} and t.id = ${group_id} for update`);
 
-/** Moves everything that hangs on a group to another one. Its partners are told of as updated, unless they are deleted. */
-async function emptyInto(tx: Tx, from: string, to: string): Promise<void> {
-  const moved = await tx.all<{ id: string; program_id: string; status: string; suspension_reason: string | null }>(sql`
+/** Moves partners, coupons and applications to another group. Emits `affiliate.updated` for each partner that is not deleted. */
+async function moveMembers(tx: Tx, from: string, to: string): Promise<void> {
+  const partners = await tx.all<{ partner_id: string; program_id: string; status: string; reason: string | null }>(sql`
     with moved as (
       update program.partner t set group_id = ${to}, updated_at = ${tx.now}::timestamptz
       where ${tenant(tx)} and t.group_id = ${from}
       returning t.id, t.program_id, t.status, t.suspension_reason, t.deleted_at
     )
-    select id, program_id, status, suspension_reason from moved where deleted_at is null order by id`);
-  for (const { id: partner_id, program_id, status, suspension_reason: reason } of moved) {
-    tx.emit(event('affiliate.updated', program_id, { partner_id, status, reason }));
-  }
+    select m.id as partner_id, m.program_id, m.status, m.suspension_reason as reason
+    from moved m
+    where m.deleted_at is null
+    order by m.id`);
+  for (const partner of partners) tx.emit(event('affiliate.updated', partner));
   for (const table of ['program.coupon', 'program.application']) {
     await tx.all(sql`
       update ${raw(table)} t set group_id = ${to}, updated_at = ${tx.now}::timestamptz
@@ -140,9 +139,9 @@ async function emptyInto(tx: Tx, from: string, to: string): Promise<void> {
   }
 }
 
-/** A slug of the name, with `-2`, `-3` … behind it when taken. Under the program's row lock. */
-async function freeSlug(tx: Tx, program_id: string, of: string): Promise<string> {
-  const base = slugOf(of) || 'group';
+/** A slug of the name, with the suffix `-2`, `-3` … if it is taken. The caller holds the program's row lock. */
+async function freeSlug(tx: Tx, program_id: string, name: string): Promise<string> {
+  const base = slugOf(name) || 'group';
   const { slug } = await tx.one<{ slug: string }>(sql`
     with recursive candidate (nth, slug) as (
       values (1, ${base}::text)
@@ -155,10 +154,13 @@ async function freeSlug(tx: Tx, program_id: string, of: string): Promise<string>
   return slug;
 }
 
-/** The group that a new partner joins: the one named, which must be the program's, or the program's default. */
+/**
+ * The id of the group that a new partner joins: the given one, or else the program's default group.
+ * @throws Problem resource_not_found when the group belongs to another program
+ */
 export async function groupToJoin(tx: Tx, program_id: string, group_id: string | undefined): Promise<string> {
-  const wanted = group_id === undefined ? sql`t.is_default` : sql`t.id = ${group_id}`;
-  const found = await groups.find(tx, sql`${tenant(tx)} and t.program_id = ${program_id} and ${wanted}`);
-  if (!found) throw notFound('group', group_id ?? 'default', 'group_id');
-  return found.id;
+  const which = group_id === undefined ? sql`t.is_default` : sql`t.id = ${group_id}`;
+  const group = await groups.find(tx, sql`${tenant(tx)} and t.program_id = ${program_id} and ${which}`);
+  if (!group) throw notFound('group', group_id ?? 'default', 'group_id');
+  return group.id;
 }

@@ -6,12 +6,13 @@ import { declareUnique } from '../../core/postgres/errors.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { insert } from '../../core/postgres/write.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
+import { statusesThat } from '../../core/resource/states.ts';
 import { id, objectName, timestamp } from '../../core/values/fields.ts';
-import { partners } from './partner.ts';
+import { partner_states, partners } from './partner.ts';
 
 declareUnique('magic_link', { magic_link_by_token: null });
 
-const minutes = 15;
+const lifetime_minutes = 15;
 
 const MagicLink = z
   .object({
@@ -19,12 +20,10 @@ const MagicLink = z
     partner_id: id('part'),
     url: z
       .url()
-      .describe(
-        'The address: good once, and until it expires. The portal that answers there is not part of this version.',
-      ),
+      .describe('A single-use URL that signs the partner in to the portal. The portal is not part of this version.'),
     expires_at: timestamp,
   })
-  .meta({ id: 'MagicLink', description: 'An address that signs a partner in, once and within 15 minutes.' });
+  .meta({ id: 'MagicLink', description: 'A single-use URL that signs a partner in within 15 minutes.' });
 
 export const magicLinkOperations: Operation[] = [
   operation({
@@ -32,15 +31,15 @@ export const magicLinkOperations: Operation[] = [
     method: 'POST',
     path: '/v1/partners/{id}/magic_link',
     scope: 'partners:write',
-    summary: 'Makes an address that signs the partner in, once and within 15 minutes.',
-    doc: 'Whoever has the address is the partner: hand it to nobody else. Only a hash of its token is stored.',
+    summary: 'Creates a single-use URL that signs the partner in within 15 minutes.',
+    doc: 'Anyone with the URL can sign in as the partner, so share it with the partner only. Rail stores only a hash of the token.',
     params: idParams,
     reply: MagicLink,
     status: 201,
     async run({ tx, params, services }) {
       const { id: partner_id } = await partners.get(tx, params.id);
       const token = randomBytes(32).toString('base64url');
-      const expires_at = new Date(Date.parse(tx.now) + minutes * 60_000).toISOString();
+      const expires_at = new Date(Date.parse(tx.now) + lifetime_minutes * 60_000).toISOString();
       await insert(tx, 'program.magic_link', {
         partner_id,
         token_sha256: sha256(token),
@@ -54,8 +53,8 @@ export const magicLinkOperations: Operation[] = [
 ];
 
 /**
- * Takes a magic link's token: good once, and until it expires. Two who bring it together: one of them is let in.
- * @returns whose it is, or undefined where it is unknown, used, expired, or its partner may not sign in
+ * Redeems a magic link's token, once and before it expires. Of two concurrent attempts one succeeds.
+ * @returns the partner, or undefined where the token is unknown, used or expired, or the partner's status does not allow to sign in
  */
 export const redeemMagicLink = (
   tx: Tx,
@@ -67,5 +66,5 @@ export const redeemMagicLink = (
     from program.partner p
     where m.token_sha256 = ${sha256(token)} and m.used_at is null and m.expires_at > ${tx.now}::timestamptz
       and p.organization_id = m.organization_id and p.id = m.partner_id
-      and p.deleted_at is null and p.status in ('pending', 'active')
+      and p.deleted_at is null and p.status = any(${statusesThat(partner_states, 'sign_in')})
     returning m.organization_id, m.partner_id`);

@@ -6,12 +6,12 @@ import type { Visit } from './self_referral.ts';
 
 declareUnique('partner_visit', { partner_visit_once: null });
 
-/** An address is given to somebody else after a while. */
-const remembered = '90 days';
+/** After this time an IP address may belong to someone else. */
+const visit_lifetime = '90 days';
 
 /**
- * Remembers a browser as the partner's own: "the partner's own visits" are those from which somebody signed up, or tried to, with the
- * partner's email. Where address or user agent is unknown there is nothing to remember.
+ * Records a visit as the partner's own: one from which a sign-up was made, or attempted, with the partner's email address. A visit
+ * whose IP address or user agent is unknown identifies no browser and is not recorded.
  */
 export async function recordPartnerVisit(tx: Tx, partner_id: string, { ip_hash, user_agent }: Visit): Promise<void> {
   if (ip_hash === null || user_agent === null) return;
@@ -21,10 +21,10 @@ export async function recordPartnerVisit(tx: Tx, partner_id: string, { ip_hash, 
     on conflict (organization_id, partner_id, ip_hash, md5(user_agent)) do update set seen_at = excluded.seen_at`);
 }
 
-/** The partner's own visits that were made from one of these addresses. */
+/** The partner's own visits from one of these IP addresses. */
 export const partnerVisits = (tx: Tx, partner_id: string, visits: readonly Visit[]): Promise<Visit[]> =>
   tx.all<Visit>(sql`
     select t.ip_hash, t.user_agent
     from program.partner_visit t
     where ${tenant(tx)} and t.partner_id = ${partner_id} and t.ip_hash = any(${visits.map(({ ip_hash }) => ip_hash)})
-      and t.seen_at > ${tx.now}::timestamptz - ${remembered}::interval`);
+      and t.seen_at > ${tx.now}::timestamptz - ${visit_lifetime}::interval`);

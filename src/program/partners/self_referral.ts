@@ -1,6 +1,6 @@
-/** Who refers himself: decisions, section 5. */
+/** Decides whether a customer is the partner who referred them: see the room's README. */
 
-/** What is known of a browser; ip_hash is the hash of its address, never the address. */
+/** What identifies a browser. `ip_hash` is a keyed hash of the IP address, which is not stored. */
 export type Visit = { ip_hash: string | null; user_agent: string | null };
 
 export type SelfReferralFacts = {
@@ -8,14 +8,14 @@ export type SelfReferralFacts = {
   customer_email: string | null;
   /** The partner's own visits. */
   partner_visits: readonly Visit[];
-  /** The clicks by which the customer came: none where the customer came without. */
+  /** The clicks that led to the sign-up, if any. */
   clicks: readonly Visit[];
 };
 
 /**
  * "Self-referral (the partner's own email, normalised for case, dots and plus tags, or the same hashed IP and user agent as
  * the partner's own visits)".
- * @returns by what the customer is the partner, or undefined
+ * @returns what matches, or undefined where the customer is not the partner
  */
 export function selfReferralBy({
   partner_email,
@@ -24,24 +24,24 @@ export function selfReferralBy({
   clicks,
 }: SelfReferralFacts): 'email' | 'browser' | undefined {
   if (isSameMailbox(partner_email, customer_email)) return 'email';
-  const own = partner_visits.some((visit) => clicks.some((click) => isSameBrowser(visit, click)));
-  return own ? 'browser' : undefined;
+  const same_browser = partner_visits.some((visit) => clicks.some((click) => isSameBrowser(visit, click)));
+  return same_browser ? 'browser' : undefined;
 }
 
-/** Whether two addresses reach one person, as far as case, dots and plus tags go. */
+/** Whether two email addresses deliver to the same mailbox, ignoring case, dots and plus tags. */
 export function isSameMailbox(a: string, b: string | null): boolean {
   return b !== null && normaliseEmail(a) === normaliseEmail(b);
 }
 
-/** Address and user agent must both be known and the same: two unknowns are no evidence. */
+/** IP address and user agent must both be known and equal: two unknown values are no evidence. */
 export function isSameBrowser(a: Visit, b: Visit): boolean {
   if (a.ip_hash === null || a.user_agent === null) return false;
   return a.ip_hash === b.ip_hash && a.user_agent === b.user_agent;
 }
 
 /**
- * Lower case, and in the local part no dots and no plus tag: "normalised for case, dots and plus tags". At every host, since
- * a host's own rules cannot be known. For comparing only, never for sending to. A local part is never emptied: `+ann` stays.
+ * The address in lower case, with dots and the plus tag removed from the local part. It applies to every host, because the rules of a
+ * host are unknown. For comparison only, never for sending mail. A local part that would become empty is kept: `+ann`.
  */
 export function normaliseEmail(email: string): string {
   const folded = email.trim().toLowerCase();

@@ -16,13 +16,13 @@ export const tags = resource({
   unique: { tag_name_unique: 'name' },
   total: totalOf('tag'),
   hard_delete: 'tag',
-  doc: 'A label on partners, which commission rules can go by.',
+  doc: 'A label for partners. Commission rules can apply to partners with a certain tag.',
   fields: {
     id: id('tag'),
     object: objectName('tag'),
     program_id: id('prg'),
-    name: text.describe('Unique in the program, letter case ignored.'),
-    color: text.describe('`#RRGGBB`.'),
+    name: text.describe('The name of the tag. Unique in the program; letter case is ignored.'),
+    color: text.describe('The color as `#RRGGBB`.'),
     created_at: timestamp,
     updated_at: timestamp,
   },
@@ -47,9 +47,9 @@ export const tagOperations: Operation[] = [
     errors: ['resource_already_exists'],
     async run({ tx, body }) {
       await programs.get(tx, body.program_id, { param: 'program_id' });
-      const made = await tags.insert(tx, { ...body, id: newId('tag') }, sql`on conflict do nothing`);
-      if (!made) throw taken(body.name, await tagNamed(tx, body.program_id, body.name));
-      return made;
+      const tag = await tags.insert(tx, { ...body, id: newId('tag') }, sql`on conflict do nothing`);
+      if (!tag) throw nameTaken(body.name, await tagNamed(tx, body.program_id, body.name));
+      return tag;
     },
   }),
   operation({
@@ -57,16 +57,16 @@ export const tagOperations: Operation[] = [
     method: 'PATCH',
     path: '/v1/tags/{id}',
     scope: 'tags:write',
-    summary: 'Renames or recolours a tag.',
+    summary: 'Updates the name or the color of a tag.',
     params: idParams,
     body: z.strictObject({ name, color }).partial(),
     reply: tags.schema,
     errors: ['resource_already_exists'],
     async run({ tx, params, body }) {
-      const before = await tags.get(tx, params.id, { lock: true });
-      const { name: wanted = before.name } = body;
-      const existing = await tagNamed(tx, before.program_id, wanted);
-      if (existing && existing.id !== before.id) throw taken(wanted, existing);
+      const tag = await tags.get(tx, params.id, { lock: true });
+      const { name = tag.name } = body;
+      const existing = await tagNamed(tx, tag.program_id, name);
+      if (existing && existing.id !== tag.id) throw nameTaken(name, existing);
       return tags.update(tx, params.id, body);
     },
   }),
@@ -75,7 +75,7 @@ export const tagOperations: Operation[] = [
     method: 'DELETE',
     path: '/v1/tags/{id}',
     scope: 'tags:write',
-    summary: 'Deletes a tag, and takes it off every partner.',
+    summary: 'Deletes a tag and removes it from all partners.',
     params: idParams,
     reply: DeletedMarker,
     async run({ tx, params }) {
@@ -90,32 +90,36 @@ export const tagOperations: Operation[] = [
 const tagNamed = (tx: Tx, program_id: string, name: string): Promise<Tag | undefined> =>
   tags.find(tx, sql`${tenant(tx)} and t.program_id = ${program_id} and t.name_key = lower(${name})`);
 
-const taken = (name: string, existing: Tag | undefined): Problem =>
-  alreadyExists('name', `A tag named '${name}' exists in this program.`, existing);
+const nameTaken = (name: string, existing: Tag | undefined): Problem =>
+  alreadyExists('name', `A tag named '${name}' already exists in this program.`, existing);
 
 /**
  * Replaces a partner's tags.
- * @returns whether they are others now
- * @throws Problem resource_not_found when one of them is not the program's
+ * @returns whether they changed
+ * @throws Problem resource_not_found when a tag does not belong to the partner's program
  */
-export async function replaceTags(tx: Tx, of: { id: string; program_id: string }, tag_ids: string[]): Promise<boolean> {
-  const known = await tx.all<{ id: string }>(
-    sql`select t.id from ${tags.from} where ${tenant(tx)} and t.program_id = ${of.program_id} and t.id = any(${tag_ids})`,
+export async function replaceTags(
+  tx: Tx,
+  partner: { id: string; program_id: string },
+  tag_ids: string[],
+): Promise<boolean> {
+  const existing = await tx.all<{ id: string }>(
+    sql`select t.id from ${tags.from} where ${tenant(tx)} and t.program_id = ${partner.program_id} and t.id = any(${tag_ids})`,
   );
-  const unknown = tag_ids.find((wanted) => !known.some(({ id: found }) => found === wanted));
-  if (unknown !== undefined) {
-    throw new Problem('resource_not_found', `No tag with the id '${unknown}' in this program.`, { param: 'tag_ids' });
+  const missing = tag_ids.find((tag_id) => !existing.some((tag) => tag.id === tag_id));
+  if (missing !== undefined) {
+    throw new Problem('resource_not_found', `No tag with the id '${missing}' in this program.`, { param: 'tag_ids' });
   }
-  const gone = await tx.all(sql`
+  const removed = await tx.all(sql`
     delete from program.partner_tag t
-    where ${tenant(tx)} and t.partner_id = ${of.id} and not t.tag_id = any(${tag_ids})
+    where ${tenant(tx)} and t.partner_id = ${partner.id} and not t.tag_id = any(${tag_ids})
     returning t.tag_id`);
-  const come = await tx.all(sql`
+  const added = await tx.all(sql`
     insert into program.partner_tag (organization_id, partner_id, tag_id)
-    select ${tx.organization_id}, ${of.id}, tag_id from unnest(${tag_ids}::text[]) as tag_id
+    select ${tx.organization_id}, ${partner.id}, tag_id from unnest(${tag_ids}::text[]) as tag_id
     on conflict do nothing
     returning tag_id`);
-  return gone.length + come.length > 0;
+  return removed.length + added.length > 0;
 }
 
 /** The ids of a partner's tags. */

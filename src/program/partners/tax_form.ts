@@ -12,7 +12,7 @@ const statuses = ['none', 'submitted', 'verified', 'rejected'] as const;
 const status = z
   .enum(statuses)
   .describe(
-    '`none`: there is no form. `submitted`: to be checked. `verified`: checked. `rejected`: checked, and not good.',
+    '`none`: no form was submitted. `submitted`: waiting for verification. `verified`: accepted. `rejected`: not accepted.',
   );
 
 const TaxForm = z
@@ -20,9 +20,12 @@ const TaxForm = z
     object: objectName('tax_form'),
     partner_id: id('part'),
     status,
-    updated_at: timestamp.nullable().describe('When the status was last set. Null: never.'),
+    updated_at: timestamp.nullable().describe('When the status was last set. Null if it was never set.'),
   })
-  .meta({ id: 'TaxForm', description: "A partner's tax form: its status only; the form's content is never returned." });
+  .meta({
+    id: 'TaxForm',
+    description: "The status of a partner's tax form. The content of the form is never returned.",
+  });
 
 export const taxFormOperations: Operation[] = [
   operation({
@@ -30,7 +33,7 @@ export const taxFormOperations: Operation[] = [
     method: 'GET',
     path: '/v1/partners/{id}/tax_form',
     scope: 'partners:read',
-    summary: "Reads the status of a partner's tax form.",
+    summary: "Retrieves the status of a partner's tax form.",
     params: idParams,
     reply: TaxForm,
     async run({ tx, params }) {

@@ -1,5 +1,5 @@
 import type { Tx } from '../../core/postgres/transaction.ts';
 
-/** Has a job look for fraud in what has just been written: "after clicks, customers and sales a job raises flags". */
+/** Enqueues the job that checks a new record for fraud: "after clicks, customers and sales a job raises flags". */
 export const assessLater = (tx: Tx, subject: 'click' | 'customer' | 'sale' | 'partner', id: string): void =>
   tx.enqueue('program/assess_risk', { organization_id: tx.organization_id, request_id: tx.request_id, subject, id });

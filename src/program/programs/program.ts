@@ -4,6 +4,7 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { insert } from '../../core/postgres/write.ts';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { resource } from '../../core/resource/resource.ts';
+import { type States, statusSchema } from '../../core/resource/states.ts';
 import { country, id, objectName, text, timestamp, url, withDefaults } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { currency, minorNotNegative, storedCurrency } from '../../core/values/money.ts';
@@ -13,11 +14,20 @@ import { type Counter, countersOf, moneyOf, rowsOf, totalOf } from './tally.ts';
 export const payout_methods = ['bank_transfer', 'wire', 'crypto', 'paypal', 'wise', 'stripe'] as const;
 export const processors = ['stripe', 'paddle', 'chargebee', 'manual', 'api'] as const;
 const payout_terms = ['net_15', 'net_30', 'net_60'] as const;
-const statuses = ['active', 'paused'] as const;
+
+/** Either status can be set at any time. */
+export const program_states: States<'active' | 'paused', 'activate' | 'pause'> = {
+  active: { doc: 'the program is running', on: { activate: 'active', pause: 'paused' } },
+  paused: {
+    doc: 'informational only, clicks are still recorded and commissions are still earned',
+    on: { activate: 'active', pause: 'paused' },
+  },
+};
+const status = statusSchema(program_states);
 
 const counters = {
   partners: rowsOf('partner'),
-  active_partners: { of: 'rows', where: sql`n.noun = 'partner' and n.kind = 'active'` },
+  active_partners: { sum: 'rows', where: sql`n.noun = 'partner' and n.kind = 'active'` },
   clicks: rowsOf('click'),
   referrals: rowsOf('referral'),
   customers: rowsOf('customer'),
@@ -31,83 +41,89 @@ export const programs = resource({
   table: 'program.program',
   unique: { program_subdomain_unique: 'subdomain' },
   total: totalOf('program'),
-  doc: 'An affiliate program: its settings, and what everything else belongs to.',
+  doc: 'An affiliate program and its settings. Partners, links, customers, sales and commissions belong to a program.',
   fields: {
     id: id('prg'),
     object: objectName('program'),
-    name: text.describe('What you call the program.'),
-    product_name: text.describe('What partners promote, as they are told.'),
-    website_url: text.describe('The website that partners bring visitors to.'),
-    subdomain: text.describe('A slug of the name, unique over all programs. Fixed at creation.'),
+    name: text.describe('The name of the program.'),
+    product_name: text.describe('The name of the product, as shown to partners.'),
+    website_url: text.describe('The website that partners send visitors to.'),
+    subdomain: text.describe(
+      'An identifier derived from the name at creation. Unique across all programs; it does not change.',
+    ),
     currency: storedCurrency,
-    status: z
-      .enum(statuses)
-      .describe(
-        'A state of yours, to show and to filter by: clicks are recorded and commissions earned in a `paused` program too.',
-      ),
-    custom_domain: text.nullable().describe('The host name that short links are under. Null: that of the service.'),
-    terms_url: text.nullable().describe('Where the terms lie that partners accept. Null: there are none.'),
-    terms_version: text.nullable().describe('The version of the terms that are in force. Null: there are none.'),
-    cookie_days: z.int().describe('How many days after a click a sign-up still counts for the partner, 1 to 365.'),
+    status,
+    custom_domain: text.nullable().describe('The host name of short links. Null: the host name of the service.'),
+    terms_url: text.nullable().describe('The URL of the terms that partners accept. Null if there are none.'),
+    terms_version: text.nullable().describe('The current version of the terms. Null if there are none.'),
+    cookie_days: z
+      .int()
+      .describe('The number of days after a click in which a sign-up is credited to the partner, 1 to 365.'),
     url_params: z
       .array(text)
       .describe(
-        "Query parameters whose value may be a partner's handle, as `ref` in `?ref=ada`. The first is that of new links.",
+        "Query parameters that can carry a partner's handle, such as `ref` in `?ref=ada`. New links use the first one.",
       ),
     commission_on_net_revenue: z
       .boolean()
-      .describe('True: a commission is a share of `net_amount_minor`. False: of `amount_minor`.'),
-    holding_period_days: z.int().describe('How many days after its sale a commission becomes due, 0 to 180.'),
+      .describe('Whether commissions are computed from `net_amount_minor` (true) or `amount_minor` (false).'),
+    holding_period_days: z
+      .int()
+      .describe('The number of days after the sale until a commission becomes due, 0 to 180.'),
     min_payout_minor: minorNotNegative.describe(
-      "What must be due to a partner before it is paid out, in minor units of the program's currency. A partner's own `min_payout_minor` wins.",
+      "The minimum balance for a payout, in minor units of the program's currency. A partner's own `min_payout_minor` takes precedence.",
     ),
     payout_term: z
       .enum(payout_terms)
-      .describe('When a payout is due: 15, 30 or 60 days after the end of the month that it covers.'),
-    payout_methods: z.array(z.enum(payout_methods)).describe('How partners may be paid.'),
+      .describe('When a payout is due: 15, 30 or 60 days after the end of the month it covers.'),
+    payout_methods: z.array(z.enum(payout_methods)).describe('The payout methods that partners can choose from.'),
     block_self_referrals: z
       .boolean()
       .describe(
-        "True: who signs up through their own link, known by the partner's mailbox or browser, earns nothing: the sign-up answers 409 `self_referral`.",
+        "Whether partners are prevented from referring themselves. If true, a sign-up with the partner's own email address or browser fails with 409 `self_referral`, and no commission is earned.",
       ),
-    blocked_countries: z.array(text).describe('ISO 3166-1 alpha-2 codes: a click from there earns no credit.'),
-    require_tax_forms: z.boolean().describe('True: nobody is paid without a tax form.'),
+    blocked_countries: z.array(text).describe('ISO 3166-1 alpha-2 codes of countries whose clicks earn no credit.'),
+    require_tax_forms: z.boolean().describe('Whether a partner needs a tax form to be paid.'),
     auto_payouts_enabled: z
       .boolean()
-      .describe('True: payouts are sent when they are due. False: somebody sends each by hand.'),
+      .describe('Whether payouts are sent automatically when they are due. If false, each payout is sent by hand.'),
     processor: z
       .enum(processors)
       .nullable()
-      .describe("Who takes the customers' payments; new customers are marked with it. Null: not said."),
+      .describe(
+        'The billing processor that charges customers. New customers are recorded with it. Null if not provided.',
+      ),
     attribution: z
       .enum(['last_click', 'first_click'])
-      .describe('Who is credited while a visitor is no customer yet: the partner of the last click, or of the first.'),
+      .describe('Which click is credited until the visitor becomes a customer: the last one, or the first one.'),
     application_required: z
       .boolean()
       .describe(
-        'True: who joins on their own accord waits in the review queue until somebody decides; so does a customer who is enrolled. Only whom you add yourself is active at once.',
+        'Whether automatically enrolled customers start as `pending` partners with an application in the review queue. Partners that you create are `active` unless you specify otherwise.',
       ),
-    auto_enrol_customers: z.boolean().describe('True: a customer becomes a partner on the first sale.'),
-    default_rejection_reason: text.describe('What a rejected applicant reads where the rejection gives no reason.'),
+    auto_enrol_customers: z.boolean().describe('Whether a customer becomes a partner on the first sale.'),
+    default_rejection_reason: text.describe(
+      'The reason given to a rejected applicant when the rejection has no reason.',
+    ),
     created_at: timestamp,
     updated_at: timestamp,
   },
   stats: {
     fields: {
-      partners: z.int().describe('Partners, of any status.'),
-      active_partners: z.int().describe('Partners who are `active`.'),
-      clicks: z.int().describe('Clicks, of robots and repeats too.'),
-      referrals: z.int().describe('Visitors whom partners brought.'),
-      customers: z.int().describe('Customers whom partners brought.'),
+      partners: z.int().describe('Partners with any status.'),
+      active_partners: z.int().describe('Partners with the status `active`.'),
+      clicks: z.int().describe('All clicks, including repeated clicks and clicks by bots.'),
+      referrals: z.int().describe('Visitors referred by partners.'),
+      customers: z.int().describe('Customers attributed to partners.'),
       sales_minor: z
         .int()
         .describe(
-          "The sum of its sales, refunds not subtracted, in minor units of the program's currency; sales in others are not added up.",
+          "The sum of sales before refunds, in minor units of the program's currency. Sales in other currencies are not included.",
         ),
       commissions_minor: z
         .int()
         .describe(
-          "Earned and neither voided nor rejected, clawbacks subtracted, in minor units of the program's currency.",
+          "Commissions net of clawbacks, without voided and rejected ones, in minor units of the program's currency.",
         ),
     },
     load: (tx, rows) => countersOf(tx, rows, counters),
@@ -122,7 +138,7 @@ const settings = {
   name: text.min(1).max(200),
   product_name: text.min(1).max(200),
   website_url: url,
-  status: z.enum(statuses),
+  status,
   custom_domain: z
     .string()
     .regex(
@@ -152,7 +168,7 @@ const settings = {
 
 const { name, website_url, ...optional } = settings;
 
-/** What a new program is set to where its maker says nothing. */
+/** The settings of a new program that the request leaves out. */
 const defaults = {
   status: 'active',
   custom_domain: null,
@@ -185,7 +201,7 @@ export const programOperations: Operation[] = [
     path: '/v1/programs',
     scope: 'programs:write',
     summary: 'Creates a program with its default group.',
-    doc: '`product_name` is the name when left out.',
+    doc: 'The default of `product_name` is the name.',
     body: NewProgram,
     reply: programs.schema,
     status: 201,
@@ -197,8 +213,8 @@ export const programOperations: Operation[] = [
     method: 'PATCH',
     path: '/v1/programs/{id}',
     scope: 'programs:write',
-    summary: "Changes a program's settings.",
-    doc: 'Only what is sent changes. What was computed before stays: a new holding period holds for later commissions.',
+    summary: "Updates a program's settings.",
+    doc: 'Only the fields in the request change. Existing commissions keep their amounts and dates: a new holding period applies to later commissions only.',
     params: idParams,
     body: z.strictObject(settings).partial(),
     reply: programs.schema,
@@ -209,31 +225,35 @@ export const programOperations: Operation[] = [
   }),
 ];
 
-/** Creates a program with its default group; the subdomain is a slug of the name, made unique over all organizations. */
-export async function createProgram(tx: Tx, given: z.infer<typeof NewProgram>): Promise<Program> {
-  const { name: called, product_name = called } = given;
-  const made = await firstFree(called, (subdomain) =>
+/** Creates a program with its default group. The subdomain is a slug of the name, unique over all organizations. */
+export async function createProgram(tx: Tx, settings: z.infer<typeof NewProgram>): Promise<Program> {
+  const { name, product_name = name } = settings;
+  const program = await withFreeSubdomain(name, (subdomain) =>
     programs.insert(
       tx,
-      { ...given, id: newId('prg'), product_name, subdomain },
+      { ...settings, id: newId('prg'), product_name, subdomain },
       sql`on conflict on constraint program_subdomain_unique do nothing`,
     ),
   );
-  const group = { id: newId('grp'), program_id: made.id, name: 'Default', slug: 'default', is_default: true };
+  const group = { id: newId('grp'), program_id: program.id, name: 'Default', slug: 'default', is_default: true };
   await insert(tx, 'program.partner_group', group);
-  return made;
+  return program;
 }
 
-async function firstFree(name: string, claim: (subdomain: string) => Promise<Program | undefined>): Promise<Program> {
+/** Creates the program under the first subdomain that is free: the slug of the name, or the slug with a random suffix. */
+async function withFreeSubdomain(
+  name: string,
+  create: (subdomain: string) => Promise<Program | undefined>,
+): Promise<Program> {
   const slug = slugOf(name) || 'program';
-  for (const end of ['', ...Array.from({ length: 10 }, () => `-${Math.random().toString(36).slice(2, 8)}`)]) {
-    const made = await claim(slug + end);
-    if (made) return made;
+  for (const suffix of ['', ...Array.from({ length: 10 }, () => `-${Math.random().toString(36).slice(2, 8)}`)]) {
+    const program = await create(slug + suffix);
+    if (program) return program;
   }
-  throw alreadyExists('name', `No free subdomain was found for '${name}'. Use another name.`, undefined);
+  throw alreadyExists('name', `No free subdomain was found for the name '${name}'. Use a different name.`, undefined);
 }
 
-/** Lowercase letters without their marks, digits and single hyphens. */
+/** The name in lowercase letters without diacritics, digits and single hyphens. */
 export const slugOf = (name: string): string =>
   name
     .normalize('NFKD')

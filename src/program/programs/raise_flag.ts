@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { insert } from '../../core/postgres/write.ts';
 import { newId } from '../../core/values/id.ts';
-import { event } from '../events/catalogue.ts';
+import { event } from '../events/event.ts';
 
 export const kinds = [
   'self_referral',
@@ -17,6 +17,7 @@ export const kinds = [
 ] as const;
 export const severities = ['low', 'medium', 'high'] as const;
 
+/** A risk flag as a monitoring rule raises it. */
 export interface RiskFlagDraft {
   program_id: string;
   partner_id: string;
@@ -26,12 +27,10 @@ export interface RiskFlagDraft {
   evidence: Record<string, string | number>;
 }
 
-/** Raises a flag and tells `risk_flag.created`, unless one of this kind is open on the subject. */
-export async function raiseFlag(tx: Tx, noticed: RiskFlagDraft): Promise<void> {
+/** Raises a flag and emits `risk_flag.created`, unless a flag of this kind is open for the same partner or customer. */
+export async function raiseFlag(tx: Tx, draft: RiskFlagDraft): Promise<void> {
   const risk_flag_id = newId('rsk');
-  const times = { created_at: tx.now, updated_at: tx.now };
-  const row = { ...noticed, ...times, id: risk_flag_id };
+  const row = { ...draft, id: risk_flag_id, created_at: tx.now, updated_at: tx.now };
   if (!(await insert(tx, 'program.risk_flag', row, { on_conflict: sql`on conflict do nothing` }))) return;
-  const { program_id, ...data } = noticed;
-  tx.emit(event('risk_flag.created', program_id, { risk_flag_id, ...data }));
+  tx.emit(event('risk_flag.created', draft, { risk_flag_id }));
 }

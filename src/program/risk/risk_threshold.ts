@@ -1,13 +1,13 @@
-/** Beyond what the monitoring rules raise a flag. A person judges it: the flags change no money, so that a rule may be wrong. */
+/** The limits beyond which the monitoring rules raise a flag. Flags are for a person to review and change no money, so a false alarm does no harm. */
 
-/** Clicks of one address through one partner: an office behind one address may make twenty in ten minutes, a script makes more. */
-export const click_velocity = { most: 20, within: '10 minutes' };
+/** Clicks from one IP address through one partner: an office behind one address may make twenty in ten minutes, a script makes more. */
+export const click_velocity = { max: 20, within: '10 minutes' };
 
-/** First sales through one partner: more within an hour than an audience buys, but for a launch. */
-export const conversion_velocity = { most: 10, within: '1 hour' };
+/** First sales through one partner: more within an hour than an audience usually buys, except at a launch. */
+export const conversion_velocity = { max: 10, within: '1 hour' };
 
-/** Customers of one partner from one address: more than a household. */
-export const same_address_most = 3;
+/** Customers of one partner from one IP address: more than a household. */
+export const same_ip = { max: 3 };
 
-/** What comes back of a partner's sales in one currency; of fewer sales a share says nothing. */
-export const refund_rate = { least_sales: 5, most_bps: 3_000, within: '90 days' };
+/** The refunded share of a partner's sales in one currency. With fewer sales than `min_sales`, a share is not meaningful. */
+export const refund_rate = { min_sales: 5, max_bps: 3_000, within: '90 days' };

@@ -2,11 +2,13 @@ import { isbot } from 'isbot';
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { lockOf, tenant } from '../../core/resource/resource.ts';
+import { allows } from '../../core/resource/states.ts';
 import { newId } from '../../core/values/id.ts';
 import { Problem } from '../../core/values/problem.ts';
-import { event } from '../events/catalogue.ts';
+import { event } from '../events/event.ts';
+import { type Partner, partner_states } from '../partners/partner.ts';
 import { type Program, programs } from '../programs/program.ts';
-import { deleteReferral, type Referral, referrals } from './referral.ts';
+import { deleteReferral, type Referral, referral_states, referrals } from './referral.ts';
 
 const day_ms = 86_400_000;
 
@@ -21,14 +23,15 @@ export interface ClickRow {
   ip_hash: string | null;
   country: string | null;
   created_at: string;
-  partner_status: string | null;
+  /** Null where the partner is deleted. */
+  partner_status: Partner['status'] | null;
 }
 
 export type Credit = 'create' | 'renew' | 'move' | 'keep';
 
 /**
- * What a click does to the visitor's live referral. "While it is a `visit`, a click through another partner moves the credit under
- * `last_click` and changes nothing under `first_click`. Once a customer hangs on it, it stays." A window that has passed protects nobody.
+ * The effect of a click on the visitor's live referral: while the referral is a `visit`, a click through another partner moves the
+ * credit under `last_click` and changes nothing under `first_click`. Once it has a customer, it stays. An expired referral is not kept.
  */
 export function creditOf(
   live: Pick<Referral, 'partner_id' | 'status' | 'expires_at'> | undefined,
@@ -36,7 +39,7 @@ export function creditOf(
   attribution: Program['attribution'],
 ): Credit {
   if (!live) return 'create';
-  if (live.status !== 'visit') return 'keep';
+  if (!allows(referral_states, live.status, 'release')) return 'keep';
   if (live.partner_id === click.partner_id) return 'renew';
   return attribution === 'last_click' || live.expires_at <= click.created_at ? 'move' : 'keep';
 }
@@ -46,24 +49,26 @@ export const earnsCredit = (
   click: Pick<ClickRow, 'country' | 'user_agent' | 'partner_status'>,
   blocked_countries: string[],
 ): boolean =>
-  click.partner_status === 'active' &&
+  click.partner_status !== null &&
+  allows(partner_states, click.partner_status, 'earn') &&
   !(click.country && blocked_countries.includes(click.country)) &&
   !isbot(click.user_agent);
 
-/** `expires_at` = the crediting click + the program's `cookie_days`. */
+/** The end of a click's attribution window: `cookie_days` of the program after the click. */
 export const windowEnd = (clicked_at: string, cookie_days: number): string =>
   new Date(Date.parse(clicked_at) + cookie_days * day_ms).toISOString();
 
 /**
- * Judges a click, and whatever else its visitor clicked and nobody has judged, in the order of the clicks: whose job runs first decides
- * nothing. The job does it, and so does whatever names the click before its job ran. Visitors are judged by one transaction at a time.
- * @throws Problem resource_not_found when the click is not one of the program, or of another organization
+ * Attributes a click and the visitor's other pending clicks, in the order in which they were made, so that the order in which jobs run
+ * has no effect. Called by the click's job, and by a request that refers to the click before its job has run. A lock on the visitor
+ * makes sure that one transaction at a time does this.
+ * @throws Problem resource_not_found when the click does not exist in the program
  */
 export async function attributePendingClicks(
   tx: Tx,
   click_id: string,
   program_id?: string,
-): Promise<{ click: ClickRow; of: Program }> {
+): Promise<{ click: ClickRow; program: Program }> {
   const click = await tx.maybe<ClickRow>(
     sql`select ${columns} from program.click t where ${tenant(tx)} and t.id = ${click_id}`,
   );
@@ -72,34 +77,40 @@ export async function attributePendingClicks(
       param: 'click_id',
     });
   }
-  const [, waiting, of] = await Promise.all([
+  const [, pending, program] = await Promise.all([
     lockVisitor(tx, click),
-    waitingClicks(tx, click),
+    pendingClicks(tx, click),
     programs.get(tx, click.program_id),
   ]);
-  for (const one of waiting) await judge(tx, one, of);
-  return { click, of };
+  for (const pending_click of pending) await attribute(tx, pending_click, program);
+  return { click, program };
 }
 
 /**
- * Judges a click that is named, see `judgeClick`. The live referral gives way to it where that is a visit that has lapsed by now, and the
- * click counts: what was clicked before protects nobody.
- * @returns the visitor's live referral, which may be another partner's; undefined where there is none
+ * Attributes a click that a request refers to: see `attributePendingClicks`. If the live referral is a visit that has expired by now,
+ * the credit moves to this click, provided that the click earns credit.
+ * @returns the visitor's live referral, which may belong to another partner; undefined where there is none
  */
 export async function referralOfClick(
   tx: Tx,
   click_id: string,
   program_id: string,
 ): Promise<{ click: ClickRow; referral: Referral | undefined }> {
-  const { click, of } = await attributePendingClicks(tx, click_id, program_id);
+  const { click, program } = await attributePendingClicks(tx, click_id, program_id);
   const live = await liveReferral(tx, click);
-  const gives_way = live?.status === 'visit' && live.expires_at <= tx.now && live.partner_id !== click.partner_id;
-  const expires_at = windowEnd(click.created_at, of.cookie_days);
-  if (!gives_way || expires_at <= tx.now || !earnsCredit(click, of.blocked_countries)) return { click, referral: live };
+  const expires_at = windowEnd(click.created_at, program.cookie_days);
+  const counts = expires_at > tx.now && earnsCredit(click, program.blocked_countries);
+  if (!counts || !live || !isSuperseded(live, click, tx.now)) return { click, referral: live };
   const referral = await moveCredit(tx, live, click, expires_at);
-  await settle(tx, click, referral.id);
+  await recordAttribution(tx, click, referral.id);
   return { click, referral };
 }
+
+/** Whether a referral has expired and a click through another partner may take its credit. */
+const isSuperseded = (referral: Referral, click: ClickRow, now: string): boolean =>
+  allows(referral_states, referral.status, 'release') &&
+  referral.expires_at <= now &&
+  referral.partner_id !== click.partner_id;
 
 const columns = sql`t.id, t.program_id, t.partner_id, t.link_id, t.visitor_token, t.landing_url, t.user_agent, t.ip_hash, t.country, t.created_at,
   (select p.status from program.partner p
@@ -108,32 +119,33 @@ const columns = sql`t.id, t.program_id, t.partner_id, t.link_id, t.visitor_token
 const lockVisitor = (tx: Tx, { program_id, visitor_token }: ClickRow) =>
   tx.all(sql`select pg_advisory_xact_lock(hashtextextended(${`${program_id} ${visitor_token}`}, 2))`);
 
-/** No job is late by more: only the weeks since then, and since the click itself, are looked through. */
-const longest_wait = '30 days';
+/** The longest that a job can be late: only the click's partitions since then, and since the click itself, are searched. */
+const max_delay = '30 days';
 
-const waitingClicks = (tx: Tx, { id: click_id, program_id, visitor_token }: ClickRow): Promise<ClickRow[]> =>
+const pendingClicks = (tx: Tx, { id: click_id, program_id, visitor_token }: ClickRow): Promise<ClickRow[]> =>
   tx.all(sql`
     select ${columns}
     from program.click t
     where ${tenant(tx)} and t.program_id = ${program_id} and t.visitor_token = ${visitor_token} and t.attributed_at is null
-      and t.id >= least(${click_id} collate "C", 'clk_' || core.id_time_part(${tx.now}::timestamptz - ${longest_wait}::interval))
+      and t.id >= least(${click_id} collate "C", 'clk_' || core.id_time_part(${tx.now}::timestamptz - ${max_delay}::interval))
     order by t.created_at, t.id`);
 
-async function judge(tx: Tx, click: ClickRow, of: Program): Promise<void> {
-  const credited = earnsCredit(click, of.blocked_countries) ? await credit(tx, click, of) : undefined;
-  await settle(tx, click, credited?.partner_id === click.partner_id ? credited.id : null);
+async function attribute(tx: Tx, click: ClickRow, program: Program): Promise<void> {
+  const referral = earnsCredit(click, program.blocked_countries) ? await credit(tx, click, program) : undefined;
+  await recordAttribution(tx, click, referral?.partner_id === click.partner_id ? referral.id : null);
 }
 
-const settle = (tx: Tx, click: ClickRow, referral_id: string | null) =>
+const recordAttribution = (tx: Tx, click: ClickRow, referral_id: string | null) =>
   tx.all(sql`
     update program.click as t set referral_id = ${referral_id}, attributed_at = ${tx.now}::timestamptz where ${tenant(tx)} and t.id = ${click.id}`);
 
-async function credit(tx: Tx, click: ClickRow, of: Program): Promise<Referral> {
+/** Applies a click that earns credit. @returns the visitor's live referral, which may belong to another partner */
+async function credit(tx: Tx, click: ClickRow, program: Program): Promise<Referral> {
   const live = await liveReferral(tx, click);
-  const what = creditOf(live, click, of.attribution);
-  const expires_at = windowEnd(click.created_at, of.cookie_days);
-  if (live && what === 'keep') return live;
-  if (live && what === 'renew') {
+  const effect = creditOf(live, click, program.attribution);
+  const expires_at = windowEnd(click.created_at, program.cookie_days);
+  if (live && effect === 'keep') return live;
+  if (live && effect === 'renew') {
     if (expires_at > live.expires_at) await referrals.update(tx, live.id, { expires_at });
     return live;
   }
@@ -147,7 +159,7 @@ async function moveCredit(tx: Tx, live: Referral, click: ClickRow, expires_at: s
 
 async function createReferral(tx: Tx, click: ClickRow, expires_at: string): Promise<Referral> {
   const { program_id, partner_id, link_id, landing_url, visitor_token } = click;
-  const made = (await referrals.insert(tx, {
+  const referral = (await referrals.insert(tx, {
     id: newId('ref'),
     program_id,
     partner_id,
@@ -159,11 +171,8 @@ async function createReferral(tx: Tx, click: ClickRow, expires_at: string): Prom
     status: 'visit',
     expires_at,
   })) as Referral;
-  const { id: referral_id, tracked_by } = made;
-  tx.emit(
-    event('referral.created', program_id, { referral_id, partner_id, link_id, landing_url, tracked_by, expires_at }),
-  );
-  return made;
+  tx.emit(event('referral.created', referral));
+  return referral;
 }
 
 const liveReferral = (tx: Tx, { program_id, visitor_token }: ClickRow): Promise<Referral | undefined> =>
@@ -173,10 +182,10 @@ const liveReferral = (tx: Tx, { program_id, visitor_token }: ClickRow): Promise<
     lockOf(true),
   );
 
-/** JSON in Postgres holds no NUL, which an address can: it is left out. */
+/** The `utm_*` parameters of a URL, without the prefix. A URL can contain NUL, which JSON in Postgres cannot: it is removed. */
 function utmOf(landing_url: string): Record<string, string> | null {
-  const found = [...new URL(landing_url).searchParams]
+  const params = [...new URL(landing_url).searchParams]
     .map((pair) => pair.map((part) => part.replaceAll('\0', '')) as [string, string])
     .filter(([name]) => name.startsWith('utm_'));
-  return found.length === 0 ? null : Object.fromEntries(found.map(([name, value]) => [name.slice(4), value]));
+  return params.length === 0 ? null : Object.fromEntries(params.map(([name, value]) => [name.slice(4), value]));
 }

@@ -3,10 +3,11 @@ import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { resource } from '../../core/resource/resource.ts';
+import { statusesThat } from '../../core/resource/states.ts';
 import { country, id, objectName, text, timestamp, url } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { Problem } from '../../core/values/problem.ts';
-import { partners } from '../partners/partner.ts';
+import { partner_states, partners } from '../partners/partner.ts';
 import { assessLater } from '../programs/assess_later.ts';
 import { type Program, programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
@@ -19,7 +20,7 @@ export const clicks = resource({
   plural: 'clicks',
   table: 'program.click',
   total: totalOf('click'),
-  doc: "A visit through a partner's link or handle.",
+  doc: "A visit to your website through a partner's link or handle.",
   relations: { partner: partners, link: links, referral: referrals },
   fields: {
     id: id('clk'),
@@ -28,21 +29,25 @@ export const clicks = resource({
     partner_id: id('part'),
     link_id: id('lnk')
       .nullable()
-      .describe("The link that was followed. Null: the visitor came by the partner's handle."),
-    referral_id: id('ref').nullable().describe('Null until a job has judged the click, and where it earned no credit.'),
-    user_agent: text.nullable().describe("The browser's name for itself. Null: not said."),
-    referer: text.nullable().describe('The page that the visitor came from. Null: not said.'),
-    country: text.nullable().describe('ISO 3166-1 alpha-2. Null: not said.'),
-    device: text.nullable().describe('What kind of device it was, in your words. Null: not said.'),
-    landing_url: text.nullable().describe('The address that the visitor arrived at.'),
+      .describe("The link that the visitor followed. Null if the visitor used the partner's handle."),
+    referral_id: id('ref')
+      .nullable()
+      .describe(
+        'The referral that the click is credited to. Null until a job has attributed the click, and if it earned no credit.',
+      ),
+    user_agent: text.nullable().describe("The visitor's user agent. Null if not provided."),
+    referer: text.nullable().describe('The page that the visitor came from. Null if not provided.'),
+    country: text.nullable().describe('ISO 3166-1 alpha-2 country code. Null if not provided.'),
+    device: text.nullable().describe('The kind of device, as you named it. Null if not provided.'),
+    landing_url: text.nullable().describe('The URL of the page where the visitor arrived.'),
     created_at: timestamp,
   },
 });
 
 type Click = z.infer<typeof clicks.record>;
 
-/** What browsers say is no reason to lose a click: so much of it is kept. */
-const cut = (most: number) => text.transform((said) => said.slice(0, most).toWellFormed());
+/** Text from a browser, which is shortened instead of rejected, so that no click is lost. */
+const truncated = (length: number) => text.transform((value) => value.slice(0, length).toWellFormed());
 
 export const clickOperations: Operation[] = [
   ...readOperations({ resource: clicks, within: programs, by: ['partner_id', 'link_id', 'referral_id'] }),
@@ -52,78 +57,84 @@ export const clickOperations: Operation[] = [
     path: '/v1/clicks',
     scope: 'clicks:write',
     summary: 'Records a click.',
-    doc: 'The value is looked up among the links, then among the partner handles. A job makes the referral; the same `visitor_token` across clicks makes one.',
+    doc: 'The value is matched to a link, or else to a partner handle. A job then creates or updates the referral. Clicks with the same `visitor_token` share one referral.',
     body: z.strictObject({
       program_id: id('prg'),
-      value: text.min(1).max(64).describe('The partner handle or link value that the visitor arrived with.'),
+      value: text.min(1).max(64).describe('The partner handle or link value in the URL of the visit.'),
       landing_url: url,
       visitor_token: text
         .min(8)
         .max(128)
-        .describe('Your id of the browser, as from a cookie: the same token across clicks makes one referral.'),
+        .describe(
+          'Your identifier of the browser, such as a cookie value. Clicks with the same token share one referral.',
+        ),
       param: text.min(1).max(32).default('ref').describe('The query parameter that carried the value.'),
-      referrer: cut(2048).optional().describe('The page that the visitor came from: the `referer` of the click.'),
+      referrer: truncated(2048)
+        .optional()
+        .describe('The page that the visitor came from. It becomes the `referer` of the click.'),
       ip: z
         .union([z.ipv4(), z.ipv6()], 'must be an IPv4 or IPv6 address, as 203.0.113.7')
         .optional()
-        .describe('Hashed on write, never stored.'),
-      user_agent: cut(1024).optional(),
+        .describe("The visitor's IP address. Only a hash of it is stored."),
+      user_agent: truncated(1024).optional(),
       country: country.optional(),
       device: text.max(64).optional(),
     }),
     reply: clicks.schema,
     status: 201,
     async run({ tx, body, services }) {
-      const of = await programs.get(tx, body.program_id, { param: 'program_id' });
-      const { ip, referrer, ...rest } = body;
-      const credited = await creditedBy(tx, of, body.param, body.value);
+      const program = await programs.get(tx, body.program_id, { param: 'program_id' });
+      const { ip, referrer, ...fields } = body;
+      const target = await targetOf(tx, program, body.param, body.value);
       const ip_hash = ip === undefined ? null : hashAddress(services.vault, ip);
-      return recordClick(tx, { ...rest, ...credited, id: newId('clk'), referer: referrer, ip_hash });
+      return recordClick(tx, { ...fields, ...target, id: newId('clk'), referer: referrer, ip_hash });
     },
   }),
 ];
 
-/** Writes a click; jobs judge whom it credits, and whether it looks like fraud. */
+/** Inserts a click, and enqueues the jobs that attribute it and check it for fraud. */
 export async function recordClick(
   tx: Tx,
   row: Partial<Click> & Pick<Click, 'id'> & Record<string, unknown>,
 ): Promise<Click> {
-  const made = await clicks.insert(tx, row);
+  const click = await clicks.insert(tx, row);
   assessLater(tx, 'click', row.id);
   tx.enqueue('program/attribute_click', {
     organization_id: tx.organization_id,
     click_id: row.id,
     request_id: tx.request_id,
   });
-  return made as Click;
+  return click as Click;
 }
 
-/** Whose link or handle it is: the link by (param, value), else the handle when `param` is one of the program's. */
-async function creditedBy(
-  tx: Tx,
-  of: Program,
-  param: string,
-  value: string,
-): Promise<{ partner_id: string; link_id: string | null }> {
-  const found = await tx.maybe<{ partner_id: string; link_id: string | null }>(sql`
+interface ClickTarget {
+  partner_id: string;
+  link_id: string | null;
+}
+
+/**
+ * The link with this `param` and `value`, or else the partner with this handle if `param` is one of the program's `url_params`.
+ * @throws Problem resource_not_found when neither exists, or the partner's clicks are not recorded
+ */
+async function targetOf(tx: Tx, program: Program, param: string, value: string): Promise<ClickTarget> {
+  const statuses = statusesThat(partner_states, 'record_click');
+  const target = await tx.maybe<ClickTarget>(sql`
     select l.partner_id, l.id as link_id, 1 as choice
     from program.link l
     join program.partner p on p.organization_id = l.organization_id and p.id = l.partner_id
-    where l.organization_id = ${tx.organization_id} and l.program_id = ${of.id} and l.param = ${param} and l.value = ${value}
-      and l.deleted_at is null and p.deleted_at is null and p.status in ('active', 'suspended')
+    where l.organization_id = ${tx.organization_id} and l.program_id = ${program.id} and l.param = ${param} and l.value = ${value}
+      and l.deleted_at is null and p.deleted_at is null and p.status = any(${statuses})
     union all
     select p.id, null, 2
     from program.partner p
-    where p.organization_id = ${tx.organization_id} and p.program_id = ${of.id} and p.handle = ${value.toLowerCase()}
-      and p.deleted_at is null and p.status in ('active', 'suspended') and ${of.url_params.includes(param)}::boolean
+    where p.organization_id = ${tx.organization_id} and p.program_id = ${program.id} and p.handle = ${value.toLowerCase()}
+      and p.deleted_at is null and p.status = any(${statuses}) and ${program.url_params.includes(param)}::boolean
     order by choice
     limit 1`);
-  if (!found) {
-    throw new Problem(
-      'resource_not_found',
-      `No active partner stands behind ${param}=${value} in this program. Nothing was recorded.`,
-      { param: 'value' },
-    );
-  }
-  return { partner_id: found.partner_id, link_id: found.link_id };
+  if (target) return { partner_id: target.partner_id, link_id: target.link_id };
+  throw new Problem(
+    'resource_not_found',
+    `No active partner matches ${param}=${value} in this program. The click was not recorded.`,
+    { param: 'value' },
+  );
 }

@@ -8,7 +8,7 @@ import { resource, tenant } from '../../core/resource/resource.ts';
 import { id, objectName, text, timestamp, url } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { alreadyExists, notFound, type Problem } from '../../core/values/problem.ts';
-import { event } from '../events/catalogue.ts';
+import { event } from '../events/event.ts';
 import { partners } from '../partners/partner.ts';
 import { programs } from '../programs/program.ts';
 import { countersOf, rowsOf, totalOf } from '../programs/tally.ts';
@@ -22,33 +22,33 @@ export const links = resource({
   table: 'program.link',
   unique: { link_value_unique: 'value', link_short_slug_unique: 'short_slug' },
   total: totalOf('link'),
-  doc: "A partner's address of a page of yours, with the tracking parameter applied.",
+  doc: "A partner's tracking link: the URL of a page on your website with a tracking parameter.",
   soft_delete: true,
   relations: { partner: partners },
   fields: {
     id: id('lnk'),
     object: objectName('link'),
     partner_id: id('part'),
-    param: text.describe('The query parameter that carries the value, as `ref` in `?ref=ada`.'),
-    value: text.describe('What the parameter carries. Unique in the program together with `param`.'),
+    param: text.describe('The query parameter that carries the value, such as `ref` in `?ref=ada`.'),
+    value: text.describe('The value of the query parameter. Unique in the program together with `param`.'),
     destination_url: text.describe('The page that the link leads to.'),
-    url: text.describe('The destination with the tracking parameter applied.'),
+    url: text.describe('The destination URL with the tracking parameter.'),
     short_url: text
       .nullable()
       .describe(
-        'A short address that records the click by itself and leads to `url`: with the tracking parameter, and no click id.',
+        'A short URL that records a click and redirects to `url`. The redirect carries the tracking parameter, but no click id.',
       ),
     short_slug: text
       .nullable()
       .describe(
-        'The end of the short address: 3 to 64 letters, digits, hyphens or underscores, unique over all programs.',
+        'The last part of the short URL: 3 to 64 letters, digits, hyphens or underscores. Unique across all programs.',
       ),
-    short_domain: text.nullable().describe('The host of the short address.'),
-    label: text.nullable().describe('What you call the link. Null: nothing.'),
+    short_domain: text.nullable().describe('The host name of the short URL.'),
+    label: text.nullable().describe('Your name for the link. Null if not provided.'),
     rate_override: z
       .json()
       .describe(
-        'What sales by this link earn, whatever the rules say: `{rate_type, rate_value}`. Null: the rules decide.',
+        'The commission rate of sales through this link, which takes precedence over all rules: `{rate_type, rate_value}`. Null: the rules apply.',
       ),
     created_at: timestamp,
     updated_at: timestamp,
@@ -56,8 +56,8 @@ export const links = resource({
   stats: {
     fields: {
       clicks: z.int().describe('Clicks on the link.'),
-      referrals: z.int().describe('Visitors whom it brought.'),
-      customers: z.int().describe('Customers whom it brought.'),
+      referrals: z.int().describe('Visitors referred through the link.'),
+      customers: z.int().describe('Customers attributed through the link.'),
     },
     load: (tx, rows) => countersOf(tx, rows, counters),
   },
@@ -68,15 +68,17 @@ export type Link = z.infer<typeof links.record>;
 const short_slug = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{2,63}$/, 'must be 3 to 64 letters, digits, hyphens or underscores');
-/** Of a rule, and of a link that has its own. */
+/** The units of a rule's rate, and of a link's own rate. */
 export const rate_units = "`percent`: basis points (2000 = 20 %). `fixed`: minor units of the program's currency.";
 const rateOverride = z
   .strictObject({
-    rate_type: z.enum(['percent', 'fixed']).describe('As of a rule.'),
+    rate_type: z.enum(['percent', 'fixed']).describe('How the rate is applied, as for a rule.'),
     rate_value: z.int().min(0).describe(rate_units),
   })
   .nullable()
-  .describe('What sales by this link earn, whatever the rules say. Null: the rules decide.');
+  .describe(
+    'The commission rate of sales through this link, which takes precedence over all rules. Null: the rules apply.',
+  );
 
 export const linkOperations: Operation[] = [
   ...readOperations({ resource: links, within: programs, by: ['partner_id'] }),
@@ -90,8 +92,8 @@ export const linkOperations: Operation[] = [
       program_id: id('prg'),
       partner_id: id('part'),
       destination_url: url,
-      value: text.min(2).max(64).optional().describe("The partner's handle when left out."),
-      param: text.min(1).max(32).optional().describe("The first of the program's `url_params` when left out."),
+      value: text.min(2).max(64).optional().describe("The default is the partner's handle."),
+      param: text.min(1).max(32).optional().describe("The default is the first of the program's `url_params`."),
       label: text.max(200).optional(),
       rate_override: rateOverride.optional(),
     }),
@@ -99,16 +101,16 @@ export const linkOperations: Operation[] = [
     status: 201,
     errors: ['resource_already_exists'],
     async run({ tx, body, services }) {
-      const [of, owner] = await Promise.all([
+      const [program, partner] = await Promise.all([
         programs.get(tx, body.program_id, { param: 'program_id' }),
         partners.get(tx, body.partner_id, { param: 'partner_id', lock: 'share' }),
       ]);
-      if (owner.program_id !== of.id) throw notFound('partner', owner.id, 'partner_id');
+      if (partner.program_id !== program.id) throw notFound('partner', partner.id, 'partner_id');
       return createLink(tx, {
         ...body,
-        ...shortAddress(of.custom_domain, services.base_url, newSlug()),
-        value: body.value ?? owner.handle,
-        param: body.param ?? of.url_params[0] ?? 'ref',
+        ...shortAddress(program.custom_domain, services.base_url, newSlug()),
+        value: body.value ?? partner.handle,
+        param: body.param ?? program.url_params[0] ?? 'ref',
       });
     },
   }),
@@ -117,7 +119,7 @@ export const linkOperations: Operation[] = [
     method: 'PATCH',
     path: '/v1/links/{id}',
     scope: 'links:write',
-    summary: "Changes a link's destination, label, short slug or rate.",
+    summary: "Updates a link's destination, label, short slug or rate.",
     params: idParams,
     body: z
       .strictObject({ destination_url: url, label: text.max(200).nullable(), short_slug, rate_override: rateOverride })
@@ -126,23 +128,15 @@ export const linkOperations: Operation[] = [
     errors: ['resource_already_exists'],
     async run({ tx, params, body }) {
       const before = await links.get(tx, params.id, { lock: true });
-      const { destination_url = before.destination_url } = body;
-      if (body.short_slug !== undefined) await refuseTakenSlug(tx, before, body.short_slug);
+      const { destination_url = before.destination_url, short_slug } = body;
+      if (short_slug !== undefined) await refuseTakenSlug(tx, before, short_slug);
       const after = await links.update(tx, before.id, {
         ...body,
-        ...(body.short_slug === undefined ? {} : renamed(before, body.short_slug)),
+        ...(short_slug === undefined ? {} : withSlug(before, short_slug)),
         url: trackedUrl(destination_url, before.param, before.value),
       });
-      if (!changesOf(before, after).some((field) => told_of.includes(field))) return after;
-      const { program_id } = await programOf(tx, after.id);
-      tx.emit(
-        event('affiliate_link.updated', program_id, {
-          link_id: after.id,
-          partner_id: after.partner_id,
-          url: after.url,
-          destination_url,
-        }),
-      );
+      if (!changesOf(before, after).some((field) => emitted_fields.includes(field))) return after;
+      tx.emit(event('affiliate_link.updated', { ...after, ...(await programOf(tx, after.id)) }));
       return after;
     },
   }),
@@ -151,7 +145,7 @@ export const linkOperations: Operation[] = [
     method: 'DELETE',
     path: '/v1/links/{id}',
     scope: 'links:write',
-    summary: 'Deletes a link: clicks on it no longer attribute.',
+    summary: 'Deletes a link. Clicks on it are no longer attributed.',
     params: idParams,
     reply: DeletedMarker,
     async run({ tx, params }) {
@@ -162,28 +156,28 @@ export const linkOperations: Operation[] = [
   }),
 ];
 
-/** "Destination, label or short slug changed." */
-const told_of: string[] = ['destination_url', 'label', 'short_slug'];
+/** The fields whose change emits `affiliate_link.updated`: "destination, label or short slug changed". */
+const emitted_fields: string[] = ['destination_url', 'label', 'short_slug'];
 
-/** Where the link's short form is answered: the program's own domain, else the service's. */
+/** A link's short URL: on the program's custom domain, or else on the service's. */
 function shortAddress(domain: string | null, base_url: string, slug: string) {
   const origin = domain === null || base_url.endsWith(`//${domain}`) ? base_url : `https://${domain}`;
   return { short_slug: slug, short_domain: new URL(origin).host, short_url: `${origin}/r/${slug}` };
 }
 
-/** Only the end of a short address changes: it stays where it was handed out. */
-const renamed = ({ short_url }: Link, slug: string) => ({
+/** The short URL with another slug. The host stays, even if the program's custom domain has changed since. */
+const withSlug = ({ short_url }: Link, slug: string) => ({
   short_slug: slug,
   short_url: short_url?.replace(/[^/]+$/, slug),
 });
 
-/** Eight characters of base 62: slugs are unique over all tenants. */
+/** Eight random letters and digits: slugs are unique over all organizations. */
 const newSlug = (): string => {
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
   return Array.from({ length: 8 }, () => alphabet[randomInt(alphabet.length)]).join('');
 };
 
-/** A link's record does not show its program. */
+/** A link's record has no `program_id`: the specification does not list one. */
 const programOf = (tx: Tx, link_id: string): Promise<{ program_id: string }> =>
   tx.one(sql`select t.program_id from ${links.from} where ${tenant(tx)} and t.id = ${link_id}`);
 
@@ -201,38 +195,40 @@ interface NewLink {
 }
 
 async function createLink(tx: Tx, fields: NewLink): Promise<Link> {
-  const { program_id, partner_id, param, value, destination_url } = fields;
-  const tracked = trackedUrl(destination_url, param, value);
-  const made = await links.insert(tx, { ...fields, id: newId('lnk'), url: tracked }, sql`on conflict do nothing`);
-  if (!made) throw await taken(tx, fields);
-  const { id: link_id } = made;
-  tx.emit(
-    event('affiliate_link.created', program_id, { link_id, partner_id, url: tracked, param, value, destination_url }),
-  );
-  return made;
+  const { program_id, param, value, destination_url } = fields;
+  const url = trackedUrl(destination_url, param, value);
+  const link = await links.insert(tx, { ...fields, id: newId('lnk'), url }, sql`on conflict do nothing`);
+  if (!link) throw await valueTaken(tx, fields);
+  tx.emit(event('affiliate_link.created', { ...link, program_id }));
+  return link;
 }
 
-async function taken(tx: Tx, { program_id, param, value }: NewLink): Promise<Problem> {
+async function valueTaken(tx: Tx, { program_id, param, value }: NewLink): Promise<Problem> {
   const existing = await links.find(
     tx,
     sql`${tenant(tx)} and t.program_id = ${program_id} and t.param = ${param} and t.value = ${value}`,
   );
   return alreadyExists(
     'value',
-    `A link with ${param}=${value} exists in this program. Choose another value.`,
+    `A link with ${param}=${value} already exists in this program. Use a different value.`,
     existing,
   );
 }
 
-/** Another organization's link that has the slug is not found here, and not shown: the constraint refuses it. */
-async function refuseTakenSlug(tx: Tx, { id: own_id }: Link, slug: string): Promise<void> {
-  const existing = await links.find(tx, sql`${tenant(tx)} and t.short_slug = ${slug} and t.id <> ${own_id}`);
-  if (existing) throw alreadyExists('short_slug', `The short slug '${slug}' is taken. Choose another one.`, existing);
+/** A link of another organization with this slug is not visible here: the unique constraint refuses the slug then, without `existing`. */
+async function refuseTakenSlug(tx: Tx, link: Link, slug: string): Promise<void> {
+  const existing = await links.find(tx, sql`${tenant(tx)} and t.short_slug = ${slug} and t.id <> ${link.id}`);
+  if (existing)
+    throw alreadyExists(
+      'short_slug',
+      `A link with the short slug '${slug}' already exists. Use a different one.`,
+      existing,
+    );
 }
 
 /**
- * The destination with the tracking parameter applied. Not a byte of what else its query and its fragment hold is changed: somebody may
- * have signed them. A parameter of this name is replaced where it stands.
+ * The destination with the tracking parameter. Every other byte of the query and the fragment is kept, because they may be signed. An
+ * existing parameter of this name is replaced in its position.
  */
 export function trackedUrl(destination: string, param: string, value: string): string {
   const [, page, query = '', fragment = ''] = /^([^?#]*)(\?[^#]*)?(#.*)?$/s.exec(destination) as RegExpExecArray;

@@ -2,15 +2,22 @@ import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { DeletedMarker, idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { resource } from '../../core/resource/resource.ts';
+import { type States, statusSchema } from '../../core/resource/states.ts';
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
-import { event } from '../events/catalogue.ts';
+import { event } from '../events/event.ts';
 import { partners } from '../partners/partner.ts';
 import { programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
 import { links } from './link.ts';
 
 export const tracked_by_values = ['link', 'coupon', 'manual', 'api'] as const;
-const statuses = ['visit', 'lead', 'converted'] as const;
+
+/** `release`: the credit can move to another partner, or end as a self-referral. */
+export const referral_states: States<'visit' | 'lead' | 'converted', 'release' | 'sign_up' | 'convert'> = {
+  visit: { doc: 'the visitor clicked', on: { release: 'visit', sign_up: 'lead', convert: 'converted' } },
+  lead: { doc: 'the visitor signed up', on: { convert: 'converted' } },
+  converted: { doc: 'the visitor made the first payment', on: {} },
+};
 
 export const referrals = resource({
   object: 'referral',
@@ -18,7 +25,7 @@ export const referrals = resource({
   table: 'program.referral',
   unique: { referral_one_a_visitor: null },
   total: totalOf('referral'),
-  doc: 'A visitor whom a partner brought, from the visit to the first payment.',
+  doc: 'A visitor referred by a partner, from the first visit to the first payment.',
   soft_delete: true,
   relations: { partner: partners, link: links },
   fields: {
@@ -26,17 +33,19 @@ export const referrals = resource({
     object: objectName('referral'),
     program_id: id('prg'),
     partner_id: id('part'),
-    link_id: id('lnk').nullable().describe("The link that the visitor came by. Null: by the partner's handle."),
-    landing_url: text.nullable().describe('The address that the visitor first arrived at. Null: not known.'),
-    utm: z.json().describe('The `utm_*` parameters of the landing page, without the prefix. Null: none.'),
+    link_id: id('lnk')
+      .nullable()
+      .describe("The link that the visitor followed. Null if the visitor used the partner's handle."),
+    landing_url: text.nullable().describe('The URL of the page where the visitor first arrived. Null if unknown.'),
+    utm: z.json().describe('The `utm_*` parameters of the landing page, without the prefix. Null if there are none.'),
     tracked_by: z
       .enum(tracked_by_values)
       .describe(
-        'How the partner came to the credit: by a link (or handle), a coupon, by hand, or by an id that a request named.',
+        'How the referral was attributed: `link` (a link or handle), `coupon`, `manual`, or `api` (an id in a request).',
       ),
-    status: z.enum(statuses).describe('`visit`: somebody came. `lead`: signed up. `converted`: paid.'),
+    status: statusSchema(referral_states),
     expires_at: timestamp.describe(
-      'Until when a sign-up counts for the partner: the last click that earned credit and `cookie_days` of the program.',
+      "When the attribution window ends: the program's `cookie_days` after the last credited click. A later sign-up is not credited to the partner.",
     ),
     created_at: timestamp,
     updated_at: timestamp,
@@ -56,15 +65,11 @@ export const referralOperations: Operation[] = [
     method: 'DELETE',
     path: '/v1/referrals/{id}',
     scope: 'referrals:write',
-    summary: 'Deletes a referral, as for fraud. Customers who hang on it stay with their partner.',
+    summary: 'Deletes a referral, for example because of fraud. Its customer stays with the partner.',
     params: idParams,
     body: z
       .strictObject({
-        reason: text
-          .min(1)
-          .max(200)
-          .default('deleted_by_hand')
-          .describe('What `referral.deleted` gives as the reason.'),
+        reason: text.min(1).max(200).default('deleted_by_hand').describe('The reason that `referral.deleted` reports.'),
       })
       .prefault({}),
     reply: DeletedMarker,
@@ -75,12 +80,8 @@ export const referralOperations: Operation[] = [
   }),
 ];
 
-/** Ends a referral and tells `referral.deleted`. */
-export async function deleteReferral(
-  tx: Tx,
-  { id: referral_id, program_id, partner_id }: Referral,
-  reason: string,
-): Promise<void> {
-  await referrals.update(tx, referral_id, { deleted_at: tx.now, deleted_reason: reason });
-  tx.emit(event('referral.deleted', program_id, { referral_id, partner_id, reason }));
+/** Deletes a referral and emits `referral.deleted`. */
+export async function deleteReferral(tx: Tx, referral: Referral, reason: string): Promise<void> {
+  await referrals.update(tx, referral.id, { deleted_at: tx.now, deleted_reason: reason });
+  tx.emit(event('referral.deleted', referral, { reason }));
 }

@@ -2,11 +2,13 @@ import { isIPv4, SocketAddress } from 'node:net';
 import type { Vault } from '../../core/encryption/vault.ts';
 
 /**
- * What is kept of a visitor's IP address ("hashed on write, never stored"): the same for all spellings of one address, and for an IPv4
- * address that came in IPv6 clothes.
+ * The hash of a visitor's IP address, which is itself never stored. All notations of an address have one hash, and so have an IPv4 address
+ * and its IPv4-mapped IPv6 form.
  */
 export function hashAddress(vault: Vault, ip: string): string {
-  return vault.hash(isIPv4(ip) ? ip : new SocketAddress({ address: ip, family: 'ipv6' }).address.replace(mapped, ''));
+  return vault.hash(
+    isIPv4(ip) ? ip : new SocketAddress({ address: ip, family: 'ipv6' }).address.replace(ipv4_mapped_prefix, ''),
+  );
 }
 
-const mapped = /^::ffff:(?=\d+\.)/;
+const ipv4_mapped_prefix = /^::ffff:(?=\d+\.)/;

@@ -88,13 +88,13 @@ t.test('withdrawing is the applicant’s own', async (t) => {
   t.match(await merchant.get(`/v1/partners/${partner_id}`), { status: 'declined', decline_reason: 'withdrawn' });
 });
 
-t.test('a declined partner cannot be reinstated, and is told of what can be done', async (t) => {
+t.test('a declined partner cannot be reinstated, and the refusal says what to do instead', async (t) => {
   const { id, partner_id, email } = await apply();
   await merchant.post(`/v1/applications/${id}/reject`);
   for (const status of ['active', 'suspended']) {
     t.match(await merchant.request('PATCH', `/v1/partners/${partner_id}`, { status }), {
       status: 409,
-      body: { error: { code: 'invalid_state_transition', message: /Delete the partner and add them again/ } },
+      body: { error: { code: 'invalid_state_transition', message: /Delete the partner and create it again/ } },
     });
   }
   await merchant.delete(`/v1/partners/${partner_id}`);

@@ -52,7 +52,7 @@ t.test('what a click does to the live referral of its visitor', (t) => {
 
 t.test('robots, blocked countries and partners who are not active earn no credit', (t) => {
   const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
-  const visit = { country: 'DE', user_agent: firefox, partner_status: 'active' };
+  const visit = { country: 'DE', user_agent: firefox, partner_status: 'active' as const };
   const cases: [what: string, click: Parameters<typeof earnsCredit>[0], earns: boolean][] = [
     ['a visit', visit, true],
     ['a visit of which nothing is known', { ...visit, country: null, user_agent: null }, true],

@@ -75,13 +75,13 @@ t.test('answers 404 for a slug that is unknown or whose link is deleted, and rec
   t.equal((await clicks()).total_count, before);
 });
 
-t.test('shows people a page where there is no link, and nothing that runs or loads', async (t) => {
+t.test('shows browsers a page for an unknown link, without scripts or other resources', async (t) => {
   const answer = await follow('<script>', { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' });
   t.equal(answer.status, 404);
   t.equal(answer.headers.get('content-type'), 'text/html; charset=utf-8');
   t.equal(answer.headers.get('content-security-policy'), "default-src 'none'");
   const page = await answer.text();
-  t.match(page, 'This link does not exist any more');
+  t.match(page, 'This link does not exist or was deleted');
   t.notMatch(page, '<script');
 });
 

@@ -1,0 +1,94 @@
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { insert } from '../../core/postgres/write.ts';
+import { type Operation, operation } from '../../core/resource/operation.ts';
+import { tenant } from '../../core/resource/resource.ts';
+import { country, email, id, metadata, text, url } from '../../core/values/fields.ts';
+import { newId } from '../../core/values/id.ts';
+import { alreadyExists } from '../../core/values/problem.ts';
+import { event } from '../events/event.ts';
+import { assessLater } from '../programs/assess_later.ts';
+import { programs } from '../programs/program.ts';
+import { groupToJoin } from './group.ts';
+import { deriveHandle, handle, refuseTakenHandle } from './handle.ts';
+import { type Partner, partners } from './partner.ts';
+import { normaliseEmail } from './self_referral.ts';
+
+/** What a caller says of a new partner, or an applicant of themselves. */
+export const person = {
+  email,
+  first_name: text.max(200).optional().describe("The partner's first name."),
+  last_name: text.max(200).optional().describe("The partner's last name."),
+  company_name: text.max(200).optional().describe("The partner's company."),
+  website_url: url.optional().describe("The partner's website or channel."),
+  country_code: country.optional(),
+  handle: handle.optional().describe('The default is derived from the email address.'),
+  group_id: id('grp').optional().describe("The default is the program's default group."),
+};
+
+export const createPartnerOperations: Operation[] = [
+  operation({
+    name: 'partners.create',
+    method: 'POST',
+    path: '/v1/partners',
+    scope: 'partners:write',
+    summary: 'Creates a partner.',
+    doc: 'The email address and the handle are unique in the program; letter case is ignored. If one of them is taken, the response is 409 with the partner under `existing`. Without a `handle`, one is derived from the email address.',
+    body: z.strictObject({
+      program_id: id('prg'),
+      ...person,
+      status: z
+        .enum(['active', 'pending'])
+        .default('active')
+        .describe('With `pending`, an application is added to the review queue.'),
+      metadata: metadata.optional(),
+    }),
+    reply: partners.schema,
+    status: 201,
+    errors: ['resource_already_exists'],
+    async run({ tx, body }) {
+      await programs.get(tx, body.program_id, { param: 'program_id' });
+      const group_id = await groupToJoin(tx, body.program_id, body.group_id);
+      return createPartner(tx, { ...body, group_id });
+    },
+  }),
+];
+
+type NewPartner = Pick<Partner, 'program_id' | 'email' | 'status'> & Partial<Partner>;
+
+/**
+ * Creates a partner and emits `affiliate.created`. A handle that is not given is derived from the email address.
+ * @throws Problem resource_already_exists with the partner that has the email address or the handle
+ */
+export async function createPartner(tx: Tx, fields: NewPartner): Promise<Partner> {
+  const handle = fields.handle ?? (await deriveHandle(tx, fields.program_id, fields.email));
+  const partner = await partners.insert(
+    tx,
+    { ...fields, id: newId('part'), handle, mailbox: normaliseEmail(fields.email) },
+    sql`on conflict do nothing`,
+  );
+  if (!partner) {
+    await refuseTaken(tx, fields);
+    // Another transaction took the derived handle, or gave up the requested one, in the meantime.
+    return createPartner(tx, fields);
+  }
+  if (partner.status === 'pending') await queueForReview(tx, partner);
+  assessLater(tx, 'partner', partner.id);
+  tx.emit(event('affiliate.created', partner));
+  return partner;
+}
+
+async function refuseTaken(tx: Tx, { program_id, email, handle }: NewPartner): Promise<void> {
+  const existing = await partners.find(
+    tx,
+    sql`${tenant(tx)} and t.program_id = ${program_id} and t.email_key = lower(${email})`,
+  );
+  if (existing)
+    throw alreadyExists('email', `A partner with the email '${email}' already exists in this program.`, existing);
+  if (handle !== undefined) await refuseTakenHandle(tx, program_id, handle);
+}
+
+/** "Created with status `pending`, or by an applicant, a partner has an application in the review queue." */
+const queueForReview = (tx: Tx, { id: partner_id, program_id, group_id, email }: Partner) =>
+  insert(tx, 'program.application', { id: newId('app'), program_id, group_id, partner_id, email });
