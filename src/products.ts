@@ -1,4 +1,5 @@
 import { core } from './core/index.ts';
+import { jobBacklog } from './core/jobs/backlog.ts';
 import type { Part } from './core/part.ts';
 import { program } from './program/index.ts';
 import { eventWriter } from './webhooks/events/event.ts';
@@ -13,5 +14,8 @@ const parts: Part[] = [core, webhooks, ...products];
 export const operations = products.flatMap((product) => product.operations);
 export const schedules = parts.flatMap((part) => part.schedules);
 export const encrypted = parts.flatMap((part) => part.encrypted);
+/** What `/metrics` shows of the database. */
+export const backlogs = [jobBacklog(schedules), ...parts.flatMap((part) => part.backlog ?? [])];
+export const extensions = parts.flatMap((part) => part.extendWorker ?? []);
 export const audits = parts.flatMap((part) => part.audits);
 export const writeEvents = eventWriter(products.map(({ events }) => events));

@@ -157,7 +157,7 @@ t.test('shows what was done and what waits, and nothing of whose it is', async (
   t.equal(ofWorker.get('rail_workers'), 1);
   t.equal(ofWorker.get('rail_backlog_readable'), 1);
   t.same(ofWorker.values('rail_jobs', 'state'), ['failed', 'later', 'ready', 'taken']);
-  t.same(ofWorker.values('rail_lanes', 'state'), ['expired', 'leased', 'waiting']);
+  t.same(ofWorker.values('rail_endpoint_queues', 'state'), ['expired', 'leased', 'waiting']);
   t.same(ofWorker.values('rail_schedule_lag_seconds', 'schedule'), schedules.map(({ name }) => name).sort());
   t.same(ofWorker.values('rail_pool_connections', 'pool'), ['jobs', 'rail']);
   t.equal(ofWorker.get('rail_pool_connections', { pool: 'rail', state: 'most' }), 20);

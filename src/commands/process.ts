@@ -3,11 +3,12 @@ import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { type Config, isRunByNpx, readConfig } from '../config.ts';
+import { serveMetrics } from '../core/metrics/server.ts';
 import { migrate } from '../core/postgres/migrate.ts';
 import type { Store } from '../core/postgres/transaction.ts';
 import type { Services } from '../core/resource/services.ts';
 import { requireSharedKey } from '../encryption_key.ts';
-import { serveMetrics } from '../metrics.ts';
+import { backlogs } from '../products.ts';
 import { createLog, openPostgres, openServices, openStore, reachPostgres } from '../service.ts';
 import { startWorker } from '../worker.ts';
 
@@ -90,7 +91,7 @@ export async function runProcess(
 /** Shows the metrics of this process, where `METRICS_PORT` asks for them. */
 async function openMetrics({ METRICS_PORT: port, HOST: host }: Config, { database }: Store, log: Logger) {
   if (port === undefined) return undefined;
-  const metrics = await serveMetrics({ port, host, database, log }).catch((error) => {
+  const metrics = await serveMetrics({ port, host, database, backlogs, log }).catch((error) => {
     throw explain(error, { port, host, setting: 'METRICS_PORT' });
   });
   log.info({ host, port: metrics.port }, 'metrics ready');

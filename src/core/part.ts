@@ -1,5 +1,7 @@
 import type { EncryptedTable } from './encryption/re_encrypt.ts';
+import type { OpenExtension } from './jobs/extension.ts';
 import type { Schedule } from './jobs/schedule.ts';
+import type { Backlog } from './metrics/backlog.ts';
 
 /** What a part of the service (core, webhooks, each product) adds to the processes and commands that serve all of them. */
 export interface Part {
@@ -9,4 +11,8 @@ export interface Part {
   encrypted: EncryptedTable[];
   /** SQL functions that return what must not be, as rows of (invariant, organization_id, subject_id, detail): what `rail audit` reads. */
   audits: string[];
+  /** What it has waiting in the database, for `/metrics`. */
+  backlog?: Backlog;
+  /** What it adds to a worker besides its tasks. */
+  extendWorker?: OpenExtension;
 }

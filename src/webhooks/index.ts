@@ -1,4 +1,6 @@
 import type { Part } from '../core/part.ts';
+import { webhookBacklog } from './queue/backlog.ts';
+import { extendWorker } from './queue/worker_extension.ts';
 
 /** What webhooks schedule, encrypt and promise, whatever the product. */
 export const webhooks: Part = {
@@ -8,4 +10,6 @@ export const webhooks: Part = {
   ],
   encrypted: [{ table: 'webhooks.endpoint', id: 'id', columns: ['secret', 'previous_secret'] }],
   audits: ['webhooks.audit'],
+  backlog: webhookBacklog,
+  extendWorker,
 };

@@ -1,5 +1,5 @@
-import { attemptMade } from '../../core/metrics/metrics.ts';
 import { timeOfId } from '../../core/values/id.ts';
+import { attemptMade } from './metrics.ts';
 
 const outcomes = { delivered: 'delivered', pending: 'retrying', failed: 'failed' } as const;
 /** A delivery that was made so long after its event is a replay, or its fan-out was held up. */

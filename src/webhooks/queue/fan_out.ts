@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import sql from 'sql-template-tag';
-import { fannedOut } from '../../core/metrics/metrics.ts';
 import { batched } from '../../core/postgres/batch.ts';
 import { type Database, run } from '../../core/postgres/database.ts';
+import { fannedOut } from './metrics.ts';
 
 /** What the jobs that fan out are left out for, while it is watched (see core.enqueue). */
 export const watch_name = 'webhooks/fan_out';

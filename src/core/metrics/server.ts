@@ -3,9 +3,10 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { readBacklog } from './backlog.ts';
-import { type Backlog, content_type, render, watchPool, watchProcess } from './core/metrics/metrics.ts';
-import type { Database } from './core/postgres/database.ts';
+import type { Database } from '../postgres/database.ts';
+import { type Backlog, type Measured, readBacklogs, showBacklogs } from './backlog.ts';
+import { watchPool } from './metrics.ts';
+import { content_type, metricsText, watchProcess } from './registry.ts';
 
 /** However often somebody asks, the queues are read this often at most. */
 const fresh_ms = 5_000;
@@ -16,6 +17,7 @@ interface MetricsOptions {
   port: number;
   host: string;
   database: Database;
+  backlogs: Backlog[];
   log: Logger;
 }
 
@@ -24,14 +26,18 @@ interface MetricsOptions {
  * @returns where it listens, and what ends it
  * @throws Error of `listen`, as where the port is taken
  */
-export async function serveMetrics({ port, host, database, log }: MetricsOptions): Promise<{
+export async function serveMetrics({ port, host, database, backlogs, log }: MetricsOptions): Promise<{
   port: number;
   stop(): void;
 }> {
   watchProcess();
   watchPool('rail', database);
-  const backlog = rarely(() => readBacklog(database), log);
-  const server = createServer(answerWith(async () => render(await backlog()), log));
+  const measured = rarely(() => readBacklogs(database, backlogs), log);
+  const text = async () => {
+    showBacklogs(backlogs, await measured());
+    return metricsText();
+  };
+  const server = createServer(answerWith(text, log));
   server.listen(port, host);
   await once(server, 'listening');
   return {
@@ -57,8 +63,8 @@ const answerWith =
   };
 
 /** Reads when what was read last is not fresh any more, never twice at a time. Gives undefined when it fails or takes too long. */
-function rarely(read: () => Promise<Backlog>, log: Logger): () => Promise<Backlog | undefined> {
-  let reading: Promise<Backlog | undefined> | undefined;
+function rarely(read: () => Promise<Measured[]>, log: Logger): () => Promise<Measured[] | undefined> {
+  let reading: Promise<Measured[] | undefined> | undefined;
   let read_at = 0;
   const begin = () =>
     read()

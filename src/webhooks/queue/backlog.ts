@@ -1,0 +1,115 @@
+import sql from 'sql-template-tag';
+import { type Backlog, type Measured, most_counted } from '../../core/metrics/backlog.ts';
+import { SharedGauge } from '../../core/metrics/registry.ts';
+import { type Database, run } from '../../core/postgres/database.ts';
+
+/** Endpoints with waiting deliveries are counted to here, and their first deliveries looked at. */
+const most_endpoints = 1_000;
+
+const queue_size = new SharedGauge(
+  'rail_queue_size',
+  'What waits: events that nobody has fanned out, deliveries in the queues of endpoints, failed deliveries that are tried again later. Counted to 100000.',
+  ['queue'],
+);
+const queue_oldest = new SharedGauge(
+  'rail_queue_oldest_seconds',
+  'How long the first in a queue has been waiting there; for deliveries that are tried again, how long the first is overdue.',
+  ['queue'],
+);
+const endpoint_queues = new SharedGauge(
+  'rail_endpoint_queues',
+  'Queues of endpoints: with deliveries waiting, leased by a worker that sends now, and whose worker let its lease expire.',
+  ['state'],
+);
+
+/** Events and deliveries that wait, and the leases of the queues that they wait in. */
+export const webhookBacklog: Backlog = {
+  gauges: [queue_size, queue_oldest, endpoint_queues],
+  async read(database) {
+    const [pending] = await run<Waiting>(database, pendingEvents);
+    const queues = await readEndpointQueues(database);
+    const [retrying] = await run<Waiting>(database, retryingDeliveries);
+    return [
+      ...waiting('pending_events', pending ?? nothing),
+      ...waiting('waiting_deliveries', { size: queues.deliveries, oldest: queues.oldest }),
+      ...waiting('retrying_deliveries', retrying ?? nothing),
+      ...(['waiting', 'leased', 'expired'] as const).map((state) => ({
+        ...{ gauge: endpoint_queues, labels: { state }, value: queues[state] },
+      })),
+    ];
+  },
+};
+
+interface Waiting {
+  size: number;
+  oldest: number;
+}
+
+const nothing: Waiting = { size: 0, oldest: 0 };
+
+const waiting = (queue: string, { size, oldest }: Waiting): Measured[] => [
+  { gauge: queue_size, labels: { queue }, value: size },
+  { gauge: queue_oldest, labels: { queue }, value: oldest },
+];
+
+interface EndpointQueues {
+  waiting: number;
+  leased: number;
+  expired: number;
+  deliveries: number;
+  oldest: number;
+}
+
+async function readEndpointQueues(database: Database): Promise<EndpointQueues> {
+  const [queues] = await run<EndpointQueues>(database, endpointQueues);
+  return queues ?? { waiting: 0, leased: 0, expired: 0, deliveries: 0, oldest: 0 };
+}
+
+const pendingEvents = sql`
+  select
+    (select count(*) from (select from webhooks.pending_event limit ${most_counted}) as counted) as size,
+    coalesce(
+      (
+        select extract(epoch from clock_timestamp() - e.created_at)::float8
+        from (select p.organization_id, p.event_id from webhooks.pending_event p order by p.position limit 1) as first
+        join webhooks.event e on e.organization_id = first.organization_id and e.id = first.event_id
+      ),
+      0
+    ) as oldest`;
+
+/** A delivery waits since its row was last written: when it was made, or when its retry was placed. */
+const endpointQueues = sql`
+  with recursive waiting as (
+    (select s.endpoint_id, s.organization_id, s.delivery_id, 1 as nth from webhooks.standing s order by s.endpoint_id, s.place limit 1)
+    union all
+    select next.endpoint_id, next.organization_id, next.delivery_id, w.nth + 1
+    from waiting w
+    cross join lateral (
+      select s.endpoint_id, s.organization_id, s.delivery_id
+      from webhooks.standing s
+      where s.endpoint_id > w.endpoint_id
+      order by s.endpoint_id, s.place
+      limit 1
+    ) as next
+    where w.nth < ${most_endpoints}
+  )
+  select
+    (select count(*) from waiting) as waiting,
+    (select count(*) from (select from webhooks.standing limit ${most_counted}) as counted) as deliveries,
+    (
+      select coalesce(extract(epoch from clock_timestamp() - min(d.updated_at)), 0)::float8
+      from waiting w
+      join webhooks.delivery d on d.organization_id = w.organization_id and d.id = w.delivery_id
+    ) as oldest,
+    (select count(*) from webhooks.lane l where l.lease_until > clock_timestamp()) as leased,
+    (select count(*) from webhooks.lane l where l.lease_until <= clock_timestamp() and l.leased_by is not null) as expired`;
+
+const retryingDeliveries = sql`
+  select count(*) as size, greatest(coalesce(extract(epoch from clock_timestamp() - min(r.next_attempt_at)), 0), 0)::float8 as oldest
+  from (
+    select d.next_attempt_at
+    from webhooks.delivery d
+    where d.next_attempt_at is not null
+    order by d.next_attempt_at
+    limit ${most_counted}
+  ) as r`;

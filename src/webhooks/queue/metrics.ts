@@ -1,0 +1,50 @@
+/** What a worker counts of events and deliveries. */
+import { request_buckets } from '../../core/metrics/metrics.ts';
+import { counter, histogram } from '../../core/metrics/registry.ts';
+
+const fan_out = histogram(
+  'rail_fan_out_events',
+  'Events that one fan-out gave their places in the sequences of endpoints; those that found none are left out.',
+  [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000],
+);
+const attempts = counter(
+  'rail_delivery_attempts_total',
+  'Webhook requests made, by what they make of the delivery (delivered, retrying, failed) and by what was answered (2xx, ... or none).',
+  ['outcome', 'answer'],
+);
+const attempt_duration = histogram(
+  'rail_delivery_attempt_seconds',
+  'How long webhook requests took: name, connection and answer together.',
+  request_buckets,
+  ['outcome'],
+);
+const latency = histogram(
+  'rail_delivery_latency_seconds',
+  'From the commit of an event to the end of the attempt that was acknowledged: the first one or a later. Made late: a replay, or the fan-out was held up for a minute. No test events.',
+  [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200, 43_200, 172_800],
+  ['attempt', 'made'],
+);
+
+/** A fan-out took so many events. */
+export const fannedOut = (events: number): void => fan_out.observe(events);
+
+export interface Attempted {
+  /** What the attempt makes of its delivery. */
+  outcome: 'delivered' | 'retrying' | 'failed';
+  status_code: number | null;
+  duration_ms: number;
+  is_first: boolean;
+  /** The delivery was made long after its event. */
+  is_late: boolean;
+  /** From the event's commit to the end of the attempt; undefined for a test event. */
+  latency_ms: number | undefined;
+}
+
+/** A webhook request was made. */
+export function attemptMade({ outcome, status_code, duration_ms, latency_ms, ...of }: Attempted): void {
+  attempts.inc({ outcome, answer: status_code === null ? 'none' : `${Math.floor(status_code / 100)}xx` });
+  attempt_duration.observe({ outcome }, duration_ms / 1_000);
+  if (outcome !== 'delivered' || latency_ms === undefined) return;
+  const labels = { attempt: of.is_first ? 'first' : 'later', made: of.is_late ? 'late' : 'at_once' };
+  latency.observe(labels, latency_ms / 1_000);
+}
