@@ -1,5 +1,10 @@
-import type { Chore } from './housekeeping.ts';
 import type { WorkerContext } from './worker_context.ts';
+
+/** Work that is repeated in every worker, never two at a time in the same one. */
+export interface Chore {
+  every_ms: number;
+  run(): Promise<void>;
+}
 
 /** What a product adds to a worker. It lasts until the worker stops or restarts. */
 export interface WorkerExtension {

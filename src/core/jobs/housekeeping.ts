@@ -1,14 +1,8 @@
 import type { Logger } from 'pino';
 import sql from 'sql-template-tag';
 import { run } from '../postgres/database.ts';
-import type { WorkerExtension } from './extension.ts';
+import type { Chore, WorkerExtension } from './extension.ts';
 import type { WorkerContext } from './worker_context.ts';
-
-/** Work that is repeated in every worker, never two at a time in the same one. */
-export interface Chore {
-  every_ms: number;
-  run(): Promise<void>;
-}
 
 const reap_every_ms = 5_000;
 
