@@ -1,8 +1,10 @@
 /** Mail to the people of an organization. Nothing else knows how mail is sent. */
 import sql from 'sql-template-tag';
+import { type Channel, type IntentRow, makeCall, type Outcome } from '../core/jobs/outbox.ts';
+import { service_opening } from '../core/jobs/task.ts';
 import type { TaskContext } from '../core/jobs/worker_context.ts';
-import { type Database, run } from '../core/postgres/database.ts';
 import type { Tx } from '../core/postgres/transaction.ts';
+import type { Mail, Mailer } from '../core/resource/services.ts';
 import { newId } from '../core/values/id.ts';
 import type { MailNotSent } from './smtp.ts';
 
@@ -13,11 +15,6 @@ export interface Draft {
   /** One line. */
   subject: string;
   text: string;
-}
-
-interface Mail extends Draft {
-  id: string;
-  created_at: string;
 }
 
 /** Writes a mail in the transaction of what it tells; it is sent once that has committed. */
@@ -32,61 +29,57 @@ export async function queueMail(tx: Tx, { organization_id, recipient, subject, t
 }
 
 /**
- * Sends a queued mail: counts the attempt, hands it over, writes what came of it. "At least once": when the process dies, or Postgres is
- * lost, after the server took the mail and before that is written, it is sent again, with the same Message-ID. Without an SMTP server
- * or a recipient it is logged, and that is all.
+ * Sends a queued mail through the outbox. SMTP has no look-up, so "at least once": when the process dies, or Postgres is lost, after the
+ * server took the mail and before that is written, it is sent again, with the same Message-ID. Without an SMTP server or a recipient it
+ * is logged, and that is all.
  * @throws Error to be tried again
  */
-export async function sendMail(of: { organization_id: string; id: string }, context: TaskContext): Promise<void> {
-  const { store, services, log, cut_off } = context;
-  const mail = await unsent(store.database, of);
-  if (!mail) return;
-  const { recipient } = mail;
-  if (!services.mailer || recipient === null) {
-    const obstacle = services.mailer ? 'The organization has no owner with an email address.' : 'SMTP_URL is not set.';
-    log.warn({ mail }, `a mail is logged instead of sent: ${obstacle}`);
-    return settle(store.database, mail, obstacle);
-  }
-  await countAttempt(store.database, mail);
+export async function sendMail(row: IntentRow, context: TaskContext): Promise<void> {
+  const outcome = await makeCall(smtpChannel(context), row, context);
+  if (outcome?.status !== 'refused') return;
+  const { organization_id, id } = row;
+  context.log.error({ mail_id: id, organization_id }, 'the SMTP server refused a mail for good');
+}
+
+const smtpChannel = ({ services: { mailer }, log }: TaskContext): Channel<Mail> => ({
+  opening: () => service_opening,
+  async read(tx, row) {
+    const mail = await unsent(tx, row);
+    if (!mail) return undefined;
+    const { attempts, recipient, ...content } = mail;
+    if (mailer && recipient !== null) return { request: { ...content, recipient }, attempts, in_doubt: false };
+    const obstacle = mailer ? 'The organization has no owner with an email address.' : 'SMTP_URL is not set.';
+    log.warn({ mail: { ...content, recipient } }, `a mail is logged instead of sent: ${obstacle}`);
+    await record(tx, row, obstacle);
+    return undefined;
+  },
+  begin: (tx, { organization_id, id, number }) =>
+    tx.all(sql`
+      update core.outgoing_mail set attempts = ${number} where organization_id = ${organization_id} and id = ${id}`),
+  call: ({ request }, cut_off) => handOver(mailer as Mailer, request, cut_off),
+  record: (tx, row, outcome) => record(tx, row, outcome.status === 'succeeded' ? null : outcome.reason),
+});
+
+/** A mail that the server took, but whose answer was lost, is not told from one that it did not take. */
+async function handOver(mailer: Mailer, mail: Mail, cut_off: AbortSignal): Promise<Outcome> {
   try {
-    await services.mailer({ ...mail, recipient }, cut_off);
+    await mailer(mail, cut_off);
+    return { status: 'succeeded', reference: null };
   } catch (error) {
     const { message, permanent } = error as MailNotSent;
-    await settle(store.database, mail, message);
-    // What the server said may name the recipient, which is for the row and not for the log.
-    if (!permanent) throw new Error(`${mail.id} was not sent; core.outgoing_mail says why.`);
-    log.error({ mail_id: mail.id, organization_id: mail.organization_id }, 'the SMTP server refused a mail for good');
-    return;
+    return { status: permanent ? 'refused' : 'later', reason: message };
   }
-  await settle(store.database, mail, null);
 }
 
-async function unsent(
-  database: Database,
-  { organization_id, id }: Pick<Mail, 'organization_id' | 'id'>,
-): Promise<Mail | undefined> {
-  const [mail] = await run<Mail>(
-    database,
-    sql`
-      select m.organization_id, m.id, m.recipient, m.subject, m.text, m.created_at
-      from core.outgoing_mail m
-      where m.organization_id = ${organization_id} and m.id = ${id} and m.sent_at is null`,
-  );
-  return mail;
-}
+const unsent = (tx: Tx, { organization_id, id }: IntentRow) =>
+  tx.maybe<Omit<Mail, 'recipient'> & { recipient: string | null; attempts: number }>(sql`
+    select m.organization_id, m.id, m.recipient, m.subject, m.text, m.created_at, m.attempts
+    from core.outgoing_mail m
+    where m.organization_id = ${organization_id} and m.id = ${id} and m.sent_at is null
+    for update`);
 
-const countAttempt = (database: Database, { organization_id, id }: Mail) =>
-  run(
-    database,
-    sql`update core.outgoing_mail set attempts = attempts + 1 where organization_id = ${organization_id} and id = ${id}`,
-  );
-
-async function settle(database: Database, { organization_id, id }: Mail, error: string | null): Promise<void> {
-  await run(
-    database,
-    sql`
-      update core.outgoing_mail
-      set error = ${error}, sent_at = case when ${error}::text is null then now() end
-      where organization_id = ${organization_id} and id = ${id}`,
-  );
-}
+const record = (tx: Tx, { organization_id, id }: IntentRow, error: string | null): Promise<object[]> =>
+  tx.all(sql`
+    update core.outgoing_mail
+    set error = ${error}, sent_at = case when ${error}::text is null then now() end
+    where organization_id = ${organization_id} and id = ${id}`);
