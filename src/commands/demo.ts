@@ -9,7 +9,7 @@ import { createOrganization } from '../core/access/organization.ts';
 import { sha256 } from '../core/encryption/vault.ts';
 import { type Database, run } from '../core/postgres/database.ts';
 import { type Store, transaction } from '../core/postgres/transaction.ts';
-import { createProgram, NewProgram } from '../program/programs/program.ts';
+import { createProgram, NewProgram } from '../program/programs/create_program.ts';
 
 const Demo = z.object({
   base_url: z.string(),

@@ -20,7 +20,9 @@ import { payoutMethodOperations } from './partners/payout_method.ts';
 import { tagOperations } from './partners/tag.ts';
 import { taxFormOperations } from './partners/tax_form.ts';
 import { updatePartnerOperations } from './partners/update_partner.ts';
+import { createProgramOperations } from './programs/create_program.ts';
 import { programOperations, programs } from './programs/program.ts';
+import { updateProgramOperations } from './programs/update_program.ts';
 import { saleOperations } from './record_sale.ts';
 import { riskFlagOperations } from './risk/risk_flag.ts';
 import { clickOperations } from './tracking/click.ts';
@@ -68,6 +70,8 @@ export const program: Product = {
   events,
   operations: [
     ...programOperations,
+    ...createProgramOperations,
+    ...updateProgramOperations,
     ...groupOperations,
     ...tagOperations,
     ...partnerOperations,

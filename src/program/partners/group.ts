@@ -7,7 +7,8 @@ import { id, objectName, requireState, text, timestamp, url } from '../../core/v
 import { newId } from '../../core/values/id.ts';
 import { notFound } from '../../core/values/problem.ts';
 import { event } from '../events/event.ts';
-import { programs, slugOf } from '../programs/program.ts';
+import { programs } from '../programs/program.ts';
+import { slugOf } from '../programs/slug.ts';
 import { countersOf, rowsOf, totalOf } from '../programs/tally.ts';
 
 export const groups = resource({

@@ -1,14 +1,10 @@
 import sql from 'sql-template-tag';
 import { z } from 'zod';
-import type { Tx } from '../../core/postgres/transaction.ts';
-import { insert } from '../../core/postgres/write.ts';
-import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
+import { type Operation, readOperations } from '../../core/resource/operation.ts';
 import { resource } from '../../core/resource/resource.ts';
 import { type States, statusSchema } from '../../core/resource/states.ts';
-import { country, id, objectName, text, timestamp, url, withDefaults } from '../../core/values/fields.ts';
-import { newId } from '../../core/values/id.ts';
-import { currency, minorNotNegative, storedCurrency } from '../../core/values/money.ts';
-import { alreadyExists } from '../../core/values/problem.ts';
+import { country, id, objectName, text, timestamp, url } from '../../core/values/fields.ts';
+import { minorNotNegative, storedCurrency } from '../../core/values/money.ts';
 import { type Counter, countersOf, moneyOf, rowsOf, totalOf } from './tally.ts';
 
 export const payout_methods = ['bank_transfer', 'wire', 'crypto', 'paypal', 'wise', 'stripe'] as const;
@@ -134,7 +130,8 @@ export type PayoutMethodName = (typeof payout_methods)[number];
 
 export type Program = z.infer<typeof programs.record>;
 
-const settings = {
+/** The settings that a request can set. */
+export const settings = {
   name: text.min(1).max(200),
   product_name: text.min(1).max(200),
   website_url: url,
@@ -166,100 +163,4 @@ const settings = {
   default_rejection_reason: text.max(1000).regex(/\S/, 'must not be blank'),
 };
 
-const { name, website_url, ...optional } = settings;
-
-/** The settings of a new program that the request leaves out. */
-const defaults = {
-  status: 'active',
-  custom_domain: null,
-  terms_url: null,
-  cookie_days: 60,
-  url_params: ['ref', 'via'],
-  commission_on_net_revenue: false,
-  holding_period_days: 30,
-  min_payout_minor: 5000,
-  payout_term: 'net_30',
-  payout_methods: ['bank_transfer', 'paypal'],
-  block_self_referrals: true,
-  blocked_countries: [],
-  require_tax_forms: false,
-  auto_payouts_enabled: false,
-  processor: null,
-  attribution: 'last_click',
-  application_required: false,
-  auto_enrol_customers: false,
-  default_rejection_reason: 'Thank you for applying. We cannot take you on as a partner at this time.',
-} satisfies Partial<Program>;
-
-export const NewProgram = z.strictObject({ name, website_url, currency, ...withDefaults(optional, defaults) });
-
-export const programOperations: Operation[] = [
-  ...readOperations({ resource: programs, by: ['status'] }),
-  operation({
-    name: 'programs.create',
-    method: 'POST',
-    path: '/v1/programs',
-    scope: 'programs:write',
-    summary: 'Creates a program with its default group.',
-    doc: 'The default of `product_name` is the name.',
-    body: NewProgram,
-    reply: programs.schema,
-    status: 201,
-    errors: ['resource_already_exists'],
-    run: ({ tx, body }) => createProgram(tx, body),
-  }),
-  operation({
-    name: 'programs.update',
-    method: 'PATCH',
-    path: '/v1/programs/{id}',
-    scope: 'programs:write',
-    summary: "Updates a program's settings.",
-    doc: 'Only the fields in the request change. Existing commissions keep their amounts and dates: a new holding period applies to later commissions only.',
-    params: idParams,
-    body: z.strictObject(settings).partial(),
-    reply: programs.schema,
-    async run({ tx, params, body }) {
-      await programs.get(tx, params.id, { lock: true });
-      return programs.update(tx, params.id, body);
-    },
-  }),
-];
-
-/** Creates a program with its default group. The subdomain is a slug of the name, unique over all organizations. */
-export async function createProgram(tx: Tx, settings: z.infer<typeof NewProgram>): Promise<Program> {
-  const { name, product_name = name } = settings;
-  const program = await withFreeSubdomain(name, (subdomain) =>
-    programs.insert(
-      tx,
-      { ...settings, id: newId('prg'), product_name, subdomain },
-      sql`on conflict on constraint program_subdomain_unique do nothing`,
-    ),
-  );
-  const group = { id: newId('grp'), program_id: program.id, name: 'Default', slug: 'default', is_default: true };
-  await insert(tx, 'program.partner_group', group);
-  return program;
-}
-
-/** Creates the program under the first subdomain that is free: the slug of the name, or the slug with a random suffix. */
-async function withFreeSubdomain(
-  name: string,
-  create: (subdomain: string) => Promise<Program | undefined>,
-): Promise<Program> {
-  const slug = slugOf(name) || 'program';
-  for (const suffix of ['', ...Array.from({ length: 10 }, () => `-${Math.random().toString(36).slice(2, 8)}`)]) {
-    const program = await create(slug + suffix);
-    if (program) return program;
-  }
-  throw alreadyExists('name', `No free subdomain was found for the name '${name}'. Use a different name.`, undefined);
-}
-
-/** The name in lowercase letters without diacritics, digits and single hyphens. */
-export const slugOf = (name: string): string =>
-  name
-    .normalize('NFKD')
-    .replaceAll(/\p{M}+/gu, '')
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, '-')
-    .replaceAll(/^-+|-+$/g, '')
-    .slice(0, 48)
-    .replace(/-+$/, '');
+export const programOperations: Operation[] = readOperations({ resource: programs, by: ['status'] });
