@@ -7,7 +7,7 @@ import { event } from './events/event.ts';
 import { type Partner, partners } from './partners/partner.ts';
 import { deleteLinks } from './tracking/link_delete.ts';
 
-/** What ends with a partner: the application, the links, the visits, and what is not paid. */
+/** What ends with a partner: the application, the links, the referrals that have not signed up, and the unpaid commissions. */
 export const deletePartnerOperations: Operation[] = [
   operation({
     name: 'partners.delete',
@@ -15,7 +15,7 @@ export const deletePartnerOperations: Operation[] = [
     path: '/v1/partners/{id}',
     scope: 'partners:write',
     summary: 'Deletes a partner.',
-    doc: 'The links are deleted, and open commissions are voided with the reason `partner_deleted`. What was paid stays on record.',
+    doc: 'The links of the partner are deleted, and open commissions are voided with the reason `partner_deleted`. Paid commissions stay on record.',
     params: idParams,
     reply: DeletedMarker,
     async run({ tx, params }) {

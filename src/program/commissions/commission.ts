@@ -24,7 +24,7 @@ export const commissions = resource({
   table: 'program.commission',
   unique: { commission_one_a_sale: null },
   total: totalOf('commission'),
-  doc: 'What a partner earned by a sale or a bonus, or gives back (a clawback, with a negative amount).',
+  doc: 'What a partner earned by a sale or as a bonus, or has to return (a clawback, with a negative amount).',
   soft_delete: true,
   relations: { partner: partners, customer: customers, sale: sales, rule: rules },
   fields: {
@@ -32,27 +32,33 @@ export const commissions = resource({
     object: objectName('commission'),
     program_id: id('prg'),
     partner_id: id('part'),
-    customer_id: id('cus').nullable().describe('Whose sale it is. Null: a bonus, or a sale without a customer.'),
+    customer_id: id('cus')
+      .nullable()
+      .describe('The customer of the sale. Null: a bonus, or a sale without a customer.'),
     sale_id: id('sale').nullable().describe('The sale that earned it. Null: a bonus.'),
-    rule_id: id('flw').nullable().describe("The rule that paid. Null: a link's `rate_override`, or a bonus."),
-    payout_id: id('pyt').nullable().describe('The payout that it is in: it is locked then. Null: none yet.'),
+    rule_id: id('flw').nullable().describe("The rule that applied. Null: a link's `rate_override`, or a bonus."),
+    payout_id: id('pyt')
+      .nullable()
+      .describe('The payout that includes the commission; a commission in a payout is locked. Null: none.'),
     kind: z
       .enum(['sale', 'bonus', 'clawback'])
       .describe(
-        '`sale`: earned by a sale. `bonus`: given by hand. `clawback`: takes back what was paid or is in a payout, with a negative amount.',
+        '`sale`: earned by a sale. `bonus`: created by hand, or by a correction of the sale. `clawback`: takes back what was paid or is in a payout, with a negative amount.',
       ),
-    clawback_of: id('com').nullable().describe('The commission that a clawback takes from. Null: it is none.'),
-    amount_minor: minor.describe(
-      'What the partner gets, in minor units of the currency; below 0 for a clawback alone.',
-    ),
+    clawback_of: id('com')
+      .nullable()
+      .describe('The commission that this clawback, or this bonus of a correction, belongs to. Null: none.'),
+    amount_minor: minor.describe('The amount, in minor units of the currency. Negative only for a clawback.'),
     base_amount_minor: minor
       .nullable()
-      .describe("What the rate was applied to, in minor units of the sale's currency. Null: a bonus."),
+      .describe("The amount to which the rate was applied, in minor units of the sale's currency. Null: a bonus."),
     currency: storedCurrency,
     rate_type: z
       .enum(['percent', 'fixed'])
       .nullable()
-      .describe('The rate it was computed with; later edits of the rule do not reach it.'),
+      .describe(
+        'The type of the rate that it was computed with. Later changes of the rule do not apply. Null: a bonus.',
+      ),
     rate_value: z
       .int()
       .nullable()
@@ -60,14 +66,14 @@ export const commissions = resource({
         'The rate that it was computed with: basis points (2000 = 20 %) for `percent`, minor units for `fixed`. Null: a bonus.',
       ),
     status: statusSchema(commission_states),
-    mature_at: timestamp.describe('When the holding period ends; fixed at creation.'),
-    approved_at: timestamp.nullable().describe('When it was approved by hand. Null: it was not.'),
+    mature_at: timestamp.describe('When the holding period ends. Fixed at creation.'),
+    approved_at: timestamp.nullable().describe('When it was approved by hand. Null: not approved.'),
     paid_at: timestamp.nullable().describe('When its payout settled. Null: not yet.'),
-    voided_at: timestamp.nullable().describe('When it was cancelled. Null: it was not.'),
+    voided_at: timestamp.nullable().describe('When it was voided. Null: not voided.'),
     void_reason: text
       .nullable()
       .describe(
-        'Why it was cancelled: `sale_refunded`, `sale_corrected`, `partner_deleted`, `voided_by_hand`, or what the request said. Null: it was not.',
+        'Why it was voided: `sale_refunded`, `sale_corrected`, `partner_deleted`, `voided_by_hand`, or the reason that the request gave. Null: not voided.',
       ),
     note: text.nullable().describe('Your note. Null: none.'),
     created_at: timestamp,
@@ -84,11 +90,11 @@ const maturing = list({
   oldest_first_by: 'mature_at',
   filters: {
     from: {
-      schema: timestampInput.optional().describe('Only those whose `mature_at` is then or later.'),
+      schema: timestampInput.optional().describe('Only commissions whose `mature_at` is this time or later.'),
       where: (value: string) => sql`t.mature_at >= ${value}::timestamptz`,
     },
     to: {
-      schema: timestampInput.optional().describe('Only those whose `mature_at` is before.'),
+      schema: timestampInput.optional().describe('Only commissions whose `mature_at` is before this time.'),
       where: (value: string) => sql`t.mature_at < ${value}::timestamptz`,
     },
   },
@@ -101,7 +107,7 @@ export const commissionOperations: Operation[] = [
     path: '/v1/commissions/maturing',
     scope: 'commissions:read',
     summary: 'Lists commissions by when they mature, oldest first.',
-    doc: '`from` and `to` bound `mature_at`, half open. `status=approved` gives only certain money; `pending` ones still need approval.',
+    doc: '`from` (inclusive) and `to` (exclusive) apply to `mature_at`. `status=approved` lists the commissions that were approved by hand.',
     query: maturing.query,
     reply: maturing.reply,
     run: ({ tx, query, caller }) => maturing.page(tx, query as Record<string, unknown>, caller.scopes),

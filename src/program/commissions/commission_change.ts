@@ -15,7 +15,7 @@ import { type CommissionAction, commission_states, statusAt } from './commission
 import { voidCommission } from './commission_void.ts';
 
 const note = text.max(1000);
-const positive = z.int().min(1).describe('What the partner gets, in minor units of the currency.');
+const positive = z.int().min(1).describe('The amount, in minor units of the currency.');
 
 /** What is done with commissions by hand. */
 export const commissionChangeOperations: Operation[] = [
@@ -24,14 +24,14 @@ export const commissionChangeOperations: Operation[] = [
     method: 'POST',
     path: '/v1/commissions',
     scope: 'commissions:write',
-    summary: 'Gives a partner a bonus.',
-    doc: 'It is due at once, unless `mature_at` says when.',
+    summary: 'Creates a bonus for a partner.',
+    doc: 'The bonus is due immediately, unless `mature_at` is given.',
     body: z.strictObject({
       program_id: id('prg'),
       partner_id: id('part'),
       amount_minor: positive,
-      currency: currency.optional().describe("The program's when left out."),
-      mature_at: timestampInput.optional().describe('When it is due. Now when left out.'),
+      currency: currency.optional().describe("The program's currency when left out."),
+      mature_at: timestampInput.optional().describe('When the bonus is due. Now when left out.'),
       note: note.optional(),
     }),
     reply: commissions.schema,
@@ -47,11 +47,15 @@ export const commissionChangeOperations: Operation[] = [
     method: 'PATCH',
     path: '/v1/commissions/{id}',
     scope: 'commissions:write',
-    summary: "Edits an unpaid commission's amount or note.",
+    summary: "Changes an unpaid commission's amount or note.",
     params: idParams,
     body: z
       .strictObject({
-        amount_minor: z.int().describe('In minor units of the currency: 0 or more, of a clawback below 0.'),
+        amount_minor: z
+          .int()
+          .describe(
+            'The amount, in minor units of the currency: negative for a clawback, 0 or more for any other commission.',
+          ),
         note: note.nullable(),
       })
       .partial(),
@@ -60,9 +64,13 @@ export const commissionChangeOperations: Operation[] = [
     async run({ tx, params, body }) {
       const { before } = await underChange(tx, params.id, 'edit');
       if (body.amount_minor !== undefined && body.amount_minor < 0 !== (before.kind === 'clawback')) {
-        throw new Problem('invalid_parameter', 'A clawback is below 0, any other commission 0 or more.', {
-          param: 'amount_minor',
-        });
+        throw new Problem(
+          'invalid_parameter',
+          'The amount of a clawback must be negative, and that of any other commission 0 or more.',
+          {
+            param: 'amount_minor',
+          },
+        );
       }
       return change(tx, before, { ...body, edited_by_hand: body.amount_minor === undefined ? undefined : true });
     },
@@ -72,7 +80,8 @@ export const commissionChangeOperations: Operation[] = [
     method: 'POST',
     path: '/v1/commissions/{id}/approve',
     scope: 'commissions:write',
-    summary: 'Approves a pending commission: it is certain, and due when it matures.',
+    summary: 'Approves a pending commission.',
+    doc: 'It becomes due when its holding period ends.',
     params: idParams,
     reply: commissions.schema,
     errors: ['commission_locked', 'invalid_state_transition'],
@@ -101,10 +110,12 @@ export const commissionChangeOperations: Operation[] = [
     method: 'POST',
     path: '/v1/commissions/{id}/void',
     scope: 'commissions:write',
-    summary: 'Cancels an unpaid commission.',
+    summary: 'Voids an unpaid commission.',
     params: idParams,
     body: z
-      .strictObject({ reason: text.min(1).max(200).default('voided_by_hand').describe('The `void_reason`.') })
+      .strictObject({
+        reason: text.min(1).max(200).default('voided_by_hand').describe('The `void_reason` of the commission.'),
+      })
       .prefault({}),
     reply: commissions.schema,
     errors: ['commission_locked', 'invalid_state_transition'],

@@ -13,26 +13,6 @@ export type Rate = { rate_type: RateType; rate_value: number };
 /** A rate and the cap that goes with it: what a commission copies, so that a refund can apply it again. */
 export type CopiedRate = Rate & { max_commission_minor: number | null };
 
-/** What a sale came to and what of it was not revenue, all in minor units. */
-export type AmountParts = {
-  amount_minor: number;
-  tax_minor: number;
-  shipping_minor: number;
-  fee_minor: number;
-  discount_minor: number;
-};
-
-/**
- * net_amount_minor: amount_minor without its parts, all four of them. A part is in the amount, the discount too: whoever
- * sends an amount that the discount is already off has no discount_minor to send. Never below 0.
- *
- * @throws RangeError when one is not a safe integer of 0 or more
- */
-export function netAmount({ amount_minor, tax_minor, shipping_minor, fee_minor, discount_minor }: AmountParts): number {
-  const parts = [tax_minor, shipping_minor, fee_minor, discount_minor];
-  return parts.reduce((left, part) => Math.max(0, left - notNegative(part)), notNegative(amount_minor));
-}
-
 /** "Base = net_amount_minor when the program says `commission_on_net_revenue`, else amount_minor." */
 export function commissionBase(
   { amount_minor, net_amount_minor }: { amount_minor: number; net_amount_minor: number },
@@ -74,10 +54,5 @@ export function scale(value: number, numerator: number, denominator: number): bi
 /** @throws RangeError when the value is not a safe integer */
 export function safe(value: number): number {
   if (!Number.isSafeInteger(value)) throw new RangeError(`${value} is not an integer from -(2^53 - 1) to 2^53 - 1`);
-  return value;
-}
-
-function notNegative(value: number): number {
-  if (safe(value) < 0) throw new RangeError(`${value} is below 0`);
   return value;
 }

@@ -11,68 +11,83 @@ import type { Sale } from '../sales/sale.ts';
 import { commissionBase, type Rate } from './commission_rate.ts';
 import { uncounted_statuses } from './commission_state.ts';
 import { rules } from './rule.ts';
-import { type CommissionOutcome, chooseRule, commissionFor, type Rule } from './rule_choice.ts';
+import { type CommissionOutcome, chooseRule, commissionFor, type Rule, type SaleContext } from './rule_choice.ts';
+
+/** The partner who is credited with the sale, and the customer's history. */
+interface Credit {
+  partner: Partner;
+  customer?: Customer | undefined;
+  first_sale_at: string | null;
+}
 
 /** Evaluates the rules, in the request's transaction, "because its answer says what followed". */
-export async function earnedBy(
-  tx: Tx,
-  of: Program,
-  made: Sale,
-  {
-    partner,
-    customer,
-    first_sale_at,
-  }: { partner: Partner; customer?: Customer | undefined; first_sale_at: string | null },
-): Promise<CommissionOutcome> {
-  if (partner.status !== 'active') return { outcome: 'none', warning: 'no_commission_from_rules' };
-  const [active_rules, tag_ids, override, payments] = await Promise.all([
+export async function earnedBy(tx: Tx, program: Program, sale: Sale, credit: Credit): Promise<CommissionOutcome> {
+  if (credit.partner.status !== 'active') return { outcome: 'none', warning: 'no_commission_from_rules' };
+  const [active_rules, context] = await Promise.all([
     tx.all<Rule>(
-      sql`select ${rules.columns} from ${rules.from} where ${tenant(tx)} and t.program_id = ${of.id} and ${rules.alive} and t.status = 'active'`,
+      sql`select ${rules.columns} from ${rules.from} where ${tenant(tx)} and t.program_id = ${program.id} and ${rules.alive} and t.status = 'active'`,
     ),
-    tagsOf(tx, partner.id),
-    made.link_id === null
-      ? undefined
-      : tx.maybe<{ rate_override: Rate | null }>(
-          sql`select t.rate_override from program.link t where ${tenant(tx)} and t.id = ${made.link_id}`,
-        ),
-    customer === undefined ? [] : paymentsOf(tx, customer, made),
+    contextOf(tx, program, sale, credit),
   ]);
-  const context = {
-    occurred_at: made.occurred_at,
-    amount_minor: made.amount_minor,
-    base_minor: commissionBase(made, of.commission_on_net_revenue),
-    currency: made.currency,
-    program_currency: of.currency,
-    is_first_sale: made.is_first_sale,
+  const chosen = chooseRule(active_rules, context)?.rule_id;
+  const isTiered = active_rules.some(({ id, tiers }) => id === chosen && tiers.length > 0);
+  const month = isTiered ? await monthOf(tx, sale) : {};
+  return exactly(() => commissionFor(active_rules, { ...context, ...month }));
+}
+
+/** What the rules may know of the sale, but for the partner's month: that is read for tiers alone. */
+async function contextOf(
+  tx: Tx,
+  program: Program,
+  sale: Sale,
+  { partner, customer, first_sale_at }: Credit,
+): Promise<SaleContext> {
+  const [tag_ids, rate_override, payments] = await Promise.all([
+    tagsOf(tx, partner.id),
+    rateOverride(tx, sale),
+    customer === undefined ? [] : paymentsOf(tx, customer, sale),
+  ]);
+  const { occurred_at, amount_minor, currency, is_first_sale, link_id, product_id } = sale;
+  return {
+    occurred_at,
+    amount_minor,
+    base_minor: commissionBase(sale, program.commission_on_net_revenue),
+    currency,
+    program_currency: program.currency,
+    is_first_sale,
     partner_id: partner.id,
-    link_id: made.link_id,
+    link_id,
     group_id: partner.group_id,
     tag_ids,
-    product_id: made.product_id,
-    rate_override: override?.rate_override ?? null,
+    product_id,
+    rate_override,
     first_sale_at,
     payments_by_rule: Object.fromEntries(payments.map(({ rule_id, payments: count }) => [rule_id, count])),
     month_sales_count: 0,
     month_revenue_minor: 0,
   };
-  const chosen = chooseRule(active_rules, context)?.rule_id;
-  const isTiered = active_rules.some(({ id, tiers }) => id === chosen && tiers.length > 0);
-  const month = isTiered ? await monthOf(tx, made) : {};
-  return exactly(() => commissionFor(active_rules, { ...context, ...month }));
+}
+
+async function rateOverride(tx: Tx, { link_id }: Sale): Promise<Rate | null> {
+  if (link_id === null) return null;
+  const link = await tx.maybe<{ rate_override: Rate | null }>(
+    sql`select t.rate_override from program.link t where ${tenant(tx)} and t.id = ${link_id}`,
+  );
+  return link?.rate_override ?? null;
 }
 
 /** How many other sales of the customer each rule pays for: one whose commission was clawed back whole is none. */
 const paymentsOf = (
   tx: Tx,
   { id: customer_id }: Customer,
-  made: Sale,
+  { id: sale_id }: Sale,
 ): Promise<{ rule_id: string; payments: number }[]> =>
   tx.all(sql`
     select paid.rule_id, count(*) as payments
     from (
       select t.rule_id, t.sale_id
       from program.commission t
-      where ${tenant(tx)} and t.customer_id = ${customer_id} and t.rule_id is not null and t.sale_id <> ${made.id}
+      where ${tenant(tx)} and t.customer_id = ${customer_id} and t.rule_id is not null and t.sale_id <> ${sale_id}
         and t.deleted_at is null and t.status not in ${uncounted_statuses}
       group by t.rule_id, t.sale_id
       having sum(t.amount_minor) > 0
@@ -87,7 +102,7 @@ export function exactly<T>(compute: () => T): T {
     if (!(error instanceof RangeError)) throw error;
     throw new Problem(
       'invalid_parameter',
-      'The amounts are too large: what follows from them must stay below 2^53 minor units.',
+      'The amounts are too large: the amounts computed from them must be below 2^53 minor units.',
       {
         param: 'amount_minor',
       },

@@ -21,7 +21,7 @@ const statuses = ['active', 'inactive'] as const;
 const applies_to = ['all', 'first', 'renewals'] as const;
 const tier_metrics = ['sales_count', 'revenue_minor'] as const;
 const tierFields = {
-  from: z.int().min(0).describe('From how many sales, or how much revenue, on. See `tier_metric`.'),
+  from: z.int().min(0).describe('The number of sales, or the revenue, from which the tier applies. See `tier_metric`.'),
   rate_value: z.int().min(0).describe(rate_units),
 };
 
@@ -30,55 +30,62 @@ export const rules = resource({
   plural: 'rules',
   table: 'program.rule',
   total: totalOf('rule'),
-  doc: 'How a sale earns. One rule pays per sale: those that name the partner first, then its link, then its group or tags, then the rest.',
+  doc: 'How much a sale earns. One rule applies to a sale: a rule that names the partner before one that names the link, one that names a group or tag of the partner, and any other.',
   soft_delete: true,
   fields: {
     id: id('flw'),
     object: objectName('rule'),
     program_id: id('prg'),
-    name: text.describe('What you call the rule.'),
+    name: text.describe('The name of the rule.'),
     rate_type: z
       .enum(rate_types)
       .describe(
-        "`percent`: a share of the sale. `fixed`: an amount for each sale, in the program's currency; a sale in another currency earns nothing by it.",
+        "`percent`: a share of the sale. `fixed`: an amount for each sale, in the program's currency. A sale in another currency earns nothing by a fixed rate.",
       ),
     rate_value: z.int().describe(rate_units),
-    priority: z.int().describe('Among rules that name a sale equally closely the higher one pays; then the older one.'),
-    status: z.enum(statuses).describe('`inactive`: it pays nothing until it is switched on.'),
+    priority: z
+      .int()
+      .describe('Of rules that match equally closely, the one with the highest priority applies; then the oldest.'),
+    status: z.enum(statuses).describe('`active`: the rule applies. `inactive`: it does not.'),
     applies_to: z
       .enum(applies_to)
-      .describe("Which of a customer's sales it pays for: the `first`, those after it (`renewals`), or `all`."),
-    partner_ids: z.array(text).describe('It pays for these partners alone. Empty: any.'),
-    group_ids: z.array(text).describe('It pays for partners in these groups alone. Empty: any.'),
-    tag_ids: z.array(text).describe('It pays for partners who have one of these tags alone. Empty: any.'),
-    link_ids: z.array(text).describe('It pays for sales that came by these links alone. Empty: any.'),
+      .describe("The customer's sales that the rule applies to: `first`, `renewals` (all after the first), or `all`."),
+    partner_ids: z.array(text).describe('The rule applies only to these partners. Empty: any.'),
+    group_ids: z.array(text).describe('The rule applies only to partners in these groups. Empty: any.'),
+    tag_ids: z.array(text).describe('The rule applies only to partners with one of these tags. Empty: any.'),
+    link_ids: z.array(text).describe('The rule applies only to sales by these links. Empty: any.'),
     product_ids: z
       .array(text)
-      .describe('It pays for sales with one of these `product_id` alone: ids of yours. Empty: any.'),
+      .describe('The rule applies only to sales with one of these `product_id` values. Empty: any.'),
     duration_months: z
       .int()
       .nullable()
-      .describe("It pays for so many months after the customer's first sale. Null: without end."),
-    max_payments: z.int().nullable().describe('It pays for so many sales of a customer. Null: without end.'),
+      .describe("The rule applies for this many months after the customer's first sale. Null: no limit."),
+    max_payments: z
+      .int()
+      .nullable()
+      .describe('The rule applies to at most this many sales of a customer. Null: no limit.'),
     min_sale_minor: minorNotNegative
       .nullable()
-      .describe("It pays for sales of at least this much, in minor units of the sale's currency. Null: any."),
+      .describe(
+        "The rule applies only to sales of at least this amount, in minor units of the sale's currency. Null: any.",
+      ),
     max_commission_minor: minorNotNegative
       .nullable()
-      .describe("It never pays more than this for a sale, in minor units of the sale's currency. Null: no limit."),
+      .describe("The most that the rule pays for a sale, in minor units of the sale's currency. Null: no limit."),
     tiers: z
       .array(z.object(tierFields))
       .describe(
-        'Other rates for partners who sell more. The tier with the highest `from` that the partner has reached this month before the sale gives the rate; below the lowest, `rate_value`. Empty: the same rate for all.',
+        'Other rates for partners who sell more. The tier with the highest `from` that the partner reached in the month before the sale sets the rate; below the lowest tier, `rate_value` does. Empty: one rate for all.',
       ),
     tier_metric: z
       .enum(tier_metrics)
       .nullable()
       .describe(
-        "What `from` of the tiers counts, over the calendar month (UTC) of the sale and before it: `sales_count`, the partner's sales; `revenue_minor`, their amounts in the sale's currency, in minor units. Required with tiers. Null: there are none.",
+        "What `from` of the tiers counts in the calendar month (UTC) of the sale, before the sale. `sales_count`: the partner's sales. `revenue_minor`: their amounts in the sale's currency, in minor units. Required with tiers. Null: no tiers.",
       ),
-    starts_at: timestamp.nullable().describe('It pays for sales from then on. Null: from ever.'),
-    ends_at: timestamp.nullable().describe('It pays for sales before then. Null: for good.'),
+    starts_at: timestamp.nullable().describe('The rule applies to sales from this time on. Null: no start date.'),
+    ends_at: timestamp.nullable().describe('The rule applies to sales before this time. Null: no end date.'),
     created_at: timestamp,
     updated_at: timestamp,
   },
@@ -94,7 +101,9 @@ const fields = {
   rate_value: z.int().min(0),
   priority: z.int().min(-1_000_000).max(1_000_000),
   status: z.enum(statuses),
-  applies_to: z.enum(applies_to).describe("The customer's first sale, those after it, or all."),
+  applies_to: z
+    .enum(applies_to)
+    .describe("`first`: the customer's first sale. `renewals`: all after the first. `all`: both."),
   partner_ids: ids,
   group_ids: ids,
   tag_ids: ids,
@@ -111,7 +120,7 @@ const fields = {
 };
 const { name, rate_type, rate_value, ...optional } = fields;
 
-/** A rule that says nothing else applies to every sale, for good. */
+/** The rule applies to every sale, without end, unless these are given. */
 const defaults = {
   priority: 0,
   status: 'active',
@@ -150,7 +159,7 @@ export const ruleOperations: Operation[] = [
     path: '/v1/rules',
     scope: 'rules:write',
     summary: 'Creates a commission rule.',
-    doc: 'Empty lists mean any. `min_sale_minor` and `max_commission_minor` are in the currency of the sale they meet.',
+    doc: 'An empty list means any. `min_sale_minor` and `max_commission_minor` are in the currency of the sale.',
     body: z.strictObject({ program_id: id('prg'), name, rate_type, rate_value, ...withDefaults(optional, defaults) }),
     example,
     reply: rules.schema,
@@ -168,7 +177,7 @@ export const ruleOperations: Operation[] = [
     path: '/v1/rules/{id}',
     scope: 'rules:write',
     summary: 'Changes a commission rule.',
-    doc: 'It holds for every later payment, renewals included. Commissions keep the rate that they were computed with.',
+    doc: 'The change applies to every later payment, renewals included. Existing commissions keep the rate that they were computed with.',
     params: idParams,
     body: z.strictObject(fields).partial(),
     reply: rules.schema,
@@ -189,8 +198,8 @@ export const ruleOperations: Operation[] = [
     method: 'DELETE',
     path: '/v1/rules/{id}',
     scope: 'rules:write',
-    summary: 'Removes a commission rule.',
-    doc: 'If it was the last applicable one, the next renewal earns nothing. Commissions keep what it gave them.',
+    summary: 'Deletes a commission rule.',
+    doc: 'If it was the last rule that applied, the next renewal earns no commission. Existing commissions are unchanged.',
     params: idParams,
     reply: DeletedMarker,
     async run({ tx, params }) {
@@ -238,7 +247,7 @@ function refuseContradiction({
     });
   }
   if (new Set(tiers.map(({ from }) => from)).size < tiers.length) {
-    throw new Problem('invalid_parameter', "Two tiers start at the same 'from': remove one.", { param: 'tiers' });
+    throw new Problem('invalid_parameter', "Two tiers have the same 'from'. Remove one of them.", { param: 'tiers' });
   }
   if (starts_at !== null && ends_at !== null && ends_at <= starts_at) {
     throw new Problem('invalid_parameter', "'ends_at' must be after 'starts_at'.", { param: 'ends_at' });

@@ -1,14 +1,10 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { adjustment, type Counted, type Step, takingBack } from '../../../src/program/commissions/adjustment.ts';
-import {
-  type CopiedRate,
-  commissionAmount,
-  commissionBase,
-  netAmount,
-} from '../../../src/program/commissions/commission_rate.ts';
+import { type CopiedRate, commissionAmount, commissionBase } from '../../../src/program/commissions/commission_rate.ts';
 import { baseLeft, remainingCommission } from '../../../src/program/commissions/remaining_commission.ts';
 import { commissionFor } from '../../../src/program/commissions/rule_choice.ts';
+import { netAmount } from '../../../src/program/sales/net_amount.ts';
 
 const runs = { numRuns: 10_000 };
 const max = Number.MAX_SAFE_INTEGER;

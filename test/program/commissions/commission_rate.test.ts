@@ -1,11 +1,9 @@
 import fc from 'fast-check';
 import t from 'tap';
 import {
-  type AmountParts,
   type CopiedRate,
   commissionAmount,
   commissionBase,
-  netAmount,
   type Rate,
 } from '../../../src/program/commissions/commission_rate.ts';
 import { matureAt } from '../../../src/program/commissions/commission_state.ts';
@@ -21,6 +19,7 @@ import {
   ruleApplies,
   type SaleContext,
 } from '../../../src/program/commissions/rule_choice.ts';
+import { type AmountParts, netAmount } from '../../../src/program/sales/net_amount.ts';
 
 /** What an uncapped percent rate pays. */
 const percentOf = (base: number, bps: number): number =>

@@ -1,0 +1,63 @@
+import type { Tx } from '../core/postgres/transaction.ts';
+import { idParams, type Operation, operation } from '../core/resource/operation.ts';
+import { Problem } from '../core/values/problem.ts';
+import { adjustCommissions } from './commissions/adjust.ts';
+import { customers } from './customers/customer.ts';
+import { event } from './events/event.ts';
+import { assessLater } from './programs/assess_later.ts';
+import { NewRefund, recordRefund, refuseRepeatedRefund } from './sales/refund.ts';
+import { type AttributedSale, isAttributed, lockSale, type Sale, saleStatus, sales } from './sales/sale.ts';
+
+/** What follows from a refund: the sale's status, the customer's, and the commissions. */
+export const refundOperations: Operation[] = [
+  operation({
+    name: 'sales.refund',
+    method: 'POST',
+    path: '/v1/sales/{id}/refund',
+    scope: 'sales:write',
+    summary: 'Refunds a sale, in whole or in part.',
+    doc: '`external_refund_id` or an idempotency key makes it safe to repeat. Unpaid commissions are reduced or voided; for a paid commission, a clawback is created for the difference. A full refund sets the status of the customer to `refunded`.',
+    params: idParams,
+    body: NewRefund.default({}),
+    example: { amount_minor: 500, external_refund_id: 're_0001', reason: 'Returned' },
+    reply: sales.schema,
+    errors: ['refund_exceeds_sale', 'sale_already_refunded', 'resource_already_exists'],
+    async run({ tx, params, body }) {
+      const { sale } = await lockSale(tx, params.id);
+      return refundSale(tx, sale, body);
+    },
+  }),
+];
+
+/** @throws Problem refund_exceeds_sale, sale_already_refunded, resource_already_exists */
+async function refundSale(tx: Tx, before: Sale, refund: NewRefund): Promise<Sale> {
+  await refuseRepeatedRefund(tx, before, refund.external_refund_id);
+  const amount_minor = amountOf(refund, before);
+  await recordRefund(tx, before, { ...refund, amount_minor });
+  const refunded_minor = before.refunded_minor + amount_minor;
+  const status = saleStatus(before.amount_minor, refunded_minor);
+  const after = await sales.update(tx, before.id, { refunded_minor, status, refunded_at: tx.now });
+  if (status === 'refunded' && after.customer_id !== null)
+    await customers.update(tx, after.customer_id, { status: 'refunded' });
+  if (!isAttributed(after)) return after;
+  emitRefund(tx, after, amount_minor);
+  await adjustCommissions(tx, after, 'sale_refunded');
+  assessLater(tx, 'sale', after.id);
+  return after;
+}
+
+/** What the refund says, or all that is left. @throws Problem refund_exceeds_sale, sale_already_refunded */
+function amountOf(refund: NewRefund, sale: Sale): number {
+  const left = sale.amount_minor - sale.refunded_minor;
+  if (left === 0) throw new Problem('sale_already_refunded', 'The sale is already fully refunded.');
+  const { amount_minor = left } = refund;
+  if (amount_minor <= left) return amount_minor;
+  throw new Problem('refund_exceeds_sale', `At most ${left} minor units of the sale can be refunded.`, {
+    param: 'amount_minor',
+  });
+}
+
+/** @param amount_minor what was refunded: by one refund, or so far of a sale that is attributed only now */
+export function emitRefund(tx: Tx, sale: AttributedSale, amount_minor: number): void {
+  tx.emit(event('sale.refunded', sale, { amount_minor, refunded_at: sale.refunded_at as string }));
+}

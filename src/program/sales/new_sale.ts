@@ -1,0 +1,117 @@
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { tenant } from '../../core/resource/resource.ts';
+import { id, metadata, text, timestampInput } from '../../core/values/fields.ts';
+import { newId } from '../../core/values/id.ts';
+import { currency, minorNotNegative } from '../../core/values/money.ts';
+import { alreadyExists, type Problem } from '../../core/values/problem.ts';
+import { identity } from '../customers/customer.ts';
+import { type Credit, cameBy } from './credit.ts';
+import { netAmount } from './net_amount.ts';
+import { type Sale, sales } from './sale.ts';
+
+const claims = ['customer_id', 'external_customer_id', 'click_id', 'coupon_external_id', 'partner_id'] as const;
+
+/** A sale as callers send it. */
+export const NewSale = z
+  .strictObject({
+    program_id: id('prg'),
+    amount_minor: minorNotNegative,
+    currency,
+    external_charge_id: text
+      .min(1)
+      .max(255)
+      .describe(
+        "The processor's id of the charge. Unique in the program: a repeated id answers 409 with the recorded sale under `existing`.",
+      ),
+    customer_id: id('cus').optional().describe('The customer who paid.'),
+    external_customer_id: text
+      .min(1)
+      .max(255)
+      .optional()
+      .describe("The processor's id of the customer, instead of `customer_id`."),
+    click_id: id('clk')
+      .optional()
+      .describe(
+        'The click that brought the customer. The customer is recorded with the sale. If the click earns no credit, for example because it expired or came from a robot, the sale is recorded with the warning `no_partner_attributed`.',
+      ),
+    coupon_external_id: text
+      .min(1)
+      .max(255)
+      .optional()
+      .describe("The `external_id` of the coupon that was used. Applies to a customer's first sale only."),
+    partner_id: id('part')
+      .optional()
+      .describe('The partner to credit. Takes precedence over the coupon and over the partner of the customer.'),
+    customer: z
+      .strictObject(identity)
+      .optional()
+      .describe(
+        'The customer, if you have no id yet: matched by `external_customer_id`, or else recorded with the sale if a partner is credited.',
+      ),
+    tax_minor: minorNotNegative.default(0),
+    shipping_minor: minorNotNegative.default(0),
+    fee_minor: minorNotNegative.default(0),
+    discount_minor: minorNotNegative.default(0).describe('A discount that `amount_minor` still includes.'),
+    external_subscription_id: text.min(1).max(255).optional(),
+    product_id: text.min(1).max(255).optional(),
+    occurred_at: timestampInput.optional().describe('When the customer was charged. Now when left out.'),
+    metadata: metadata.optional(),
+  })
+  .superRefine((body, context) => {
+    const named = claims.filter((claim) => body[claim] !== undefined);
+    if (named.length > 1)
+      context.addIssue({ code: 'custom', path: [named[1] as string], message: `give one of ${claims.join(', ')}` });
+  });
+
+export type NewSale = z.infer<typeof NewSale>;
+
+/** @throws Problem resource_already_exists: the charge is recorded */
+export async function refuseRepeatedCharge(tx: Tx, body: NewSale): Promise<void> {
+  const existing = await saleOfCharge(tx, body);
+  if (existing) throw repeatedCharge(body.external_charge_id, existing);
+}
+
+const saleOfCharge = (tx: Tx, { program_id, external_charge_id }: NewSale): Promise<Sale | undefined> =>
+  sales.find(tx, sql`${tenant(tx)} and t.program_id = ${program_id} and t.external_charge_id = ${external_charge_id}`);
+
+const repeatedCharge = (charge: string, existing: Sale | undefined): Problem =>
+  alreadyExists(
+    'external_charge_id',
+    `The charge '${charge}' is already recorded in this program. Its commission is unchanged.`,
+    existing,
+  );
+
+/** @throws Problem resource_already_exists when the charge was recorded meanwhile */
+export async function recordSale(
+  tx: Tx,
+  body: NewSale,
+  { partner, customer, coupon_id, is_first_sale }: Credit,
+): Promise<Sale> {
+  const { program_id, amount_minor, tax_minor, shipping_minor, fee_minor, discount_minor, external_charge_id } = body;
+  const amounts = { amount_minor, tax_minor, shipping_minor, fee_minor, discount_minor };
+  const sale = await sales.insert(
+    tx,
+    {
+      ...amounts,
+      id: newId('sale'),
+      program_id,
+      external_charge_id,
+      partner_id: partner?.id,
+      customer_id: customer?.id,
+      ...(partner ? await cameBy(tx, customer, partner.id) : {}),
+      coupon_id,
+      external_subscription_id: body.external_subscription_id,
+      product_id: body.product_id,
+      currency: body.currency,
+      net_amount_minor: netAmount(amounts),
+      is_first_sale,
+      occurred_at: body.occurred_at ?? tx.now,
+      metadata: body.metadata,
+    },
+    sql`on conflict (organization_id, program_id, external_charge_id) where deleted_at is null do nothing`,
+  );
+  if (!sale) throw repeatedCharge(external_charge_id, await saleOfCharge(tx, body));
+  return sale;
+}
