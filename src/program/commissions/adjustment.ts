@@ -1,5 +1,5 @@
 /**
- * What becomes of a sale's commissions when the sale is refunded or corrected, as pure functions on plain values: decisions, section 6. Every
+ * What becomes of a sale's commissions when the sale is refunded or corrected, as pure functions on plain values: see README.md. Every
  * `_minor` is an integer in minor units.
  */
 

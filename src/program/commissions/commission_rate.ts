@@ -1,5 +1,5 @@
 /**
- * What a rate pays on an amount, as pure functions on plain values: decisions, section 6.
+ * What a rate pays on an amount, as pure functions on plain values: see README.md.
  *
  * Every `_minor` is an integer in minor units, every percent `rate_value` is in basis points, every `_at` is ISO 8601 in UTC. JPY and KWD
  * need nothing special: minor units are integers whatever their number of digits.

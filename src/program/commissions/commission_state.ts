@@ -1,4 +1,4 @@
-/** The states of a commission, and what moves it from one to another: decisions, section 6. */
+/** The states of a commission, and the actions that lead from one to another: see README.md. */
 
 import { raw, type Sql } from 'sql-template-tag';
 import { type State, statusesThat } from '../../core/resource/states.ts';

@@ -1,5 +1,5 @@
 /**
- * What is left of a commission when its sale is refunded, as pure functions on plain values: decisions, section 6. Every `_minor` is an
+ * What is left of a commission when its sale is refunded, as pure functions on plain values: see README.md. Every `_minor` is an
  * integer in minor units.
  */
 
