@@ -5,10 +5,10 @@ import { mountReference } from './core/description/reference.ts';
 import { mountHealth } from './core/http/health.ts';
 import { mountOperations } from './core/http/request.ts';
 import { createServer } from './core/http/server.ts';
-import type { Schedule } from './core/jobs/schedule.ts';
 import type { Store } from './core/postgres/transaction.ts';
 import type { Services } from './core/resource/services.ts';
-import { products, schedules } from './products.ts';
+import { products } from './products.ts';
+import type { Product } from './webhooks/product.ts';
 import { terms } from './webhooks/terms.ts';
 
 export interface ApiOptions {
@@ -20,18 +20,20 @@ export interface ApiOptions {
 /** The REST API: thin, it writes rows and enqueues jobs. Not yet listening. */
 export async function buildApi({ store, services, log }: ApiOptions): Promise<FastifyInstance> {
   const app = createServer(log);
-  const sweep = schedules.find(({ name }) => name === 'webhooks/place_due_retries') as Schedule;
-  for (const { operations, events, guide, mountRoutes } of products) {
-    await mountDescription(app, {
-      ...{ operations, guide, delivery: terms(sweep.cron), base_url: services.base_url },
-      events: events.catalogue,
-      event_id_prefix: events.id_prefix,
-    });
-    mountOperations(app, operations, store, services);
-    mountRoutes?.(app, store, services);
-  }
-  mountReference(app);
+  for (const product of products) await app.register(async (scope) => mountProduct(scope, product, store, services));
+  const [{ title, events }] = products;
+  mountReference(app, { title, path: events.path });
   mountHealth(app, store.database);
   await app.ready();
   return app;
+}
+
+/** A product's operations and description, in a scope of their own, because a description is read off the routes of its scope. */
+async function mountProduct(scope: FastifyInstance, product: Product, store: Store, services: Services): Promise<void> {
+  const { operations, events, mountRoutes } = product;
+  const { base_url } = services;
+  const delivery = terms(events);
+  await mountDescription(scope, { ...product, path: events.path, events: events.catalogue, delivery, base_url });
+  mountOperations(scope, operations, store, services);
+  mountRoutes?.(scope, store, services);
 }

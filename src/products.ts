@@ -7,7 +7,7 @@ import { webhooks } from './webhooks/index.ts';
 import type { Product } from './webhooks/product.ts';
 
 /** What this service offers: one line a product. */
-export const products: Product[] = [program];
+export const products: [Product, ...Product[]] = [program];
 
 const parts: Part[] = [core, webhooks, ...products];
 

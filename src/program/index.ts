@@ -10,6 +10,7 @@ import { customerOperations } from './customers/customer.ts';
 import { signUpOperations } from './customers/sign_up.ts';
 import { deletePartnerOperations } from './delete_partner.ts';
 import { catalogue } from './events/catalogue.ts';
+import { examples } from './examples.ts';
 import { guide } from './guide.ts';
 import { applicationOperations } from './partners/application.ts';
 import { createPartnerOperations } from './partners/create_partner.ts';
@@ -67,6 +68,9 @@ export const program: Product = {
   title: 'Rail',
   summary: 'Affiliate programs: partners, links, clicks, sales, commissions, payouts and signed webhooks.',
   guide,
+  test_keys:
+    'A test key reads and writes the same data as a live key: it only labels the responses with `X-Rail-Livemode: false`.',
+  examples,
   events,
   operations: [
     ...programOperations,

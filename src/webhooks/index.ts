@@ -1,13 +1,11 @@
 import type { Part } from '../core/part.ts';
 import { webhookBacklog } from './queue/backlog.ts';
 import { extendWorker } from './queue/worker_extension.ts';
+import { sweep } from './terms.ts';
 
 /** What webhooks schedule, encrypt and promise, whatever the product. */
 export const webhooks: Part = {
-  schedules: [
-    { name: 'webhooks/place_due_retries', cron: '1,31 * * * *', missed: 'latest' },
-    { name: 'webhooks/keep_partitions', cron: '7 3 * * *', missed: 'latest' },
-  ],
+  schedules: [sweep, { name: 'webhooks/keep_partitions', cron: '7 3 * * *', missed: 'latest' }],
   encrypted: [{ table: 'webhooks.endpoint', id: 'id', columns: ['secret', 'previous_secret'] }],
   audits: ['webhooks.audit'],
   backlog: webhookBacklog,

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import type { Examples } from '../core/description/example.ts';
 import type { Part } from '../core/part.ts';
 import type { Store } from '../core/postgres/transaction.ts';
 import type { Operation } from '../core/resource/operation.ts';
@@ -14,6 +15,10 @@ export interface Product extends Part {
   summary: string;
   /** How its parts work together, in Markdown: the description begins with it. */
   guide: string;
+  /** What test keys may do, in Markdown. */
+  test_keys: string;
+  /** Values for the examples of the description. */
+  examples: Examples;
   /** Every operation of its API. */
   operations: Operation[];
   /** Scopes that keys may have besides those that its operations need. */

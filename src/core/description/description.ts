@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type Described, rootOf } from './described.ts';
 import { indexText, wholeText } from './llms.ts';
-import { type Described, describeRoutes } from './openapi.ts';
+import { describeRoutes } from './openapi.ts';
 import type { Document } from './openapi_parts.ts';
 
 /** A text that is the same for everybody. */
@@ -11,21 +12,23 @@ export interface Page {
 }
 
 /**
- * `GET /v1/openapi.json`, `/llms.txt` and `/llms-full.txt`, without a key. To be awaited before the operations are mounted, because the
+ * `GET /v1/openapi.json`, `/llms.txt` and `/llms-full.txt` of a product, without a key. To be awaited before the operations are mounted, because the
  * description is read off their routes; the texts are made once, when the server is ready.
  */
 export async function mountDescription(app: FastifyInstance, described: Described): Promise<void> {
+  const root = rootOf(described.path);
+  const [openapi, index, whole] = [`${described.path}/openapi.json`, `${root}/llms.txt`, `${root}/llms-full.txt`];
   await describeRoutes(app, described);
   const pages = new Map<string, Page>();
   app.addHook('onReady', async () => {
     const document = app.swagger() as unknown as Document;
-    pages.set('/v1/openapi.json', page(JSON.stringify(document)));
-    pages.set('/llms.txt', page(indexText(document)));
-    pages.set('/llms-full.txt', page(wholeText(document)));
+    pages.set(openapi, page(JSON.stringify(document)));
+    pages.set(index, page(indexText(document, described.path)));
+    pages.set(whole, page(wholeText(document, described)));
   });
-  serve(app, '/v1/openapi.json', 'application/json; charset=utf-8', pages);
-  serve(app, '/llms.txt', 'text/plain; charset=utf-8', pages);
-  serve(app, '/llms-full.txt', 'text/plain; charset=utf-8', pages);
+  serve(app, openapi, 'application/json; charset=utf-8', pages);
+  serve(app, index, 'text/plain; charset=utf-8', pages);
+  serve(app, whole, 'text/plain; charset=utf-8', pages);
 }
 
 function serve(app: FastifyInstance, path: string, type: string, pages: Map<string, Page>): void {

@@ -6,91 +6,72 @@ type Fields = Record<string, unknown>;
 const times = { early: '2026-11-21T09:30:00.000Z', late: '2026-12-21T09:30:00.000Z' };
 const late = /^(ends|expires|due|mature|to|created_before)(_at)?$/;
 
-/** Plausible values for fields that a schema says no more of than their type. */
-const by_name: Fields = {
+/** What a product's examples hold. */
+export interface Examples {
+  /** Plausible values for fields that a schema says no more of than their type, by their names. */
+  values: Fields;
+  /** Nullable fields that a record has only once something has happened to it that its first status does not tell of. */
+  later: string[];
+}
+
+/** What examples are made from: the schemas of the document, and the product's own values. */
+export interface Samples {
+  schemas: Schemas;
+  values: Fields;
+  later: string[];
+}
+
+export const samplesOf = (schemas: Schemas, { values, later }: Examples): Samples => ({
+  ...{ schemas, later },
+  values: { ...common_values, ...values },
+});
+
+/** Values of fields that mean the same in every product. */
+const common_values: Fields = {
   name: 'Acme',
-  product_name: 'Acme',
   first_name: 'Ada',
   last_name: 'Lovelace',
   display_name: 'Ada',
   company_name: 'Lovelace Ltd',
   email: 'ada@example.com',
-  handle: 'ada',
-  value: 'ada',
-  param: 'ref',
   currency: 'USD',
   country: 'DE',
   country_code: 'DE',
   language_code: 'en',
   timezone: 'Europe/Berlin',
   ip: '203.0.113.7',
-  visitor_token: 'v_5f0c1d2e3a4b',
-  external_charge_id: 'ch_0001',
-  external_customer_id: 'cus_0001',
-  external_subscription_id: 'sub_0001',
-  url_param: 'ref',
-  blocked_country: 'DE',
-  amount_minor: 9900,
-  net_amount_minor: 9900,
-  base_amount_minor: 9900,
-  min_payout_minor: 5000,
-  cookie_days: 60,
-  holding_period_days: 30,
-  rate_value: 2000,
-  min_sale_minor: 1000,
-  max_commission_minor: 50_000,
-  duration_months: 12,
-  max_payments: 12,
-  code: 'ADA20',
   required: true,
-  slug: 'default',
-  subdomain: 'acme',
   color: '#1F6FEB',
-  type: 'sale.created',
-  event_type: 'sale.created',
   description: 'What it is for',
   label: 'Summer newsletter',
   note: 'As agreed on the phone',
   reason: 'As agreed on the phone',
-  suspension_reason: 'Paid search on the brand name',
-  source: 'newsletter',
-  product_id: 'prod_basic',
-  identifier: 'user_42',
-  external_id: 'promo_ada20',
-  external_refund_id: 're_0001',
-  coupon_external_id: 'promo_ada20',
-  short_slug: 'ada-summer',
-  short_domain: 'partners.example.com',
   user_agent: 'Mozilla/5.0',
-  device: 'desktop',
-  hint: '3000',
   attempt: 1,
-  is_first_sale: true,
-  block_self_referrals: true,
 };
 
 /** Tried in turn where a field has a pattern. */
 const by_pattern = ['DE', 'USD', '#1F6FEB', 'partners.example.com', 'ada', '00000000', '2026-11-21'];
 
 /** A reply as the schema allows it: the fields that are always there, null where nothing has happened yet. */
-export function exampleReply(schema: Schema, schemas: Schemas): unknown {
-  return exampleOf(schema, schemas, '', (field, name) => (isUneventful(field, name) ? null : undefined));
+export function exampleReply(schema: Schema, samples: Samples): unknown {
+  return exampleOf(schema, samples, '', (field, name) => (isUneventful(field, name, samples) ? null : undefined));
 }
 
 /**
  * A body that the operation takes: its required fields, and each optional one without a default that it still takes besides. Rules that
  * JSON Schema cannot say ("one of these") are kept, because the operation's own schema judges.
  */
-export function exampleBody(schema: Schema, schemas: Schemas, judge: z.ZodType): unknown {
-  const of = resolve(schema, schemas);
+export function exampleBody(schema: Schema, samples: Samples, judge: z.ZodType): unknown {
+  const of = resolve(schema, samples.schemas);
   const [branch] = of.anyOf ?? of.oneOf ?? [];
-  if (branch) return exampleBody(branch, schemas, judge);
-  const required = exampleOf(of, schemas, '') as Fields;
+  if (branch) return exampleBody(branch, samples, judge);
+  const required = exampleOf(of, samples, '') as Fields;
   const optional = Object.entries(of.properties ?? {}).filter(([name]) => !(name in required));
   const worth_telling = optional.filter(([, field]) => field.default === undefined);
   let body = required;
   for (const [name, field] of Object.keys(required).length + worth_telling.length > 0 ? worth_telling : optional) {
-    const value = exampleOf(field, schemas, name);
+    const value = exampleOf(field, samples, name);
     const more = { ...body, [name]: value };
     if (JSON.stringify(value) !== '{}' && judge.safeParse(more).success) body = more;
   }
@@ -100,54 +81,51 @@ export function exampleBody(schema: Schema, schemas: Schemas, judge: z.ZodType):
 type Instead = (field: Schema, name: string) => unknown;
 
 /** A value that a field of this name may have. */
-export function exampleOf(schema: Schema, schemas: Schemas, name: string, instead?: Instead): unknown {
-  const of = resolve(schema, schemas);
+export function exampleOf(schema: Schema, samples: Samples, name: string, instead?: Instead): unknown {
+  const of = resolve(schema, samples.schemas);
   const other = instead?.(of, name);
   if (other !== undefined) return other;
   const told = said(of);
   if (told) return told.value;
   const [branch] = of.anyOf ?? of.oneOf ?? [];
-  if (branch) return exampleOf(branch, schemas, name, instead);
-  if (of.allOf) return Object.assign({}, ...of.allOf.map((part) => exampleOf(part, schemas, name, instead)));
+  if (branch) return exampleOf(branch, samples, name, instead);
+  if (of.allOf) return Object.assign({}, ...of.allOf.map((part) => exampleOf(part, samples, name, instead)));
   const types = typesOf(of);
-  if (types.includes('object')) return exampleObject(of, schemas, instead);
-  if (types.includes('array')) return of.items ? [exampleOf(of.items, schemas, singular(name), instead)] : [];
-  return exampleScalar(of, name, schemas);
+  if (types.includes('object')) return exampleObject(of, samples, instead);
+  if (types.includes('array')) return of.items ? [exampleOf(of.items, samples, singular(name), instead)] : [];
+  return exampleScalar(of, name, samples);
 }
 
 function exampleObject(
   { properties, required = [], additionalProperties }: Schema,
-  schemas: Schemas,
+  samples: Samples,
   instead?: Instead,
 ): unknown {
   if (!properties && additionalProperties) return { key: 'value' };
   return Object.fromEntries(
     Object.entries(properties ?? {})
       .filter(([name]) => required.includes(name))
-      .map(([name, field]) => [name, exampleOf(field, schemas, name, instead)]),
+      .map(([name, field]) => [name, exampleOf(field, samples, name, instead)]),
   );
 }
 
-/** What a record has once something has happened to it that its first status does not tell of. */
-const of_later = new Set(['payout_id', 'suspension_reason', 'note', 'reviewed_by_user_id']);
-
 /** Nullable, and neither the id of something else nor a field of which a plausible value is known: times and reasons of what may come. */
-function isUneventful({ type, anyOf = [] }: Schema, name: string): boolean {
+function isUneventful({ type, anyOf = [] }: Schema, name: string, { values, later }: Samples): boolean {
   const nullable = [type].flat().includes('null') || anyOf.some((branch) => branch.type === 'null');
-  if (nullable && of_later.has(name)) return true;
-  return nullable && !name.endsWith('_id') && by_name[name] === undefined && !name.endsWith('_url');
+  if (nullable && later.includes(name)) return true;
+  return nullable && !name.endsWith('_id') && values[name] === undefined && !name.endsWith('_url');
 }
 
-function exampleScalar(of: Schema, name: string, schemas: Schemas): unknown {
+function exampleScalar(of: Schema, name: string, samples: Samples): unknown {
   const types = typesOf(of);
-  if (types.includes('integer') || types.includes('number')) return exampleNumber(of, name);
-  if (types.includes('boolean')) return by_name[name] ?? false;
-  if (types.includes('string')) return exampleString(of, name, schemas);
+  if (types.includes('integer') || types.includes('number')) return exampleNumber(of, samples.values[name], name);
+  if (types.includes('boolean')) return samples.values[name] ?? false;
+  if (types.includes('string')) return exampleString(of, name, samples);
   return null;
 }
 
-function exampleNumber({ minimum, maximum, exclusiveMinimum }: Schema, name: string): number {
-  const wanted = Number(by_name[name] ?? (name.endsWith('_minor') || name === 'priority' ? 0 : 1));
+function exampleNumber({ minimum, maximum, exclusiveMinimum }: Schema, value: unknown, name: string): number {
+  const wanted = Number(value ?? (name.endsWith('_minor') || name === 'priority' ? 0 : 1));
   const least = minimum ?? (exclusiveMinimum === undefined ? -Infinity : exclusiveMinimum + 1);
   return Math.min(Math.max(wanted, least), maximum ?? Infinity);
 }
@@ -155,20 +133,20 @@ function exampleNumber({ minimum, maximum, exclusiveMinimum }: Schema, name: str
 function exampleString(
   { format, pattern, minLength = 0, maxLength = Infinity }: Schema,
   name: string,
-  schemas: Schemas,
+  samples: Samples,
 ): string {
   const fits = (text: unknown): text is string =>
     typeof text === 'string' &&
     text.length >= minLength &&
     text.length <= maxLength &&
     (pattern === undefined || new RegExp(pattern, 'u').test(text));
-  const named = [byFormat(format, name), by_name[name], elsewhere(name, schemas), name.replaceAll('_', ' ')];
+  const named = [byFormat(format, name), samples.values[name], elsewhere(name, samples), name.replaceAll('_', ' ')];
   return [...named, ...by_pattern].find(fits) ?? 'x'.repeat(Math.max(minLength, 1));
 }
 
 /** What records say: `partner_id` is the id of a partner, and an example of another field may stand with a record that has it. */
-function elsewhere(name: string, schemas: Schemas): unknown {
-  const records = Object.values(schemas).map(({ properties = {} }) => properties);
+function elsewhere(name: string, samples: Samples): unknown {
+  const records = Object.values(samples.schemas).map(({ properties = {} }) => properties);
   const noun = records.find(({ object }) => object?.const !== undefined && `${object.const}_id` === name);
   const fields = [noun?.id, ...records.map((properties) => properties[name])];
   return fields.flatMap((field) => field?.examples ?? field?.anyOf?.[0]?.examples ?? [])[0];

@@ -1,5 +1,6 @@
 import { type ProblemCode, problems } from '../values/problem.ts';
-import { exampleReply } from './example.ts';
+import { type Described, rootOf } from './described.ts';
+import { exampleReply, type Samples, samplesOf } from './example.ts';
 import { nameOf, resolve, type Schema, type Schemas, typesOf } from './json_schema.ts';
 import { type Document, json, type Media, type Parameter, type PathOperation } from './openapi_parts.ts';
 import { errors_of_all, errors_of_bodies, errors_of_keys } from './operation_errors.ts';
@@ -10,17 +11,18 @@ interface Listed extends PathOperation {
 }
 
 /** llms.txt: what this is, where the whole description lies, and one line an operation. */
-export function indexText({ info, servers, paths, tags }: Document): string {
+export function indexText({ info, servers, paths, tags }: Document, path_of_api: string): string {
   const operations = listed(paths);
-  const at = servers[0].url.replace(/\/$/, '');
+  const service = servers[0].url.replace(/\/$/, '');
+  const at = service + rootOf(path_of_api);
   return lines([
     `# ${info.title}`,
     '',
     `> ${info.summary} JSON over HTTP with \`Authorization: Bearer <API key>\`. Version ${info.version}.`,
     '',
     `- [Whole description, as text](${at}/llms-full.txt): conventions, every operation with its fields, errors and events`,
-    `- [OpenAPI 3.1](${at}/v1/openapi.json): the same for machines`,
-    `- [In a browser](${at}/docs): the same for people`,
+    `- [OpenAPI 3.1](${service}${path_of_api}/openapi.json): the same for machines`,
+    `- [In a browser](${service}/docs): the same for people`,
     ...tags.flatMap(({ name, description }) => [
       '',
       `## ${name}`,
@@ -38,15 +40,16 @@ export function indexText({ info, servers, paths, tags }: Document): string {
 }
 
 /** llms-full.txt: all that somebody who never saw the code needs. */
-export function wholeText(document: Document): string {
+export function wholeText(document: Document, { path, examples }: Pick<Described, 'path' | 'examples'>): string {
   const { info, tags, paths, components, webhooks } = document;
   const operations = listed(paths);
+  const samples = samplesOf(components.schemas, examples);
   return lines([
     `# ${info.title}`,
     '',
     `> ${info.summary}`,
     '',
-    `Version ${info.version}. The same for machines: \`GET /v1/openapi.json\` (OpenAPI 3.1). Paths are relative to the service's address.`,
+    `Version ${info.version}. The same for machines: \`GET ${path}/openapi.json\` (OpenAPI 3.1). Paths are relative to the service's address.`,
     '',
     '# Conventions',
     '',
@@ -66,7 +69,7 @@ export function wholeText(document: Document): string {
     '# Objects',
     '',
     'The fields of the objects that replies hold. A field is always there unless it says optional.',
-    ...objectNames(document).flatMap((name) => objectText(name, components.schemas)),
+    ...objectNames(document).flatMap((name) => objectText(name, samples)),
     '',
     '# Errors',
     '',
@@ -153,7 +156,8 @@ function objectNames({ components, webhooks }: Document): string[] {
     .sort();
 }
 
-function objectText(name: string, schemas: Schemas): string[] {
+function objectText(name: string, samples: Samples): string[] {
+  const { schemas } = samples;
   const schema = schemas[name] as Schema;
   return [
     '',
@@ -163,7 +167,7 @@ function objectText(name: string, schemas: Schemas): string[] {
     '',
     ...fieldsText(schema, schemas, 'output'),
     '',
-    `Example: \`${JSON.stringify(exampleReply(schema, schemas))}\``,
+    `Example: \`${JSON.stringify(exampleReply(schema, samples))}\``,
   ];
 }
 

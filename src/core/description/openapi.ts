@@ -6,7 +6,8 @@ import type { Operation } from '../resource/operation.ts';
 import { api_version } from '../values/api.ts';
 import { type ProblemCode, problems } from '../values/problem.ts';
 import { conventions } from './conventions.ts';
-import { exampleBody, exampleOf, exampleReply, singular } from './example.ts';
+import type { Described } from './described.ts';
+import { exampleBody, exampleOf, exampleReply, type Samples, samplesOf, singular } from './example.ts';
 import { anyJson, nameOf, opened, override, resolve, type Schema, type Schemas, saidOutside } from './json_schema.ts';
 import {
   type Document,
@@ -22,21 +23,8 @@ import {
   type Response,
   responseName,
 } from './openapi_parts.ts';
-import { type DeliveryTerms, type DescribedEvent, envelopeSchema, eventName, webhook } from './openapi_webhooks.ts';
+import { envelopeSchema, eventName, webhook } from './openapi_webhooks.ts';
 import { errorsOf } from './operation_errors.ts';
-
-export interface Described {
-  operations: Operation[];
-  /** Type → what it is. */
-  events: Record<string, DescribedEvent>;
-  /** `evt` */
-  event_id_prefix: string;
-  /** How the product's parts play together, in Markdown. */
-  guide: string;
-  delivery: DeliveryTerms;
-  /** How the service is reached from outside: where a proxy puts a path in front of it, paths are below that. */
-  base_url: string;
-}
 
 /**
  * Prepares the OpenAPI description; to be awaited before the operations are mounted, because it is read off the routes. After
@@ -49,10 +37,10 @@ export async function describeRoutes(app: FastifyInstance, described: Described)
     openapi: {
       openapi: '3.1.0',
       info: {
-        title: 'Rail',
+        title: described.title,
         version: api_version,
-        summary: 'Affiliate programs: partners, links, clicks, sales, commissions, payouts and signed webhooks.',
-        description: conventions(described.guide, described.delivery)
+        summary: described.summary,
+        description: conventions(described)
           .map(({ title, text }) => `## ${title}\n\n${text}`)
           .join('\n\n'),
         license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
@@ -74,17 +62,20 @@ export async function describeRoutes(app: FastifyInstance, described: Described)
 }
 
 /** The document as the routes gave it, and what they do not say: scopes, headers, errors, examples, events. */
-function complete(document: Document, { operations, events, event_id_prefix, delivery }: Described): Document {
+function complete(document: Document, { operations, events, delivery, examples, path: root }: Described): Document {
   const common = commonErrors(operations);
   const schemas = {
     ...open(document.components.schemas),
     ...Object.fromEntries(
-      Object.entries(events).map(([type, event]) => [eventName(type), envelopeSchema(type, event, event_id_prefix)]),
+      Object.entries(events).map(([type, event]) => [eventName(type), envelopeSchema(type, event, delivery)]),
     ),
   };
+  const samples = samplesOf(schemas, examples);
   const by_name = new Map(operations.map((operation) => [operation.name, operation]));
   const paths = mapValues(document.paths, (methods) =>
-    mapValues(methods, (route) => pathOperation(route, by_name.get(route.operationId) as Operation, schemas, common)),
+    mapValues(methods, (route) =>
+      pathOperation(route, by_name.get(route.operationId) as Operation, { samples, common, root }),
+    ),
   );
   return withoutUnused(
     unifyInputs({
@@ -92,7 +83,7 @@ function complete(document: Document, { operations, events, event_id_prefix, del
       tags: tagsOf(operations),
       paths,
       webhooks: Object.fromEntries(
-        Object.entries(events).map(([type, event]) => [type, webhook(type, event, event_id_prefix, delivery)]),
+        Object.entries(events).map(([type, event]) => [type, webhook(type, event, delivery)]),
       ),
       components: {
         ...document.components,
@@ -110,9 +101,9 @@ function complete(document: Document, { operations, events, event_id_prefix, del
 function pathOperation(
   route: PathOperation,
   operation: Operation,
-  schemas: Schemas,
-  common: Map<string, ProblemCode[]>,
+  { samples, common, root }: { samples: Samples; common: Map<string, ProblemCode[]>; root: string },
 ): PathOperation {
+  const { schemas } = samples;
   const { requestBody, parameters: given = [], responses, ...rest } = route;
   const reply = responses[operation.status]?.content?.[json]?.schema as Schema;
   const body = requestBody?.content[json];
@@ -124,15 +115,17 @@ function pathOperation(
     'x-scope': operation.scope,
     'x-errors': errorsOf(operation),
     parameters: [
-      ...given.filter(takesSomething).map((parameter) => illustrated(spelt(parameter), operation, schemas)),
+      ...given
+        .filter(takesSomething)
+        .map((parameter) => illustrated(spelt(parameter), nounOf(operation, root), samples)),
       ...headerParameters(operation),
     ],
-    ...(taken ? { requestBody: bodyOf(operation, taken, schemas) } : {}),
+    ...(taken ? { requestBody: bodyOf(operation, taken, samples) } : {}),
     responses: {
       [operation.status]: {
         description: z.globalRegistry.get(operation.reply)?.description ?? operation.summary,
         headers: headerRefs([...every_response, ...(operation.method === 'POST' ? ['Idempotent-Replayed'] : [])]),
-        content: { [json]: { schema: opened(reply), example: exampleReply(reply, schemas) } },
+        content: { [json]: { schema: opened(reply), example: exampleReply(reply, samples) } },
       },
       ...refusals(operation, common),
     },
@@ -140,9 +133,9 @@ function pathOperation(
 }
 
 /** The body, with the operation's example, else one that is made from the schema. */
-const bodyOf = ({ body: judge, example }: Operation, { schema }: Media, schemas: Schemas) => ({
+const bodyOf = ({ body: judge, example }: Operation, { schema }: Media, samples: Samples) => ({
   required: !judge.safeParse(undefined).success,
-  content: { [json]: { schema, example: example ?? exampleBody(schema, schemas, judge) } },
+  content: { [json]: { schema, example: example ?? exampleBody(schema, samples, judge) } },
 });
 
 const isNothing = ({ type, properties = {} }: Schema): boolean =>
@@ -212,17 +205,16 @@ const taken = (field: Schema, description: string | undefined): string | undefin
   field.anyOf ? description : description?.replaceAll(/ ?\bNull\b[^.]*\./g, '') || description;
 
 /** A parameter with an example; that of a path says whose id it is. */
-function illustrated(parameter: Parameter, { path }: Operation, schemas: Schemas): Parameter {
-  const noun = nounOf(path);
+function illustrated(parameter: Parameter, noun: string, samples: Samples): Parameter {
   if (parameter.in === 'path' && parameter.name === 'id') {
     const description = `The id of the ${noun.replaceAll('_', ' ')}.`;
-    return { ...parameter, description, example: exampleOf({ type: 'string' }, schemas, `${noun}_id`) };
+    return { ...parameter, description, example: exampleOf({ type: 'string' }, samples, `${noun}_id`) };
   }
-  return { ...parameter, example: exampleOf(parameter.schema, schemas, parameter.name) };
+  return { ...parameter, example: exampleOf(parameter.schema, samples, parameter.name) };
 }
 
 /** `webhook_delivery` of `/v1/webhook_deliveries/{id}/replay`. */
-const nounOf = (path: string): string => singular(path.split('/')[2] as string);
+const nounOf = ({ path }: Operation, root: string): string => singular(path.slice(root.length).split('/')[1] as string);
 
 /** Tag → the description of what its operations are about. */
 function tagsOf(operations: Operation[]): Document['tags'] {

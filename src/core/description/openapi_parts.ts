@@ -115,7 +115,7 @@ export const parameters = {
   IdempotencyKey: parameter(
     'Idempotency-Key',
     'Makes the request safe to repeat: for 24 hours the same key answers the first response again.',
-    { type: 'string', minLength: 1, maxLength: 255, examples: ['charge ch_0001'] },
+    { type: 'string', minLength: 1, maxLength: 255, examples: ['order 1001'] },
   ),
   RailVersion: parameter('Rail-Version', 'Pins the version of the API.', { type: 'string', const: api_version }),
   RailSignature: parameter(

@@ -13,6 +13,26 @@ export interface DescribedEvent {
 
 /** How events are delivered. The numbers are those that the sender goes by. */
 export interface DeliveryTerms {
+  /** `evt` */
+  id_prefix: string;
+  /** `whd` */
+  delivery_prefix: string;
+  /** What an endpoint listens to, as a word: `program`. */
+  subject: string;
+  /** Whose postbacks there are, by which field an endpoint becomes one, and what it receives. Null: there are none. */
+  postbacks: { noun: string; field: string; families: string } | null;
+  /** The body, and what it holds besides id, type, created_at and data. */
+  envelope(told: {
+    id: string;
+    type: string;
+    created_at: string;
+    data: object;
+    request_id: string | null | undefined;
+    livemode: boolean;
+  }): object;
+  envelope_fields: Record<string, z.ZodType>;
+  /** What is said of those. */
+  envelope_doc: string;
   user_agent: string;
   /** How long a receiver may take to answer. */
   timeout_ms: number;
@@ -34,17 +54,17 @@ export const eventName = (type: string): string =>
   `${type.replaceAll(/(^|[._])([a-z])/g, (_, __, letter: string) => letter.toUpperCase())}Event`;
 
 /** The whole body of an event of the type. */
-export function envelopeSchema(type: string, { doc, data, postback }: DescribedEvent, prefix: string): Schema {
-  const envelope = z.object({
-    id: z.string().describe(`\`${prefix}_…\`: de-duplicate on it. A test event's begins with \`${prefix}_test_\`.`),
+export function envelopeSchema(type: string, event: DescribedEvent, terms: DeliveryTerms): Schema {
+  const { doc, data, postback } = event;
+  const known: Record<string, z.ZodType> = {
+    id: z.string().describe(`\`${terms.id_prefix}_…\`: de-duplicate on it. A test event's begins with \`evt_test_\`.`),
     type: z.literal(type).describe('What happened.'),
     created_at: timestamp.describe('When it happened. ISO 8601, UTC.'),
     data: withOmissible(data, postback).describe('What it happened to; its fields go by the type.'),
-    request: z
-      .object({ id: z.string().nullable().describe('Equals the header Rail-Request-Id. Null: nothing caused it.') })
-      .optional()
-      .describe('What caused it; not on test events.'),
-  });
+    ...terms.envelope_fields,
+  };
+  const fields = Object.keys(exampleEnvelope(type, event, terms)).map((name) => [name, known[name]]);
+  const envelope = z.object(Object.fromEntries(fields));
   const { $schema: _, ...schema } = z.toJSONSchema(envelope, { override, unrepresentable: 'any' });
   return { ...opened(saidOutside(anyJson(schema) as Schema)), description: doc };
 }
@@ -56,34 +76,24 @@ const withOmissible = (data: z.ZodObject, postback: DescribedEvent['postback']):
     : data.extend(Object.fromEntries(postback.omit.map((name) => [name, (data.shape[name] as z.ZodType).optional()])));
 
 /** The request that tells of an event of the type. */
-export function webhook(
-  type: string,
-  { doc, postback, example }: DescribedEvent,
-  prefix: string,
-  terms: DeliveryTerms,
-): { post: PathOperation } {
-  const told =
-    postback === false
-      ? 'Partner postbacks do not receive it.'
-      : `Partner postbacks receive it${postback.omit.length > 0 ? `, without ${postback.omit.map((name) => `\`${name}\``).join(', ')}` : ''}.`;
-  const envelope = {
-    id: sampleId(prefix),
-    type,
-    created_at: '2026-11-21T09:30:00.000Z',
-    data: example,
-    request: { id: sampleId('req') },
-  };
+export function webhook(type: string, event: DescribedEvent, terms: DeliveryTerms): { post: PathOperation } {
+  const { doc, postback } = event;
   return {
     post: {
       operationId: `events.${type}`,
       summary: type,
-      description: `${doc}\n\n${told}`,
+      description: [doc, ...postbackText(event, terms)].join('\n\n'),
       'x-postback': postback !== false,
       security: [],
-      parameters: webhookHeaders(type, prefix, terms),
+      parameters: webhookHeaders(type, terms),
       requestBody: {
         required: true,
-        content: { [json]: { schema: { $ref: `#/components/schemas/${eventName(type)}` }, example: envelope } },
+        content: {
+          [json]: {
+            schema: { $ref: `#/components/schemas/${eventName(type)}` },
+            example: exampleEnvelope(type, event, terms),
+          },
+        },
       },
       responses: {
         '2XX': { description: `Within ${terms.timeout_ms / 1000} seconds: the delivery is acknowledged.` },
@@ -96,6 +106,21 @@ export function webhook(
   };
 }
 
+/** Whether postbacks receive it, where there are any. */
+function postbackText({ postback }: DescribedEvent, { postbacks }: DeliveryTerms): string[] {
+  if (!postbacks) return [];
+  const who = `${postbacks.noun.charAt(0).toUpperCase()}${postbacks.noun.slice(1)} postbacks`;
+  if (postback === false) return [`${who} do not receive it.`];
+  const without = postback.omit.map((name) => `\`${name}\``).join(', ');
+  return [`${who} receive it${without ? `, without ${without}` : ''}.`];
+}
+
+const exampleEnvelope = (type: string, { example: data }: DescribedEvent, { id_prefix, envelope }: DeliveryTerms) =>
+  envelope({
+    ...{ id: sampleId(id_prefix), type, created_at: '2026-11-21T09:30:00.000Z', data, livemode: true },
+    request_id: sampleId('req'),
+  });
+
 const text = (example: string): Schema => ({ type: 'string', examples: [example] });
 const always = (name: string, description: string, schema: Schema): Parameter => ({
   ...parameter(name, description, schema),
@@ -103,7 +128,10 @@ const always = (name: string, description: string, schema: Schema): Parameter =>
 });
 
 const hmac = '0123456789abcdef'.repeat(4);
-const webhookHeaders = (type: string, prefix: string, { waits_s, user_agent }: DeliveryTerms): Parameter[] => [
+const webhookHeaders = (
+  type: string,
+  { id_prefix, delivery_prefix, waits_s, user_agent }: DeliveryTerms,
+): Parameter[] => [
   always('User-Agent', 'Who sends it.', { type: 'string', const: user_agent }),
   always(
     'Rail-Signature',
@@ -114,9 +142,13 @@ const webhookHeaders = (type: string, prefix: string, { waits_s, user_agent }: D
   always(
     'Rail-Event-Id',
     "The event's id, as `id` in the body: the same on every retry and replay, so de-duplicate on it.",
-    text(sampleId(prefix)),
+    text(sampleId(id_prefix)),
   ),
-  always('Rail-Delivery-Id', 'This delivery, as in the delivery log; a replay has a new one.', text(sampleId('whd'))),
+  always(
+    'Rail-Delivery-Id',
+    'This delivery, as in the delivery log; a replay has a new one.',
+    text(sampleId(delivery_prefix)),
+  ),
   always('Rail-Attempt', 'Which attempt at this delivery it is: 1 for the first.', {
     type: 'integer',
     minimum: 1,
@@ -128,7 +160,7 @@ const webhookHeaders = (type: string, prefix: string, { waits_s, user_agent }: D
     'The API request (`req_…`) or scheduled run (`run_…`) that caused the event; absent when nothing did, and on test events.',
     text(sampleId('req')),
   ),
-  always('webhook-id', "Standard Webhooks: the event's id.", text(sampleId(prefix))),
+  always('webhook-id', "Standard Webhooks: the event's id.", text(sampleId(id_prefix))),
   always('webhook-timestamp', 'Standard Webhooks: when it was signed, in Unix seconds.', text('1795253400')),
   always(
     'webhook-signature',

@@ -14,10 +14,10 @@ interface Reference {
  * `GET /docs`: the description for people, in a browser, without a key. Everything it loads comes from here, by relative addresses, so
  * that it works behind a proxy that puts a path in front; the policy has the browser refuse anything else.
  */
-export function mountReference(app: FastifyInstance): void {
+export function mountReference(app: FastifyInstance, { title, path }: { title: string; path: string }): void {
   let loading: Promise<Reference> | undefined;
   const reference = () => {
-    loading ??= load();
+    loading ??= load({ title, path });
     return loading;
   };
   const schema = { hide: true } as object;
@@ -36,10 +36,10 @@ export function mountReference(app: FastifyInstance): void {
  * Scalar's page and script never change while the process runs: its plugin is asked for them once, on a server of its own. That takes a
  * tenth of a second and some megabytes, which only a process pays that somebody asked for the page.
  */
-async function load(): Promise<Reference> {
+async function load(of: { title: string; path: string }): Promise<Reference> {
   const { default: scalar } = await import('@scalar/fastify-api-reference');
   const source = Fastify();
-  await source.register(scalar, { routePrefix: '/docs', configuration });
+  await source.register(scalar, { routePrefix: '/docs', configuration: configurationOf(of) });
   const [html, script] = await Promise.all(
     ['/docs/', '/docs/js/scalar.js'].map(async (path) => (await source.inject(path)).body),
   );
@@ -48,19 +48,19 @@ async function load(): Promise<Reference> {
 }
 
 /** Without what would lead to services of others: fonts, telemetry, a proxy for requests, assistants and a client on the web. */
-const configuration = {
-  pageTitle: 'Rail API',
+const configurationOf = ({ title, path }: { title: string; path: string }) => ({
+  pageTitle: `${title} API`,
   cdn: script_path.slice(1),
-  url: 'v1/openapi.json',
+  url: `${path.slice(1)}/openapi.json`,
   withDefaultFonts: false,
   telemetry: false,
   agent: { disabled: true },
   mcp: { disabled: true },
   hideClientButton: true,
-  showDeveloperTools: 'never',
-  documentDownloadType: 'direct',
-  orderSchemaPropertiesBy: 'preserve',
-} as const;
+  showDeveloperTools: 'never' as const,
+  documentDownloadType: 'direct' as const,
+  orderSchemaPropertiesBy: 'preserve' as const,
+});
 
 /** Scripts are the package's, and the page's own by their hash; styles stand in attributes, where nothing can vouch for them. */
 function policyOf(html: string): string {

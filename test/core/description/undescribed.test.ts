@@ -1,7 +1,7 @@
 import t from 'tap';
 import { errors_of_all, errorsOf, ownErrorsOf } from '../../../src/core/description/operation_errors.ts';
 import { type ProblemCode, problems } from '../../../src/core/values/problem.ts';
-import { operations, schedules } from '../../../src/products.ts';
+import { operations } from '../../../src/products.ts';
 import { program } from '../../../src/program/index.ts';
 import { terms } from '../../../src/webhooks/terms.ts';
 import { type Json, startRail } from '../../harness.ts';
@@ -94,8 +94,7 @@ t.test('a code is said once of an operation, and is one of the catalogue', async
 });
 
 t.test('the numbers of the text are those that the service goes by', async (t) => {
-  const sweep = schedules.find(({ name }) => name === 'webhooks/place_due_retries');
-  const { waits_s, timeout_ms, kept_days, overlap_ms, user_agent, sweep_minutes } = terms(sweep?.cron as string);
+  const { waits_s, timeout_ms, kept_days, overlap_ms, user_agent, sweep_minutes } = terms(program.events);
   t.same(
     { waits_s, timeout_ms, kept_days, overlap_ms, user_agent, sweep_minutes },
     {
