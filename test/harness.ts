@@ -18,7 +18,7 @@ import type { Mailer } from '../src/core/resource/services.ts';
 import type { ProblemCode } from '../src/core/values/problem.ts';
 import { operations, schedules, writeEvents } from '../src/products.ts';
 import { startWorker } from '../src/worker.ts';
-import { cloneDatabase, serverUrl } from './postgres.ts';
+import { cloneDatabase, type Durability, serverUrl } from './postgres.ts';
 
 export const log = pino({ level: process.env.LOG_LEVEL || 'silent' }, pino.destination(2));
 /** The services of every test: one key, receivers on loopback allowed. */
@@ -78,9 +78,14 @@ export interface Rail {
  * The service on a database of its own: the API, and unless told otherwise a worker. All is stopped when the file's tests are done; the
  * file fails when its data is not as it must always be then.
  * @param audit false where a test corrupts its data on purpose
+ * @param durability `durable` where a test kills what writes
  */
-export async function startRail({ worker = true, audit = true } = {}): Promise<Rail> {
-  const url = await cloneDatabase(await serverUrl(t));
+export async function startRail({
+  worker = true,
+  audit = true,
+  durability = 'fast' as Durability,
+} = {}): Promise<Rail> {
+  const url = await cloneDatabase(await serverUrl(t, durability));
   const database = openDatabase(url, { size: 20, name: 'rail test' });
   const store: Store = { database, writeEvents };
   const app = await buildApi({ store, services, log });

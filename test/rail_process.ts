@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { settings } from '../src/config.ts';
 import { eventually } from './harness.ts';
+import { isAlive, postgresOf } from './postgres.ts';
 
 const main = join(import.meta.dirname, '../src/main.ts');
 
@@ -86,18 +87,4 @@ export async function makeDataDir(t: Test): Promise<string> {
     await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
   return dataDir;
-}
-
-/** The process id of the Postgres that runs on a data directory. */
-export async function postgresOf(dataDir: string): Promise<number | undefined> {
-  const text = await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8').catch(() => '');
-  return Number.parseInt(text, 10) || undefined;
-}
-
-export function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
 }

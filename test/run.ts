@@ -1,54 +1,125 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { startTestPostgres } from './postgres.ts';
+import { existsSync, globSync, statSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join, relative } from 'node:path';
+import { makeRunDirectory, removeRunDirectory, startPostgresIn } from './postgres.ts';
+import { type FileResult, killTestFiles, runTestFile } from './test_file.ts';
 
 /**
  * `npm test`: typecheck, lint, then every test file, on one Postgres that this starts. The last line is `N passed, N failed`.
- * Arguments name test files; without any, all run.
+ * Arguments name test files or folders; without any, all run.
  */
-const files = process.argv.slice(2);
+
+/** Tests wait more than they compute. */
+const files_at_once = 2 * availableParallelism();
+/** These take the longest, so they start first: no long file is left running alone at the end. */
+const slow = [
+  'test/webhooks/queue/model.test.ts',
+  'test/crash/',
+  'test/webhooks/queue/',
+  'test/embedded_postgres/',
+  'test/commands/',
+  'test/every_operation.test.ts',
+  'test/core/net/hostile_address.test.ts',
+  'test/program/race.test.ts',
+  'test/replicas.test.ts',
+  'test/metrics.test.ts',
+  'test/webhooks/',
+  'test/mail/',
+];
+const slowest_shown = 10;
+
+const named = process.argv.slice(2);
+const files = testFiles(named);
+const directory = await makeRunDirectory();
+for (const [signal, number] of [['SIGINT', 2] as const, ['SIGTERM', 15] as const])
+  process.on(signal, async () => {
+    killTestFiles();
+    await removeRunDirectory(directory);
+    process.exit(128 + number);
+  });
+
 let passed = 0;
 let failed = 0;
-
-for (const check of files.length === 0 ? ['tsc --noEmit', 'biome check .'] : []) {
-  const { code } = await command(check.split(' '));
-  if (code === 0) passed++;
-  else failed++;
-}
-
-const postgres = await startTestPostgres();
-process.on('SIGINT', () => {});
-process.on('SIGTERM', () => {});
 try {
-  const { code, output } = await command(['tap', '--reporter=terse', ...files], { RAIL_TEST_POSTGRES: postgres.url });
-  const total = /# \{ total: (\d+)(?:, pass: (\d+))?(?:, fail: (\d+))?/.exec(stripColours(output));
-  passed += Number(total?.[2] ?? 0);
-  failed += Number(total?.[3] ?? 0);
-  if (code !== 0 && failed === 0) failed = 1;
+  const [environment] = await Promise.all([startServers(), named.length === 0 ? runChecks() : undefined]);
+  const results = await runAll(environment);
+  for (const result of results) {
+    passed += result.passed;
+    failed += result.failed;
+  }
+  if (results.length > 1) printSlowest(results);
 } finally {
-  await postgres.stop();
+  await removeRunDirectory(directory);
 }
 console.log(`${passed} passed, ${failed} failed`);
 process.exitCode = failed === 0 ? 0 : 1;
 
-async function command(
-  [program, ...args]: string[],
-  environment: NodeJS.ProcessEnv = {},
-): Promise<{ code: number; output: string }> {
-  const child = spawn(program as string, args, {
-    env: { ...process.env, ...environment },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  let output = '';
-  child.stdout.on('data', (chunk: Buffer) => {
-    output += chunk;
-    process.stdout.write(chunk);
-  });
-  const [code] = await once(child, 'close');
-  return { code: code ?? 1, output };
+function testFiles(names: string[]): string[] {
+  const missing = names.filter((name) => !existsSync(name));
+  if (missing.length > 0) throw new Error(`No such test file: ${missing.join(', ')}`);
+  const found = (names.length === 0 ? ['test'] : names).flatMap((name) =>
+    statSync(name).isDirectory() ? globSync(join(name, '**/*.test.ts')) : [name],
+  );
+  const rank = (file: string) => {
+    const nth = slow.findIndex((start) => file.startsWith(start));
+    return nth === -1 ? slow.length : nth;
+  };
+  return found.map((file) => relative('', file)).toSorted((a, b) => rank(a) - rank(b) || a.localeCompare(b));
 }
 
-function stripColours(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: colours begin with the escape character
-  return text.replaceAll(/\u001b\[[0-9;]*m/g, '');
+async function runChecks(): Promise<void> {
+  for (const check of ['tsc --noEmit', 'biome check .']) {
+    const [program, ...args] = check.split(' ') as [string, ...string[]];
+    const [code] = await once(spawn(program, args, { stdio: ['ignore', 'inherit', 'inherit'] }), 'close');
+    if (code === 0) passed++;
+    else failed++;
+  }
+}
+
+/** What the processes of the test files know of this run. */
+async function startServers(): Promise<NodeJS.ProcessEnv> {
+  // What kills processes runs on a Postgres that is as durable as in production.
+  const needsDurable = files.some((file) => file.startsWith('test/crash/'));
+  const [fast, durable] = await Promise.all([
+    startPostgresIn(directory, 'fast'),
+    needsDurable ? startPostgresIn(directory, 'durable') : undefined,
+  ]);
+  return {
+    RAIL_TEST_POSTGRES: fast,
+    RAIL_TEST_DURABLE_POSTGRES: durable,
+    // Whatever the tests leave behind lies in here, and goes with it.
+    TMPDIR: directory,
+    // Two hundred processes load the same modules.
+    NODE_COMPILE_CACHE: join(directory, 'compiled'),
+  };
+}
+
+async function runAll(environment: NodeJS.ProcessEnv): Promise<FileResult[]> {
+  const results: FileResult[] = [];
+  const waiting = files.values();
+  const runNext = async () => {
+    for (const file of waiting) {
+      const result = await runTestFile(file, environment, { isAlone: files.length === 1 });
+      results.push(result);
+      print(result);
+    }
+  };
+  await Promise.all(Array.from({ length: files_at_once }, runNext));
+  return results;
+}
+
+function print({ file, seconds, passed, failed, complaint }: FileResult): void {
+  const outcome = failed === 0 ? 'ok    ' : 'not ok';
+  console.log(`${outcome} ${seconds.toFixed(1).padStart(6)} s  ${file}: ${passed} passed, ${failed} failed`);
+  if (complaint) console.log(complaint);
+}
+
+function printSlowest(results: FileResult[]): void {
+  const slowest = results.toSorted((a, b) => b.seconds - a.seconds).slice(0, slowest_shown);
+  console.log('\nThe slowest files:');
+  for (const { file, seconds } of slowest) console.log(`${seconds.toFixed(1).padStart(8)} s  ${file}`);
+  const broken = results.filter((result) => result.failed > 0);
+  if (broken.length > 0) console.log(`\nFailed: ${broken.map(({ file }) => file).join(', ')}`);
 }

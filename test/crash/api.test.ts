@@ -5,7 +5,7 @@ import { openSlice } from './slice.ts';
 
 t.setTimeout(240_000);
 
-const rail = await startRail({ worker: false });
+const rail = await startRail({ worker: false, durability: 'durable' });
 const gate = await startGate(rail.url);
 const merchant = await rail.organization();
 const { program_id } = await openSlice(merchant);

@@ -5,7 +5,7 @@ import { countStatements, crashAt, openLine } from './line.ts';
 
 t.setTimeout(3_600_000);
 
-const rail = await startRail({ worker: false });
+const rail = await startRail({ worker: false, durability: 'durable' });
 
 t.test('a worker that dies at any statement loses nothing and doubles nothing', async (t) => {
   const line = await openLine(rail);

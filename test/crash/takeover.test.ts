@@ -8,7 +8,7 @@ import { bringsJobs, openSlice } from './slice.ts';
 
 t.setTimeout(240_000);
 
-const rail = await startRail({ worker: false });
+const rail = await startRail({ worker: false, durability: 'durable' });
 
 t.test('runs the jobs of a worker that died on another one within 30 seconds', async (t) => {
   const merchant = await rail.organization();

@@ -4,7 +4,7 @@ import { countStatements, crashAt, openLine } from './line.ts';
 
 t.setTimeout(240_000);
 
-const rail = await startRail({ worker: false });
+const rail = await startRail({ worker: false, durability: 'durable' });
 const line = await openLine(rail);
 
 t.test('survives kill -9 of the worker between any two statements of the slice', async (t) => {

@@ -12,7 +12,7 @@ const most_unwritten = 64;
 const endpoint_count = 20;
 const event_count = 500;
 
-const rail = await startRail({ worker: false });
+const rail = await startRail({ worker: false, durability: 'durable' });
 
 t.test(
   'loses nothing, reorders nothing and overlaps nowhere when a worker is killed amid 10,000 deliveries',
