@@ -1,7 +1,7 @@
 import t from 'tap';
 import { encryption_key, eventually, type Json, type Received, sql, startRail, startReceiver } from '../harness.ts';
 import { rail as runRail } from '../rail_process.ts';
-import { openShop } from './shop.ts';
+import { openShop } from '../shop.ts';
 
 const rail = await startRail({ audit: false });
 const shop = await openShop(rail);

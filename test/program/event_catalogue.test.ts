@@ -1,7 +1,7 @@
 import t from 'tap';
 import { catalogue } from '../../src/program/events/catalogue.ts';
 import { eventually, type Json, type Received, startRail, startReceiver } from '../harness.ts';
-import { openShop } from './shop.ts';
+import { openShop } from '../shop.ts';
 
 /** Section 6 of the specification, "Catalogue": type, (PB) where a partner's postback may receive it, and all fields of `data`. */
 const specified = `

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { eventually, type Json, startRail } from '../harness.ts';
-import { openShop, type Shop } from './shop.ts';
+import { openShop, type Shop } from '../shop.ts';
 
 t.setTimeout(120_000);
 const rail = await startRail();

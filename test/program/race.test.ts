@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap';
 import { type Answer, eventually, type Json, sql, startRail } from '../harness.ts';
-import { fresh, openShop, type Shop, types } from './shop.ts';
+import { fresh, openShop, type Shop, types } from '../shop.ts';
 
 const rail = await startRail();
 const many = 50;

@@ -2,7 +2,7 @@ import t from 'tap';
 import { z } from 'zod';
 import { operations } from '../../src/products.ts';
 import { type Json, startRail } from '../harness.ts';
-import { fresh, openShop } from './shop.ts';
+import { fresh, openShop } from '../shop.ts';
 
 /**
  * Section 2 of the specification, record by record: `field` and its type; `?` where it may be null. s string, i integer, b boolean, t time,

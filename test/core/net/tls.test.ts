@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { startRail, startReceiver } from '../../harness.ts';
 import { startProcess } from '../../processes.ts';
-import { deliverTo } from '../../webhooks/shop.ts';
+import { deliverTo } from '../../shop.ts';
 import { createAuthority, type Identity, selfSigned } from './authority.ts';
 import { startNameServer } from './name_server.ts';
 import { type RawOptions, response, startRawReceiver } from './raw_receiver.ts';

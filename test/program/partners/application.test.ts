@@ -1,6 +1,6 @@
 import t from 'tap';
 import { type Json, startRail } from '../../harness.ts';
-import { fresh, openShop, types } from '../shop.ts';
+import { fresh, openShop, types } from '../../shop.ts';
 
 const rail = await startRail();
 const shop = await openShop(rail);

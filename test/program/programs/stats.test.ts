@@ -1,6 +1,6 @@
 import t from 'tap';
 import { eventually, type Json, sql, startRail } from '../../harness.ts';
-import { openShop, type Shop } from '../shop.ts';
+import { openShop, type Shop } from '../../shop.ts';
 
 const rail = await startRail();
 

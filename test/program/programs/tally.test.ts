@@ -2,7 +2,7 @@ import t from 'tap';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
 import { countersOf, foldTallies, rowsOf } from '../../../src/program/programs/tally.ts';
 import { eventually, type Json, sql, startRail } from '../../harness.ts';
-import { fresh, openShop, type Shop } from '../shop.ts';
+import { fresh, openShop, type Shop } from '../../shop.ts';
 
 const rail = await startRail();
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { trackedUrl } from '../../../src/program/tracking/link.ts';
 import { type Json, startRail } from '../../harness.ts';
-import { openShop, types } from '../shop.ts';
+import { openShop, types } from '../../shop.ts';
 
 const rail = await startRail({ worker: false });
 

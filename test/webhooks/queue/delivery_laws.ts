@@ -2,7 +2,7 @@ import { Webhook } from 'standardwebhooks';
 import Stripe from 'stripe';
 import { type Json, type Rail, sql } from '../../harness.ts';
 import type { Request } from './scripted_receiver.ts';
-import { type Told, type WatchedEndpoint, type WatchedShop, wants } from './watched_shop.ts';
+import { type Told, type WatchedEndpoint, type WatchedShop, wants } from './watched_endpoints.ts';
 
 /** What may be on its way when an endpoint changes, or its sender dies: sent and not written. */
 const most_unwritten = 128;

@@ -2,10 +2,11 @@ import fc from 'fast-check';
 import t from 'tap';
 import { startRail } from '../../harness.ts';
 import { type Process, startProcess } from '../../processes.ts';
+import { openShop } from '../../shop.ts';
 import { faultsOf, notePlaces } from './delivery_laws.ts';
 import { comeToRest, command, commands, type Model } from './model_commands.ts';
 import { startScriptedReceivers } from './scripted_receiver.ts';
-import { openWatchedShop } from './watched_shop.ts';
+import { watchEndpoints } from './watched_endpoints.ts';
 
 /** `MODEL_RUNS=500 MODEL_SEED=1 node test/run.ts test/webhooks/queue/model.test.ts`: a soak, or the same runs once more. */
 const runs = Number(process.env.MODEL_RUNS ?? 20);
@@ -28,7 +29,7 @@ t.test(
     const property = fc.asyncProperty(
       fc.commands([...commands, ...[ends, ends]], { maxCommands: 20, size: 'max' }),
       async (happenings) => {
-        const shop = await openWatchedShop(rail, merchant, receivers);
+        const shop = await watchEndpoints(rail, await openShop(rail, {}, merchant), receivers);
         const model: Model = { told: [], isEnabled: [true, true, true], wanted: [new Map(), new Map(), new Map()] };
         await fc.asyncModelRun(() => ({ model, real: shop }), happenings);
         await comeToRest(shop);

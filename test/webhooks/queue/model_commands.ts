@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { Json } from '../../harness.ts';
 import type { Wanted } from './delivery_laws.ts';
 import type { Manner } from './scripted_receiver.ts';
-import { type Told, type WatchedEndpoint, type WatchedShop, wants } from './watched_shop.ts';
+import { type Told, type WatchedEndpoint, type WatchedShop, wants } from './watched_endpoints.ts';
 
 const day_ms = 86_400_000;
 const types = ['sale.created', 'commission.created', 'affiliate.updated', 'referral.lead', 'payout.paid'];

@@ -10,7 +10,7 @@ import { startNameServer } from '../../core/net/name_server.ts';
 import { type RawReceiver, response, startRawReceiver } from '../../core/net/raw_receiver.ts';
 import { eventually, type Json, startRail, startReceiver } from '../../harness.ts';
 import { startProcess } from '../../processes.ts';
-import { deliverTo, openShop } from '../shop.ts';
+import { deliverTo, openListeningShop } from '../../shop.ts';
 
 t.setTimeout(120_000);
 t.jobs = 40;
@@ -93,7 +93,7 @@ test('lets one endpoint wait for no other on the same host', async (t) => {
     socket.write(response(200));
   });
   const [hanging, quick] = await Promise.all(
-    ['/hanging', '/quick'].map((path) => openShop(rail, new URL(path, receiver.url).href)),
+    ['/hanging', '/quick'].map((path) => openListeningShop(rail, new URL(path, receiver.url).href)),
   );
   await hanging?.happen();
   await eventually(() => receiver.requests.length === 1, 'the first request');
@@ -113,7 +113,7 @@ test('takes any 2xx, and nothing else', async (t) => {
     const status = statuses[nth] as number;
     socket.write([204, 304].includes(status) ? `HTTP/1.1 ${status} None\r\n\r\n` : response(status, 'body'));
   });
-  const { attempted, happen } = await openShop(rail, receiver.url);
+  const { attempted, happen } = await openListeningShop(rail, receiver.url);
   for (const _ of statuses) await happen();
   const log = await attempted(statuses.length);
   t.same(
@@ -132,7 +132,7 @@ test('follows no redirect', async (t) => {
   const receiver = await startRawReceiver((socket, nth) =>
     socket.write(response(statuses[nth] as number, '', `Location: ${trap.url}\r\nRefresh: 0; url=${trap.url}\r\n`)),
   );
-  const { attempted, happen } = await openShop(rail, receiver.url);
+  const { attempted, happen } = await openListeningShop(rail, receiver.url);
   for (const _ of statuses) await happen();
   const log = await attempted(statuses.length);
   t.same(
@@ -168,7 +168,7 @@ const faults: Record<string, (socket: Socket) => unknown> = {
 for (const [does, fault] of Object.entries(faults)) {
   test(`counts a failed attempt, once, where a receiver ${does}, and delivers what comes next`, async (t) => {
     const receiver = await startRawReceiver((socket, nth) => (nth === 0 ? fault(socket) : socket.write(response(200))));
-    const { attempted, happen } = await openShop(rail, receiver.url);
+    const { attempted, happen } = await openListeningShop(rail, receiver.url);
     await happen();
     await attempted(1);
     await happen();
@@ -234,7 +234,7 @@ test('never decompresses: a compressed response is kept as it came', async (t) =
     socket.write(`HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${body.length}\r\n\r\n`);
     socket.write(body);
   });
-  const { attempted, happen } = await openShop(rail, receiver.url);
+  const { attempted, happen } = await openListeningShop(rail, receiver.url);
   await happen();
   await attempted(1);
   await happen();
@@ -251,7 +251,7 @@ test('believes no response that nobody asked for', async (t) => {
   const receiver = await startRawReceiver((socket, nth) =>
     socket.write(nth === 0 ? response(200, 'mine') + response(200, 'not mine') : response(410, 'gone')),
   );
-  const { attempted, happen } = await openShop(rail, receiver.url);
+  const { attempted, happen } = await openListeningShop(rail, receiver.url);
   await happen();
   await attempted(1);
   await happen();
@@ -264,7 +264,7 @@ test('uses a connection again, and notices when the receiver has closed it', asy
     if (nth < 2) socket.write(response(200));
     else socket.end(response(200));
   });
-  const { attempted, happen } = await openShop(rail, receiver.url);
+  const { attempted, happen } = await openListeningShop(rail, receiver.url);
   for (let count = 1; count <= 4; count++) {
     await happen();
     await attempted(count);
@@ -277,7 +277,7 @@ test('delivers in the same attempt what a kept connection was closed on', async 
   const receiver = await startRawReceiver((socket, nth) =>
     nth === 1 ? socket.destroy() : socket.write(response(200)),
   );
-  const { attempted, happen } = await openShop(rail, receiver.url);
+  const { attempted, happen } = await openListeningShop(rail, receiver.url);
   await happen();
   await attempted(1);
   await happen();

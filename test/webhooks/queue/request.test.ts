@@ -5,7 +5,7 @@ import { transaction } from '../../../src/core/postgres/transaction.ts';
 import { newId } from '../../../src/core/values/id.ts';
 import { response, startRawReceiver } from '../../core/net/raw_receiver.ts';
 import { eventually, type Json, startRail } from '../../harness.ts';
-import { openShop, type Shop } from '../shop.ts';
+import { type ListeningShop, openListeningShop } from '../../shop.ts';
 
 t.setTimeout(120_000);
 
@@ -14,7 +14,7 @@ const stripe = new Stripe('sk_test_unused');
 
 t.test('a request has the headers of the specification, and no others but those of HTTP', async (t) => {
   const receiver = await startRawReceiver((socket) => socket.write(response(200)));
-  const { endpoint, happen, attempted } = await openShop(rail, receiver.url);
+  const { endpoint, happen, attempted } = await openListeningShop(rail, receiver.url);
   const { headers: answer } = await happen();
   const [delivery] = (await attempted(1)) as [Json];
   const { line, headers, body } = parse(receiver.requests[0]);
@@ -59,7 +59,7 @@ t.test('signs anew what was signed ahead when its time comes in another second',
       socket.write(response(200));
     }, 1_100),
   );
-  const { endpoint, happen, attempted } = await openShop(rail, receiver.url);
+  const { endpoint, happen, attempted } = await openListeningShop(rail, receiver.url);
   for (let nth = 0; nth < 4; nth++) await happen();
   await attempted(4);
   for (const [nth, request] of receiver.requests.slice(0, 4).entries()) {
@@ -74,7 +74,7 @@ t.test('signs anew what was signed ahead when its time comes in another second',
 
 t.test('verifies by the old secret, the new one and both while a rotation lasts', async (t) => {
   const receiver = await startRawReceiver((socket) => socket.write(response(200)));
-  const { merchant, endpoint, happen, attempted } = await openShop(rail, receiver.url);
+  const { merchant, endpoint, happen, attempted } = await openListeningShop(rail, receiver.url);
   const { secret } = await merchant.post(`/v1/webhook_endpoints/${endpoint.id}/rotate_secret`);
   await happen();
   await attempted(1);
@@ -93,7 +93,7 @@ t.test('verifies by the old secret, the new one and both while a rotation lasts'
 
 t.test('names no request where none caused the event, and none in a test', async (t) => {
   const receiver = await startRawReceiver((socket) => socket.write(response(200)));
-  const { merchant, program_id, endpoint, attempted } = await openShop(rail, receiver.url);
+  const { merchant, program_id, endpoint, attempted } = await openListeningShop(rail, receiver.url);
   await tell({ merchant, program_id }, null, 'ada');
   await attempted(1);
   await merchant.post(`/v1/webhook_endpoints/${endpoint.id}/ping`);
@@ -111,7 +111,7 @@ t.test('names no request where none caused the event, and none in a test', async
 
 t.test('sends the same bytes at every attempt and replay, which are those of the log', async (t) => {
   const receiver = await startRawReceiver((socket, nth) => socket.write(response(nth === 0 ? 500 : 200)));
-  const { merchant, program_id, attempted } = await openShop(rail, receiver.url);
+  const { merchant, program_id, attempted } = await openListeningShop(rail, receiver.url);
   const handle = 'Zoë \u2028 世界 <&> 🙂';
   await tell({ merchant, program_id }, 'run_1', handle);
   const [failed] = (await attempted(1)) as [Json];
@@ -144,7 +144,7 @@ t.test('sends the same bytes at every attempt and replay, which are those of the
 
 /** Tells of an event by itself, caused by whatever is said. */
 async function tell(
-  { merchant, program_id }: Pick<Shop, 'merchant' | 'program_id'>,
+  { merchant, program_id }: Pick<ListeningShop, 'merchant' | 'program_id'>,
   cause: string | null,
   handle: string,
 ) {

@@ -1,9 +1,10 @@
-import { type Caller, type Json, type Rail, sql } from '../harness.ts';
+import { type Answer, type Caller, eventually, type Json, type Rail, sql } from './harness.ts';
 
-/** A program with its merchant, for tests of what follows from what. Every call makes something new, unless told otherwise. */
+/** A program with its merchant. Every call makes something new, unless told otherwise. */
 export interface Shop {
   merchant: Caller;
   program: Json;
+  program_id: string;
   rule(fields?: Json): Promise<Json>;
   partner(fields?: Json): Promise<Json>;
   link(partner: Json, fields?: Json): Promise<Json>;
@@ -14,6 +15,8 @@ export interface Shop {
   coupon(fields?: Json): Promise<Json>;
   sale(fields?: Json): Promise<Json>;
   refund(sale: Json, fields?: Json): Promise<Json>;
+  /** A webhook endpoint at a URL. */
+  endpoint(url: string, fields?: Json): Promise<Json>;
   list(plural: string, query?: string): Promise<Json[]>;
   /** The commissions of a sale that count, oldest first. */
   commissionsOf(sale: Json): Promise<Json[]>;
@@ -28,8 +31,9 @@ export interface Shop {
 let made = 0;
 export const fresh = (of: string): string => `${of}-${++made}`;
 
-export async function openShop(rail: Rail, settings: Json = {}): Promise<Shop> {
-  const merchant = await rail.organization();
+/** @param by an organization that is there already */
+export async function openShop(rail: Rail, settings: Json = {}, by?: Caller): Promise<Shop> {
+  const merchant = by ?? (await rail.organization());
   const program = await merchant.post('/v1/programs', {
     name: 'Acme',
     website_url: 'https://acme.example.com',
@@ -41,6 +45,7 @@ export async function openShop(rail: Rail, settings: Json = {}): Promise<Shop> {
   const shop: Shop = {
     merchant,
     program,
+    program_id,
     rule: (fields) =>
       merchant.post('/v1/rules', { program_id, name: 'Standard', rate_type: 'percent', rate_value: 2000, ...fields }),
     partner: (fields) =>
@@ -77,6 +82,7 @@ export async function openShop(rail: Rail, settings: Json = {}): Promise<Shop> {
         ...fields,
       }),
     refund: (sale, fields = {}) => merchant.post(`/v1/sales/${sale.id}/refund`, fields),
+    endpoint: (url, fields) => merchant.post('/v1/webhook_endpoints', { program_id, url, ...fields }),
     async list(plural, query = '') {
       return (await merchant.get(`/v1/${plural}?program_id=${program_id}&limit=100&${query}`)).data;
     },
@@ -106,6 +112,50 @@ export async function openShop(rail: Rail, settings: Json = {}): Promise<Shop> {
     },
   };
   return shop;
+}
+
+/** A shop with an endpoint that receives `affiliate.created`. */
+export interface ListeningShop {
+  merchant: Caller;
+  program_id: string;
+  endpoint: Json;
+  /** Makes one event. */
+  happen(): Promise<Answer>;
+  /** So many deliveries, each attempted at least once, in their order. */
+  attempted(count: number): Promise<Json[]>;
+}
+
+export async function openListeningShop(rail: Rail, url: string): Promise<ListeningShop> {
+  const { merchant, program_id, ...shop } = await openShop(rail);
+  const endpoint = await shop.endpoint(url, { event_types: ['affiliate.created'] });
+  return {
+    merchant,
+    program_id,
+    endpoint,
+    happen: () =>
+      merchant.request('POST', '/v1/partners', {
+        program_id,
+        email: `${fresh('partner')}@partner.example.com`,
+        first_name: 'Zoë',
+      }),
+    async attempted(count) {
+      let log: Json[] = [];
+      const read = async () => {
+        log = (await merchant.get(`/v1/webhook_endpoints/${endpoint.id}/deliveries?limit=100`)).data.reverse();
+        return log.length >= count && log.every(({ attempt }) => attempt > 0);
+      };
+      await eventually(read, `${count} attempts`, 60_000);
+      return log;
+    },
+  };
+}
+
+/** What comes of the first attempt at one event. */
+export async function deliverTo(rail: Rail, url: string): Promise<Json> {
+  const shop = await openListeningShop(rail, url);
+  await shop.happen();
+  const [delivery] = (await shop.attempted(1)) as [Json];
+  return { status: delivery.status, ...delivery.attempts[0] };
 }
 
 /** `type` alone, for the order of events. */

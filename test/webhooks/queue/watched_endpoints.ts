@@ -2,6 +2,7 @@ import { transaction } from '../../../src/core/postgres/transaction.ts';
 import { newId } from '../../../src/core/values/id.ts';
 import { catalogue } from '../../../src/program/events/catalogue.ts';
 import { type Caller, eventually, type Json, type Rail, sql } from '../../harness.ts';
+import type { Shop } from '../../shop.ts';
 import type { Request, ScriptedReceiver, startScriptedReceivers } from './scripted_receiver.ts';
 
 /** An event as it is told: everything that its receivers must see of it. */
@@ -34,7 +35,7 @@ export interface WatchedEndpoint {
   history: Happening[];
 }
 
-/** A program with two partners and three endpoints: one that takes everything, one that chose types, and a partner's postback. */
+/** A shop with two partners and three endpoints: one that takes everything, one that chose types, and a partner's postback. */
 export interface WatchedShop {
   merchant: Caller;
   program_id: string;
@@ -57,17 +58,14 @@ export interface WatchedShop {
 
 export const chosen_types = ['sale.created', 'commission.created'];
 
-export async function openWatchedShop(
+export async function watchEndpoints(
   rail: Rail,
-  merchant: Caller,
+  shop: Shop,
   receivers: Awaited<ReturnType<typeof startScriptedReceivers>>,
 ): Promise<WatchedShop> {
+  const { merchant, program_id } = shop;
   const { organization_id } = merchant;
-  const fields = { name: 'Acme', website_url: 'https://acme.example.com', currency: 'USD' };
-  const { id: program_id } = await merchant.post('/v1/programs', fields);
-  const partner = async (name: string): Promise<string> =>
-    (await merchant.post('/v1/partners', { program_id, email: `${name}@partner.example.com` })).id;
-  const partners: [string, string] = [await partner('ada'), await partner('grace')];
+  const partners: [string, string] = [(await shop.partner()).id, (await shop.partner()).id];
   const fannedOut = () =>
     eventually(
       async () =>
@@ -80,11 +78,9 @@ export async function openWatchedShop(
   const open = async (types: string[], partner_id: string | null): Promise<WatchedEndpoint> => {
     const history: Happening[] = [];
     const receiver = receivers.open((request) => history.push({ what: 'request', request }));
-    const made = await merchant.post('/v1/webhook_endpoints', {
-      ...{ program_id, url: receiver.url, event_types: types },
-      ...(partner_id === null ? {} : { partner_id }),
-    });
-    return { id: made.id, types, partner_id, secrets: [made.secret], receiver, history };
+    const owner = partner_id === null ? {} : { partner_id };
+    const { id, secret } = await shop.endpoint(receiver.url, { event_types: types, ...owner });
+    return { id, types, partner_id, secrets: [secret], receiver, history };
   };
   const endpoints = [await open([], null), await open(chosen_types, null), await open([], partners[0])];
   const ids = endpoints.map(({ id }) => id);
