@@ -54,6 +54,7 @@ export interface Channel<Request> {
   read(tx: Tx, row: IntentRow): Promise<Intent<Request> | undefined>;
   /** Writes that the attempt was begun: its number, that it is in doubt, and the request where that may change afterwards. */
   begin(tx: Tx, attempt: Attempt<Request>): Promise<unknown>;
+  /** With a deadline of its own: nothing else cuts it off but a worker that must be gone. */
   call(attempt: Attempt<Request>, cut_off: AbortSignal): Promise<Outcome>;
   /** What became of an attempt. Undefined where the other side has never heard of it, so that it may be sent (again) under its key. */
   lookUp?(attempt: Attempt<Request>, cut_off: AbortSignal): Promise<Outcome | undefined>;
