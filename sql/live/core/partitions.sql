@@ -1,0 +1,37 @@
+-- Makes the weekly partitions of a table that is partitioned by range (id), from the week of `first` to the week of `last`. Those of the
+-- table's first prefix are called by their week alone; those of a further prefix carry it in their names.
+create or replace procedure core.ensure_weekly_partitions(parent regclass, prefix text, first timestamptz, last timestamptz)
+language plpgsql
+as $$
+declare
+  week timestamptz;
+  name text;
+  schema_name text := (select n.nspname from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = parent);
+  parent_name text := (select c.relname from pg_class c where c.oid = parent);
+  is_further boolean := exists (
+    select
+    from pg_inherits i
+    join pg_class c on c.oid = i.inhrelid
+    where i.inhparent = parent
+      and c.relname ~ ('^' || parent_name || '_\d{8}$')
+      -- FOR VALUES FROM ('evt_01k…') TO ('evt_01k…')
+      and not starts_with(split_part(pg_get_expr(c.relpartbound, c.oid), '''', 2), prefix || '_')
+  );
+  infix text := case when is_further then '_' || prefix else '' end;
+begin
+  for week in
+    select generate_series(date_trunc('week', first at time zone 'UTC'), date_trunc('week', last at time zone 'UTC'), '1 week')
+      at time zone 'UTC'
+  loop
+    name := parent_name || infix || '_' || to_char(week at time zone 'UTC', 'YYYYMMDD');
+    if to_regclass(format('%I.%I', schema_name, name)) is null then
+      execute format(
+        'create table %I.%I partition of %s for values from (%L) to (%L)',
+        schema_name, name, parent,
+        prefix || '_' || core.id_time_part(week),
+        prefix || '_' || core.id_time_part(week + interval '7 days')
+      );
+    end if;
+  end loop;
+end
+$$;

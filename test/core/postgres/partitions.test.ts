@@ -1,0 +1,46 @@
+import t from 'tap';
+import { sql, startRail } from '../../harness.ts';
+
+const rail = await startRail({ worker: false });
+
+const partitionsOf = async (parent: string): Promise<string[]> =>
+  (
+    await rail.query<{ name: string }>(sql`
+      select c.relname as name
+      from pg_inherits i
+      join pg_class c on c.oid = i.inhrelid
+      where i.inhparent = ${parent}::regclass
+      order by c.relname`)
+  ).map(({ name }) => name);
+
+const ensure = (parent: string, prefix: string, last: string) =>
+  rail.query(
+    sql`call core.ensure_weekly_partitions(${parent}, ${prefix}, '2031-01-06T00:00:00Z', ${last}::timestamptz)`,
+  );
+
+t.test("names a week's partition after its prefix, unless it is the table's first", async (t) => {
+  await rail.query(sql`create table program.parted (id text collate "C" not null primary key) partition by range (id)`);
+  await ensure('program.parted', 'one', '2031-01-06T00:00:00Z');
+  await ensure('program.parted', 'two', '2031-01-13T00:00:00Z');
+  await ensure('program.parted', 'one', '2031-01-13T00:00:00Z');
+  await ensure('program.parted', 'two', '2031-01-13T00:00:00Z');
+  t.same(await partitionsOf('program.parted'), [
+    'parted_20310106',
+    'parted_20310113',
+    'parted_two_20310106',
+    'parted_two_20310113',
+  ]);
+});
+
+t.test('keeps the names of the partitions that are there', async (t) => {
+  for (const [parent, prefix] of [
+    ['webhooks.event', 'evt'],
+    ['webhooks.delivery', 'whd'],
+    ['program.click', 'clk'],
+  ] as const) {
+    const before = await partitionsOf(parent);
+    await ensure(parent, prefix, '2031-01-06T00:00:00Z');
+    const [, table] = parent.split('.');
+    t.same(await partitionsOf(parent), [...before, `${table}_20310106`].toSorted(), parent);
+  }
+});
