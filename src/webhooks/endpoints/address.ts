@@ -1,4 +1,5 @@
-import { AddressRefused, checkEndpointUrl, NameNotResolved, resolvePublicAddresses } from '../../core/net/address.ts';
+import { AddressRefused, checkEndpointUrl } from '../../core/net/address.ts';
+import { NameNotResolved, resolvePublicAddresses } from '../../core/net/resolve.ts';
 import type { Services } from '../../core/resource/services.ts';
 import { text } from '../../core/values/fields.ts';
 import { Problem } from '../../core/values/problem.ts';

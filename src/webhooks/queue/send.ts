@@ -3,8 +3,9 @@ import type { Agent, Dispatcher } from 'undici';
 import { railSignature } from '../../core/encryption/signature.ts';
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { WorkerContext } from '../../core/jobs/worker_context.ts';
-import { AddressRefused, checkEndpointUrl, NameNotResolved } from '../../core/net/address.ts';
-import { laneOrigin } from '../../core/net/agent.ts';
+import { AddressRefused, checkEndpointUrl } from '../../core/net/address.ts';
+import { connectionOrigin } from '../../core/net/agent.ts';
+import { NameNotResolved } from '../../core/net/resolve.ts';
 import type { Services } from '../../core/resource/services.ts';
 
 /** "Any 2xx within 10 seconds acknowledges": over name, connection, TLS, headers and body together. */
@@ -49,7 +50,7 @@ export function receiverOf(
   });
   const keys = openSecrets(vault, endpoint_id, [secret, previous_secret]).map(keysOf);
   if (!judged.ok) return { target: undefined, refusal: judged.reason, keys };
-  const target = { origin: laneOrigin(judged.url, endpoint_id), path: judged.url.pathname + judged.url.search };
+  const target = { origin: connectionOrigin(judged.url, endpoint_id), path: judged.url.pathname + judged.url.search };
   return { target, refusal: '', keys };
 }
 

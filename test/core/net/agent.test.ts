@@ -6,8 +6,8 @@ import { type AddressInfo, createServer as createNetServer, type Socket } from '
 import { rootCertificates, setDefaultCACertificates } from 'node:tls';
 import t, { type Test } from 'tap';
 import { type Agent, request } from 'undici';
-import { resolvePublicAddresses } from '../../../src/core/net/address.ts';
-import { createPinnedAgent, laneOrigin } from '../../../src/core/net/agent.ts';
+import { connectionOrigin, createPinnedAgent } from '../../../src/core/net/agent.ts';
+import { resolvePublicAddresses } from '../../../src/core/net/resolve.ts';
 import { createAuthority } from './authority.ts';
 import { startNameServer } from './name_server.ts';
 
@@ -134,8 +134,8 @@ t.test('closes an old connection that always has requests waiting, too', async (
 t.test('closes the connections least recently used, and none in use, when there are too many', async (t) => {
   const receiver = await startReceiver(t);
   const agent = startAgent(t, { ...DEVELOPMENT, maxConnections: 3 });
-  const sendIn = (lane: string, path = '/') =>
-    sendInLane(agent, new URL(`http://127.0.0.1:${receiver.port}`), lane, path);
+  const sendIn = (key: string, path = '/') =>
+    sendWithKey(agent, new URL(`http://127.0.0.1:${receiver.port}`), key, path);
   const hung = sendIn('hung', '/wait-for-quick');
   for (let i = 0; i < 100; i++) {
     await sendIn(`whe_${i}`);
@@ -169,11 +169,11 @@ t.test('keeps nothing of origins that are refused, dead or gone', async (t) => {
   t.same(Object.keys(lenient.stats), []);
 });
 
-t.test('gives each lane a connection, so that a hung endpoint holds up no other on its host', async (t) => {
+t.test('gives each connection key a connection, so that a hung endpoint holds up no other on its host', async (t) => {
   const receiver = await startReceiver(t);
   const agent = startAgent(t, DEVELOPMENT);
   const url = new URL(`http://127.0.0.1:${receiver.port}/`);
-  const sendIn = (lane: string, path: string) => sendInLane(agent, url, lane, path);
+  const sendIn = (key: string, path: string) => sendWithKey(agent, url, key, path);
   const hung = sendIn('whe_1/#?', '/wait-for-quick');
   for (let i = 0; i < 3; i++) t.equal(await sendIn('whe_2', i < 2 ? '/' : '/quick'), url.host);
   t.equal(await hung, url.host);
@@ -258,8 +258,8 @@ async function send(agent: Agent, url: string): Promise<string> {
   return body.text();
 }
 
-async function sendInLane(agent: Agent, url: URL, lane: string, path: string): Promise<string> {
-  const { body } = await agent.request({ origin: laneOrigin(url, lane), path, method: 'POST', body: '{}' });
+async function sendWithKey(agent: Agent, url: URL, key: string, path: string): Promise<string> {
+  const { body } = await agent.request({ origin: connectionOrigin(url, key), path, method: 'POST', body: '{}' });
   return body.text();
 }
 

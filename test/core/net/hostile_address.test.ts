@@ -6,8 +6,9 @@ import { setImmediate as endOfTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
 import type { Agent } from 'undici';
-import { checkEndpointUrl, resolvePublicAddresses } from '../../../src/core/net/address.ts';
-import { createPinnedAgent, laneOrigin } from '../../../src/core/net/agent.ts';
+import { checkEndpointUrl } from '../../../src/core/net/address.ts';
+import { connectionOrigin, createPinnedAgent } from '../../../src/core/net/agent.ts';
+import { resolvePublicAddresses } from '../../../src/core/net/resolve.ts';
 import { eventually } from '../../harness.ts';
 import {
   dotted,
@@ -293,9 +294,9 @@ function publicRecords({ A, AAAA }: Record<RecordType, Reply>): string[] {
   return addresses.every(isListedPublicAddress) ? addresses : [];
 }
 
-async function send(agent: Agent, url: URL, lane: string): Promise<{ code?: string; message: string }> {
+async function send(agent: Agent, url: URL, key: string): Promise<{ code?: string; message: string }> {
   try {
-    const origin = laneOrigin(url, lane);
+    const origin = connectionOrigin(url, key);
     const { body } = await agent.request({ origin, path: url.pathname, method: 'POST', body: '{}' });
     await body.dump();
     return { message: 'it was answered' };

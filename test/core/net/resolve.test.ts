@@ -1,5 +1,5 @@
 import t from 'tap';
-import { resolvePublicAddresses } from '../../../src/core/net/address.ts';
+import { resolvePublicAddresses } from '../../../src/core/net/resolve.ts';
 import { startNameServer } from './name_server.ts';
 
 /** Only our own name server is ever asked for it. */

