@@ -1,10 +1,16 @@
-/** How the parts of the program service play together: the description begins with it. */
-export const guide = `1. A **program** (\`POST /v1/programs\`) holds the settings. Its **rules** (\`POST /v1/rules\`) say what a sale earns; without one nobody earns anything.
+import { commission_states } from './commissions/commission_state.ts';
+
+const commission_statuses = Object.entries(commission_states)
+  .map(([status, { doc }]) => `\`${status}\` (${doc})`)
+  .join(', ');
+
+/** How the parts of the program service work together: the description begins with it. */
+export const guide = `1. A **program** (\`POST /v1/programs\`) holds the settings. Its **rules** (\`POST /v1/rules\`) set what a sale earns; without a rule, no sale earns a commission.
 2. A **partner** joins: you add one (\`POST /v1/partners\`), or somebody applies (\`POST /v1/applications\`, or a partner with the status \`pending\`) and you decide (\`POST /v1/applications/{id}/approve\` or \`/reject\`).
-3. A **link** (\`POST /v1/links\`) is a page of yours with the partner's value in its query, as \`?ref=ada\`; the handle alone works on any page. When a visitor arrives with one, your site sends \`POST /v1/clicks\` and keeps the id of the **click** with the visitor. Its \`short_url\` records a click by itself and leads on, but does not carry that click's id to your site: where you want one to name at sign-up, your site sends \`POST /v1/clicks\` for the arrival too, with a \`visitor_token\` of its own. A job makes the **referral** of the click: who is credited, and until when.
+3. A **link** (\`POST /v1/links\`) is a page of your site with the partner's value in its query, as \`?ref=ada\`; the partner's handle works on any page without a link. When a visitor arrives with one, your site sends \`POST /v1/clicks\` and keeps the id of the **click** with the visitor. The \`short_url\` of a link records a click and redirects, but does not pass the id of that click to your site: if you need an id at sign-up, your site also sends \`POST /v1/clicks\` when the visitor arrives, with its own \`visitor_token\`. A job creates the **referral** from the click: which partner is credited, and until when.
 4. Somebody signs up: \`POST /v1/customers\` with the \`click_id\`. The **customer** stays with the partner.
-5. The customer pays: \`POST /v1/sales\` with the processor's charge, once for each charge, renewals too. The answer holds the **commission**, or a warning that says why there is none. A **coupon** (\`POST /v1/coupons\`) brings the first sale to its partner without a click, by its \`external_id\`.
-6. Refunds go to \`POST /v1/sales/{id}/refund\`, corrections to \`PATCH /v1/sales/{id}\`: the commissions follow by themselves.
-7. A commission is \`pending\` through the holding period, or \`approved\` when you say so, then \`due\`, and \`paid\` when its payout has settled. \`POST /v1/commissions\` gives a bonus.
-8. What looks like fraud raises a **risk flag**, which a person closes (\`POST /v1/risk_flags/{id}/resolve\`).
-9. Each step tells an **event**: register a webhook endpoint, and nothing has to be polled.`;
+5. The customer pays: \`POST /v1/sales\` with the processor's charge, once for each charge, renewals too. The answer holds the **commission**, or a warning that says why there is none. A **coupon** (\`POST /v1/coupons\`) credits the first sale to its partner without a click, by its \`external_id\`.
+6. Refunds go to \`POST /v1/sales/{id}/refund\`, corrections to \`PATCH /v1/sales/{id}\`: the commissions are adjusted automatically.
+7. A commission has one of these statuses: ${commission_statuses}. \`POST /v1/commissions\` creates a bonus.
+8. Suspected fraud raises a **risk flag**, which a person closes (\`POST /v1/risk_flags/{id}/resolve\`).
+9. Each step emits an **event**: register a webhook endpoint to receive them, instead of polling.`;

@@ -37,9 +37,9 @@ export const commissionChangeOperations: Operation[] = [
     reply: commissions.schema,
     status: 201,
     async run({ tx, body }) {
-      const of = await programs.get(tx, body.program_id, { param: 'program_id' });
-      await partnerOf(tx, of, body.partner_id, 'share');
-      return createBonus(tx, { currency: of.currency, mature_at: tx.now, ...body });
+      const program = await programs.get(tx, body.program_id, { param: 'program_id' });
+      await partnerOf(tx, program, body.partner_id, 'share');
+      return createBonus(tx, { currency: program.currency, mature_at: tx.now, ...body });
     },
   }),
   operation({

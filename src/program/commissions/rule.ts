@@ -222,16 +222,17 @@ const named: Record<string, AnyResource> = {
   link_ids: links,
 };
 
-/** @throws Problem resource_not_found: an id that is not the program's would silently pay nobody */
+/** @throws Problem resource_not_found: a rule for an id that is not the program's would never apply */
 async function requireNamed(tx: Tx, program_id: string, body: Partial<Record<string, unknown>>): Promise<void> {
-  for (const [param, of] of Object.entries(named)) {
+  for (const [param, { object, from, alive }] of Object.entries(named)) {
     const wanted = (body[param] ?? []) as string[];
     if (wanted.length === 0) continue;
-    const found = await tx.all<{ id: string }>(
-      sql`select t.id from ${of.from} where ${tenant(tx)} and t.program_id = ${program_id} and t.id = any(${wanted}) and ${of.alive}`,
+    const rows = await tx.all<{ id: string }>(
+      sql`select t.id from ${from} where ${tenant(tx)} and t.program_id = ${program_id} and t.id = any(${wanted}) and ${alive}`,
     );
-    const missing = wanted.find((one) => !found.some(({ id: known }) => known === one));
-    if (missing !== undefined) throw notFound(of.object, missing, param);
+    const known = new Set(rows.map((row) => row.id));
+    const missing = wanted.find((wanted_id) => !known.has(wanted_id));
+    if (missing !== undefined) throw notFound(object, missing, param);
   }
 }
 
