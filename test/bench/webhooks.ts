@@ -9,7 +9,7 @@ import { type Database, openDatabase, run } from '../../src/core/postgres/databa
 import { type EventDraft, type Store, transaction } from '../../src/core/postgres/transaction.ts';
 import { newId } from '../../src/core/values/id.ts';
 import { writeEvents } from '../../src/products.ts';
-import { event } from '../../src/program/events/catalogue.ts';
+import { event } from '../../src/program/events/event.ts';
 import { type Bench, percentile, type Sample, type Side } from './harness.ts';
 import { type Asked, closedLoop } from './load.ts';
 import { cpuOf, postmasterOf, type Running, startNode, startPostgres, usedBy } from './processes.ts';
@@ -246,16 +246,20 @@ const tell = ({ store, organization_id }: Place, programs: Programs): Promise<vo
   });
 
 const saleOf = (program_id: string): EventDraft =>
-  event('sale.created', program_id, {
-    sale_id: 'sale_01k9x0000000000000000000',
-    customer_id: 'cus_01k9x0000000000000000000',
-    partner_id: 'part_01k9x0000000000000000000',
-    amount_minor: 9_900,
-    currency: 'USD',
-    is_first_sale: true,
-    external_charge_id: 'ch_0001',
-    occurred_at: '2026-11-21T12:00:00.000Z',
-  });
+  event(
+    'sale.created',
+    { program_id },
+    {
+      sale_id: 'sale_01k9x0000000000000000000',
+      customer_id: 'cus_01k9x0000000000000000000',
+      partner_id: 'part_01k9x0000000000000000000',
+      amount_minor: 9_900,
+      currency: 'USD',
+      is_first_sale: true,
+      external_charge_id: 'ch_0001',
+      occurred_at: '2026-11-21T12:00:00.000Z',
+    },
+  );
 
 let turn = 0;
 

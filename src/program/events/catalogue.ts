@@ -1,4 +1,3 @@
-import { draftOf } from '../../webhooks/events/event.ts';
 import { linkAndCouponEvents } from './links_and_coupons.ts';
 import { partnerEvents } from './partners.ts';
 import { payoutEvents } from './payouts.ts';
@@ -19,6 +18,3 @@ export const catalogue = {
   ...customerEvents,
   ...ruleEvents,
 };
-
-/** An event of which every field is named. */
-export const event = draftOf('program', catalogue, 'partner_id');

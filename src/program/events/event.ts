@@ -1,10 +1,13 @@
 import { z } from 'zod';
 import type { EventDraft } from '../../core/postgres/transaction.ts';
+import { draftOf } from '../../webhooks/events/event.ts';
 import { catalogue } from './catalogue.ts';
 
 type Catalogue = typeof catalogue;
 export type EventName = keyof Catalogue & string;
 type Data<Type extends EventName> = z.input<Catalogue[Type]['data']>;
+
+const draft = draftOf('program', catalogue, 'partner_id');
 
 /** A record as it is read: its `object` says what its own id is called in an event. */
 type Fields<Record_> = Record_ &
@@ -26,7 +29,7 @@ type Extras<Type extends EventName, Record_> = Pick<Data<Type>, Uncovered<Type, 
 /**
  * An event about a record, ready for `tx.emit`: each field of its type is the extra of that name, else the record's id where the field is
  * `<object>_id`, else the record's field of that name. The compiler refuses a type whose fields these do not cover. A field that the
- * catalogue calls optional is there where the record's value is one that it takes: the `kind` of a commission is told of clawbacks alone.
+ * catalogue calls optional is there where the record's value is one that it takes: the `kind` of a commission is sent for clawbacks only.
  */
 export function event<Type extends EventName, Record_ extends { program_id: string }>(
   type: Type,
@@ -41,6 +44,5 @@ export function event<Type extends EventName, Record_ extends { program_id: stri
     ([field, schema]) => !(schema instanceof z.ZodOptional) || schema.safeParse(known[field]).success,
   );
   const data = Object.fromEntries(fields.map(([field]) => [field, known[field]]));
-  const owner_id = (data.partner_id as string | undefined) ?? null;
-  return { product: 'program', type, subject_id: record.program_id, owner_id, data };
+  return draft(type, record.program_id, data as Data<Type>);
 }
