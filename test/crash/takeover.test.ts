@@ -115,7 +115,7 @@ t.test('hands the jobs back that it had fetched and not begun, and fails none', 
   await next.end('SIGTERM');
 });
 
-t.test('begins again by itself when others must take it for dead, and first drops what it is sending', async (t) => {
+t.test('restarts by itself when others must take it for dead, and first drops what it is sending', async (t) => {
   const merchant = await rail.organization();
   const receiver = await startHanging(t);
   await oneEvent(merchant, receiver.url);

@@ -139,7 +139,7 @@ t.test('goes on when the job queue loses a deadlock', async (t) => {
   await sell(1);
   await eventually(() => receivers.count() === 1, 'the delivery');
   await settled();
-  t.equal(worker.logged.filter(({ msg }) => msg === 'worker ready').length, 1, 'it need not begin again');
+  t.equal(worker.logged.filter(({ msg }) => msg === 'worker ready').length, 1, 'it need not restart');
   t.same(
     complaints(worker).filter((complaint) => !/maxPoolSize/.test(complaint)),
     [],
