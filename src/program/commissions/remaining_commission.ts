@@ -23,7 +23,7 @@ export function remainingCommission(copied: CopiedRate, sale: RefundedSale): num
 
 /**
  * What is left of a commission base: `base × (amount − refunded) / amount`, half away from zero, exactly 0 when all is
- * refunded. Refunds are told in amount_minor; each takes tax, shipping, fee and discount with it in proportion.
+ * refunded. A refund is a part of amount_minor, and takes tax, shipping, fee and discount with it in proportion.
  *
  * @throws RangeError when refunded_minor is below 0 or above amount_minor
  */

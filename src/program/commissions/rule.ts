@@ -215,12 +215,7 @@ const rateOf = ({ rate_type, rate_value, priority, status }: Rule) => ({ rate_ty
 
 const jsonb = (value: unknown): string | undefined => (value === undefined ? undefined : JSON.stringify(value));
 
-const named: Record<string, AnyResource> = {
-  partner_ids: partners,
-  group_ids: groups,
-  tag_ids: tags,
-  link_ids: links,
-};
+const named: Record<string, AnyResource> = { partner_ids: partners, group_ids: groups, tag_ids: tags, link_ids: links };
 
 /** @throws Problem resource_not_found: a rule for an id that is not the program's would never apply */
 async function requireNamed(tx: Tx, program_id: string, body: Partial<Record<string, unknown>>): Promise<void> {
@@ -236,12 +231,10 @@ async function requireNamed(tx: Tx, program_id: string, body: Partial<Record<str
   }
 }
 
-function refuseContradiction({
-  tiers,
-  tier_metric,
-  starts_at,
-  ends_at,
-}: Pick<Rule, 'tiers' | 'tier_metric' | 'starts_at' | 'ends_at'>): void {
+type Bounds = Pick<Rule, 'tiers' | 'tier_metric' | 'starts_at' | 'ends_at'>;
+
+/** @throws Problem missing_parameter, invalid_parameter */
+function refuseContradiction({ tiers, tier_metric, starts_at, ends_at }: Bounds): void {
   if (tiers.length > 0 && tier_metric === null) {
     throw new Problem('missing_parameter', "'tier_metric' is required with tiers: sales_count or revenue_minor.", {
       param: 'tier_metric',

@@ -69,8 +69,8 @@ export type CommissionOutcome =
 /**
  * What a sale pays, by the one rule that is the best match. "One rule pays per sale."
  *
- * A fixed rate that meets another currency pays nothing, and the next rule is not asked: the merchant chose this rate for
- * this partner, another rate would be a payment nobody decided on, and the warning would never be heard.
+ * A fixed rate pays nothing on a sale in another currency, and the next rule is not asked: the merchant chose this rate for this partner,
+ * so another rate would be a payment that nobody decided on, and the merchant would not see the warning.
  * A commission of 0 is none: `commission_created` is for "when money followed".
  *
  * @throws RangeError when an amount is not a safe integer

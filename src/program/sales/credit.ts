@@ -37,8 +37,8 @@ export interface Credit {
 /**
  * "Who earns a sale: the sale's explicit `partner_id`; else on the customer's first sale an active coupon matched by `external_id`; else the
  * customer's partner; else the click. A first match binds the customer." Locks the customer, so that one sale of many is the first.
- * @returns no partner when the sale names nobody known, a click that credits nobody, or a customer whose partner was deleted: the sale is not
- * dropped for it
+ * @returns no partner when the sale names nobody who is known, a click that earns no credit, or a customer whose partner was deleted: the sale
+ * is recorded all the same
  */
 export async function creditSale(tx: Tx, program: Program, claim: Claim): Promise<Credit> {
   const { customer, brought } = await namedCustomer(tx, program, claim);

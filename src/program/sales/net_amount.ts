@@ -10,8 +10,8 @@ export type AmountParts = {
 };
 
 /**
- * net_amount_minor: amount_minor without its parts, all four of them. A part is in the amount, the discount too: whoever
- * sends an amount that the discount is already off has no discount_minor to send. Never below 0.
+ * net_amount_minor: amount_minor without its four parts. Each part is included in the amount, the discount too: an amount from which the
+ * discount is already deducted has no discount_minor. Never below 0.
  *
  * @throws RangeError when one is not a safe integer of 0 or more
  */
