@@ -249,7 +249,7 @@ async function idle(): Promise<void> {
     const [row] = await rail.query<{ busy: boolean }>(sql`
       select exists (select from graphile_worker.jobs where attempts < max_attempts and run_at <= now())
         or exists (select from webhooks.pending_event)
-        or exists (select from webhooks.standing) as busy`);
+        or exists (select from webhooks.queued_delivery) as busy`);
     return row?.busy === false;
   }, 'the worker to have nothing to do');
 }

@@ -68,12 +68,12 @@ t.test(
         t.equal(most_at_once(), 1, 'one request at a time');
 
         const log = await rail.query<{ event_id: string; status: string; attempt: number }>(
-          sql`select event_id, status, attempt from webhooks.delivery where endpoint_id = ${id} order by place`,
+          sql`select event_id, status, attempt from webhooks.delivery where endpoint_id = ${id} order by queue_position`,
         );
         t.same(
           ids,
           log.map(({ event_id }) => event_id),
-          'in the order of their places',
+          'in the order of the queue',
         );
         t.ok(log.every(({ status, attempt }) => status === 'delivered' && attempt === 1));
         const [{ attempts }] = (await rail.query<{ attempts: number }>(
@@ -141,7 +141,7 @@ t.test('lets go of everything when the workers are told to stop', async (t) => {
   t.same(await Promise.all(workers.map((worker) => worker.end('SIGTERM'))), [0, 0, 0]);
   const held = await rail.query(sql`
     select task_identifier as what from graphile_worker.jobs where locked_at is not null
-    union all select 'lease' from webhooks.lane where leased_by is not null
+    union all select 'lease' from webhooks.endpoint_queue where leased_by is not null
     union all select 'worker' from core.worker`);
   t.same(held, []);
 });
@@ -216,17 +216,17 @@ async function inParallel<T>(
   work: (item: T, nth: number) => Promise<unknown>,
 ): Promise<void> {
   const waiting = items.entries();
-  const lane = async () => {
+  const workThrough = async () => {
     for (const [nth, item] of waiting) await work(item, nth);
   };
-  await Promise.all(Array.from({ length: width }, lane));
+  await Promise.all(Array.from({ length: width }, workThrough));
 }
 
 const drained = (endpoint_id: string): Promise<void> =>
   eventually(async () => {
     const open = sql`
-      select 1 from webhooks.standing where endpoint_id = ${endpoint_id}
-      union all select 1 from webhooks.lane where endpoint_id = ${endpoint_id} and leased_by is not null`;
+      select 1 from webhooks.queued_delivery where endpoint_id = ${endpoint_id}
+      union all select 1 from webhooks.endpoint_queue where endpoint_id = ${endpoint_id} and leased_by is not null`;
     return (await rail.query(open)).length === 0;
   }, 'the end of the deliveries');
 

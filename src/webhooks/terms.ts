@@ -10,7 +10,7 @@ import { waits_s } from './queue/delivery.ts';
 import { timeout_ms, user_agent } from './queue/send.ts';
 
 /** Makes the retries that are due. */
-export const sweep: Schedule = { name: 'webhooks/place_due_retries', cron: '1,31 * * * *', missed: 'latest' };
+export const sweep: Schedule = { name: 'webhooks/enqueue_due_retries', cron: '1,31 * * * *', missed: 'latest' };
 
 /** What the description promises of a product's webhooks: read off the code that keeps it. */
 export const terms = (policy: EventPolicy): DeliveryTerms => ({

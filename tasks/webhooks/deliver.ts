@@ -5,5 +5,5 @@ import { Deliverer } from '../../src/webhooks/queue/deliverer.ts';
 /** Sends what waits for one endpoint. */
 export default taskOutsideTransaction({
   payload: z.object({ endpoint_id: z.string() }),
-  run: ({ payload: { endpoint_id }, use }) => use(Deliverer).takeTurn(endpoint_id),
+  run: ({ payload: { endpoint_id }, use }) => use(Deliverer).deliver(endpoint_id),
 });

@@ -5,5 +5,5 @@ import { Deliverer } from '../../src/webhooks/queue/deliverer.ts';
 /** Sends what waits for an endpoint that took long the last time. */
 export default taskOutsideTransaction({
   payload: z.object({ endpoint_id: z.string() }),
-  run: ({ payload: { endpoint_id }, use }) => use(Deliverer).takeSlowTurn(endpoint_id),
+  run: ({ payload: { endpoint_id }, use }) => use(Deliverer).deliverSlow(endpoint_id),
 });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { taskOutsideTransaction } from '../../src/core/jobs/task.ts';
 import { FanOut } from '../../src/webhooks/queue/fan_out.ts';
 
-/** Gives events their places in the endpoints' sequences. */
+/** Appends deliveries of events to the endpoints' queues. */
 export default taskOutsideTransaction({
   payload: z.object({}),
   run: ({ use }) => use(FanOut).run(),

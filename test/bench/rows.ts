@@ -290,7 +290,7 @@ const kinds: Kind[] = [
       endpoint_id: `'whe_' || o.newest_tail`,
       event_id: own('evt'),
       event_type: mostly('commission.created', { 'sale.created': 9, 'customer.created': 50 }),
-      place: 's.n',
+      queue_position: 's.n',
       status: mostly('delivered', { failed: 9 }),
       attempt: '1',
       ...times,
@@ -302,7 +302,7 @@ const kinds: Kind[] = [
 const besides = [
   `insert into program.partner_group (organization_id, id, program_id, name, slug, is_default)
     select o.organization_id, 'grp_default_' || s.tail, ${own('prg')}, 'Default', 'default', true from bench_row s, bench_owner o`,
-  `insert into webhooks.lane (organization_id, endpoint_id, done_place)
+  `insert into webhooks.endpoint_queue (organization_id, endpoint_id, done_position)
     select o.organization_id, ${own('whe')}, case when s.tail = o.newest_tail then s.n else 0 end from bench_row s, bench_owner o`,
   `insert into webhooks.attempt (organization_id, delivery_id, attempt, at, duration_ms, status_code, response_body)
     select o.organization_id, ${own('whd')}, 1, s.at, 20, case when s.n % 9 = 0 then 500 else 200 end, 'ok' from bench_row s, bench_owner o`,

@@ -160,8 +160,8 @@ export async function untilDelivered(database: Database): Promise<void> {
     const [row] = await run<{ waiting: boolean }>(
       database,
       sql`select exists (select from webhooks.pending_event)
-        or exists (select from webhooks.standing)
-        or exists (select from webhooks.lane where lease_until is not null) as waiting`,
+        or exists (select from webhooks.queued_delivery)
+        or exists (select from webhooks.endpoint_queue where lease_until is not null) as waiting`,
     );
     if (!row?.waiting) return;
   }

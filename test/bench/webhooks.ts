@@ -51,7 +51,7 @@ export const webhooks: Bench = {
     const single = await make(1, hook);
     const living = await make(900, hook);
     const dead = await make(100, hung);
-    await database.query('vacuum (analyze) webhooks.endpoint, webhooks.lane');
+    await database.query('vacuum (analyze) webhooks.endpoint, webhooks.endpoint_queue');
     return {
       postgres_url: url,
       figures,
@@ -293,7 +293,7 @@ async function makeEndpoints(
         from json_to_recordset(${JSON.stringify(made)}::json) as m (id text, program_id text, secret text)
         returning organization_id, id
       )
-      insert into webhooks.lane (organization_id, endpoint_id) select organization_id, id from made`,
+      insert into webhooks.endpoint_queue (organization_id, endpoint_id) select organization_id, id from made`,
   );
   return made.map(({ program_id }) => program_id);
 }

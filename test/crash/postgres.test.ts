@@ -87,13 +87,13 @@ t.test('loses nothing that was acknowledged when Postgres is killed, and recover
     run<{ id: string }>(
       database,
       sql`
-      select e.id from webhooks.event e join webhooks.delivery d on d.event_id = e.id and d.endpoint_id = ${endpoint_id} order by d.place`,
+      select e.id from webhooks.event e join webhooks.delivery d on d.event_id = e.id and d.endpoint_id = ${endpoint_id} order by d.queue_position`,
     );
   await eventually(() => firstReceipts(receiver.received).length >= 2 * total, 'every webhook', 90_000);
   t.same(
     firstReceipts(receiver.received),
     (await events()).map((event) => event.id),
-    'in the order of their places',
+    'in the order of their queue positions',
   );
 
   const [counted] = await run(
@@ -114,8 +114,8 @@ t.test('loses nothing that was acknowledged when Postgres is killed, and recover
   const restless = sql`
     select task_identifier as what from graphile_worker.jobs
     union all select 'event' from webhooks.pending_event
-    union all select 'place' from webhooks.standing
-    union all select 'lease' from webhooks.lane where leased_by is not null`;
+    union all select 'queued' from webhooks.queued_delivery
+    union all select 'lease' from webhooks.endpoint_queue where leased_by is not null`;
   await eventually(async () => (await run(database, restless)).length === 0, 'the end of all work', 60_000);
 
   t.ok(api.isRunning() && worker.isRunning(), 'by the same processes');

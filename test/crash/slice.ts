@@ -97,13 +97,13 @@ const differs = (what: string, found: unknown, expected: unknown): string[] => {
   return is === should_be ? [] : [`${what}: ${is} instead of ${should_be}`];
 };
 
-/** Jobs, events and places that wait or are worked at, jobs that have given up included. */
+/** Jobs, events and deliveries that wait or are worked at, jobs that have given up included. */
 const restless = (rail: Looker, endpoint_id: string): Promise<Json[]> =>
   rail.query(sql`
     select task_identifier as what from graphile_worker.jobs
     union all select 'event' from webhooks.pending_event
-    union all select 'place' from webhooks.standing where endpoint_id = ${endpoint_id}
-    union all select 'lease' from webhooks.lane where endpoint_id = ${endpoint_id} and leased_by is not null`);
+    union all select 'queued' from webhooks.queued_delivery where endpoint_id = ${endpoint_id}
+    union all select 'lease' from webhooks.endpoint_queue where endpoint_id = ${endpoint_id} and leased_by is not null`);
 
 /** What a worker asks Postgres whether there is something to do or not. */
 const idle_talk =

@@ -38,14 +38,14 @@ t.test('runs the jobs of a worker that died on another one within 30 seconds', a
   await other.end('SIGTERM');
 });
 
-t.test('takes the lane of a worker that died while it was sending', async (t) => {
+t.test('takes over the endpoint of a worker that died while it was sending', async (t) => {
   const merchant = await rail.organization();
   const receiver = await startHanging(t);
   await oneEvent(merchant, receiver.url);
   const workers = await Promise.all([startProcess('worker', rail.url), startProcess('worker', rail.url)]);
   await eventually(() => receiver.requests.length === 1, 'the first request');
   const [lease] = await rail.query(sql`
-    select w.process_id from webhooks.lane l join core.worker w on w.id = l.leased_by`);
+    select w.process_id from webhooks.endpoint_queue l join core.worker w on w.id = l.leased_by`);
   const dying = workers.find(({ pid }) => pid === lease?.process_id);
   t.ok(dying, 'one of the two holds the lease');
   receiver.answerFromNowOn();
@@ -70,7 +70,7 @@ t.test('stops within ten seconds while a receiver hangs, counts no attempt, and 
   t.same(
     await rail.query(sql`
       select task_identifier as what from graphile_worker.jobs where locked_at is not null or attempts >= max_attempts
-      union all select 'lease' from webhooks.lane where leased_by is not null or lease_until is not null
+      union all select 'lease' from webhooks.endpoint_queue where leased_by is not null or lease_until is not null
       union all select 'worker' from core.worker`),
     [],
   );

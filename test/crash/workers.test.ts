@@ -213,7 +213,7 @@ async function openShop(merchant: Caller, urls: string[]) {
 async function busiest(workers: Process[]): Promise<{ victim: Process; held: string[] }> {
   const [row] = await rail.query<{ process_id: number; held: string[] }>(sql`
     select w.process_id, array_agg(l.endpoint_id) as held
-    from webhooks.lane l
+    from webhooks.endpoint_queue l
     join core.worker w on w.id = l.leased_by
     group by w.process_id
     order by count(*) desc
@@ -223,14 +223,14 @@ async function busiest(workers: Process[]): Promise<{ victim: Process; held: str
   return { victim, held: row.held };
 }
 
-/** The events in the order of their places at an endpoint, with the charges that they tell of. */
+/** The events in the order of their queue positions at an endpoint, with the charges that they tell of. */
 const sequenceOf = (endpoint_id: string) =>
   rail.query<{ event_id: string; charge: string }>(sql`
     select d.event_id, e.body::json #>> '{data,external_charge_id}' as charge
     from webhooks.delivery d
     join webhooks.event e on e.organization_id = d.organization_id and e.id = d.event_id
     where d.endpoint_id = ${endpoint_id}
-    order by d.place`);
+    order by d.queue_position`);
 
 const writtenDeliveries = async (): Promise<Set<string>> =>
   new Set((await rail.query<{ id: string }>(sql`select delivery_id as id from webhooks.attempt`)).map(({ id }) => id));
@@ -242,8 +242,8 @@ const settled = (): Promise<void> =>
       const left = await rail.query(sql`
         select task_identifier as what from graphile_worker.jobs
         union all select 'event' from webhooks.pending_event
-        union all select 'place' from webhooks.standing
-        union all select 'lease' from webhooks.lane where lease_until is not null`);
+        union all select 'queued' from webhooks.queued_delivery
+        union all select 'lease' from webhooks.endpoint_queue where lease_until is not null`);
       return left.length === 0;
     },
     'the end of all work',

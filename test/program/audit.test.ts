@@ -193,30 +193,31 @@ const corruptions: Record<
     breaks: () => noteEarnings(1),
     mends: () => noteEarnings(-1),
   },
-  'an endpoint is told of an event once': {
+  'an event is delivered to an endpoint once': {
     subject: endpoint.id,
-    breaks: () => twoDeliveries(sql`event_id = (select event_id from webhooks.delivery where place = ${nth(0)})`),
+    breaks: () =>
+      twoDeliveries(sql`event_id = (select event_id from webhooks.delivery where queue_position = ${nth(0)})`),
     mends: () => undoDeliveries(),
   },
-  'no two deliveries stand in one place': {
+  'deliveries have queue positions of their own': {
     subject: endpoint.id,
-    breaks: () => twoDeliveries(sql`place = ${nth(0)}`),
+    breaks: () => twoDeliveries(sql`queue_position = ${nth(0)}`),
     mends: () => undoDeliveries(),
   },
-  'what waits stands in its place': {
+  'what waits to be sent is queued, and nothing else': {
     subject: undefined,
     breaks: () => twoDeliveries(sql`status = 'pending'`),
     mends: () => undoDeliveries(),
   },
-  'who stands was not passed': {
+  'a queued delivery was not passed over': {
     subject: undefined,
     breaks: () =>
       rail.query(sql`
-        insert into webhooks.standing (endpoint_id, place, organization_id, delivery_id, event_id, event_type)
+        insert into webhooks.queued_delivery (endpoint_id, queue_position, organization_id, delivery_id, event_id, event_type)
         values (${endpoint.id}, 0, ${shop.merchant.organization_id}, 'whd_passed', 'evt_passed', 'sale.created')`),
-    mends: () => rail.query(sql`delete from webhooks.standing where place = 0`),
+    mends: () => rail.query(sql`delete from webhooks.queued_delivery where queue_position = 0`),
   },
-  'no two events stand in one position': {
+  'events have positions of their own': {
     subject: undefined,
     breaks: () =>
       rail.query(sql`
@@ -251,7 +252,7 @@ const corruptions: Record<
 };
 
 const nth = (n: number) =>
-  sql`(select place from webhooks.delivery where endpoint_id = ${endpoint.id} order by place offset ${n} limit 1)`;
+  sql`(select queue_position from webhooks.delivery where endpoint_id = ${endpoint.id} order by queue_position offset ${n} limit 1)`;
 
 const noteEarnings = (amount_minor: number) =>
   rail.query(sql`
@@ -260,14 +261,14 @@ const noteEarnings = (amount_minor: number) =>
 
 async function twoDeliveries(change: ReturnType<typeof sql>): Promise<void> {
   await rail.query(
-    sql`create table if not exists public.untouched as select id, event_id, place, status, attempt from webhooks.delivery`,
+    sql`create table if not exists public.untouched as select id, event_id, queue_position, status, attempt from webhooks.delivery`,
   );
-  await rail.query(sql`update webhooks.delivery set ${change} where place = ${nth(1)}`);
+  await rail.query(sql`update webhooks.delivery set ${change} where queue_position = ${nth(1)}`);
 }
 
 const undoDeliveries = () =>
   rail.query(sql`
-    update webhooks.delivery d set event_id = u.event_id, place = u.place, status = u.status, attempt = u.attempt
+    update webhooks.delivery d set event_id = u.event_id, queue_position = u.queue_position, status = u.status, attempt = u.attempt
     from public.untouched u where u.id = d.id`);
 
 for (const [invariant, { subject, breaks, mends }] of Object.entries(corruptions)) {

@@ -24,10 +24,3 @@ begin
   );
 end
 $$;
-
--- For the workers of the version before, which run beside this one during a deploy. To be dropped in the version after this one.
-create or replace function core.bury_dead_workers() returns setof text
-language sql volatile
-as $$
-  select core.reap_dead_workers()
-$$;

@@ -3,30 +3,32 @@ create or replace function webhooks.audit()
 returns table (invariant text, organization_id text, subject_id text, detail text)
 language sql stable
 as $$
-  select 'an endpoint is told of an event once', d.organization_id, d.endpoint_id, format('%s has %s deliveries', d.event_id, count(*))
+  select 'an event is delivered to an endpoint once', d.organization_id, d.endpoint_id, format('%s has %s deliveries', d.event_id, count(*))
   from webhooks.delivery d
   where d.replay_of is null
   group by d.organization_id, d.endpoint_id, d.event_id
   having count(*) > 1
 
   union all
-  select 'no two deliveries stand in one place', d.organization_id, d.endpoint_id, format('place %s is taken %s times', d.place, count(*))
+  select 'deliveries have queue positions of their own', d.organization_id, d.endpoint_id, format('queue position %s is taken %s times', d.queue_position, count(*))
   from webhooks.delivery d
-  group by d.organization_id, d.endpoint_id, d.place
+  group by d.organization_id, d.endpoint_id, d.queue_position
   having count(*) > 1
 
   union all
-  select 'what waits stands in its place', d.organization_id, d.id, format('it is %s, and place %s is %s', d.status, d.place, coalesce(s.delivery_id, 'empty'))
+  select 'what waits to be sent is queued, and nothing else', d.organization_id, d.id,
+    format('it is %s, and queue position %s holds %s', d.status, d.queue_position, coalesce(q.delivery_id, 'nothing'))
   from webhooks.delivery d
-  left join webhooks.standing s on s.endpoint_id = d.endpoint_id and s.place = d.place
-  where (d.status = 'pending' and d.next_attempt_at is null) is distinct from (s.delivery_id is not distinct from d.id)
+  left join webhooks.queued_delivery q on q.endpoint_id = d.endpoint_id and q.queue_position = d.queue_position
+  where (d.status = 'pending' and d.next_attempt_at is null) is distinct from (q.delivery_id is not distinct from d.id)
 
   union all
-  select 'who stands was not passed', s.organization_id, s.delivery_id, format('it stands at %s, and all up to %s is done', s.place, l.done_place)
-  from webhooks.standing s
-  left join webhooks.lane l using (endpoint_id)
-  where s.place <= l.done_place
-    or l.endpoint_id is null
+  select 'a queued delivery was not passed over', d.organization_id, d.delivery_id,
+    format('its queue position is %s, and all up to %s is done', d.queue_position, q.done_position)
+  from webhooks.queued_delivery d
+  left join webhooks.endpoint_queue q using (endpoint_id)
+  where d.queue_position <= q.done_position
+    or q.endpoint_id is null
 
   union all
   select 'attempts are counted', d.organization_id, d.id, format('attempt is %s, the log has %s', d.attempt, count(a.attempt))
@@ -36,7 +38,7 @@ as $$
   having d.attempt <> count(a.attempt)
 
   union all
-  select 'no two events stand in one position', min(e.organization_id), min(e.id), format('position %s is taken %s times', e.position, count(*))
+  select 'events have positions of their own', min(e.organization_id), min(e.id), format('position %s is taken %s times', e.position, count(*))
   from webhooks.event e
   group by e.position
   having count(*) > 1

@@ -1,5 +1,5 @@
--- Runs every second in one of the workers: lanes where something waits, with no live lease and no job, get their job again (a keyed add_job
--- can schedule nothing under contention, and whoever was to wake them may have died). Gives true when events wait for a fan-out.
+-- Runs every second in one of the workers: endpoints whose queues hold something, with no live lease and no job, get their job again (a keyed
+-- add_job can schedule nothing under contention, and whoever was to wake them may have died). Gives true when events wait for a fan-out.
 create or replace function webhooks.sweep() returns boolean
 language plpgsql volatile
 set enable_seqscan = off
@@ -13,35 +13,35 @@ begin
   if not pg_try_advisory_xact_lock(2, 1) then
     return false;
   end if;
-  -- A loose scan: one probe an endpoint, however many places wait behind it.
+  -- A loose scan: one probe an endpoint, however many deliveries wait for it.
   with recursive waiting as (
-    (select s.endpoint_id from webhooks.standing s order by s.endpoint_id limit 1)
+    (select d.endpoint_id from webhooks.queued_delivery d order by d.endpoint_id limit 1)
     union all
-    select (select s.endpoint_id from webhooks.standing s where s.endpoint_id > w.endpoint_id order by s.endpoint_id limit 1)
+    select (select d.endpoint_id from webhooks.queued_delivery d where d.endpoint_id > w.endpoint_id order by d.endpoint_id limit 1)
     from waiting w
     where w.endpoint_id is not null
   )
   select array(
-    select l.endpoint_id
+    select q.endpoint_id
     from waiting w
-    join webhooks.lane l on l.endpoint_id = w.endpoint_id
-    where webhooks.is_idle(l.lease_until)
+    join webhooks.endpoint_queue q on q.endpoint_id = w.endpoint_id
+    where webhooks.is_idle(q.lease_until)
       and not exists (
         select from graphile_worker.jobs j
-        where j.key = webhooks.turn_key(l) and j.locked_at is null and j.attempts < j.max_attempts and j.run_at <= now()
-        offset 0 -- asked for each lane by the key's index, and not joined
+        where j.key = webhooks.run_key(q) and j.locked_at is null and j.attempts < j.max_attempts and j.run_at <= now()
+        offset 0 -- asked for each endpoint by the key's index, and not joined
       )
     limit 1000
   )
   into forgotten;
-  perform webhooks.wake_lanes(forgotten);
+  perform webhooks.wake_endpoints(forgotten);
   return exists (select from webhooks.pending_event);
 end
 $$;
 
--- The delivery sweep, at 1 and 31 minutes past: retries that are due stand at the end of their endpoints' sequences, in the order in
--- which they stood before. `placed` is the number of them; the caller wakes the lanes.
-create or replace function webhooks.place_due_retries(at timestamptz, most integer, out placed integer, out endpoint_ids text[])
+-- The delivery sweep, at 1 and 31 minutes past: retries that are due go to the ends of their endpoints' queues, in the order of their queue
+-- positions before. `enqueued` is the number of them; the caller wakes the endpoints.
+create or replace function webhooks.enqueue_due_retries(at timestamptz, most integer, out enqueued integer, out endpoint_ids text[])
 language plpgsql volatile
 as $$
 begin
@@ -50,52 +50,52 @@ begin
   with due as (
     select d.organization_id, d.id
     from (
-      select w.organization_id, w.id, w.place
+      select w.organization_id, w.id, w.queue_position
       from webhooks.delivery w
       where w.next_attempt_at <= at
       order by w.next_attempt_at
       limit most
     ) as d
-    order by d.place
+    order by d.queue_position
   ),
   numbered as materialized (
-    select due.organization_id, due.id, nextval('webhooks.place') as place
+    select due.organization_id, due.id, nextval('webhooks.queue_position') as queue_position
     from due
   ),
   moved as (
     update webhooks.delivery d
-    set place = n.place, next_attempt_at = null, updated_at = now()
+    set queue_position = n.queue_position, next_attempt_at = null, updated_at = now()
     from numbered n
     where d.next_attempt_at <= at
       and d.organization_id = n.organization_id
       and d.id = n.id
-    returning d.organization_id, d.endpoint_id, d.place, d.id, d.event_id, d.event_type, d.attempt, d.request_body
+    returning d.organization_id, d.endpoint_id, d.queue_position, d.id, d.event_id, d.event_type, d.attempt, d.request_body
   ),
   queued as (
-    insert into webhooks.standing (endpoint_id, place, organization_id, delivery_id, event_id, event_type, attempt, request_body)
-    select m.endpoint_id, m.place, m.organization_id, m.id, m.event_id, m.event_type, m.attempt, m.request_body
+    insert into webhooks.queued_delivery (endpoint_id, queue_position, organization_id, delivery_id, event_id, event_type, attempt, request_body)
+    select m.endpoint_id, m.queue_position, m.organization_id, m.id, m.event_id, m.event_type, m.attempt, m.request_body
     from moved m
   )
   select (select count(*) from moved), (select array_agg(distinct m.endpoint_id) from moved m)
-  into placed, endpoint_ids;
+  into enqueued, endpoint_ids;
 end
 $$;
 
--- Frees the leases of workers that are dead (see core.reap_dead_workers), and gives the lanes, for the caller to wake. Wake-ups that others
--- took the place of while their worker held them would lie in the queue for good, with no attempts left: they go.
+-- Frees the leases of workers that are dead (see core.reap_dead_workers), and gives the endpoints, for the caller to wake. Wake-ups that
+-- others superseded while their worker held them would lie in the job queue for good, with no attempts left: they go.
 create or replace function webhooks.free_leases(worker_ids text[]) returns text[]
 language plpgsql volatile
 as $$
 declare
   freed text[];
 begin
-  with freed_lane as (
-    update webhooks.lane l
+  with freed_queue as (
+    update webhooks.endpoint_queue q
     set lease_until = null, leased_by = null
-    where l.leased_by = any (worker_ids)
-    returning l.endpoint_id
+    where q.leased_by = any (worker_ids)
+    returning q.endpoint_id
   )
-  select array_agg(f.endpoint_id) from freed_lane f into freed;
+  select array_agg(f.endpoint_id) from freed_queue f into freed;
 
   perform graphile_worker.complete_jobs(
     array(

@@ -2,7 +2,7 @@
 -- five days, the endpoint is turned off". What counts is the whole run of failures that ends with the last 20 events: at a busy
 -- endpoint that is dead the last 20 fail within a minute, and it must be found all the same.
 --
--- An event has failed when a delivery of it has settled as failed, at the time when that settled; several failures of one event (replays)
+-- An event has failed when a delivery of it has failed for good, at the time when it did; several failures of one event (replays)
 -- count as one event. A delivery that arrived breaks the run, a replay's too. What waits, what was cancelled and test events are neither.
 -- Deliveries are in the order of their ids, in which they were first sent.
 
@@ -10,10 +10,10 @@ create or replace function webhooks.is_test_event(event_id text) returns boolean
 language sql immutable parallel safe
 return event_id like 'evt\_test\_%';
 
--- Has the endpoints judged, once the transaction has committed, to which an event failed for good. `outcomes` are those of turns, as
+-- Has the endpoints judged, once the transaction has committed, to which an event failed for good. `results` are those of runs, as
 -- {organization_id, delivery_id, status}. Of judgements that wait, one an endpoint is enough; should it be lost (a keyed job can be
 -- scheduled not at all under contention), the next failure brings the next.
-create or replace function webhooks.judge_later(outcomes json) returns void
+create or replace function webhooks.judge_later(results json) returns void
 language sql volatile
 as $$
   select from graphile_worker.add_jobs(
@@ -24,9 +24,9 @@ as $$
       )::graphile_worker.job_spec
       from (
         select distinct d.endpoint_id
-        from json_to_recordset(outcomes) as o (organization_id text, delivery_id text, status text)
-        join webhooks.delivery d on d.organization_id = o.organization_id and d.id = o.delivery_id
-        where o.status = 'failed'
+        from json_to_recordset(results) as r (organization_id text, delivery_id text, status text)
+        join webhooks.delivery d on d.organization_id = r.organization_id and d.id = r.delivery_id
+        where r.status = 'failed'
           and d.status = 'failed'
           and not webhooks.is_test_event(d.event_id)
       ) as failing
@@ -56,9 +56,9 @@ declare
   judged record;
 begin
   select e.organization_id, e.program_id, e.partner_id, e.url, greatest(e.failures_count_from, at - period) as since into judged
-  from webhooks.lane l
-  join webhooks.endpoint e on e.organization_id = l.organization_id and e.id = l.endpoint_id
-  where l.endpoint_id = endpoint and e.status = 'enabled' and e.deleted_at is null
+  from webhooks.endpoint_queue q
+  join webhooks.endpoint e on e.organization_id = q.organization_id and e.id = q.endpoint_id
+  where q.endpoint_id = endpoint and e.status = 'enabled' and e.deleted_at is null
   for update of e;
   if not found then
     return;

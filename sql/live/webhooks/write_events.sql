@@ -10,16 +10,16 @@ as $$
       json_to_recordset(events) as (id text, program_id text, partner_id text, type text, livemode boolean, body text, postback_body text)
     ) with ordinality as e (id, program_id, partner_id, type, livemode, body, postback_body, nth)
   ),
-  placed as materialized (
+  numbered as materialized (
     select ordered.*, nextval('webhooks.event_position') as position
     from (select * from emitted order by nth) as ordered
   ),
   logged as (
     insert into webhooks.event (organization_id, id, position, program_id, partner_id, type, livemode, body, postback_body, request_id, created_at)
-    select organization, p.id, p.position, p.program_id, p.partner_id, p.type, p.livemode, p.body, p.postback_body, request, at
-    from placed p
+    select organization, n.id, n.position, n.program_id, n.partner_id, n.type, n.livemode, n.body, n.postback_body, request, at
+    from numbered n
   )
   insert into webhooks.pending_event (position, organization_id, event_id, program_id, partner_id, type, for_partner, livemode, delivery_prefix)
-  select p.position, organization, p.id, p.program_id, p.partner_id, p.type, p.postback_body is not null, p.livemode, delivery_prefix
-  from placed p
+  select n.position, organization, n.id, n.program_id, n.partner_id, n.type, n.postback_body is not null, n.livemode, delivery_prefix
+  from numbered n
 $$;

@@ -48,20 +48,20 @@ function same(given: string, expected: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
-/** The strict sequence of one endpoint, as its places tell it. */
+/** The strict sequence of one endpoint, as the positions in its queue tell it. */
 export class Sequence {
   #last = 0;
   readonly #seen = new Set<string>();
 
   /**
-   * Takes a delivery (its id, its attempt) and its place. Gives `repeated` for an attempt that has been here before, which "at least once"
-   * allows, and `wrong` for a new one that stands before one that has been here.
+   * Takes an attempt (the delivery's id and the attempt's number) and its queue position. Gives `repeated` for an attempt that was received
+   * already, which "at least once" allows, and `wrong` for a new one whose position is before that of one that was received.
    */
-  judge(attempt: string, place: number): 'good' | 'repeated' | 'wrong' {
+  judge(attempt: string, queue_position: number): 'good' | 'repeated' | 'wrong' {
     if (this.#seen.has(attempt)) return 'repeated';
     this.#seen.add(attempt);
-    if (place <= this.#last) return 'wrong';
-    this.#last = place;
+    if (queue_position <= this.#last) return 'wrong';
+    this.#last = queue_position;
     return 'good';
   }
 }
@@ -72,7 +72,7 @@ export interface Checked {
   event_id: string;
   delivery_id: string;
   attempt: number;
-  place: number | null;
+  queue_position: number | null;
   signature: 'good' | 'wrong';
   order: 'good' | 'repeated' | 'wrong';
   faults: string[];
@@ -90,24 +90,26 @@ export async function check(
   const now = new Date();
   const delivery_id = String(headers['rail-delivery-id'] ?? '');
   const attempt = Number(headers['rail-attempt']);
-  const [delivery] = await run<{ place: number }>(
+  const [delivery] = await run<{ queue_position: number }>(
     database,
-    sql`select place from webhooks.delivery
+    sql`select queue_position from webhooks.delivery
       where organization_id = ${organization_id} and id = ${delivery_id} and endpoint_id = ${endpoint_id}`,
   );
   const wrong = signatureFaults(headers, raw, secret, now.getTime());
-  const order = delivery ? sequence.judge(`${delivery_id} ${attempt}`, delivery.place) : 'wrong';
-  const misplaced = delivery ? `place ${delivery.place} came late` : 'no such delivery to this endpoint';
+  const order = delivery ? sequence.judge(`${delivery_id} ${attempt}`, delivery.queue_position) : 'wrong';
+  const wrong_order = delivery
+    ? `queue position ${delivery.queue_position} came late`
+    : 'no such delivery to this endpoint';
   return {
     at: now.toISOString(),
     type: String(headers['rail-event'] ?? ''),
     event_id: String(headers['rail-event-id'] ?? ''),
     delivery_id,
     attempt,
-    place: delivery?.place ?? null,
+    queue_position: delivery?.queue_position ?? null,
     signature: wrong.length === 0 ? 'good' : 'wrong',
     order,
-    faults: [...wrong, ...(order === 'wrong' ? [misplaced] : [])],
+    faults: [...wrong, ...(order === 'wrong' ? [wrong_order] : [])],
     body: parse(raw),
   };
 }

@@ -3,6 +3,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runMigrations } from 'graphile-worker';
 import pg from 'pg';
+import { tries } from './database.ts';
+import { isRetryable } from './errors.ts';
 
 const sql_dir = join(import.meta.dirname, '../../../sql');
 const migration_lock = 7_245_001;
@@ -14,8 +16,8 @@ interface File {
 }
 
 /**
- * Brings a database up to date: graphile-worker's schema, then sql/migrations once and in order, then those of sql/live whose text
- * changed. Under an advisory lock, so that N starting replicas do it once; the others wait.
+ * Brings a database up to date: graphile-worker's schema, then sql/migrations once and in order and those of sql/live whose text
+ * changed, in one transaction. Under an advisory lock, so that N starting replicas do it once; the others wait.
  * @returns the names of what was run
  * @throws Error when a migration that has run was edited afterwards
  */
@@ -29,7 +31,7 @@ export async function migrate(url: string): Promise<string[]> {
     await client.query(`create table if not exists migration.applied (
       name text primary key, sha256 text not null, applied_at timestamptz not null default now())`);
     const pending = await pendingFiles(client);
-    for (const file of pending) await apply(client, file);
+    await applyAll(client, pending);
     return pending.map(({ name }) => name);
   } finally {
     await client.end();
@@ -81,8 +83,23 @@ async function filesIn(folder: string): Promise<File[]> {
   );
 }
 
-async function apply(client: pg.Client, { name, text, sha256 }: File): Promise<void> {
+/**
+ * All or none: the processes of the version before never meet the new schema with the old functions. They run on meanwhile: a deadlock with
+ * one of them is tried again.
+ */
+async function applyAll(client: pg.Client, files: File[], attempt = 1): Promise<void> {
   await client.query('begin');
+  try {
+    for (const file of files) await apply(client, file);
+    await client.query('commit');
+  } catch (error) {
+    await client.query('rollback');
+    if (attempt === tries || !isRetryable((error as Error).cause ?? error)) throw error;
+    await applyAll(client, files, attempt + 1);
+  }
+}
+
+async function apply(client: pg.Client, { name, text, sha256 }: File): Promise<void> {
   try {
     await client.query(text);
     await client.query(
@@ -90,9 +107,7 @@ async function apply(client: pg.Client, { name, text, sha256 }: File): Promise<v
       on conflict (name) do update set sha256 = excluded.sha256, applied_at = now()`,
       [name, sha256],
     );
-    await client.query('commit');
   } catch (error) {
-    await client.query('rollback');
     throw new Error(`${name} failed: ${(error as Error).message}`, { cause: error });
   }
 }

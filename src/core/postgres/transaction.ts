@@ -3,7 +3,7 @@ import sql, { type Sql } from 'sql-template-tag';
 import { type Database, run, send, tries } from './database.ts';
 import { hasLostRace, isRetryable, translateError } from './errors.ts';
 
-/** An event as a handler tells it; the product's event log gives it its id, envelope and place. */
+/** An event as a handler tells it; the product's event log gives it its id, envelope and position. */
 export interface EventDraft {
   /** Who tells it: the product's name. */
   product: string;

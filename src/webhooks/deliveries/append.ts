@@ -13,7 +13,7 @@ export async function enabledEndpoint(tx: Tx, policy: EventPolicy, endpoint_id: 
   throw new Problem('endpoint_disabled', 'The endpoint is switched off: enable it first.', { param: 'id' });
 }
 
-/** Puts a delivery at the end of the endpoint's sequence. */
+/** Appends a delivery to the endpoint's queue. */
 export async function append(
   tx: Tx,
   policy: EventPolicy,
@@ -26,10 +26,10 @@ export async function append(
     program_id: subjectOf(policy, tx, endpoint),
     endpoint_id: endpoint.id,
   })) as Delivery;
-  stand(tx, [appended.id]);
+  enqueue(tx, [appended.id]);
   return appended;
 }
 
-/** Puts deliveries at the ends of their endpoints' sequences and wakes those: last in a transaction, because everybody waits for the lock. */
-export const stand = (tx: Tx, delivery_ids: string[]): void =>
-  tx.atCommit(sql`select webhooks.stand(${tx.organization_id}, ${delivery_ids})`);
+/** Enqueues deliveries for their endpoints and wakes those: last in a transaction, because everybody waits for the lock. */
+export const enqueue = (tx: Tx, delivery_ids: string[]): void =>
+  tx.atCommit(sql`select webhooks.enqueue_deliveries(${tx.organization_id}, ${delivery_ids})`);

@@ -7,7 +7,7 @@ import { id, objectName, timestamp, timestampInput } from '../../core/values/fie
 import { Problem } from '../../core/values/problem.ts';
 import { kept_days } from '../events/event_log.ts';
 import { type EventPolicy, perProduct } from '../events/policy.ts';
-import { append, enabledEndpoint, stand } from './append.ts';
+import { append, enabledEndpoint, enqueue } from './append.ts';
 import { deliveriesOf } from './delivery.ts';
 
 const day_ms = 86_400_000;
@@ -157,7 +157,7 @@ export async function replayNext(tx: Tx, replay: Replay, most: number): Promise<
     )
     select array_agg(id order by position) as delivery_ids, max(position) as last_position from numbered`);
   if (!delivery_ids) return;
-  stand(tx, delivery_ids);
+  enqueue(tx, delivery_ids);
   if (delivery_ids.length === most) {
     tx.enqueue('webhooks/replay_many', {
       ...replay,

@@ -92,7 +92,7 @@ export async function createEndpoint(
     https_only: policy.https_only,
     secret: services.vault.encrypt(secret, endpoint_id),
   });
-  await insert(tx, 'webhooks.lane', { endpoint_id });
+  await insert(tx, 'webhooks.endpoint_queue', { endpoint_id });
   return { id: endpoint_id, secret };
 }
 

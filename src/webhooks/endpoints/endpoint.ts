@@ -84,7 +84,7 @@ export function updateEndpointOperation(policy: EventPolicy): Operation {
     path: '/v1/webhook_endpoints/{id}',
     scope: 'webhooks:write',
     summary: "Changes an endpoint's address, description or event types.",
-    doc: 'Events that stand in its sequence already go to the new address.',
+    doc: 'Events that are queued already go to the new address.',
     params: idParams,
     body: z.strictObject({ url, description: text.max(500).nullable(), event_types: eventTypesOf(policy) }).partial(),
     reply: endpoints.schema,

@@ -22,8 +22,8 @@ export interface DeadEndpoint {
 }
 
 /**
- * "The endpoint is turned off and the account owner is emailed": both, or neither, in one transaction. What waits for it is cancelled when
- * its turn comes, as for an endpoint that is turned off by hand.
+ * "The endpoint is turned off and the account owner is emailed": both, or neither, in one transaction. What waits for it is cancelled in
+ * its order, as for an endpoint that is turned off by hand.
  * @returns undefined where nothing is to be done, because another one has done it, or it has not failed for long enough
  */
 export async function judgeEndpoint(

@@ -77,32 +77,32 @@ const pendingEvents = sql`
       0
     ) as oldest`;
 
-/** A delivery waits since its row was last written: when it was made, or when its retry was placed. */
+/** A delivery waits since its row was last written: when it was made, or when its retry was enqueued. */
 const endpointQueues = sql`
   with recursive waiting as (
-    (select s.endpoint_id, s.organization_id, s.delivery_id, 1 as nth from webhooks.standing s order by s.endpoint_id, s.place limit 1)
+    (select q.endpoint_id, q.organization_id, q.delivery_id, 1 as nth from webhooks.queued_delivery q order by q.endpoint_id, q.queue_position limit 1)
     union all
     select next.endpoint_id, next.organization_id, next.delivery_id, w.nth + 1
     from waiting w
     cross join lateral (
-      select s.endpoint_id, s.organization_id, s.delivery_id
-      from webhooks.standing s
-      where s.endpoint_id > w.endpoint_id
-      order by s.endpoint_id, s.place
+      select q.endpoint_id, q.organization_id, q.delivery_id
+      from webhooks.queued_delivery q
+      where q.endpoint_id > w.endpoint_id
+      order by q.endpoint_id, q.queue_position
       limit 1
     ) as next
     where w.nth < ${most_endpoints}
   )
   select
     (select count(*) from waiting) as waiting,
-    (select count(*) from (select from webhooks.standing limit ${most_counted}) as counted) as deliveries,
+    (select count(*) from (select from webhooks.queued_delivery limit ${most_counted}) as counted) as deliveries,
     (
       select coalesce(extract(epoch from clock_timestamp() - min(d.updated_at)), 0)::float8
       from waiting w
       join webhooks.delivery d on d.organization_id = w.organization_id and d.id = w.delivery_id
     ) as oldest,
-    (select count(*) from webhooks.lane l where l.lease_until > clock_timestamp()) as leased,
-    (select count(*) from webhooks.lane l where l.lease_until <= clock_timestamp() and l.leased_by is not null) as expired`;
+    (select count(*) from webhooks.endpoint_queue e where e.lease_until > clock_timestamp()) as leased,
+    (select count(*) from webhooks.endpoint_queue e where e.lease_until <= clock_timestamp() and e.leased_by is not null) as expired`;
 
 const retryingDeliveries = sql`
   select count(*) as size, greatest(coalesce(extract(epoch from clock_timestamp() - min(r.next_attempt_at)), 0), 0)::float8 as oldest

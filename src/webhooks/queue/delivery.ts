@@ -4,17 +4,17 @@ import type { Outcome, Sendable } from './send.ts';
 export const waits_s = [60, 300, 1_800, 7_200, 43_200, 86_400, 86_400];
 export const most_attempts = waits_s.length + 1;
 
-/** A delivery that stands in its endpoint's sequence. */
-export interface Place extends Sendable {
-  place: number;
+/** A delivery in its endpoint's queue. */
+export interface QueuedDelivery extends Sendable {
+  queue_position: number;
   /** The endpoint is switched off, or the event's week was dropped: it is passed over. */
   cancelled: boolean;
 }
 
-/** What is written of a delivery when its place was passed. */
-export interface Settled {
+/** What is written of a delivery that leaves the queue: after an attempt, or cancelled without one. */
+export interface DeliveryResult {
   delivery_id: string;
-  place: number;
+  queue_position: number;
   status: string;
   attempt?: number;
   at?: string;
@@ -26,20 +26,27 @@ export interface Settled {
 }
 
 /** What an attempt makes of its delivery. */
-export function settle({ delivery_id, place, event_id, attempt: before }: Place, outcome: Outcome): Settled {
+export function resultOf(
+  { delivery_id, queue_position, event_id, attempt: before }: QueuedDelivery,
+  outcome: Outcome,
+): DeliveryResult {
   const attempt = before + 1;
   const { acknowledged, ...logged } = outcome;
-  const settled = { delivery_id, place, attempt, ...logged };
-  if (acknowledged) return { ...settled, status: 'delivered' };
-  if (attempt >= most_attempts || isTest(event_id)) return { ...settled, status: 'failed' };
-  return { ...settled, status: 'pending', next_attempt_at: nextAttemptAt(outcome.at, attempt) };
+  const result = { delivery_id, queue_position, attempt, ...logged };
+  if (acknowledged) return { ...result, status: 'delivered' };
+  if (attempt >= most_attempts || isTest(event_id)) return { ...result, status: 'failed' };
+  return { ...result, status: 'pending', next_attempt_at: nextAttemptAt(outcome.at, attempt) };
 }
 
-export const cancel = ({ delivery_id, place }: Place): Settled => ({ delivery_id, place, status: 'cancelled' });
+export const cancelled = ({ delivery_id, queue_position }: QueuedDelivery): DeliveryResult => ({
+  delivery_id,
+  queue_position,
+  status: 'cancelled',
+});
 
 /** A test event is "sent once and not retried". */
 const isTest = (event_id: string): boolean => event_id.startsWith('evt_test_');
 
-/** "Retry waits, measured from the previous attempt": when attempt `made` + 1 may be made at the earliest. */
-export const nextAttemptAt = (previous_at: string, made: number): string =>
-  new Date(Date.parse(previous_at) + (waits_s[made - 1] as number) * 1_000).toISOString();
+/** "Retry waits, measured from the previous attempt": when the attempt after `attempt` may be made at the earliest. */
+export const nextAttemptAt = (previous_at: string, attempt: number): string =>
+  new Date(Date.parse(previous_at) + (waits_s[attempt - 1] as number) * 1_000).toISOString();

@@ -21,11 +21,11 @@ export interface FanOutOptions {
   worker_id: string;
   stopping: AbortSignal;
   log: Logger;
-  /** Takes turns at some of these endpoints here and now. Gives the others, for which jobs are enqueued. */
-  take(endpoint_ids: string[]): string[];
+  /** Delivers to some of these endpoints here and now. Gives the others, for which jobs are enqueued. */
+  deliverNow(endpoint_ids: string[]): string[];
 }
 
-/** Gives events their places in the endpoints' sequences. While there are many, it looks for them by itself, without jobs. */
+/** Appends deliveries of events to the endpoints' queues. While there are many, it looks for them by itself, without jobs. */
 export class FanOut {
   readonly #options: FanOutOptions;
   #found_at = Number.NEGATIVE_INFINITY;
@@ -48,8 +48,8 @@ export class FanOut {
     { most: Number.POSITIVE_INFINITY },
   );
 
-  /** Settles when the watch has ended. */
-  async settled(): Promise<void> {
+  /** Resolves when nothing is watched any more. */
+  async idle(): Promise<void> {
     await this.#watching;
   }
 
@@ -94,8 +94,8 @@ export class FanOut {
         this.#found_at = performance.now();
         fannedOut(taken);
       }
-      const left = [...this.#options.take(endpoint_ids ?? []), ...(slow_endpoint_ids ?? [])];
-      if (left.length > 0) await run(database, sql`select webhooks.wake_lanes(${left})`);
+      const left = [...this.#options.deliverNow(endpoint_ids ?? []), ...(slow_endpoint_ids ?? [])];
+      if (left.length > 0) await run(database, sql`select webhooks.wake_endpoints(${left})`);
       if (taken < batch) return;
     }
   }

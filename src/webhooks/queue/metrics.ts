@@ -4,7 +4,7 @@ import { counter, histogram } from '../../core/metrics/registry.ts';
 
 const fan_out = histogram(
   'rail_fan_out_events',
-  'Events that one fan-out gave their places in the sequences of endpoints; those that found none are left out.',
+  'Events that one fan-out appended to the queues of endpoints; fan-outs that found none are left out.',
   [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000],
 );
 const attempts = counter(

@@ -23,7 +23,7 @@ export interface Addressee {
   previous_secret: Buffer | null;
 }
 
-/** Who is sent to, in a turn. */
+/** Who is sent to, in a run. */
 export interface Receiver {
   /** Undefined where the URL is not one to send to, for the reason given. */
   target: { origin: URL; path: string } | undefined;
@@ -137,7 +137,7 @@ const outcomeOf = (answer: Answer, at: Date, started: number): Outcome => ({
 
 /** A request and its answer, which is read to 16 KiB and no further: the rest is cut off with its connection. */
 class Exchange implements Dispatcher.DispatchHandler {
-  readonly #settled = Promise.withResolvers<Answer>();
+  readonly #answered = Promise.withResolvers<Answer>();
   readonly #chunks: Buffer[] = [];
   #size = 0;
   #status_code = 0;
@@ -146,12 +146,12 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   /** Fails with AddressRefused, NameNotResolved, and whatever the connection fails with. */
   get answer(): Promise<Answer> {
-    return this.#settled.promise;
+    return this.#answered.promise;
   }
 
   /** Nobody waits any longer: the connection is closed, and one that is still being opened is not written to. */
   abort(reason: Error): void {
-    this.#settled.reject(reason);
+    this.#answered.reject(reason);
     this.#abortion = reason;
     this.#controller?.abort(reason);
   }
@@ -169,23 +169,23 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#chunks.push(chunk);
     this.#size += chunk.length;
     if (this.#size < most_response_bytes) return;
-    this.#settle();
+    this.#answer();
     controller.abort(new Error('The rest is not read.'));
   }
 
   onResponseEnd(): void {
-    this.#settle();
+    this.#answer();
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
-    this.#settled.reject(error);
+    this.#answered.reject(error);
   }
 
-  #settle(): void {
+  #answer(): void {
     const status_code = this.#status_code;
     const read = Buffer.concat(this.#chunks).subarray(0, most_response_bytes).toString('utf8');
     const acknowledged = status_code >= 200 && status_code < 300;
-    this.#settled.resolve({
+    this.#answered.resolve({
       status_code,
       response_body: read.replaceAll('\0', '\uFFFD'),
       error: acknowledged ? null : `The endpoint answered ${status_code}.`,

@@ -18,14 +18,18 @@ export function extendWorker(context: WorkerContext, concurrency: number): Worke
   const slots = concurrency * 10;
   const agent = openAgent(context.services);
   const deliverer = new Deliverer({ ...context, agent, slots });
-  const fan_out = new FanOut({ ...context, database, take: (endpoint_ids) => deliverer.take(endpoint_ids) });
+  const fan_out = new FanOut({
+    ...context,
+    database,
+    deliverNow: (endpoint_ids) => deliverer.deliverNow(endpoint_ids),
+  });
   return {
     parts: [deliverer, fan_out],
     slots: { 'webhooks/deliver': slots, 'webhooks/deliver_slow': concurrency * 2 },
     chores: [{ every_ms: sweep_every_ms, run: () => sweep(database, fan_out) }],
     freeFromDead: (worker_ids) => freeLeases(database, worker_ids),
     async idle() {
-      await Promise.allSettled([deliverer.settled(), fan_out.settled()]);
+      await Promise.allSettled([deliverer.idle(), fan_out.idle()]);
     },
     close: () => agent.destroy(),
   };
@@ -34,7 +38,7 @@ export function extendWorker(context: WorkerContext, concurrency: number): Worke
 const openAgent = ({ allow_private_addresses, own_hosts, name_servers }: Services) =>
   createPinnedAgent({ allowPrivate: allow_private_addresses, ownHosts: own_hosts, nameServers: name_servers });
 
-/** Makes up for wake-ups that were lost: events that no job fanned out, lanes that no job delivers. */
+/** Makes up for wake-ups that were lost: events that no job fanned out, endpoints that no job delivers to. */
 async function sweep(database: Database, fan_out: FanOut): Promise<void> {
   const [row] = await run<{ waiting: boolean }>(database, sql`select webhooks.sweep() as waiting`);
   if (row?.waiting) await fan_out.run();
@@ -45,5 +49,5 @@ async function freeLeases(database: Database, worker_ids: string[]): Promise<voi
     database,
     sql`select webhooks.free_leases(${worker_ids}) as freed`,
   );
-  if (row?.freed) await run(database, sql`select webhooks.wake_lanes(${row.freed})`);
+  if (row?.freed) await run(database, sql`select webhooks.wake_endpoints(${row.freed})`);
 }

@@ -26,14 +26,14 @@ t.test(
       const attempts = await shop.attempts(delivery.id);
       const previous = Date.parse(attempts.at(-1)?.at);
       t.equal(Date.parse(delivery.next_attempt_at) - previous, wait_s * 1_000, `attempt ${nth + 2} waits ${wait_s} s`);
-      await rail.tick('webhooks/place_due_retries', new Date(previous + wait_s * 1_000 - 1).toISOString());
-      await quiet('webhooks/place_due_retries');
+      await rail.tick('webhooks/enqueue_due_retries', new Date(previous + wait_s * 1_000 - 1).toISOString());
+      await quiet('webhooks/enqueue_due_retries');
       t.same(
         await shop.delivery((each) => each.id === delivery.id),
         delivery,
         'a sweep that comes too early leaves it',
       );
-      await rail.tick('webhooks/place_due_retries', delivery.next_attempt_at);
+      await rail.tick('webhooks/enqueue_due_retries', delivery.next_attempt_at);
     }
     await receiver.until(8);
     const { id, ...failed } = await shop.delivery(({ attempt }) => attempt === 8);
@@ -69,7 +69,7 @@ t.test('moves a failed event later, where it holds up nothing', async (t) => {
   await shop.sell();
   await shop.sell();
   await receiver.until(3);
-  await rail.tick('webhooks/place_due_retries', delivery.next_attempt_at);
+  await rail.tick('webhooks/enqueue_due_retries', delivery.next_attempt_at);
   await receiver.until(4);
   await shop.sell();
   await receiver.until(5);
@@ -129,7 +129,7 @@ t.test('takes any 2xx within ten seconds, and nothing else', async (t) => {
   t.equal(results[7]?.response_body, 'a\uFFFDb');
 });
 
-t.test('keeps the order of the places while many sell at once', async (t) => {
+t.test('keeps the order of the queue while many sell at once', async (t) => {
   let at_once = 0;
   let most_at_once = 0;
   const receiver = await startReceiver(async () => {
@@ -157,12 +157,12 @@ t.test('sends nothing more to an endpoint that was deleted, and cancels what wai
   await receiver.until(1);
   await shop.sell();
   await shop.sell();
-  await eventually(async () => (await shop.deliveries()).length === 3, 'all places');
+  await eventually(async () => (await shop.deliveries()).length === 3, 'all to be queued');
   await shop.merchant.delete(`/v1/webhook_endpoints/${shop.endpoint_id}`);
   gate.resolve(200);
   await eventually(
     async () => (await shop.deliveries()).every(({ status }) => status !== 'pending'),
-    'the end of the lane',
+    'the end of the queue',
   );
   t.same(
     (await shop.deliveries()).map(({ status }) => status),
@@ -170,7 +170,7 @@ t.test('sends nothing more to an endpoint that was deleted, and cancels what wai
   );
   await shop.sell();
   await quiet('webhooks/fan_out');
-  t.equal((await shop.deliveries()).length, 3, 'later events get no place');
+  t.equal((await shop.deliveries()).length, 3, 'later events are not enqueued');
   t.equal(receiver.received.length, 1);
 });
 
@@ -180,7 +180,7 @@ t.test('cancels the retry of an endpoint that was disabled meanwhile', async (t)
   await shop.sell();
   const { id, next_attempt_at } = await shop.delivery(({ attempt }) => attempt === 1);
   await rail.query(sql`update webhooks.endpoint set status = 'disabled' where id = ${shop.endpoint_id}`);
-  await rail.tick('webhooks/place_due_retries', next_attempt_at);
+  await rail.tick('webhooks/enqueue_due_retries', next_attempt_at);
   await shop.delivery((each) => each.id === id && each.status === 'cancelled' && each.attempt === 1);
   t.equal(receiver.received.length, 1);
 });
@@ -191,16 +191,16 @@ t.test('counts no attempt for a fault of ours, and goes on when it is mended', a
   const [sealed] = await rail.query(sql`select secret from webhooks.endpoint where id = ${shop.endpoint_id}`);
   await rail.query(sql`update webhooks.endpoint set secret = '\\x00' where id = ${shop.endpoint_id}`);
   await shop.sell();
-  const lane = async () =>
-    (await rail.query(sql`select * from webhooks.lane where endpoint_id = ${shop.endpoint_id}`))[0] as Json;
-  await eventually(async () => (await lane()).lease_token === 1, 'the first try');
+  const queue = async () =>
+    (await rail.query(sql`select * from webhooks.endpoint_queue where endpoint_id = ${shop.endpoint_id}`))[0] as Json;
+  await eventually(async () => (await queue()).lease_token === 1, 'the first try');
   await quiet('webhooks/deliver');
-  t.equal((await lane()).lease_token, 1, 'it does not try over and over');
-  t.ok((await lane()).lease_until, 'but when its lease has run out');
+  t.equal((await queue()).lease_token, 1, 'it does not try over and over');
+  t.ok((await queue()).lease_until, 'but when its lease has run out');
   t.match(await shop.delivery(() => true), { status: 'pending', attempt: 0 });
 
   await rail.query(sql`update webhooks.endpoint set secret = ${sealed?.secret} where id = ${shop.endpoint_id}`);
-  await rail.query(sql`update webhooks.lane set lease_until = now() where endpoint_id = ${shop.endpoint_id}`);
+  await rail.query(sql`update webhooks.endpoint_queue set lease_until = now() where endpoint_id = ${shop.endpoint_id}`);
   await receiver.until(1);
   await shop.delivery(({ status, attempt }) => status === 'delivered' && attempt === 1);
 });
@@ -211,13 +211,13 @@ t.test('passes over a delivery whose event was dropped with its week', async () 
   await shop.sell();
   const { id, event_id, next_attempt_at } = await shop.delivery(({ attempt }) => attempt === 1);
   await rail.query(sql`delete from webhooks.event where id = ${event_id}`);
-  await rail.tick('webhooks/place_due_retries', next_attempt_at);
+  await rail.tick('webhooks/enqueue_due_retries', next_attempt_at);
   await shop.delivery((each) => each.id === id && each.status === 'cancelled');
   await shop.sell();
   await receiver.until(2);
 });
 
-t.test('wakes a lane whose wake-up was lost', async (t) => {
+t.test('wakes an endpoint whose wake-up was lost', async (t) => {
   const receiver = await startReceiver();
   const shop = await openShop(receiver.url);
   await rail.query(sql`
@@ -226,13 +226,13 @@ t.test('wakes a lane whose wake-up was lost', async (t) => {
       values (${shop.merchant.organization_id}, core.new_id('evt'), nextval('webhooks.event_position'), ${shop.program_id}, 'sale.created', '{"id": "evt_lost"}', now())
       returning organization_id, id, program_id, type
     ),
-    placed as (
-      insert into webhooks.delivery (organization_id, id, program_id, endpoint_id, event_id, event_type, place)
-      select organization_id, core.new_id('whd'), program_id, ${shop.endpoint_id}, id, type, nextval('webhooks.place') from event
-      returning endpoint_id, place, organization_id, id, event_id, event_type
+    added as (
+      insert into webhooks.delivery (organization_id, id, program_id, endpoint_id, event_id, event_type, queue_position)
+      select organization_id, core.new_id('whd'), program_id, ${shop.endpoint_id}, id, type, nextval('webhooks.queue_position') from event
+      returning endpoint_id, queue_position, organization_id, id, event_id, event_type
     )
-    insert into webhooks.standing (endpoint_id, place, organization_id, delivery_id, event_id, event_type)
-    select endpoint_id, place, organization_id, id, event_id, event_type from placed`);
+    insert into webhooks.queued_delivery (endpoint_id, queue_position, organization_id, delivery_id, event_id, event_type)
+    select endpoint_id, queue_position, organization_id, id, event_id, event_type from added`);
   await receiver.until(1);
   t.equal(receiver.received[0]?.body.id, 'evt_lost');
 });
@@ -243,7 +243,7 @@ interface Shop {
   endpoint_id: string;
   /** Makes one event, `sale.created`, of the charges ch_1, ch_2, … */
   sell(): Promise<void>;
-  /** In the order of their places. */
+  /** In the order of the queue. */
   deliveries(): Promise<Json[]>;
   /** Waits for the one that fits. */
   delivery(fits: (delivery: Json) => boolean): Promise<Json>;
@@ -262,7 +262,7 @@ async function openShop(url: string): Promise<Shop> {
   let sales = 0;
   const deliveries = () =>
     rail.query(sql`
-      select id, event_id, place, status, attempt, next_attempt_at from webhooks.delivery where endpoint_id = ${endpoint_id} order by place`);
+      select id, event_id, queue_position, status, attempt, next_attempt_at from webhooks.delivery where endpoint_id = ${endpoint_id} order by queue_position`);
   return {
     merchant,
     program_id,
@@ -294,7 +294,7 @@ async function openShop(url: string): Promise<Shop> {
         from webhooks.delivery d
         join webhooks.attempt a on a.organization_id = d.organization_id and a.delivery_id = d.id
         where d.endpoint_id = ${endpoint_id}
-        order by d.place`),
+        order by d.queue_position`),
   };
 }
 

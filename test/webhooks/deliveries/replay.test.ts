@@ -119,7 +119,7 @@ t.test('everything that failed since a point in time is replayed, in the order i
   await receiver.until(3);
   await eventually(async () => (await log()).every(({ attempt }) => attempt === 1), 'the first attempts');
   for (let attempt = 2; attempt <= 8; attempt++) {
-    await rail.tick('webhooks/place_due_retries', new Date(Date.now() + attempt * 86_400_000).toISOString());
+    await rail.tick('webhooks/enqueue_due_retries', new Date(Date.now() + attempt * 86_400_000).toISOString());
     await eventually(async () => (await log()).every((delivery) => delivery.attempt === attempt), `attempt ${attempt}`);
   }
   t.ok((await log()).every(({ status, next_attempt_at }) => status === 'failed' && next_attempt_at === null));

@@ -168,7 +168,7 @@ t.test(
 
     await other.until(23);
     const sent = shop.receiver.received.length;
-    await rail.tick('webhooks/place_due_retries', new Date(Date.now() + 3_700_000).toISOString());
+    await rail.tick('webhooks/enqueue_due_retries', new Date(Date.now() + 3_700_000).toISOString());
     await shop.settled('cancelled', 3);
     await shop.tell(1);
     await other.until(24);
@@ -318,7 +318,7 @@ async function openShop({ postback = false } = {}) {
     /** Sends what was refused once for the eighth time: nobody waits 62 hours. */
     async failWaiting(deliveries: number) {
       await skipTo(7, deliveries, '0');
-      await rail.tick('webhooks/place_due_retries', new Date(Date.now() + 1_000).toISOString());
+      await rail.tick('webhooks/enqueue_due_retries', new Date(Date.now() + 1_000).toISOString());
     },
     /** Makes so many events, which the receiver refuses in every attempt. */
     async fail(events: number) {

@@ -19,21 +19,21 @@ interface Logged {
   deliveries: Map<string, Json>;
   /** Its attempts by delivery and number. */
   attempts: Map<string, Json>;
-  /** Every place that was ever given in its sequence, in order. */
-  places: { place: number; delivery_id: string; attempt: number }[];
+  /** Every delivery that was ever enqueued for it, in order. */
+  enqueued: { queue_position: number; delivery_id: string; attempt: number }[];
 }
 
-/** Notes every place that is given, since rows of `webhooks.standing` go when they are settled. */
+/** Notes every delivery that is enqueued, since rows of `webhooks.queued_delivery` go when the result is written. */
 export async function notePlaces(rail: Rail): Promise<void> {
   await rail.store.database.query(`
-    create table public.given_place (endpoint_id text not null, place bigint not null, delivery_id text not null, attempt integer not null);
-    create index on public.given_place (endpoint_id, place);
-    create function public.note_place() returns trigger language plpgsql security definer as $$
+    create table public.enqueued (endpoint_id text not null, queue_position bigint not null, delivery_id text not null, attempt integer not null);
+    create index on public.enqueued (endpoint_id, queue_position);
+    create function public.note_enqueued() returns trigger language plpgsql security definer as $$
     begin
-      insert into public.given_place values (new.endpoint_id, new.place, new.delivery_id, new.attempt + 1);
+      insert into public.enqueued values (new.endpoint_id, new.queue_position, new.delivery_id, new.attempt + 1);
       return null;
     end $$;
-    create trigger note_place after insert on webhooks.standing for each row execute function public.note_place()`);
+    create trigger note_enqueued after insert on webhooks.queued_delivery for each row execute function public.note_enqueued()`);
 }
 
 /** What does not hold of a shop whose endpoints are at rest: nothing, whatever happened to them. */
@@ -64,12 +64,12 @@ async function readLog(rail: Rail, shop: WatchedShop, endpoint: WatchedEndpoint)
     from webhooks.attempt a
     join webhooks.delivery d on d.organization_id = a.organization_id and d.id = a.delivery_id
     where d.endpoint_id = ${endpoint.id}`);
-  const places = await rail.query<Logged['places'][number]>(
-    sql`select place, delivery_id, attempt from public.given_place where endpoint_id = ${endpoint.id} order by place`,
+  const enqueued = await rail.query<Logged['enqueued'][number]>(
+    sql`select queue_position, delivery_id, attempt from public.enqueued where endpoint_id = ${endpoint.id} order by queue_position`,
   );
   return {
     events,
-    places,
+    enqueued,
     deliveries: new Map(deliveries.map((each) => [each.id, each])),
     attempts: new Map(attempts.map((each) => [attemptOf(each.delivery_id, each.attempt), each])),
   };
@@ -146,9 +146,11 @@ function requestFaults({ events, deliveries }: Logged, endpoint: WatchedEndpoint
   });
 }
 
-/** Requests come one at a time, in the order of places. Only one whose sender died, or which was cut off, comes again. */
-function sequenceFaults({ places, deliveries }: Logged, endpoint: WatchedEndpoint): string[] {
-  const place_of = new Map(places.map(({ delivery_id, attempt, place }) => [attemptOf(delivery_id, attempt), place]));
+/** Requests come one at a time, in the order of the queue. Only one whose sender died, or which was cut off, comes again. */
+function sequenceFaults({ enqueued, deliveries }: Logged, endpoint: WatchedEndpoint): string[] {
+  const position_of = new Map(
+    enqueued.map(({ delivery_id, attempt, queue_position }) => [attemptOf(delivery_id, attempt), queue_position]),
+  );
   const faults: string[] = [];
   let at = 0;
   let isKilled = false;
@@ -158,23 +160,23 @@ function sequenceFaults({ places, deliveries }: Logged, endpoint: WatchedEndpoin
     if (happening.what === 'quiet') [isKilled, mayComeAgain] = [false, false];
     if (happening.what !== 'request') continue;
     const { request } = happening;
-    const place = place_of.get(attemptIn(request));
-    if (place === undefined) {
-      faults.push(`${attemptIn(request)} has no place`);
+    const position = position_of.get(attemptIn(request));
+    if (position === undefined) {
+      faults.push(`${attemptIn(request)} was not enqueued`);
       continue;
     }
-    const isAgain: boolean = place === at && mayComeAgain;
-    if (place <= at && !isAgain) {
-      const back = places.filter((one) => one.place >= place && one.place <= at).length;
+    const isAgain: boolean = position === at && mayComeAgain;
+    if (position <= at && !isAgain) {
+      const back = enqueued.filter((one) => one.queue_position >= position && one.queue_position <= at).length;
       if (!isKilled) faults.push(`${attemptIn(request)} comes again, ${back} back`);
       if (back > most_unwritten) faults.push(`${back} come again`);
       isKilled = false;
     }
-    at = place;
+    at = position;
     mayComeAgain = !isAgain && request.answered === 'closed';
   }
   const came = new Set(requestsOf(endpoint).map(attemptIn));
-  for (const { delivery_id, attempt } of places) {
+  for (const { delivery_id, attempt } of enqueued) {
     const { status, attempt: last } = deliveries.get(delivery_id) as Json;
     const isCancelled = status === 'cancelled' && attempt === last + 1;
     if (!isCancelled && !came.has(attemptOf(delivery_id, attempt))) faults.push(`${delivery_id} ${attempt} is lost`);
@@ -183,19 +185,19 @@ function sequenceFaults({ places, deliveries }: Logged, endpoint: WatchedEndpoin
   return faults;
 }
 
-/** First deliveries stand in the order of their events, and the attempts of each in theirs. */
-function orderFaults({ events, deliveries, places }: Logged): string[] {
+/** First deliveries are in the order of their events, and the attempts of each in theirs. */
+function orderFaults({ events, deliveries, enqueued }: Logged): string[] {
   const position = new Map(events.map(({ id }, nth) => [id, nth]));
   const faults: string[] = [];
   const made = new Map<string, number>();
   let last = -1;
-  for (const { delivery_id, attempt } of places) {
+  for (const { delivery_id, attempt } of enqueued) {
     const { replay_of, event_id } = deliveries.get(delivery_id) as Json;
-    if (attempt !== (made.get(delivery_id) ?? 0) + 1) faults.push(`${delivery_id} ${attempt} is out of turn`);
+    if (attempt !== (made.get(delivery_id) ?? 0) + 1) faults.push(`${delivery_id} ${attempt} is out of order`);
     made.set(delivery_id, attempt);
     if (replay_of !== null || attempt > 1) continue;
     const nth = position.get(event_id) ?? -1;
-    if (nth <= last) faults.push(`event ${nth} stands behind event ${last}`);
+    if (nth <= last) faults.push(`event ${nth} comes after event ${last}`);
     last = nth;
   }
   return faults;

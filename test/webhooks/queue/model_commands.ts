@@ -108,7 +108,7 @@ const replayFailed = (nth: number): Command =>
       await shop.merchant.post(`/v1/webhook_endpoints/${endpoint.id}/replay`, { failed_since });
       await shop.ended('webhooks/replay_many');
       const replays = (await shop.deliveries(endpoint)).filter(({ id }) => !known.has(id));
-      const replayed = replays.toSorted((a, b) => a.place - b.place).map(({ event_id }) => event_id);
+      const replayed = replays.toSorted((a, b) => a.queue_position - b.queue_position).map(({ event_id }) => event_id);
       const in_order = (await shop.events()).map(({ id }) => id).filter((id) => failed.has(id));
       if (replayed.join() !== in_order.join()) throw new Error(`Replayed ${replayed} of what failed: ${in_order}`);
     },
@@ -139,7 +139,7 @@ const event = fc.record({ type, partner: fc.constantFrom(0 as const, 1 as const)
 const few = fc.array(event, { minLength: 1, maxLength: 5 }).map(tell);
 const many = fc.array(event, { minLength: 30, maxLength: 80, size: 'max' }).map(tell);
 const manner = fc.constantFrom<Manner>(500, 'close');
-/** Those that stand more than once come more often. */
+/** Those that are listed more than once come more often. */
 export const commands = [
   ...[few, few, few, few, many, many, many],
   fc.tuple(endpoint_nth, manner, fc.integer({ min: 1, max: 5 })).map((given) => answer(...given)),
@@ -160,23 +160,23 @@ const at = ({ endpoints }: WatchedShop, nth: number): WatchedEndpoint => endpoin
 const hasRetries = async (shop: WatchedShop, endpoints: WatchedEndpoint[]): Promise<boolean> =>
   (await Promise.all(endpoints.map(shop.deliveries))).flat().some(({ next_attempt_at }) => next_attempt_at !== null);
 
-/** Those that are due, and no others, get new places, in the order of their old ones. */
+/** Those that are due, and no others, get new queue positions, in the order of their old ones. */
 async function placeRetries(shop: WatchedShop, isDue: boolean): Promise<void> {
   const read = () => Promise.all(shop.endpoints.map(shop.deliveries));
   const before = await read();
   await shop.placeRetries(new Date(Date.now() + (isDue ? 2 * day_ms : 0) + ++ticks).toISOString());
   for (const [nth, deliveries] of (await read()).entries()) {
-    const place = new Map(deliveries.map((each) => [each.id, each.place]));
+    const position = new Map(deliveries.map((each) => [each.id, each.queue_position]));
     const retries = (before[nth] as Json[])
       .filter(({ next_attempt_at }) => next_attempt_at !== null)
-      .toSorted((a, b) => a.place - b.place);
+      .toSorted((a, b) => a.queue_position - b.queue_position);
     let last = 0;
-    for (const { id, place: old, next_attempt_at } of retries) {
+    for (const { id, queue_position: old, next_attempt_at } of retries) {
       // The service's own clock counts too.
       if (!isDue && Date.parse(next_attempt_at) <= Date.now()) continue;
-      if (place.get(id) > old !== isDue) throw new Error(`${id} was ${isDue ? 'not ' : ''}placed again.`);
-      if (place.get(id) <= last) throw new Error(`${id} was placed before others that it came after.`);
-      last = place.get(id);
+      if (position.get(id) > old !== isDue) throw new Error(`${id} was ${isDue ? 'not ' : ''}enqueued again.`);
+      if (position.get(id) <= last) throw new Error(`${id} was enqueued before others that it came after.`);
+      last = position.get(id);
     }
   }
 }

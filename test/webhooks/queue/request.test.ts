@@ -116,7 +116,7 @@ t.test('sends the same bytes at every attempt and replay, which are those of the
   await tell({ merchant, program_id }, 'run_1', handle);
   const [failed] = (await attempted(1)) as [Json];
   t.match(failed, { status: 'pending', attempts: [{ status_code: 500 }] });
-  await rail.tick('webhooks/place_due_retries', failed.next_attempt_at);
+  await rail.tick('webhooks/enqueue_due_retries', failed.next_attempt_at);
   const read = () => merchant.get(`/v1/webhook_deliveries/${failed.id}`);
   await eventually(async () => (await read()).status === 'delivered', 'the second attempt');
   const delivered = await read();

@@ -43,7 +43,7 @@ export interface WatchedShop {
   endpoints: WatchedEndpoint[];
   /** Tells events in one transaction. */
   tell(events: { type: string; partner: 0 | 1 }[]): Promise<Told[]>;
-  /** Waits until all events have their places. */
+  /** Waits until all events are fanned out. */
   fannedOut(): Promise<void>;
   /** Waits until nothing waits and nobody sends. */
   quiet(): Promise<void>;
@@ -110,8 +110,8 @@ export async function watchEndpoints(
     async quiet() {
       const busy = sql`
         select 'event' as what from webhooks.pending_event where program_id = ${program_id}
-        union all select 'place' from webhooks.standing where endpoint_id = any (${ids})
-        union all select 'lease' from webhooks.lane where endpoint_id = any (${ids}) and lease_until is not null`;
+        union all select 'queued' from webhooks.queued_delivery where endpoint_id = any (${ids})
+        union all select 'lease' from webhooks.endpoint_queue where endpoint_id = any (${ids}) and lease_until is not null`;
       await eventually(async () => (await rail.query(busy)).length === 0, 'quiet', 90_000);
       for (const { history } of endpoints) history.push({ what: 'quiet' });
     },
@@ -122,12 +122,12 @@ export async function watchEndpoints(
         order by position`),
     deliveries: ({ id }) =>
       rail.query(sql`
-        select id, event_id, place, status, attempt, next_attempt_at, replay_of from webhooks.delivery
+        select id, event_id, queue_position, status, attempt, next_attempt_at, replay_of from webhooks.delivery
         where organization_id = ${organization_id} and endpoint_id = ${id}
         order by id`),
     async placeRetries(at) {
-      await rail.tick('webhooks/place_due_retries', at);
-      await ended('webhooks/place_due_retries');
+      await rail.tick('webhooks/enqueue_due_retries', at);
+      await ended('webhooks/enqueue_due_retries');
     },
   };
 }

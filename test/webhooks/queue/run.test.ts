@@ -16,9 +16,11 @@ t.test('sends again what could not be written, though what came after it was', a
   receiver.release();
   await receiver.until(4);
   // Its lease would run out by itself.
-  const [lane] = await rail.query(sql`select lease_until from webhooks.lane where endpoint_id = ${shop.endpoint.id}`);
-  t.ok(lane?.lease_until);
-  await rail.query(sql`update webhooks.lane set lease_until = now() where endpoint_id = ${shop.endpoint.id}`);
+  const [queue] = await rail.query(
+    sql`select lease_until from webhooks.endpoint_queue where endpoint_id = ${shop.endpoint.id}`,
+  );
+  t.ok(queue?.lease_until);
+  await rail.query(sql`update webhooks.endpoint_queue set lease_until = now() where endpoint_id = ${shop.endpoint.id}`);
   await delivered(shop, 4);
   const sold = receiver.received.map(({ body }) => body.data.external_charge_id);
   t.same([...new Set(sold)], ['ch_1', 'ch_2', 'ch_3', 'ch_4']);
@@ -40,7 +42,7 @@ t.test('writes what came of attempts again when it lost a deadlock, and sends no
   );
 });
 
-t.test('signs with a new secret at once, however much stands in the sequence', async (t) => {
+t.test('signs with a new secret at once, however much is queued', async (t) => {
   let secret = '';
   const receiver = await startHolding(async ({ headers }, nth) => {
     if (nth === 3)
@@ -57,7 +59,7 @@ t.test('signs with a new secret at once, however much stands in the sequence', a
   t.ok(signed.lastIndexOf(false) < 6, 'those that were about to be sent aside, all have two signatures');
 });
 
-t.test('sends nothing more to an endpoint that was switched off, however much stands in the sequence', async (t) => {
+t.test('sends nothing more to an endpoint that was switched off, however much is queued', async (t) => {
   const receiver = await startHolding(async ({ headers }, nth) => {
     if (nth === 3) await shop.merchant.post(`/v1/webhook_endpoints/${shop.endpoint.id}/disable`);
     await written(headers['rail-delivery-id'] as string);
@@ -68,15 +70,15 @@ t.test('sends nothing more to an endpoint that was switched off, however much st
   await shop.sell(70);
   receiver.release();
   const waiting = async () =>
-    (await rail.query(sql`select 1 from webhooks.standing where endpoint_id = ${shop.endpoint.id}`)).length;
-  await eventually(async () => (await waiting()) === 0, 'the end of the lane');
+    (await rail.query(sql`select 1 from webhooks.queued_delivery where endpoint_id = ${shop.endpoint.id}`)).length;
+  await eventually(async () => (await waiting()) === 0, 'the end of the queue');
   t.ok(receiver.received.length < 6, 'those that were about to be sent aside, none was');
 });
 
 interface Shop {
   merchant: Caller;
   endpoint: Json;
-  /** Makes so many events, `sale.created`, of the charges ch_1, ch_2, …, and waits until they have their places. */
+  /** Makes so many events, `sale.created`, of the charges ch_1, ch_2, …, and waits until they are enqueued. */
   sell(count: number): Promise<void>;
 }
 
@@ -98,7 +100,7 @@ async function openShop(url: string): Promise<Shop> {
           ...{ program_id, partner_id, amount_minor: 100, currency: 'USD', external_charge_id },
         });
       }
-      await eventually(async () => (await deliveries(endpoint)).length === sales, 'their places');
+      await eventually(async () => (await deliveries(endpoint)).length === sales, 'their deliveries');
     },
   };
 }
@@ -127,7 +129,7 @@ async function startHolding(meanwhile: (received: Received, nth: number) => unkn
 function written(delivery_id: string): Promise<void> {
   const unwritten = sql`
     select 1 from webhooks.delivery this
-    join webhooks.standing s on s.endpoint_id = this.endpoint_id and s.place < this.place
+    join webhooks.queued_delivery q on q.endpoint_id = this.endpoint_id and q.queue_position < this.queue_position
     where this.id = ${delivery_id}`;
   return eventually(async () => (await rail.query(unwritten)).length === 0, 'what came before to be written');
 }

@@ -1,0 +1,108 @@
+import { counted } from './attempt_count.ts';
+import { cancelled, type QueuedDelivery, resultOf } from './delivery.ts';
+import { type EndpointQueues, type Lease, most_deliveries, type Report } from './endpoint_queue.ts';
+import type { Sender } from './send.ts';
+
+/** While others wait for a slot, a run ends after this many deliveries, or when this time has passed. */
+export const run_ms = 1_000;
+const most_in_run = most_deliveries;
+/** What a run knows of its endpoint is no older: a rotated secret's overlap ends. */
+const longest_ms = 60_000;
+/** A run whose lease was not renewed for so long begins no further request: the lease might run out under it. */
+const too_old_ms = 15_000;
+/** An attempt that took longer makes its endpoint a slow one, whose runs have slots of their own. */
+const slow_ms = 1_000;
+/** What may be sent and not yet written: a worker that dies lets as much be sent again. */
+const most_unwritten = most_deliveries * 4;
+/** After so many it looks at what is written by now. */
+const most_unseen = most_unwritten / 4;
+
+export interface RunOptions {
+  queues: EndpointQueues;
+  sender: Pick<Sender, 'send'>;
+  /** Others wait for a slot: do not stay. */
+  isCrowded: () => boolean;
+  stopping: AbortSignal;
+}
+
+/**
+ * A run at an endpoint: sends what its queue holds, "one request at a time", until nothing is left or it must make room. The results of the
+ * attempts are written while it goes on, together with what other runs write.
+ */
+export class Run {
+  readonly #lease: Lease;
+  readonly #options: RunOptions;
+  readonly #started = performance.now();
+  #renewed: number;
+  #done = 0;
+  #written: Promise<void> = Promise.resolve();
+  #isOver = false;
+  #failure: unknown;
+
+  constructor(lease: Lease, options: RunOptions) {
+    this.#lease = lease;
+    this.#options = options;
+    this.#renewed = lease.asked_at;
+  }
+
+  /** @throws when Postgres fails: what was not written is sent again when the lease has run out */
+  async run(): Promise<void> {
+    const unwritten: Promise<void>[] = [];
+    for await (const { delivery, next } of this.#deliveries()) {
+      if (this.#mustEnd() || !(await this.#deliver(delivery, next))) break;
+      if (this.#done % most_unseen !== 0) continue;
+      unwritten.push(this.#written);
+      if (unwritten.length === most_unwritten / most_unseen) await unwritten.shift();
+    }
+    this.#report({ ended: true });
+    await this.#written;
+    if (this.#failure) throw this.#failure;
+  }
+
+  /** Each with the one after it, as far as it is known. The next ones are read while the ones before are sent. */
+  async *#deliveries(): AsyncGenerator<{ delivery: QueuedDelivery; next: QueuedDelivery | undefined }> {
+    const { endpoint_id } = this.#lease;
+    for (let read = this.#lease.deliveries; read.length > 0; ) {
+      const last = read.at(-1) as QueuedDelivery;
+      const isAll = read.length < most_deliveries;
+      const following = isAll ? [] : this.#options.queues.following(endpoint_id, last.queue_position);
+      Promise.resolve(following).catch(() => {});
+      for (const [nth, delivery] of read.entries()) yield { delivery, next: read[nth + 1] };
+      read = await following;
+    }
+  }
+
+  #mustEnd(): boolean {
+    const now = performance.now();
+    if (this.#options.stopping.aborted || this.#isOver || this.#failure) return true;
+    if (now - this.#renewed > too_old_ms || now - this.#started > longest_ms) return true;
+    return this.#done > 0 && this.#options.isCrowded() && (this.#done >= most_in_run || now - this.#started > run_ms);
+  }
+
+  /** @returns false when the attempt was cut off */
+  async #deliver(delivery: QueuedDelivery, next: QueuedDelivery | undefined): Promise<boolean> {
+    this.#done++;
+    if (delivery.cancelled) {
+      this.#report({ result: cancelled(delivery) });
+      return true;
+    }
+    const outcome = await this.#options.sender.send(delivery, next);
+    if (!outcome) return false;
+    this.#report({ result: counted(delivery, resultOf(delivery, outcome)), slow: outcome.duration_ms > slow_ms });
+    return true;
+  }
+
+  /** Reports are written in their order: when the last one is, all are. */
+  #report(report: Omit<Report, 'lease'>): void {
+    const reported = performance.now();
+    this.#written = this.#options.queues.report({ lease: this.#lease, ...report }).then(
+      (goes_on) => {
+        this.#renewed = reported;
+        this.#isOver ||= !goes_on;
+      },
+      (error) => {
+        this.#failure = error;
+      },
+    );
+  }
+}
