@@ -7,18 +7,20 @@ import { mountOperations } from './core/http/request.ts';
 import { createServer } from './core/http/server.ts';
 import type { Store } from './core/postgres/transaction.ts';
 import type { Services } from './core/resource/services.ts';
-import { products } from './products.ts';
-import type { Product } from './webhooks/product.ts';
+import { products as offered } from './products.ts';
+import type { Product, Products } from './webhooks/product.ts';
 import { terms } from './webhooks/terms.ts';
 
 export interface ApiOptions {
   store: Store;
   services: Services;
   log: Logger;
+  /** What it serves; those that this service offers when left out. */
+  products?: Products;
 }
 
 /** The REST API: thin, it writes rows and enqueues jobs. Not yet listening. */
-export async function buildApi({ store, services, log }: ApiOptions): Promise<FastifyInstance> {
+export async function buildApi({ store, services, log, products = offered }: ApiOptions): Promise<FastifyInstance> {
   const app = createServer(log);
   for (const product of products) await app.register(async (scope) => mountProduct(scope, product, store, services));
   const [{ title, events }] = products;

@@ -4,10 +4,10 @@ import type { Part } from './core/part.ts';
 import { program } from './program/index.ts';
 import { eventWriter } from './webhooks/events/event.ts';
 import { webhooks } from './webhooks/index.ts';
-import type { Product } from './webhooks/product.ts';
+import type { Products } from './webhooks/product.ts';
 
 /** What this service offers: one line a product. */
-export const products: [Product, ...Product[]] = [program];
+export const products: Products = [program];
 
 const parts: Part[] = [core, webhooks, ...products];
 

@@ -27,3 +27,6 @@ export interface Product extends Part {
   /** Adds its routes that are no operations of the API. */
   mountRoutes?(app: FastifyInstance, store: Store, services: Services): void;
 }
+
+/** The first one is shown at `/docs`. */
+export type Products = [Product, ...Product[]];
