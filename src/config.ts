@@ -5,7 +5,10 @@ const integer = (least: number, most: number) => z.coerce.number().int().min(lea
 const nameServers = z
   .string()
   .transform((list) => list.split(',').map((address) => address.trim()))
-  .refine(areNameServers, 'IP addresses, perhaps with ports, comma-separated: 1.1.1.1,[2606:4700::1111]:53');
+  .refine(
+    areNameServers,
+    'must be IP addresses, optionally with ports, comma-separated, such as 1.1.1.1,[2606:4700::1111]:53',
+  );
 const mailbox = '[^\\s<>()@",:;]+@[^\\s<>()@",:;]+';
 /** With or without a name; nothing that could begin a second address or header. */
 const oneAddress = new RegExp(`^(?:[^<>()@",:;\\r\\n]+<${mailbox}>|${mailbox})$`);
@@ -22,42 +25,48 @@ const Environment = z.object({
     .min(1)
     .default('.rail')
     .describe('Where the embedded Postgres, demo.json and a generated encryption key are kept.'),
-  PORT: integer(0, 65_535).default(3000).describe('Port of the API; 0 takes a free one.'),
+  PORT: integer(0, 65_535).default(3000).describe('Port of the API; 0 selects a free port.'),
   HOST: z.string().min(1).default('127.0.0.1').describe('Address that the API listens on; 0.0.0.0 in a container.'),
   BASE_URL: z
     .url({ protocol: /^https?$/ })
     .optional()
-    .describe('Public address of the API. No webhook may be sent to its host.'),
+    .describe('Public URL of the API. Webhooks cannot be sent to its host.'),
   RAIL_ENCRYPTION_KEY: z
     .string()
     .optional()
-    .describe('32 bytes in base64 (openssl rand -base64 32), the same for all processes; several, comma-separated.'),
+    .describe(
+      '32 bytes in base64 (openssl rand -base64 32), the same in all processes. Several keys: comma-separated; the first one encrypts.',
+    ),
   METRICS_PORT: integer(0, 65_535)
     .optional()
-    .describe('Port of GET /metrics for Prometheus, on HOST; 0 takes a free one. Unset: no port is opened.'),
-  WORKER_CONCURRENCY: integer(1, 500).default(10).describe('Jobs that a worker runs at a time.'),
-  DATABASE_POOL_SIZE: integer(2, 500).default(20).describe('Connections to Postgres that a process keeps at most.'),
+    .describe('Port of GET /metrics for Prometheus, on HOST; 0 selects a free port. Unset: no port is opened.'),
+  WORKER_CONCURRENCY: integer(1, 500).default(10).describe('How many jobs a worker runs at a time.'),
+  DATABASE_POOL_SIZE: integer(2, 500).default(20).describe('Maximum number of connections to Postgres per process.'),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
     .default('info')
-    .describe('Logs go to standard error. From debug on, errors of commands come with their stack.'),
+    .describe('Logs go to standard error. With debug or trace, errors of commands include a stack trace.'),
   RAIL_WEBHOOK_ALLOW_PRIVATE: flag
     .default(false)
-    .describe('1: webhooks may be sent to private addresses, as of rail listen. Development and tests alone.'),
+    .describe(
+      '1: webhooks may be sent to private addresses, such as those of rail listen. For development and tests only.',
+    ),
   RAIL_WEBHOOK_NAME_SERVERS: nameServers
     .optional()
-    .describe("IP addresses of the name servers that resolve webhooks' hosts, comma-separated. Unset: the system's."),
+    .describe(
+      'IP addresses of the name servers that resolve hosts of webhooks, comma-separated. Unset: those of the system.',
+    ),
   SMTP_URL: z
     .url({ protocol: /^smtps?$/ })
     .optional()
     .describe(
-      'Server that mail goes out by. Unset: mail is written to the log and to core.outgoing_mail, and not sent.',
+      'SMTP server that sends mail. Unset: mail is written to the log and to core.outgoing_mail, and not sent.',
     ),
   MAIL_FROM: z
     .string()
-    .regex(oneAddress, 'must be one address, as in Rail <rail@example.com>')
+    .regex(oneAddress, 'must be one address, such as Rail <rail@example.com>')
     .optional()
-    .describe('Sender of mail, as in Rail <rail@example.com>. Unset: rail@ and the host of BASE_URL.'),
+    .describe('Sender of mail, such as Rail <rail@example.com>. Unset: rail@ and the host of BASE_URL.'),
 });
 
 export type Config = Readonly<z.infer<typeof Environment>>;
@@ -70,15 +79,15 @@ export const settings = Object.entries(Environment.shape).map(([name, setting]) 
 }));
 
 /**
- * Reads the settings, once: nobody else looks at `process.env`. A variable that is set to nothing counts as unset.
- * @throws Error that names each variable which is wrong, and what it should be.
+ * Reads the settings, once: nothing else reads `process.env`. An empty variable counts as unset.
+ * @throws Error that names each invalid variable, and what is allowed
  */
 export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   const result = Environment.safeParse(given);
   if (result.success) return Object.freeze(result.data);
   const faults = result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
-  throw new Error(`The environment is not right. ${faults.join('; ')}`);
+  throw new Error(`Invalid environment. ${faults.join('; ')}`);
 }
 
 function areNameServers(addresses: string[]): boolean {
@@ -90,10 +99,10 @@ function areNameServers(addresses: string[]): boolean {
   }
 }
 
-/** Whether errors are to come with their stack: known even where the environment is not right. */
+/** Whether errors include their stack: known even where the environment is invalid. */
 export const wantsStacks = (environment: NodeJS.ProcessEnv = process.env): boolean =>
   ['trace', 'debug'].includes(environment.LOG_LEVEL ?? '');
 
-/** Whether npx runs this: between it and us stands a shell, which does not pass signals on. */
+/** Whether npx runs this process: it does so through a shell, which does not forward signals. */
 export const isRunByNpx = (environment: NodeJS.ProcessEnv = process.env): boolean =>
   environment.npm_lifecycle_event === 'npx';

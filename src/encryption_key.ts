@@ -6,8 +6,8 @@ import type { Config } from './config.ts';
 import { createVault, parseEncryptionKeys, type Vault } from './core/encryption/vault.ts';
 
 /**
- * The encryption key of the environment; else one that is made once and kept in the data directory. It is written whole, and to the disk,
- * before it has its name, so that nobody reads half of it.
+ * The encryption key of the environment; else one that is generated once and kept in the data directory. It is written completely, and
+ * synced to disk, before it gets its name, so that no process reads a part of it.
  */
 export async function openVault(config: Config): Promise<Vault> {
   if (config.RAIL_ENCRYPTION_KEY) return createVault(parseEncryptionKeys(config.RAIL_ENCRYPTION_KEY));
@@ -21,12 +21,12 @@ export async function openVault(config: Config): Promise<Vault> {
   return createVault(await readKeys(config));
 }
 
-/** Whether the keys are those of the data directory, which rail makes itself. */
+/** Whether the keys are those of the data directory, which rail generates. */
 export const hasOwnKeys = (config: Config): boolean => !config.RAIL_ENCRYPTION_KEY && existsSync(keyFile(config));
 
 /**
- * Puts a new key in front of the data directory's, unless there is an old one behind the first already: that rotation is to be finished.
- * @returns whether one was made
+ * Puts a new key in front of those in the data directory, unless there are several already: that rotation must be finished first.
+ * @returns whether a key was created
  */
 export async function putNewKeyInFront(config: Config): Promise<boolean> {
   const keys = await readKeys(config);
@@ -35,7 +35,7 @@ export async function putNewKeyInFront(config: Config): Promise<boolean> {
   return true;
 }
 
-/** Leaves the first of the data directory's keys alone. What lies under the others cannot be read from then on. */
+/** Keeps only the first of the data directory's keys. Values under the other keys can no longer be decrypted. */
 export async function dropOldKeys(config: Config): Promise<void> {
   await writeKeys(config, (await readKeys(config)).slice(0, 1));
 }
@@ -62,12 +62,12 @@ async function writeUnnamed(file: string, keys: Buffer[]): Promise<string> {
 export function requireSharedKey(config: Config): void {
   if (!config.DATABASE_URL || config.RAIL_ENCRYPTION_KEY) return;
   throw new Error(
-    'RAIL_ENCRYPTION_KEY is not set: all processes on one DATABASE_URL need the same key. Make it once with `openssl rand -base64 32`.',
+    'RAIL_ENCRYPTION_KEY is not set. All processes on one DATABASE_URL need the same key: generate it once with `openssl rand -base64 32`.',
   );
 }
 
 /**
- * For what works beside a running service: it may use the key of the data directory, and never makes one.
+ * For commands that run beside the service: they may use the key of the data directory, and never generate one.
  * @throws Error when there is none
  */
 export function requireSomeKey(config: Config): void {

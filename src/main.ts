@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The command line. Each command's code is loaded when it is asked for. */
+/** The command line. Each command's code is loaded only when the command runs. */
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import pkg from '../package.json' with { type: 'json' };
 import { settings, wantsStacks } from './config.ts';
@@ -8,11 +8,11 @@ const rail = new Command('rail')
   .description('Affiliate program service: clicks, sales, commissions and signed webhooks on one Postgres.')
   .version(pkg.version)
   .exitOverride()
-  .showHelpAfterError('--help shows what there is.')
+  .showHelpAfterError('Run it with --help for usage.')
   .configureHelp({ helpWidth: 120 })
   .addHelpText('after', environmentText);
 
-const json = () => new Option('--json', 'answer with one JSON document');
+const json = () => new Option('--json', 'print one JSON document');
 
 const example = (...lines: string[]): string =>
   `\nExample:\n${lines.map((line) => `  $ ${line}`).join('\n')}\n\nSettings come from the environment: rail --help lists them.\n`;
@@ -22,18 +22,18 @@ rail
   .summary('runs the whole service in one process')
   .description(
     'Runs the whole service in one process: the API and a worker, on an embedded Postgres 18 unless DATABASE_URL names another. ' +
-      'Brings the database up to date, and makes a demo organization with a program and keys on the first start; demo.json in RAIL_DATA_DIR holds them. ' +
-      'Takes the next free port where PORT is taken. Ctrl-C stops it.',
+      'Migrates the database, and on the first start creates a demo organization with a program and keys, which it writes to demo.json in RAIL_DATA_DIR. ' +
+      'If PORT is in use, it takes the next free port. Ctrl-C stops it.',
   )
   .addHelpText('after', example('rail start', 'PORT=4000 RAIL_DATA_DIR=/var/lib/rail rail start'))
   .action(async () => (await import('./commands/start.ts')).start());
 
 rail
   .command('api')
-  .summary('runs the API alone')
+  .summary('runs only the API')
   .description(
-    'Runs the API alone. Needs DATABASE_URL and RAIL_ENCRYPTION_KEY, or finds the embedded Postgres of RAIL_DATA_DIR. ' +
-      'GET /readyz tells whether the migrations are in.',
+    'Runs only the API. Requires DATABASE_URL and RAIL_ENCRYPTION_KEY, or uses the embedded Postgres of RAIL_DATA_DIR. ' +
+      'GET /readyz answers 200 once Postgres is reachable and migrated.',
   )
   .addHelpText(
     'after',
@@ -43,10 +43,10 @@ rail
 
 rail
   .command('worker')
-  .summary('runs jobs alone')
+  .summary('runs only jobs')
   .description(
-    'Runs jobs: attribution, commissions, webhooks, and what goes by the clock. Any number of workers share one database. ' +
-      'Needs DATABASE_URL and RAIL_ENCRYPTION_KEY, or finds the embedded Postgres of RAIL_DATA_DIR.',
+    'Runs jobs: attribution, commissions, webhooks, and scheduled jobs. Any number of workers can share one database. ' +
+      'Requires DATABASE_URL and RAIL_ENCRYPTION_KEY, or uses the embedded Postgres of RAIL_DATA_DIR.',
   )
   .addHelpText('after', example('DATABASE_URL=postgres://rail:secret@db/rail RAIL_ENCRYPTION_KEY=… rail worker'))
   .action(async () => {
@@ -56,19 +56,19 @@ rail
 
 rail
   .command('migrate')
-  .summary('brings the database up to date')
-  .description('Brings the database up to date. Safe to run at any time, and by many at once.')
+  .summary('migrates the database')
+  .description('Applies the migrations that the database is missing. Safe to run at any time, also concurrently.')
   .addOption(json())
   .addHelpText('after', example('DATABASE_URL=postgres://rail:secret@db/rail rail migrate'))
   .action(async (options) => (await import('./commands/migrate.ts')).runMigrate(options));
 
-const org = rail.command('org').description('Organizations: the tenants that own everything.');
+const org = rail.command('org').description('Manages organizations, the tenants of the service.');
 
 org
   .command('create')
   .description('Creates an organization and its owner.')
-  .requiredOption('--name <name>', 'what it is called')
-  .requiredOption('--owner-email <email>', 'who is told when something is wrong')
+  .requiredOption('--name <name>', 'name of the organization')
+  .requiredOption('--owner-email <email>', 'address that is notified of problems')
   .addOption(json())
   .addHelpText('after', example("rail org create --name 'Acme Inc.' --owner-email ada@acme.example.com"))
   .action(async (options) => (await import('./commands/org.ts')).createOrg(options));
@@ -80,32 +80,32 @@ org
   .addHelpText('after', example('rail org list --json'))
   .action(async (options) => (await import('./commands/org.ts')).listOrgs(options));
 
-const key = rail.command('key').description('API keys of organizations.');
+const key = rail.command('key').description('Manages the API keys of organizations.');
 
 key
   .command('create')
-  .description('Creates a key and shows it, this once.')
-  .requiredOption('--org <id>', "whose it is: 'rail org list' shows them")
-  .requiredOption('--name <name>', 'what it is for')
+  .description('Creates a key and prints it. It cannot be shown again.')
+  .requiredOption('--org <id>', "id of the organization; 'rail org list' lists them")
+  .requiredOption('--name <name>', 'name of the key')
   .addOption(new Option('--mode <mode>', 'live or test').choices(['live', 'test']).default('live'))
-  .option('--scope <scope...>', "what it may do, as in partners:read; '*' is everything", ['*'])
-  .option('--rate-limit <number>', 'requests in each second (25 unless said otherwise)', positiveInteger)
+  .option('--scope <scope...>', "scopes, such as partners:read; '*' allows everything", ['*'])
+  .option('--rate-limit <number>', 'requests per second (default: 25)', positiveInteger)
   .addOption(json())
   .addHelpText('after', example("rail key create --org org_… --name 'Checkout' --scope sales:write customers:write"))
   .action(async (options) => (await import('./commands/key.ts')).createApiKey(options));
 
 key
   .command('list')
-  .description('Lists keys: never what they are, only whose and what for.')
-  .option('--org <id>', 'of this organization alone')
+  .description('Lists keys, without their secrets.')
+  .option('--org <id>', 'only keys of this organization')
   .addOption(json())
   .addHelpText('after', example('rail key list --org org_…'))
   .action(async (options) => (await import('./commands/key.ts')).listApiKeys(options));
 
 key
   .command('revoke')
-  .description('Ends a key at once.')
-  .argument('<id>', "the key's id, key_…")
+  .description('Revokes a key immediately.')
+  .argument('<id>', 'id of the key: key_…')
   .addOption(json())
   .addHelpText('after', example('rail key revoke key_…'))
   .action(async (id, options) => (await import('./commands/key.ts')).revokeApiKey(id, options));
@@ -114,16 +114,16 @@ rail
   .command('listen')
   .summary("receives and verifies a program's webhooks")
   .description(
-    "Receives a program's webhooks here, verifies signature and order, and prints a line for each. Registers an endpoint for itself and removes it when it ends, " +
-      'with exit code 1 if anything was at fault. A local server that it forwards to gets the exact body and headers; where that does not answer 2xx, ' +
-      'Rail tries again later. The service must run with RAIL_WEBHOOK_ALLOW_PRIVATE=1, as npm start does.',
+    "Receives a program's webhooks, verifies their signatures and order, and prints a line for each. Registers a webhook endpoint and removes it when it ends. " +
+      'Exit code 1 if any webhook was invalid. With --forward-to, a local server gets the exact body and headers; if it does not answer 2xx, ' +
+      'Rail retries later. The service must run with RAIL_WEBHOOK_ALLOW_PRIVATE=1, as npm start does.',
   )
-  .option('--program <id>', "whose events (the demo's, or the only one)")
-  .option('--port <number>', 'port to receive on; 0 takes a free one', port, 0)
-  .option('--events <types...>', 'event types to receive, also comma-separated (all)', listed, [])
-  .option('--forward-to <url>', 'pass what is verified on to a local server, and answer what that answers', httpUrl)
-  .option('--print-secret', 'show the signing secret, for a local server that verifies by itself')
-  .addOption(new Option('--json', 'print one JSON document a line'))
+  .option('--program <id>', "id of the program (default: the demo's, or the only program)")
+  .option('--port <number>', 'port to receive on; 0 selects a free port', port, 0)
+  .option('--events <types...>', 'event types to receive, separated by spaces or commas (default: all)', listed, [])
+  .option('--forward-to <url>', 'forward verified webhooks to a local server, and return its response', httpUrl)
+  .option('--print-secret', 'print the signing secret, for a local server that verifies signatures')
+  .addOption(new Option('--json', 'print one JSON document per line'))
   .addHelpText(
     'after',
     example(
@@ -136,20 +136,22 @@ rail
 rail
   .command('run')
   .summary('runs a scheduled job now')
-  .description('Runs a scheduled job now, as if the clock showed another time. A worker must run; see rail start.')
-  .argument('<schedule>', 'its name; a wrong one gets the list')
-  .option('--at <time>', 'ISO 8601 time that the job goes by (now)', time)
-  .option('--wait', 'wait until it is done')
+  .description(
+    'Runs a scheduled job now, optionally as if it were another time. Requires a running worker, such as that of rail start.',
+  )
+  .argument('<schedule>', 'name of the schedule; an unknown name prints the list')
+  .option('--at <time>', 'ISO 8601 time to run the job at (default: now)', time)
+  .option('--wait', 'wait until the job is done')
   .addOption(json())
   .addHelpText('after', example('rail run program/mature_commissions --at 2027-01-01T00:00:00Z --wait'))
   .action(async (schedule, options) => (await import('./commands/run.ts')).runSchedule(schedule, options));
 
 rail
   .command('audit')
-  .summary('checks that the data is as it must always be')
+  .summary('checks the consistency of the data')
   .description(
-    'Recomputes what must always hold of sales, commissions, refunds, referrals and deliveries over the whole database, and lists what does not. ' +
-      "Exit code 1 when there is anything, 0 and 'clean' otherwise.",
+    'Recomputes the invariants of sales, commissions, refunds, referrals and deliveries over the whole database, and lists violations. ' +
+      "Exit code 1 if there are any; otherwise 0, and prints 'clean'.",
   )
   .addOption(json())
   .addHelpText('after', example('rail audit', 'rail audit --json'))
@@ -157,31 +159,31 @@ rail
 
 rail
   .command('rotate-encryption-key')
-  .summary('encrypts what is stored anew, with the first key')
+  .summary('re-encrypts stored secrets with the first key')
   .description(
-    'Encrypts every stored secret anew that is not under the first key of RAIL_ENCRYPTION_KEY, while APIs and workers run. Begin it again if it ' +
-      'was interrupted. Afterwards it counts what lies under which key: the others can be dropped once nothing does. Exit code 1 while something ' +
-      'is not under the first key, also where no key opens it: that is left as it is.',
+    'Re-encrypts every stored secret that is not encrypted with the first key of RAIL_ENCRYPTION_KEY, while APIs and workers run. Run it again if it ' +
+      'was interrupted. Then it prints how many values each key encrypts: a key that encrypts none can be removed. Exit code 1 if any value ' +
+      'is not encrypted with the first key. Values that no key decrypts stay unchanged.',
   )
-  .option('--dry-run', 'count only')
+  .option('--dry-run', 'only count')
   .addOption(
-    new Option('--new-key', 'make a new key for the data directory, and drop the old one at the end').conflicts(
+    new Option('--new-key', 'generate a new key for the data directory, and remove the old one at the end').conflicts(
       'dryRun',
     ),
   )
-  .option('--batch <number>', 'rows in a transaction', positiveInteger, 500)
+  .option('--batch <number>', 'rows per transaction', positiveInteger, 500)
   .addOption(json())
   .addHelpText('after', example('rail rotate-encryption-key --dry-run', 'rail rotate-encryption-key'))
   .action(async (options) => (await import('./commands/rotate_encryption_key.ts')).rotateEncryptionKey(options));
 
 function positiveInteger(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It must be a whole number above 0.');
+  throw new InvalidArgumentError('It must be an integer greater than 0.');
 }
 
 function port(text: string): number {
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
-  throw new InvalidArgumentError('It must be a number from 0 to 65535.');
+  throw new InvalidArgumentError('It must be an integer from 0 to 65535.');
 }
 
 function listed(text: string, before: string[]): string[] {
@@ -191,14 +193,14 @@ function listed(text: string, before: string[]): string[] {
 function httpUrl(text: string): URL {
   const url = URL.parse(/^\w+:\/\//.test(text) ? text : `http://${text}`);
   if (url && /^https?:$/.test(url.protocol)) return url;
-  throw new InvalidArgumentError('It must be an http or https address, as in localhost:4000/webhooks.');
+  throw new InvalidArgumentError('It must be an http or https URL, such as localhost:4000/webhooks.');
 }
 
 function time(text: string): string {
   const at = Date.parse(text);
   if (/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text) && at > 0)
     return new Date(at).toISOString();
-  throw new InvalidArgumentError('It must be a time with its zone, as in 2027-01-01T00:00:00Z.');
+  throw new InvalidArgumentError('It must be an ISO 8601 time with a time zone, such as 2027-01-01T00:00:00Z.');
 }
 
 function environmentText(): string {
@@ -210,7 +212,7 @@ function environmentText(): string {
   return `\nEnvironment:\n${lines.join('\n')}\n`;
 }
 
-/** 0 for help, 1 for what failed, 2 for a command that was called wrongly. Nobody is shown a stack who has not asked for it. */
+/** 0 for help, 1 for a failure, 2 for wrong usage. A stack is shown only where the log level asks for it. */
 function fail(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
   const { message, code, stack, name, exitCode } = error as Error & { code?: string; exitCode?: number };
@@ -218,7 +220,7 @@ function fail(error: unknown): number {
   return exitCode ?? 1;
 }
 
-/** A reader that has seen enough (`rail key list | head`) ends the command. */
+/** A closed pipe (`rail key list | head`) ends the command. */
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
 await rail.parseAsync().catch((error) => {

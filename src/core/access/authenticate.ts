@@ -8,7 +8,7 @@ import { Problem } from '../values/problem.ts';
 import { default_rate_limit } from './api_key.ts';
 
 export interface Presented extends Caller {
-  /** The whole key: inbound signatures are made with it. It goes nowhere else. */
+  /** The whole key: inbound signatures are made with it. It is used for nothing else. */
   secret: string;
   signature_required: boolean;
   rate: RateLimit;
@@ -54,8 +54,8 @@ export async function authenticate(database: Database, headers: IncomingHttpHead
     sql`select organization_id, api_key_id, mode, scopes, signature_required, revoked, rate_limit, used, second
       from core.authenticate(${sha256(secret)})`,
   );
-  if (!row) throw new Problem('invalid_api_key', 'The API key is not known. Check that it was copied whole.');
-  if (row.revoked) throw new Problem('revoked_api_key', 'The API key was revoked. Use another one.');
+  if (!row) throw new Problem('invalid_api_key', 'The API key does not exist. Check that it was copied completely.');
+  if (row.revoked) throw new Problem('revoked_api_key', 'The API key was revoked. Use another key.');
   const { rate_limit, used, second, revoked: _, ...key } = row;
   return { ...key, secret, rate: { limit: rate_limit, remaining: rate_limit - used, reset: second + 1 } };
 }
@@ -66,7 +66,7 @@ export function requireRate({ limit, remaining, reset }: RateLimit): void {
   rateLimited();
   throw new Problem(
     'rate_limit_exceeded',
-    `This key may make ${limit} requests a second. Retry after the time in 'Retry-After'.`,
+    `This key may make ${limit} requests per second. Retry after the time in 'Retry-After'.`,
     {
       headers: { 'Retry-After': String(Math.max(1, reset - Math.floor(Date.now() / 1000))) },
     },

@@ -7,7 +7,7 @@ const required = z.boolean().describe('Whether every request with the key must b
 
 const InboundSigning = z
   .object({ object: objectName('inbound_signing'), key_id: id('key'), required, updated_at: timestamp })
-  .meta({ id: 'InboundSigning', description: 'Whether a key must sign its requests.' });
+  .meta({ id: 'InboundSigning', description: 'Whether requests with a key must be signed.' });
 
 export const inboundSigningOperations: Operation[] = [
   operation({
@@ -15,8 +15,8 @@ export const inboundSigningOperations: Operation[] = [
     method: 'POST',
     path: '/v1/inbound_signing',
     scope: 'keys:write',
-    summary: 'Makes signatures mandatory for the key that makes this call, or optional again.',
-    doc: 'Afterwards an unsigned request with that key answers 401 `signature_required`, and a captured request can be replayed for five minutes at most.',
+    summary: 'Makes signatures required for the key that makes this call, or optional again.',
+    doc: 'When signatures are required, an unsigned request with the key answers 401 `signature_required`. A captured request can be replayed for at most five minutes.',
     body: z.strictObject({ required }),
     reply: InboundSigning,
     async run({ tx, body, caller }) {

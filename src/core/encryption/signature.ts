@@ -22,15 +22,19 @@ export function verifySignature(header: string, key: string, body: string | Buff
   const t = parts.find((part) => part.startsWith('t='))?.slice(2) ?? '';
   const presented = parts.filter((part) => part.startsWith('v1=')).map((part) => part.slice(3));
   if (!/^\d{1,12}$/.test(t) || presented.length === 0) {
-    throw new Problem('signature_invalid', "Rail-Signature must read 't=<unix seconds>,v1=<hex HMAC-SHA256>'.", {
-      param: 'Rail-Signature',
-    });
+    throw new Problem(
+      'signature_invalid',
+      "Rail-Signature must have the form 't=<unix seconds>,v1=<hex HMAC-SHA256>'.",
+      {
+        param: 'Rail-Signature',
+      },
+    );
   }
   const expected = signatureOf(key, t, body);
   if (!presented.some((candidate) => sameText(candidate, expected))) {
     throw new Problem(
       'signature_invalid',
-      'No v1 of Rail-Signature is the HMAC-SHA256 of `<t>.<raw body>` under the full API key.',
+      'No v1 in Rail-Signature matches. Compute it as the HMAC-SHA256 of `<t>.<raw body>` with the full API key.',
       {
         param: 'Rail-Signature',
       },
@@ -39,7 +43,7 @@ export function verifySignature(header: string, key: string, body: string | Buff
   if (Math.abs(now_ms / 1000 - Number(t)) > signature_tolerance_s) {
     throw new Problem(
       'signature_expired',
-      "The t of Rail-Signature is more than five minutes from the service's clock: sign again.",
+      'The t in Rail-Signature is more than five minutes from the current time. Sign the request again.',
       {
         param: 'Rail-Signature',
       },

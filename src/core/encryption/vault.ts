@@ -55,7 +55,7 @@ export function createVault(keys: Buffer[]): Vault {
 export function parseEncryptionKeys(text: string): Buffer[] {
   const keys = text.split(',').map((part) => Buffer.from(part.trim(), 'base64'));
   if (keys.some((key) => key.length !== 32)) {
-    throw new Error('RAIL_ENCRYPTION_KEY must be 32 bytes in base64: make one with `openssl rand -base64 32`.');
+    throw new Error('RAIL_ENCRYPTION_KEY must be 32 bytes in base64. Generate a key with `openssl rand -base64 32`.');
   }
   return keys;
 }

@@ -27,7 +27,7 @@ function problemOf(error: unknown, request: FastifyRequest): Problem {
   }
   if (statusCode < 500) return new Problem('invalid_parameter', message);
   request.log.error({ err: error }, 'a request failed');
-  return new Problem('internal_error', 'Something went wrong on our side. Retry with the same idempotency key.');
+  return new Problem('internal_error', 'An unexpected error occurred. Retry with the same idempotency key.');
 }
 
 const sendProblem = (problem: Problem, reply: FastifyReply) =>

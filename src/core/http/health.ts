@@ -9,7 +9,7 @@ export function mountHealth(app: FastifyInstance, database: Database): void {
   app.get('/healthz', { schema: hidden }, async () => ({ status: 'ok' }));
   app.get('/readyz', { schema: hidden }, async () => {
     if (await isMigrated(database)) return { status: 'ready' };
-    throw new Problem('service_unavailable', "The database lacks migrations: run 'rail migrate'.", {
+    throw new Problem('service_unavailable', "The database is missing migrations. Run 'rail migrate'.", {
       headers: { 'Retry-After': '5' },
     });
   });

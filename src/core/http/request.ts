@@ -129,7 +129,7 @@ function requireSignature(request: FastifyRequest, { secret, signature_required 
   if (header !== undefined || !signature_required) return;
   throw new Problem(
     'signature_required',
-    "This key requires signed requests: send 'Rail-Signature: t=<unix seconds>,v1=<hex HMAC-SHA256>'.",
+    "This key requires signed requests. Send the header 'Rail-Signature: t=<unix seconds>,v1=<hex HMAC-SHA256>'.",
     { param: 'Rail-Signature' },
   );
 }

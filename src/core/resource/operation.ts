@@ -42,14 +42,14 @@ interface Options<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType,
   params?: P;
   query?: Q;
   body?: B;
-  /** A body, where the one that is made from its schema would not do. */
+  /** A body, where one derived from its schema would be refused. */
   example?: z.input<B>;
   reply: R;
   /** Of success: 201 for creates, 202 for what is only queued, else 200. */
   status?: 200 | 201 | 202;
-  /** What must be asked of the world outside: before the transaction, since nobody may be waited for while one is open. Throws a Problem. */
+  /** External checks, made before the transaction, since none may be open while others are waited for. Throws a Problem. */
   ask?: (context: Pick<Context<z.infer<P>, z.infer<Q>, z.infer<B>>, 'body' | 'services'>) => Promise<void>;
-  /** What it may refuse with besides what follows from its path and fields: see description/operation_errors.ts. */
+  /** The errors that it may answer, besides those that follow from its path and fields: see description/operation_errors.ts. */
   errors?: ProblemCode[];
   run: (context: Context<z.infer<P>, z.infer<Q>, z.infer<B>>) => Promise<z.input<R>>;
 }
@@ -86,14 +86,14 @@ export function operation<
 /** The path parameter of everything that acts on one object. */
 export const idParams = z.strictObject({ id: z.string().min(1).describe('The id of the object.') });
 
-/** What a deletion answers. */
+/** The reply to a deletion. */
 export const DeletedMarker = z
   .object({
-    id: z.string().meta({ description: 'What was deleted.', examples: [sampleId('part')] }),
-    object: z.string().meta({ description: 'What kind of object it was.', examples: ['partner'] }),
-    deleted: z.literal(true).describe('Always true: the object is gone.'),
+    id: z.string().meta({ description: 'The id of the deleted object.', examples: [sampleId('part')] }),
+    object: z.string().meta({ description: 'The type of the deleted object.', examples: ['partner'] }),
+    deleted: z.literal(true).describe('Always true.'),
   })
-  .meta({ id: 'DeletedMarker', description: 'What a deletion answers.' });
+  .meta({ id: 'DeletedMarker', description: 'The reply to a deletion.' });
 
 /** List and get of a resource. */
 export const readOperations = (options: ListOptions): Operation[] => [listOperation(options), getOperation(options)];

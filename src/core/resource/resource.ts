@@ -75,7 +75,7 @@ export function resource<Shape extends z.ZodRawShape>(options: ResourceOptions<S
     ...writesOf<Record_ & object>(options),
     /** Query fields of get and list. */
     expansion: {
-      expand: names(Object.keys(relations), 'Relations to inline.'),
+      expand: names(Object.keys(relations), 'Relations to expand: the related objects are included in the reply.'),
       include: names(options.stats ? ['stats'] : [], 'Computed fields to include.'),
     },
   };

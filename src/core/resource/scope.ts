@@ -3,13 +3,9 @@ import { Problem } from '../values/problem.ts';
 /** @throws Problem insufficient_scope, `param` = the scope that is missing */
 export function requireScope(scopes: string[], scope: string): void {
   if (hasScope(scopes, scope)) return;
-  throw new Problem(
-    'insufficient_scope',
-    `The API key lacks the scope '${scope}'. Make a key that has it, or ask the key's owner.`,
-    {
-      param: scope,
-    },
-  );
+  throw new Problem('insufficient_scope', `The API key does not have the scope '${scope}'. Use a key that has it.`, {
+    param: scope,
+  });
 }
 
 export function hasScope(scopes: string[], scope: string): boolean {

@@ -3,13 +3,13 @@ import type { Vault } from '../encryption/vault.ts';
 /** What a handler may need besides its transaction. */
 export interface Services {
   vault: Vault;
-  /** Whether webhook endpoints may lie at private addresses (development and tests alone). */
+  /** Whether webhook endpoints may be at private addresses (development and tests only). */
   allow_private_addresses: boolean;
   /** How the service is reached from outside, without a slash at the end. */
   base_url: string;
   /** Host names of this service: no webhook endpoint may name them. */
   own_hosts: string[];
-  /** Who is asked where webhook endpoints lie; those of the system when left out. */
+  /** The name servers that resolve hosts of webhook endpoints; the system's when left out. */
   name_servers?: string[] | undefined;
   /** Undefined where no SMTP server is set: mail is logged then. */
   mailer: Mailer | undefined;

@@ -5,19 +5,19 @@ import { Problem } from './problem.ts';
 export const id = (prefix: string) => z.string().meta({ description: `\`${prefix}_…\``, examples: [sampleId(prefix)] });
 /** "Sample rows use the prefix `sample_` in front of the normal prefix." */
 export const sampleId = (prefix: string): string => `sample_${prefix}_01kap3b6n8f2v9w4x7y0z1a2b3`;
-export const objectName = <Name extends string>(name: Name) => z.literal(name).describe('What kind of object this is.');
+export const objectName = <Name extends string>(name: Name) => z.literal(name).describe('The type of the object.');
 export const timestamp = z.iso.datetime().describe('ISO 8601, UTC.');
 /** A time as callers send it: one that Postgres can store, and that stays so when a few decades are added. */
 export const time = z.iso
-  .datetime({ offset: true, error: 'must be an ISO 8601 time with a zone, as 2026-01-31T12:00:00Z' })
+  .datetime({ offset: true, error: 'must be an ISO 8601 time with a time zone, such as 2026-01-31T12:00:00Z' })
   .refine((text) => isStorableYear(new Date(text).getUTCFullYear()), 'must be between the years 1 and 9000');
 export const timestampInput = time.transform((text) => new Date(text).toISOString());
 export const text = z.string();
 export const url = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).max(2048);
-export const email = z.email('must be an email address, as ada@example.com').max(254);
+export const email = z.email('must be an email address, such as ada@example.com').max(254);
 export const country = z
   .string()
-  .regex(/^[A-Za-z]{2}$/, 'must be 2 letters, as in DE')
+  .regex(/^[A-Za-z]{2}$/, 'must be 2 letters, such as DE')
   .transform((code) => code.toUpperCase())
   .describe('ISO 3166-1 alpha-2.');
 
@@ -25,20 +25,20 @@ function isStorableYear(year: number): boolean {
   return year >= 1 && year <= 9000;
 }
 
-/** A caller's own object, which is given back as it came: no number in it is one that reading it changed. */
+/** A caller's own object, which is returned as it was sent: it holds no number that parsing changes. */
 export const freeObject = z.record(z.string(), z.json()).superRefine((value, context) => {
-  const path = placeOfInexact(value);
-  const message = 'it is beyond the integers that JSON carries exactly, so send it as a string';
+  const path = pathOfInexact(value);
+  const message = 'the integer is too large to be exact in JSON, so send it as a string';
   if (path) context.addIssue({ code: 'custom', message, path });
 });
 
-/** Where in JSON an integer stands that is too large to be exact. */
-function placeOfInexact(value: unknown, path: string[] = []): string[] | undefined {
+/** The path in JSON of an integer that is too large to be exact. */
+function pathOfInexact(value: unknown, path: string[] = []): string[] | undefined {
   if (typeof value === 'number') return Number.isInteger(value) && !Number.isSafeInteger(value) ? path : undefined;
   if (value === null || typeof value !== 'object') return undefined;
   for (const [name, inner] of Object.entries(value)) {
-    const found = placeOfInexact(inner, [...path, name]);
-    if (found) return found;
+    const inexact = pathOfInexact(inner, [...path, name]);
+    if (inexact) return inexact;
   }
   return undefined;
 }
@@ -48,8 +48,11 @@ export const metadata = freeObject
   .refine((value) => Object.keys(value).length <= 50, 'may have at most 50 keys')
   .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= 16_384, 'may have at most 16 KiB as JSON')
   .nullable()
-  .describe('Your own data: at most 50 keys, and 16 KiB as JSON. It replaces what was stored.');
-export const storedMetadata = z.record(z.string(), z.json()).nullable().describe('Your own data, as you stored it.');
+  .describe('Your own key-value data: at most 50 keys, and 16 KiB as JSON. Replaces the stored metadata.');
+export const storedMetadata = z
+  .record(z.string(), z.json())
+  .nullable()
+  .describe('Your own key-value data, as you sent it.');
 
 /** @throws Problem invalid_state_transition */
 export function requireState(allowed: boolean, message: string): void {

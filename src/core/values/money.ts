@@ -9,8 +9,8 @@ const known = new Set(Intl.supportedValuesOf('currency'));
 /** ISO 4217, 3 capital letters. */
 export const currency = z
   .string()
-  .regex(/^[A-Z]{3}$/, 'must be 3 capital letters, as in EUR')
-  .refine((code) => known.has(code), 'must be a currency of ISO 4217')
+  .regex(/^[A-Z]{3}$/, 'must be 3 capital letters, such as EUR')
+  .refine((code) => known.has(code), 'must be an ISO 4217 currency code')
   .meta({ description: 'ISO 4217.', examples: ['USD'] });
 
 /** Currency of a stored record: checked when it was written. */

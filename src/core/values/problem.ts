@@ -20,62 +20,75 @@ const entry = (type: ProblemType, doc: string, status: number = status_of_type[t
 
 export const problems = {
   missing_api_key: entry('authentication_error', 'The request carries no API key.'),
-  invalid_api_key: entry('authentication_error', 'The API key is not known.'),
+  invalid_api_key: entry('authentication_error', 'The API key does not exist.'),
   revoked_api_key: entry('authentication_error', 'The API key was revoked.'),
-  signature_required: entry('authentication_error', 'The key requires signed requests and this one is unsigned.'),
-  signature_invalid: entry('authentication_error', 'The signature does not fit the key and the body.'),
-  signature_expired: entry('authentication_error', 'The signature’s time is more than five minutes away.'),
+  signature_required: entry(
+    'authentication_error',
+    'The key requires signed requests, and this request is not signed.',
+  ),
+  signature_invalid: entry('authentication_error', 'The signature does not match the key and the body.'),
+  signature_expired: entry(
+    'authentication_error',
+    'The time of the signature is more than five minutes from the current time.',
+  ),
   insufficient_scope: entry('permission_error', 'The key lacks the scope that `param` names.'),
-  test_key_not_allowed: entry('permission_error', 'A test key may not do this.'),
-  invalid_json: entry('invalid_request_error', 'The body is not JSON.'),
-  missing_parameter: entry('invalid_request_error', 'A required field is missing.'),
-  invalid_parameter: entry('invalid_request_error', 'A field has a value that is not allowed.'),
+  test_key_not_allowed: entry('permission_error', 'A test key cannot do this.'),
+  invalid_json: entry('invalid_request_error', 'The body is not valid JSON.'),
+  missing_parameter: entry('invalid_request_error', 'A required parameter is missing.'),
+  invalid_parameter: entry('invalid_request_error', 'A parameter has a value that is not allowed.'),
   unknown_parameter: entry(
     'invalid_request_error',
-    'A field is not known here: it is refused, never silently dropped.',
+    'The request has a parameter that does not exist here. Unknown parameters are refused, never ignored.',
   ),
   invalid_expand: entry('invalid_request_error', '`expand` names a relation that cannot be expanded here.'),
-  invalid_include: entry('invalid_request_error', '`include[]` names something that cannot be included here.'),
+  invalid_include: entry('invalid_request_error', '`include[]` names an addition that does not exist here.'),
   invalid_cursor: entry('invalid_request_error', 'The cursor is not the id of an object in this list.'),
-  currency_mismatch: entry('invalid_request_error', 'The currency is not the one that is needed here.'),
-  refund_exceeds_sale: entry('invalid_request_error', 'The refund is more than is left of the sale.'),
+  currency_mismatch: entry('invalid_request_error', 'The currency differs from the currency that is required here.'),
+  refund_exceeds_sale: entry(
+    'invalid_request_error',
+    'The refund exceeds the amount of the sale that is not refunded.',
+  ),
   address_not_allowed: entry('invalid_request_error', 'The address is not a public http or https address.'),
-  resource_not_found: entry('not_found_error', 'No such object in your organization.'),
-  route_not_found: entry('not_found_error', 'No such path.'),
+  resource_not_found: entry('not_found_error', 'The object does not exist in your organization.'),
+  route_not_found: entry('not_found_error', 'The path does not exist.'),
   method_not_allowed: entry(
     'invalid_request_error',
-    'The path does not take this method; `Allow` lists those it takes.',
+    'The path does not support this method. `Allow` lists the methods that it supports.',
     405,
   ),
   payload_too_large: entry('invalid_request_error', 'The body is larger than 1 MiB.', 413),
   unsupported_media_type: entry('invalid_request_error', 'The body must be application/json.', 415),
   idempotency_key_reused: entry('invalid_request_error', 'The idempotency key was used for a different request.', 422),
-  resource_already_exists: entry('conflict_error', 'Such an object exists; it is under `existing`.'),
+  resource_already_exists: entry('conflict_error', 'An object with this value exists already; `existing` holds it.'),
   idempotency_key_in_flight: entry('conflict_error', 'The first request with this idempotency key is still running.'),
-  invalid_state_transition: entry('conflict_error', 'The object’s state does not allow this.'),
+  invalid_state_transition: entry('conflict_error', 'The state of the object does not allow this.'),
   self_referral: entry('conflict_error', 'The customer is the partner, and the program blocks self-referrals.'),
   click_expired: entry('conflict_error', 'The click is older than the program’s cookie window.'),
   commission_locked: entry('conflict_error', 'The commission is in a payout.'),
-  payout_locked: entry('conflict_error', 'The payout is on its way or settled.'),
-  sale_already_refunded: entry('conflict_error', 'Nothing is left of the sale.'),
-  endpoint_disabled: entry('conflict_error', 'The webhook endpoint is switched off.'),
-  rate_limit_exceeded: entry('rate_limit_error', 'The key’s requests of this second are used up.'),
+  payout_locked: entry('conflict_error', 'The payout is in progress or settled.'),
+  sale_already_refunded: entry('conflict_error', 'The sale is fully refunded.'),
+  endpoint_disabled: entry('conflict_error', 'The webhook endpoint is disabled.'),
+  rate_limit_exceeded: entry('rate_limit_error', 'The key has reached its number of requests in this second.'),
   plan_limit_reached: entry('plan_error', 'The plan’s limit is reached.'),
-  feature_not_in_plan: entry('plan_error', 'The plan does not have this.'),
-  not_implemented: entry('not_implemented_error', 'This is not available yet.'),
-  internal_error: entry('api_error', 'Something went wrong on our side. Retry with the same idempotency key.'),
-  service_unavailable: entry('api_error', 'The service cannot answer now. Retry after the time in `Retry-After`.', 503),
+  feature_not_in_plan: entry('plan_error', 'The plan does not include this feature.'),
+  not_implemented: entry('not_implemented_error', 'The feature is not available yet.'),
+  internal_error: entry('api_error', 'An unexpected error occurred. Retry with the same idempotency key.'),
+  service_unavailable: entry(
+    'api_error',
+    'The service is temporarily unavailable. Retry after the time in `Retry-After`.',
+    503,
+  ),
 } as const;
 
 export type ProblemCode = keyof typeof problems;
 
 interface ProblemDetails {
-  /** The parameter at fault. */
+  /** The parameter that caused it. */
   param?: string;
-  /** The record that stands in the way of a create (409). */
+  /** The record that has the value already (409). */
   existing?: object;
   headers?: Record<string, string>;
-  /** What the handler did before it refused stays, as with a blocked self-referral, whose referral is deleted. */
+  /** A rejection whose writes commit, as with a blocked self-referral, whose referral is deleted. */
   keep_effects?: boolean;
 }
 
@@ -110,7 +123,7 @@ export class Problem extends Error {
   }
 }
 
-/** 409 for a create of something that is there, with the record that stands in the way. */
+/** 409 for a value that another record has, with that record. */
 export const alreadyExists = (param: string, message: string, existing: object | undefined): Problem =>
   new Problem('resource_already_exists', message, { param, ...(existing ? { existing } : {}) });
 

@@ -4,7 +4,7 @@ import { Problem } from './problem.ts';
 type Issue = ZodError['issues'][number];
 
 /**
- * The first thing that is wrong with the input, as a problem that names the field and what would be right.
+ * The first thing that is wrong with the input, as a problem that names the field and what is allowed.
  * @param place where the input stood: `body`, `querystring`, `params`  @param input as it was given
  */
 export function validationProblem(
@@ -16,13 +16,17 @@ export function validationProblem(
   const path = issue.path.map(String);
   if (issue.code === 'unrecognized_keys') {
     const name = [...path, issue.keys[0]].join('.');
-    return new Problem('unknown_parameter', `'${name}' is not a known field here. Remove it, or check its spelling.`, {
-      param: name,
-    });
+    return new Problem(
+      'unknown_parameter',
+      `'${name}' is not a parameter of this request. Remove it, or check its spelling.`,
+      {
+        param: name,
+      },
+    );
   }
   const [field] = path;
   if (place === 'querystring' && (field === 'expand' || field === 'include')) {
-    const allowed = issue.code === 'invalid_value' ? `may name: ${issue.values.join(', ')}` : 'takes none here';
+    const allowed = issue.code === 'invalid_value' ? `may name: ${issue.values.join(', ')}` : 'is not supported here';
     return new Problem(`invalid_${field}`, `'${field}' ${allowed}.`, { param: field });
   }
   const param = path.join('.');

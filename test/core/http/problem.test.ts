@@ -346,8 +346,8 @@ t.test('a message says what would be right', async (t) => {
   t.match(await messageOf(post({ ...acme, website_url: 'acme' })), 'must be an http or https URL');
   t.match(await messageOf(post({ ...click, ip: '1.2.3' }, {}, '/v1/clicks')), 'must be an IPv4 or IPv6 address');
   const since = merchant.request('GET', `/v1/partners?program_id=${program.id}&created_after=2026-01-31`);
-  t.match(await messageOf(since), 'must be an ISO 8601 time with a zone, as 2026-01-31T12:00:00Z');
-  t.equal(await messageOf(merchant.request('GET', '/v1/programs?expand=partner')), "'expand' takes none here.");
+  t.match(await messageOf(since), 'must be an ISO 8601 time with a time zone, such as 2026-01-31T12:00:00Z');
+  t.equal(await messageOf(merchant.request('GET', '/v1/programs?expand=partner')), "'expand' is not supported here.");
   for (const [body, fault] of [
     ['{', "expected property name or '}' at position 1 (line 1 column 2)"],
     ['{"a": NaN}', "unexpected token 'N'"],
