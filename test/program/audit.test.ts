@@ -39,7 +39,7 @@ await eventually(async () => (await visits()).length === 1, 'the referral of the
 const [visit] = (await visits()) as [Json];
 const [{ body: told }] = receiver.received as [Received];
 
-t.test('data that came about by the API is clean', async (t) => {
+t.test('data written by the API passes the audit', async (t) => {
   t.same(await rail.audit(), []);
 });
 
@@ -287,7 +287,7 @@ for (const [invariant, { subject, breaks, mends }] of Object.entries(corruptions
   });
 }
 
-t.test('the audit notices a commission that was voided although something is left of its sale', async (t) => {
+t.test('the audit reports a commission that was voided although its sale is not fully refunded', async (t) => {
   const [{ id }] = partly.commissions;
   await rail.query(sql`
     update program.commission set status = 'voided', voided_at = now(), void_reason = 'sale_refunded' where id = ${id}`);
@@ -299,7 +299,7 @@ t.test('the audit notices a commission that was voided although something is lef
   t.same(await rail.audit(), []);
 });
 
-t.test('the audit knows no invariant that is not broken here', async (t) => {
+t.test('every invariant of the audit is broken by a test', async (t) => {
   const [program] = await rail.query<Json>(
     sql`
       select pg_get_functiondef('program.audit'::regproc) || pg_get_functiondef('program.audit_tallies'::regproc)
@@ -312,7 +312,7 @@ t.test('the audit knows no invariant that is not broken here', async (t) => {
   t.same(known.sort(), Object.keys(corruptions).sort());
 });
 
-t.test('rail audit says clean and ends with 0, or lists what is wrong and ends with 1', async (t) => {
+t.test('rail audit exits with 0 if clean, or lists violations and exits with 1', async (t) => {
   const environment = { DATABASE_URL: rail.url, RAIL_ENCRYPTION_KEY: encryption_key.toString('base64') };
   t.match(await runRail(t, ['audit'], environment), { code: 0, stdout: 'clean\n' });
   t.match(await runRail(t, ['audit', '--json'], environment), { code: 0, stdout: '[]\n' });

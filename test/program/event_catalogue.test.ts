@@ -160,7 +160,7 @@ t.test('every example is valid', async (t) => {
   }
 });
 
-t.test('every type but those of payouts is told with exactly the fields of the specification', async (t) => {
+t.test('every type except payouts is emitted with exactly the fields of the specification', async (t) => {
   for (const { type, fields } of rows.filter((row) => !by_payouts(row.type))) {
     const told = all.received.filter(({ body }) => body.type === type);
     t.ok(told.length > 0, `${type} was told`);
@@ -181,7 +181,7 @@ t.test('the body has the keys of the specification, and sums and times are of th
   }
 });
 
-t.test('a clawback is told with its kind and a negative amount, and nothing else has a kind', async (t) => {
+t.test('only the event of a clawback has a kind, and it has a negative amount', async (t) => {
   const created = all.received.filter(({ body }) => body.type === 'commission.created');
   const [clawback, ...others] = created.filter(({ body }) => 'kind' in body.data);
   t.same(others, []);
@@ -189,17 +189,20 @@ t.test('a clawback is told with its kind and a negative amount, and nothing else
   t.ok(clawback?.body.data.amount_minor < 0);
 });
 
-t.test("a partner's postback receives that partner's events of its families alone, in the same order", async (t) => {
-  const families = new Set(rows.filter(({ postback }) => postback).map(({ type }) => type));
-  const expected = all.received.filter(({ body }) => families.has(body.type) && body.data.partner_id === ada.id);
-  t.same(
-    own.received.map(({ body }) => [body.type, body.id]),
-    expected.map(({ body }) => [body.type, body.id]),
-  );
-  t.ok(all.received.some(({ body }) => body.type === 'commission.created' && body.data.partner_id !== ada.id));
-});
+t.test(
+  "a partner's postback receives only that partner's events of the postback types, in the same order",
+  async (t) => {
+    const families = new Set(rows.filter(({ postback }) => postback).map(({ type }) => type));
+    const expected = all.received.filter(({ body }) => families.has(body.type) && body.data.partner_id === ada.id);
+    t.same(
+      own.received.map(({ body }) => [body.type, body.id]),
+      expected.map(({ body }) => [body.type, body.id]),
+    );
+    t.ok(all.received.some(({ body }) => body.type === 'commission.created' && body.data.partner_id !== ada.id));
+  },
+);
 
-t.test("a partner's postback never tells who the customer is", async (t) => {
+t.test("a partner's postback never contains the customer's email address", async (t) => {
   for (const { body, raw } of own.received) {
     const fields = (fieldsOf.get(body.type) as string[]).filter((field) => field !== 'email');
     t.same(keysOf(body.data), fields, body.type);

@@ -31,7 +31,7 @@ t.afterEach(async (t) => {
   if (wrong.length > 0) throw new Error(`After '${t.name}' the audit found ${JSON.stringify(wrong)}`);
 });
 
-t.test('one charge makes one sale and one commission, however often it is told at once', async (t) => {
+t.test('concurrent requests for one charge make one sale and one commission', async (t) => {
   const shop = await openShop(rail);
   await shop.rule();
   const partner = await shop.partner();
@@ -49,14 +49,14 @@ t.test('one charge makes one sale and one commission, however often it is told a
   t.equal((await shop.list('commissions')).length, 2, 'the third names nobody');
 });
 
-t.test('one email and one handle belong to one partner', async (t) => {
+t.test('concurrent creates with one email or handle make one partner', async (t) => {
   const { merchant, program, list } = await openShop(rail);
   const email = 'Ada@example.com';
   const create = (fields: Json) => merchant.request('POST', '/v1/partners', { program_id: program.id, ...fields });
   oneWon(t, await parallel((nth) => create({ email: nth % 2 ? email : email.toLowerCase() })));
   oneWon(t, await parallel((nth) => create({ email: `b${nth}@example.com`, handle: 'grace' })));
 
-  await t.test('and handles that are derived from one name are all different', async (t) => {
+  await t.test('concurrently derived handles are all different', async (t) => {
     const answers = await parallel((nth) => create({ email: `ada@host${nth}.example.com` }));
     t.same(statusesOf(answers), { 201: many });
     t.equal(new Set(answers.map(({ body }) => body.handle)).size, many);
@@ -64,22 +64,19 @@ t.test('one email and one handle belong to one partner', async (t) => {
   t.equal((await list('partners')).length, 2 + many);
 });
 
-t.test(
-  'one handle that many partners are given at once is one partner’s, and the others are shown whose',
-  async (t) => {
-    const shop = await openShop(rail);
-    const partners = await parallel(() => shop.partner());
-    const answers = await parallel((nth) =>
-      shop.merchant.request('PATCH', `/v1/partners/${partners[nth]?.id}`, { handle: 'grace' }),
-    );
-    t.same(statusesOf(answers), { 200: 1, 409: many - 1 });
-    const won = answers.find(({ status }) => status === 200)?.body;
-    const shown = answers.filter(({ status }) => status === 409).map(({ body }) => body.existing);
-    t.same(idsOf(shown), [won?.id]);
-  },
-);
+t.test('a handle set for many partners at once goes to one, and the others get 409 with that partner', async (t) => {
+  const shop = await openShop(rail);
+  const partners = await parallel(() => shop.partner());
+  const answers = await parallel((nth) =>
+    shop.merchant.request('PATCH', `/v1/partners/${partners[nth]?.id}`, { handle: 'grace' }),
+  );
+  t.same(statusesOf(answers), { 200: 1, 409: many - 1 });
+  const won = answers.find(({ status }) => status === 200)?.body;
+  const shown = answers.filter(({ status }) => status === 409).map(({ body }) => body.existing);
+  t.same(idsOf(shown), [won?.id]);
+});
 
-t.test('a group that is deleted while it is made the default leaves a default', async (t) => {
+t.test('a group deleted while it becomes the default leaves a default group', async (t) => {
   const shop = await openShop(rail);
   const groups = await parallel((nth) =>
     shop.merchant.post('/v1/groups', { program_id: shop.program.id, name: `Group ${nth}` }),
@@ -100,7 +97,7 @@ t.test('a group that is deleted while it is made the default leaves a default', 
 });
 
 t.test(
-  'who joins a group or is tagged while that is deleted is in another group, untagged, or told that it is gone',
+  'joining a group or adding a tag while it is deleted ends in another group, without the tag, or with 404',
   async (t) => {
     const shop = await openShop(rail);
     const { merchant } = shop;
@@ -131,7 +128,7 @@ t.test(
   },
 );
 
-t.test('refunds at once never give back more than was paid', async (t) => {
+t.test('concurrent refunds never exceed the sale', async (t) => {
   const shop = await openShop(rail);
   await shop.rule();
   const sale = await shop.sale({ partner_id: (await shop.partner()).id, amount_minor: 10_000 });
@@ -145,14 +142,14 @@ t.test('refunds at once never give back more than was paid', async (t) => {
   t.match(await shop.merchant.get(`/v1/sales/${sale.id}`), { refunded_minor: 9_900, status: 'partially_refunded' });
   t.match(await shop.commissionsOf(sale), [{ amount_minor: 20, base_amount_minor: 100 }]);
 
-  await t.test('and one refund that is told often is made once', async (t) => {
+  await t.test('concurrent requests for one refund make one refund', async (t) => {
     const answers = await parallel(() => refund({ amount_minor: 1, external_refund_id: 're_1' }));
     t.same(statusesOf(answers), { 200: 1, 409: many - 1 });
     t.equal((await shop.merchant.get(`/v1/sales/${sale.id}`)).refunded_minor, 9_901);
   });
 });
 
-t.test('approving a commission and refunding its sale end with nothing earned, whoever comes first', async (t) => {
+t.test('approving a commission and refunding its sale concurrently leaves nothing earned', async (t) => {
   const shop = await openShop(rail);
   await shop.rule();
   const partner = await shop.partner();
@@ -174,7 +171,7 @@ t.test('approving a commission and refunding its sale end with nothing earned, w
   t.same([...new Set(commissions.map(({ status }) => status))], ['voided']);
 });
 
-t.test('clicks of one visitor at once make one referral', async (t) => {
+t.test('concurrent clicks of one visitor make one referral', async (t) => {
   const shop = await openShop(rail);
   const partner = await shop.partner();
   await parallel(() => shop.click(partner, { visitor_token: 'visitor-0001' }));
@@ -185,7 +182,7 @@ t.test('clicks of one visitor at once make one referral', async (t) => {
   t.same([...new Set(clicks.map(({ referral_id }) => referral_id))], [referral?.id]);
   t.equal(await countOf(shop, 'referral.created'), 1);
 
-  await t.test('and through two partners one at a time', async (t) => {
+  await t.test('also through two partners: one live referral at a time', async (t) => {
     const other = await shop.partner();
     await parallel((nth) => shop.click(nth % 2 ? partner : other, { visitor_token: 'visitor-0002' }));
     await judged(shop);
@@ -205,7 +202,7 @@ const judged = ({ program }: Shop) =>
     return left?.clicks === 0;
   }, 'all clicks to be judged');
 
-t.test('sign-ups with one click at once make the visitor a lead once', async (t) => {
+t.test('concurrent sign-ups with one click make the visitor a lead once', async (t) => {
   const shop = await openShop(rail);
   const { id: click_id } = await shop.click(await shop.partner());
   const customers = await parallel(() => shop.customer({ click_id }));
@@ -215,7 +212,7 @@ t.test('sign-ups with one click at once make the visitor a lead once', async (t)
   t.equal(told.filter((type) => type === 'referral.created').length, 1);
 });
 
-t.test('a partner who is deleted while sales come in is left with no open commission', async (t) => {
+t.test('a partner deleted during concurrent sales has no open commission', async (t) => {
   const shop = await openShop(rail);
   const { merchant, program } = shop;
   await shop.rule();
@@ -249,7 +246,7 @@ t.test('a partner who is deleted while sales come in is left with no open commis
   );
 });
 
-t.test('of the first sales of one customer at once exactly one is the first', async (t) => {
+t.test('exactly one of several concurrent first sales is the first', async (t) => {
   const shop = await openShop(rail);
   await shop.rule({ name: 'First', applies_to: 'first', rate_value: 5_000, priority: 1 });
   await shop.rule({ name: 'Renewals', applies_to: 'renewals', rate_value: 1_000 });
@@ -260,7 +257,7 @@ t.test('of the first sales of one customer at once exactly one is the first', as
   t.equal(await countOf(shop, 'referral.converted'), 1);
 });
 
-t.test('a new customer whom sales bring at once is one customer', async (t) => {
+t.test('concurrent sales of a new customer create one customer', async (t) => {
   const shop = await openShop(rail, { auto_enrol_customers: true });
   const partner = await shop.partner();
   const { external_id } = await shop.coupon({ partner_id: partner.id });
@@ -275,7 +272,7 @@ t.test('a new customer whom sales bring at once is one customer', async (t) => {
   }
 });
 
-t.test('sales of one customer by id and by click at once are all recorded', async (t) => {
+t.test('concurrent sales of one customer by id and by click are all recorded', async (t) => {
   const shop = await openShop(rail);
   await shop.rule();
   const ada = await shop.partner();
@@ -288,7 +285,7 @@ t.test('sales of one customer by id and by click at once are all recorded', asyn
   t.equal(sales.filter(({ is_first_sale }) => is_first_sale).length, 1);
 });
 
-t.test('a sale that comes while its customer signs up is the sale of that customer', async (t) => {
+t.test('a sale during the sign-up of its customer belongs to that customer', async (t) => {
   const shop = await openShop(rail);
   await shop.rule();
   const { id: partner_id } = await shop.partner();
@@ -304,7 +301,7 @@ t.test('a sale that comes while its customer signs up is the sale of that custom
   await Promise.all(pairs);
 });
 
-t.test('customers of one email who pay at once become one partner', async (t) => {
+t.test('customers with one email who pay concurrently become one partner', async (t) => {
   const shop = await openShop(rail, { auto_enrol_customers: true });
   const partner = await shop.partner();
   const sales = await parallel(() =>

@@ -131,7 +131,7 @@ for (const [plural, fields] of Object.entries(specified)) {
   );
 }
 
-t.test('each list can be filtered by the fields that the decisions name, where the record has them', async (t) => {
+t.test('each list can be filtered by the common fields that its record has', async (t) => {
   const named = ['status', 'partner_id', 'group_id', 'link_id', 'coupon_id', 'customer_id', 'email'];
   for (const plural of Object.keys(specified)) {
     const { properties: filters = {} } = described((lists.get(plural) as { query: z.ZodType }).query, 'input');
@@ -146,7 +146,7 @@ const shop = await openShop(rail);
 const { merchant, program } = shop;
 const program_id = program.id;
 
-t.test('a new program has the defaults of the decisions', async (t) => {
+t.test('a new program has the documented defaults', async (t) => {
   const { id, created_at, updated_at, subdomain, default_rejection_reason, payout_methods, ...rest } = program;
   t.same(rest, {
     object: 'program',

@@ -15,14 +15,15 @@ export interface State<Status extends string, Action extends string> {
 export type States<Status extends string, Action extends string> = Readonly<Record<Status, State<Status, Action>>>;
 
 /** The schema of a resource's status; its description lists what each status means. */
-export const statusSchema = <Status extends string>(states: States<Status, never>) =>
+export const statusSchema = <Status extends string>(states: Readonly<Record<Status, { doc: string }>>) =>
   z.enum(statusesOf(states) as [Status, ...Status[]]).describe(
-    Object.entries<State<Status, never>>(states)
+    Object.entries<{ doc: string }>(states)
       .map(([status, { doc }]) => `\`${status}\`: ${doc}.`)
       .join(' '),
   );
 
-const statusesOf = <Status extends string>(states: States<Status, never>): Status[] => Object.keys(states) as Status[];
+const statusesOf = <Status extends string>(states: Readonly<Record<Status, unknown>>): Status[] =>
+  Object.keys(states) as Status[];
 
 /** The statuses in which an action is possible: for conditions in SQL. */
 export const statusesThat = <Status extends string, Action extends string>(

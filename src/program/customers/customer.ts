@@ -18,19 +18,19 @@ type Status = 'lead' | 'trial' | 'active' | 'cancelled' | 'refunded' | 'suspende
 
 /** `pay`: the first sale. `refund`: a sale is refunded in full. `restore`: a correction leaves no sale refunded in full. */
 export const customer_states: States<Status, 'pay' | 'refund' | 'restore'> = {
-  lead: { doc: 'signed up, and has not paid', on: { pay: 'active', refund: 'refunded' } },
-  trial: { doc: 'in a trial, and has not paid', on: { pay: 'active', refund: 'refunded' } },
-  active: { doc: 'a paying customer', on: { pay: 'active', refund: 'refunded' } },
-  cancelled: { doc: 'cancelled', on: { pay: 'cancelled', refund: 'refunded' } },
+  lead: { doc: 'the customer signed up and has not paid', on: { pay: 'active', refund: 'refunded' } },
+  trial: { doc: 'the customer is in a trial and has not paid', on: { pay: 'active', refund: 'refunded' } },
+  active: { doc: 'the customer has paid', on: { pay: 'active', refund: 'refunded' } },
+  cancelled: { doc: 'the customer cancelled', on: { pay: 'cancelled', refund: 'refunded' } },
   refunded: {
-    doc: 'a sale was refunded in full, set by Rail only',
+    doc: 'a sale was refunded in full; a request cannot set this status',
     on: { pay: 'refunded', refund: 'refunded', restore: 'active' },
   },
-  suspended: { doc: 'suspended by you', on: { pay: 'suspended', refund: 'refunded' } },
+  suspended: { doc: 'you suspended the customer', on: { pay: 'suspended', refund: 'refunded' } },
 };
-const status = statusSchema(customer_states);
+const { refunded: _, ...writable_states } = customer_states;
 /** The statuses that a request can set: all but the one that refunds set. */
-export const writable_status = status.exclude(['refunded']);
+export const writable_status = statusSchema(writable_states);
 
 export const customers = resource({
   object: 'customer',
@@ -63,7 +63,7 @@ export const customers = resource({
     email: text.nullable().describe("The customer's email address. Null if not provided."),
     name: text.nullable().describe("The customer's name. Null if not provided."),
     identifier: text.nullable().describe('Your own id of the customer. Null if not provided.'),
-    status,
+    status: statusSchema(customer_states),
     tracked_by: z
       .enum(tracked_by_values)
       .describe(

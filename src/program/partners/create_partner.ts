@@ -23,8 +23,12 @@ export const person = {
   company_name: text.max(200).optional().describe("The partner's company."),
   website_url: url.optional().describe("The partner's website or channel."),
   country_code: country.optional(),
-  handle: handle.optional().describe('The default is derived from the email address.'),
-  group_id: id('grp').optional().describe("The default is the program's default group."),
+  handle: handle
+    .optional()
+    .describe('The value of the tracking parameter, as in `?ref=ada`. The default is derived from the email address.'),
+  group_id: id('grp')
+    .optional()
+    .describe("The group that the partner joins. The default is the program's default group."),
 };
 
 export const createPartnerOperations: Operation[] = [

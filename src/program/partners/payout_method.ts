@@ -57,7 +57,7 @@ export const payoutMethodOperations: Operation[] = [
     method: 'GET',
     path: '/v1/partners/{id}/payout_method',
     scope: 'partners:read',
-    summary: 'Retrieves how a partner is paid.',
+    summary: 'Reads how a partner is paid.',
     params: idParams,
     reply: PayoutMethod,
     async run({ tx, params }) {

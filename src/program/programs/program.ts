@@ -15,7 +15,7 @@ const payout_terms = ['net_15', 'net_30', 'net_60'] as const;
 export const program_states: States<'active' | 'paused', 'activate' | 'pause'> = {
   active: { doc: 'the program is running', on: { activate: 'active', pause: 'paused' } },
   paused: {
-    doc: 'informational only, clicks are still recorded and commissions are still earned',
+    doc: 'informational; clicks are still recorded and commissions are still earned',
     on: { activate: 'active', pause: 'paused' },
   },
 };

@@ -1,4 +1,4 @@
-/** What a sale leaves after its parts, as a pure function on integers in minor units: decisions, section 6. */
+/** What a sale leaves after its parts, as a pure function on integers in minor units: see README.md. */
 
 /** What a sale came to and what of it was not revenue, all in minor units. */
 export type AmountParts = {

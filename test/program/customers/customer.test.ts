@@ -4,7 +4,7 @@ import { fresh, openShop, types } from '../../shop.ts';
 
 const rail = await startRail();
 
-t.test('a sign-up through a click makes the visitor a lead, told once', async (t) => {
+t.test('a sign-up through a click makes the visitor a lead, and emits referral.lead once', async (t) => {
   const shop = await openShop(rail);
   const link = await shop.link(await shop.partner());
   const click = await shop.click({}, { value: link.value });
@@ -66,7 +66,7 @@ t.test('a customer needs one of click and partner, which must be the program’s
   t.match(await create({ partner_id: partner.id }), { status: 201, body: { tracked_by: 'api', referral_id: null } });
 });
 
-t.test('the processor’s id is one customer’s in the program', async (t) => {
+t.test('the external customer id is unique in the program', async (t) => {
   const shop = await openShop(rail);
   const { id: partner_id } = await shop.partner();
   const external_customer_id = fresh('cus');
@@ -78,7 +78,7 @@ t.test('the processor’s id is one customer’s in the program', async (t) => {
   });
 });
 
-t.test('a customer who is given to another partner is attributed by hand', async (t) => {
+t.test('a customer moved to another partner is tracked by manual', async (t) => {
   const shop = await openShop(rail);
   const [ada, bob] = [await shop.partner(), await shop.partner()];
   const customer = await shop.referred(ada);
@@ -89,7 +89,7 @@ t.test('a customer who is given to another partner is attributed by hand', async
   t.match(await shop.sale({ customer_id: customer.id }), { partner_id: bob.id });
 });
 
-t.test('a click outside its window, of a robot or from a blocked country credits nobody', async (t) => {
+t.test('a click that is expired, by a bot or from a blocked country earns no credit', async (t) => {
   const shop = await openShop(rail, { blocked_countries: ['KP'], cookie_days: 30 });
   const partner = await shop.partner();
   const create = ({ id }: Json) =>
@@ -108,7 +108,7 @@ t.test('a click outside its window, of a robot or from a blocked country credits
   const recent = await shop.click(partner);
   t.equal((await create(recent)).status, 201);
 
-  await t.test('and a sale that names it is recorded all the same', async (t) => {
+  await t.test('a sale with such a click is recorded all the same', async (t) => {
     for (const click of [expired, robot, blocked]) {
       t.match(await shop.sale({ click_id: click.id, customer: { email: 'grace@customer.example.com' } }), {
         partner_id: null,
@@ -119,7 +119,7 @@ t.test('a click outside its window, of a robot or from a blocked country credits
     }
   });
 
-  await t.test('who signed up in time is known by the click for good', async (t) => {
+  await t.test('a customer who signed up in time is identified by the click for good', async (t) => {
     const click = await shop.click(partner);
     const customer = await shop.customer({ click_id: click.id });
     await rail.query(sql`update program.click set created_at = now() - interval '30 days' where id = ${click.id}`);
@@ -127,38 +127,35 @@ t.test('a click outside its window, of a robot or from a blocked country credits
   });
 });
 
-t.test(
-  'a visit moves to the partner of the last click, or stays with the first where the program says so',
-  async (t) => {
-    for (const attribution of ['last_click', 'first_click']) {
-      const shop = await openShop(rail, { attribution });
-      const [ada, bob] = [await shop.partner(), await shop.partner()];
-      const visitor_token = fresh('visitor');
-      const click = async (partner: Json) => {
-        const { id } = await shop.click(partner, { visitor_token });
-        const judged = async () =>
-          rail.query(sql`select 1 from program.click where id = ${id} and attributed_at is not null`);
-        await eventually(async () => (await judged()).length === 1, 'the click to be judged');
-        return id as string;
-      };
-      await click(ada);
-      const second = await click(bob);
-      const moved = attribution === 'last_click';
-      const told = types(await shop.events()).filter((type) => type.startsWith('referral.'));
-      t.same(told, moved ? ['referral.created', 'referral.deleted', 'referral.created'] : ['referral.created']);
-      const credited = moved ? bob : ada;
-      t.match(await shop.customer({ click_id: second }), { partner_id: credited.id }, attribution);
-      const third = await click(moved ? ada : bob);
-      t.match(
-        await shop.customer({ click_id: third }),
-        { partner_id: credited.id },
-        'once a customer hangs on it, it stays',
-      );
-    }
-  },
-);
+t.test('a visit moves to the partner of the last click, or stays with the first under first_click', async (t) => {
+  for (const attribution of ['last_click', 'first_click']) {
+    const shop = await openShop(rail, { attribution });
+    const [ada, bob] = [await shop.partner(), await shop.partner()];
+    const visitor_token = fresh('visitor');
+    const click = async (partner: Json) => {
+      const { id } = await shop.click(partner, { visitor_token });
+      const judged = async () =>
+        rail.query(sql`select 1 from program.click where id = ${id} and attributed_at is not null`);
+      await eventually(async () => (await judged()).length === 1, 'the click to be judged');
+      return id as string;
+    };
+    await click(ada);
+    const second = await click(bob);
+    const moved = attribution === 'last_click';
+    const told = types(await shop.events()).filter((type) => type.startsWith('referral.'));
+    t.same(told, moved ? ['referral.created', 'referral.deleted', 'referral.created'] : ['referral.created']);
+    const credited = moved ? bob : ada;
+    t.match(await shop.customer({ click_id: second }), { partner_id: credited.id }, attribution);
+    const third = await click(moved ? ada : bob);
+    t.match(
+      await shop.customer({ click_id: third }),
+      { partner_id: credited.id },
+      'once a customer hangs on it, it stays',
+    );
+  }
+});
 
-t.test('a visit of a partner who is deleted protects nobody, and credits nobody', async (t) => {
+t.test('a visit of a deleted partner neither holds the credit nor earns it', async (t) => {
   const shop = await openShop(rail, { attribution: 'first_click' });
   const [ada, bob] = [await shop.partner(), await shop.partner()];
   const visitor_token = fresh('visitor');
@@ -174,7 +171,7 @@ t.test('a visit of a partner who is deleted protects nobody, and credits nobody'
   t.match(await shop.customer({ click_id: second.id }), { partner_id: bob.id });
 });
 
-t.test('a repeat visit through the same partner renews the window, and tells nothing', async (t) => {
+t.test('a repeated visit through the same partner renews the window, and emits no event', async (t) => {
   const shop = await openShop(rail);
   const partner = await shop.partner();
   const visitor_token = fresh('visitor');
@@ -192,7 +189,7 @@ t.test('a repeat visit through the same partner renews the window, and tells not
   t.equal(types(await shop.events()).filter((type) => type === 'referral.created').length, 1);
 });
 
-t.test('who refers himself is refused, the referral deleted, and a flag raised although the call failed', async (t) => {
+t.test('a self-referral is refused, its referral deleted and a flag raised', async (t) => {
   const shop = await openShop(rail);
   const ada = await shop.partner({ email: 'ada.lovelace@example.com' });
   const click = await shop.click(ada);
@@ -213,13 +210,13 @@ t.test('who refers himself is refused, the referral deleted, and a flag raised a
   t.match(await shop.list('risk_flags'), [{ id: raised.data.risk_flag_id, status: 'open' }]);
   t.same([await shop.list('referrals'), await shop.list('customers')], [[], []]);
 
-  await t.test('whoever tries again is told the same', async (t) => {
+  await t.test('a repeated request gets the same answer', async (t) => {
     const again = { program_id: shop.program.id, click_id: click.id, email: 'AdaLovelace+shop@example.com' };
     const refused_again = await shop.merchant.request('POST', '/v1/customers', again);
     t.match(refused_again, { status: 409, body: { error: { code: 'self_referral', param: 'click_id' } } });
   });
 
-  await t.test('a sale through the click is refused likewise, and not recorded', async (t) => {
+  await t.test('a sale through the click is refused too, and not recorded', async (t) => {
     const { id: click_id } = await shop.click(ada);
     const sale = {
       program_id: shop.program.id,
@@ -234,13 +231,13 @@ t.test('who refers himself is refused, the referral deleted, and a flag raised a
     t.equal((await shop.list('risk_flags')).length, 1, 'one is open already');
   });
 
-  await t.test('unless the program allows it', async (t) => {
+  await t.test('but not if the program allows self-referrals', async (t) => {
     await shop.merchant.patch(`/v1/programs/${shop.program.id}`, { block_self_referrals: false });
     t.match(await shop.referred(ada, { email: ada.email }), { partner_id: ada.id });
   });
 });
 
-t.test('who referred himself once is known by the browser', async (t) => {
+t.test('a partner who referred themselves once is recognized by the browser', async (t) => {
   const shop = await openShop(rail);
   const [ada, bob] = [await shop.partner(), await shop.partner()];
   const own = {
@@ -270,13 +267,13 @@ t.test('who referred himself once is known by the browser', async (t) => {
   ] as const) {
     t.equal((await sign_up(partner, visit, `${fresh('x')}@customer.example.com`)).status, 201, who);
   }
-  await t.test('and forgotten after 90 days, since addresses go to others', async (t) => {
+  await t.test('and no longer after 90 days', async (t) => {
     await rail.query(sql`update program.partner_visit set seen_at = now() - interval '91 days'`);
     t.equal((await sign_up(ada, own, 'late@customer.example.com')).status, 201);
   });
 });
 
-t.test('a referral that is deleted by hand is told with its reason, and its customers stay', async (t) => {
+t.test('a referral deleted by hand emits its reason, and its customer stays with the partner', async (t) => {
   const shop = await openShop(rail);
   const customer = await shop.referred(await shop.partner());
   await shop.events();

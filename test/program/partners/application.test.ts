@@ -15,7 +15,7 @@ const apply = (fields: Json = {}) =>
   });
 const told = async () => (await shop.events()).map(({ type, data }) => ({ type, data }));
 
-t.test('an applicant is a pending partner, and the answers are told', async (t) => {
+t.test('an application creates a pending partner, and its event has the answers', async (t) => {
   await shop.events();
   const application = await apply({ source: 'portal' });
   t.match(application, { status: 'pending', source: 'portal', answers: { why: 'Readers.' }, reviewed_at: null });
@@ -36,13 +36,13 @@ t.test('an applicant is a pending partner, and the answers are told', async (t) 
   });
 });
 
-t.test('a partner who is created pending is in the review queue too', async (t) => {
+t.test('a partner created as pending has an application in the review queue', async (t) => {
   const partner = await shop.partner({ status: 'pending' });
   const queue = await shop.list('applications', `partner_id=${partner.id}&status=pending`);
   t.match(queue, [{ email: partner.email, partner_id: partner.id, group_id: partner.group_id }]);
 });
 
-t.test('approving tells application.approved, then affiliate.confirmed', async (t) => {
+t.test('approving emits application.approved, then affiliate.confirmed', async (t) => {
   const { id, partner_id } = await apply();
   await shop.events();
   const approved = await merchant.post(`/v1/applications/${id}/approve`, { reason: 'A good fit.' });
@@ -59,30 +59,33 @@ t.test('approving tells application.approved, then affiliate.confirmed', async (
   ]);
 });
 
-t.test('rejecting declines the partner, word for word; a blank reason is the program’s own', async (t) => {
-  for (const [reason, expected] of [
-    ['  We work with\n  newsletters alone. ', '  We work with\n  newsletters alone. '],
-    ['   ', shop.program.default_rejection_reason],
-    [null, shop.program.default_rejection_reason],
-    [undefined, shop.program.default_rejection_reason],
-  ]) {
-    const { id, partner_id } = await apply();
-    await shop.events();
-    const rejected = await merchant.post(`/v1/applications/${id}/reject`, { reason });
-    t.match(rejected, { status: 'rejected', rejection_reason: expected });
-    t.match(await merchant.get(`/v1/partners/${partner_id}`), { status: 'declined', decline_reason: expected });
-    t.match(await told(), [
-      { type: 'application.rejected', data: { application_id: id, partner_id, reason: expected } },
-    ]);
-  }
-  const blank = await merchant.request('PATCH', `/v1/programs/${program_id}`, { default_rejection_reason: ' \n ' });
-  t.match(blank, { status: 400, body: { error: { param: 'default_rejection_reason' } } });
-  const { id } = await apply();
-  const long = await merchant.request('POST', `/v1/applications/${id}/reject`, { reason: 'x'.repeat(1_001) });
-  t.match(long, { status: 400, body: { error: { param: 'reason' } } });
-});
+t.test(
+  'rejecting declines the partner with the exact reason; a blank one becomes the default of the program',
+  async (t) => {
+    for (const [reason, expected] of [
+      ['  We work with\n  newsletters alone. ', '  We work with\n  newsletters alone. '],
+      ['   ', shop.program.default_rejection_reason],
+      [null, shop.program.default_rejection_reason],
+      [undefined, shop.program.default_rejection_reason],
+    ]) {
+      const { id, partner_id } = await apply();
+      await shop.events();
+      const rejected = await merchant.post(`/v1/applications/${id}/reject`, { reason });
+      t.match(rejected, { status: 'rejected', rejection_reason: expected });
+      t.match(await merchant.get(`/v1/partners/${partner_id}`), { status: 'declined', decline_reason: expected });
+      t.match(await told(), [
+        { type: 'application.rejected', data: { application_id: id, partner_id, reason: expected } },
+      ]);
+    }
+    const blank = await merchant.request('PATCH', `/v1/programs/${program_id}`, { default_rejection_reason: ' \n ' });
+    t.match(blank, { status: 400, body: { error: { param: 'default_rejection_reason' } } });
+    const { id } = await apply();
+    const long = await merchant.request('POST', `/v1/applications/${id}/reject`, { reason: 'x'.repeat(1_001) });
+    t.match(long, { status: 400, body: { error: { param: 'reason' } } });
+  },
+);
 
-t.test('withdrawing is the applicant’s own', async (t) => {
+t.test('withdrawing declines the partner with the reason withdrawn', async (t) => {
   const { id, partner_id } = await apply();
   t.match(await merchant.post(`/v1/applications/${id}/withdraw`), { status: 'withdrawn', reviewed_at: null });
   t.match(await merchant.get(`/v1/partners/${partner_id}`), { status: 'declined', decline_reason: 'withdrawn' });
@@ -101,7 +104,7 @@ t.test('a declined partner cannot be reinstated, and the refusal says what to do
   t.match(await shop.partner({ email }), { status: 'active' });
 });
 
-t.test('what is decided stays decided', async (t) => {
+t.test('a decided application cannot be decided again', async (t) => {
   const verbs = ['approve', 'reject', 'withdraw'];
   for (const first of verbs) {
     const { id } = await apply();

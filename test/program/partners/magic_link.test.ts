@@ -25,21 +25,21 @@ t.test('a magic link signs its partner in', async (t) => {
   t.same(await redeem(token), { organization_id: merchant.organization_id, partner_id: partner.id });
 });
 
-t.test('a magic link is good once, also for two who bring it together', async (t) => {
+t.test('a magic link is redeemed once, also by two concurrent attempts', async (t) => {
   const { token } = await newToken();
   const let_in = (await Promise.all([redeem(token), redeem(token), redeem(token)])).filter(Boolean);
   t.equal(let_in.length, 1);
   t.equal(await redeem(token), undefined);
 });
 
-t.test('a magic link is good for 15 minutes', async (t) => {
+t.test('a magic link expires after 15 minutes', async (t) => {
   const { token, expires_at } = await newToken();
   t.equal(await redeem(token, expires_at), undefined);
   const just_before = new Date(Date.parse(expires_at) - 1).toISOString();
   t.match(await redeem(token, just_before), { partner_id: partner.id });
 });
 
-t.test('a magic link of a suspended partner lets nobody in', async (t) => {
+t.test('a magic link of a suspended partner is not redeemed', async (t) => {
   const { token } = await newToken();
   await merchant.patch(`/v1/partners/${partner.id}`, { status: 'suspended' });
   t.equal(await redeem(token), undefined);

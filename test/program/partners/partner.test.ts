@@ -4,7 +4,7 @@ import { openShop, types } from '../../shop.ts';
 
 const rail = await startRail();
 
-t.test('a handle is derived from the email, with -2, -3 behind it when taken', async (t) => {
+t.test('a handle is derived from the email, with the suffix -2, -3 if it is taken', async (t) => {
   const { partner } = await openShop(rail);
   const handleOf = async (email: string) => (await partner({ email })).handle;
   t.equal(await handleOf('ada.lovelace@a.example.com'), 'ada-lovelace');
@@ -42,7 +42,7 @@ t.test('a taken email or handle answers 409 with the partner that holds it', asy
   t.equal((await create({ email: 'ada@example.com', handle: 'ada' })).status, 201, 'and so is what a deleted one held');
 });
 
-t.test('a PATCH to what another one has answers 409 with the one that has it', async (t) => {
+t.test('a PATCH to a value that another record has answers 409 with that record', async (t) => {
   const shop = await openShop(rail);
   const { merchant, program } = shop;
   const [ada, bob] = [await shop.partner({ handle: 'ada' }), await shop.partner({ handle: 'bob' })];
@@ -64,7 +64,7 @@ t.test('a PATCH to what another one has answers 409 with the one that has it', a
   t.equal((await merchant.request('PATCH', `/v1/tags/${vip.id}`, { name: 'vip' })).status, 200, 'its own, respelt');
 });
 
-t.test('affiliate.updated is told of what has changed alone', async (t) => {
+t.test('affiliate.updated is emitted only for changes', async (t) => {
   const shop = await openShop(rail);
   const ada = await shop.partner({ first_name: 'Ada' });
   const tag = await shop.merchant.post('/v1/tags', { program_id: shop.program.id, name: 'VIP' });
@@ -81,7 +81,7 @@ t.test('affiliate.updated is told of what has changed alone', async (t) => {
   }
 });
 
-t.test('updated_at moves with what has changed alone', async (t) => {
+t.test('updated_at changes only with other fields', async (t) => {
   const shop = await openShop(rail);
   const { merchant } = shop;
   const ada = await shop.partner({ first_name: 'Ada', metadata: { a: [1, { b: 2 }] } });
@@ -116,7 +116,7 @@ t.test('a partner who is not suspended has no suspension_reason', async (t) => {
   t.match(await patch({ status: 'active' }), { body: { status: 'active', suspension_reason: null } });
 });
 
-t.test('suspending and reinstating are told with the status and the reason', async (t) => {
+t.test('suspending and reinstating emit the status and the reason', async (t) => {
   const shop = await openShop(rail);
   const ada = await shop.partner();
   const patch = (body: Json) => shop.merchant.patch(`/v1/partners/${ada.id}`, body);
@@ -132,7 +132,7 @@ t.test('suspending and reinstating are told with the status and the reason', asy
   t.same(await told(), [
     { type: 'affiliate.updated', data: { partner_id: ada.id, status: 'suspended', reason: 'Brand search.' } },
   ]);
-  await t.test('a click through a suspended partner is kept, and makes no referral', async (t) => {
+  await t.test('a click through a suspended partner is recorded without a referral', async (t) => {
     const { id } = await shop.click(ada);
     const of_click = { program_id: shop.program.id, click_id: id };
     t.match(await shop.merchant.request('POST', '/v1/customers', of_click), {
@@ -152,7 +152,7 @@ t.test('suspending and reinstating are told with the status and the reason', asy
   });
 });
 
-t.test('a deleted partner attributes no more, and what was open is voided', async (t) => {
+t.test('a deleted partner is credited no more, and open commissions are voided', async (t) => {
   const shop = await openShop(rail);
   await shop.rule();
   const ada = await shop.partner();
@@ -196,7 +196,7 @@ t.test('a deleted partner attributes no more, and what was open is voided', asyn
   });
 
   await t.test(
-    'a refund of what was paid is clawed back all the same, and a correction pays nothing more',
+    'a refund is still clawed back from a deleted partner, and a correction pays nothing more',
     async (t) => {
       await merchant.patch(`/v1/sales/${paid.id}`, { amount_minor: 20_000 });
       t.equal((await shop.commissionsOf(paid)).length, 1);
@@ -205,13 +205,13 @@ t.test('a deleted partner attributes no more, and what was open is voided', asyn
     },
   );
 
-  await t.test('and with a pending one goes the application', async (t) => {
+  await t.test('deleting a pending partner withdraws the application', async (t) => {
     await merchant.delete(`/v1/partners/${waiting.id}`);
     t.match(await shop.list('applications', `partner_id=${waiting.id}`), [{ status: 'withdrawn' }]);
   });
 });
 
-t.test('who is deleted and added again has the same handle and link again', async (t) => {
+t.test('a partner who is deleted and created again gets the same handle and link value', async (t) => {
   const shop = await openShop(rail);
   const add = async () => {
     const partner = await shop.partner({ email: 'ada@example.com' });
@@ -256,34 +256,37 @@ t.test("a partner's groups and tags decide what the rules pay", async (t) => {
   t.equal((await merchant.request('DELETE', `/v1/groups/${back.group_id}`)).status, 409, 'the default group stays');
 });
 
-t.test('what a deleted group leaves is moved: partners are told of, deleted ones are not', async (t) => {
-  const shop = await openShop(rail);
-  const { merchant, program } = shop;
-  const [standard] = await shop.list('groups');
-  const { id: group_id } = await merchant.post('/v1/groups', { program_id: program.id, name: 'Gold' });
-  const [ada, bob] = [await shop.partner({ group_id }), await shop.partner({ group_id })];
-  const coupon = await shop.coupon({ group_id });
-  const application = await merchant.post('/v1/applications', {
-    program_id: program.id,
-    email: 'grace@partner.example.com',
-    group_id,
-  });
-  await merchant.delete(`/v1/partners/${ada.id}`);
-  await shop.events();
-  await merchant.delete(`/v1/groups/${group_id}`);
-  const told = (await shop.events()).map(({ type, data }) => [type, data.partner_id]);
-  t.same(told, [
-    ['affiliate.updated', bob.id],
-    ['affiliate.updated', application.partner_id],
-  ]);
-  for (const before of [coupon, application]) {
-    const after = await merchant.get(`/v1/${before.object}s/${before.id}`);
-    t.equal(after.group_id, standard?.id, before.object);
-    t.ok(after.updated_at > before.updated_at, `${before.object} says when it changed`);
-  }
-});
+t.test(
+  'deleting a group moves its members, and emits affiliate.updated for partners who are not deleted',
+  async (t) => {
+    const shop = await openShop(rail);
+    const { merchant, program } = shop;
+    const [standard] = await shop.list('groups');
+    const { id: group_id } = await merchant.post('/v1/groups', { program_id: program.id, name: 'Gold' });
+    const [ada, bob] = [await shop.partner({ group_id }), await shop.partner({ group_id })];
+    const coupon = await shop.coupon({ group_id });
+    const application = await merchant.post('/v1/applications', {
+      program_id: program.id,
+      email: 'grace@partner.example.com',
+      group_id,
+    });
+    await merchant.delete(`/v1/partners/${ada.id}`);
+    await shop.events();
+    await merchant.delete(`/v1/groups/${group_id}`);
+    const told = (await shop.events()).map(({ type, data }) => [type, data.partner_id]);
+    t.same(told, [
+      ['affiliate.updated', bob.id],
+      ['affiliate.updated', application.partner_id],
+    ]);
+    for (const before of [coupon, application]) {
+      const after = await merchant.get(`/v1/${before.object}s/${before.id}`);
+      t.equal(after.group_id, standard?.id, before.object);
+      t.ok(after.updated_at > before.updated_at, `${before.object} says when it changed`);
+    }
+  },
+);
 
-t.test('a paying customer becomes a partner on the first sale where the program says so', async (t) => {
+t.test('a paying customer becomes a partner on the first sale if the program enrols customers', async (t) => {
   const shop = await openShop(rail, { auto_enrol_customers: true });
   await shop.rule();
   const customer = await shop.referred(await shop.partner(), { email: 'Grace@customer.example.com' });
@@ -316,7 +319,7 @@ t.test('a paying customer becomes a partner on the first sale where the program 
   t.same(types(await shop.events()), ['sale.created', 'commission.created'], 'and nobody without an email');
 });
 
-t.test('where the program requires an application, a paying customer waits in the review queue', async (t) => {
+t.test('a paying customer becomes a pending partner if the program requires an application', async (t) => {
   const shop = await openShop(rail, { auto_enrol_customers: true, application_required: true });
   const customer = await shop.customer({ partner_id: (await shop.partner()).id });
   await shop.events();
@@ -331,7 +334,7 @@ t.test('where the program requires an application, a paying customer waits in th
   t.match(await shop.merchant.get(`/v1/partners/${created.data.partner_id}`), { status: 'active' });
 });
 
-t.test('a click that names nobody records nothing', async (t) => {
+t.test('a click that matches no partner is not recorded', async (t) => {
   const shop = await openShop(rail);
   const ada = await shop.partner({ handle: 'ada' });
   const send = (fields: Json) =>
@@ -359,7 +362,7 @@ t.test('a click that names nobody records nothing', async (t) => {
   ]);
 });
 
-t.test('what is wrong with the details of a payout method is told by the name of its field', async (t) => {
+t.test('an error in the details of a payout method names the field', async (t) => {
   const shop = await openShop(rail, { payout_methods: ['paypal', 'bank_transfer'] });
   const { id } = await shop.partner();
   const put = (method: string, details: Json) =>
@@ -375,13 +378,13 @@ t.test('what is wrong with the details of a payout method is told by the name of
   t.match(await put('paypal', { email: 'ada@example.com' }), { status: 200, body: { hint: '.com' } });
 });
 
-t.test('slugs are of letters without their marks', async (t) => {
+t.test('slugs have letters without diacritics', async (t) => {
   const { merchant, program } = await openShop(rail, { name: 'Müller & Söhne' });
   t.match(program.subdomain, /^muller-sohne/);
   t.equal((await merchant.post('/v1/groups', { program_id: program.id, name: 'Été à Tōkyō' })).slug, 'ete-a-tokyo');
 });
 
-t.test('a browser or a page that says more of itself than is kept is no reason to lose the click', async (t) => {
+t.test('a click with a very long user agent or referrer is recorded with both shortened', async (t) => {
   const shop = await openShop(rail);
   const ada = await shop.partner();
   const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0 '.padEnd(1_023, 'x');

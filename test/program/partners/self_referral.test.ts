@@ -40,7 +40,7 @@ t.test('normaliseEmail changes nothing the second time, keeps the host, and neve
   );
 });
 
-t.test('normaliseEmail sees through every disguise of a mailbox, and keeps two mailboxes apart', async () => {
+t.test('normaliseEmail gives all spellings of a mailbox one form, and different mailboxes different ones', async () => {
   const name = fc.string({ unit: fc.constantFrom(...'abcxyz019_-'), minLength: 1, maxLength: 12 });
   const disguise = fc.record({
     dots: fc.array(fc.boolean(), { minLength: 12 }),
@@ -60,7 +60,7 @@ t.test('normaliseEmail sees through every disguise of a mailbox, and keeps two m
   );
 });
 
-t.test('selfReferralBy tells the own email, or the own hashed address with the own user agent', async (t) => {
+t.test('selfReferralBy matches the partner’s email, or IP hash and user agent together', async (t) => {
   const visit = { ip_hash: 'h1', user_agent: 'Firefox' };
   const stranger: SelfReferralFacts = {
     partner_email: 'ann@example.com',

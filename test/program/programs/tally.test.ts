@@ -20,7 +20,7 @@ t.afterEach(async () => {
   if (wrong.length > 0) throw new Error(`The audit found ${JSON.stringify(wrong)}`);
 });
 
-t.test('what was created, moved, refunded and deleted is counted, folded or not', async (t) => {
+t.test('counters follow creates, moves, refunds and deletions, before and after folding', async (t) => {
   const shop = await openShop(rail);
   const { merchant, program } = shop;
   await shop.rule();
@@ -77,7 +77,7 @@ t.test('what was created, moved, refunded and deleted is counted, folded or not'
   t.equal(await notes(), 0);
 });
 
-t.test('a count is right at every moment while others write and the job folds', async (t) => {
+t.test('a count is exact at every moment during concurrent writes and folding', async (t) => {
   const shop = await openShop(rail);
   const partner = await shop.partner();
   let folding = true;
@@ -101,7 +101,7 @@ t.test('a count is right at every moment while others write and the job folds', 
   t.equal(await totalOf(shop, 'customers'), 160);
 });
 
-t.test('what is rolled back was never counted', async (t) => {
+t.test('rolled back writes are not counted', async (t) => {
   const shop = await openShop(rail);
   await shop.partner();
   const { organization_id } = shop.merchant;
@@ -115,7 +115,7 @@ t.test('what is rolled back was never counted', async (t) => {
   t.equal(await totalOf(shop, 'partners'), 1);
 });
 
-t.test('the schedule folds what was written', async (t) => {
+t.test('the schedule folds pending changes', async (t) => {
   const shop = await openShop(rail);
   await shop.partner();
   await rail.tick('program/fold_tallies', new Date().toISOString());

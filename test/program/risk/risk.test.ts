@@ -20,7 +20,7 @@ const quiet = () =>
     return (await rail.query(jobs)).length === 0;
   }, 'the jobs to be done');
 
-t.test('clicks: a blocked country, paid ads, and more than a person makes', async (t) => {
+t.test('clicks: blocked country, paid ads and click velocity', async (t) => {
   const shop = await openShop(rail, { blocked_countries: ['KP'] });
   const partner = await shop.partner();
   const blocked = await shop.click(partner, { country: 'KP' });
@@ -37,7 +37,7 @@ t.test('clicks: a blocked country, paid ads, and more than a person makes', asyn
   ]);
 });
 
-t.test('sign-ups: the partner’s own mailbox, a throw-away address, and many from one place', async (t) => {
+t.test('sign-ups: self-referral, disposable email address and many from one IP address', async (t) => {
   const shop = await openShop(rail, { block_self_referrals: false });
   const partner = await shop.partner({ email: 'ada@example.com' });
   const own = await shop.customer({ partner_id: partner.id, email: 'a.da+x@example.com' });
@@ -55,7 +55,7 @@ t.test('sign-ups: the partner’s own mailbox, a throw-away address, and many fr
   t.match(await flags(shop, 'same_ip'), [{ customer_id: fourth.id, evidence: { customers: 4 } }]);
 });
 
-t.test('sign-ups from the partner’s own browser, and addresses that are changed afterwards', async (t) => {
+t.test('sign-ups: the partner’s own browser, and email addresses changed later', async (t) => {
   const shop = await openShop(rail, { block_self_referrals: false });
   const [ada, bob] = [await shop.partner(), await shop.partner()];
   const own = { ip: '203.0.113.9', user_agent: 'Mozilla/5.0 (Macintosh) Version/26.0 Safari/605.1.15' };
@@ -73,7 +73,7 @@ t.test('sign-ups from the partner’s own browser, and addresses that are change
   t.match(newest, { customer_id: disguised.id, partner_id: bob.id, evidence: { matched: 'email' } });
 });
 
-t.test('sales: faster than audiences buy, and too much that comes back', async (t) => {
+t.test('sales: conversion velocity and refund rate', async (t) => {
   const shop = await openShop(rail);
   const [fast, returned] = [await shop.partner(), await shop.partner()];
   for (let nth = 0; nth < 11; nth++) {
@@ -90,7 +90,7 @@ t.test('sales: faster than audiences buy, and too much that comes back', async (
   ]);
 });
 
-t.test('partners: one mailbox twice', async (t) => {
+t.test('partners: duplicate mailbox', async (t) => {
   const shop = await openShop(rail);
   const first = await shop.partner({ email: 'ada.lovelace@example.com' });
   const second = await shop.partner({ email: 'adalovelace+2@example.com' });
@@ -99,7 +99,7 @@ t.test('partners: one mailbox twice', async (t) => {
   ]);
 });
 
-t.test('one flag is open per kind and subject, and only a note closes it', async (t) => {
+t.test('one flag of a kind is open per partner or customer, and resolving it requires a note', async (t) => {
   const shop = await openShop(rail);
   const [ada, bob] = [await shop.partner(), await shop.partner()];
   const advertise = (partner: Json) => shop.click(partner, { landing_url: 'https://acme.example.com/?fbclid=1' });

@@ -20,7 +20,7 @@ const later = '2026-12-01T00:00:00.000Z';
 const earlier = '2026-10-01T00:00:00.000Z';
 const click = { partner_id: ada, created_at: '2026-11-01T00:00:00.000Z' };
 
-t.test('what a click does to the live referral of its visitor', (t) => {
+t.test('the effect of a click on the live referral of its visitor', (t) => {
   const referral = (partner_id: string, status: 'visit' | 'lead' | 'converted', expires_at = later) => ({
     partner_id,
     status,
@@ -50,7 +50,7 @@ t.test('what a click does to the live referral of its visitor', (t) => {
   t.end();
 });
 
-t.test('robots, blocked countries and partners who are not active earn no credit', (t) => {
+t.test('bots, blocked countries and partners who are not active earn no credit', (t) => {
   const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
   const visit = { country: 'DE', user_agent: firefox, partner_status: 'active' as const };
   const cases: [what: string, click: Parameters<typeof earnsCredit>[0], earns: boolean][] = [
@@ -65,14 +65,14 @@ t.test('robots, blocked countries and partners who are not active earn no credit
   t.end();
 });
 
-t.test('the window ends whole days of 24 hours after the click', (t) => {
+t.test('the attribution window ends whole days of 24 hours after the click', (t) => {
   t.equal(windowEnd('2026-01-31T10:30:00.250Z', 1), '2026-02-01T10:30:00.250Z');
   t.equal(windowEnd('2028-02-28T00:00:00.000Z', 2), '2028-03-01T00:00:00.000Z');
   t.equal(windowEnd('2026-03-01T00:00:00.000Z', 365), '2027-03-01T00:00:00.000Z');
   t.end();
 });
 
-t.test('clicks are credited in their order, whichever job runs first', async (t) => {
+t.test('clicks are attributed in their order, whichever job runs first', async (t) => {
   const visitors = Array.from({ length: 20 }, () => fresh('visitor'));
   const shops = await Promise.all(
     (['last_click', 'first_click'] as const).map((attribution) => openShop(rail, { attribution })),
@@ -95,7 +95,7 @@ t.test('clicks are credited in their order, whichever job runs first', async (t)
     t.equal(credited.length, visitors.length);
   }
 
-  await t.test('and whichever click of a visitor is named first', async (t) => {
+  await t.test('also whichever click of a visitor a request refers to first', async (t) => {
     const shop = await openShop(rail);
     const [ada, bob] = [await shop.partner(), await shop.partner()];
     const visitor_token = fresh('visitor');
@@ -107,7 +107,7 @@ t.test('clicks are credited in their order, whichever job runs first', async (t)
   });
 });
 
-t.test('what the landing page says of the campaign is kept, but for a NUL', async (t) => {
+t.test('the utm parameters of the landing page are recorded, without NUL', async (t) => {
   const shop = await openShop(rail);
   const partner = await shop.partner();
   const landing_url = 'https://acme.example.com/?utm_source=%00ma%00il&utm_%00medium=x';
@@ -116,7 +116,7 @@ t.test('what the landing page says of the campaign is kept, but for a NUL', asyn
   const utm = { source: 'mail', medium: 'x' };
   t.match(await shop.merchant.get(`/v1/referrals/${referral_id}`), { landing_url, utm });
 
-  await t.test('of a short link too', async (t) => {
+  await t.test('also for a short link', async (t) => {
     const link = await shop.link(partner, { destination_url: landing_url });
     const answer = await fetch(`${rail.address}/r/${link.short_slug}`, {
       redirect: 'manual',
@@ -129,7 +129,7 @@ t.test('what the landing page says of the campaign is kept, but for a NUL', asyn
   });
 });
 
-t.test('a visit that has lapsed when a sign-up names another click gives way to it', async (t) => {
+t.test('an expired visit is superseded by the click that a sign-up refers to', async (t) => {
   for (const attribution of ['first_click', 'last_click']) {
     const shop = await openShop(rail, { attribution });
     const days = (count: number) => sql`${`${count} days`}::interval`;
@@ -182,7 +182,7 @@ t.test('a visit that has lapsed when a sign-up names another click gives way to 
 });
 
 t.test(
-  'a click that earns no credit leaves the visitor to the live referral, named before its job or after',
+  'a click that earns no credit leaves the live referral, whether a request refers to it before or after its job',
   async (t) => {
     const shop = await openShop(rail);
     await shop.rule();

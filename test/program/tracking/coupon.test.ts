@@ -4,7 +4,7 @@ import { openShop, types } from '../../shop.ts';
 
 const rail = await startRail();
 
-t.test('a coupon is told of while it has a partner', async (t) => {
+t.test('a coupon has events while it has a partner', async (t) => {
   const shop = await openShop(rail);
   const [ada, bob] = [await shop.partner(), await shop.partner()];
   await shop.events();
@@ -42,7 +42,7 @@ t.test('a coupon is told of while it has a partner', async (t) => {
   t.same(await told(), [{ type: 'affiliate_coupon.deleted', data: { coupon_id: own.id, partner_id: ada.id } }]);
 });
 
-t.test('code and external id are one coupon’s in the program', async (t) => {
+t.test('code and external id are unique in the program', async (t) => {
   const shop = await openShop(rail);
   const first = await shop.coupon({ code: 'ADA20', external_id: 'promo_1' });
   const create = (fields: Json) =>
@@ -62,7 +62,7 @@ t.test('code and external id are one coupon’s in the program', async (t) => {
   t.equal((await create({ code: 'ADA20', external_id: 'promo_1' })).status, 201);
 });
 
-t.test('an id that is no id is not found', async (t) => {
+t.test('a malformed id answers 404', async (t) => {
   const shop = await openShop(rail);
   const [coupon, partner] = [await shop.coupon(), await shop.partner()];
   for (const [path, param] of [
@@ -74,14 +74,14 @@ t.test('an id that is no id is not found', async (t) => {
   }
 });
 
-t.test('a sale is matched on the external id, never on the code', async (t) => {
+t.test('a sale is matched by the external id, never by the code', async (t) => {
   const shop = await openShop(rail);
   const coupon = await shop.coupon({ code: 'ADA20', external_id: 'promo_1', partner_id: (await shop.partner()).id });
   t.match(await shop.sale({ coupon_external_id: 'ADA20' }), { partner_id: null, coupon_id: null });
   t.match(await shop.sale({ coupon_external_id: 'promo_1' }), { partner_id: coupon.partner_id, coupon_id: coupon.id });
 });
 
-t.test('a second coupon answers 409 that names what it has in common with the first', async (t) => {
+t.test('a second coupon answers 409 that names the field it shares with the first', async (t) => {
   const shop = await openShop(rail);
   const first = await shop.coupon({ code: 'ADA20', external_id: undefined });
   const second = await shop.coupon({ code: 'BOB20', external_id: 'promo_bob' });

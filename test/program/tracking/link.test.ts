@@ -6,7 +6,7 @@ import { openShop, types } from '../../shop.ts';
 
 const rail = await startRail({ worker: false });
 
-t.test('the tracking parameter is applied, and every other byte of the destination stays', async (t) => {
+t.test('the tracking parameter is added, and every other byte of the destination stays', async (t) => {
   for (const [destination, expected] of [
     ['https://a.example.com', 'https://a.example.com?ref=ada'],
     ['https://a.example.com/', 'https://a.example.com/?ref=ada'],
@@ -32,7 +32,7 @@ t.test('the tracking parameter is applied, and every other byte of the destinati
   t.equal(trackedUrl('https://a.example.com/', 'r f', 'a&b=c#d'), 'https://a.example.com/?r+f=a%26b%3Dc%23d');
 });
 
-t.test('whatever the query, the parameter is read from it as it was set, and the rest as before', async () => {
+t.test('in any query, the tracking parameter reads as it was set, and the others as before', async () => {
   const piece = fc.string({ unit: fc.constantFrom(...'aA1%2Ff=&+;~\'()"é '), maxLength: 20 });
   const name = fc.string({ unit: fc.constantFrom(...'rR%2&=+ f'), minLength: 1, maxLength: 4 });
   fc.assert(
@@ -52,7 +52,7 @@ t.test('whatever the query, the parameter is read from it as it was set, and the
   );
 });
 
-t.test('a signed destination goes through the service untouched', async (t) => {
+t.test('a signed destination is not changed', async (t) => {
   const shop = await openShop(rail);
   const partner = await shop.partner({ handle: 'ada' });
   const destination_url = "https://acme.example.com/p?sig=a%2fB+c%20d'~&x=%41#top?a=b";
@@ -67,7 +67,7 @@ t.test('a signed destination goes through the service untouched', async (t) => {
   t.match(await shop.events(), [{ type: 'affiliate_link.updated', data: { url: changed.url } }]);
 });
 
-t.test('affiliate_link.updated is told of a new destination, label or short slug, and of nothing else', async (t) => {
+t.test('affiliate_link.updated is emitted for a new destination, label or short slug only', async (t) => {
   const shop = await openShop(rail);
   const link = await shop.link(await shop.partner());
   await shop.events();

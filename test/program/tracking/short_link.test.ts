@@ -29,7 +29,7 @@ const attributed = () =>
   );
 const referrals = () => merchant.get(`/v1/referrals?program_id=${program.id}`);
 
-t.test('sends the visitor on to the tracked address, with query and fragment kept', async (t) => {
+t.test('redirects to the tracked URL, with query and fragment kept', async (t) => {
   t.equal(link.url, 'https://acme.example.com/pricing?plan=pro&ref=ada#yearly');
   t.equal(link.short_url, `${rail.services.base_url}/r/${link.short_slug}`);
   const answer = await follow(link.short_slug);
@@ -41,7 +41,7 @@ t.test('sends the visitor on to the tracked address, with query and fragment kep
   t.match(data[0], { partner_id: partner.id, link_id: link.id, landing_url: link.url });
 });
 
-t.test('tells visitors apart by a cookie of the short domain, and by nothing else', async (t) => {
+t.test('identifies visitors by a cookie of the short domain only', async (t) => {
   await attributed();
   const before = (await referrals()).total_count;
   const first = await follow(link.short_slug);
@@ -85,7 +85,7 @@ t.test('shows browsers a page for an unknown link, without scripts or other reso
   t.notMatch(page, '<script');
 });
 
-t.test('HEAD tells where a link leads, and is no click', async (t) => {
+t.test('HEAD redirects without recording a click', async (t) => {
   const before = (await clicks()).total_count;
   const answer = await follow(link.short_slug, {}, 'HEAD');
   t.equal(answer.status, 302);
@@ -96,7 +96,7 @@ t.test('HEAD tells where a link leads, and is no click', async (t) => {
   t.equal((await clicks()).total_count, before);
 });
 
-t.test('the cookie lives as long as a click counts, and goes over https alone where the short link does', async (t) => {
+t.test('the cookie lasts as long as the attribution window, and is Secure for an https short link', async (t) => {
   await merchant.patch(`/v1/programs/${program.id}`, { cookie_days: 7, custom_domain: 'go.acme.example.com' });
   const secure = await merchant.post('/v1/links', {
     program_id: program.id,
@@ -115,7 +115,7 @@ t.test('the cookie lives as long as a click counts, and goes over https alone wh
   t.equal(answer.headers.get('x-robots-tag'), 'noindex');
 });
 
-t.test('a short address stays as it was handed out, wherever the service is reached now', async (t) => {
+t.test('a short URL keeps its host when the address of the service changes', async (t) => {
   const base_url = 'https://acme.example.com/rail';
   const moved = await buildApi({ store: rail.store, services: { ...rail.services, base_url }, log });
   t.teardown(() => moved.close());
@@ -144,7 +144,7 @@ t.test('a short address stays as it was handed out, wherever the service is reac
   }
 });
 
-t.test('a robot is sent on too, its click is kept and makes no referral', async (t) => {
+t.test('a bot is redirected too, and its click makes no referral', async (t) => {
   const answer = await follow(link.short_slug, {
     'User-Agent': 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)',
   });
@@ -155,7 +155,7 @@ t.test('a robot is sent on too, its click is kept and makes no referral', async 
   t.same(await rail.query(judged), [{ referral_id: null }]);
 });
 
-t.test('the link of a partner who is not active yet, or declined, leads on and records nothing', async (t) => {
+t.test('the link of a pending or declined partner redirects without recording a click', async (t) => {
   const grace = await merchant.post('/v1/partners', {
     program_id: program.id,
     email: 'grace@partner.example.com',
@@ -184,19 +184,22 @@ t.test('the link of a partner who is not active yet, or declined, leads on and r
   await merchant.patch(`/v1/partners/${partner.id}`, { status: 'active' });
 });
 
-t.test("the visitor's address is what a proxy of the own network says it is, and is only kept as a hash", async (t) => {
-  const hashAfter = async (forwarded?: string) => {
-    await follow(link.short_slug, forwarded === undefined ? {} : { 'X-Forwarded-For': forwarded });
-    const [row] = await rail.query<{ ip_hash: string | null }>(
-      sql`select ip_hash from program.click order by id desc limit 1`,
-    );
-    return row?.ip_hash;
-  };
-  t.equal(await hashAfter(), null, "the proxy's own address says nothing of the visitor");
-  const hash = rail.services.vault.hash('93.184.215.14');
-  t.equal(await hashAfter('93.184.215.14'), hash);
-  t.equal(await hashAfter('8.8.8.8, 93.184.215.14, 10.0.0.3'), hash, 'what the visitor said before is not believed');
-});
+t.test(
+  "the visitor's IP address is taken from a proxy of the private network, and stored only as a hash",
+  async (t) => {
+    const hashAfter = async (forwarded?: string) => {
+      await follow(link.short_slug, forwarded === undefined ? {} : { 'X-Forwarded-For': forwarded });
+      const [row] = await rail.query<{ ip_hash: string | null }>(
+        sql`select ip_hash from program.click order by id desc limit 1`,
+      );
+      return row?.ip_hash;
+    };
+    t.equal(await hashAfter(), null, "the proxy's own address says nothing of the visitor");
+    const hash = rail.services.vault.hash('93.184.215.14');
+    t.equal(await hashAfter('93.184.215.14'), hash);
+    t.equal(await hashAfter('8.8.8.8, 93.184.215.14, 10.0.0.3'), hash, 'what the visitor said before is not believed');
+  },
+);
 
 t.test('keeps slugs unique over all tenants', async (t) => {
   const stranger = await rail.organization();
