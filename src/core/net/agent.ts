@@ -136,7 +136,7 @@ function isIdle(client: Client): boolean {
   return client.stats.size === 0;
 }
 
-/** Node calls `lookup` for names alone, so that literals, and with them scheme, name and port, are judged before. */
+/** Node calls `lookup` only for names, so that literals, and with them scheme, name and port, are judged before. */
 function createConnector(options: PinnedAgentOptions): buildConnector.connector {
   const connect = buildConnector({
     lookup: createLookup(options),

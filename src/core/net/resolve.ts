@@ -81,7 +81,7 @@ function askSystem(name: string): Promise<Answers> {
   return Promise.allSettled([lookup(name, { all: true, order: 'ipv4first' })]);
 }
 
-/** /etc/hosts is for development alone; there, names such as `localhost` are not in DNS. */
+/** /etc/hosts is for development only: there, names such as `localhost` are not in DNS. */
 function sourcesForDevelopment(name: string): (typeof askDns)[] {
   const isLocal = !name.includes('.') || name.endsWith('.localhost');
   return isLocal ? [askSystem, askDns] : [askDns, askSystem];

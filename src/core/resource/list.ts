@@ -111,7 +111,7 @@ function statementsOf(
   };
 }
 
-/** The page and one row more. Its ids come first, which an index alone can give: rows that a filter passes over are never fetched. */
+/** The page and one row more. Its ids come first, which an index can give without the table: rows that a filter passes over are never fetched. */
 function pageStatement(
   tx: Tx,
   { resource, oldest_first_by: column }: ListOptions,

@@ -32,7 +32,7 @@ export interface ResourceOptions<Shape extends z.ZodRawShape> {
   computed?: Partial<Record<keyof Shape, Sql>>;
   /** Rows stay, marked by `deleted_at`, and are no longer found. */
   soft_delete?: boolean;
-  /** Rows are deleted outright: the prefix of their ids, which alone tells then what an id was of. */
+  /** Rows are deleted outright: the prefix of their ids, which then is all that tells what an id was for. */
   hard_delete?: string;
   /** Gives `count`: all that a parent, or else the organization, has, where that is known without counting. Lists count otherwise. */
   total?: (tx: Tx, parent_id: string) => Sql;
