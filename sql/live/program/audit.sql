@@ -9,19 +9,19 @@ as $$
     select o.organization_id, o.sale_id, o.partner_id
     from program.commission o
     where o.edited_by_hand and o.sale_id is not null
-      and (o.kind <> 'sale' or (o.deleted_at is null and o.status not in ('voided', 'rejected')))
+      and (o.kind <> 'sale' or (o.deleted_at is null and program.is_counted(o.status)))
   ),
   counting as not materialized (
     select c.*
     from program.commission c
-    where c.deleted_at is null and c.status not in ('voided', 'rejected')
+    where c.deleted_at is null and program.is_counted(c.status)
   ),
   -- What each partner of a sale earned by it: the commission that counts, else the last one that was made.
   copied as (
     select distinct on (c.organization_id, c.sale_id, c.partner_id) c.*
     from program.commission c
     where c.kind = 'sale'
-    order by c.organization_id, c.sale_id, c.partner_id, c.deleted_at is not null or c.status in ('voided', 'rejected'), c.id desc
+    order by c.organization_id, c.sale_id, c.partner_id, c.deleted_at is not null or not program.is_counted(c.status), c.id desc
   ),
   earned as (
     select
@@ -39,7 +39,7 @@ as $$
     where s.deleted_at is null
       and c.deleted_at is null
       and (
-        c.status not in ('voided', 'rejected')
+        program.is_counted(c.status)
         or (c.status = 'voided' and not c.edited_by_hand and c.void_reason in ('sale_refunded', 'sale_corrected'))
       )
       and (s.organization_id, s.id, s.partner_id) not in (select h.organization_id, h.sale_id, h.partner_id from by_hand h)
@@ -75,7 +75,7 @@ as $$
   from program.sale s
   join program.commission c on c.organization_id = s.organization_id and c.sale_id = s.id and c.partner_id = s.partner_id
   join program.partner p on p.organization_id = s.organization_id and p.id = s.partner_id and p.deleted_at is null
-  where s.deleted_at is null and s.status = 'refunded' and c.deleted_at is null and c.status not in ('voided', 'rejected')
+  where s.deleted_at is null and s.status = 'refunded' and c.deleted_at is null and program.is_counted(c.status)
     and (s.organization_id, s.id, s.partner_id) not in (select h.organization_id, h.sale_id, h.partner_id from by_hand h)
   group by s.organization_id, s.id
   having sum(c.amount_minor) <> 0
@@ -115,7 +115,7 @@ as $$
   from program.sale s
   join program.commission c on c.organization_id = s.organization_id and c.sale_id = s.id
   join program.partner p on p.organization_id = c.organization_id and p.id = c.partner_id and p.deleted_at is null
-  where s.deleted_at is not null and c.deleted_at is null and c.status not in ('voided', 'rejected')
+  where s.deleted_at is not null and c.deleted_at is null and program.is_counted(c.status)
     and (c.organization_id, c.sale_id, c.partner_id) not in (select h.organization_id, h.sale_id, h.partner_id from by_hand h)
   group by s.organization_id, s.id, c.partner_id
   having sum(c.amount_minor) <> 0
@@ -141,7 +141,7 @@ as $$
   union all
   select 'one partner''s one commission a sale', c.organization_id, c.sale_id, format('%s count', count(*))
   from program.commission c
-  where c.kind = 'sale' and c.deleted_at is null and c.status not in ('voided', 'rejected')
+  where c.kind = 'sale' and c.deleted_at is null and program.is_counted(c.status)
   group by c.organization_id, c.sale_id, c.partner_id
   having count(*) > 1
 
