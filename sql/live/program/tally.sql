@@ -1,3 +1,7 @@
+-- What a program, partner, link, coupon, group or organization has, without counting it: each write notes what it changes in
+-- program.tally_change, and a job folds the notes into one row a subject in program.tally. The triggers that note are in migration 0022, one
+-- function a table in tally_change.sql, and what the audit recounts in tally_audit.sql.
+
 -- What belongs to a subject up to now: tallies and notes together. One statement sees a note, or the tally that holds it.
 create or replace view program.total with (security_invoker = true) as
 select t.organization_id, t.subject_id, t.noun, t.kind, t.rows, t.amount_minor
@@ -38,30 +42,3 @@ as $$
   )
   select count(*) from taken
 $$;
-
--- Tallies that are not what their tables hold.
-create or replace function program.audit_tallies()
-returns table (invariant text, organization_id text, subject_id text, detail text)
-language plpgsql stable
-as $$
-declare
-  tallied record;
-begin
-  for tallied in select t.noun, t.counted from program.tallied t loop
-    return query execute format(
-      $query$
-      select 'a tally is what its table holds', d.organization_id, d.subject_id, format('of %%s %%s', %1$L, d.kind)
-      from (
-        select c.organization_id, c.subject_id, c.kind, c.rows, c.amount_minor from (%2$s) as c
-        union all
-        select n.organization_id, n.subject_id, n.kind, -n.rows, -n.amount_minor from program.total n where n.noun = %1$L
-      ) as d
-      group by d.organization_id, d.subject_id, d.kind
-      having sum(d.rows) <> 0 or sum(d.amount_minor) <> 0
-      $query$,
-      tallied.noun, tallied.counted
-    );
-  end loop;
-end
-$$;
-comment on function program.audit_tallies() is 'The tallies recounted; a clean database gives no row.';

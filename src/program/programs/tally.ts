@@ -1,7 +1,7 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 
-/** The number of a program's records of a noun, or of an organization's programs, for resources whose tables are tallied (`program.tallied`). */
+/** The number of a program's records of a noun, or of an organization's programs, for resources whose tables have a tally. */
 export const totalOf =
   (noun: string) =>
   (tx: Tx, subject_id: string): Sql =>
