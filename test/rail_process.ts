@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Test } from 'tap';
 import { settings } from '../src/config.ts';
 import { eventually } from './harness.ts';
-import { isAlive, postgresOf } from './postgres.ts';
+import { isAlive, postgresOf } from './runner/run_directory.ts';
 
 const main = join(import.meta.dirname, '../src/main.ts');
 

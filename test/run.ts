@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import { existsSync, globSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, relative } from 'node:path';
-import { makeRunDirectory, removeRunDirectory, startPostgresIn } from './postgres.ts';
-import { type FileResult, killTestFiles, runTestFile } from './test_file.ts';
+import { startPostgresIn } from './postgres.ts';
+import { makeRunDirectory, removeRunDirectory } from './runner/run_directory.ts';
+import { type FileResult, killTestFiles, runTestFile } from './runner/test_file.ts';
 
 /**
  * `npm test`: typecheck, lint, then every test file, on one Postgres that this starts. The last line is `N passed, N failed`.
@@ -34,7 +35,7 @@ const named = process.argv.slice(2);
 const files = testFiles(named);
 const directory = await makeRunDirectory();
 for (const [signal, number] of [['SIGINT', 2] as const, ['SIGTERM', 15] as const])
-  process.on(signal, async () => {
+  process.once(signal, async () => {
     killTestFiles();
     await removeRunDirectory(directory);
     process.exit(128 + number);

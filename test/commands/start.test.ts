@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { callerOf } from '../harness.ts';
-import { isAlive, postgresOf } from '../postgres.ts';
 import { makeDataDir, type RailProcess, rail, spawnRail } from '../rail_process.ts';
+import { isAlive, postgresOf } from '../runner/run_directory.ts';
 
 t.setTimeout(120_000);
 

@@ -1,0 +1,42 @@
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { runTestFile } from './test_file.ts';
+
+const begin = `import t from 'tap';\n`;
+
+/** What a run says of a file with this text. */
+async function resultOf(t: Test, text: string) {
+  const directory = t.testdir({ 'some.test.ts': begin + text });
+  const { seconds, ...result } = await runTestFile(join(directory, 'some.test.ts'), {}, { isAlone: false });
+  return result;
+}
+
+t.test('counts the asserts of a file that passes, and says nothing more of it', async (t) => {
+  const text = `t.ok(1); t.test('inner', async (t) => { t.ok(1); t.ok(1); });`;
+  t.match(await resultOf(t, text), { file: /some\.test\.ts$/, passed: 3, failed: 0, complaint: /^$/ });
+});
+
+t.test('shows what failed, and leaves out what passed', async (t) => {
+  const text = `t.ok(1, 'this holds'); t.test('inner', async (t) => { t.equal(1, 2, 'this does not'); });`;
+  const { passed, failed, complaint } = await resultOf(t, text);
+  t.same([passed, failed], [1, 1]);
+  t.match(complaint, /not ok 1 - this does not/);
+  t.notMatch(complaint, /ok \d+ - this holds/);
+});
+
+const endings = {
+  'throws before its first test': `throw new Error('no more');`,
+  'rejects where nobody waits': `t.ok(1); Promise.reject(new Error('no more')); await new Promise((done) => setTimeout(done, 50));`,
+  'fails in a teardown': `t.ok(1); t.teardown(() => { throw new Error('no more'); });`,
+  'exits with success in the middle': `t.test('a', async (t) => { t.ok(1); process.exit(0); });`,
+  'says nothing at all': `process.exit(0);`,
+  'is killed': `t.ok(1); process.kill(process.pid, 'SIGKILL');`,
+  'waits for what never comes': `t.ok(1); t.test('a', () => new Promise(() => {}));`,
+};
+
+for (const [ending, text] of Object.entries(endings))
+  t.test(`a file that ${ending} has failed`, async (t) => {
+    const { failed, complaint } = await resultOf(t, text);
+    t.ok(failed > 0);
+    t.match(complaint, /# (exit code \d+|ended by SIG[A-Z]+)$/);
+  });
