@@ -83,10 +83,10 @@ async function openMailer({ SMTP_URL, MAIL_FROM }: Config, base_url: string): Pr
   return createMailer({ smtp_url: SMTP_URL, from: MAIL_FROM ?? `Rail <rail@${domain}>` });
 }
 
-interface Patience {
+interface WaitOptions {
   log: Logger;
   /** How long to try again, in milliseconds; 0 for one try. */
-  patience_ms: number;
+  max_wait_ms: number;
   /** Ends the waiting. */
   stopping?: AbortSignal;
 }
@@ -99,11 +99,11 @@ const least_version = 15;
  */
 export async function reachPostgres(
   { DATABASE_URL: url }: Config,
-  { log, patience_ms, stopping }: Patience,
+  { log, max_wait_ms, stopping }: WaitOptions,
 ): Promise<void> {
   if (!url) return;
   const where = new URL(url).host;
-  for (const end = Date.now() + patience_ms; ; await sleep(1_000, undefined, { signal: stopping })) {
+  for (const end = Date.now() + max_wait_ms; ; await sleep(1_000, undefined, { signal: stopping })) {
     try {
       return requireVersion(await serverVersion(url));
     } catch (error) {

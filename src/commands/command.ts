@@ -28,7 +28,7 @@ export async function withStore<T>(work: (opened: Opened) => Promise<T>): Promis
   const log = createQuietLog(config);
   const postgres = await openPostgres(config, 'use', log);
   try {
-    await reachPostgres(config, { log, patience_ms: 0 });
+    await reachPostgres(config, { log, max_wait_ms: 0 });
     const store = openStore(postgres.url, { ...config, DATABASE_POOL_SIZE: 3 }, log);
     try {
       await requireMigrations(store, config, postgres.url);

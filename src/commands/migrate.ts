@@ -2,14 +2,14 @@ import { readConfig } from '../config.ts';
 import { migrate } from '../core/postgres/migrate.ts';
 import { createLog, openPostgres, reachPostgres } from '../service.ts';
 import { answer } from './command.ts';
-import { patience_ms } from './process.ts';
+import { max_wait_ms } from './process.ts';
 
 export async function runMigrate({ json }: { json?: boolean }): Promise<void> {
   const config = readConfig();
   const log = createLog(config);
   const postgres = await openPostgres(config, 'use', log);
   try {
-    await reachPostgres(config, { log, patience_ms });
+    await reachPostgres(config, { log, max_wait_ms });
     const applied = await migrate(postgres.url);
     const lines =
       applied.length === 0 ? ['Nothing to do: the database is up to date.'] : applied.map((name) => `ran ${name}`);

@@ -13,7 +13,7 @@ import { createLog, openPostgres, openServices, openStore, reachPostgres } from 
 import { startWorker } from '../worker.ts';
 
 /** How long a process waits for Postgres when it starts. */
-export const patience_ms = 60_000;
+export const max_wait_ms = 60_000;
 /** How long requests that are running when it stops may take. */
 const requests_ms = 5_000;
 /** How long everything but Postgres may take to stop: "within 10 seconds" less what Postgres needs. */
@@ -74,7 +74,7 @@ export async function runProcess(
   const stopping = catchStop();
   const postgres = await openPostgres(config, mode, log);
   try {
-    await reachPostgres(config, { log, patience_ms, stopping });
+    await reachPostgres(config, { log, max_wait_ms, stopping });
     const ran = mode === 'own' || !config.DATABASE_URL ? await migrate(postgres.url) : [];
     if (ran.length > 0) log.info({ ran }, 'migrated');
     const services = await openServices(config, log);

@@ -11,7 +11,7 @@ import { content_type, metricsText, watchProcess } from './registry.ts';
 /** However often somebody asks, the queues are read this often at most. */
 const fresh_ms = 5_000;
 /** What takes longer is left out: who scrapes gives up after ten seconds. */
-const patience_ms = 4_000;
+const max_wait_ms = 4_000;
 
 interface MetricsOptions {
   port: number;
@@ -78,7 +78,7 @@ function rarely(read: () => Promise<Measured[]>, log: Logger): () => Promise<Mea
       reading = begin();
     }
     const late = new AbortController();
-    const tooLong = sleep(patience_ms, undefined, { signal: late.signal }).catch(() => undefined);
+    const tooLong = sleep(max_wait_ms, undefined, { signal: late.signal }).catch(() => undefined);
     return Promise.race([reading, tooLong]).finally(() => late.abort());
   };
 }

@@ -216,7 +216,7 @@ t.test('a ping sends the catalogue’s example, signed, once, and is not retried
   t.same(received?.body.data, catalogue['sale.created'].example);
   t.notOk('request' in (received?.body ?? {}));
   t.same(new Webhook(endpoint.secret).verify(received?.raw ?? '', received?.headers ?? {}), received?.body);
-  await eventually(async () => (await log('&status=failed')).length === 1, 'the ping to be settled');
+  await eventually(async () => (await log('&status=failed')).length === 1, 'the result of the ping');
   t.match(await merchant.get(`/v1/webhook_deliveries/${sent.id}`), {
     attempt: 1,
     status: 'failed',
