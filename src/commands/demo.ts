@@ -9,15 +9,17 @@ import { createOrganization } from '../core/access/organization.ts';
 import { sha256 } from '../core/encryption/vault.ts';
 import { type Database, run } from '../core/postgres/database.ts';
 import { type Store, transaction } from '../core/postgres/transaction.ts';
-import { createProgram, NewProgram } from '../program/programs/create_program.ts';
+import { products } from '../products.ts';
 
-const Demo = z.object({
-  base_url: z.string(),
-  organization_id: z.string(),
-  program_id: z.string(),
-  api_key: z.string(),
-  test_api_key: z.string(),
-});
+/** Besides these, the id of each product's record, as `program_id`. */
+const Demo = z
+  .object({
+    base_url: z.string(),
+    organization_id: z.string(),
+    api_key: z.string(),
+    test_api_key: z.string(),
+  })
+  .catchall(z.string());
 
 /** What a first caller needs; `demo.json` in the data directory holds the same. */
 export type Demo = z.infer<typeof Demo>;
@@ -25,7 +27,7 @@ export type Demo = z.infer<typeof Demo>;
 const demo_name = 'Demo';
 
 /**
- * Makes a demo organization with a program and keys, once, and keeps `demo.json` true: the same keys as long as they are good, and where
+ * Makes a demo organization with a record of each product and keys, once, and keeps `demo.json` true: the same keys as long as they are good, and where
  * the service listens now.
  * @returns undefined where a database of somebody's own has organizations already
  */
@@ -40,7 +42,7 @@ export async function keepDemo(
   const demo = {
     base_url,
     organization_id,
-    program_id: await demoProgram(store, organization_id, written),
+    ...(await demoRecords(store, organization_id, written)),
     api_key: await demoKey(database, organization_id, 'live', written?.api_key),
     test_api_key: await demoKey(database, organization_id, 'test', written?.test_api_key),
   };
@@ -85,18 +87,23 @@ async function makeOrganization(database: Database, config: Config): Promise<str
   return (await createOrganization(database, { name: demo_name, owner_email: 'owner@demo.example.com' })).id;
 }
 
-async function demoProgram(store: Store, organization_id: string, written: Demo | undefined): Promise<string> {
-  const programs = await run<{ id: string }>(
-    store.database,
-    sql`select id from program.program where organization_id = ${organization_id} order by id`,
-  );
-  const kept = programs.find(({ id }) => id === written?.program_id) ?? programs[0];
-  if (kept) return kept.id;
-  const made = await transaction(store, { organization_id, request_id: null }, (tx) =>
-    createProgram(tx, NewProgram.parse({ name: demo_name, website_url: 'https://demo.example.com', currency: 'USD' })),
-  );
-  return made.id;
+async function demoRecords(
+  store: Store,
+  organization_id: string,
+  written: Demo | undefined,
+): Promise<Record<string, string>> {
+  const records: Record<string, string> = {};
+  for (const { noun, open } of demos) {
+    const field = `${noun}_id`;
+    records[field] = await transaction(store, { organization_id, request_id: null }, (tx) =>
+      open(tx, written?.[field]),
+    );
+  }
+  return records;
 }
+
+/** What products show in the demo organization. */
+export const demos = products.flatMap(({ demo }) => demo ?? []);
 
 async function demoKey(
   database: Database,

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { type Demo, keepDemo } from './demo.ts';
+import { type Demo, demos, keepDemo } from './demo.ts';
 import { listenOn, type Running, runProcess, startWorkerOf, stopParts, stopped } from './process.ts';
 
 const most_ports = 50;
@@ -58,13 +58,18 @@ const aboutKeys = [
   "  This database has organizations. Make a key with 'rail key create'; 'rail org list' shows whose it can be.",
 ];
 
-const aboutDemo = ({ base_url, organization_id, program_id, api_key, test_api_key }: Demo): string[] => [
-  `  Organization  ${organization_id}`,
-  `  Program       ${program_id}`,
-  `  API key       ${api_key}`,
-  `  Test key      ${test_api_key}`,
+const aboutDemo = (demo: Demo): string[] => [
+  `  Organization  ${demo.organization_id}`,
+  ...demos.map(({ noun }) => `  ${noun.charAt(0).toUpperCase()}${noun.slice(1).padEnd(13)}${demo[`${noun}_id`]}`),
+  `  API key       ${demo.api_key}`,
+  `  Test key      ${demo.test_api_key}`,
   '',
   'Try:',
   '',
-  `  curl ${base_url}/v1/programs/${program_id} -H 'Authorization: Bearer ${api_key}'`,
+  ...demos
+    .slice(0, 1)
+    .map(
+      ({ noun, path }) =>
+        `  curl ${demo.base_url}${path}/${demo[`${noun}_id`]} -H 'Authorization: Bearer ${demo.api_key}'`,
+    ),
 ];

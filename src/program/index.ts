@@ -9,6 +9,7 @@ import { ruleOperations } from './commissions/rule.ts';
 import { customerOperations } from './customers/customer.ts';
 import { signUpOperations } from './customers/sign_up.ts';
 import { deletePartnerOperations } from './delete_partner.ts';
+import { openDemoProgram } from './demo.ts';
 import { catalogue } from './events/catalogue.ts';
 import { examples } from './examples.ts';
 import { guide } from './guide.ts';
@@ -111,5 +112,6 @@ export const program: Product = {
   ],
   encrypted: [{ table: 'program.payout_method', id: 'partner_id', columns: ['details'] }],
   audits: ['program.audit', 'program.audit_tallies'],
+  demo: { noun: 'program', path: '/v1/programs', open: openDemoProgram },
   mountRoutes: mountShortLinks,
 };

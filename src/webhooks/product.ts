@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Examples } from '../core/description/example.ts';
 import type { Part } from '../core/part.ts';
-import type { Store } from '../core/postgres/transaction.ts';
+import type { Store, Tx } from '../core/postgres/transaction.ts';
 import type { Operation } from '../core/resource/operation.ts';
 import type { Services } from '../core/resource/services.ts';
 import type { EventPolicy } from './events/policy.ts';
@@ -24,8 +24,20 @@ export interface Product extends Part {
   /** Scopes that keys may have besides those that its operations need. */
   scopes: string[];
   events: EventPolicy;
+  /** What of it the demo organization has. */
+  demo?: Demo;
   /** Adds its routes that are no operations of the API. */
   mountRoutes?(app: FastifyInstance, store: Store, services: Services): void;
+}
+
+/** A record that `rail start` makes, once, and shows to a first caller. */
+export interface Demo {
+  /** `program`: demo.json holds its id as `program_id`. */
+  noun: string;
+  /** Where it is read: `/v1/programs`. */
+  path: string;
+  /** @param known_id the one that demo.json names  @returns its id */
+  open(tx: Tx, known_id: string | undefined): Promise<string>;
 }
 
 /** The first one is shown at `/docs`. */

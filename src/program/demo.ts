@@ -1,0 +1,14 @@
+import sql from 'sql-template-tag';
+import type { Tx } from '../core/postgres/transaction.ts';
+import { createProgram, NewProgram } from './programs/create_program.ts';
+
+/** The program of the demo organization: the one that is known, else its first, else a new one. @returns its id */
+export async function openDemoProgram(tx: Tx, known_id: string | undefined): Promise<string> {
+  const programs = await tx.all<{ id: string }>(
+    sql`select p.id from program.program p where p.organization_id = ${tx.organization_id} order by p.id`,
+  );
+  const program = programs.find(({ id }) => id === known_id) ?? programs[0];
+  if (program) return program.id;
+  const fields = { name: 'Demo', website_url: 'https://demo.example.com', currency: 'USD' };
+  return (await createProgram(tx, NewProgram.parse(fields))).id;
+}
