@@ -25,7 +25,7 @@ export const violations = (on: Pick<pg.Pool, 'query'>): Promise<Violation[]> =>
 const foundBy = (audit: string): Sql =>
   sql`select a.invariant, a.organization_id, a.subject_id, a.detail from ${raw(audit)}() as a`;
 
-/** Exit code 1 tells that something is wrong with the data. */
+/** Exit code 1: something is wrong with the data. */
 export const audit = ({ json }: { json?: boolean }): Promise<void> =>
   withStore(async ({ url }) => {
     const found = await withoutTimeout(url, violations);

@@ -20,7 +20,7 @@ async function serve(running: Running, stopping: AbortSignal): Promise<void> {
     // Short links name the address that answers them, also where the port moved.
     if (!config.BASE_URL) running.services.base_url = base_url;
     const taken = config.PORT === 0 || listening.port === config.PORT ? undefined : config.PORT;
-    tell(base_url, taken, await keepDemo(running, base_url));
+    print(base_url, taken, await keepDemo(running, base_url));
     await stopped(stopping);
   } finally {
     await stopParts({ app, worker }, running);
@@ -38,7 +38,7 @@ function reachableHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-function tell(base_url: string, taken: number | undefined, demo: Demo | undefined): void {
+function print(base_url: string, taken: number | undefined, demo: Demo | undefined): void {
   const lines = [
     '',
     ...(taken === undefined

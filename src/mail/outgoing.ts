@@ -17,7 +17,7 @@ export interface Draft {
   text: string;
 }
 
-/** Writes a mail in the transaction of what it tells; it is sent once that has committed. */
+/** Writes a mail in the transaction of what it reports; it is sent once that has committed. */
 export async function queueMail(tx: Tx, { organization_id, recipient, subject, text }: Draft): Promise<string> {
   const id = newId('mail');
   await tx.all(sql`
@@ -60,7 +60,7 @@ const smtpChannel = ({ services: { mailer }, log }: TaskContext): Channel<Mail> 
   record: (tx, row, outcome) => record(tx, row, outcome.status === 'succeeded' ? null : outcome.reason),
 });
 
-/** A mail that the server took, but whose answer was lost, is not told from one that it did not take. */
+/** A mail that the server took, but whose answer was lost, cannot be distinguished from one that it did not take. */
 async function handOver(mailer: Mailer, mail: Mail, cut_off: AbortSignal): Promise<Outcome> {
   try {
     await mailer(mail, cut_off);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { EmittedEvent } from '../postgres/transaction.ts';
 import { sampleId, timestamp } from '../values/fields.ts';
 import { anyJson, opened, override, type Schema, saidOutside } from './json_schema.ts';
 import { json, type Parameter, type PathOperation, parameter } from './openapi_parts.ts';
@@ -22,14 +23,7 @@ export interface DeliveryTerms {
   /** Whose postbacks there are, by which field an endpoint becomes one, and what it receives. Null: there are none. */
   postbacks: { noun: string; field: string; families: string } | null;
   /** The body, and what it holds besides id, type, created_at and data. */
-  envelope(told: {
-    id: string;
-    type: string;
-    created_at: string;
-    data: object;
-    request_id: string | null | undefined;
-    livemode: boolean;
-  }): object;
+  envelope(event: EmittedEvent): object;
   envelope_fields: Record<string, z.ZodType>;
   /** What is said of those. */
   envelope_doc: string;
@@ -75,7 +69,7 @@ const withOmissible = (data: z.ZodObject, postback: DescribedEvent['postback']):
     ? data
     : data.extend(Object.fromEntries(postback.omit.map((name) => [name, (data.shape[name] as z.ZodType).optional()])));
 
-/** The request that tells of an event of the type. */
+/** The request that an endpoint receives for an event of the type. */
 export function webhook(type: string, event: DescribedEvent, terms: DeliveryTerms): { post: PathOperation } {
   const { doc, postback } = event;
   return {

@@ -46,7 +46,7 @@ async function readJobs(database: Database): Promise<Measured[]> {
   ]);
 }
 
-/** All tasks in all states, so that what is not there is told as 0. */
+/** All tasks in all states, so that what is not there is shown as 0. */
 const jobsByState = sql`
   with job as (
     select

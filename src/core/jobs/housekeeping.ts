@@ -24,18 +24,18 @@ const reaping = ({ store, log }: WorkerContext, extensions: WorkerExtension[]): 
   },
 });
 
-/** What fails is tried again at the next turn. */
+/** What fails is tried again at the next interval. */
 function repeat({ every_ms, run: work }: Chore, log: Logger): () => Promise<void> {
   let busy: Promise<void> | undefined;
-  const turn = () => {
+  const tick = () => {
     busy ??= work()
       .catch((error) => log.warn({ err: error }, 'housekeeping failed; it is tried again'))
       .finally(() => {
         busy = undefined;
       });
   };
-  turn();
-  const timer = setInterval(turn, every_ms);
+  tick();
+  const timer = setInterval(tick, every_ms);
   return async () => {
     clearInterval(timer);
     await busy;

@@ -3,9 +3,9 @@ import sql, { type Sql } from 'sql-template-tag';
 import { type Database, run, send, tries } from './database.ts';
 import { hasLostRace, isRetryable, translateError } from './errors.ts';
 
-/** An event as a handler tells it; the product's event log gives it its id, envelope and position. */
+/** An event as a handler emits it; the product's event log gives it its id, envelope and position. */
 export interface EventDraft {
-  /** Who tells it: the product's name. */
+  /** Who emits it: the product's name. */
   product: string;
   type: string;
   /** What it is about, and endpoints listen to. */
@@ -15,6 +15,17 @@ export interface EventDraft {
   data: object;
   /** False for the event of a test, which test endpoints alone receive. */
   livemode?: boolean;
+}
+
+/** An event as it is emitted, before the product's envelope. */
+export interface EmittedEvent {
+  id: string;
+  type: string;
+  created_at: string;
+  data: object;
+  /** What caused it: `req_…`, `run_…`, null; undefined for a test event. */
+  request_id: string | null | undefined;
+  livemode: boolean;
 }
 
 /** Writes drafts, in their order. It comes from outside, because core knows no product. */

@@ -54,7 +54,7 @@ function stored(value: unknown): unknown {
   return value !== null && typeof value === 'object' && !Buffer.isBuffer(value) ? JSON.stringify(value) : value;
 }
 
-/** The fields in which a record is another than before, `updated_at` aside: what is told of as changed must have changed. */
+/** The fields in which a record is another than before, `updated_at` aside: what an event reports as changed must have changed. */
 export const changesOf = <Record_ extends object>(before: Record_, after: Record_): (keyof Record_ & string)[] =>
   (Object.keys(after) as (keyof Record_ & string)[]).filter(
     (field) => field !== 'updated_at' && !isDeepStrictEqual(before[field], after[field]),

@@ -89,8 +89,8 @@ export const idParams = z.strictObject({ id: z.string().min(1).describe('The id 
 /** The reply to a deletion. */
 export const DeletedMarker = z
   .object({
-    id: z.string().meta({ description: 'The id of the deleted object.', examples: [sampleId('part')] }),
-    object: z.string().meta({ description: 'The type of the deleted object.', examples: ['partner'] }),
+    id: z.string().meta({ description: 'The id of the deleted object.', examples: [sampleId('whe')] }),
+    object: z.string().meta({ description: 'The type of the deleted object.', examples: ['webhook_endpoint'] }),
     deleted: z.literal(true).describe('Always true.'),
   })
   .meta({ id: 'DeletedMarker', description: 'The reply to a deletion.' });

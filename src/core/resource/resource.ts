@@ -164,18 +164,17 @@ const columnsOf = ({ object, fields, computed }: AnyOptions): Sql =>
 /** What every record's fields of these names mean. */
 const common_meanings: Record<string, string> = {
   id: 'The id of the object.',
-  program_id: 'The program that the object belongs to.',
   created_at: 'When the object was created.',
   updated_at: 'When the object was last changed.',
 };
 
 function withCommonMeanings<Shape extends z.ZodRawShape>(fields: Shape): Shape {
-  const told = Object.entries(fields as unknown as Record<string, z.ZodType>).map(([name, field]) => {
+  const described = Object.entries(fields as unknown as Record<string, z.ZodType>).map(([name, field]) => {
     const { description = '', ...rest } = field.meta() ?? {};
     const meaning = common_meanings[name];
     return [name, meaning ? field.meta({ ...rest, description: `${meaning} ${description}`.trim() }) : field];
   });
-  return Object.fromEntries(told);
+  return Object.fromEntries(described);
 }
 
 /** The condition that makes every statement go by the tenant's index; row-level security holds without it too. */

@@ -10,6 +10,7 @@ import { newId } from '../../core/values/id.ts';
 import { minor, storedCurrency } from '../../core/values/money.ts';
 import { customers } from '../customers/customer.ts';
 import { event } from '../events/event.ts';
+import { program_id } from '../events/fields.ts';
 import { partners } from '../partners/partner.ts';
 import { type Program, programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
@@ -30,7 +31,7 @@ export const commissions = resource({
   fields: {
     id: id('com'),
     object: objectName('commission'),
-    program_id: id('prg'),
+    program_id,
     partner_id: id('part'),
     customer_id: id('cus')
       .nullable()

@@ -8,6 +8,7 @@ import { newId } from '../../core/values/id.ts';
 import { currency } from '../../core/values/money.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { event } from '../events/event.ts';
+import { program_id } from '../events/fields.ts';
 import { partnerOf } from '../partners/partner.ts';
 import { programs } from '../programs/program.ts';
 import { type Commission, commissions } from './commission.ts';
@@ -27,7 +28,7 @@ export const commissionChangeOperations: Operation[] = [
     summary: 'Creates a bonus for a partner.',
     doc: 'The bonus is due immediately, unless `mature_at` is given.',
     body: z.strictObject({
-      program_id: id('prg'),
+      program_id,
       partner_id: id('part'),
       amount_minor: positive,
       currency: currency.optional().describe("The program's currency when left out."),

@@ -9,6 +9,7 @@ import { newId } from '../../core/values/id.ts';
 import { minorNotNegative } from '../../core/values/money.ts';
 import { notFound, Problem } from '../../core/values/problem.ts';
 import { event } from '../events/event.ts';
+import { program_id } from '../events/fields.ts';
 import { groups } from '../partners/group.ts';
 import { partners } from '../partners/partner.ts';
 import { tags } from '../partners/tag.ts';
@@ -35,7 +36,7 @@ export const rules = resource({
   fields: {
     id: id('flw'),
     object: objectName('rule'),
-    program_id: id('prg'),
+    program_id,
     name: text.describe('The name of the rule.'),
     rate_type: z
       .enum(rate_types)
@@ -160,7 +161,7 @@ export const ruleOperations: Operation[] = [
     scope: 'rules:write',
     summary: 'Creates a commission rule.',
     doc: 'An empty list means any. `min_sale_minor` and `max_commission_minor` are in the currency of the sale.',
-    body: z.strictObject({ program_id: id('prg'), name, rate_type, rate_value, ...withDefaults(optional, defaults) }),
+    body: z.strictObject({ program_id, name, rate_type, rate_value, ...withDefaults(optional, defaults) }),
     example,
     reply: rules.schema,
     status: 201,

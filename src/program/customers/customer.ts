@@ -7,6 +7,7 @@ import { type States, statusSchema } from '../../core/resource/states.ts';
 import { email, id, metadata, objectName, storedMetadata, text, timestamp } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { alreadyExists, type Problem } from '../../core/values/problem.ts';
+import { program_id } from '../events/fields.ts';
 import { type Partner, partnerOf, partners } from '../partners/partner.ts';
 import { assessLater } from '../programs/assess_later.ts';
 import { type Program, processors, programs } from '../programs/program.ts';
@@ -43,7 +44,7 @@ export const customers = resource({
   fields: {
     id: id('cus'),
     object: objectName('customer'),
-    program_id: id('prg'),
+    program_id,
     partner_id: id('part').describe('The partner who earns commissions from the customer.'),
     referral_id: id('ref').nullable().describe('The referral that led to the sign-up. Null if there was none.'),
     link_id: id('lnk').nullable().describe('The link that the customer followed. Null if there was none.'),

@@ -7,6 +7,7 @@ import { allows, transition } from '../../core/resource/states.ts';
 import { id, metadata } from '../../core/values/fields.ts';
 import { Problem, type ProblemCode } from '../../core/values/problem.ts';
 import { event } from '../events/event.ts';
+import { program_id } from '../events/fields.ts';
 import { type Partner, partnerOf, partners } from '../partners/partner.ts';
 import { partnerVisits, recordPartnerVisit } from '../partners/partner_visit.ts';
 import { selfReferralBy, type Visit } from '../partners/self_referral.ts';
@@ -35,7 +36,7 @@ export const signUpOperations: Operation[] = [
     doc: 'Exactly one of `partner_id` (attributes the customer directly) and `click_id` (attributes the customer through the click) is required.',
     body: z
       .strictObject({
-        program_id: id('prg'),
+        program_id,
         partner_id: id('part')
           .optional()
           .describe('The partner who referred the customer. Required unless `click_id` is given.'),

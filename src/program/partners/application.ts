@@ -6,6 +6,7 @@ import { resource, tenant } from '../../core/resource/resource.ts';
 import { type States, statusSchema, transition } from '../../core/resource/states.ts';
 import { email, freeObject, id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { event } from '../events/event.ts';
+import { program_id } from '../events/fields.ts';
 import { programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
 import { createPartner, person } from './create_partner.ts';
@@ -46,7 +47,7 @@ export const applications = resource({
   fields: {
     id: id('app'),
     object: objectName('application'),
-    program_id: id('prg'),
+    program_id,
     group_id: id('grp').nullable().describe('The group that the applicant asked to join.'),
     partner_id: id('part')
       .nullable()
@@ -85,7 +86,7 @@ export const applicationOperations: Operation[] = [
     scope: 'applications:write',
     summary: 'Submits an application and creates the applicant as a pending partner.',
     body: z.strictObject({
-      program_id: id('prg'),
+      program_id,
       ...person,
       answers: freeObject.default({}).describe('The answers to your questions, as any JSON object.'),
       source: text.max(200).optional().describe('Where the applicant came from.'),

@@ -8,6 +8,7 @@ import { country, email, id, metadata, text, url } from '../../core/values/field
 import { newId } from '../../core/values/id.ts';
 import { alreadyExists } from '../../core/values/problem.ts';
 import { event } from '../events/event.ts';
+import { program_id } from '../events/fields.ts';
 import { assessLater } from '../programs/assess_later.ts';
 import { programs } from '../programs/program.ts';
 import { groupToJoin } from './group.ts';
@@ -40,7 +41,7 @@ export const createPartnerOperations: Operation[] = [
     summary: 'Creates a partner.',
     doc: 'The email address and the handle are unique in the program; letter case is ignored. If one of them is taken, the response is 409 with the partner under `existing`. Without a `handle`, one is derived from the email address.',
     body: z.strictObject({
-      program_id: id('prg'),
+      program_id,
       ...person,
       status: z
         .enum(['active', 'pending'])

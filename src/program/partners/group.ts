@@ -7,6 +7,7 @@ import { id, objectName, requireState, text, timestamp, url } from '../../core/v
 import { newId } from '../../core/values/id.ts';
 import { notFound } from '../../core/values/problem.ts';
 import { event } from '../events/event.ts';
+import { program_id } from '../events/fields.ts';
 import { programs } from '../programs/program.ts';
 import { slugOf } from '../programs/slug.ts';
 import { countersOf, rowsOf, totalOf } from '../programs/tally.ts';
@@ -22,7 +23,7 @@ export const groups = resource({
   fields: {
     id: id('grp'),
     object: objectName('group'),
-    program_id: id('prg'),
+    program_id,
     name: text.describe('The name of the group.'),
     slug: text.describe('An identifier derived from the name at creation. Unique in the program; it does not change.'),
     description: text.nullable().describe('A description of the group. Null if not provided.'),
@@ -57,7 +58,7 @@ export const groupOperations: Operation[] = [
     scope: 'groups:write',
     summary: 'Creates a group.',
     body: z.strictObject({
-      program_id: id('prg'),
+      program_id,
       name,
       description: description.optional(),
       landing_url: url.optional(),

@@ -7,6 +7,7 @@ import { type States, statusSchema } from '../../core/resource/states.ts';
 import { email, id, objectName, storedMetadata, text, timestamp } from '../../core/values/fields.ts';
 import { minorNotNegative, storedCurrency } from '../../core/values/money.ts';
 import { notFound } from '../../core/values/problem.ts';
+import { program_id } from '../events/fields.ts';
 import { programs } from '../programs/program.ts';
 import { type Counter, countersOf, moneyOf, rowsOf, totalOf } from '../programs/tally.ts';
 import { groups } from './group.ts';
@@ -49,7 +50,7 @@ export const partners = resource({
   fields: {
     id: id('part'),
     object: objectName('partner'),
-    program_id: id('prg'),
+    program_id,
     group_id: id('grp').nullable().describe('The group that the partner belongs to.'),
     email: text.describe("The partner's email address. Unique in the program; letter case is ignored."),
     first_name: text.nullable().describe("The partner's first name. Null if not provided."),

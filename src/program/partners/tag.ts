@@ -6,6 +6,7 @@ import { resource, tenant } from '../../core/resource/resource.ts';
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { alreadyExists, Problem } from '../../core/values/problem.ts';
+import { program_id } from '../events/fields.ts';
 import { programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
 
@@ -20,7 +21,7 @@ export const tags = resource({
   fields: {
     id: id('tag'),
     object: objectName('tag'),
-    program_id: id('prg'),
+    program_id,
     name: text.describe('The name of the tag. Unique in the program; letter case is ignored.'),
     color: text.describe('The color as `#RRGGBB`.'),
     created_at: timestamp,
@@ -41,7 +42,7 @@ export const tagOperations: Operation[] = [
     path: '/v1/tags',
     scope: 'tags:write',
     summary: 'Creates a tag.',
-    body: z.strictObject({ program_id: id('prg'), name, color: color.default('#808080') }),
+    body: z.strictObject({ program_id, name, color: color.default('#808080') }),
     reply: tags.schema,
     status: 201,
     errors: ['resource_already_exists'],

@@ -5,6 +5,7 @@ import { type States, statusSchema, transition } from '../../core/resource/state
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { customers } from '../customers/customer.ts';
 import { event } from '../events/event.ts';
+import { program_id } from '../events/fields.ts';
 import { partners } from '../partners/partner.ts';
 import { programs } from '../programs/program.ts';
 import { kinds, severities } from '../programs/raise_flag.ts';
@@ -39,7 +40,7 @@ export const riskFlags = resource({
   fields: {
     id: id('rsk'),
     object: objectName('risk_flag'),
-    program_id: id('prg'),
+    program_id,
     partner_id: id('part').nullable().describe('The partner concerned. Null if there is none.'),
     customer_id: id('cus').nullable().describe('The customer concerned. Null if there is none.'),
     kind: z

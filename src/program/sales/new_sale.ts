@@ -7,6 +7,7 @@ import { newId } from '../../core/values/id.ts';
 import { currency, minorNotNegative } from '../../core/values/money.ts';
 import { alreadyExists, type Problem } from '../../core/values/problem.ts';
 import { identity } from '../customers/customer.ts';
+import { program_id } from '../events/fields.ts';
 import { type Credit, cameBy } from './credit.ts';
 import { netAmount } from './net_amount.ts';
 import { type Sale, sales } from './sale.ts';
@@ -16,7 +17,7 @@ const claims = ['customer_id', 'external_customer_id', 'click_id', 'coupon_exter
 /** A sale as callers send it. */
 export const NewSale = z
   .strictObject({
-    program_id: id('prg'),
+    program_id,
     amount_minor: minorNotNegative,
     currency,
     external_charge_id: text

@@ -4,6 +4,7 @@ import { resource } from '../../core/resource/resource.ts';
 import { id, objectName, storedMetadata, text, timestamp } from '../../core/values/fields.ts';
 import { minorNotNegative, storedCurrency } from '../../core/values/money.ts';
 import { type Customer, customers } from '../customers/customer.ts';
+import { program_id } from '../events/fields.ts';
 import { partners } from '../partners/partner.ts';
 import { totalOf } from '../programs/tally.ts';
 import { links } from '../tracking/link.ts';
@@ -22,7 +23,7 @@ export const sales = resource({
   fields: {
     id: id('sale'),
     object: objectName('sale'),
-    program_id: id('prg'),
+    program_id,
     partner_id: id('part').nullable().describe('The partner who is credited. Null: none.'),
     customer_id: id('cus').nullable().describe('The customer who paid. Null: not known.'),
     link_id: id('lnk')

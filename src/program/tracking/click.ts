@@ -7,6 +7,7 @@ import { statusesThat } from '../../core/resource/states.ts';
 import { country, id, objectName, text, timestamp, url } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { Problem } from '../../core/values/problem.ts';
+import { program_id } from '../events/fields.ts';
 import { partner_states, partners } from '../partners/partner.ts';
 import { assessLater } from '../programs/assess_later.ts';
 import { type Program, programs } from '../programs/program.ts';
@@ -25,7 +26,7 @@ export const clicks = resource({
   fields: {
     id: id('clk'),
     object: objectName('click'),
-    program_id: id('prg'),
+    program_id,
     partner_id: id('part'),
     link_id: id('lnk')
       .nullable()
@@ -59,7 +60,7 @@ export const clickOperations: Operation[] = [
     summary: 'Records a click.',
     doc: 'The value is matched to a link, or else to a partner handle. A job then creates or updates the referral. Clicks with the same `visitor_token` share one referral.',
     body: z.strictObject({
-      program_id: id('prg'),
+      program_id,
       value: text.min(1).max(64).describe('The partner handle or link value in the URL of the visit.'),
       landing_url: url,
       visitor_token: text

@@ -8,6 +8,7 @@ import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { alreadyExists, type Problem } from '../../core/values/problem.ts';
 import { event } from '../events/event.ts';
+import { program_id } from '../events/fields.ts';
 import { groups, groupToJoin } from '../partners/group.ts';
 import { partnerOf, partners } from '../partners/partner.ts';
 import { programs } from '../programs/program.ts';
@@ -25,7 +26,7 @@ export const coupons = resource({
   fields: {
     id: id('cpn'),
     object: objectName('coupon'),
-    program_id: id('prg'),
+    program_id,
     partner_id: id('part')
       .nullable()
       .describe(
@@ -59,7 +60,7 @@ export const couponOperations: Operation[] = [
     scope: 'coupons:write',
     summary: 'Creates a coupon.',
     body: z.strictObject({
-      program_id: id('prg'),
+      program_id,
       code: text.min(1).max(64),
       partner_id: id('part').optional(),
       group_id: id('grp').optional(),

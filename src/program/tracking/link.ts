@@ -9,6 +9,7 @@ import { id, objectName, text, timestamp, url } from '../../core/values/fields.t
 import { newId } from '../../core/values/id.ts';
 import { alreadyExists, notFound, type Problem } from '../../core/values/problem.ts';
 import { event } from '../events/event.ts';
+import { program_id } from '../events/fields.ts';
 import { partners } from '../partners/partner.ts';
 import { programs } from '../programs/program.ts';
 import { countersOf, rowsOf, totalOf } from '../programs/tally.ts';
@@ -89,7 +90,7 @@ export const linkOperations: Operation[] = [
     scope: 'links:write',
     summary: 'Creates a link.',
     body: z.strictObject({
-      program_id: id('prg'),
+      program_id,
       partner_id: id('part'),
       destination_url: url,
       value: text.min(2).max(64).optional().describe("The default is the partner's handle."),

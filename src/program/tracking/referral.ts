@@ -5,6 +5,7 @@ import { resource } from '../../core/resource/resource.ts';
 import { type States, statusSchema } from '../../core/resource/states.ts';
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { event } from '../events/event.ts';
+import { program_id } from '../events/fields.ts';
 import { partners } from '../partners/partner.ts';
 import { programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
@@ -31,7 +32,7 @@ export const referrals = resource({
   fields: {
     id: id('ref'),
     object: objectName('referral'),
-    program_id: id('prg'),
+    program_id,
     partner_id: id('part'),
     link_id: id('lnk')
       .nullable()

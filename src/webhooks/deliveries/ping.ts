@@ -55,6 +55,6 @@ function testBody(
   { id, type }: { id: string; type: string },
 ): string | null {
   const data = policy.catalogue[type]?.example as object;
-  const told = { id, type, created_at, data, request_id: undefined, livemode: false };
-  return ownerOf(policy, endpoint) === null ? JSON.stringify(policy.envelope(told)) : postbackBody(policy, told);
+  const event = { id, type, created_at, data, request_id: undefined, livemode: false };
+  return ownerOf(policy, endpoint) === null ? JSON.stringify(policy.envelope(event)) : postbackBody(policy, event);
 }

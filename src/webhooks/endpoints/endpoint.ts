@@ -123,7 +123,7 @@ export function enableEndpointOperation(policy: EventPolicy): Operation {
   });
 }
 
-/** What was told while it was off is not told later, even where it is fanned out after this. */
+/** What was emitted while it was disabled is not delivered later, even where it is fanned out after this. */
 const fromNowOn = (tx: Tx): Promise<{ listens_from: number }> =>
   tx.one(sql`select nextval('webhooks.event_position') as listens_from`);
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 /** What is known of a type of event. The description, the test events and the check at every emit are readings of it. */
 export interface EventType<Shape extends z.ZodRawShape = z.ZodRawShape> {
-  /** When it is told, in a sentence. */
+  /** When it is emitted, in a sentence. */
   doc: string;
   data: z.ZodObject<Shape>;
   /** Whether a partner's postback receives it; `omit` names the fields that a postback does not see. */

@@ -1,10 +1,10 @@
 import sql from 'sql-template-tag';
 import type { z } from 'zod';
-import type { EventDraft, WriteEvents } from '../../core/postgres/transaction.ts';
+import type { EmittedEvent, EventDraft, WriteEvents } from '../../core/postgres/transaction.ts';
 import { newId } from '../../core/values/id.ts';
 import { watch_name } from '../queue/fan_out.ts';
 import type { Catalogue } from './catalogue.ts';
-import type { EventPolicy, Told } from './policy.ts';
+import type { EventPolicy } from './policy.ts';
 
 /**
  * Writes drafts to the event log, each with the exact body that endpoints will receive: "an event is written in the same
@@ -16,7 +16,7 @@ export function eventWriter(policies: EventPolicy[]): WriteEvents {
     statements: runsOf(drafts).map((run) => {
       const [{ product }] = run;
       const policy = known.get(product);
-      if (!policy) throw new Error(`No product '${product}' that tells events.`);
+      if (!policy) throw new Error(`No product '${product}' emits events.`);
       return writeStatement(policy, run, context);
     }),
     jobs: [{ identifier: 'webhooks/fan_out', payload: {}, unless_watched: watch_name }],
@@ -25,7 +25,7 @@ export function eventWriter(policies: EventPolicy[]): WriteEvents {
 
 type Run = [EventDraft, ...EventDraft[]];
 
-/** Drafts of one product that follow one another: a statement each, so that events keep the order in which they were told. */
+/** Drafts of one product that follow one another: a statement each, so that events keep the order in which they were emitted. */
 function runsOf(drafts: EventDraft[]): Run[] {
   const runs: Run[] = [];
   for (const draft of drafts) {
@@ -45,11 +45,11 @@ function writeStatement(
     const known = policy.catalogue[type];
     if (!known) throw new Error(`No event type '${type}' in the catalogue.`);
     const id = newId(policy.id_prefix);
-    const told = { id, type, created_at: now, data: known.data.parse(data), request_id, livemode };
+    const event = { id, type, created_at: now, data: known.data.parse(data), request_id, livemode };
     return {
       ...{ id, program_id: subject_id, partner_id: owner_id, type, livemode },
-      body: JSON.stringify(policy.envelope(told)),
-      postback_body: postbackBody(policy, told),
+      body: JSON.stringify(policy.envelope(event)),
+      postback_body: postbackBody(policy, event),
     };
   });
   return sql`select webhooks.write_events(${organization_id}, ${request_id}, ${now}::timestamptz, ${JSON.stringify(events)}::json,
@@ -57,10 +57,10 @@ function writeStatement(
 }
 
 /** The body that a postback receives; null: it receives nothing of the type. */
-export function postbackBody({ catalogue, envelope }: EventPolicy, told: Told): string | null {
-  const { postback = false } = catalogue[told.type] ?? {};
+export function postbackBody({ catalogue, envelope }: EventPolicy, event: EmittedEvent): string | null {
+  const { postback = false } = catalogue[event.type] ?? {};
   if (postback === false) return null;
-  return JSON.stringify(envelope({ ...told, data: without(told.data, postback.omit) }), withoutEmails);
+  return JSON.stringify(envelope({ ...event, data: without(event.data, postback.omit) }), withoutEmails);
 }
 
 /** Makes events of a product whose types and fields the compiler checks against its catalogue. */

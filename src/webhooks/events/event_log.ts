@@ -16,7 +16,7 @@ export function eventOperations(policy: EventPolicy): Operation[] {
     schema_name: `${policy.namespace}event`,
     plural: 'events',
     table: 'webhooks.event',
-    doc: `Something that happened, as endpoints were told of it. Kept for ${kept_days} days.`,
+    doc: `Something that happened, with the data that endpoints receive. Kept for ${kept_days} days.`,
     fields: {
       id: id(policy.id_prefix),
       object: objectName('event'),

@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import type { z } from 'zod';
-import type { Tx } from '../../core/postgres/transaction.ts';
+import type { EmittedEvent, Tx } from '../../core/postgres/transaction.ts';
 import type { AnyResource } from '../../core/resource/resource.ts';
 import { id } from '../../core/values/fields.ts';
 import { notFound } from '../../core/values/problem.ts';
@@ -26,7 +26,7 @@ export interface EventPolicy {
   /** Who may have postbacks, which receive the events of their owner alone. Null: there are no postbacks. */
   owner: Reference | null;
   /** The body that endpoints receive. Test events have it too, with an id that starts with `evt_test_`. */
-  envelope(told: Told): object;
+  envelope(event: EmittedEvent): object;
   /** What the envelope holds besides id, type, created_at and data, and what the description says of it. */
   envelope_fields: Record<string, z.ZodType>;
   envelope_doc: string;
@@ -41,16 +41,6 @@ export interface Reference {
   field: string;
   prefix: string;
   resource: AnyResource;
-}
-
-export interface Told {
-  id: string;
-  type: string;
-  created_at: string;
-  data: object;
-  /** What caused it: `req_…`, `run_…`, null; undefined for a test event. */
-  request_id: string | null | undefined;
-  livemode: boolean;
 }
 
 /** What endpoints listen to, as a word: `program`. */
