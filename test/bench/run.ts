@@ -1,10 +1,11 @@
 import { api } from './api.ts';
+import { bodies } from './bodies.ts';
 import { command } from './harness.ts';
 import { slice } from './slice.ts';
 import { webhooks } from './webhooks.ts';
 
 /** `npm run bench -- NAME`: one file a bench, one line here. */
-const benches = [slice, webhooks, api];
+const benches = [slice, webhooks, api, bodies];
 
 const stopping = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort());

@@ -1,11 +1,14 @@
-/** Reads JSON bodies strictly: UTF-8, uncompressed, no prototype keys, bounded depth, and only texts that Postgres can store. */
+/**
+ * Reads JSON bodies strictly: UTF-8, uncompressed, bounded in depth and number of values, no name twice, no prototype keys, and only texts
+ * that Postgres can store.
+ */
 import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { unstorableText } from '../postgres/errors.ts';
 import { Problem } from '../values/problem.ts';
 import { lowerFirst } from '../values/validation.ts';
+import { checkJsonText } from './json_text.ts';
 
-const max_body_depth = 64;
 const no_bytes = Buffer.alloc(0);
 
 declare module 'fastify' {
@@ -28,10 +31,15 @@ export function readJsonStrictly(app: FastifyInstance): void {
     if (body.length === 0) return done(null, undefined);
     if (!isUtf8(body as Buffer)) return done(notUtf8());
     const text = body.toString('utf8');
+    try {
+      checkJsonText(text);
+    } catch (problem) {
+      return done(problem as Problem);
+    }
     parse(request, text, (error, value) => {
       if (error) return done(new Problem('invalid_json', `The body is not valid JSON: ${faultOf(text)}.`));
-      if (nestsDeeper(value, max_body_depth)) return done(tooDeep());
-      if (text.includes('\\u') && !isStorable(value)) return done(unstorableText());
+      const path = text.includes('\\u') ? pathOfUnstorable(value) : undefined;
+      if (path) return done(unstorableText(path.join('.')));
       done(null, value);
     });
   });
@@ -49,9 +57,6 @@ const compressed = (): Problem =>
 
 const notUtf8 = (): Problem => new Problem('invalid_json', 'The body is not valid JSON: it is not encoded in UTF-8.');
 
-const tooDeep = (): Problem =>
-  new Problem('invalid_parameter', `The body may be nested at most ${max_body_depth} levels deep.`);
-
 /** Why the strict parser, which does not say so, refused a text. */
 function faultOf(text: string): string {
   try {
@@ -62,19 +67,19 @@ function faultOf(text: string): string {
   return "the names '__proto__' and 'constructor.prototype' are not allowed";
 }
 
-/** Looks level by level: what recurses over the body afterwards cannot be made to run out of stack. */
-function nestsDeeper(value: unknown, most: number): boolean {
-  let level = [value];
-  for (let depth = 0; depth <= most; depth++) {
-    level = level.flatMap((one) => (one !== null && typeof one === 'object' ? Object.values(one) : []));
-    if (level.length === 0) return false;
+/**
+ * The path of the first text that Postgres cannot store as it was sent, because it holds NUL or half of a surrogate pair. Where that is a
+ * name, the path is that of its object: the name itself can hardly be shown.
+ */
+export function pathOfUnstorable(value: unknown): string[] | undefined {
+  if (typeof value === 'string') return isStorable(value) ? undefined : [];
+  if (value === null || typeof value !== 'object') return undefined;
+  for (const [name, inner] of Object.entries(value)) {
+    if (!isStorable(name)) return [];
+    const path = pathOfUnstorable(inner);
+    if (path) return [name, ...path];
   }
-  return true;
+  return undefined;
 }
 
-/** Whether Postgres can store every text as it was sent: neither NUL nor half of a surrogate pair. */
-export function isStorable(value: unknown): boolean {
-  if (typeof value === 'string') return value.isWellFormed() && !value.includes('\0');
-  if (value === null || typeof value !== 'object') return true;
-  return Object.entries(value).every(([name, inner]) => isStorable(name) && isStorable(inner));
-}
+const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes('\0');

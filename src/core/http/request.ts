@@ -12,7 +12,7 @@ import { api_version } from '../values/api.ts';
 import { Problem } from '../values/problem.ts';
 import { validationProblem } from '../values/validation.ts';
 import { idempotentRequest, keepReply, type Reply, storedReply } from './idempotency.ts';
-import { isStorable } from './json_body.ts';
+import { pathOfUnstorable } from './json_body.ts';
 import { refuseEmptyId } from './unknown_path.ts';
 
 /** Mounts operations: authentication, scope, signature, idempotency and the transaction are the same for all. */
@@ -118,8 +118,8 @@ function refuseInvalid(request: FastifyRequest): void {
 
 /** For the parameters of path and query; a body is checked where it is read. */
 function refuseUnstorable(parameters: object): void {
-  const [param] = Object.entries(parameters).find(([, value]) => !isStorable(value)) ?? [];
-  if (param !== undefined) throw new Problem('invalid_parameter', unstorableText().message, { param });
+  const path = pathOfUnstorable(parameters);
+  if (path) throw unstorableText(path[0]);
 }
 
 /** "The service verifies a signature whenever one is sent"; a key may require one. */

@@ -43,10 +43,12 @@ const unavailable = (): Problem =>
     headers: { 'Retry-After': '1' },
   });
 
-export const unstorableText = (): Problem =>
+/** @param param where the text stands, as far as that is known */
+export const unstorableText = (param = ''): Problem =>
   new Problem(
     'invalid_parameter',
-    'A text contains a NUL or malformed Unicode character, which cannot be stored. Remove it.',
+    `${param === '' ? 'A text' : `'${param}'`} contains a NUL or malformed Unicode character, which cannot be stored. Remove it.`,
+    param === '' ? {} : { param },
   );
 
 /** What a unique constraint or index of a tenant table protects. */

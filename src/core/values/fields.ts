@@ -25,12 +25,17 @@ function isStorableYear(year: number): boolean {
   return year >= 1 && year <= 9000;
 }
 
-/** A caller's own object, which is returned as it was sent: it holds no number that parsing changes. */
-export const freeObject = z.record(z.string(), z.json()).superRefine((value, context) => {
-  const path = pathOfInexact(value);
-  const message = 'the integer is too large to be exact in JSON, so send it as a string';
-  if (path) context.addIssue({ code: 'custom', message, path });
-});
+/**
+ * A caller's own object, which is returned as it was sent: it holds no number that parsing changes. That it is JSON is known of a body, so
+ * that nothing walks its values besides.
+ */
+export const freeObject = z
+  .record(z.string(), z.unknown() as z.ZodType<z.core.util.JSONType>)
+  .superRefine((value, context) => {
+    const path = pathOfInexact(value);
+    const message = 'the integer is too large to be exact in JSON, so send it as a string';
+    if (path) context.addIssue({ code: 'custom', message, path });
+  });
 
 /** The path in JSON of an integer that is too large to be exact. */
 function pathOfInexact(value: unknown, path: string[] = []): string[] | undefined {

@@ -33,7 +33,7 @@ export const problems = {
   ),
   insufficient_scope: entry('permission_error', 'The key lacks the scope that `param` names.'),
   test_key_not_allowed: entry('permission_error', 'A test key cannot do this.'),
-  invalid_json: entry('invalid_request_error', 'The body is not valid JSON.'),
+  invalid_json: entry('invalid_request_error', 'The body is not valid JSON, or an object in it has a name twice.'),
   missing_parameter: entry('invalid_request_error', 'A required parameter is missing.'),
   invalid_parameter: entry('invalid_request_error', 'A parameter has a value that is not allowed.'),
   unknown_parameter: entry(

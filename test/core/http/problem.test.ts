@@ -180,10 +180,10 @@ t.test('NUL and malformed Unicode, which Postgres cannot store, answer 400 where
   const nul = 'a\u0000b';
   const lone_surrogate = 'a\ud800b';
   for (const text of [nul, lone_surrogate]) {
-    isRefused(t, await partner({ first_name: text }), 'invalid_parameter');
-    isRefused(t, await partner({ metadata: { note: text } }), 'invalid_parameter');
-    isRefused(t, await partner({ metadata: { [text]: 1 } }), 'invalid_parameter');
-    isRefused(t, await partner({ group_id: text }), 'invalid_parameter');
+    isRefused(t, await partner({ first_name: text }), 'invalid_parameter', 'first_name');
+    isRefused(t, await partner({ metadata: { note: text } }), 'invalid_parameter', 'metadata.note');
+    isRefused(t, await partner({ metadata: { [text]: 1 } }), 'invalid_parameter', 'metadata');
+    isRefused(t, await partner({ group_id: text }), 'invalid_parameter', 'group_id');
   }
   isRefused(t, await merchant.request('GET', '/v1/programs/a%00b'), 'invalid_parameter', 'id');
   isRefused(t, await merchant.request('GET', '/v1/partners?program_id=a%00b'), 'invalid_parameter', 'program_id');
