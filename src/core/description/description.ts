@@ -13,28 +13,32 @@ export interface Page {
 
 /**
  * `GET /v1/openapi.json`, `/llms.txt` and `/llms-full.txt` of a product, without a key. To be awaited before the operations are mounted, because the
- * description is read off their routes; the texts are made once, when the server is ready.
+ * description is read off their routes. The texts are made once, by the first request for any of them: that takes half a second of CPU, which a
+ * process that nobody asks for them is spared.
  */
 export async function mountDescription(app: FastifyInstance, described: Described): Promise<void> {
-  const root = rootOf(described.path);
-  const [openapi, index, whole] = [`${described.path}/openapi.json`, `${root}/llms.txt`, `${root}/llms-full.txt`];
   await describeRoutes(app, described);
-  const pages = new Map<string, Page>();
-  app.addHook('onReady', async () => {
-    const document = app.swagger() as unknown as Document;
-    pages.set(openapi, page(JSON.stringify(document)));
-    pages.set(index, page(indexText(document, described.path)));
-    pages.set(whole, page(wholeText(document, described)));
-  });
-  serve(app, openapi, 'application/json; charset=utf-8', pages);
-  serve(app, index, 'text/plain; charset=utf-8', pages);
-  serve(app, whole, 'text/plain; charset=utf-8', pages);
+  let made: Texts | undefined;
+  const texts = () => {
+    made ??= textsOf(app.swagger() as unknown as Document, described);
+    return made;
+  };
+  const root = rootOf(described.path);
+  serve(app, `${described.path}/openapi.json`, 'application/json; charset=utf-8', () => texts().openapi);
+  serve(app, `${root}/llms.txt`, 'text/plain; charset=utf-8', () => texts().index);
+  serve(app, `${root}/llms-full.txt`, 'text/plain; charset=utf-8', () => texts().whole);
 }
 
-function serve(app: FastifyInstance, path: string, type: string, pages: Map<string, Page>): void {
-  app.get(path, { schema: { hide: true } as object }, async (request, reply) =>
-    sendPage(request, reply, type, pages.get(path) as Page),
-  );
+type Texts = ReturnType<typeof textsOf>;
+
+const textsOf = (document: Document, described: Described) => ({
+  openapi: page(JSON.stringify(document)),
+  index: page(indexText(document, described.path)),
+  whole: page(wholeText(document, described)),
+});
+
+function serve(app: FastifyInstance, path: string, type: string, text: () => Page): void {
+  app.get(path, { schema: { hide: true } as object }, async (request, reply) => sendPage(request, reply, type, text()));
 }
 
 /** Sends a page, unless who asks has it already. */

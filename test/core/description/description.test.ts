@@ -4,13 +4,14 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import t from 'tap';
 import { z } from 'zod';
+import { buildApi } from '../../../src/api.ts';
 import { ErrorBody } from '../../../src/core/description/openapi_parts.ts';
 import { railSignature } from '../../../src/core/encryption/signature.ts';
 import type { Operation } from '../../../src/core/resource/operation.ts';
 import { type ProblemCode, problems } from '../../../src/core/values/problem.ts';
 import { operations } from '../../../src/products.ts';
 import { program } from '../../../src/program/index.ts';
-import { type Json, startRail } from '../../harness.ts';
+import { type Json, log, startRail } from '../../harness.ts';
 
 const rail = await startRail({ worker: false });
 /** A request of somebody who has no key. */
@@ -45,6 +46,35 @@ t.test('the three descriptions need no key, carry the standard headers, and are 
     t.equal(again.status, 304);
     t.equal(await again.text(), '');
   }
+});
+
+t.test('the description is made by the first request for one of its texts, and once', async (t) => {
+  let readings = 0;
+  const observed = program.operations.map((operation) =>
+    operation.name === 'partners.create'
+      ? Object.defineProperty({ ...operation }, 'example', {
+          get: () => {
+            readings++;
+            return operation.example;
+          },
+        })
+      : operation,
+  );
+  const app = await buildApi({
+    ...{ store: rail.store, services: rail.services, log },
+    products: [{ ...program, operations: observed }],
+  });
+  t.teardown(() => app.close());
+  t.equal((await app.inject('/healthz')).statusCode, 200);
+  t.equal(readings, 0, 'a process that nobody asks for it does not make it');
+  const paths = ['/v1/openapi.json', '/llms.txt', '/llms-full.txt', '/v1/openapi.json'];
+  const replies = await Promise.all(paths.map((path) => app.inject(path)));
+  t.same(
+    replies.map(({ statusCode }) => statusCode),
+    [200, 200, 200, 200],
+  );
+  t.equal(replies[0]?.body, replies[3]?.body);
+  t.equal(readings, 1);
 });
 
 t.test('the OpenAPI document passes the recommended rules of Redocly, examples against schemas included', async (t) => {
