@@ -46,7 +46,12 @@ t.test('data written by the API passes the audit', async (t) => {
 /** What breaks each invariant, and what mends it again. */
 const corruptions: Record<
   string,
-  { subject: string | undefined; breaks: () => Promise<unknown>; mends: () => Promise<unknown> }
+  {
+    organization_id?: string;
+    subject: string | undefined;
+    breaks: () => Promise<unknown>;
+    mends: () => Promise<unknown>;
+  }
 > = {
   'commissions of a sale are its copied rate of what is left': {
     subject: sale.id,
@@ -244,6 +249,18 @@ const corruptions: Record<
     },
     mends: () => rail.query(sql`update webhooks.delivery set event_id = ${told.id} where event_id = 'evt_other'`),
   },
+  'every table of an organization is protected by row-level security': {
+    organization_id: '',
+    subject: 'program.click_default',
+    breaks: () => rail.query(sql`alter table program.click_default disable row level security`),
+    mends: () => rail.query(sql`alter table program.click_default enable row level security`),
+  },
+  "the API's role may do what it must, and no more": {
+    organization_id: '',
+    subject: 'program.sale',
+    breaks: () => rail.query(sql`grant truncate on program.sale to rail_api`),
+    mends: () => rail.query(sql`revoke truncate on program.sale from rail_api`),
+  },
   'attempts are counted': {
     subject: undefined,
     breaks: () => twoDeliveries(sql`attempt = 3`),
@@ -271,14 +288,16 @@ const undoDeliveries = () =>
     update webhooks.delivery d set event_id = u.event_id, queue_position = u.queue_position, status = u.status, attempt = u.attempt
     from public.untouched u where u.id = d.id`);
 
-for (const [invariant, { subject, breaks, mends }] of Object.entries(corruptions)) {
+for (const [invariant, { organization_id = shop.merchant.organization_id, subject, breaks, mends }] of Object.entries(
+  corruptions,
+)) {
   t.test(`the audit notices when it does not hold that ${invariant}`, async (t) => {
     await breaks();
     const found = await rail.audit();
     t.match(
       found.find((one) => one.invariant === invariant),
       {
-        organization_id: shop.merchant.organization_id,
+        organization_id,
         ...(subject === undefined ? {} : { subject_id: subject }),
       },
     );
@@ -303,7 +322,7 @@ t.test('every invariant of the audit is broken by a test', async (t) => {
   const [program] = await rail.query<Json>(
     sql`
       select pg_get_functiondef('program.audit'::regproc) || pg_get_functiondef('program.audit_tallies'::regproc)
-        || pg_get_functiondef('webhooks.audit'::regproc) as text`,
+        || pg_get_functiondef('webhooks.audit'::regproc) || pg_get_functiondef('core.audit'::regproc) as text`,
   );
   const known = [...(program as Json).text.matchAll(/^ *select '((?:[^']|'')+)', /gm)].map(([, name]) =>
     name.replaceAll("''", "'"),

@@ -31,6 +31,8 @@ begin
         prefix || '_' || core.id_time_part(week),
         prefix || '_' || core.id_time_part(week + interval '7 days')
       );
+      -- Without a policy of its own: whoever is granted a partition sees nothing, and reads through the parent.
+      execute format('alter table %I.%I enable row level security', schema_name, name);
     end if;
   end loop;
 end

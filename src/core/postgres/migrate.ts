@@ -5,9 +5,11 @@ import { runMigrations } from 'graphile-worker';
 import pg from 'pg';
 import { tries } from './database.ts';
 import { isRetryable } from './errors.ts';
+import { ensureRole, setPrivileges } from './privileges.ts';
 
 const sql_dir = join(import.meta.dirname, '../../../sql');
 const migration_lock = 7_245_001;
+const first_migration = 'migrations/0001_core.sql';
 
 interface File {
   name: string;
@@ -17,9 +19,10 @@ interface File {
 
 /**
  * Brings a database up to date: graphile-worker's schema, then sql/migrations once and in order and those of sql/live whose text
- * changed, in one transaction. Under an advisory lock, so that N starting replicas do it once; the others wait.
- * @returns the names of what was run
- * @throws Error when a migration that has run was edited afterwards
+ * changed, in one transaction; then the privileges of the API's role. Under an advisory lock, so that N starting replicas do it once; the
+ * others wait.
+ * @returns the names of the files that were run, and the statements that set privileges right
+ * @throws Error when a migration that has run was edited afterwards, or with the statement that this user may not run
  */
 export async function migrate(url: string): Promise<string[]> {
   const client = new pg.Client({ connectionString: url, application_name: 'rail migrate' });
@@ -31,8 +34,9 @@ export async function migrate(url: string): Promise<string[]> {
     await client.query(`create table if not exists migration.applied (
       name text primary key, sha256 text not null, applied_at timestamptz not null default now())`);
     const pending = await pendingFiles(client);
+    await ensureRole(client, pending[0]?.name === first_migration);
     await applyAll(client, pending);
-    return pending.map(({ name }) => name);
+    return [...pending.map(({ name }) => name), ...(await setPrivileges(client))];
   } finally {
     await client.end();
   }

@@ -1,5 +1,6 @@
 import sql, { raw } from 'sql-template-tag';
 import t from 'tap';
+import { migrate } from '../../../src/core/postgres/migrate.ts';
 import { type Tx, transaction } from '../../../src/core/postgres/transaction.ts';
 import { operations } from '../../../src/products.ts';
 import { type Caller, startRail, startReceiver } from '../../harness.ts';
@@ -17,13 +18,14 @@ for (const caller of [one, other]) {
 await receiver.until(1);
 
 /** Tables that belong to organizations and that the API's role may not read at all. */
-const out_of_reach = new Set(['core.user_account', 'core.outgoing_mail']);
+const out_of_reach = new Set(['core.user_account', 'core.outgoing_mail', 'core.organization']);
 
 const tables = await rail.query<{ name: string; partition: boolean; protected: boolean }>(sql`
   select n.nspname || '.' || c.relname as name, c.relispartition as partition, c.relrowsecurity as protected
   from pg_class c
   join pg_namespace n on n.oid = c.relnamespace
-  join pg_attribute a on a.attrelid = c.oid and a.attname = 'organization_id' and not a.attisdropped
+  join pg_attribute a on a.attrelid = c.oid and not a.attisdropped
+    and a.attname = case when c.oid = 'core.organization'::regclass then 'id' else 'organization_id' end
   where c.relkind in ('r', 'p') and n.nspname in ('core', 'webhooks', 'program')
   order by 1`);
 const own_tables = tables.filter(({ partition, name }) => !partition && !out_of_reach.has(name));
@@ -40,9 +42,54 @@ const codeOf = (work: Promise<unknown>): Promise<string> =>
 
 const refused = '42501';
 
-t.test('every table of an organization is protected by row-level security', async (t) => {
+t.test('every table of an organization is protected by row-level security, and so is every partition', async (t) => {
   t.ok(own_tables.length > 15);
-  for (const { name, protected: is_protected } of own_tables) t.ok(is_protected, name);
+  t.ok(tables.some(({ partition }) => partition));
+  for (const { name, protected: is_protected } of tables) t.ok(is_protected, name);
+});
+
+t.test('a role that may read every table, partition and view reads no row of an organization', async (t) => {
+  const [row] = await rail.query<{ name: string }>(sql`select 'reader_of_' || current_database() as name`);
+  const reader = (row as { name: string }).name;
+  const in_schemas = 'in schema core, webhooks, program';
+  await rail.query(sql`create role ${raw(reader)}`);
+  await rail.query(sql`grant usage on schema core, webhooks, program to ${raw(reader)}`);
+  await rail.query(sql`grant select on all tables ${raw(in_schemas)} to ${raw(reader)}`);
+  await rail.query(sql`grant select on all tables ${raw(in_schemas)} to rail_api`);
+  const views = await rail.query<{ name: string }>(sql`
+    select format('%I.%I', a.table_schema, a.table_name) as name
+    from information_schema.columns a
+    join information_schema.views v using (table_schema, table_name)
+    where a.column_name = 'organization_id' and a.table_schema in ('core', 'webhooks', 'program')`);
+  const columnOf = (name: string) => raw(name === 'core.organization' ? 'id' : 'organization_id');
+  const foreignRows = (tx: Tx, name: string) =>
+    tx.all(sql`select from ${raw(name)} where ${columnOf(name)} <> ${one.organization_id} limit 1`);
+  const { organization_id } = one;
+  for (const { name } of [...tables, ...views]) {
+    t.same(await as(one, (tx) => foreignRows(tx, name)), [], `rail_api reads ${name}`);
+    const rows = await transaction(rail.store, { organization_id: null, request_id: null }, async (tx) => {
+      await tx.all(
+        sql`select set_config('rail.organization_id', ${organization_id}, true), set_config('role', ${reader}, true)`,
+      );
+      return tx.all(sql`select from ${raw(name)} limit 1`);
+    });
+    t.same(rows, [], `a reader reads ${name}`);
+  }
+  await rail.query(sql`drop owned by ${raw(reader)}`);
+  await rail.query(sql`drop role ${raw(reader)}`);
+  await migrate(rail.url);
+});
+
+t.test('a partition that is made later is protected', async (t) => {
+  await rail.query(
+    sql`call core.ensure_weekly_partitions('program.click', 'clk', '2031-01-06T00:00:00Z', '2031-01-06T00:00:00Z')`,
+  );
+  t.same(
+    await rail.query(
+      sql`select relrowsecurity as protected from pg_class where oid = 'program.click_20310106'::regclass`,
+    ),
+    [{ protected: true }],
+  );
 });
 
 t.test('the API may not read what has no business in a request', async (t) => {

@@ -21,7 +21,10 @@ t.test('runs each migration once when replicas start together', (t) =>
     const ran = await Promise.all([migrate(url), migrate(url), migrate(url)]);
     const { rows } = await client.query<{ name: string }>('select name from migration.applied order by name');
     t.same(
-      ran.flat().toSorted(),
+      ran
+        .flat()
+        .filter((name) => name.endsWith('.sql'))
+        .toSorted(),
       rows.map(({ name }) => name),
       'nothing twice, nothing left out',
     );

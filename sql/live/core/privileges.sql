@@ -1,0 +1,185 @@
+-- What the API's role may do, said once. `rail migrate` runs the statements of core.missing_privileges() every time, so that a database that
+-- was restored without the role, or whose role was changed, serves again; `/readyz` and `rail audit` read it too.
+
+-- The schemas of this service: each has a folder under sql/live.
+create or replace function core.own_schemas() returns setof text
+language sql stable
+as $$
+  select distinct split_part(a.name, '/', 2) from migration.applied a where a.name like 'live/%/%'
+$$;
+
+-- The tables and views of organizations. A partition is only reached through its parent.
+create or replace function core.tenant_relations()
+returns table (id oid, name text, kind "char", is_partition boolean, is_protected boolean, organization_column text, owner oid)
+language sql stable
+as $$
+  select
+    c.oid, format('%I.%I', n.nspname, c.relname), c.relkind, c.relispartition,
+    case c.relkind
+      when 'v' then coalesce(c.reloptions && '{security_invoker=true,security_invoker=on}', false)
+      else c.relrowsecurity
+    end,
+    a.attname::text, c.relowner
+  from pg_class c
+  join pg_namespace n on n.oid = c.relnamespace
+  join pg_attribute a on a.attrelid = c.oid and not a.attisdropped
+    and a.attname = case when n.nspname = 'core' and c.relname = 'organization' then 'id' else 'organization_id' end
+  where c.relkind in ('r', 'p', 'v') and n.nspname in (select core.own_schemas())
+$$;
+
+-- What the API's role may do with which tables, views, sequences and columns. In core each table is listed. In the schemas of products it is
+-- the rule: the rows of its organization in every table, and every sequence.
+create or replace function core.api_privileges() returns table (id oid, name text, kind "char", privileges text[], columns text[])
+language sql stable
+as $$
+  select r.id, r.name, r.kind, array['select', 'insert', 'update', 'delete'], null::text[]
+  from core.tenant_relations() r
+  where r.name = 'core.idempotency_key'
+
+  union all
+  -- Of keys the API may see and change whether they must sign, and nothing else.
+  select r.id, r.name, r.kind, array[allowed.privilege], allowed.columns
+  from core.tenant_relations() r
+  cross join (
+    values
+      ('select', '{organization_id,id,signature_required,updated_at}'::text[]),
+      ('update', '{signature_required,updated_at}'::text[])
+  ) as allowed (privilege, columns)
+  where r.name = 'core.api_key'
+
+  union all
+  select
+    r.id, r.name, r.kind,
+    -- A view that takes writes takes INSERT, UPDATE and DELETE: 8, 4 and 16.
+    case
+      when r.kind = 'v' and pg_relation_is_updatable(r.id, false) & 28 <> 28 then array['select']
+      else array['select', 'insert', 'update', 'delete']
+    end,
+    null
+  from core.tenant_relations() r
+  where not starts_with(r.name, 'core.') and not r.is_partition
+
+  union all
+  select s.oid, format('%I.%I', n.nspname, s.relname), s.relkind, array['usage'], null
+  from pg_class s
+  join pg_namespace n on n.oid = s.relnamespace
+  where s.relkind = 'S' and n.nspname in (select core.own_schemas()) and n.nspname <> 'core'
+$$;
+
+-- What is not as it should be, and the statement that sets it right. `stops_requests`: without it, requests fail or see nothing.
+create or replace function core.missing_privileges()
+returns table (subject text, missing text, statement text, stops_requests boolean)
+language sql stable
+as $$
+  with api as (
+    select to_regrole('rail_api')::oid as id
+  ),
+  allowed as materialized (
+    select p.* from core.api_privileges() p
+  ),
+  relation as materialized (
+    select r.* from core.tenant_relations() r
+  )
+  select 'rail_api', format('%I cannot become the role rail_api', current_user), format('grant rail_api to %I', current_user), true
+  from api
+  -- Since Postgres 16 a membership may lack SET ROLE.
+  where pg_has_role(api.id, case when current_setting('server_version_num')::integer < 160000 then 'MEMBER' else 'SET' end) is not true
+
+  union all
+  select
+    r.name, format('it belongs to %I, and %I is subject to its row-level security', pg_get_userbyid(r.owner), current_user),
+    format('alter table %s owner to %I', r.name, current_user), true
+  from relation r
+  where not pg_has_role(r.owner, 'USAGE')
+    and not (select u.rolbypassrls from pg_roles u where u.rolname = current_user)
+
+  union all
+  select r.name, 'row-level security is off', format('alter table %s enable row level security', r.name), false
+  from relation r
+  where r.kind <> 'v' and not r.is_protected
+
+  union all
+  select r.name, 'the view reads as its owner', format('alter view %s set (security_invoker = true)', r.name), false
+  from relation r
+  where r.kind = 'v' and not r.is_protected
+
+  union all
+  select
+    r.name, 'it has no policy for the role rail_api',
+    format('drop policy if exists own_organization on %s; ', r.name)
+      || format('create policy own_organization on %s to rail_api ', r.name)
+      || format('using (%1$I = current_setting(''rail.organization_id'', true)) ', r.organization_column)
+      || format('with check (%1$I = current_setting(''rail.organization_id'', true))', r.organization_column),
+    true
+  from relation r
+  cross join api
+  where r.kind <> 'v' and not r.is_partition
+    and not exists (
+      select from pg_policy p where p.polrelid = r.id and p.polname = 'own_organization' and api.id = any (p.polroles)
+    )
+
+  union all
+  select n.nspname, 'the role rail_api lacks USAGE', format('grant usage on schema %I to rail_api', n.nspname), true
+  from pg_namespace n
+  cross join api
+  where n.nspname in (select core.own_schemas())
+    and has_schema_privilege(api.id, n.oid, 'usage') is not true
+
+  union all
+  select
+    a.name, format('the role rail_api lacks %s', upper(array_to_string(a.privileges, ', '))),
+    format(
+      'grant %s%s on %s%s to rail_api',
+      array_to_string(a.privileges, ', '), ' (' || array_to_string(a.columns, ', ') || ')',
+      case when a.kind = 'S' then 'sequence ' else '' end, a.name
+    ),
+    true
+  from allowed a
+  cross join api
+  where exists (
+    select
+    from unnest(a.privileges) as privilege
+    left join unnest(a.columns) as column_name on true
+    where case
+        when a.kind = 'S' then has_sequence_privilege(api.id, a.id, privilege)
+        when a.columns is null then has_table_privilege(api.id, a.id, privilege)
+        else has_column_privilege(api.id, a.id, column_name, privilege)
+      end is not true
+  )
+
+  union all
+  select
+    format('%I.%I', n.nspname, c.relname), format('the role rail_api has %s', string_agg(has.privilege_type, ', ')),
+    format(
+      'revoke %s on %s%I.%I from rail_api',
+      string_agg(has.privilege_type, ', '), case when c.relkind = 'S' then 'sequence ' else '' end, n.nspname, c.relname
+    ),
+    false
+  from pg_class c
+  join pg_namespace n on n.oid = c.relnamespace
+  cross join api
+  cross join aclexplode(c.relacl) as has
+  where n.nspname in (select core.own_schemas()) and has.grantee = api.id
+    and not exists (
+      select from allowed a where a.id = c.oid and a.columns is null and lower(has.privilege_type) = any (a.privileges)
+    )
+  group by n.nspname, c.relname, c.relkind
+
+  union all
+  select f.id::text, 'the role rail_api may not call it', format('grant execute on function %s to rail_api', f.id), true
+  from (values ('core.enqueue(json)'::regprocedure)) as f (id)
+  cross join api
+  where has_function_privilege(api.id, f.id, 'execute') is not true
+
+  union all
+  select p.oid::regprocedure::text, 'it runs as its owner, and everybody may call it',
+    format('revoke execute on function %s from public', p.oid::regprocedure), false
+  from pg_proc p
+  join pg_namespace n on n.oid = p.pronamespace
+  where n.nspname in (select core.own_schemas()) and p.prosecdef
+    and exists (
+      select from aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) as has where has.grantee = 0
+    )
+$$;
+comment on function core.missing_privileges() is
+  'What the role rail_api lacks or has too much of, tables of organizations without protection, and what sets it right; none after rail migrate.';
