@@ -20,7 +20,8 @@ import { referrals } from './tracking/referral.ts';
 const warning_messages = {
   no_partner_attributed:
     'No partner is credited with this sale: it names no customer, click or coupon of a partner, its click earns no credit, or its partner was deleted. To credit a partner, send partner_id with the sale or in a correction of it.',
-  no_commission_from_rules: 'No active rule pays for this sale. Check the rules, and that the partner is active.',
+  no_commission_from_rules:
+    'No active rule pays for this sale. Check that a rule applies, that the partner is active, and that the amount is above 0.',
   fixed_rate_currency_mismatch:
     "The rule pays a fixed amount in the program's currency, and the sale is in another one; amounts are not converted. Use a percentage rate.",
 } as const;

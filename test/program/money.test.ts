@@ -66,7 +66,7 @@ const scaled = (value: bigint, numerator: bigint, denominator: bigint): bigint =
 /** What a sale is to have earned, said once more and in other words than the service says it. */
 function owed(sale: Json, by: Rate | null): bigint {
   const [whole, refunded] = [BigInt(sale.amount_minor), BigInt(sale.refunded_minor)];
-  if (by === null || (refunded > 0n && refunded === whole)) return 0n;
+  if (by === null || refunded === whole) return 0n;
   const parts = [sale.tax_minor, sale.shipping_minor, sale.fee_minor, sale.discount_minor].map(BigInt);
   const net = parts.reduce((left, part) => left - part, whole);
   const base = by.net ? (net < 0n ? 0n : net) : whole;

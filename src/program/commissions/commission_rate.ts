@@ -24,7 +24,7 @@ export function commissionBase(
 /**
  * The rate applied to a base, in minor units. "Percent = half away from zero, `(base × bps) / 10000`, in integers that cannot overflow."
  * Capped by max_commission_minor, which like the commission is in the sale's
- * currency. A fixed amount may be more than the sale: a lead that paid 0 is worth what the merchant says. Only what is paid
+ * currency. A fixed amount may be more than the sale. Only what is paid
  * must be a safe integer: what the cap cuts off may be of any size.
  *
  * @throws RangeError when an argument or the result is not a safe integer

@@ -10,15 +10,14 @@ export type RefundedSale = { base_minor: number; amount_minor: number; refunded_
 
 /**
  * What a sale's commissions must sum to after refunds, in minor units: "the copied rate applied to what is left of its base,
- * and exactly 0 when all is refunded". A fixed rate is one amount whatever the base, so it stays whole until all is
- * refunded; the second half of the sentence would be empty if it spoke of percentages alone. Before any refund this is the
- * amount the commission was created with.
+ * and exactly 0 when all is refunded". A fixed rate is one amount whatever the base, so it stays whole until nothing is left of
+ * the sale. Before any refund this is the amount the commission was created with.
  *
  * @throws RangeError when refunded_minor is below 0 or above amount_minor
  */
 export function remainingCommission(copied: CopiedRate, sale: RefundedSale): number {
   const base_minor = baseLeft(sale);
-  return isAllRefunded(sale) ? 0 : commissionAmount(copied, base_minor);
+  return isNothingLeft(sale) ? 0 : commissionAmount(copied, base_minor);
 }
 
 /**
@@ -35,7 +34,7 @@ export function baseLeft({ base_minor, amount_minor, refunded_minor }: RefundedS
   return safe(Number(scale(base_minor, amount_minor - refunded_minor, amount_minor)));
 }
 
-/** A sale of 0 has nothing to refund, so it is never all refunded: its fixed commission goes with the sale. */
-function isAllRefunded({ amount_minor, refunded_minor }: RefundedSale): boolean {
-  return refunded_minor > 0 && refunded_minor === amount_minor;
+/** All is refunded, or the amount is 0: a sale of 0 has nothing left of its base either. */
+function isNothingLeft({ amount_minor, refunded_minor }: RefundedSale): boolean {
+  return refunded_minor === amount_minor;
 }

@@ -71,12 +71,12 @@ export type CommissionOutcome =
  *
  * A fixed rate pays nothing on a sale in another currency, and the next rule is not asked: the merchant chose this rate for this partner,
  * so another rate would be a payment that nobody decided on, and the merchant would not see the warning.
- * A commission of 0 is none: `commission_created` is for "when money followed".
+ * A sale of 0 earns nothing, also by a fixed rate. A commission of 0 is none: `commission_created` is for "when money followed".
  *
  * @throws RangeError when an amount is not a safe integer
  */
 export function commissionFor(rules: readonly Rule[], sale: SaleContext): CommissionOutcome {
-  const choice = chooseRule(rules, sale);
+  const choice = sale.amount_minor === 0 ? null : chooseRule(rules, sale);
   if (choice === null) return { outcome: 'none', warning: 'no_commission_from_rules' };
   if (choice.rate_type === 'fixed' && sale.currency !== sale.program_currency) {
     return { outcome: 'none', warning: 'fixed_rate_currency_mismatch' };

@@ -104,7 +104,7 @@ interface Sold {
 /** What the decisions say a sale comes to, in other words than the service's. */
 function owed({ amount_minor, tax_minor, refunded_minor }: Sold, rate: CopiedRate, net: boolean): bigint {
   const [amount, refunded] = [BigInt(amount_minor), BigInt(refunded_minor)];
-  if (refunded > 0n && refunded === amount) return 0n;
+  if (refunded === amount) return 0n;
   const base = net ? amount - (tax_minor < amount_minor ? BigInt(tax_minor) : amount) : amount;
   const left = refunded === 0n ? base : scaled(base, amount - refunded, amount);
   const full = rate.rate_type === 'fixed' ? BigInt(rate.rate_value) : scaled(left, BigInt(rate.rate_value), 10_000n);
@@ -126,7 +126,7 @@ class Book {
     this.copied = copied;
     this.net = net;
     const amount_minor = commissionAmount(copied, this.#base());
-    if (amount_minor > 0) this.#add('sale', amount_minor, true);
+    if (amount_minor > 0 && sale.amount_minor > 0) this.#add('sale', amount_minor, true);
     else this.voided = 'com_0';
   }
 

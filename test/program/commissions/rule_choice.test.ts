@@ -206,7 +206,12 @@ t.test('commissionFor pays by the chosen rule and copies its rate', async (t) =>
     [{ currency: 'JPY' }, 'percent in JPY', [rule()], { currency: 'JPY' }],
     [{ currency: 'KWD' }, 'percent in KWD', [rule()], { currency: 'KWD' }],
     [byFixed, 'fixed', [fixed]],
-    [{ ...byFixed, base_amount_minor: 0 }, 'fixed, for a lead', [fixed], { amount_minor: 0, base_minor: 0 }],
+    [
+      { ...byFixed, base_amount_minor: 0 },
+      'fixed, although nothing of the amount is revenue',
+      [fixed],
+      { base_minor: 0 },
+    ],
     [{ amount_minor: 150, max_commission_minor: 150 }, 'capped', [capped]],
     [
       { ...byFixed, amount_minor: 150, max_commission_minor: 150 },
@@ -234,6 +239,13 @@ t.test('commissionFor says why nothing is paid, and asks no second rule', async 
     ['no_commission_from_rules', 'no rules', []],
     ['no_commission_from_rules', 'none applies', [rule({ status: 'inactive' })]],
     ['no_commission_from_rules', 'a sale of 0', [rule()], { amount_minor: 0, base_minor: 0 }],
+    ['no_commission_from_rules', 'a sale of 0 and a fixed rate', [fixed], { amount_minor: 0, base_minor: 0 }],
+    [
+      'no_commission_from_rules',
+      'a sale of 0 in another currency',
+      [fixed],
+      { amount_minor: 0, base_minor: 0, currency: 'EUR' },
+    ],
     ['no_commission_from_rules', 'too little to round up', [rule({ rate_value: 4999 })], { base_minor: 1 }],
     ['no_commission_from_rules', 'a rate of 0', [rule({ rate_value: 0 }), second]],
     ['no_commission_from_rules', 'a cap of 0', [rule({ max_commission_minor: 0 }), second]],

@@ -312,6 +312,26 @@ t.test('a sale that earned nothing is put to the rules again when it is correcte
   });
 });
 
+t.test('a sale of 0 earns nothing, also by a fixed rule, and earns once its amount is corrected', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule({ rate_type: 'fixed', rate_value: 500 });
+  const { id: partner_id } = await shop.partner();
+  const free = await shop.sale({ partner_id, amount_minor: 0 });
+  t.match(free, {
+    activity_outcome: 'sale_recorded',
+    commissions: [],
+    warnings: [{ code: 'no_commission_from_rules', message: /amount is above 0/ }],
+  });
+  await shop.merchant.patch(`/v1/sales/${free.id}`, { amount_minor: 100 });
+  t.match(await shop.commissionsOf(free), [{ amount_minor: 500, status: 'pending' }]);
+  await shop.events();
+  await shop.merchant.patch(`/v1/sales/${free.id}`, { amount_minor: 0 });
+  t.same(await shop.commissionsOf(free), []);
+  t.match((await shop.events()).at(-1), { type: 'commission.voided', data: { reason: 'sale_corrected' } });
+  await shop.merchant.patch(`/v1/sales/${free.id}`, { amount_minor: 100 });
+  t.match(await shop.commissionsOf(free), [{ amount_minor: 500 }]);
+});
+
 t.test('a sale that is given to another partner leaves the one before with nothing', async (t) => {
   const shop = await openShop(rail);
   await shop.rule();
