@@ -87,7 +87,7 @@ export type Commission = z.infer<typeof commissions.record>;
 const maturing = list({
   resource: commissions,
   within: programs,
-  by: ['status', 'partner_id'],
+  by: ['status', 'partner_id', 'customer_id'],
   oldest_first_by: 'mature_at',
   filters: {
     from: {

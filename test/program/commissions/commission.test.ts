@@ -144,3 +144,15 @@ t.test('many commissions mature in one run, each told once', async (t) => {
   t.equal(await rail.tick('program/mature_commissions', at), undefined, 'a tick is run once');
   t.same(await shop.events(), []);
 });
+
+t.test('maturing commissions are filtered by customer', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const partner = await shop.partner();
+  const [one, other] = [await shop.referred(partner), await shop.referred(partner)];
+  const sale = await shop.sale({ customer_id: one.id });
+  await shop.sale({ customer_id: other.id });
+  const listed = await shop.list('commissions/maturing', `customer_id=${one.id}`);
+  t.match(listed, [{ id: sale.commissions[0].id, customer_id: one.id }]);
+  t.equal(listed.length, 1);
+});
