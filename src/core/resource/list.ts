@@ -54,9 +54,9 @@ async function readPage(
   query: Query,
   scopes: string[],
 ): Promise<Page> {
-  const { resource, within } = options;
+  const { resource, within, shown: condition } = options;
   const cursor = cursorOf(query);
-  const statements = statementsOf(tx, options, filters, query, cursor);
+  const statements = statementsOf(tx, options, filters, query, cursor, await condition?.(tx));
   const [position, rows, { count }] = await Promise.all([
     statements.position && tx.maybe<Position>(statements.position),
     tx.all<Row>(statements.page),
@@ -93,19 +93,20 @@ function statementsOf(
   filters: Record<string, Filter>,
   query: Query,
   cursor: Cursor | undefined,
+  shown: Sql | undefined,
 ) {
   const { resource, within } = options;
   const parent = within && (query[parentField(within)] as string);
   const scope = within ? sql`${tenant(tx)} and ${columnOf(resource, parentField(within))} = ${parent}` : tenant(tx);
   const used = Object.entries(filters).filter(([name]) => query[name] !== undefined);
   const wheres = used.map(([name, { where }]) => where(query[name] as never));
-  const where = join([scope, resource.alive, ...wheres], ' and ');
+  const where = join([scope, resource.alive, ...(shown ? [shown] : []), ...wheres], ' and ');
   const list_wheres = used.flatMap(([name, filter]) => filter.cursor?.(query[name] as never) ?? []);
   return {
     position: cursor && positionStatement(tx, resource, join([scope, ...list_wheres], ' and '), cursor),
     page: pageStatement(tx, options, { scope, where, cursor, limit: query.limit }),
     count:
-      resource.total && used.length === 0
+      resource.total && !shown && used.length === 0
         ? resource.total(tx, parent ?? tx.organization_id)
         : sql`select count(*) as count from ${resource.from} where ${where}`,
   };
@@ -114,15 +115,15 @@ function statementsOf(
 /** The page and one row more. Its ids come first, which an index can give without the table: rows that a filter passes over are never fetched. */
 function pageStatement(
   tx: Tx,
-  { resource, oldest_first_by: column }: ListOptions,
+  { resource, order }: ListOptions,
   { scope, where, cursor, limit }: { scope: Sql; where: Sql; cursor: Cursor | undefined; limit: number },
 ): Sql {
-  const ascending = (column !== undefined) !== isBackwards(cursor);
+  const ascending = (order?.oldest_first === true) !== isBackwards(cursor);
   const direction = raw(ascending ? 'asc' : 'desc');
-  const order = sql`${column ? sql`t.${raw(column)} ${direction}, ` : empty}t.id ${direction}`;
-  const beyond = cursor ? beyondCursor(resource, column, scope, cursor, ascending) : sql`true`;
-  const ids = sql`select t.id from ${resource.from} where ${where} and ${beyond} order by ${order} limit ${limit + 1}`;
-  return sql`select ${resource.columns} from ${resource.from} where ${tenant(tx)} and t.id = any(array(${ids})) order by ${order}`;
+  const ordered = sql`${order ? sql`t.${raw(order.by)} ${direction}, ` : empty}t.id ${direction}`;
+  const beyond = cursor ? beyondCursor(resource, order?.by, scope, cursor, ascending) : sql`true`;
+  const ids = sql`select t.id from ${resource.from} where ${where} and ${beyond} order by ${ordered} limit ${limit + 1}`;
+  return sql`select ${resource.columns} from ${resource.from} where ${tenant(tx)} and t.id = any(array(${ids})) order by ${ordered}`;
 }
 
 function beyondCursor(

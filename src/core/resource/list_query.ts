@@ -1,5 +1,6 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import { z } from 'zod';
+import type { Tx } from '../postgres/transaction.ts';
 import { time } from '../values/fields.ts';
 import type { AnyResource } from './resource.ts';
 
@@ -11,8 +12,12 @@ export interface ListOptions {
   filters?: Record<string, Filter>;
   /** The parent whose objects are listed: `program` makes `program_id` required. */
   within?: AnyResource;
-  /** Newest first unless a column is named: then by it, oldest first. */
-  oldest_first_by?: string;
+  /** Newest first by id unless a column is named. */
+  order?: { by: string; oldest_first: boolean };
+  /** A condition on all objects that the list shows, which is read before the page, in a statement of its own. */
+  shown?: (tx: Tx) => Promise<Sql>;
+  /** What a caller must know of the list besides. */
+  list_doc?: string;
 }
 
 export interface Filter {

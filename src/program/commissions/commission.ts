@@ -88,7 +88,7 @@ const maturing = list({
   resource: commissions,
   within: programs,
   by: ['status', 'partner_id', 'customer_id'],
-  oldest_first_by: 'mature_at',
+  order: { by: 'mature_at', oldest_first: true },
   filters: {
     from: {
       schema: timestampInput.optional().describe('Only commissions whose `mature_at` is this time or later.'),

@@ -1,5 +1,6 @@
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { z } from 'zod';
+import type { Tx } from '../../core/postgres/transaction.ts';
 import { type Operation, readOperations } from '../../core/resource/operation.ts';
 import { resource } from '../../core/resource/resource.ts';
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
@@ -7,6 +8,8 @@ import { type EventPolicy, ownerFields, recordsOf, referenceColumns, subjectFiel
 
 /** How long the log is kept, and so how far back it can be replayed. */
 export const kept_days = 30;
+
+const list_doc = `The events are in the strict sequence, and none is shown before all that precede it are. To receive every event by polling, pass the id of the newest event you have as \`ending_before\`, until \`has_more\` is false. If that event is no longer kept, the answer is 400 \`invalid_cursor\`: start again without a cursor.`;
 
 /** The event log over REST: what was emitted in the last 30 days, newest first. */
 export function eventOperations(policy: EventPolicy): Operation[] {
@@ -43,7 +46,18 @@ export function eventOperations(policy: EventPolicy): Operation[] {
   return readOperations({
     ...withinSubject(policy),
     resource: recordsOf(log, policy, policy.id_prefix),
+    order: { by: 'position', oldest_first: false },
+    shown: completeLog,
+    list_doc,
     by: policy.owner ? [policy.owner.field] : [],
     filters: { type: { schema: z.enum(types).optional(), where: (value: string) => sql`t.type = ${value}` } },
   });
+}
+
+/** No event is shown before all that precede it are visible, so that who goes on from the newest one misses none. */
+async function completeLog(tx: Tx): Promise<Sql> {
+  const { position } = await tx.one<{ position: number }>(
+    sql`select webhooks.complete_position(${tx.organization_id}) as position`,
+  );
+  return sql`t.position <= ${position}`;
 }
