@@ -15,19 +15,27 @@ export interface DatabaseOptions {
   log?: Logger;
   /** How long a server that owes an answer may be silent before its connection is given up. */
   silence_ms?: number;
+  /** How long a server may take to open a connection. */
+  connect_ms?: number;
+  /** How long a caller waits for a connection while all are lent out. That Postgres is busy does not mean that it is away. */
+  wait_ms?: number;
 }
+
+const statement_ms = 30_000;
 
 /**
  * A pool whose connections pipeline: statements that do not wait for each other's results share a round trip.
  * @param url where Postgres is
  */
-export function openDatabase(url: string, { size, name, log, silence_ms = 35_000 }: DatabaseOptions): Database {
+export function openDatabase(url: string, options: DatabaseOptions): Database {
+  const { size, name, log, silence_ms = 35_000, connect_ms = 5_000, wait_ms = statement_ms } = options;
   const pool = new pg.Pool({
     connectionString: url,
     max: size,
     application_name: name,
-    connectionTimeoutMillis: 5_000,
-    statement_timeout: 30_000,
+    Client: clientThatConnectsWithin(connect_ms),
+    connectionTimeoutMillis: wait_ms,
+    statement_timeout: statement_ms,
     keepAlive: true,
     pipeline: true,
   } as pg.PoolConfig);
@@ -41,6 +49,15 @@ export function openDatabase(url: string, { size, name, log, silence_ms = 35_000
     endSilence(client as unknown as pg.Client, silence_ms);
   });
   return pool;
+}
+
+/** The pool has one setting for both times, and hands its clients the longer one. */
+function clientThatConnectsWithin(connect_ms: number): new (config?: pg.ClientConfig) => pg.Client {
+  return class extends pg.Client {
+    constructor(config?: pg.ClientConfig) {
+      super({ ...config, connectionTimeoutMillis: connect_ms });
+    }
+  };
 }
 
 /**

@@ -8,7 +8,7 @@ export function isUnavailable(error: unknown): boolean {
   if (code !== undefined) {
     return /^(08|57P0[1-5]|53[0-3]00|ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOSTUNREACH)/.test(code);
   }
-  return /Connection terminated|timeout exceeded when trying to connect|not queryable|Client was closed/.test(
+  return /Connection terminated|timeout expired|timeout exceeded when trying to connect|not queryable|Client was closed/.test(
     message ?? '',
   );
 }

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { openDatabase, run, send } from '../../../src/core/postgres/database.ts';
@@ -43,3 +45,29 @@ t.test(
     client.release();
   },
 );
+
+t.test('a caller waits for a connection that is lent out longer than a server may take to open one', async (t) => {
+  const connect_ms = 1_000;
+  const busy = openDatabase(rail.url, { size: 1, name: 'rail test', connect_ms });
+  t.teardown(() => busy.end());
+  const holding = run(busy, sql`select pg_sleep(${(1.5 * connect_ms) / 1000})`);
+  t.same(await run(busy, sql`select 1 as answered`), [{ answered: 1 }]);
+  await holding;
+
+  const impatient = openDatabase(rail.url, { size: 1, name: 'rail test', wait_ms: 100 });
+  t.teardown(() => impatient.end());
+  const holder = await impatient.connect();
+  t.ok(isUnavailable(await run(impatient, sql`select 1`).catch((error) => error)));
+  holder.release();
+});
+
+t.test('a server that accepts a connection and says nothing is unavailable', async (t) => {
+  const mute = createServer().listen(0, '127.0.0.1');
+  await once(mute, 'listening');
+  t.teardown(() => mute.close());
+  const url = new URL(rail.url);
+  url.port = String((mute.address() as AddressInfo).port);
+  const unanswered = openDatabase(url.href, { size: 1, name: 'rail test', connect_ms: 100 });
+  t.teardown(() => unanswered.end());
+  t.ok(isUnavailable(await run(unanswered, sql`select 1`).catch((error) => error)));
+});
