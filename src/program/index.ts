@@ -24,7 +24,6 @@ import { taxFormOperations } from './partners/tax_form.ts';
 import { updatePartnerOperations } from './partners/update_partner.ts';
 import { createProgramOperations } from './programs/create_program.ts';
 import { programOperations, programs } from './programs/program.ts';
-import { updateProgramOperations } from './programs/update_program.ts';
 import { saleOperations } from './record_sale.ts';
 import { riskFlagOperations } from './risk/risk_flag.ts';
 import { clickOperations } from './tracking/click.ts';
@@ -32,6 +31,7 @@ import { couponOperations } from './tracking/coupon.ts';
 import { linkOperations } from './tracking/link.ts';
 import { referralOperations } from './tracking/referral.ts';
 import { mountShortLinks } from './tracking/short_link.ts';
+import { updateProgramOperations } from './update_program.ts';
 
 const events: EventPolicy = {
   product: 'program',

@@ -11,11 +11,12 @@ import { notFound, Problem } from '../../core/values/problem.ts';
 import { event } from '../events/event.ts';
 import { program_id } from '../events/fields.ts';
 import { groups } from '../partners/group.ts';
+import { links } from '../partners/link.ts';
 import { partners } from '../partners/partner.ts';
 import { tags } from '../partners/tag.ts';
 import { programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
-import { links, rate_units } from '../tracking/link.ts';
+import { rate_units } from '../tracking/link.ts';
 
 const rate_types = ['percent', 'fixed'] as const;
 const statuses = ['active', 'inactive'] as const;

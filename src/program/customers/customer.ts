@@ -8,11 +8,11 @@ import { email, id, metadata, objectName, storedMetadata, text, timestamp } from
 import { newId } from '../../core/values/id.ts';
 import { alreadyExists, type Problem } from '../../core/values/problem.ts';
 import { program_id } from '../events/fields.ts';
+import { links } from '../partners/link.ts';
 import { type Partner, partnerOf, partners } from '../partners/partner.ts';
 import { assessLater } from '../programs/assess_later.ts';
 import { type Program, processors, programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
-import { links } from '../tracking/link.ts';
 import { type Referral, referrals, tracked_by_values } from '../tracking/referral.ts';
 
 type Status = 'lead' | 'trial' | 'active' | 'cancelled' | 'refunded' | 'suspended';

@@ -5,9 +5,9 @@ import { id, objectName, storedMetadata, text, timestamp } from '../../core/valu
 import { minorNotNegative, storedCurrency } from '../../core/values/money.ts';
 import { type Customer, customers } from '../customers/customer.ts';
 import { program_id } from '../events/fields.ts';
+import { links } from '../partners/link.ts';
 import { partners } from '../partners/partner.ts';
 import { totalOf } from '../programs/tally.ts';
-import { links } from '../tracking/link.ts';
 import { referrals } from '../tracking/referral.ts';
 
 /** The record of a sale; what can be done with it is in record_sale.ts, change_sale.ts and refund_sale.ts. */

@@ -8,11 +8,11 @@ import { country, id, objectName, text, timestamp, url } from '../../core/values
 import { newId } from '../../core/values/id.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { program_id } from '../events/fields.ts';
+import { links } from '../partners/link.ts';
 import { partner_states, partners } from '../partners/partner.ts';
 import { assessLater } from '../programs/assess_later.ts';
 import { type Program, programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
-import { links } from './link.ts';
 import { referrals } from './referral.ts';
 import { hashAddress } from './visitor_address.ts';
 

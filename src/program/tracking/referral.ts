@@ -6,10 +6,10 @@ import { type States, statusSchema } from '../../core/resource/states.ts';
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { event } from '../events/event.ts';
 import { program_id } from '../events/fields.ts';
+import { links } from '../partners/link.ts';
 import { partners } from '../partners/partner.ts';
 import { programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
-import { links } from './link.ts';
 
 export const tracked_by_values = ['link', 'coupon', 'manual', 'api'] as const;
 

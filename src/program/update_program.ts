@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
-import { programs, settings } from './program.ts';
+import { idParams, type Operation, operation } from '../core/resource/operation.ts';
+import { programs, settings } from './programs/program.ts';
 
 export const updateProgramOperations: Operation[] = [
   operation({
