@@ -111,7 +111,7 @@ export const program: Product = {
     { name: 'program/keep_partitions', cron: '8 3 * * *', missed: 'latest' },
   ],
   encrypted: [{ table: 'program.payout_method', id: 'partner_id', columns: ['details'] }],
-  audits: ['program.audit', 'program.audit_tallies'],
+  audits: ['program.audit', 'program.audit_tallies', 'program.audit_tracking_values'],
   demo: { noun: 'program', path: '/v1/programs', open: openDemoProgram },
   mountRoutes: mountShortLinks,
 };

@@ -1,6 +1,14 @@
+import sql from 'sql-template-tag';
 import { z } from 'zod';
+import type { Tx } from '../core/postgres/transaction.ts';
 import { idParams, type Operation, operation } from '../core/resource/operation.ts';
-import { programs, settings } from './programs/program.ts';
+import { tenant } from '../core/resource/resource.ts';
+import { alreadyExists } from '../core/values/problem.ts';
+import { lockValues } from './partners/handle.ts';
+import { links } from './partners/link.ts';
+import { type Program, programs, settings } from './programs/program.ts';
+
+const ProgramChanges = z.strictObject(settings).partial();
 
 export const updateProgramOperations: Operation[] = [
   operation({
@@ -9,13 +17,39 @@ export const updateProgramOperations: Operation[] = [
     path: '/v1/programs/{id}',
     scope: 'programs:write',
     summary: "Updates a program's settings.",
-    doc: 'Only the fields in the request change. Existing commissions keep their amounts and dates: a new holding period applies to later commissions only.',
+    doc: "Only the fields in the request change. Existing commissions keep their amounts and dates: a new holding period applies to later commissions only. A parameter cannot be added to `url_params` while a link with this parameter has the value of another partner's handle: the response is 409 with the link under `existing`.",
     params: idParams,
-    body: z.strictObject(settings).partial(),
+    body: ProgramChanges,
     reply: programs.schema,
+    errors: ['resource_already_exists'],
     async run({ tx, params, body }) {
-      await programs.get(tx, params.id, { lock: true });
-      return programs.update(tx, params.id, body);
+      if (body.url_params) await lockValues(tx, params.id);
+      const before = await programs.get(tx, params.id, { lock: true });
+      const after = await programs.update(tx, params.id, body);
+      await refuseSharedValues(tx, before, after);
+      return after;
     },
   }),
 ];
+
+/**
+ * Under a parameter that becomes one of the program's `url_params`, no value may stand for two partners.
+ * @throws Problem resource_already_exists with the link whose value is another partner's handle
+ */
+async function refuseSharedValues(tx: Tx, before: Program, after: Program): Promise<void> {
+  const added = after.url_params.filter((param) => !before.url_params.includes(param));
+  if (added.length === 0) return;
+  const shared = await tx.maybe<{ link_id: string; param: string; value: string }>(sql`
+    select t.link_id, t.param, t.value
+    from program.tracking_value t
+    join program.tracking_value h on h.organization_id = t.organization_id and h.program_id = t.program_id
+      and h.param = t.param and h.value = t.value and h.link_id is null and h.partner_id <> t.partner_id
+    where ${tenant(tx)} and t.program_id = ${after.id} and t.param = any(${added}) and t.link_id is not null
+    limit 1`);
+  if (!shared) return;
+  throw alreadyExists(
+    'url_params',
+    `A link with ${shared.param}=${shared.value} exists, and '${shared.value}' is the handle of another partner. Delete the link or change the handle first.`,
+    await links.get(tx, shared.link_id),
+  );
+}

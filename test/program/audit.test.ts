@@ -13,6 +13,7 @@ const endpoint = await shop.merchant.post('/v1/webhook_endpoints', { program_id:
 
 const customer = await shop.referred(partner);
 const other = await shop.partner();
+const link = await shop.link(other);
 const of_other = await shop.sale({ partner_id: other.id });
 const click = await shop.click(partner);
 const sale = await shop.sale({ customer_id: customer.id });
@@ -173,6 +174,11 @@ const corruptions: Record<
     breaks: () => rail.query(sql`update program.partner set status = 'active' where id = ${pending.id}`),
     mends: () => rail.query(sql`update program.partner set status = 'pending' where id = ${pending.id}`),
   },
+  'a handle or link value has one partner': {
+    subject: link.id,
+    breaks: () => rail.query(sql`update program.link set value = upper(${partner.handle}) where id = ${link.id}`),
+    mends: () => rail.query(sql`update program.link set value = ${link.value} where id = ${link.id}`),
+  },
   "a partner's currency is the program's": {
     subject: partner.id,
     breaks: () => rail.query(sql`update program.partner set currency = 'EUR' where id = ${partner.id}`),
@@ -322,7 +328,8 @@ t.test('every invariant of the audit is broken by a test', async (t) => {
   const [program] = await rail.query<Json>(
     sql`
       select pg_get_functiondef('program.audit'::regproc) || pg_get_functiondef('program.audit_tallies'::regproc)
-        || pg_get_functiondef('webhooks.audit'::regproc) || pg_get_functiondef('core.audit'::regproc) as text`,
+        || pg_get_functiondef('program.audit_tracking_values'::regproc) || pg_get_functiondef('webhooks.audit'::regproc)
+        || pg_get_functiondef('core.audit'::regproc) as text`,
   );
   const known = [...(program as Json).text.matchAll(/^ *select '((?:[^']|'')+)', /gm)].map(([, name]) =>
     name.replaceAll("''", "'"),

@@ -76,6 +76,40 @@ t.test('a handle set for many partners at once goes to one, and the others get 4
   t.same(idsOf(shown), [won?.id]);
 });
 
+t.test('a value claimed at once by links and handles of several partners goes to one', async (t) => {
+  const shop = await openShop(rail);
+  const { merchant, program_id } = shop;
+  const partners = await parallel(() => shop.partner());
+  const link = (nth: number, value: string) =>
+    merchant.request('POST', '/v1/links', {
+      program_id,
+      partner_id: partners[nth]?.id,
+      destination_url: 'https://acme.example.com/',
+      value,
+    });
+  const create = (nth: number, handle: string) =>
+    merchant.request('POST', '/v1/partners', { program_id, email: `${fresh('claim')}@host${nth}.example.com`, handle });
+  const rename = (nth: number, handle: string) =>
+    merchant.request('PATCH', `/v1/partners/${partners[nth]?.id}`, { handle });
+  for (const value of ['summer', 'winter', 'autumn']) {
+    const answers = await parallel((nth) => ([link, create, rename][nth % 3] as typeof link)(nth, value));
+    const won = answers.filter(({ status }) => status !== 409);
+    t.equal(won.length, 1);
+    const shown = answers.filter(({ status }) => status === 409).map(({ body }) => body.existing);
+    t.same(idsOf(shown), [won[0]?.body.id]);
+  }
+
+  await t.test('also while url_params change', async (t) => {
+    await merchant.patch(`/v1/programs/${program_id}`, { url_params: ['via'] });
+    await Promise.all([
+      ...partners.slice(0, 25).map((_, nth) => link(nth, `both-${nth}`)),
+      merchant.request('PATCH', `/v1/programs/${program_id}`, { url_params: ['ref'] }),
+      ...partners.slice(0, 25).map((_, nth) => create(nth, `both-${nth}`)),
+    ]);
+    t.same(await rail.audit(), []);
+  });
+});
+
 t.test('a group deleted while it becomes the default leaves a default group', async (t) => {
   const shop = await openShop(rail);
   const groups = await parallel((nth) =>

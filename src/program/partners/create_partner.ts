@@ -12,7 +12,7 @@ import { program_id } from '../events/fields.ts';
 import { assessLater } from '../programs/assess_later.ts';
 import { programs } from '../programs/program.ts';
 import { groupToJoin } from './group.ts';
-import { deriveHandle, handle, refuseTakenHandle } from './handle.ts';
+import { claimHandle, claimValue, deriveHandle, handle } from './handle.ts';
 import { type Partner, partners } from './partner.ts';
 import { normaliseEmail } from './self_referral.ts';
 
@@ -39,7 +39,7 @@ export const createPartnerOperations: Operation[] = [
     path: '/v1/partners',
     scope: 'partners:write',
     summary: 'Creates a partner.',
-    doc: 'The email address and the handle are unique in the program; letter case is ignored. If one of them is taken, the response is 409 with the partner under `existing`. Without a `handle`, one is derived from the email address.',
+    doc: "The email address and the handle are unique in the program; letter case is ignored. A handle cannot be the value of another partner's link under one of the program's `url_params`. If one of them is taken, the response is 409 with the partner or the link under `existing`. Without a `handle`, one is derived from the email address.",
     body: z.strictObject({
       program_id,
       ...person,
@@ -64,18 +64,17 @@ type NewPartner = Pick<Partner, 'program_id' | 'email' | 'status'> & Partial<Par
 
 /**
  * Creates a partner and emits `affiliate.created`. A handle that is not given is derived from the email address.
- * @throws Problem resource_already_exists with the partner that has the email address or the handle
+ * @throws Problem resource_already_exists with the partner that has the email address or the handle, or the link that has its value
  */
 export async function createPartner(tx: Tx, fields: NewPartner): Promise<Partner> {
-  const handle = fields.handle ?? (await deriveHandle(tx, fields.program_id, fields.email));
-  const partner = await partners.insert(
-    tx,
-    { ...fields, id: newId('part'), handle, mailbox: normaliseEmail(fields.email) },
-    sql`on conflict do nothing`,
-  );
+  const { program_id, email } = fields;
+  const handle = fields.handle ?? (await deriveHandle(tx, program_id, email));
+  const holder = fields.handle === undefined ? undefined : await claimValue(tx, program_id, handle);
+  const row = { ...fields, id: newId('part'), handle, mailbox: normaliseEmail(email) };
+  const partner = holder ? undefined : await partners.insert(tx, row, sql`on conflict do nothing`);
   if (!partner) {
     await refuseTaken(tx, fields);
-    // Another transaction took the derived handle, or gave up the requested one, in the meantime.
+    // Another transaction gave up the email address or the handle in the meantime.
     return createPartner(tx, fields);
   }
   if (partner.status === 'pending') await queueForReview(tx, partner);
@@ -91,7 +90,7 @@ async function refuseTaken(tx: Tx, { program_id, email, handle }: NewPartner): P
   );
   if (existing)
     throw alreadyExists('email', `A partner with the email '${email}' already exists in this program.`, existing);
-  if (handle !== undefined) await refuseTakenHandle(tx, program_id, handle);
+  if (handle !== undefined) await claimHandle(tx, program_id, handle);
 }
 
 /** "Created with status `pending`, or by an applicant, a partner has an application in the review queue." */

@@ -1,8 +1,9 @@
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { alreadyExists } from '../../core/values/problem.ts';
+import { links } from './link.ts';
 import { partners } from './partner.ts';
 
 /** The longest handle. */
@@ -15,25 +16,81 @@ export const handle = z
     'must be 2 to 32 lowercase letters, digits or hyphens, and start and end with a letter or digit',
   );
 
-/** @throws Problem resource_already_exists with the partner that holds the handle */
-export async function refuseTakenHandle(tx: Tx, program_id: string, wanted: string): Promise<void> {
-  const existing = await partners.find(
-    tx,
-    sql`${tenant(tx)} and t.program_id = ${program_id} and t.handle = ${wanted}`,
-  );
-  if (existing)
-    throw alreadyExists('handle', `A partner with the handle '${wanted}' already exists in this program.`, existing);
+/** The record through which another partner holds a value: the link, or else the partner by the handle. */
+interface Holder {
+  partner_id: string;
+  link_id: string | null;
 }
 
-/** "The email's local part, made to fit the pattern, with `-2`, `-3` … behind it when taken." */
+/**
+ * Claims a value for a handle or a link until the transaction ends: of those who claim it at the same time, one goes on, and the others
+ * find it taken. The program's `url_params` stay as they are meanwhile.
+ * @param conflicts a condition on the values `t`: which of them the claim must not meet
+ * @returns who holds the value in the program, if anybody
+ */
+export async function claimValue(
+  tx: Tx,
+  program_id: string,
+  value: string,
+  conflicts: Sql = sql`true`,
+): Promise<Holder | undefined> {
+  const key = value.toLowerCase();
+  const [, holder] = await Promise.all([
+    tx.all(sql`
+      select pg_advisory_xact_lock_shared(hashtextextended(${program_id}, 5)),
+        pg_advisory_xact_lock(hashtextextended(${`${program_id} ${key}`}, 4))`),
+    tx.maybe<Holder>(sql`
+      select t.partner_id, t.link_id
+      from program.tracking_value t
+      where ${tenant(tx)} and t.program_id = ${program_id} and t.value = ${key} and ${conflicts}
+      order by t.link_id nulls first
+      limit 1`),
+  ]);
+  return holder;
+}
+
+/** Waits for those who claim values in the program, and lets nobody claim one until the transaction ends. */
+export const lockValues = (tx: Tx, program_id: string) =>
+  tx.all(sql`select pg_advisory_xact_lock(hashtextextended(${program_id}, 5))`);
+
+/**
+ * Claims a handle.
+ * @param partner_id whose handle it becomes; undefined for a new partner
+ * @throws Problem resource_already_exists with the partner or the link that holds the value
+ */
+export async function claimHandle(tx: Tx, program_id: string, wanted: string, partner_id?: string): Promise<void> {
+  const others = partner_id === undefined ? sql`true` : sql`t.partner_id <> ${partner_id}`;
+  const holder = await claimValue(tx, program_id, wanted, others);
+  if (!holder) return;
+  if (holder.link_id === null) {
+    const existing = await partners.get(tx, holder.partner_id);
+    throw alreadyExists('handle', `A partner with the handle '${wanted}' already exists in this program.`, existing);
+  }
+  throw alreadyExists(
+    'handle',
+    `Another partner's link has the value '${wanted}' in this program. Use a different handle.`,
+    await links.get(tx, holder.link_id),
+  );
+}
+
+/**
+ * "The email's local part, made to fit the pattern, with `-2`, `-3` … behind it when taken." A value that a link has is taken too.
+ * @returns the handle, claimed
+ */
 export async function deriveHandle(tx: Tx, program_id: string, email: string): Promise<string> {
   const base = handleOf(email);
+  for (;;) {
+    const candidate = await freeHandle(tx, program_id, base);
+    if (!(await claimValue(tx, program_id, candidate))) return candidate;
+  }
+}
+
+async function freeHandle(tx: Tx, program_id: string, base: string): Promise<string> {
   const prefix = base.slice(0, 26);
-  const rows = await tx.all<{ handle: string }>(sql`
-    select t.handle from ${partners.from}
-    where ${tenant(tx)} and t.program_id = ${program_id} and ${partners.alive}
-      and t.handle >= ${prefix} and t.handle < ${`${prefix}~`}`);
-  const taken = new Set(rows.map((row) => row.handle));
+  const rows = await tx.all<{ value: string }>(sql`
+    select t.value from program.tracking_value t
+    where ${tenant(tx)} and t.program_id = ${program_id} and t.value >= ${prefix} and t.value < ${`${prefix}~`}`);
+  const taken = new Set(rows.map(({ value }) => value));
   let candidate = base;
   for (let number = 2; taken.has(candidate); number++) candidate = numbered(base, number);
   return candidate;

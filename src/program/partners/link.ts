@@ -20,7 +20,9 @@ export const links = resource({
     object: objectName('link'),
     partner_id: id('part'),
     param: text.describe('The query parameter that carries the value, such as `ref` in `?ref=ada`.'),
-    value: text.describe('The value of the query parameter. Unique in the program together with `param`.'),
+    value: text.describe(
+      "The value of the query parameter. Unique in the program together with `param`. If `param` is one of the program's `url_params`, no other partner can have it as a handle.",
+    ),
     destination_url: text.describe('The page that the link leads to.'),
     url: text.describe('The destination URL with the tracking parameter.'),
     short_url: text

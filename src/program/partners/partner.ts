@@ -61,7 +61,7 @@ export const partners = resource({
     country_code: text.nullable().describe('ISO 3166-1 alpha-2 country code. Null if not provided.'),
     language_code: text.nullable().describe('ISO 639-1 language code. Null if not provided.'),
     handle: text.describe(
-      'The value that identifies the partner in a tracking parameter, as in `?ref=ada`. Unique in the program.',
+      "The value that identifies the partner in a tracking parameter, as in `?ref=ada`. Unique in the program, also among the values of other partners' links under its `url_params`.",
     ),
     status: statusSchema(partner_states),
     decline_reason: text

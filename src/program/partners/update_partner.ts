@@ -8,7 +8,7 @@ import { minorNotNegative } from '../../core/values/money.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { event } from '../events/event.ts';
 import { groupToJoin } from './group.ts';
-import { handle, refuseTakenHandle } from './handle.ts';
+import { claimHandle, handle } from './handle.ts';
 import { type Partner, partner_states, partners } from './partner.ts';
 import { replaceTags } from './tag.ts';
 
@@ -65,7 +65,7 @@ async function updatePartner(
   tags_changed: boolean,
 ): Promise<Partner> {
   const { handle, group_id } = changes;
-  if (handle !== undefined && handle !== before.handle) await refuseTakenHandle(tx, before.program_id, handle);
+  if (handle !== undefined && handle !== before.handle) await claimHandle(tx, before.program_id, handle, before.id);
   const suspension = suspensionOf(before, changes);
   if (typeof group_id === 'string') await groupToJoin(tx, before.program_id, group_id);
   const after = await partners.update(tx, before.id, {

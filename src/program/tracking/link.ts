@@ -9,7 +9,11 @@ import { id, text, url } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { alreadyExists, notFound, type Problem } from '../../core/values/problem.ts';
 import { event } from '../events/event.ts';
+
 import { program_id } from '../events/fields.ts';
+
+import { claimValue } from '../partners/handle.ts';
+
 import { type Link, links } from '../partners/link.ts';
 import { partners } from '../partners/partner.ts';
 import { programs } from '../programs/program.ts';
@@ -38,6 +42,7 @@ export const linkOperations: Operation[] = [
     path: '/v1/links',
     scope: 'links:write',
     summary: 'Creates a link.',
+    doc: "Under the program's `url_params`, a value has one partner: if it is the handle of another partner, the response is 409 with the partner under `existing`.",
     body: z.strictObject({
       program_id,
       partner_id: id('part'),
@@ -146,11 +151,24 @@ interface NewLink {
 
 async function createLink(tx: Tx, fields: NewLink): Promise<Link> {
   const { program_id, param, value, destination_url } = fields;
+  await refuseHandleOfAnother(tx, fields);
   const url = trackedUrl(destination_url, param, value);
   const link = await links.insert(tx, { ...fields, id: newId('lnk'), url }, sql`on conflict do nothing`);
   if (!link) throw await valueTaken(tx, fields);
   tx.emit(event('affiliate_link.created', { ...link, program_id }));
   return link;
+}
+
+/** Under the program's `url_params`, a link must not take the visitors of another partner's handle. */
+async function refuseHandleOfAnother(tx: Tx, { program_id, partner_id, param, value }: NewLink): Promise<void> {
+  const handles_of_others = sql`t.param = ${param} and t.link_id is null and t.partner_id <> ${partner_id}`;
+  const holder = await claimValue(tx, program_id, value, handles_of_others);
+  if (!holder) return;
+  throw alreadyExists(
+    'value',
+    `'${value}' is the handle of another partner in this program. Use a different value.`,
+    await partners.get(tx, holder.partner_id),
+  );
 }
 
 async function valueTaken(tx: Tx, { program_id, param, value }: NewLink): Promise<Problem> {
