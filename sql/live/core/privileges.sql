@@ -28,7 +28,7 @@ as $$
 $$;
 
 -- What the API's role may do with which tables, views, sequences and columns. In core each table is listed. In the schemas of products it is
--- the rule: the rows of its organization in every table, and every sequence.
+-- the rule: the rows of its organization in every table, and to read every sequence and draw from it.
 create or replace function core.api_privileges() returns table (id oid, name text, kind "char", privileges text[], columns text[])
 language sql stable
 as $$
@@ -60,7 +60,7 @@ as $$
   where not starts_with(r.name, 'core.') and not r.is_partition
 
   union all
-  select s.oid, format('%I.%I', n.nspname, s.relname), s.relkind, array['usage'], null
+  select s.oid, format('%I.%I', n.nspname, s.relname), s.relkind, array['usage', 'select'], null
   from pg_class s
   join pg_namespace n on n.oid = s.relnamespace
   where s.relkind = 'S' and n.nspname in (select core.own_schemas()) and n.nspname <> 'core'
