@@ -150,8 +150,8 @@ rail
   .command('audit')
   .summary('checks the consistency of the data')
   .description(
-    'Recomputes the invariants of sales, commissions, refunds, referrals and deliveries over the whole database, and lists violations. ' +
-      "Exit code 1 if there are any; otherwise 0, and prints 'clean'.",
+    'Recomputes the invariants of sales, commissions, refunds, referrals and deliveries over the whole database, and lists violations as it finds them. ' +
+      "Exit code 1 if there are any; otherwise 0, and prints 'clean'. It reads one state of the database and blocks nobody. Ctrl-C ends it, and its statement.",
   )
   .addOption(json())
   .addHelpText('after', example('rail audit', 'rail audit --json'))

@@ -1,6 +1,9 @@
+import pg from 'pg';
 import t from 'tap';
+import { auditSession } from '../../src/commands/audit.ts';
+import { audits } from '../../src/products.ts';
 import { encryption_key, eventually, type Json, type Received, sql, startRail, startReceiver } from '../harness.ts';
-import { rail as runRail } from '../rail_process.ts';
+import { rail as runRail, spawnRail } from '../rail_process.ts';
 import { openShop } from '../shop.ts';
 
 const rail = await startRail({ audit: false });
@@ -354,4 +357,60 @@ t.test('rail audit exits with 0 if clean, or lists violations and exits with 1',
   const asked = await runRail(t, ['audit', '--json'], environment);
   t.equal(asked.code, 1);
   t.match(JSON.parse(asked.stdout), [{ subject_id: partly.id }]);
+});
+
+interface Plan {
+  'Node Type': string;
+  'Subplan Name'?: string;
+  Plans?: Plan[];
+}
+
+/** What a plan does once for each row of something else: quadratic, unless it is a list of values of that row. */
+const perRow = (plan: Plan): Plan[] => [
+  ...(plan['Node Type'] === 'Nested Loop'
+    ? (plan.Plans ?? []).slice(1).filter(({ 'Node Type': inner }) => inner !== 'Values Scan')
+    : []),
+  ...(plan['Subplan Name']?.startsWith('SubPlan') ? [plan] : []),
+  ...(plan.Plans ?? []).flatMap(perRow),
+];
+
+t.test('no plan of the audit goes through a table once for each row of another', async (t) => {
+  const client = new pg.Client({ connectionString: rail.url });
+  await client.connect();
+  await client.query(auditSession);
+  // That of core reads the catalogue, which does not grow with the data.
+  for (const audit of audits.filter((one) => one !== 'core.audit')) {
+    const { rows } = await client.query(`explain (format json) select * from ${audit}()`);
+    const [{ Plan: plan }] = rows[0]['QUERY PLAN'];
+    t.not(
+      plan['Node Type'],
+      'Function Scan',
+      `Postgres plans ${audit} as a part of its statement, so that rows come as they are found`,
+    );
+    t.same(perRow(plan), [], audit);
+  }
+  await client.end();
+});
+
+t.test('no statement of the audit outlives its command, however that ends', async (t) => {
+  const environment = { DATABASE_URL: rail.url, RAIL_ENCRYPTION_KEY: encryption_key.toString('base64') };
+  const blocking = new pg.Client({ connectionString: rail.url });
+  await blocking.connect();
+  await blocking.query('begin; lock table webhooks.event in access exclusive mode');
+  const running = async () =>
+    (
+      await rail.query(
+        sql`select from pg_stat_activity where application_name = 'rail audit' and wait_event_type = 'Lock'`,
+      )
+    ).length;
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGKILL'] as const) {
+    const audit = spawnRail(t, ['audit'], environment);
+    await eventually(async () => (await running()) === 1, 'the audit to wait for the table', 60_000);
+    const { code, stdout, stderr } = await audit.stop(signal);
+    if (signal !== 'SIGKILL')
+      t.match({ code, stderr }, { code: 130, stderr: /^rail: Interrupted: the audit is not complete\.$/m });
+    t.notMatch(stdout, 'clean');
+    await eventually(async () => (await running()) === 0, `the statement to end after ${signal}`);
+  }
+  await blocking.end();
 });

@@ -16,9 +16,17 @@ as $$
     from program.commission c
     where c.deleted_at is null and program.is_counted(c.status)
   ),
+  counted as (
+    select c.organization_id, c.sale_id, c.partner_id, sum(c.amount_minor) as total
+    from counting c
+    where c.sale_id is not null
+    group by c.organization_id, c.sale_id, c.partner_id
+  ),
   -- What each partner of a sale earned by it: the commission that counts, else the last one that was made.
   copied as (
-    select distinct on (c.organization_id, c.sale_id, c.partner_id) c.*
+    select distinct on (c.organization_id, c.sale_id, c.partner_id)
+      c.organization_id, c.sale_id, c.partner_id, c.id, c.rate_type, c.rate_value, c.max_commission_minor, c.base_is_net,
+      c.deleted_at, c.status, c.edited_by_hand, c.void_reason
     from program.commission c
     where c.kind = 'sale'
     order by c.organization_id, c.sale_id, c.partner_id, c.deleted_at is not null or not program.is_counted(c.status), c.id desc
@@ -28,21 +36,20 @@ as $$
       s.organization_id, s.id as sale_id, s.amount_minor, s.refunded_minor, c.id as commission_id,
       c.rate_type, c.rate_value, c.max_commission_minor,
       case when c.base_is_net then s.net_amount_minor else s.amount_minor end as base_minor,
-      (
-        select coalesce(sum(o.amount_minor), 0)
-        from counting o
-        where o.organization_id = s.organization_id and o.sale_id = s.id and o.partner_id = s.partner_id
-      ) as total
+      coalesce(o.total, 0) as total
     from program.sale s
     join copied c on c.organization_id = s.organization_id and c.sale_id = s.id and c.partner_id = s.partner_id
     join program.partner p on p.organization_id = s.organization_id and p.id = s.partner_id and p.deleted_at is null
+    left join counted o on o.organization_id = s.organization_id and o.sale_id = s.id and o.partner_id = s.partner_id
     where s.deleted_at is null
       and c.deleted_at is null
       and (
         program.is_counted(c.status)
         or (c.status = 'voided' and not c.edited_by_hand and c.void_reason in ('sale_refunded', 'sale_corrected'))
       )
-      and (s.organization_id, s.id, s.partner_id) not in (select h.organization_id, h.sale_id, h.partner_id from by_hand h)
+      and not exists (
+        select from by_hand h where h.organization_id = s.organization_id and h.sale_id = s.id and h.partner_id = s.partner_id
+      )
   ),
   base_left as (
     select e.*,
@@ -78,7 +85,9 @@ as $$
   join program.commission c on c.organization_id = s.organization_id and c.sale_id = s.id and c.partner_id = s.partner_id
   join program.partner p on p.organization_id = s.organization_id and p.id = s.partner_id and p.deleted_at is null
   where s.deleted_at is null and s.status = 'refunded' and c.deleted_at is null and program.is_counted(c.status)
-    and (s.organization_id, s.id, s.partner_id) not in (select h.organization_id, h.sale_id, h.partner_id from by_hand h)
+    and not exists (
+      select from by_hand h where h.organization_id = s.organization_id and h.sale_id = s.id and h.partner_id = s.partner_id
+    )
   group by s.organization_id, s.id
   having sum(c.amount_minor) <> 0
 
@@ -88,7 +97,9 @@ as $$
   join program.sale s on s.organization_id = c.organization_id and s.id = c.sale_id
   join program.partner p on p.organization_id = c.organization_id and p.id = c.partner_id and p.deleted_at is null
   where s.deleted_at is null and c.partner_id is distinct from s.partner_id
-    and (c.organization_id, c.sale_id, c.partner_id) not in (select h.organization_id, h.sale_id, h.partner_id from by_hand h)
+    and not exists (
+      select from by_hand h where h.organization_id = c.organization_id and h.sale_id = c.sale_id and h.partner_id = c.partner_id
+    )
   group by s.organization_id, s.id, c.partner_id
   having sum(c.amount_minor) <> 0
 
@@ -118,7 +129,9 @@ as $$
   join program.commission c on c.organization_id = s.organization_id and c.sale_id = s.id
   join program.partner p on p.organization_id = c.organization_id and p.id = c.partner_id and p.deleted_at is null
   where s.deleted_at is not null and c.deleted_at is null and program.is_counted(c.status)
-    and (c.organization_id, c.sale_id, c.partner_id) not in (select h.organization_id, h.sale_id, h.partner_id from by_hand h)
+    and not exists (
+      select from by_hand h where h.organization_id = c.organization_id and h.sale_id = c.sale_id and h.partner_id = c.partner_id
+    )
   group by s.organization_id, s.id, c.partner_id
   having sum(c.amount_minor) <> 0
 
@@ -126,9 +139,9 @@ as $$
   select 'what is refunded of a sale is the sum of its refunds', s.organization_id, s.id,
     format('refunded_minor is %s, the refunds come to %s', s.refunded_minor, coalesce(r.total, 0))
   from program.sale s
-  left join lateral (
-    select sum(x.amount_minor) as total from program.refund x where x.organization_id = s.organization_id and x.sale_id = s.id
-  ) as r on true
+  left join (
+    select x.organization_id, x.sale_id, sum(x.amount_minor) as total from program.refund x group by x.organization_id, x.sale_id
+  ) as r on r.organization_id = s.organization_id and r.sale_id = s.id
   where s.refunded_minor <> coalesce(r.total, 0)
 
   union all

@@ -31,11 +31,12 @@ as $$
     or q.endpoint_id is null
 
   union all
-  select 'attempts are counted', d.organization_id, d.id, format('attempt is %s, the log has %s', d.attempt, count(a.attempt))
+  select 'attempts are counted', d.organization_id, d.id, format('attempt is %s, the log has %s', d.attempt, coalesce(a.count, 0))
   from webhooks.delivery d
-  left join webhooks.attempt a on a.organization_id = d.organization_id and a.delivery_id = d.id
-  group by d.organization_id, d.id, d.attempt
-  having d.attempt <> count(a.attempt)
+  left join (
+    select x.organization_id, x.delivery_id, count(*) from webhooks.attempt x group by x.organization_id, x.delivery_id
+  ) as a on a.organization_id = d.organization_id and a.delivery_id = d.id
+  where d.attempt <> coalesce(a.count, 0)
 
   union all
   select 'events have positions of their own', min(e.organization_id), min(e.id), format('position %s is taken %s times', e.position, count(*))
