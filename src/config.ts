@@ -41,7 +41,9 @@ const Environment = z.object({
     .optional()
     .describe('Port of GET /metrics for Prometheus, on HOST; 0 selects a free port. Unset: no port is opened.'),
   WORKER_CONCURRENCY: integer(1, 500).default(10).describe('How many jobs a worker runs at a time.'),
-  DATABASE_POOL_SIZE: integer(2, 500).default(20).describe('Maximum number of connections to Postgres per process.'),
+  DATABASE_POOL_SIZE: integer(2, 500)
+    .default(20)
+    .describe('Maximum number of connections to Postgres per process, all counted; a process with a worker needs 8.'),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
     .default('info')

@@ -50,8 +50,8 @@ export async function openPostgres(config: Config, mode: 'own' | 'use', log: Log
   return embedded;
 }
 
-export const openStore = (url: string, config: Config, log: Logger): Store => ({
-  database: openDatabase(url, { size: config.DATABASE_POOL_SIZE, name: 'rail', log }),
+export const openStore = (url: string, connections: { size: number; name: string }, log: Logger): Store => ({
+  database: openDatabase(url, { ...connections, log }),
   writeEvents,
 });
 

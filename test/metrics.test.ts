@@ -160,7 +160,9 @@ t.test('shows what was done and what waits, and nothing of whose it is', async (
   t.same(ofWorker.values('rail_endpoint_queues', 'state'), ['expired', 'leased', 'waiting']);
   t.same(ofWorker.values('rail_schedule_lag_seconds', 'schedule'), schedules.map(({ name }) => name).sort());
   t.same(ofWorker.values('rail_pool_connections', 'pool'), ['jobs', 'rail']);
-  t.equal(ofWorker.get('rail_pool_connections', { pool: 'rail', state: 'most' }), 20);
+  t.equal(ofApi.get('rail_pool_connections', { pool: 'rail', state: 'most' }), 20);
+  t.equal(ofWorker.get('rail_pool_connections', { pool: 'rail', state: 'most' }), 12);
+  t.equal(ofWorker.get('rail_pool_connections', { pool: 'jobs', state: 'most' }), 7, 'the last one proves it alive');
 
   for (const { text, families } of [ofApi, ofWorker]) {
     t.ok(families.has('process_cpu_seconds_total') && families.has('nodejs_eventloop_lag_seconds'));

@@ -2,7 +2,7 @@ import { listenOn, runProcess, stopParts, stopped } from './process.ts';
 
 /** `rail api`: the API alone; any number of them, and of workers, share one database. */
 export const startApi = (): Promise<void> =>
-  runProcess('use', async (running, stopping) => {
+  runProcess('api', async (running, stopping) => {
     const { config, log } = running;
     const { app, port } = await listenOn([config.PORT], running);
     log.info({ host: config.HOST, port }, 'api ready');

@@ -29,7 +29,7 @@ export async function withStore<T>(work: (opened: Opened) => Promise<T>): Promis
   const postgres = await openPostgres(config, 'use', log);
   try {
     await reachPostgres(config, { log, max_wait_ms: 0 });
-    const store = openStore(postgres.url, { ...config, DATABASE_POOL_SIZE: 3 }, log);
+    const store = openStore(postgres.url, { size: 3, name: 'rail' }, log);
     try {
       await requireMigrations(store, config, postgres.url);
       return await work({ config, log, store, url: postgres.url });

@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { type Config, isRunByNpx, readConfig } from '../config.ts';
 import { serveMetrics } from '../core/metrics/server.ts';
+import { findShortage, least_with_worker, processName, splitConnections } from '../core/postgres/connections.ts';
 import { migrate } from '../core/postgres/migrate.ts';
 import type { Store } from '../core/postgres/transaction.ts';
 import type { Services } from '../core/resource/services.ts';
@@ -58,18 +59,22 @@ export interface Running {
   url: string;
   store: Store;
   services: Services;
+  /** How many the transactions have, and the worker. */
+  connections: { store: number; worker: number };
 }
 
 /**
- * Opens what a process needs, lets it serve until it is told to stop, and closes everything. `own`: `rail start`, which brings the database
- * up to date. `use`: one process of several, which must share their encryption key, and leaves a database of somebody's own as it is.
+ * Opens what a process needs, lets it serve until it is told to stop, and closes everything. `start` brings the database up to date. `api`
+ * and `worker` are processes of several, which must share their encryption key, and leave a database of somebody's own as it is.
  */
 export async function runProcess(
-  mode: 'own' | 'use',
+  role: 'start' | 'api' | 'worker',
   serve: (running: Running, stopping: AbortSignal) => Promise<void>,
 ): Promise<void> {
   const config = readConfig();
+  const mode = role === 'start' ? 'own' : 'use';
   if (mode === 'use') requireSharedKey(config);
+  const connections = connectionsOf(role, config);
   const log = createLog(config);
   const stopping = catchStop();
   const postgres = await openPostgres(config, mode, log);
@@ -78,14 +83,35 @@ export async function runProcess(
     const ran = mode === 'own' || !config.DATABASE_URL ? await migrate(postgres.url) : [];
     if (ran.length > 0) log.info({ ran }, 'migrated');
     const services = await openServices(config, log);
-    const store = openStore(postgres.url, config, log);
+    const store = openStore(postgres.url, { size: connections.store, name: processName() }, log);
+    await warnOfShortage(store, config, log);
     const metrics = await openMetrics(config, store, log);
-    await serve({ config, log, url: postgres.url, store, services }, stopping).finally(() => metrics?.stop());
+    await serve({ config, log, url: postgres.url, store, services, connections }, stopping).finally(() =>
+      metrics?.stop(),
+    );
   } catch (error) {
     if (!stopping.aborted) throw error;
   } finally {
     await postgres.stop();
   }
+}
+
+/** @throws Error when `DATABASE_POOL_SIZE` is too small for a worker */
+function connectionsOf(role: string, { DATABASE_POOL_SIZE: size }: Config): Running['connections'] {
+  if (role === 'api') return { store: size, worker: 0 };
+  if (size >= least_with_worker) return splitConnections(size);
+  throw new Error(
+    `DATABASE_POOL_SIZE is ${size}, and a process that runs jobs needs ${least_with_worker} connections at least. Set it to ${least_with_worker} or more, or leave it unset for 20.`,
+  );
+}
+
+async function warnOfShortage({ database }: Store, { DATABASE_POOL_SIZE: size }: Config, log: Logger): Promise<void> {
+  const shortage = await findShortage(database, size);
+  if (!shortage) return;
+  const { processes, others, max_connections, reserved } = shortage;
+  const each = `${processes} ${processes === 1 ? 'process' : 'processes'} of Rail may open ${size} connections each`;
+  const free = `Postgres has ${max_connections - reserved} (max_connections less those it reserves), and others use ${others}`;
+  log.warn(shortage, `${each}, but ${free}. Lower DATABASE_POOL_SIZE, or raise max_connections.`);
 }
 
 /** Shows the metrics of this process, where `METRICS_PORT` asks for them. */
@@ -140,8 +166,12 @@ function explain(error: unknown, place: Place): Error {
 }
 
 /** A worker that runs jobs by the settings. */
-export const startWorkerOf = ({ url, store, services, config, log }: Running) =>
-  startWorker({ url, store, services, concurrency: config.WORKER_CONCURRENCY, log });
+export const startWorkerOf = ({ url, store, services, config, log, connections }: Running) =>
+  startWorker({
+    ...{ url, store, services, log },
+    concurrency: config.WORKER_CONCURRENCY,
+    connections: connections.worker,
+  });
 
 interface Parts {
   app?: FastifyInstance | undefined;

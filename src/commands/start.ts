@@ -5,7 +5,7 @@ import { listenOn, type Running, runProcess, startWorkerOf, stopParts, stopped }
 const most_ports = 50;
 
 /** `rail start`: everything in one process, on the embedded Postgres unless `DATABASE_URL` names another. */
-export const start = (): Promise<void> => runProcess('own', serve);
+export const start = (): Promise<void> => runProcess('start', serve);
 
 async function serve(running: Running, stopping: AbortSignal): Promise<void> {
   const { config } = running;

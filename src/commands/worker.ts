@@ -4,7 +4,7 @@ import { type Running, runProcess, startWorkerOf, stopParts, stopped } from './p
 
 /** `rail worker`: runs jobs; any number of them, and of APIs, share one database. */
 export const startWorkerAlone = (): Promise<void> =>
-  runProcess('use', async (running, stopping) => {
+  runProcess('worker', async (running, stopping) => {
     await whenMigrated(running, stopping);
     const worker = stopping.aborted ? undefined : startWorkerOf(running);
     await stopped(stopping);

@@ -43,11 +43,11 @@ export function planPools(tasks: Record<string, Task>, concurrency: number, own:
   ];
 }
 
-/** The connections that all pools of a worker share. */
-export function openJobConnections(url: string, concurrency: number, log: Logger, lost: LostConnections): pg.Pool {
+/** The connections that all pools of a worker share: one for each pool to listen on, and those that fetch and complete jobs. */
+export function openJobConnections(url: string, size: number, log: Logger, lost: LostConnections): pg.Pool {
   const pool = new pg.Pool({
     connectionString: url,
-    max: Math.max(10, concurrency + 2),
+    max: size,
     application_name: 'rail jobs',
     connectionTimeoutMillis: 5_000,
     keepAlive: true,

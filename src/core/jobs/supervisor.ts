@@ -17,6 +17,8 @@ export interface WorkerOptions {
   services: Services;
   /** Jobs that run at a time, besides those of tasks with slots of their own. */
   concurrency: number;
+  /** Connections of its own, besides those of the store. */
+  connections?: number;
   log: Logger;
 }
 
@@ -43,6 +45,7 @@ const stop_ms = 7_500;
 const abandon_ms = 1_500;
 const close_ms = 1_000;
 const restart_ms = 500;
+const default_connections = 8;
 
 /** Runs jobs until it is stopped. A worker that fails (Postgres went away, a pool broke) is restarted. */
 export function superviseWorker(options: SupervisorOptions): Worker {
@@ -77,7 +80,7 @@ async function restartUntilStopped(options: SupervisorOptions, signals: Signals,
 
 /** One run: from the session that proves it alive until it is stopped, or must be taken for dead. */
 async function runWorker(options: SupervisorOptions, signals: Signals, ready: () => void): Promise<void> {
-  const { url, concurrency, log } = options;
+  const { url, concurrency, connections: size = default_connections, log } = options;
   const { stopping } = signals;
   const liveness = await proveLife(url);
   // From here on others may take what this worker holds: it begins nothing new, and cuts off what it is sending.
@@ -85,7 +88,7 @@ async function runWorker(options: SupervisorOptions, signals: Signals, ready: ()
   liveness.lost.then(() => over.abort());
   const context = contextOf(options, liveness, signals, over.signal);
   const extensions = options.extensions.map((open) => open(context, concurrency));
-  const connections = openJobConnections(url, concurrency, log, {
+  const connections = openJobConnections(url, size - 1, log, {
     isOver: () => over.signal.aborted,
     onLost(error) {
       log.warn({ err: error }, 'the job queue lost its connection');

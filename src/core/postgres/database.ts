@@ -32,6 +32,7 @@ export function openDatabase(url: string, options: DatabaseOptions): Database {
   const pool = new pg.Pool({
     connectionString: url,
     max: size,
+    min: 1, // a process that is idle is still counted: see connections.ts
     application_name: name,
     Client: clientThatConnectsWithin(connect_ms),
     connectionTimeoutMillis: wait_ms,
