@@ -18,6 +18,7 @@ import { type Program, programs } from './programs/program.ts';
 import { emitRefund, refundOperations } from './refund_sale.ts';
 import { cameBy } from './sales/credit.ts';
 import { netAmount } from './sales/net_amount.ts';
+import { ownPurchaseOf, withholdSale } from './sales/own_purchase.ts';
 import { deleteRefunds } from './sales/refund.ts';
 import { type AttributedSale, isAttributed, lockSale, type Sale, saleStatus, sales } from './sales/sale.ts';
 
@@ -39,7 +40,7 @@ export const saleChangeOperations: Operation[] = [
     path: '/v1/sales/{id}',
     scope: 'sales:write',
     summary: "Corrects a sale's amounts or its partner.",
-    doc: 'Commissions are recalculated with the rate that they were computed with. For what is already paid, the difference is a clawback or a bonus. A new partner earns by the current rules, and so does a partner who has earned nothing from the sale so far.',
+    doc: 'Commissions are recalculated with the rate that they were computed with. For what is already paid, the difference is a clawback or a bonus. A new partner earns by the current rules, and so does a partner who has earned nothing from the sale so far. If the program blocks self-referrals, a sale that is given to the partner who made the purchase earns nothing, and a risk flag is raised.',
     params: idParams,
     body: z
       .strictObject({
@@ -103,10 +104,23 @@ async function correct(
   if (!isAttributed(after) || !corrected) return after;
   emitCorrection(tx, before, after);
   if (reassigned) await takeBackCommissions(tx, before);
-  const adjusts = await (reassigned ? hasRate : hasEverEarned)(tx, after);
-  if (adjusts) await adjustCommissions(tx, after, 'sale_corrected');
-  else await earn(tx, program, after, customer);
+  await recalculate(tx, program, after, customer, reassigned);
   return after;
+}
+
+/** By the rate of the partner's commission, or else by the rules. A partner's own purchase earns nothing. */
+async function recalculate(
+  tx: Tx,
+  program: Program,
+  sale: AttributedSale,
+  customer: Customer | undefined,
+  reassigned: boolean,
+): Promise<void> {
+  const adjusts = await (reassigned ? hasRate : hasEverEarned)(tx, sale);
+  const own = reassigned || !adjusts ? await ownPurchaseOf(tx, program, sale, customer) : undefined;
+  if (own) await withholdSale(tx, sale, own);
+  else if (adjusts) await adjustCommissions(tx, sale, 'sale_corrected');
+  else await earn(tx, program, sale, customer);
 }
 
 function refuseBelowRefunded({ amount_minor, refunded_minor }: Sale): void {

@@ -12,14 +12,15 @@ import { enrolCustomer } from './customers/enrolment.ts';
 import { event } from './events/event.ts';
 import { assessLater } from './programs/assess_later.ts';
 import { type Program, programs } from './programs/program.ts';
-import { type Claim, creditSale } from './sales/credit.ts';
+import { creditSale } from './sales/credit.ts';
 import { NewSale, recordSale, refuseRepeatedCharge } from './sales/new_sale.ts';
+import { withholdSale } from './sales/own_purchase.ts';
 import { type Sale, sales } from './sales/sale.ts';
 import { referrals } from './tracking/referral.ts';
 
 const warning_messages = {
   no_partner_attributed:
-    'No partner is credited with this sale: it names no customer, click or coupon of a partner, its click earns no credit, or its partner was deleted. To credit a partner, send partner_id with the sale or in a correction of it.',
+    "No partner is credited with this sale: it names no customer, click or coupon of a partner, its click earns no credit, its partner was deleted, or it is the partner's own purchase and the program blocks self-referrals. To credit a partner, send partner_id with the sale or in a correction of it.",
   no_commission_from_rules:
     'No active rule pays for this sale. Check that a rule applies, that the partner is active, and that the amount is above 0.',
   fixed_rate_currency_mismatch:
@@ -65,21 +66,22 @@ export const saleOperations: Operation[] = [
     path: '/v1/sales',
     scope: 'sales:write',
     summary: 'Records a sale and computes its commission.',
-    doc: `Send the customer, the click, the coupon or the partner, or none of them if none is known. The sale is credited to the given partner; else, on the customer's first sale, to the partner of the coupon; else to the partner of the customer; else to the partner of the click. A sale without a commission is recorded too, and \`warnings\` says why there is none.`,
+    doc: `Send all that you know: the customer, the click, the coupon, the partner, or nothing. The sale is credited to the given partner; else, on the customer's first sale, to the partner of the coupon; else to the partner of the customer; else to the partner of the click. If the program blocks self-referrals, a partner's own purchase is recorded, credits nobody, and raises a risk flag. A sale without a commission is recorded too, and \`warnings\` says why there is none.`,
     body: NewSale,
     reply: SaleOutcome,
     status: 201,
-    errors: ['resource_already_exists', 'self_referral'],
+    errors: ['resource_already_exists'],
     async run({ tx, body }) {
       const [program] = await Promise.all([
         programs.get(tx, body.program_id, { param: 'program_id' }),
         refuseRepeatedCharge(tx, body),
       ]);
-      const credit = await creditSale(tx, program, body as Claim);
-      const { partner, customer, first_sale_at } = credit;
+      const credit = await creditSale(tx, program, body);
+      const { partner, customer, first_sale_at, own_purchase } = credit;
       const sale = await recordSale(tx, body, credit);
       const new_payer = sale.is_first_sale ? customer : undefined;
       if (new_payer) await activate(tx, sale, new_payer);
+      if (own_purchase) await withholdSale(tx, sale, own_purchase);
       if (!partner) return outcomeOf(sale, [], 'no_partner_attributed');
       tx.emit(event('sale.created', sale, { partner_id: partner.id }));
       if (sale.is_first_sale) assessLater(tx, 'sale', sale.id);

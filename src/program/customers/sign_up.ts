@@ -9,13 +9,12 @@ import { Problem, type ProblemCode } from '../../core/values/problem.ts';
 import { event } from '../events/event.ts';
 import { program_id } from '../events/fields.ts';
 import { type Partner, partnerOf, partners } from '../partners/partner.ts';
-import { partnerVisits, recordPartnerVisit } from '../partners/partner_visit.ts';
-import { selfReferralBy, type Visit } from '../partners/self_referral.ts';
+import type { Visit } from '../partners/self_referral.ts';
 import { type Program, programs } from '../programs/program.ts';
-import { raiseFlag } from '../programs/raise_flag.ts';
 import { referralOfClick, windowEnd } from '../tracking/attribution.ts';
-import { deleteReferral, type Referral, referral_states, referrals } from '../tracking/referral.ts';
+import { type Referral, referral_states, referrals } from '../tracking/referral.ts';
 import {
+  type Attribution,
   type Customer,
   type CustomerFields,
   createCustomer,
@@ -25,6 +24,7 @@ import {
   takenExternalId,
   writable_status,
 } from './customer.ts';
+import { endSelfReferral, flagSelfReferral, selfReferralMatch } from './self_referral.ts';
 
 export const signUpOperations: Operation[] = [
   operation({
@@ -61,7 +61,7 @@ export const signUpOperations: Operation[] = [
         fields.external_customer_id && (await findCustomerOrLock(tx, program, fields.external_customer_id));
       if (existing) throw takenExternalId(existing);
       if (click_id !== undefined)
-        return createCustomerOfReferral(tx, program, await requireReferred(tx, program, click_id), fields);
+        return signUpReferred(tx, program, await requireReferred(tx, program, click_id), fields);
       const partner = await partnerOf(tx, program, partner_id as string);
       return createCustomer(tx, program, { partner, tracked_by: 'api' }, fields);
     },
@@ -130,16 +130,26 @@ async function endedAsSelfReferral(tx: Tx, click_id: string): Promise<boolean> {
   return row !== undefined;
 }
 
-/** Records the sign-up of a referred visitor. The referral becomes a `lead`, and emits `referral.lead`, once. */
-export async function createCustomerOfReferral(
+/** A sign-up by a click. @throws Problem self_referral */
+async function signUpReferred(
   tx: Tx,
   program: Program,
   referred: ReferredVisitor,
   fields: CustomerFields,
 ): Promise<Customer> {
   await refuseSelfReferral(tx, program, referred, fields.email);
-  const { referral, partner } = referred;
-  const customer = await createCustomer(tx, program, { partner, referral, tracked_by: referral.tracked_by }, fields);
+  return createCustomerOfReferral(tx, program, { ...referred, tracked_by: referred.referral.tracked_by }, fields);
+}
+
+/** Records the customer whom a referral led to. The referral becomes a `lead`, and emits `referral.lead`, once. */
+export async function createCustomerOfReferral(
+  tx: Tx,
+  program: Program,
+  attribution: Attribution & { referral: Referral },
+  fields: CustomerFields,
+): Promise<Customer> {
+  const { referral } = attribution;
+  const customer = await createCustomer(tx, program, attribution, fields);
   if (!allows(referral_states, referral.status, 'sign_up')) return customer;
   const status = transition(referral_states, referral.status, 'sign_up');
   await referrals.update(tx, referral.id, { status });
@@ -154,23 +164,11 @@ async function refuseSelfReferral(
   { referral, partner, visit }: ReferredVisitor,
   email: string | undefined,
 ): Promise<void> {
-  const matched = selfReferralBy({
-    partner_email: partner.email,
-    customer_email: email ?? null,
-    partner_visits: await partnerVisits(tx, partner.id, [visit]),
-    clicks: [visit],
-  });
-  if (matched === 'email') await recordPartnerVisit(tx, partner.id, visit);
+  const matched = await selfReferralMatch(tx, partner, { email: email ?? null, click: visit });
   if (!program.block_self_referrals || matched === undefined) return;
-  if (allows(referral_states, referral.status, 'release')) await deleteReferral(tx, referral, 'self_referral');
-  await raiseFlag(tx, {
-    program_id: program.id,
-    partner_id: partner.id,
-    customer_id: null,
-    kind: 'self_referral',
-    severity: 'high',
-    evidence: { matched, referral_id: referral.id },
-  });
+  await endSelfReferral(tx, referral);
+  const subject = { program_id: program.id, partner_id: partner.id, customer_id: null };
+  await flagSelfReferral(tx, subject, { matched, referral_id: referral.id });
   throw selfReferralProblem(matched);
 }
 

@@ -76,7 +76,7 @@ export const programs = resource({
     block_self_referrals: z
       .boolean()
       .describe(
-        "Whether partners are prevented from referring themselves. If true, a sign-up with the partner's own email address or browser fails with 409 `self_referral`, and no commission is earned.",
+        "Whether partners are prevented from referring themselves. If true, a sign-up with the partner's own email address or browser fails with 409 `self_referral`, and a partner's own purchase is recorded without a commission.",
       ),
     blocked_countries: z.array(text).describe('ISO 3166-1 alpha-2 codes of countries whose clicks earn no credit.'),
     require_tax_forms: z.boolean().describe('Whether a partner needs a tax form to be paid.'),

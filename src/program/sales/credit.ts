@@ -1,27 +1,18 @@
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { lockOf, tenant } from '../../core/resource/resource.ts';
-import { notFound } from '../../core/values/problem.ts';
-import {
-  type Customer,
-  type CustomerFields,
-  createCustomer,
-  customers,
-  findCustomerOrLock,
-} from '../customers/customer.ts';
-import { createCustomerOfReferral, referredBy } from '../customers/sign_up.ts';
+import { type Attribution, type Customer, createCustomer, customers } from '../customers/customer.ts';
+import { endSelfReferral } from '../customers/self_referral.ts';
+import { createCustomerOfReferral } from '../customers/sign_up.ts';
 import { type Partner, partnerOf, partners } from '../partners/partner.ts';
 import type { Program } from '../programs/program.ts';
+import { type CustomerClaim, describedCustomer, type NamedCustomer, namedCustomer } from './named_customer.ts';
+import { type OwnPurchase, ownPurchaseBy } from './own_purchase.ts';
 
-/** How a sale names its customer or its partner: one of these, or none, and a customer who may be created with it. */
-export interface Claim {
-  customer_id?: string;
-  external_customer_id?: string;
-  click_id?: string;
-  coupon_external_id?: string;
-  partner_id?: string;
-  external_subscription_id?: string;
-  customer?: CustomerFields;
+/** What a sale says of its customer, and of who brought the customer. */
+export interface Claim extends CustomerClaim {
+  coupon_external_id?: string | undefined;
+  partner_id?: string | undefined;
 }
 
 /** The partner who is credited with a sale, and its customer; either may be unknown. */
@@ -32,52 +23,117 @@ export interface Credit {
   is_first_sale: boolean;
   /** When the customer first paid; null when this sale is the first. */
   first_sale_at: string | null;
+  /** Set where the partner would be credited with a purchase of their own: nobody is. */
+  own_purchase?: OwnPurchase;
 }
 
 /**
  * "Who earns a sale: the sale's explicit `partner_id`; else on the customer's first sale an active coupon matched by `external_id`; else the
  * customer's partner; else the click. A first match binds the customer." Locks the customer, so that one sale of many is the first.
- * @returns no partner when the sale names nobody who is known, a click that earns no credit, or a customer whose partner was deleted: the sale
- * is recorded all the same
+ * @returns no partner when the sale names nobody who is known, a click that earns no credit, a customer whose partner was deleted, or a
+ * partner who is the customer: the sale is recorded all the same
  */
 export async function creditSale(tx: Tx, program: Program, claim: Claim): Promise<Credit> {
-  const { customer, brought } = await namedCustomer(tx, program, claim);
+  const named = await namedCustomer(tx, program, claim);
+  const { customer } = named;
   const history = customer ? await historyOf(tx, customer) : { sales: 0, first_sale_at: null };
   const first = { is_first_sale: history.sales === 0, first_sale_at: history.first_sale_at };
-  const identity = identityOf(claim);
-
-  if (claim.partner_id !== undefined) {
-    const partner = await partnerOf(tx, program, claim.partner_id, 'share');
-    const attribution = { partner, tracked_by: 'api' as const };
-    return { partner, ...first, ...(await customerFor(tx, program, customer, attribution, identity)) };
-  }
-  if (first.is_first_sale && claim.coupon_external_id !== undefined) {
-    const credit = await creditCoupon(tx, program, claim.coupon_external_id, customer, identity);
-    if (credit) return { ...credit, ...first };
-  }
-  if (customer) {
-    const partner = await remainingPartner(tx, customer.partner_id);
-    return { ...(partner ? { partner } : {}), customer, ...first };
-  }
-  if (!brought?.referred || brought.expired) return first;
-  const referred = await createCustomerOfReferral(tx, program, brought.referred, identity ?? {});
-  return { partner: await partnerOf(tx, program, referred.partner_id, 'share'), customer: referred, ...first };
+  const attribution = await attributionOf(tx, program, claim, named, first.is_first_sale);
+  const own_purchase = await ownPurchase(tx, program, claim, named, attribution);
+  if (own_purchase || !attribution)
+    return { ...(customer ? { customer } : {}), ...first, ...(own_purchase ? { own_purchase } : {}) };
+  const { partner, coupon_id } = attribution;
+  const payer = customer
+    ? await bindToCoupon(tx, customer, attribution)
+    : await newCustomer(tx, program, claim, named, attribution);
+  return { partner, ...(coupon_id ? { coupon_id } : {}), ...(payer ? { customer: payer } : {}), ...first };
 }
 
-/** The coupon's partner, to whom the customer is bound by it; undefined where no active coupon of a partner has the id. */
-async function creditCoupon(
+/** Who is credited, and by what; undefined where nobody is. */
+async function attributionOf(
   tx: Tx,
   program: Program,
-  external_id: string,
-  customer: Customer | undefined,
-  identity: CustomerFields | undefined,
-): Promise<Pick<Credit, 'partner' | 'customer' | 'coupon_id'> | undefined> {
-  const coupon = await activeCoupon(tx, program, external_id);
+  { partner_id, coupon_external_id }: Claim,
+  { customer, referred }: NamedCustomer,
+  is_first_sale: boolean,
+): Promise<Attribution | undefined> {
+  if (partner_id !== undefined) {
+    return { partner: await partnerOf(tx, program, partner_id, 'share'), tracked_by: 'api' };
+  }
+  const by_coupon =
+    is_first_sale && coupon_external_id !== undefined
+      ? await couponAttribution(tx, program, coupon_external_id)
+      : undefined;
+  if (by_coupon) return by_coupon;
+  if (customer) {
+    const partner = await remainingPartner(tx, customer.partner_id);
+    return partner && { partner, tracked_by: customer.tracked_by };
+  }
+  if (!referred) return undefined;
+  const partner = await partnerOf(tx, program, referred.partner.id, 'share');
+  return { partner, tracked_by: referred.referral.tracked_by };
+}
+
+/** By an active coupon of a partner with the id. */
+async function couponAttribution(tx: Tx, program: Program, external_id: string): Promise<Attribution | undefined> {
+  const coupon = await tx.maybe<{ id: string; partner_id: string }>(sql`
+    select t.id, t.partner_id
+    from program.coupon t
+    where ${tenant(tx)} and t.program_id = ${program.id} and t.external_id = ${external_id}
+      and t.active and t.deleted_at is null and t.partner_id is not null`);
   const partner = coupon && (await remainingPartner(tx, coupon.partner_id));
-  if (!coupon || !partner) return undefined;
-  const attribution = { partner, tracked_by: 'coupon' as const, coupon_id: coupon.id };
-  const bound = customer && (await bindToCoupon(tx, customer, partner, coupon.id));
-  return { partner, coupon_id: coupon.id, ...(await customerFor(tx, program, bound, attribution, identity)) };
+  return partner && { partner, tracked_by: 'coupon', coupon_id: coupon.id };
+}
+
+/** A partner, held in place until the sale is recorded; undefined when deleted: then this partner earns nothing. */
+const remainingPartner = (tx: Tx, partner_id: string): Promise<Partner | undefined> =>
+  partners.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`, lockOf('share'));
+
+/** Whether nobody is credited because the partner is the customer. The referral that says otherwise ends. */
+async function ownPurchase(
+  tx: Tx,
+  program: Program,
+  claim: Claim,
+  { customer, click, referred }: NamedCustomer,
+  attribution: Attribution | undefined,
+): Promise<OwnPurchase | undefined> {
+  if (!attribution) {
+    const own_of = program.block_self_referrals ? click?.own_of : undefined;
+    return own_of ? { partner_id: own_of, matched: 'referral' } : undefined;
+  }
+  const { partner } = attribution;
+  const email = customer ? customer.email : (claim.customer?.email ?? null);
+  const own = await ownPurchaseBy(tx, program, partner, { email, click });
+  if (own && referred?.partner.id === partner.id) await endSelfReferral(tx, referred.referral);
+  return own;
+}
+
+const historyOf = (tx: Tx, { id: customer_id }: Customer): Promise<{ sales: number; first_sale_at: string | null }> =>
+  tx.one(sql`
+    select count(*) as sales, min(t.occurred_at) as first_sale_at
+    from program.sale t
+    where ${tenant(tx)} and t.customer_id = ${customer_id} and t.deleted_at is null`);
+
+/** A coupon binds the customer to its partner; by any other attribution customers stay with theirs. */
+async function bindToCoupon(tx: Tx, customer: Customer, { partner, coupon_id, tracked_by }: Attribution) {
+  if (coupon_id === undefined) return customer;
+  return customers.update(tx, customer.id, { partner_id: partner.id, coupon_id, tracked_by });
+}
+
+/** The customer of the partner's referral, or else the one whom the sale describes. */
+async function newCustomer(
+  tx: Tx,
+  program: Program,
+  claim: Claim,
+  { referred }: NamedCustomer,
+  attribution: Attribution,
+): Promise<Customer | undefined> {
+  const described = describedCustomer(claim);
+  if (referred?.partner.id === attribution.partner.id) {
+    const { referral } = referred;
+    return createCustomerOfReferral(tx, program, { ...attribution, referral }, described ?? {});
+  }
+  return described && createCustomer(tx, program, attribution, described);
 }
 
 /** The link and the visit that a customer came by, as far as they are this partner's: a link pays by its own rate to its own partner alone. */
@@ -91,94 +147,4 @@ export async function cameBy(
     select
       (select t.id from program.link t where ${tenant(tx)} and t.id = ${customer.link_id} and t.partner_id = ${partner_id}) as link_id,
       (select t.id from program.referral t where ${tenant(tx)} and t.id = ${customer.referral_id} and t.partner_id = ${partner_id}) as referral_id`);
-}
-
-/** A partner, held in place until the sale is recorded; undefined when deleted: then this partner earns nothing. */
-const remainingPartner = (tx: Tx, partner_id: string): Promise<Partner | undefined> =>
-  partners.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`, lockOf('share'));
-
-/** `brought`: the referral behind the click, where that alone could tell who the customer is. */
-interface Named {
-  customer: Customer | undefined;
-  brought?: Awaited<ReturnType<typeof referredBy>>;
-}
-
-/** The customer whom the sale names, locked. A click names the customer who signed up with it. */
-async function namedCustomer(tx: Tx, program: Program, claim: Claim): Promise<Named> {
-  if (claim.customer_id !== undefined) {
-    const customer = await customers.get(tx, claim.customer_id, { param: 'customer_id', lock: true });
-    if (customer.program_id !== program.id) throw notFound('customer', customer.id, 'customer_id');
-    return { customer };
-  }
-  const external_id = claim.external_customer_id ?? claim.customer?.external_customer_id;
-  const customer = external_id === undefined ? undefined : await findCustomerOrLock(tx, program, external_id);
-  if (customer || claim.click_id === undefined) return { customer };
-  const signed_up = await customerOfClick(tx, program, claim.click_id);
-  if (signed_up) return { customer: signed_up };
-  const brought = await referredBy(tx, program, claim.click_id);
-  const referral_id = brought.referred?.referral.id;
-  if (referral_id === undefined) return { customer: undefined, brought };
-  return {
-    customer: await customers.find(tx, sql`${tenant(tx)} and t.referral_id = ${referral_id}`, lockOf(true)),
-    brought,
-  };
-}
-
-/**
- * Who signed up by a click that was judged: also where its partner was deleted since. Without locking the referral, whose turn is after the
- * customer's.
- */
-const customerOfClick = (tx: Tx, program: Program, click_id: string): Promise<Customer | undefined> =>
-  customers.find(
-    tx,
-    sql`${tenant(tx)} and t.program_id = ${program.id}
-      and t.referral_id = (select k.referral_id from program.click k where k.organization_id = ${tx.organization_id} and k.id = ${click_id})`,
-    lockOf(true),
-  );
-
-const historyOf = (tx: Tx, { id: customer_id }: Customer): Promise<{ sales: number; first_sale_at: string | null }> =>
-  tx.one(sql`
-    select count(*) as sales, min(t.occurred_at) as first_sale_at
-    from program.sale t
-    where ${tenant(tx)} and t.customer_id = ${customer_id} and t.deleted_at is null`);
-
-async function activeCoupon(
-  tx: Tx,
-  program: Program,
-  external_id: string,
-): Promise<{ id: string; partner_id: string } | undefined> {
-  return tx.maybe(sql`
-    select t.id, t.partner_id
-    from program.coupon t
-    where ${tenant(tx)} and t.program_id = ${program.id} and t.external_id = ${external_id}
-      and t.active and t.deleted_at is null and t.partner_id is not null`);
-}
-
-function bindToCoupon(tx: Tx, customer: Customer, partner: Partner, coupon_id: string): Promise<Customer> {
-  return customers.update(tx, customer.id, { partner_id: partner.id, coupon_id, tracked_by: 'coupon' });
-}
-
-/** The customer who is known, else the one whom the sale describes, created now. */
-async function customerFor(
-  tx: Tx,
-  program: Program,
-  customer: Customer | undefined,
-  attribution: Parameters<typeof createCustomer>[2],
-  identity: CustomerFields | undefined,
-): Promise<{ customer?: Customer }> {
-  if (customer) return { customer };
-  return identity ? { customer: await createCustomer(tx, program, attribution, identity) } : {};
-}
-
-function identityOf({
-  customer: described,
-  external_customer_id,
-  external_subscription_id,
-}: Claim): CustomerFields | undefined {
-  if (!described && external_customer_id === undefined) return undefined;
-  return {
-    ...described,
-    ...(external_customer_id === undefined ? {} : { external_customer_id }),
-    external_subscription_id,
-  };
 }

@@ -12,8 +12,6 @@ import { type Credit, cameBy } from './credit.ts';
 import { netAmount } from './net_amount.ts';
 import { type Sale, sales } from './sale.ts';
 
-const claims = ['customer_id', 'external_customer_id', 'click_id', 'coupon_external_id', 'partner_id'] as const;
-
 /** A sale as callers send it. */
 export const NewSale = z
   .strictObject({
@@ -26,16 +24,20 @@ export const NewSale = z
       .describe(
         "The processor's id of the charge. Unique in the program: a repeated id answers 409 with the recorded sale under `existing`.",
       ),
-    customer_id: id('cus').optional().describe('The customer who paid.'),
+    customer_id: id('cus')
+      .optional()
+      .describe('The customer who paid. With an `external_customer_id` too, both must name the same customer.'),
     external_customer_id: text
       .min(1)
       .max(255)
       .optional()
-      .describe("The processor's id of the customer, instead of `customer_id`."),
+      .describe(
+        "The processor's id of the customer who paid. If no customer has it, the customer is recorded with the sale, provided that a partner is credited.",
+      ),
     click_id: id('clk')
       .optional()
       .describe(
-        'The click that brought the customer. The customer is recorded with the sale. If the click earns no credit, for example because it expired or came from a robot, the sale is recorded with the warning `no_partner_attributed`.',
+        'The click that brought the customer. A customer who is not known is recorded with the sale; one who is known stays with their partner, whoever the click belongs to. If the click earns no credit, for example because it expired or came from a robot, the sale is recorded with the warning `no_partner_attributed`.',
       ),
     coupon_external_id: text
       .min(1)
@@ -49,7 +51,7 @@ export const NewSale = z
       .strictObject(identity)
       .optional()
       .describe(
-        'The customer, if you have no id yet: matched by `external_customer_id`, or else recorded with the sale if a partner is credited.',
+        'Details of the customer. A customer who is not known is recorded with them, if a partner is credited. For a customer who is known, they add what is missing, and an `email`, `identifier` or `external_customer_id` that differs from the recorded one answers 400.',
       ),
     tax_minor: minorNotNegative.default(0),
     shipping_minor: minorNotNegative.default(0),
@@ -60,11 +62,16 @@ export const NewSale = z
     occurred_at: timestampInput.optional().describe('When the customer was charged. Now when left out.'),
     metadata: metadata.optional(),
   })
-  .superRefine((body, context) => {
-    const named = claims.filter((claim) => body[claim] !== undefined);
-    if (named.length > 1)
-      context.addIssue({ code: 'custom', path: [named[1] as string], message: `give one of ${claims.join(', ')}` });
-  });
+  .refine(
+    ({ external_customer_id, customer }) =>
+      external_customer_id === undefined ||
+      customer?.external_customer_id === undefined ||
+      customer.external_customer_id === external_customer_id,
+    {
+      path: ['customer', 'external_customer_id'],
+      message: 'it differs from the external_customer_id of the sale: send it once',
+    },
+  );
 
 export type NewSale = z.infer<typeof NewSale>;
 
@@ -88,7 +95,7 @@ const repeatedCharge = (charge: string, existing: Sale | undefined): Problem =>
 export async function recordSale(
   tx: Tx,
   body: NewSale,
-  { partner, customer, coupon_id, is_first_sale }: Credit,
+  { partner, customer, coupon_id, is_first_sale, own_purchase }: Credit,
 ): Promise<Sale> {
   const { program_id, amount_minor, tax_minor, shipping_minor, fee_minor, discount_minor, external_charge_id } = body;
   const amounts = { amount_minor, tax_minor, shipping_minor, fee_minor, discount_minor };
@@ -103,6 +110,7 @@ export async function recordSale(
       customer_id: customer?.id,
       ...(partner ? await cameBy(tx, customer, partner.id) : {}),
       coupon_id,
+      self_referral_partner_id: own_purchase?.partner_id,
       external_subscription_id: body.external_subscription_id,
       product_id: body.product_id,
       currency: body.currency,

@@ -216,21 +216,6 @@ t.test('a self-referral is refused, its referral deleted and a flag raised', asy
     t.match(refused_again, { status: 409, body: { error: { code: 'self_referral', param: 'click_id' } } });
   });
 
-  await t.test('a sale through the click is refused too, and not recorded', async (t) => {
-    const { id: click_id } = await shop.click(ada);
-    const sale = {
-      program_id: shop.program.id,
-      click_id,
-      amount_minor: 100,
-      currency: 'USD',
-      external_charge_id: fresh('x'),
-    };
-    const answer = await shop.merchant.request('POST', '/v1/sales', { ...sale, customer: { email: ada.email } });
-    t.match(answer, { status: 409, body: { error: { code: 'self_referral' } } });
-    t.same(await shop.list('sales'), []);
-    t.equal((await shop.list('risk_flags')).length, 1, 'one is open already');
-  });
-
   await t.test('but not if the program allows self-referrals', async (t) => {
     await shop.merchant.patch(`/v1/programs/${shop.program.id}`, { block_self_referrals: false });
     t.match(await shop.referred(ada, { email: ada.email }), { partner_id: ada.id });

@@ -82,15 +82,11 @@ t.test('who earns a sale', async (t) => {
     t.same(await shop.events(), []);
   });
 
-  t.test('a sale that names two claims, or somebody of another program, is refused', async (t) => {
+  t.test('a sale that names somebody of another program is refused', async (t) => {
     const other = await openShop(rail);
     const stranger = await other.partner();
     const body = { program_id: shop.program.id, amount_minor: 1, currency: 'USD', external_charge_id: fresh('x') };
     const send = (fields: Json) => shop.merchant.request('POST', '/v1/sales', { ...body, ...fields });
-    t.match(await send({ partner_id: ada.id, click_id: 'clk_x' }), {
-      status: 400,
-      body: { error: { param: 'partner_id' } },
-    });
     for (const claim of [{ partner_id: stranger.id }, { customer_id: 'cus_x' }, { click_id: 'clk_x' }]) {
       t.match(await send(claim), { status: 404, body: { error: { param: Object.keys(claim)[0] } } });
     }

@@ -1,0 +1,147 @@
+import sql, { empty, type Sql } from 'sql-template-tag';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { lockOf, tenant } from '../../core/resource/resource.ts';
+import { notFound, Problem } from '../../core/values/problem.ts';
+import { type Customer, type CustomerFields, customers, findCustomerOrLock } from '../customers/customer.ts';
+import { type ReferredVisitor, referredBy } from '../customers/sign_up.ts';
+import { assessLater } from '../programs/assess_later.ts';
+import type { Program } from '../programs/program.ts';
+import type { JudgedClick } from './own_purchase.ts';
+
+/** What a sale says of its customer. */
+export interface CustomerClaim {
+  customer_id?: string | undefined;
+  external_customer_id?: string | undefined;
+  click_id?: string | undefined;
+  external_subscription_id?: string | undefined;
+  customer?: CustomerFields | undefined;
+}
+
+/** The customer whom a sale names, if known. Otherwise its click, and the visitor whom a partner referred by it within the window. */
+export interface NamedCustomer {
+  customer?: Customer;
+  click?: JudgedClick;
+  referred?: ReferredVisitor;
+}
+
+/**
+ * The customer, locked: the one who is identified, or else the one who signed up by the click.
+ * @throws Problem resource_not_found; invalid_parameter when what identifies the customer is contradictory
+ */
+export async function namedCustomer(tx: Tx, program: Program, claim: CustomerClaim): Promise<NamedCustomer> {
+  const identified = await identifiedCustomer(tx, program, claim);
+  const click = claim.click_id === undefined ? undefined : await namedClick(tx, program, claim.click_id);
+  if (identified || !click) return identified ? { customer: await completed(tx, identified, claim) } : {};
+  const signed_up = await customerOfReferral(tx, program, click.referral_id, claim);
+  if (signed_up) return { customer: await completed(tx, signed_up, claim) };
+  const { referred, expired } = await referredBy(tx, program, claim.click_id as string);
+  const of_visitor = referred && (await customerOfReferral(tx, program, referred.referral.id, claim));
+  if (of_visitor) return { customer: await completed(tx, of_visitor, claim) };
+  return { click, ...(referred && !expired ? { referred } : {}) };
+}
+
+/** What a sale says of a customer who is not known; undefined when it says nothing. */
+export function describedCustomer({
+  customer,
+  external_customer_id,
+  external_subscription_id,
+}: CustomerClaim): CustomerFields | undefined {
+  if (!customer && external_customer_id === undefined) return undefined;
+  return {
+    ...customer,
+    ...(external_customer_id === undefined ? {} : { external_customer_id }),
+    external_subscription_id,
+  };
+}
+
+/** By the id, by the processor's id, or by both, which then must agree. */
+async function identifiedCustomer(tx: Tx, program: Program, claim: CustomerClaim): Promise<Customer | undefined> {
+  const { customer_id } = claim;
+  if (customer_id !== undefined) await requireCustomer(tx, program, customer_id);
+  const external_id = externalIdOf(claim);
+  const by_external_id = external_id === undefined ? undefined : await findCustomerOrLock(tx, program, external_id);
+  if (customer_id === undefined) return by_external_id;
+  if (by_external_id && by_external_id.id !== customer_id)
+    throw contradiction(
+      externalIdParam(claim),
+      `The external_customer_id '${external_id}' is that of the customer ${by_external_id.id}, and customer_id names another one. Send one of them.`,
+    );
+  return by_external_id ?? customers.get(tx, customer_id, { param: 'customer_id', lock: true });
+}
+
+async function requireCustomer(tx: Tx, program: Program, customer_id: string): Promise<void> {
+  const { program_id } = await customers.get(tx, customer_id, { param: 'customer_id' });
+  if (program_id !== program.id) throw notFound('customer', customer_id, 'customer_id');
+}
+
+const externalIdOf = ({ external_customer_id, customer }: CustomerClaim): string | undefined =>
+  external_customer_id ?? customer?.external_customer_id;
+
+const externalIdParam = ({ external_customer_id }: CustomerClaim): string =>
+  external_customer_id === undefined ? 'customer.external_customer_id' : 'external_customer_id';
+
+/** @throws Problem resource_not_found */
+async function namedClick(
+  tx: Tx,
+  program: Program,
+  click_id: string,
+): Promise<JudgedClick & { referral_id: string | null }> {
+  const click = await tx.maybe<JudgedClick & { referral_id: string | null }>(sql`
+    select t.ip_hash, t.user_agent, t.referral_id, r.partner_id as own_of
+    from program.click t
+    left join program.referral r
+      on r.organization_id = t.organization_id and r.id = t.referral_id and r.deleted_reason = 'self_referral'
+    where ${tenant(tx)} and t.program_id = ${program.id} and t.id = ${click_id}`);
+  if (!click) throw notFound('click', click_id, 'click_id');
+  return click;
+}
+
+/**
+ * Who signed up by a referral: also where its partner was deleted since. Without locking the referral, whose turn is after the customer's.
+ * A customer with another processor's id than that of the sale is another person who came by the same referral.
+ */
+async function customerOfReferral(
+  tx: Tx,
+  program: Program,
+  referral_id: string | null,
+  claim: CustomerClaim,
+): Promise<Customer | undefined> {
+  if (referral_id === null) return undefined;
+  return customers.find(
+    tx,
+    sql`${tenant(tx)} and t.program_id = ${program.id} and t.referral_id = ${referral_id}${hasNoOtherId(claim)}`,
+    lockOf(true),
+  );
+}
+
+const hasNoOtherId = (claim: CustomerClaim): Sql =>
+  externalIdOf(claim) === undefined ? empty : sql` and t.external_customer_id is null`;
+
+const identifying = ['email', 'identifier', 'external_customer_id'] as const;
+
+/**
+ * The customer, with the details of the sale that were not known.
+ * @throws Problem invalid_parameter where they contradict those that are known: no detail is dropped silently
+ */
+async function completed(tx: Tx, customer: Customer, claim: CustomerClaim): Promise<Customer> {
+  const described: CustomerFields = describedCustomer(claim) ?? {};
+  for (const field of identifying) {
+    if (!contradicts(customer[field], described[field])) continue;
+    const param = field === 'external_customer_id' ? externalIdParam(claim) : `customer.${field}`;
+    throw contradiction(
+      param,
+      `The ${field} of the customer ${customer.id} is another one. Leave it out, or update the customer first.`,
+    );
+  }
+  const missing = [...identifying, 'name' as const].filter(
+    (field) => customer[field] === null && described[field] !== undefined,
+  );
+  if (missing.length === 0) return customer;
+  if (missing.includes('email')) assessLater(tx, 'customer', customer.id);
+  return customers.update(tx, customer.id, Object.fromEntries(missing.map((field) => [field, described[field]])));
+}
+
+const contradicts = (known: string | null, given: string | undefined): boolean =>
+  known !== null && given !== undefined && known.toLowerCase() !== given.toLowerCase();
+
+const contradiction = (param: string, message: string): Problem => new Problem('invalid_parameter', message, { param });
