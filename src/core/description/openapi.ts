@@ -144,11 +144,12 @@ const isNothing = ({ type, properties = {} }: Schema): boolean =>
 /** Where nothing can be expanded or included, the parameter is not worth a line. */
 const takesSomething = ({ schema }: Parameter): boolean => schema.items?.not === undefined;
 
-/** Lists in the query are separated by commas. */
-const spelt = (parameter: Parameter): Parameter =>
-  parameter.in === 'query' && parameter.schema.type === 'array'
-    ? { ...parameter, ...{ style: 'form', explode: false } }
-    : parameter;
+/** Lists in the query are separated by commas. That an empty one is the default says nothing, and clients would send it. */
+function spelt(parameter: Parameter): Parameter {
+  if (parameter.in !== 'query' || parameter.schema.type !== 'array') return parameter;
+  const { default: _, ...schema } = parameter.schema;
+  return { ...parameter, schema, ...{ style: 'form', explode: false } };
+}
 
 const headerParameters = ({ method }: Operation): Parameter[] =>
   [...(method === 'POST' ? ['IdempotencyKey'] : []), 'RailVersion', 'RailSignature'].map(
@@ -204,14 +205,23 @@ const meaningOf = ({ description }: Schema): string | undefined =>
 const taken = (field: Schema, description: string | undefined): string | undefined =>
   field.anyOf ? description : description?.replaceAll(/ ?\bNull\b[^.]*\./g, '') || description;
 
-/** A parameter with an example; that of a path says whose id it is. */
+/**
+ * A parameter with an example; that of a path says whose id it is. A client sends an example as it stands, so that of an optional parameter is
+ * switched off, and a cursor has none.
+ */
 function illustrated(parameter: Parameter, noun: string, samples: Samples): Parameter {
   if (parameter.in === 'path' && parameter.name === 'id') {
     const description = `The id of the ${noun.replaceAll('_', ' ')}.`;
     return { ...parameter, description, example: exampleOf({ type: 'string' }, samples, `${noun}_id`) };
   }
-  return { ...parameter, example: exampleOf(parameter.schema, samples, parameter.name) };
+  if (cursors.includes(parameter.name)) return parameter;
+  const value = exampleOf(parameter.schema, samples, parameter.name);
+  if (parameter.required) return { ...parameter, example: value };
+  const { example: _, ...rest } = parameter;
+  return { ...rest, examples: { default: { value, 'x-disabled': true } } };
 }
+
+const cursors = ['starting_after', 'ending_before'];
 
 /** `webhook_delivery` of `/v1/webhook_deliveries/{id}/replay`. */
 const nounOf = ({ path }: Operation, root: string): string => singular(path.slice(root.length).split('/')[1] as string);

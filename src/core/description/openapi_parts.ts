@@ -13,6 +13,8 @@ export interface Parameter {
   description?: string;
   schema: Schema;
   example?: unknown;
+  /** `x-disabled`: Scalar shows the value, and sends it only when it is switched on. */
+  examples?: Record<string, { value: unknown; 'x-disabled': boolean }>;
 }
 
 export interface Media {
@@ -111,17 +113,22 @@ export const parameter = (name: string, description: string, schema: Schema): Pa
   schema,
 });
 
+/** The headers that a request may carry. None has an example or a fixed value: clients would send it by themselves. */
 export const parameters = {
   IdempotencyKey: parameter(
     'Idempotency-Key',
-    'Makes the request safe to repeat: for 24 hours the same key answers the first response again.',
-    { type: 'string', minLength: 1, maxLength: 255, examples: ['order 1001'] },
+    'A unique value of your choice, such as a UUID, that makes the request safe to retry. For 24 hours, requests with the same key return the first response.',
+    { type: 'string', minLength: 1, maxLength: 255 },
   ),
-  RailVersion: parameter('Rail-Version', 'Pins the version of the API.', { type: 'string', const: api_version }),
+  RailVersion: parameter(
+    'Rail-Version',
+    `Pins the version of the API: \`${api_version}\` is the only version. Any other value is refused with a 400.`,
+    { type: 'string' },
+  ),
   RailSignature: parameter(
     'Rail-Signature',
-    'Signs the request: `t=<unix seconds>,v1=<hex HMAC-SHA256 of "<t>.<raw body>" under the full API key>`. Optional unless the key demands it.',
-    { type: 'string', examples: [`t=1795253400,v1=${'0123456789abcdef'.repeat(4)}`] },
+    'Signs the request: `t=<unix seconds>,v1=<hex HMAC-SHA256 of "<t>.<raw body>", with the full API key as the HMAC key>`. Required only if the key requires signatures.',
+    { type: 'string' },
   ),
 };
 

@@ -1,29 +1,54 @@
 import t from 'tap';
-import type { Operation } from '../../../src/core/resource/operation.ts';
 import { operations } from '../../../src/products.ts';
 import { type Json, startRail, startReceiver } from '../../harness.ts';
-import { fieldsOf, resources, send, World } from '../../samples.ts';
+import { resources, type Sample, send, World } from '../../samples.ts';
 
 const rail = await startRail();
 const receiver = await startReceiver();
-const { paths } = (await (await fetch(`${rail.address}/v1/openapi.json`)).json()) as Json;
+const { paths, components } = (await (await fetch(`${rail.address}/v1/openapi.json`)).json()) as Json;
 
 /** Where an example says when, it means lately. */
 const example_time = '2026-11-21T09:30:00.000Z';
 const an_hour_ago = new Date(Date.now() - 3_600_000).toISOString();
 
-for (const operation of operations.filter(takesBody)) {
-  t.test(`${operation.name}: the example is a body that really succeeds`, async (t) => {
+for (const operation of operations) {
+  t.test(`${operation.name}: the sample that /docs shows succeeds as it is`, async (t) => {
     const world = new World(await rail.organization(), receiver.url);
     await prepared[operation.name]?.(world);
+    const route = paths[operation.path][operation.method.toLowerCase()];
     const { path } = await world.sample(operation);
-    const { requestBody } = paths[operation.path][operation.method.toLowerCase()];
-    const { example } = requestBody.content['application/json'];
-    const body = await withRealIds(JSON.stringify(example).replaceAll(example_time, an_hour_ago), world);
-    const answer = await send(world.caller, operation, { path, query: {}, body });
+    const { query, headers, body } = sampleOf(route);
+    t.same(headers, {}, 'sends no header that nobody asked for');
+    const sample = await withRealIds(JSON.stringify({ query, body }).replaceAll(example_time, an_hour_ago), world);
+    const answer = await send(world.caller, operation, { path, ...sample } as Sample);
     t.equal(answer.status, operation.status, answer.text);
   });
 }
+
+/** The request that Scalar makes of an operation: what is required, and each optional parameter that has a value and is not disabled. */
+function sampleOf({ parameters, requestBody }: Json): { query: Json; headers: Json; body: Json | undefined } {
+  const sent = (parameters as Json[])
+    .map((parameter) => (parameter.$ref ? components.parameters[parameter.$ref.split('/').at(-1)] : parameter))
+    .map((parameter) => ({ ...parameter, sample: parameterSample(parameter) }) as Json)
+    .filter(isSent);
+  const those = (place: string) =>
+    Object.fromEntries(
+      sent.filter((parameter) => parameter.in === place).map(({ name, sample }) => [name, String(sample.value)]),
+    );
+  return {
+    query: those('query'),
+    headers: those('header'),
+    body: requestBody?.content['application/json'].example,
+  };
+}
+
+const parameterSample = ({ examples, example, schema }: Json): Json =>
+  examples?.default ?? { value: example ?? schema.default ?? schema.enum?.[0] ?? schema.examples?.[0] };
+
+const isSent = ({ in: place, required, sample }: Json): boolean => {
+  if (typeof sample['x-disabled'] === 'boolean') return !sample['x-disabled'];
+  return required || place === 'path' || (sample.value !== undefined && sample.value !== '' && sample.value !== null);
+};
 
 /** What an example speaks of that it does not name by id. */
 const prepared: Record<string, (world: World) => Promise<unknown>> = {
@@ -32,10 +57,6 @@ const prepared: Record<string, (world: World) => Promise<unknown>> = {
     await world.caller.post('/v1/partners', { program_id, email: 'ada@example.com', handle: 'ada' });
   },
 };
-
-function takesBody({ method, body }: Operation): boolean {
-  return method !== 'GET' && Object.keys(fieldsOf(body).properties).length > 0;
-}
 
 /** The example, with the id of something of the world for each that it makes up. */
 async function withRealIds(example: string, world: World): Promise<Json> {

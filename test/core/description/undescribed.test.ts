@@ -41,24 +41,35 @@ t.test('that test really looks: what loses its description is found, wherever it
   }
 });
 
-t.test('every parameter has an example, which its operation takes', async (t) => {
+t.test('every parameter but a cursor has an example, which its operation takes', async (t) => {
   for (const operation of operations) {
     const route = routes.find(({ operationId }) => operationId === operation.name) as Json;
-    for (const { $ref, name, in: where, example } of route.parameters.filter(({ $ref }: Json) => !$ref)) {
+    for (const parameter of route.parameters.filter(({ $ref }: Json) => !$ref)) {
+      const { name, in: where } = parameter;
       const { query, params } = operation;
       const schema = where === 'query' ? query : params;
       const others = where === 'query' ? requiredOf(route) : {};
-      const { error } = schema.safeParse({ ...others, [name]: example });
+      const example = exampleOf(parameter);
+      t.equal(example === undefined, isCursor(name), `${operation.name}: ${name}`);
+      const { error } = schema.safeParse({ ...others, ...(isCursor(name) ? {} : { [name]: example }) });
       t.equal(error?.message, undefined, `${operation.name}: ${name}`);
-      t.equal($ref, undefined);
     }
   }
 });
 
-t.test('every header, of requests and of webhooks, has an example, and a webhook’s whole body too', async (t) => {
-  for (const { name, schema } of Object.values<Json>(openapi.components.parameters)) {
-    t.ok(schema.const ?? schema.examples?.[0], name);
+t.test('nothing optional is sent by itself: no cursor, no header, no filter', async (t) => {
+  const optional = routes.flatMap(({ parameters }) => parameters).filter(({ $ref, required }) => !$ref && !required);
+  for (const { name, example, examples } of optional) {
+    t.equal(example, undefined, name);
+    if (!isCursor(name)) t.same(examples.default['x-disabled'], true, name);
   }
+  for (const { name, schema, ...rest } of Object.values<Json>(openapi.components.parameters)) {
+    t.notOk('example' in rest || 'examples' in rest, name);
+    for (const keyword of ['default', 'const', 'enum', 'example', 'examples']) t.notOk(keyword in schema, name);
+  }
+});
+
+t.test('every header of a webhook has an example, and its whole body too', async (t) => {
   t.equal(hooks.length, Object.keys(program.events.catalogue).length);
   for (const { parameters, requestBody } of hooks) {
     for (const { name, schema } of parameters) t.ok(schema.const ?? schema.examples?.[0], name);
@@ -120,6 +131,10 @@ const routeNamed = (name: string): Json => routes.find(({ operationId }) => oper
 function schemaOf({ content }: Json): Json {
   return content['application/json'].schema;
 }
+
+const exampleOf = ({ example, examples }: Json): unknown => example ?? examples?.default.value;
+
+const isCursor = (name: string): boolean => ['starting_after', 'ending_before'].includes(name);
 
 /** What a query must have besides. */
 const requiredOf = ({ parameters }: Json): Json =>
