@@ -1,7 +1,8 @@
 import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../core/postgres/transaction.ts';
-import { DeletedMarker, idParams, type Operation, operation } from '../core/resource/operation.ts';
+import { DeletedMarker } from '../core/resource/deleted_marker.ts';
+import { idParams, type Operation, operation } from '../core/resource/operation.ts';
 import { lockOf, tenant } from '../core/resource/resource.ts';
 import { id, metadata, text } from '../core/values/fields.ts';
 import { minorNotNegative } from '../core/values/money.ts';

@@ -1,6 +1,7 @@
 import sql from 'sql-template-tag';
 import type { Tx } from '../core/postgres/transaction.ts';
-import { DeletedMarker, idParams, type Operation, operation } from '../core/resource/operation.ts';
+import { DeletedMarker } from '../core/resource/deleted_marker.ts';
+import { idParams, type Operation, operation } from '../core/resource/operation.ts';
 import { tenant } from '../core/resource/resource.ts';
 import { voidOpenCommissions } from './commissions/commission_void.ts';
 import { event } from './events/event.ts';

@@ -36,7 +36,7 @@ Requests may be signed: \`Rail-Signature: t=<unix seconds>,v1=<hex HMAC-SHA256>\
     title: 'Lists',
     text: `A list answers \`{data, has_more, total_count}\`, newest first unless its operation says otherwise. \`total_count\` counts all that match the filters, whatever the page. \`limit\` is 1 to 100, 25 when left out. For the next page pass the last object's id as \`starting_after\`, for the one before pass the first one's as \`ending_before\`; not both.
 
-\`expand[]=<relation>\` (or \`expand=a,b\`) puts the related object under the relation's name; it needs the read scope of what it shows. \`include[]=stats\` adds computed counters where there are some.`,
+\`expand[]=<relation>\` (or \`expand=a,b\`) puts the related object under the relation's name; it needs the read scope of what it shows. If the related object is deleted, \`{id, object, deleted: true}\` takes its place. \`include[]=stats\` adds computed counters where there are some.`,
   },
   {
     title: 'Idempotency',

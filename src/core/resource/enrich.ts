@@ -1,4 +1,5 @@
 import type { Tx } from '../postgres/transaction.ts';
+import { deletedMarker } from './deleted_marker.ts';
 import type { AnyResource, Relations, Row } from './resource.ts';
 import { requireScope } from './scope.ts';
 
@@ -25,7 +26,10 @@ async function inline(tx: Tx, resource: AnyResource, rows: Row[], name: string, 
   const ids = [...new Set(rows.map((row) => row[field]).filter((id) => id !== null))] as string[];
   const records = ids.length > 0 ? await target.byIds(tx, ids) : [];
   const by_id = new Map(records.map((record) => [record.id, record]));
-  for (const row of rows) row[name] = by_id.get(row[field] as string) ?? null;
+  for (const row of rows) {
+    const id = row[field] as string | null;
+    row[name] = id === null ? null : (by_id.get(id) ?? deletedMarker(target.object, id));
+  }
 }
 
 async function addStats(tx: Tx, resource: AnyResource, rows: Row[]): Promise<void> {

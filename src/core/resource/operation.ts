@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import type { Tx } from '../postgres/transaction.ts';
-import { sampleId } from '../values/fields.ts';
 import type { ProblemCode } from '../values/problem.ts';
 import { enrich } from './enrich.ts';
 import { list } from './list.ts';
@@ -85,15 +84,6 @@ export function operation<
 
 /** The path parameter of everything that acts on one object. */
 export const idParams = z.strictObject({ id: z.string().min(1).describe('The id of the object.') });
-
-/** The reply to a deletion. */
-export const DeletedMarker = z
-  .object({
-    id: z.string().meta({ description: 'The id of the deleted object.', examples: [sampleId('whe')] }),
-    object: z.string().meta({ description: 'The type of the deleted object.', examples: ['webhook_endpoint'] }),
-    deleted: z.literal(true).describe('Always true.'),
-  })
-  .meta({ id: 'DeletedMarker', description: 'The reply to a deletion.' });
 
 /** List and get of a resource. */
 export const readOperations = (options: ListOptions): Operation[] => [listOperation(options), getOperation(options)];

@@ -4,6 +4,7 @@ import { declareUnique } from '../postgres/errors.ts';
 import type { Tx } from '../postgres/transaction.ts';
 import { insert, update, type Values } from '../postgres/write.ts';
 import { notFound } from '../values/problem.ts';
+import { DeletedMarker } from './deleted_marker.ts';
 
 /** Marks an input parameter: strictly an array in code, `expand[]=a&expand[]=b` or `expand=a,b` on the wire. */
 const names = (allowed: string[], what: string) =>
@@ -92,7 +93,10 @@ function schemaOf(
 ): z.ZodType {
   const inlined = Object.entries(relations).map(([name, { resource: target }]) => [
     name,
-    (target.schema as z.ZodType).nullable().optional().describe(`With \`expand[]=${name}\`.`),
+    z
+      .union([target.schema as z.ZodType, DeletedMarker, z.null()])
+      .optional()
+      .describe(`With \`expand[]=${name}\`.`),
   ]);
   return z
     .object({
@@ -125,8 +129,9 @@ function readsOf<Record_ extends object>(options: AnyOptions) {
       if (!row) throw notFound(options.object, id, param);
       return row;
     },
+    /** Those of the records that are not deleted. */
     byIds: (tx: Tx, ids: string[]): Promise<Row[]> =>
-      tx.all<Row>(sql`select ${columns} from ${from} where ${tenant(tx)} and t.id = any(${ids})`),
+      tx.all<Row>(sql`select ${columns} from ${from} where ${alive} and ${tenant(tx)} and t.id = any(${ids})`),
   };
 }
 

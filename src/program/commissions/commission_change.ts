@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { changesOf, type Values } from '../../core/postgres/write.ts';
-import { DeletedMarker, idParams, type Operation, operation } from '../../core/resource/operation.ts';
+import { DeletedMarker } from '../../core/resource/deleted_marker.ts';
+import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
 import { transition } from '../../core/resource/states.ts';
 import { id, text, timestampInput } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';

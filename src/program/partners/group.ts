@@ -1,7 +1,8 @@
 import sql, { raw } from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
-import { DeletedMarker, idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
+import { DeletedMarker } from '../../core/resource/deleted_marker.ts';
+import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { resource, tenant } from '../../core/resource/resource.ts';
 import { id, objectName, requireState, text, timestamp, url } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
-import { DeletedMarker, idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
+import { DeletedMarker } from '../../core/resource/deleted_marker.ts';
+import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { resource } from '../../core/resource/resource.ts';
 import { type States, statusSchema } from '../../core/resource/states.ts';
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
