@@ -64,6 +64,10 @@ export const problems = {
   invalid_state_transition: entry('conflict_error', 'The state of the object does not allow this.'),
   self_referral: entry('conflict_error', 'The customer is the partner, and self-referrals are blocked.'),
   click_expired: entry('conflict_error', 'The click is older than its cookie window.'),
+  click_without_credit: entry(
+    'conflict_error',
+    'The click earned no credit, so no partner is credited with its visitor.',
+  ),
   commission_locked: entry('conflict_error', 'The commission is in a payout.'),
   payout_locked: entry('conflict_error', 'The payout is in progress or settled.'),
   sale_already_refunded: entry('conflict_error', 'The sale is fully refunded.'),

@@ -53,7 +53,7 @@ export const signUpOperations: Operation[] = [
       }),
     reply: customers.schema,
     status: 201,
-    errors: ['resource_already_exists', 'self_referral', 'click_expired'],
+    errors: ['resource_already_exists', 'self_referral', 'click_expired', 'click_without_credit'],
     async run({ tx, body }) {
       const program = await programs.get(tx, body.program_id, { param: 'program_id' });
       const { click_id, partner_id, ...fields } = body;
@@ -96,7 +96,7 @@ export async function referredBy(
 /**
  * The visitor of a click that must have earned credit.
  * @throws Problem click_expired when the attribution window has ended; self_referral when the click's referral was deleted as one, so that
- * a repeated request gets the same answer; invalid_parameter when the click earned no credit
+ * a repeated request gets the same answer; click_without_credit when it earned none
  */
 async function requireReferred(tx: Tx, program: Program, click_id: string): Promise<ReferredVisitor> {
   const { referred, expired } = await referredBy(tx, program, click_id);
@@ -114,8 +114,8 @@ async function requireReferred(tx: Tx, program: Program, click_id: string): Prom
     );
   }
   throw clickProblem(
-    'invalid_parameter',
-    'The click earned no credit: it came from a bot or a blocked country, the partner is not active, or the referral was deleted. To attribute the customer anyway, send a partner_id.',
+    'click_without_credit',
+    'The click earned no credit: it came from a bot or a blocked country, the program was paused, the partner is not active, or the referral was deleted. To attribute the customer anyway, send a partner_id.',
   );
 }
 

@@ -7,7 +7,7 @@ import { type States, statusSchema, transition } from '../../core/resource/state
 import { email, freeObject, id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { event } from '../events/event.ts';
 import { program_id } from '../events/fields.ts';
-import { programs } from '../programs/program.ts';
+import { program_states, programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
 import { createPartner, person } from './create_partner.ts';
 import { groups, groupToJoin } from './group.ts';
@@ -85,6 +85,7 @@ export const applicationOperations: Operation[] = [
     path: '/v1/applications',
     scope: 'applications:write',
     summary: 'Submits an application and creates the applicant as a pending partner.',
+    doc: 'A paused program takes no applications. Those that were submitted before can still be decided.',
     body: z.strictObject({
       program_id,
       ...person,
@@ -93,9 +94,10 @@ export const applicationOperations: Operation[] = [
     }),
     reply: applications.schema,
     status: 201,
-    errors: ['resource_already_exists'],
+    errors: ['resource_already_exists', 'invalid_state_transition'],
     async run({ tx, body }) {
-      await programs.get(tx, body.program_id, { param: 'program_id' });
+      const program = await programs.get(tx, body.program_id, { param: 'program_id' });
+      transition(program_states, program.status, 'join');
       const { answers, source, ...fields } = body;
       const group_id = await groupToJoin(tx, body.program_id, body.group_id);
       const partner = await createPartner(tx, { ...fields, group_id, status: 'pending' });

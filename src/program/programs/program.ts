@@ -11,12 +11,16 @@ export const payout_methods = ['bank_transfer', 'wire', 'crypto', 'paypal', 'wis
 export const processors = ['stripe', 'paddle', 'chargebee', 'manual', 'api'] as const;
 const payout_terms = ['net_15', 'net_30', 'net_60'] as const;
 
-/** Either status can be set at any time. */
-export const program_states: States<'active' | 'paused', 'activate' | 'pause'> = {
-  active: { doc: 'the program is running', on: { activate: 'active', pause: 'paused' } },
+/** Either status can be set at any time. `join`: by an application, or on the first sale. `refer`: clicks and coupons earn credit. */
+export const program_states: States<'active' | 'paused', 'activate' | 'pause' | 'join' | 'refer'> = {
+  active: {
+    doc: 'the program is running',
+    on: { activate: 'active', pause: 'paused', join: 'active', refer: 'active' },
+  },
   paused: {
-    doc: 'informational; clicks are still recorded and commissions are still earned',
+    doc: 'the program takes no applications and makes no new referrals: clicks are recorded but earn no credit, also after the program is active again, and coupons bring no new customers; sales to customers from before still earn commissions',
     on: { activate: 'active', pause: 'paused' },
+    refusal: 'The program is paused and takes no applications. Set its status to `active` first.',
   },
 };
 const status = statusSchema(program_states);

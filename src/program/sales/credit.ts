@@ -1,11 +1,12 @@
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { lockOf, tenant } from '../../core/resource/resource.ts';
+import { allows } from '../../core/resource/states.ts';
 import { type Attribution, type Customer, createCustomer, customers } from '../customers/customer.ts';
 import { endSelfReferral } from '../customers/self_referral.ts';
 import { createCustomerOfReferral } from '../customers/sign_up.ts';
 import { type Partner, partnerOf, partners } from '../partners/partner.ts';
-import type { Program } from '../programs/program.ts';
+import { type Program, program_states } from '../programs/program.ts';
 import { type CustomerClaim, describedCustomer, type NamedCustomer, namedCustomer } from './named_customer.ts';
 import { type OwnPurchase, ownPurchaseBy } from './own_purchase.ts';
 
@@ -74,8 +75,9 @@ async function attributionOf(
   return { partner, tracked_by: referred.referral.tracked_by };
 }
 
-/** By an active coupon of a partner with the id. */
+/** By an active coupon of a partner with the id, unless the program is paused. */
 async function couponAttribution(tx: Tx, program: Program, external_id: string): Promise<Attribution | undefined> {
+  if (!allows(program_states, program.status, 'refer')) return undefined;
   const coupon = await tx.maybe<{ id: string; partner_id: string }>(sql`
     select t.id, t.partner_id
     from program.coupon t

@@ -22,6 +22,7 @@ export interface ClickRow {
   user_agent: string | null;
   ip_hash: string | null;
   country: string | null;
+  made_while_paused: boolean;
   created_at: string;
   /** Null where the partner is deleted. */
   partner_status: Partner['status'] | null;
@@ -44,11 +45,15 @@ export function creditOf(
   return attribution === 'last_click' || live.expires_at <= click.created_at ? 'move' : 'keep';
 }
 
-/** "A click from one of the program's `blocked_countries`, from a known robot, or through a suspended partner … makes no referral." */
+/**
+ * "A click from one of the program's `blocked_countries`, from a known robot, or through a suspended partner … makes no referral", nor does
+ * one that was made while the program was paused.
+ */
 export const earnsCredit = (
-  click: Pick<ClickRow, 'country' | 'user_agent' | 'partner_status'>,
+  click: Pick<ClickRow, 'country' | 'user_agent' | 'made_while_paused' | 'partner_status'>,
   blocked_countries: string[],
 ): boolean =>
+  !click.made_while_paused &&
   click.partner_status !== null &&
   allows(partner_states, click.partner_status, 'earn') &&
   !(click.country && blocked_countries.includes(click.country)) &&
@@ -112,7 +117,8 @@ const isSuperseded = (referral: Referral, click: ClickRow, now: string): boolean
   referral.expires_at <= now &&
   referral.partner_id !== click.partner_id;
 
-const columns = sql`t.id, t.program_id, t.partner_id, t.link_id, t.visitor_token, t.landing_url, t.user_agent, t.ip_hash, t.country, t.created_at,
+const columns = sql`t.id, t.program_id, t.partner_id, t.link_id, t.visitor_token, t.landing_url, t.user_agent, t.ip_hash, t.country, t.made_while_paused,
+  t.created_at,
   (select p.status from program.partner p
     where p.organization_id = t.organization_id and p.id = t.partner_id and p.deleted_at is null) as partner_status`;
 

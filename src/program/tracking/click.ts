@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { resource } from '../../core/resource/resource.ts';
-import { statusesThat } from '../../core/resource/states.ts';
+import { allows, statusesThat } from '../../core/resource/states.ts';
 import { country, id, objectName, text, timestamp, url } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { Problem } from '../../core/values/problem.ts';
@@ -11,7 +11,7 @@ import { program_id } from '../events/fields.ts';
 import { links } from '../partners/link.ts';
 import { partner_states, partners } from '../partners/partner.ts';
 import { assessLater } from '../programs/assess_later.ts';
-import { type Program, programs } from '../programs/program.ts';
+import { type Program, program_states, programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
 import { referrals } from './referral.ts';
 import { hashAddress } from './visitor_address.ts';
@@ -88,7 +88,8 @@ export const clickOperations: Operation[] = [
       const { ip, referrer, ...fields } = body;
       const target = await targetOf(tx, program, body.param, body.value);
       const ip_hash = ip === undefined ? null : hashAddress(services.vault, ip);
-      return recordClick(tx, { ...fields, ...target, id: newId('clk'), referer: referrer, ip_hash });
+      const made_while_paused = !allows(program_states, program.status, 'refer');
+      return recordClick(tx, { ...fields, ...target, id: newId('clk'), referer: referrer, ip_hash, made_while_paused });
     },
   }),
 ];

@@ -5,10 +5,11 @@ import { isPublicAddress } from '../../core/net/address.ts';
 import { run } from '../../core/postgres/database.ts';
 import { type Store, transaction } from '../../core/postgres/transaction.ts';
 import type { Services } from '../../core/resource/services.ts';
-import { statusesThat } from '../../core/resource/states.ts';
+import { allows, statusesThat } from '../../core/resource/states.ts';
 import { newId } from '../../core/values/id.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { partner_states } from '../partners/partner.ts';
+import { type Program, program_states } from '../programs/program.ts';
 import { recordClick } from './click.ts';
 import { hashAddress } from './visitor_address.ts';
 
@@ -26,6 +27,7 @@ interface ShortLink {
   url: string;
   short_url: string;
   cookie_days: number;
+  program_status: Program['status'];
   /** Whether clicks through the partner are recorded, as by `POST /v1/clicks`. */
   records_clicks: boolean;
 }
@@ -91,7 +93,7 @@ async function findShortLink({ database }: Store, slug: string): Promise<ShortLi
   const [link] = await run<ShortLink>(
     database,
     sql`
-      select l.organization_id, l.program_id, l.partner_id, l.id as link_id, l.param, l.value, l.url, l.short_url, g.cookie_days,
+      select l.organization_id, l.program_id, l.partner_id, l.id as link_id, l.param, l.value, l.url, l.short_url, g.cookie_days, g.status as program_status,
         p.status = any(${statusesThat(partner_states, 'record_click')}) as records_clicks
       from program.link l
       join program.program g on g.organization_id = l.organization_id and g.id = l.program_id
@@ -108,7 +110,7 @@ async function recordVisit(
   visitor_token: string,
   request: FastifyRequest,
 ): Promise<void> {
-  const { organization_id, program_id, partner_id, link_id, param, value, url } = link;
+  const { organization_id, program_id, partner_id, link_id, param, value, url, program_status } = link;
   await transaction(store, { organization_id, request_id: request.id }, (tx) =>
     recordClick(tx, {
       id: newId('clk'),
@@ -119,6 +121,7 @@ async function recordVisit(
       value,
       landing_url: url,
       visitor_token,
+      made_while_paused: !allows(program_states, program_status, 'refer'),
       referer: request.headers.referer?.slice(0, 2048),
       user_agent: request.headers['user-agent']?.slice(0, 1024),
       // A private address is that of a proxy: with it, all visitors would look like one.

@@ -102,7 +102,10 @@ t.test('a click that is expired, by a bot or from a blocked country earns no cre
   });
   const blocked = await shop.click(partner, { country: 'kp' });
   for (const click of [robot, blocked]) {
-    t.match(await create(click), { status: 400, body: { error: { code: 'invalid_parameter', param: 'click_id' } } });
+    t.match(await create(click), {
+      status: 409,
+      body: { error: { code: 'click_without_credit', param: 'click_id' } },
+    });
   }
   t.same(await shop.list('customers'), []);
   const recent = await shop.click(partner);
@@ -164,8 +167,8 @@ t.test('a visit of a deleted partner neither holds the credit nor earns it', asy
   await shop.merchant.delete(`/v1/partners/${ada.id}`);
   const sign_up = { program_id: shop.program.id, click_id: first.id };
   t.match(await shop.merchant.request('POST', '/v1/customers', sign_up), {
-    status: 400,
-    body: { error: { code: 'invalid_parameter', param: 'click_id' } },
+    status: 409,
+    body: { error: { code: 'click_without_credit', param: 'click_id' } },
   });
   const second = await shop.click(bob, { visitor_token });
   t.match(await shop.customer({ click_id: second.id }), { partner_id: bob.id });
