@@ -4,7 +4,7 @@ import { mountDescription } from './core/description/description.ts';
 import { mountReference } from './core/description/reference.ts';
 import { mountHealth } from './core/http/health.ts';
 import { mountOperations } from './core/http/request.ts';
-import { createServer } from './core/http/server.ts';
+import { createServer, type ServerLimits } from './core/http/server.ts';
 import type { Store } from './core/postgres/transaction.ts';
 import type { Services } from './core/resource/services.ts';
 import { products as offered } from './products.ts';
@@ -17,11 +17,19 @@ export interface ApiOptions {
   log: Logger;
   /** What it serves; those that this service offers when left out. */
   products?: Products;
+  /** Other limits than the usual ones. */
+  limits?: Partial<ServerLimits>;
 }
 
 /** The REST API: thin, it writes rows and enqueues jobs. Not yet listening. */
-export async function buildApi({ store, services, log, products = offered }: ApiOptions): Promise<FastifyInstance> {
-  const app = createServer(log);
+export async function buildApi({
+  store,
+  services,
+  log,
+  products = offered,
+  limits,
+}: ApiOptions): Promise<FastifyInstance> {
+  const app = createServer(log, limits);
   for (const product of products) await app.register(async (scope) => mountProduct(scope, product, store, services));
   const [{ title, events }] = products;
   mountReference(app, { title, path: events.path });

@@ -44,6 +44,14 @@ const Environment = z.object({
   DATABASE_POOL_SIZE: integer(2, 500)
     .default(20)
     .describe('Maximum number of connections to Postgres per process, all counted; a process with a worker needs 8.'),
+  MAX_CONNECTIONS: integer(1, 1_000_000)
+    .optional()
+    .describe('Maximum number of HTTP connections per process. Unset: 60 % of its file descriptors, at most 10,000.'),
+  RATE_LIMIT_PER_ADDRESS: integer(0, 1_000_000)
+    .default(100)
+    .describe(
+      'Requests per second and process that one public address may make without a valid API key; 0: any number.',
+    ),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
     .default('info')

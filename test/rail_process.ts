@@ -29,10 +29,19 @@ export interface RailProcess {
 }
 
 /** A process of the command line. It knows the settings it is given, and none of the environment's. It is killed after the test. */
-export function spawnRail(t: Test, args: string[], environment: NodeJS.ProcessEnv): RailProcess {
+export function spawnRail(
+  t: Test,
+  args: string[],
+  environment: NodeJS.ProcessEnv,
+  /** How many files and connections it may open. */
+  descriptors?: number,
+): RailProcess {
   const ours = new Set(['NODE_OPTIONS', 'npm_lifecycle_event', ...settings.map(({ name }) => name)]);
   const inherited = Object.entries(process.env).filter(([name]) => !ours.has(name) && !name.startsWith('TAP'));
-  const child = spawn(process.execPath, [main, ...args], {
+  const command = [process.execPath, main, ...args];
+  const [file = '', ...rest] =
+    descriptors === undefined ? command : ['/bin/sh', '-c', `ulimit -n ${descriptors}; exec "$0" "$@"`, ...command];
+  const child = spawn(file, rest, {
     env: { ...Object.fromEntries(inherited), ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -3,6 +3,8 @@ import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { type Config, isRunByNpx, readConfig } from '../config.ts';
+import { connectionsThatFit } from '../core/http/connections.ts';
+import type { ServerLimits } from '../core/http/server.ts';
 import { serveMetrics } from '../core/metrics/server.ts';
 import { findShortage, least_with_worker, processName, splitConnections } from '../core/postgres/connections.ts';
 import { migrate } from '../core/postgres/migrate.ts';
@@ -133,7 +135,7 @@ export async function listenOn(ports: number[], running: Running): Promise<{ app
   // Loaded here: a worker alone is to be spared its memory.
   const { buildApi } = await import('../api.ts');
   for (const port of ports) {
-    const app = await buildApi(running);
+    const app = await buildApi({ ...running, limits: limitsOf(running.config) });
     try {
       await app.listen({ port, host });
       return { app, port: (app.server.address() as AddressInfo).port };
@@ -144,6 +146,12 @@ export async function listenOn(ports: number[], running: Running): Promise<{ app
   }
   throw taken({ port: ports[0] as number, host, setting: 'PORT' });
 }
+
+/** How many connections there may be goes by the descriptors of this process, where no setting says it. */
+const limitsOf = ({ MAX_CONNECTIONS, RATE_LIMIT_PER_ADDRESS }: Config): Partial<ServerLimits> => ({
+  connections: MAX_CONNECTIONS ?? connectionsThatFit(),
+  address_rate: RATE_LIMIT_PER_ADDRESS,
+});
 
 interface Place {
   port: number;

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { request } from 'undici';
+import { z } from 'zod';
 import { openDatabase } from '../../src/core/postgres/database.ts';
 import type { Operation } from '../../src/core/resource/operation.ts';
 import { operations } from '../../src/products.ts';
-import { fieldsOf } from '../samples.ts';
 import type { Bench, Figure, Progress, Sample } from './harness.ts';
 import { type Merchant, makeMerchant } from './merchant.ts';
 import { type Running, startNode, startPostgres } from './processes.ts';
@@ -133,12 +133,15 @@ async function worstOf({ server, merchant, metrics, progress }: Place, value: st
 function places(): (Pick<Operation, 'name' | 'method' | 'path'> & { field: string })[] {
   const with_body = operations.filter(({ method }) => method !== 'GET');
   return with_body.flatMap(({ name, method, path, body }) =>
-    [...Object.keys(fieldsOf(body).properties), 'unknown'].map((field) => ({
+    [...fieldsOf(body), 'unknown'].map((field) => ({
       ...{ name, method, field },
       path: path.replaceAll(/\{\w+\}/g, 'x'),
     })),
   );
 }
+
+const fieldsOf = (body: z.ZodType): string[] =>
+  Object.keys(z.toJSONSchema(body, { io: 'input', unrepresentable: 'any' }).properties ?? {});
 
 /** The longest that the event loop stood still meanwhile, in ms, as the service itself measures it: it starts anew whenever it is asked. */
 async function stallDuring(metrics: string, work: () => Promise<unknown>): Promise<number> {

@@ -15,6 +15,7 @@ export const errors_of_all: ProblemCode[] = [
   'invalid_parameter',
   'unknown_parameter',
   'rate_limit_exceeded',
+  'request_timeout',
   'internal_error',
   'service_unavailable',
 ];

@@ -1,9 +1,11 @@
 /** Turns errors into the error envelope. */
+import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { translateError } from '../postgres/errors.ts';
 import { newId } from '../values/id.ts';
 import { Problem } from '../values/problem.ts';
+import { closeSoon, isClosing } from './connections.ts';
 import { responseHeaders } from './response_headers.ts';
 
 /** Answers a request with what was thrown while it was handled. Unexpected errors are logged, and answer 500. */
@@ -40,8 +42,10 @@ const sendProblem = (problem: Problem, reply: FastifyReply) =>
 
 /** Answers what is not HTTP, and so reaches no route, on the bare socket. */
 export function refuseUnreadable({ code }: { code?: string }, socket: Socket): void {
-  if (code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-  const problem = new Problem('invalid_parameter', 'The request is not valid HTTP/1.1, or its headers are too long.');
+  if (isClosing(socket)) return;
+  const { _httpMessage: answer } = socket as Socket & { _httpMessage?: ServerResponse | null };
+  if (code === 'ECONNRESET' || !socket.writable || answer?.headersSent) return void socket.destroy();
+  const problem = code === 'ERR_HTTP_REQUEST_TIMEOUT' ? late() : unreadable();
   const body = JSON.stringify(problem.envelope());
   const headers = {
     ...responseHeaders({ presented: null, headers: {}, id: newId('req') }),
@@ -50,5 +54,11 @@ export function refuseUnreadable({ code }: { code?: string }, socket: Socket): v
     Connection: 'close',
   };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(`HTTP/1.1 400 Bad Request\r\n${lines.join('')}\r\n${body}`);
+  closeSoon(socket, `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n${lines.join('')}\r\n${body}`);
 }
+
+const late = (): Problem =>
+  new Problem('request_timeout', 'The request did not arrive completely in time. Send it again, without pauses.');
+
+const unreadable = (): Problem =>
+  new Problem('invalid_parameter', 'The request is not valid HTTP/1.1, or its headers are too long.');

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { ZodError } from 'zod';
 import { authenticate, type Presented, requireRate } from '../access/authenticate.ts';
 import { verifySignature } from '../encryption/signature.ts';
+import type { Database } from '../postgres/database.ts';
 import { unstorableText } from '../postgres/errors.ts';
 import { type Store, transaction } from '../postgres/transaction.ts';
 import type { Operation } from '../resource/operation.ts';
@@ -28,7 +29,7 @@ function mount(app: FastifyInstance, operation: Operation, store: Store, service
     attachValidation: true,
     onRequest: async (request) => {
       refuseEmptyId(request);
-      request.presented = await authenticate(store.database, request.headers);
+      request.presented = await identify(request, store.database);
       requireRate(request.presented.rate);
       requireVersion(request);
       requireScope(request.presented.scopes, operation.scope);
@@ -40,6 +41,22 @@ function mount(app: FastifyInstance, operation: Operation, store: Store, service
       return reply.code(status).header('Content-Type', 'application/json; charset=utf-8').send(Buffer.from(body));
     },
   });
+}
+
+/** Who asks. What does not say so by a valid key counts against its address. */
+async function identify(
+  { headers, ip, server: { address_rate } }: FastifyRequest,
+  database: Database,
+): Promise<Presented> {
+  address_rate.requireLeft(ip, headers.authorization);
+  try {
+    const presented = await authenticate(database, headers);
+    address_rate.remember(headers.authorization);
+    return presented;
+  } catch (error) {
+    if (error instanceof Problem && error.status === 401) address_rate.count(ip);
+    throw error;
+  }
 }
 
 const routePath = (path: string): string => path.replaceAll(/\{(\w+)\}/g, ':$1');

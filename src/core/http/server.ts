@@ -4,19 +4,37 @@ import type { z } from 'zod';
 import { requestAnswered } from '../metrics/metrics.ts';
 import { max_body_bytes } from '../values/api.ts';
 import { newId } from '../values/id.ts';
+import { AddressRate, default_address_rate } from './address_rate.ts';
+import { type ConnectionLimits, closeUnlessRead, default_connection_limits, limitConnections } from './connections.ts';
 import { refuseUnreadable, replyWithError } from './error_reply.ts';
 import { readJsonStrictly } from './json_body.ts';
 import { responseHeaders } from './response_headers.ts';
 import { refuseUnknownPaths } from './unknown_path.ts';
 
-/** A Fastify server that follows the API's conventions on every path: headers, error envelope, strict bodies. */
-export function createServer(log: Logger): FastifyInstance {
+declare module 'fastify' {
+  interface FastifyInstance {
+    address_rate: AddressRate;
+  }
+}
+
+/** What is demanded of clients that nobody knows. */
+export interface ServerLimits extends ConnectionLimits {
+  /** Requests without a valid key in each second from one address; 0 for any number. */
+  address_rate: number;
+}
+
+/** A Fastify server that follows the API's conventions on every path: headers, error envelope, strict bodies, limits. */
+export function createServer(log: Logger, given: Partial<ServerLimits> = {}): FastifyInstance {
+  const limits: ServerLimits = { ...default_connection_limits, address_rate: default_address_rate, ...given };
   const app = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
     genReqId: () => newId('req'),
     requestIdHeader: false,
     bodyLimit: max_body_bytes,
+    requestTimeout: limits.request_ms,
+    connectionTimeout: limits.silence_ms,
+    http: { headersTimeout: limits.headers_ms, connectionsCheckingInterval: Math.min(1_000, limits.headers_ms) },
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     // A proxy in the own network is believed about the visitor's address; a visitor is not.
@@ -29,17 +47,31 @@ export function createServer(log: Logger): FastifyInstance {
     },
     clientErrorHandler: refuseUnreadable,
   }) as unknown as FastifyInstance;
+  limitConnections(app.server, limits.connections, log);
   app.decorateRequest('presented', null);
+  app.decorate('address_rate', new AddressRate(limits.address_rate));
+  limitStrangers(app);
   readJsonStrictly(app);
   refuseUnknownPaths(app);
   validateByZod(app);
   app.addHook('onSend', async (request, reply) => {
     reply.headers(responseHeaders(request));
+    if (closeUnlessRead(request.raw)) reply.header('Connection', 'close');
   });
   logRequests(app);
   app.setErrorHandler(replyWithError);
   return app;
 }
+
+/** What needs no key, and what is not there, is counted by address. What needs a key is counted where the key is looked up. */
+function limitStrangers(app: FastifyInstance): void {
+  app.addHook('onRequest', async (request) => {
+    if (!isOperation(request)) app.address_rate.count(request.ip);
+  });
+}
+
+const isOperation = ({ routeOptions: { schema } }: FastifyRequest): boolean =>
+  (schema as { operationId?: string } | undefined)?.operationId !== undefined;
 
 function validateByZod(app: FastifyInstance): void {
   app.setValidatorCompiler<z.ZodType>(({ schema }) => (input) => {

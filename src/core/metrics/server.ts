@@ -12,6 +12,8 @@ import { content_type, metricsText, watchProcess } from './registry.ts';
 const fresh_ms = 5_000;
 /** What takes longer is left out: who scrapes gives up after ten seconds. */
 const max_wait_ms = 4_000;
+/** Who scrapes needs few. */
+const most_connections = 50;
 
 interface MetricsOptions {
   port: number;
@@ -38,6 +40,7 @@ export async function serveMetrics({ port, host, database, backlogs, log }: Metr
     return metricsText();
   };
   const server = createServer(answerWith(text, log));
+  server.maxConnections = most_connections;
   server.listen(port, host);
   await once(server, 'listening');
   return {

@@ -149,6 +149,14 @@ function isAllowedPort(port: string): boolean {
   return number < 1024 ? PORTS_BELOW_1024.has(number) : !REFUSED_PORTS.has(number);
 }
 
+/** Whom an address belongs to, as a text: itself, in IPv6 its /64. Undefined where it is not public. */
+export function publicNetworkOf(address: string): string | undefined {
+  const bits = isPublicAddress(address) ? parseAddress(address) : undefined;
+  if (bits === undefined) return undefined;
+  if (isIPv4(address)) return `4:${bits}`;
+  return contains(IPV4_MAPPED, bits) ? `4:${bits & 0xffff_ffffn}` : `6:${bits >> 64n}`;
+}
+
 type Block = { first: bigint; last: bigint };
 
 function isPublicIpv4(bits: bigint): boolean {

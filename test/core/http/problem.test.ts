@@ -82,6 +82,7 @@ t.test('each code has the status that its users know', (t) => {
     403: ['insufficient_scope', 'test_key_not_allowed'],
     404: ['resource_not_found', 'route_not_found'],
     405: ['method_not_allowed'],
+    408: ['request_timeout'],
     409: [
       'resource_already_exists',
       'idempotency_key_in_flight',
