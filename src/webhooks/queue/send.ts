@@ -8,7 +8,10 @@ import { connectionOrigin } from '../../core/net/agent.ts';
 import { NameNotResolved } from '../../core/net/resolve.ts';
 import type { Services } from '../../core/resource/services.ts';
 
-/** "Any 2xx within 10 seconds acknowledges": over name, connection, TLS, headers and body together. */
+/**
+ * "Any 2xx within 10 seconds acknowledges": over name, connection, TLS and headers together. The status line decides; what there is of a body
+ * is read in the time that is left.
+ */
 export const timeout_ms = 10_000;
 export const user_agent = 'Rail-Webhooks/1.0';
 /** How much of a response is read and kept. */
@@ -135,7 +138,10 @@ const outcomeOf = (answer: Answer, at: Date, started: number): Outcome => ({
   duration_ms: Math.round(performance.now() - started),
 });
 
-/** A request and its answer, which is read to 16 KiB and no further: the rest is cut off with its connection. */
+/**
+ * A request and its answer, which is read to 16 KiB and no further: the rest is cut off with its connection. From its status on, a 2xx is an
+ * answer, whatever becomes of its body.
+ */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #answered = Promise.withResolvers<Answer>();
   readonly #chunks: Buffer[] = [];
@@ -151,7 +157,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   /** Nobody waits any longer: the connection is closed, and one that is still being opened is not written to. */
   abort(reason: Error): void {
-    this.#answered.reject(reason);
+    this.#fail(reason);
     this.#abortion = reason;
     this.#controller?.abort(reason);
   }
@@ -178,17 +184,25 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
-    this.#answered.reject(error);
+    this.#fail(error);
+  }
+
+  #fail(error: Error): void {
+    if (this.#is_acknowledged) this.#answer();
+    else this.#answered.reject(error);
+  }
+
+  get #is_acknowledged(): boolean {
+    return this.#status_code >= 200 && this.#status_code < 300;
   }
 
   #answer(): void {
     const status_code = this.#status_code;
     const read = Buffer.concat(this.#chunks).subarray(0, most_response_bytes).toString('utf8');
-    const acknowledged = status_code >= 200 && status_code < 300;
     this.#answered.resolve({
       status_code,
       response_body: read.replaceAll('\0', '\uFFFD'),
-      error: acknowledged ? null : `The endpoint answered ${status_code}.`,
+      error: this.#is_acknowledged ? null : `The endpoint answered ${status_code}.`,
     });
   }
 }

@@ -40,27 +40,19 @@ const hangs: Record<string, () => Promise<Pick<RawReceiver, 'url' | 'open'>>> = 
   'accepts no connection': startWall,
   'accepts and says nothing': () => startRawReceiver(() => {}),
   'hangs amid the headers': () => startRawReceiver((socket) => socket.write('HTTP/1.1 200 OK\r\nX-Header: an')),
-  'hangs after the headers': () => startRawReceiver((socket) => socket.write('HTTP/1.1 200 OK\r\n\r\n')),
-  'hangs amid the body': () =>
-    startRawReceiver((socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf')),
+  'hangs after the headers of a failure': () => startRawReceiver((socket) => socket.write('HTTP/1.1 500 No\r\n\r\n')),
   'drips headers': () => startRawReceiver((socket) => drip(socket, 'HTTP/1.1 200 OK\r\n', (i) => `X-${i}: drop\r\n`)),
-  'drips a body, a byte a second': () =>
-    startRawReceiver((socket) => drip(socket, 'HTTP/1.1 200 OK\r\nContent-Length: 60\r\n\r\n', () => '.')),
-  'drips a body in chunks': () =>
-    startRawReceiver((socket) =>
-      drip(socket, 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', () => '1\r\n.\r\n'),
-    ),
   'goes on saying that it is processing': () =>
     startRawReceiver((socket) => drip(socket, '', () => 'HTTP/1.1 102 Processing\r\n\r\n')),
   'never shakes hands': () =>
     startRawReceiver(() => {}, { host: 'hooks.acme-shop.com', tls: { SNICallback: () => {} } }),
-  'takes a little too long over each of name, TLS, headers and body': () => {
+  'takes a little too long over each of name, TLS and headers': () => {
     const identity = authority.issue({ name: 'slow.acme-shop.com' });
     const SNICallback = (_name: string, done: (error: null) => void) => setTimeout(done, 3_000, null);
     return startRawReceiver(
       async (socket) => {
         await sleep(3_000);
-        drip(socket, 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n', () => '.');
+        drip(socket, 'HTTP/1.1 200 OK\r\n', (i) => `X-${i}: drop\r\n`);
       },
       { host: 'slow.acme-shop.com', tls: { ...identity, SNICallback } },
     );
@@ -72,6 +64,27 @@ for (const [does, start] of Object.entries(hangs)) {
     const receiver = await start();
     const outcome = await deliverTo(rail, receiver.url);
     t.match(outcome, { status: 'pending', attempt: 1, status_code: null, response_body: null, error: LATE });
+    await eventually(() => receiver.open === 0, 'the connection to be closed');
+  });
+}
+
+const slow_bodies: Record<string, [body: string, (socket: Socket) => unknown]> = {
+  'sends no body': ['', (socket) => socket.write('HTTP/1.1 200 OK\r\n\r\n')],
+  'stops amid the body': ['half', (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf')],
+  'drips a body': ['..', (socket) => drip(socket, 'HTTP/1.1 200 OK\r\nContent-Length: 60\r\n\r\n', () => '.')],
+  'drips a body in chunks': [
+    '..',
+    (socket) => drip(socket, 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', () => '1\r\n.\r\n'),
+  ],
+};
+
+for (const [does, [body, answer]] of Object.entries(slow_bodies)) {
+  test(`takes a 2xx of a receiver that ${does} then, and reads on for the rest of the ten seconds`, async (t) => {
+    const receiver = await startRawReceiver(answer);
+    const outcome = await deliverTo(rail, receiver.url);
+    t.match(outcome, { status: 'delivered', attempt: 1, status_code: 200, error: null });
+    t.equal(outcome.response_body.slice(0, body.length || 1), body);
+    t.ok(outcome.duration_ms >= 9_000, 'it was not cut off early');
     await eventually(() => receiver.open === 0, 'the connection to be closed');
   });
 }
@@ -149,16 +162,11 @@ const faults: Record<string, (socket: Socket) => unknown> = {
   'closes without a word': (socket) => socket.end(),
   'resets the connection': (socket) => socket.resetAndDestroy(),
   'closes amid the headers': (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-'),
-  'closes amid the body': (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf'),
-  'resets amid the body': (socket) =>
-    socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf', () => socket.resetAndDestroy()),
-  'closes amid a chunk': (socket) => socket.end('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhalf'),
+  'closes amid the body of a failure': (socket) => socket.end('HTTP/1.1 500 No\r\nContent-Length: 9\r\n\r\nhalf'),
   'speaks another protocol': (socket) => socket.write('SSH-2.0-OpenSSH_9.9\r\n'),
   'speaks nonsense': (socket) => socket.write(Buffer.from('00ff00fe8000deadbeef0d0a0d0a', 'hex')),
   'gives no number for a status': (socket) => socket.write('HTTP/1.1 OK\r\n\r\n'),
   'names two lengths': (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nok'),
-  'counts its chunks wrong': (socket) =>
-    socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nok\r\n'),
   'switches protocols': (socket) =>
     socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'),
   'sends headers without end': (socket) => flood(socket, 'HTTP/1.1 200 OK\r\n', 'X-Header: more and more\r\n'),
@@ -179,6 +187,36 @@ for (const [does, fault] of Object.entries(faults)) {
       attempts: [{ status_code: null, response_body: null, error: BROKEN }],
     });
     t.match(delivered, { status: 'delivered', attempt: 1 });
+    t.equal(receiver.requests.length, 2);
+  });
+}
+
+const broken_bodies: Record<string, (socket: Socket) => unknown> = {
+  'closes amid the body': (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf'),
+  'resets amid the body': (socket) =>
+    socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf', () =>
+      setTimeout(() => socket.resetAndDestroy(), 200),
+    ),
+  'closes amid a chunk': (socket) => socket.end('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhalf'),
+  'counts its chunks wrong': (socket) =>
+    socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nzz\r\n'),
+};
+
+for (const [does, breakOff] of Object.entries(broken_bodies)) {
+  test(`takes a 2xx of a receiver that ${does}, and delivers what comes next`, async (t) => {
+    const receiver = await startRawReceiver((socket, nth) =>
+      nth === 0 ? breakOff(socket) : socket.write(response(200)),
+    );
+    const { attempted, happen } = await openListeningShop(rail, receiver.url);
+    await happen();
+    await attempted(1);
+    await happen();
+    const log = await attempted(2);
+    t.match(log[0], {
+      status: 'delivered',
+      attempts: [{ status_code: 200, response_body: 'half', error: null }],
+    });
+    t.match(log[1], { status: 'delivered', attempt: 1 });
     t.equal(receiver.requests.length, 2);
   });
 }
