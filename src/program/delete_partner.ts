@@ -5,6 +5,7 @@ import { idParams, type Operation, operation } from '../core/resource/operation.
 import { tenant } from '../core/resource/resource.ts';
 import { voidOpenCommissions } from './commissions/commission_void.ts';
 import { event } from './events/event.ts';
+import { dropAliases } from './partners/handle.ts';
 import { type Partner, partners } from './partners/partner.ts';
 import { deleteLinks } from './tracking/link_delete.ts';
 
@@ -38,6 +39,7 @@ async function deletePartner(tx: Tx, partner: Partner): Promise<void> {
     where ${tenant(tx)} and t.program_id = ${program_id} and t.partner_id = ${partner_id} and t.deleted_at is null
       and t.status = 'visit' and t.expires_at > ${tx.now}::timestamptz`);
   tx.emit(event('affiliate.deleted', partner));
+  await dropAliases(tx, partner_id);
   await deleteLinks(tx, sql`t.partner_id = ${partner_id}`);
   await voidOpenCommissions(tx, partner_id, 'partner_deleted');
 }

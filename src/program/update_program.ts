@@ -49,7 +49,7 @@ async function refuseSharedValues(tx: Tx, before: Program, after: Program): Prom
   if (!shared) return;
   throw alreadyExists(
     'url_params',
-    `A link with ${shared.param}=${shared.value} exists, and '${shared.value}' is the handle of another partner. Delete the link or change the handle first.`,
+    `A link with ${shared.param}=${shared.value} exists, and '${shared.value}' is the handle of another partner, or was until recently. Delete the link first.`,
     await links.get(tx, shared.link_id),
   );
 }

@@ -2,9 +2,10 @@ import sql, { type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
-import { alreadyExists } from '../../core/values/problem.ts';
+import { alreadyExists, type Problem } from '../../core/values/problem.ts';
+import { programs } from '../programs/program.ts';
 import { links } from './link.ts';
-import { partners } from './partner.ts';
+import { type Partner, partners } from './partner.ts';
 
 /** The longest handle. */
 const max_length = 32;
@@ -62,16 +63,40 @@ export async function claimHandle(tx: Tx, program_id: string, wanted: string, pa
   const others = partner_id === undefined ? sql`true` : sql`t.partner_id <> ${partner_id}`;
   const holder = await claimValue(tx, program_id, wanted, others);
   if (!holder) return;
-  if (holder.link_id === null) {
-    const existing = await partners.get(tx, holder.partner_id);
-    throw alreadyExists('handle', `A partner with the handle '${wanted}' already exists in this program.`, existing);
-  }
+  if (holder.link_id === null) throw heldHandle('handle', wanted, await partners.get(tx, holder.partner_id));
   throw alreadyExists(
     'handle',
     `Another partner's link has the value '${wanted}' in this program. Use a different handle.`,
     await links.get(tx, holder.link_id),
   );
 }
+
+/** The problem of a value that is the handle of a partner, or was until recently. */
+export const heldHandle = (param: 'handle' | 'value', value: string, existing: Partner): Problem =>
+  alreadyExists(
+    param,
+    existing.handle === value.toLowerCase()
+      ? `A partner with the handle '${value}' already exists in this program. Use a different ${param}.`
+      : `A partner of this program had the handle '${value}' until recently, and clicks by it still count for that partner. Use a different ${param}.`,
+    existing,
+  );
+
+/** "A changed handle stays an alias of its partner for as long as cookies live (`cookie_days`), and nobody else may take it meanwhile." */
+export async function keepAsAlias(tx: Tx, { id, program_id, handle }: Partner): Promise<void> {
+  const { cookie_days } = await programs.get(tx, program_id);
+  await tx.all(sql`
+    delete from program.handle_alias t
+    where ${tenant(tx)} and t.partner_id = ${id} and t.expires_at <= ${tx.now}::timestamptz`);
+  await tx.all(sql`
+    insert into program.handle_alias as t (organization_id, program_id, handle, partner_id, expires_at)
+    values (${tx.organization_id}, ${program_id}, ${handle}, ${id}, ${tx.now}::timestamptz + ${`${cookie_days} days`}::interval)
+    on conflict (organization_id, program_id, handle)
+      do update set partner_id = excluded.partner_id, expires_at = excluded.expires_at`);
+}
+
+/** Former handles of a deleted partner are free at once. */
+export const dropAliases = (tx: Tx, partner_id: string) =>
+  tx.all(sql`delete from program.handle_alias t where ${tenant(tx)} and t.partner_id = ${partner_id}`);
 
 /**
  * "The email's local part, made to fit the pattern, with `-2`, `-3` … behind it when taken." A value that a link has is taken too.

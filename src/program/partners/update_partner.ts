@@ -8,7 +8,7 @@ import { minorNotNegative } from '../../core/values/money.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { event } from '../events/event.ts';
 import { groupToJoin } from './group.ts';
-import { claimHandle, handle } from './handle.ts';
+import { claimHandle, handle, keepAsAlias } from './handle.ts';
 import { type Partner, partner_states, partners } from './partner.ts';
 import { replaceTags } from './tag.ts';
 
@@ -20,7 +20,9 @@ const PartnerChanges = z
     display_name: text.max(200).nullable(),
     website_url: url.nullable(),
     country_code: country.nullable(),
-    handle,
+    handle: handle.describe(
+      "The partner's new handle. Clicks by the old one count for the partner for the program's `cookie_days`, and no other partner can take it meanwhile.",
+    ),
     group_id: id('grp').nullable(),
     min_payout_minor: minorNotNegative.nullable(),
     status: z.enum(['active', 'suspended']).meta({
@@ -64,8 +66,11 @@ async function updatePartner(
   changes: PartnerChanges,
   tags_changed: boolean,
 ): Promise<Partner> {
-  const { handle, group_id } = changes;
-  if (handle !== undefined && handle !== before.handle) await claimHandle(tx, before.program_id, handle, before.id);
+  const { handle = before.handle, group_id } = changes;
+  if (handle !== before.handle) {
+    await claimHandle(tx, before.program_id, handle, before.id);
+    await keepAsAlias(tx, before);
+  }
   const suspension = suspensionOf(before, changes);
   if (typeof group_id === 'string') await groupToJoin(tx, before.program_id, group_id);
   const after = await partners.update(tx, before.id, {

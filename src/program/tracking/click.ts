@@ -61,7 +61,12 @@ export const clickOperations: Operation[] = [
     doc: 'The value is matched to a link, or else to a partner handle. A job then creates or updates the referral. Clicks with the same `visitor_token` share one referral.',
     body: z.strictObject({
       program_id,
-      value: text.min(1).max(64).describe('The partner handle or link value in the URL of the visit.'),
+      value: text
+        .min(1)
+        .max(64)
+        .describe(
+          "The partner handle or link value in the URL of the visit. A handle that was changed still counts for its partner for the program's `cookie_days`.",
+        ),
       landing_url: url,
       visitor_token: text
         .min(8)
@@ -115,7 +120,8 @@ interface ClickTarget {
 }
 
 /**
- * The link with this `param` and `value`, or else the partner with this handle if `param` is one of the program's `url_params`.
+ * The link with this `param` and `value`, or else the partner with this handle, or else the one who had it until recently, if
+ * `param` is one of the program's `url_params`.
  * @throws Problem resource_not_found when neither exists, or the partner's clicks are not recorded
  */
 async function targetOf(tx: Tx, program: Program, param: string, value: string): Promise<ClickTarget> {
@@ -130,6 +136,13 @@ async function targetOf(tx: Tx, program: Program, param: string, value: string):
     select p.id, null, 2
     from program.partner p
     where p.organization_id = ${tx.organization_id} and p.program_id = ${program.id} and p.handle = ${value.toLowerCase()}
+      and p.deleted_at is null and p.status = any(${statuses}) and ${program.url_params.includes(param)}::boolean
+    union all
+    select p.id, null, 3
+    from program.handle_alias a
+    join program.partner p on p.organization_id = a.organization_id and p.id = a.partner_id
+    where a.organization_id = ${tx.organization_id} and a.program_id = ${program.id} and a.handle = ${value.toLowerCase()}
+      and a.expires_at > ${tx.now}::timestamptz
       and p.deleted_at is null and p.status = any(${statuses}) and ${program.url_params.includes(param)}::boolean
     order by choice
     limit 1`);

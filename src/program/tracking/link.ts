@@ -13,7 +13,7 @@ import { event } from '../events/event.ts';
 
 import { program_id } from '../events/fields.ts';
 
-import { claimValue } from '../partners/handle.ts';
+import { claimValue, heldHandle } from '../partners/handle.ts';
 
 import { type Link, links } from '../partners/link.ts';
 import { partners } from '../partners/partner.ts';
@@ -165,11 +165,7 @@ async function refuseHandleOfAnother(tx: Tx, { program_id, partner_id, param, va
   const handles_of_others = sql`t.param = ${param} and t.link_id is null and t.partner_id <> ${partner_id}`;
   const holder = await claimValue(tx, program_id, value, handles_of_others);
   if (!holder) return;
-  throw alreadyExists(
-    'value',
-    `'${value}' is the handle of another partner in this program. Use a different value.`,
-    await partners.get(tx, holder.partner_id),
-  );
+  throw heldHandle('value', value, await partners.get(tx, holder.partner_id));
 }
 
 async function valueTaken(tx: Tx, { program_id, param, value }: NewLink): Promise<Problem> {

@@ -136,7 +136,7 @@ t.test('suspending and reinstating emit the status and the reason', async (t) =>
     const { id } = await shop.click(ada);
     const of_click = { program_id: shop.program.id, click_id: id };
     t.match(await shop.merchant.request('POST', '/v1/customers', of_click), {
-      status: 400,
+      status: 409,
       body: { error: { param: 'click_id' } },
     });
     t.match(await shop.merchant.get(`/v1/clicks/${id}`), { id, referral_id: null });

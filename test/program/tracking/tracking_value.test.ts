@@ -87,8 +87,13 @@ t.test('url_params cannot be changed so that a value stands for two partners', a
   t.match(await change(['ref', 'partner']), taken('url_params', link));
   t.match(await shop.merchant.get(`/v1/programs/${shop.program_id}`), { url_params: ['ref', 'via'] });
   await shop.merchant.patch(`/v1/partners/${bob.id}`, { handle: 'robert' });
+  t.match(
+    await change(['ref', 'partner']),
+    taken('url_params', link),
+    'the old handle stays with its partner for a while',
+  );
+  await shop.merchant.delete(`/v1/links/${link.id}`);
   t.match(await change(['ref', 'partner']), { status: 200 });
-  t.match(await createPartner(shop, { handle: 'bob' }), taken('handle', link));
 });
 
 t.test(
@@ -108,3 +113,57 @@ t.test(
     await shop.merchant.delete(`/v1/links/${link.id}`);
   },
 );
+
+t.test('a changed handle stays an alias of its partner for cookie_days', async (t) => {
+  const shop = await openShop(rail, { cookie_days: 7 });
+  const [ada, bob] = [await shop.partner({ handle: 'ada' }), await shop.partner({ handle: 'bob' })];
+  const rename = (partner: Json, handle: string) =>
+    shop.merchant.request('PATCH', `/v1/partners/${partner.id}`, { handle });
+  await rename(ada, 'lovelace');
+  t.match(await shop.click(ada), { partner_id: ada.id, link_id: null }, 'clicks by the old handle count');
+  t.match(await shop.click({ handle: 'lovelace' }), { partner_id: ada.id });
+
+  await t.test('and nobody else can take it meanwhile', async (t) => {
+    t.match(await rename(bob, 'ada'), taken('handle', ada));
+    t.match(await createPartner(shop, { handle: 'ada' }), taken('handle', ada));
+    t.match(await createLink(shop, bob, { value: 'Ada' }), taken('value', ada));
+    t.match(await shop.partner({ email: 'ada@one.example.com' }), { handle: 'ada-2' });
+    t.match(await createLink(shop, ada, { value: 'ada' }), { status: 201 }, 'but its partner can');
+    const [link] = (await shop.list('links')) as [Json];
+    await shop.merchant.delete(`/v1/links/${link.id}`);
+  });
+
+  await t.test('which can also go back to it, and change it again', async (t) => {
+    t.match(await rename(ada, 'ada'), { status: 200 });
+    t.match(await rename(bob, 'lovelace'), taken('handle', ada));
+    t.match(await rename(ada, 'countess'), { status: 200 });
+    t.match(await rename(bob, 'ada'), taken('handle', ada));
+  });
+
+  await t.test('after that it is free', async (t) => {
+    const [alias] = await rail.query<{ days: number }>(
+      sql`select round(extract(epoch from expires_at - now()) / 86400)::int as days from program.handle_alias where handle = 'ada' and partner_id = ${ada.id}`,
+    );
+    t.equal(alias?.days, 7);
+    await rail.query(sql`update program.handle_alias set expires_at = now() where partner_id = ${ada.id}`);
+    t.match(
+      await shop.merchant.request('POST', '/v1/clicks', {
+        program_id: shop.program_id,
+        value: 'ada',
+        landing_url: 'https://acme.example.com/',
+        visitor_token: fresh('visitor'),
+      }),
+      { status: 404 },
+    );
+    t.match(await rename(bob, 'ada'), { status: 200 });
+    t.match(await shop.click(ada), { partner_id: bob.id });
+    t.match(await rename(bob, 'bobby'), { status: 200 });
+    t.match(await rename(ada, 'ada'), taken('handle', bob), 'it is the alias of whoever had it last');
+  });
+
+  await t.test('or when its partner is deleted', async (t) => {
+    await shop.merchant.delete(`/v1/partners/${bob.id}`);
+    t.match(await rename(ada, 'ada'), { status: 200 });
+    t.match(await createPartner(shop, { handle: 'bobby' }), { status: 201 });
+  });
+});
