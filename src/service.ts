@@ -45,7 +45,8 @@ export async function openPostgres(config: Config, mode: 'own' | 'use', log: Log
   const embedded: EmbeddedPostgres = await openEmbeddedPostgres({
     dataDir: config.RAIL_DATA_DIR,
     mode,
-    log: (line) => log.info(line),
+    keepRunning: mode === 'own',
+    log: (line, level = 'info') => log[level](line),
   });
   return embedded;
 }

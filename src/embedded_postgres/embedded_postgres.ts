@@ -15,6 +15,7 @@ import { basename, dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
+import { isProcess, type Kept, keep } from './keep.ts';
 import { type Lock, tryLock } from './lock.ts';
 import { findPrograms, type Paths, pathsOf, SPAWN_OPTIONS } from './paths.ts';
 
@@ -33,6 +34,9 @@ const SETTINGS = {
   max_connections: '200',
   shared_buffers: '256MB',
   wal_compression: 'on',
+  // The log of writes takes 256 MB of the disk, and not the 1 GB of a server.
+  max_wal_size: '256MB',
+  min_wal_size: '32MB',
   jit: 'off',
   timezone: 'UTC',
   log_timezone: 'UTC',
@@ -55,11 +59,13 @@ export interface OpenOptions {
   mode: 'own' | 'use';
   /** Settings of Postgres for when it is started here, beside or over our own: `{ fsync: 'off' }`. */
   settings?: Record<string, string>;
+  /** By `own`: starts Postgres again when it dies, on the same port. */
+  keepRunning?: boolean;
   /** Takes what the operator should know, a line at a time. */
-  log?: (line: string) => void;
+  log?: Log;
 }
 
-type Log = (line: string) => void;
+type Log = (line: string, level?: 'info' | 'warn') => void;
 
 interface Postmaster {
   pid: number;
@@ -75,6 +81,7 @@ export async function openEmbeddedPostgres({
   dataDir,
   mode,
   settings,
+  keepRunning = false,
   log = () => {},
 }: OpenOptions): Promise<EmbeddedPostgres> {
   const paths = await pathsOf(dataDir);
@@ -83,12 +90,15 @@ export async function openEmbeddedPostgres({
   try {
     claim = mode === 'own' ? await claimOwnership(paths) : joinUsers(paths);
     const password = await initialize(paths, log);
-    const running = await whenReady(paths, password);
-    const { pid, port } = running ?? (await start(paths, password, { ...SETTINGS, ...settings }, log));
+    const launch = { paths, password, settings: { ...SETTINGS, ...settings }, log };
+    const running = await whenReady(launch);
+    const { pid, port } = running ?? (await start({ ...launch, port: await ownersPort(paths) }));
     const origin = originOf(mode, running);
     if (origin === 'taken_over') log(`Took over the Postgres (pid ${pid}) that was still running in ${paths.cluster}.`);
     const url = `postgres://rail:${password}@127.0.0.1:${port}/rail`;
-    return { url, origin, stop: stopOnce(paths, mode, claim) };
+    if (mode === 'own') await writeOwner(paths, port);
+    const kept = keepRunning ? keep(pid, (signal) => startAgain({ ...launch, port, signal }), log) : undefined;
+    return { url, origin, stop: stopOnce(paths, mode, claim, kept) };
   } catch (error) {
     claim?.release();
     throw error;
@@ -102,9 +112,21 @@ function originOf(mode: 'own' | 'use', running: Postmaster | undefined): Embedde
   return mode === 'own' ? 'taken_over' : 'found';
 }
 
-function stopOnce(paths: Paths, mode: 'own' | 'use', claim: Lock): () => Promise<void> {
+/** The owner's Postgres, after it died: unless a command was faster. */
+async function startAgain(launch: Launch): Promise<number> {
+  const turn = await takeTurn(launch.paths, launch.signal);
+  try {
+    const { pid } = (await whenReady(launch)) ?? (await start(launch));
+    return pid;
+  } finally {
+    turn.release();
+  }
+}
+
+function stopOnce(paths: Paths, mode: 'own' | 'use', claim: Lock, kept: Kept | undefined): () => Promise<void> {
   let stopped: Promise<void> | undefined;
   const stop = async () => {
+    await kept?.end();
     const turn = await takeTurn(paths);
     try {
       claim.release();
@@ -119,8 +141,8 @@ function stopOnce(paths: Paths, mode: 'own' | 'use', claim: Lock): () => Promise
   };
 }
 
-async function takeTurn(paths: Paths): Promise<Lock> {
-  for (const end = Date.now() + TURN_MS; Date.now() < end; await setTimeout(POLL_MS)) {
+async function takeTurn(paths: Paths, signal?: AbortSignal): Promise<Lock> {
+  for (const end = Date.now() + TURN_MS; Date.now() < end; await setTimeout(POLL_MS, undefined, { signal })) {
     const turn = tryLock(`${paths.cluster}.turn`, 'exclusive');
     if (turn) return turn;
   }
@@ -130,16 +152,31 @@ async function takeTurn(paths: Paths): Promise<Lock> {
 }
 
 async function claimOwnership(paths: Paths): Promise<Lock> {
-  const ownerFile = `${paths.cluster}.owner`; // shows people the pid; only the lock decides
   const claim = tryLock(`${paths.cluster}.users`, 'reserved');
   if (claim) {
-    await writeFile(ownerFile, `${process.pid}\n`);
+    await writeOwner(paths);
     return claim;
   }
-  const pid = (await readFile(ownerFile, 'utf8')).trim();
+  const [pid] = await readOwner(paths);
   throw new Error(
     `rail start is already running on ${paths.dataDir} (pid ${pid}). Stop it, or set RAIL_DATA_DIR to another directory.`,
   );
+}
+
+/** Shows people who the owner is, and commands where it looks for Postgres. Only the lock decides whether there is one. */
+const ownerFile = (paths: Paths): string => `${paths.cluster}.owner`;
+
+const writeOwner = (paths: Paths, port?: number): Promise<void> =>
+  writeFile(ownerFile(paths), `${[process.pid, port].join('\n').trim()}\n`);
+
+const readOwner = async (paths: Paths): Promise<string[]> =>
+  (await readFile(ownerFile(paths), 'utf8')).trim().split('\n');
+
+/** Where the owner, whose Postgres has died, looks for it. Undefined without an owner. */
+async function ownersPort(paths: Paths): Promise<number | undefined> {
+  const unowned = tryLock(`${paths.cluster}.users`, 'reserved');
+  unowned?.release();
+  return unowned ? undefined : Number((await readOwner(paths))[1]) || undefined;
 }
 
 /** Only a process that holds `postgres.turn` ever locks it exclusively, so it can be shared. */
@@ -218,15 +255,27 @@ async function syncDirectory(path: string): Promise<void> {
   await directory.sync();
 }
 
+interface Launch {
+  paths: Paths;
+  password: string;
+  settings: Record<string, string>;
+  log: Log;
+  /** A free one when left out. */
+  port?: number | undefined;
+  /** Ends the waiting. */
+  signal?: AbortSignal;
+}
+
 /** Tries again for a while when the port was taken in between, and while backends of a killed Postgres are on their way out. */
-async function start(paths: Paths, password: string, settings: Record<string, string>, log: Log): Promise<Postmaster> {
-  const programs = await findPrograms(paths.user, log);
+async function start(launch: Launch): Promise<Postmaster> {
+  const { paths, signal } = launch;
+  const programs = await findPrograms(paths.user, launch.log);
   const logFile = join(paths.dataDir, 'postgres.log');
-  for (const end = Date.now() + IN_USE_MS; ; await setTimeout(200)) {
+  for (const end = Date.now() + IN_USE_MS; ; await setTimeout(200, undefined, { signal })) {
     await removeMistakenPid(paths);
     const logged = await rotateLog(logFile);
-    const child = await spawnPostmaster(programs, paths, settings, logFile);
-    const postmaster = await whenReadyOrExited(child, paths, password);
+    const child = await spawnPostmaster(programs, launch, logFile);
+    const postmaster = await whenReadyOrExited(child, launch);
     if (postmaster) return postmaster;
     const lines = (await readFile(logFile)).subarray(logged).toString().trimEnd();
     const tail = lines.split('\n').slice(-15).join('\n');
@@ -236,36 +285,39 @@ async function start(paths: Paths, password: string, settings: Record<string, st
 
 async function spawnPostmaster(
   programs: string,
-  paths: Paths,
-  settings: Record<string, string>,
+  { paths, settings, port }: Launch,
   logFile: string,
 ): Promise<ChildProcess> {
   await using output = await open(logFile, 'a', 0o600);
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  const child = spawn(join(programs, 'bin/postgres'), ['-D', paths.cluster, '-p', String(await freePort()), ...flags], {
-    ...SPAWN_OPTIONS,
-    ...paths.user,
-    stdio: ['ignore', output.fd, output.fd],
-    detached: true, // Ctrl-C is for rail, which then stops Postgres
-  });
+  const child = spawn(
+    join(programs, 'bin/postgres'),
+    ['-D', paths.cluster, '-p', String(port ?? (await freePort())), ...flags],
+    {
+      ...SPAWN_OPTIONS,
+      ...paths.user,
+      stdio: ['ignore', output.fd, output.fd],
+      detached: true, // Ctrl-C is for rail, which then stops Postgres
+    },
+  );
   child.unref();
   await once(child, 'spawn');
   return child;
 }
 
 /** The one that runs in the end may be another than the child: one that a rail killed a moment ago had just started. */
-async function whenReadyOrExited(child: ChildProcess, paths: Paths, password: string): Promise<Postmaster | undefined> {
+async function whenReadyOrExited(child: ChildProcess, launch: Launch): Promise<Postmaster | undefined> {
   for (;;) {
     const hasExited = child.exitCode !== null || child.signalCode !== null;
-    const postmaster = await whenReady(paths, password);
+    const postmaster = await whenReady(launch);
     if (postmaster || hasExited) return postmaster;
-    await setTimeout(POLL_MS);
+    await setTimeout(POLL_MS, undefined, { signal: launch.signal });
   }
 }
 
 /** Gives the running Postgres once it accepts connections and has its database, or undefined when none runs. */
-async function whenReady(paths: Paths, password: string): Promise<Postmaster | undefined> {
-  for (const end = Date.now() + READY_MS; Date.now() < end; await setTimeout(POLL_MS)) {
+async function whenReady({ paths, password, signal }: Launch): Promise<Postmaster | undefined> {
+  for (const end = Date.now() + READY_MS; Date.now() < end; await setTimeout(POLL_MS, undefined, { signal })) {
     const postmaster = await findPostmaster(paths);
     if (!postmaster) return undefined;
     if (postmaster.isReady && (await answers(postmaster.port, password))) return postmaster;
@@ -326,14 +378,6 @@ async function removeMistakenPid(paths: Paths): Promise<void> {
   const [pid] = await readPidFile(paths);
   if (!pid || (await findPostmaster(paths))) return;
   if (isProcess(Number(pid))) await rm(join(paths.cluster, 'postmaster.pid'));
-}
-
-function isProcess(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
 }
 
 async function shutDown(paths: Paths): Promise<void> {

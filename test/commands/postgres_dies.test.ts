@@ -1,0 +1,84 @@
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import t from 'tap';
+import { callerOf, eventually } from '../harness.ts';
+import { makeDataDir, rail, spawnRail } from '../rail_process.ts';
+import { isAlive, postgresOf } from '../runner/run_directory.ts';
+
+t.setTimeout(180_000);
+
+const dataDir = await makeDataDir(t);
+const service = spawnRail(t, ['start'], { RAIL_DATA_DIR: dataDir, PORT: '0' });
+await service.until(/Rail is running on \S+[\s\S]*Ctrl-C stops it/);
+const demo = JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8'));
+const caller = callerOf(demo.base_url, demo.api_key, demo.organization_id);
+const addPartner = (nth: number) =>
+  caller.request('POST', '/v1/partners', { program_id: demo.program_id, email: `partner-${nth}@partner.example.com` });
+
+async function killPostgres(): Promise<number> {
+  const pid = (await postgresOf(dataDir)) as number;
+  process.kill(pid, 'SIGKILL');
+  await eventually(() => !isAlive(pid), 'Postgres to be gone');
+  return pid;
+}
+
+/** Every answer until one succeeds. */
+async function answersUntilCreated(nth: number): Promise<{ status: number; headers: object }[]> {
+  const answers = [];
+  for (const end = Date.now() + 60_000; Date.now() < end; await sleep(50)) {
+    const answer = await addPartner(nth);
+    answers.push(answer);
+    if (answer.status === 201) break;
+  }
+  return answers;
+}
+
+t.test('a Postgres that is killed is started again: requests answer 503 meanwhile, and jobs go on', async (t) => {
+  for (const nth of [1, 2]) {
+    const pid = await killPostgres();
+    const answers = await answersUntilCreated(nth);
+    t.equal(answers.at(-1)?.status, 201);
+    for (const { status, headers } of answers.slice(0, -1)) {
+      t.equal(status, 503);
+      t.match(headers, { 'retry-after': /^\d+$/ });
+    }
+    await service.until(new RegExp(`"level":40[^\\n]+Postgres \\(pid ${pid}\\) has ended; starting it again`));
+    await service.until(/Postgres is running again \(pid \d+\)/);
+  }
+  const job = await rail(t, ['run', 'program/mature_commissions', '--wait'], { RAIL_DATA_DIR: dataDir });
+  t.equal(job.code, 0, job.stderr);
+});
+
+t.test('a command that finds it dead starts it where the service looks for it', async (t) => {
+  await killPostgres();
+  const list = await rail(t, ['org', 'list'], { RAIL_DATA_DIR: dataDir });
+  t.equal(list.code, 0, list.stderr);
+  t.equal((await answersUntilCreated(3)).at(-1)?.status, 201);
+});
+
+t.test('as long as it cannot be started, the log says why and when it is tried again', async (t) => {
+  const [pid, , , port] = (await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8')).split('\n').map(Number);
+  service.signal('SIGSTOP');
+  process.kill(pid as number, 'SIGKILL');
+  const taken = createServer((socket) => socket.destroy());
+  const listens = () =>
+    new Promise<boolean>((resolve) => {
+      taken.once('error', () => resolve(false));
+      taken.listen(port, '127.0.0.1', () => resolve(true));
+    });
+  await eventually(listens, 'the port of Postgres to be free');
+  service.signal('SIGCONT');
+  await service.until(/Postgres did not start\.[^\n]+Trying again in \d+ s\./);
+  t.equal((await addPartner(4)).status, 503);
+  taken.close();
+  await once(taken, 'close');
+  t.equal((await answersUntilCreated(4)).at(-1)?.status, 201);
+});
+
+t.test('what stops is not started again', async (t) => {
+  t.equal((await service.stop('SIGTERM')).code, 0);
+  t.equal(await postgresOf(dataDir), undefined);
+});
