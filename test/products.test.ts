@@ -45,7 +45,7 @@ const notes: Product = {
   summary: 'Notes of an organization.',
   guide: 'Notes are added.',
   test_keys: 'A test key may do nothing.',
-  examples: { values: {}, later: [] },
+  examples: { records: {}, operations: {}, event_times: {}, values: {} },
   operations: webhooksOf(events),
   scopes: [],
   events,

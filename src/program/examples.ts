@@ -1,47 +1,206 @@
 import type { Examples } from '../core/description/example.ts';
+import { sampleId } from '../core/values/fields.ts';
+import { catalogue } from './events/catalogue.ts';
+import * as story from './events/story.ts';
 
-/** What the examples of the description hold. */
+const { program, group, partner, application, link, coupon, customer, sale, commission, risk_flag, refund, times } =
+  story;
+
+/** The fields of a record that a body has too. */
+const pick = <Record_ extends object>(record: Record_, ...fields: (keyof Record_)[]) =>
+  Object.fromEntries(fields.map((field) => [field, record[field]]));
+
+const changed = { updated_at: times.change };
+const reviewed = { ...changed, reviewed_by_user_id: sampleId('key'), reviewed_at: times.change };
+const secret = 'whsec_c2FtcGxlLXNlY3JldC1zYW1wbGUtc2VjcmV0';
+
+const event = {
+  ...{ id: sampleId('evt'), program_id: program.id, partner_id: partner.id, type: 'sale.created' },
+  ...{ data: catalogue['sale.created'].example, request: { id: sampleId('req') }, created_at: times.sale },
+};
+const endpoint = {
+  ...{ id: sampleId('whe'), program_id: program.id, partner_id: null, url: 'https://hooks.example.com/rail' },
+  ...{ description: 'Billing', event_types: [], status: 'enabled', disabled_reason: null },
+  ...{ secret_last_rotated_at: null, created_at: times.program, updated_at: times.program },
+};
+const { type, created_at, data, request } = event;
+const delivery = {
+  ...{ id: sampleId('whd'), program_id: program.id, endpoint_id: endpoint.id, event_id: event.id },
+  ...{ event_type: type, status: 'delivered', attempt: 1, next_attempt_at: null, replay_of: null },
+  request_body: JSON.stringify({ id: event.id, type, created_at, data, request }),
+  attempts: [
+    { ...{ attempt: 1, at: times.sale, duration_ms: 84, status_code: 200 }, ...{ response_body: 'ok', error: null } },
+  ],
+  ...{ created_at: times.sale, updated_at: times.sale },
+};
+const queued = { status: 'pending', attempt: 0, attempts: [], created_at: times.change, updated_at: times.change };
+const replayed = { id: sampleId('whd').replace(/.$/, '4'), replay_of: delivery.id };
+
+/** What the examples of the description hold: the records of one story, and what they are after each operation. */
 export const examples: Examples = {
-  values: {
-    product_name: 'Acme',
-    handle: 'ada',
-    value: 'ada',
-    param: 'ref',
-    visitor_token: 'v_5f0c1d2e3a4b',
-    external_charge_id: 'ch_0001',
-    external_customer_id: 'cus_0001',
-    external_subscription_id: 'sub_0001',
-    url_param: 'ref',
-    blocked_country: 'DE',
-    amount_minor: 9900,
-    net_amount_minor: 9900,
-    base_amount_minor: 9900,
-    min_payout_minor: 5000,
-    cookie_days: 60,
-    holding_period_days: 30,
-    rate_value: 2000,
-    min_sale_minor: 1000,
-    max_commission_minor: 50_000,
-    duration_months: 12,
-    max_payments: 12,
-    code: 'ADA20',
-    slug: 'default',
-    subdomain: 'acme',
-    type: 'sale.created',
-    event_type: 'sale.created',
-    suspension_reason: 'Paid search on the brand name',
-    source: 'newsletter',
-    product_id: 'prod_basic',
-    identifier: 'user_42',
-    external_id: 'promo_ada20',
-    external_refund_id: 're_0001',
-    coupon_external_id: 'promo_ada20',
-    short_slug: 'ada-summer',
-    short_domain: 'partners.example.com',
-    device: 'desktop',
-    hint: '3000',
-    is_first_sale: true,
-    block_self_referrals: true,
+  records: {
+    ...{ program, group, partner, application, link, coupon, customer, sale, commission, risk_flag, refund },
+    ...{ tag: story.tag, rule: story.rule, click: story.click, referral: story.referral, payout: story.payout },
+    ...{ event, webhook_endpoint: endpoint, webhook_delivery: delivery },
+    magic_link: {
+      ...{ url: 'https://rail.example.com/portal/sign_in?token=kQ3v7Yp2', expires_at: '2026-11-16T11:15:00.000Z' },
+    },
+    payout_method: { method: 'bank_transfer', hint: '3000', updated_at: times.change },
+    tax_form: { status: 'verified', updated_at: times.change },
+    inbound_signing: { required: true, updated_at: times.change },
+    webhook_replay: { from: '2026-11-21T09:30:00.000Z', to: '2026-11-21T12:30:00.000Z' },
   },
-  later: ['payout_id', 'suspension_reason', 'note', 'reviewed_by_user_id'],
+  operations: {
+    'programs.create': { body: pick(program, 'name', 'website_url', 'currency', 'min_payout_minor') },
+    'programs.update': { body: { cookie_days: 90 } },
+    'groups.create': { body: pick(group, 'program_id', 'name', 'description', 'landing_url') },
+    'groups.update': { body: { description: 'Newsletters, blogs and podcasts' } },
+    'tags.create': { body: pick(story.tag, 'program_id', 'name', 'color') },
+    'tags.update': { body: { name: 'Ambassador' } },
+    'partners.create': {
+      body: {
+        ...pick(partner, 'program_id', 'email', 'first_name', 'last_name', 'company_name', 'website_url'),
+        ...pick(partner, 'country_code', 'handle', 'group_id', 'metadata'),
+      },
+    },
+    'partners.update': { body: { status: 'suspended', suspension_reason: 'Paid search on the brand name' } },
+    'partners.put_payout_method': {
+      body: {
+        method: 'bank_transfer',
+        details: { account_holder: 'Ada Lovelace', iban: 'DE89370400440532013000', bic: 'COBADEFFXXX' },
+      },
+    },
+    'partners.put_tax_form': { body: { status: 'verified' } },
+    'applications.create': {
+      body: {
+        ...pick(application, 'program_id', 'email', 'group_id', 'answers', 'source'),
+        ...{
+          first_name: 'Bob',
+          last_name: 'Kahn',
+          website_url: 'https://bob.example.com',
+          handle: story.applicant.handle,
+        },
+      },
+    },
+    'applications.approve': { body: { reason: 'A good fit' }, reply: { ...reviewed, status: 'approved' } },
+    'applications.reject': {
+      body: { reason: 'We only work with newsletters about databases.' },
+      reply: {
+        ...reviewed,
+        status: 'rejected',
+        rejection_reason: 'We only work with newsletters about databases.',
+      },
+    },
+    'applications.withdraw': { reply: { ...changed, status: 'withdrawn' } },
+    'links.create': { body: { program_id: program.id, ...pick(link, 'partner_id', 'destination_url', 'label') } },
+    'links.update': { body: { label: 'Footer', short_slug: 'ada-summer' } },
+    'coupons.create': { body: pick(coupon, 'program_id', 'code', 'partner_id', 'external_id') },
+    'coupons.update': { body: { external_id: 'promo_ada20_2027' } },
+    'coupons.activate': { reply: changed },
+    'coupons.deactivate': { reply: { ...changed, active: false } },
+    'clicks.create': {
+      body: {
+        ...{ program_id: program.id, value: link.value, landing_url: link.url, visitor_token: 'v_5f0c1d2e3a4b' },
+        ...{ referrer: 'https://ada.example.com/', ip: '203.0.113.7', user_agent: 'Mozilla/5.0', country: 'US' },
+        device: 'desktop',
+      },
+      reply: { referral_id: null },
+    },
+    'referrals.delete': { body: { reason: 'deleted_by_hand' } },
+    'customers.create': {
+      body: {
+        ...pick(customer, 'program_id', 'email', 'name', 'identifier', 'external_customer_id'),
+        click_id: story.click.id,
+      },
+      reply: { status: 'lead', converted_at: null, updated_at: times.sign_up, external_subscription_id: null },
+    },
+    'customers.update': { body: { name: 'Grace B. Hopper' } },
+    'rules.create': { body: pick(story.rule, 'program_id', 'name', 'rate_type', 'rate_value') },
+    'rules.update': { body: { rate_value: 2500 } },
+    'sales.create': {
+      body: {
+        ...pick(sale, 'program_id', 'customer_id', 'amount_minor', 'currency', 'external_charge_id'),
+        ...pick(sale, 'external_subscription_id', 'product_id'),
+      },
+      reply: { activity_outcome: 'commission_created', commissions: [{ ...commission, object: 'commission' }] },
+    },
+    'sales.update': { body: { amount_minor: 8900 }, reply: { net_amount_minor: 8900 } },
+    'sales.refund': {
+      body: pick(refund, 'amount_minor', 'external_refund_id', 'reason'),
+      reply: {
+        ...changed,
+        ...{ status: 'partially_refunded', refunded_minor: refund.amount_minor, refunded_at: refund.refunded_at },
+      },
+    },
+    'commissions.create': {
+      body: {
+        ...pick(commission, 'program_id', 'partner_id', 'currency'),
+        ...{ amount_minor: 5000, note: 'Launch bonus' },
+      },
+      reply: {
+        ...{ id: sampleId('com').replace(/.$/, '4'), kind: 'bonus', customer_id: null, sale_id: null, rule_id: null },
+        ...{ amount_minor: 5000, base_amount_minor: null, rate_type: null, rate_value: null, note: 'Launch bonus' },
+        ...{ mature_at: '2026-12-16T11:00:00.000Z', created_at: times.change, updated_at: times.change },
+      },
+    },
+    'commissions.update': { body: { amount_minor: 1500, note: 'Agreed with Ada' } },
+    'commissions.approve': { reply: { ...changed, status: 'approved', approved_at: times.change } },
+    'commissions.reject': {
+      body: { note: 'The order was a test.' },
+      reply: { ...changed, status: 'rejected', note: 'The order was a test.' },
+    },
+    'commissions.void': {
+      body: { reason: 'order_cancelled' },
+      reply: { ...changed, status: 'voided', voided_at: times.change, void_reason: 'order_cancelled' },
+    },
+    'risk_flags.resolve': {
+      body: { resolution: 'dismissed', note: 'Two people in one household.' },
+      reply: {
+        ...changed,
+        ...{ status: 'dismissed', note: 'Two people in one household.', resolved_by: sampleId('key') },
+        resolved_at: times.change,
+      },
+    },
+    'inbound_signing.set': { body: { required: true } },
+    'webhook_endpoints.create': { reply: { secret } },
+    'webhook_endpoints.update': { body: { event_types: ['sale.created', 'commission.created'] } },
+    'webhook_endpoints.enable': { reply: changed },
+    'webhook_endpoints.disable': { reply: { ...changed, status: 'disabled', disabled_reason: 'disabled_by_hand' } },
+    'webhook_endpoints.rotate_secret': { reply: { ...changed, secret, secret_last_rotated_at: times.change } },
+    'webhook_endpoints.ping': {
+      body: { event_type: 'sale.created' },
+      reply: { ...queued, event_id: `evt_test_${sampleId('evt').slice(-26)}` },
+    },
+    'webhook_deliveries.replay': { reply: { ...queued, ...replayed } },
+  },
+  event_times: {
+    'affiliate.created': times.partner,
+    'affiliate.confirmed': times.partner,
+    'application.submitted': times.application,
+    'application.approved': times.review,
+    'application.rejected': times.review,
+    'affiliate_link.created': times.link,
+    'affiliate_coupon.created': times.coupon,
+    'referral.created': times.click,
+    'referral.lead': times.sign_up,
+    'referral.converted': times.sale,
+    'sale.created': times.sale,
+    'commission.created': times.sale,
+    'commission.updated': times.mature,
+    'commission.paid': times.paid,
+    'payout.created': times.payout,
+    'payout.not_eligible': times.payout,
+    'payout.due': times.due,
+    payout: times.paid,
+    'risk_flag.created': times.flag,
+    customer: times.sale,
+  },
+  values: {
+    value: 'ada',
+    handle: 'ada',
+    event_type: 'sale.created',
+    type: 'sale.created',
+    external_customer_id: customer.external_customer_id,
+    external_charge_id: sale.external_charge_id,
+  },
 };

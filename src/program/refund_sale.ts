@@ -19,7 +19,6 @@ export const refundOperations: Operation[] = [
     doc: '`external_refund_id` or an idempotency key makes it safe to repeat. Unpaid commissions are reduced or voided; for a paid commission, a clawback is created for the difference. A full refund sets the status of the customer to `refunded`.',
     params: idParams,
     body: NewRefund.default({}),
-    example: { amount_minor: 500, external_refund_id: 're_0001', reason: 'Returned' },
     reply: sales.schema,
     errors: ['refund_exceeds_sale', 'sale_already_refunded', 'resource_already_exists'],
     async run({ tx, params, body }) {

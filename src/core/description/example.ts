@@ -6,25 +6,34 @@ type Fields = Record<string, unknown>;
 const times = { early: '2026-11-21T09:30:00.000Z', late: '2026-12-21T09:30:00.000Z' };
 const late = /^(ends|expires|due|mature|to|created_before)(_at)?$/;
 
+/** When an example updates something. */
+export const update_time = times.early;
+
 /** What a product's examples hold. */
 export interface Examples {
-  /** Plausible values for fields that a schema says no more of than their type, by their names. */
+  /** The records of one story, by their `object`: where an example shows one, it has these values, so that ids, amounts and times agree everywhere. */
+  records: Record<string, Fields>;
+  /** By operation: the body that it sends, and what the record is afterwards where that differs from the story's end. */
+  operations: Record<string, { body?: Fields; reply?: Fields }>;
+  /** When each event happened, by its type. */
+  event_times: Record<string, string>;
+  /** Plausible values for other fields that a schema says no more of than their type, by their names. */
   values: Fields;
-  /** Nullable fields that a record has only once something has happened to it that its first status does not tell of. */
-  later: string[];
 }
 
 /** What examples are made from: the schemas of the document, and the product's own values. */
-export interface Samples {
+export interface Samples extends Examples {
   schemas: Schemas;
-  values: Fields;
-  later: string[];
 }
 
-export const samplesOf = (schemas: Schemas, { values, later }: Examples): Samples => ({
-  ...{ schemas, later },
-  values: { ...common_values, ...values },
+export const samplesOf = (schemas: Schemas, examples: Examples): Samples => ({
+  ...{ ...examples, schemas },
+  values: { ...common_values, ...examples.values },
 });
+
+/** When an event of the type happened in the examples. */
+export const eventTime = ({ event_times }: Examples, type: string): string =>
+  event_times[type] ?? event_times[type.split('.')[0] as string] ?? times.early;
 
 /** Values of fields that mean the same in every product. */
 const common_values: Fields = {
@@ -53,9 +62,15 @@ const common_values: Fields = {
 /** Tried in turn where a field has a pattern. */
 const by_pattern = ['DE', 'USD', '#1F6FEB', 'partners.example.com', 'ada', '00000000', '2026-11-21'];
 
-/** A reply as the schema allows it: the fields that are always there, null where nothing has happened yet. */
-export function exampleReply(schema: Schema, samples: Samples): unknown {
-  return exampleOf(schema, samples, '', (field, name) => (isUneventful(field, name, samples) ? null : undefined));
+/**
+ * A reply as the schema allows it: the story's record, and of other fields those that are always there, null where nothing has happened yet.
+ * @param changes what differs from the story's record
+ */
+export function exampleReply(schema: Schema, samples: Samples, changes: Fields = {}): unknown {
+  const reply = exampleOf(schema, samples, '', (field, name) =>
+    isUneventful(field, name, samples) ? null : undefined,
+  );
+  return Object.keys(changes).length === 0 ? reply : { ...(reply as Fields), ...changes };
 }
 
 /**
@@ -76,6 +91,13 @@ export function exampleBody(schema: Schema, samples: Samples, judge: z.ZodType):
     if (JSON.stringify(value) !== '{}' && judge.safeParse(more).success) body = more;
   }
   return body;
+}
+
+/** A value that a filter of a list takes: what the record holds where it holds something, since that finds it. */
+export function exampleFilter(schema: Schema, samples: Samples, name: string, noun: string): unknown {
+  const value = samples.records[noun]?.[name];
+  const fits = typeof value === 'string' && (schema.enum?.includes(value) ?? true);
+  return fits ? value : exampleOf(schema, samples, name);
 }
 
 type Instead = (field: Schema, name: string) => unknown;
@@ -102,17 +124,17 @@ function exampleObject(
   instead?: Instead,
 ): unknown {
   if (!properties && additionalProperties) return { key: 'value' };
+  const record = samples.records[String(properties?.object?.const)] ?? {};
   return Object.fromEntries(
     Object.entries(properties ?? {})
       .filter(([name]) => required.includes(name))
-      .map(([name, field]) => [name, exampleOf(field, samples, name, instead)]),
+      .map(([name, field]) => [name, name in record ? record[name] : exampleOf(field, samples, name, instead)]),
   );
 }
 
 /** Nullable, and neither the id of something else nor a field of which a plausible value is known: times and reasons of what may come. */
-function isUneventful({ type, anyOf = [] }: Schema, name: string, { values, later }: Samples): boolean {
+function isUneventful({ type, anyOf = [] }: Schema, name: string, { values }: Samples): boolean {
   const nullable = [type].flat().includes('null') || anyOf.some((branch) => branch.type === 'null');
-  if (nullable && later.includes(name)) return true;
   return nullable && !name.endsWith('_id') && values[name] === undefined && !name.endsWith('_url');
 }
 

@@ -7,7 +7,17 @@ import { api_version } from '../values/api.ts';
 import { type ProblemCode, problems } from '../values/problem.ts';
 import { conventions } from './conventions.ts';
 import type { Described } from './described.ts';
-import { exampleBody, exampleOf, exampleReply, type Samples, samplesOf, singular } from './example.ts';
+import {
+  eventTime,
+  exampleBody,
+  exampleFilter,
+  exampleOf,
+  exampleReply,
+  type Samples,
+  samplesOf,
+  singular,
+  update_time,
+} from './example.ts';
 import { anyJson, nameOf, opened, override, resolve, type Schema, type Schemas, saidOutside } from './json_schema.ts';
 import {
   type Document,
@@ -83,7 +93,10 @@ function complete(document: Document, { operations, events, delivery, examples, 
       tags: tagsOf(operations),
       paths,
       webhooks: Object.fromEntries(
-        Object.entries(events).map(([type, event]) => [type, webhook(type, event, delivery)]),
+        Object.entries(events).map(([type, event]) => [
+          type,
+          webhook(type, event, delivery, eventTime(examples, type)),
+        ]),
       ),
       components: {
         ...document.components,
@@ -108,35 +121,54 @@ function pathOperation(
   const reply = responses[operation.status]?.content?.[json]?.schema as Schema;
   const body = requestBody?.content[json];
   const record = recordOf(resolve(reply, schemas), schemas);
+  const noun = nounOf(operation, root);
   const taken = body && !isNothing(body.schema) ? { ...body, schema: saidAlready(body.schema, record) } : undefined;
+  const request_body = taken && bodyOf(operation, taken, samples);
+  const changes = changesBy(operation, resolve(reply, schemas), {
+    noun,
+    body: request_body?.content[json]?.example,
+    samples,
+  });
   return {
     ...rest,
     description: [operation.doc, `Needs the scope \`${operation.scope}\`.`].filter(Boolean).join('\n\n'),
     'x-scope': operation.scope,
     'x-errors': errorsOf(operation),
     parameters: [
-      ...given
-        .filter(takesSomething)
-        .map((parameter) => illustrated(spelt(parameter), nounOf(operation, root), samples)),
+      ...given.filter(takesSomething).map((parameter) => illustrated(spelt(parameter), noun, samples)),
       ...headerParameters(operation),
     ],
-    ...(taken ? { requestBody: bodyOf(operation, taken, samples) } : {}),
+    ...(request_body ? { requestBody: request_body } : {}),
     responses: {
       [operation.status]: {
         description: z.globalRegistry.get(operation.reply)?.description ?? operation.summary,
         headers: headerRefs([...every_response, ...(operation.method === 'POST' ? ['Idempotent-Replayed'] : [])]),
-        content: { [json]: { schema: opened(reply), example: exampleReply(reply, samples) } },
+        content: { [json]: { schema: opened(reply), example: exampleReply(reply, samples, changes) } },
       },
       ...refusals(operation, common),
     },
   };
 }
 
-/** The body, with the operation's example, else one that is made from the schema. */
-const bodyOf = ({ body: judge, example }: Operation, { schema }: Media, samples: Samples) => ({
-  required: !judge.safeParse(undefined).success,
-  content: { [json]: { schema, example: example ?? exampleBody(schema, samples, judge) } },
-});
+/** The body, with the story's example or the operation's own, else one that is made from the schema. */
+function bodyOf({ name, body: judge, example }: Operation, { schema }: Media, samples: Samples) {
+  const told = samples.operations[name]?.body ?? example ?? exampleBody(schema, samples, judge);
+  return { required: !judge.safeParse(undefined).success, content: { [json]: { schema, example: told } as Media } };
+}
+
+/** What the reply to an operation has that the story's record has not: what a deletion deleted, what an update sent, and what the product says. */
+function changesBy(
+  { name, method }: Operation,
+  { properties = {} }: Schema,
+  { noun, body, samples }: { noun: string; body: unknown; samples: Samples },
+): Record<string, unknown> {
+  const told = samples.operations[name]?.reply;
+  if (properties.deleted) return { id: exampleOf({ type: 'string' }, samples, `${noun}_id`), object: noun, ...told };
+  if (method !== 'PATCH' || !body) return { ...told };
+  const sent = Object.entries(body).filter(([field]) => field in properties);
+  const updated = properties.updated_at ? { updated_at: update_time } : {};
+  return { ...Object.fromEntries(sent), ...updated, ...told };
+}
 
 const isNothing = ({ type, properties = {} }: Schema): boolean =>
   type === 'object' && Object.keys(properties).length === 0;
@@ -215,7 +247,7 @@ function illustrated(parameter: Parameter, noun: string, samples: Samples): Para
     return { ...parameter, description, example: exampleOf({ type: 'string' }, samples, `${noun}_id`) };
   }
   if (cursors.includes(parameter.name)) return parameter;
-  const value = exampleOf(parameter.schema, samples, parameter.name);
+  const value = exampleFilter(parameter.schema, samples, parameter.name, noun);
   if (parameter.required) return { ...parameter, example: value };
   const { example: _, ...rest } = parameter;
   return { ...rest, examples: { default: { value, 'x-disabled': true } } };

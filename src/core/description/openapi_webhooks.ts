@@ -57,7 +57,7 @@ export function envelopeSchema(type: string, event: DescribedEvent, terms: Deliv
     data: withOmissible(data, postback).describe('What it happened to; its fields go by the type.'),
     ...terms.envelope_fields,
   };
-  const fields = Object.keys(exampleEnvelope(type, event, terms)).map((name) => [name, known[name]]);
+  const fields = Object.keys(exampleEnvelope(type, event, terms, '')).map((name) => [name, known[name]]);
   const envelope = z.object(Object.fromEntries(fields));
   const { $schema: _, ...schema } = z.toJSONSchema(envelope, { override, unrepresentable: 'any' });
   return { ...opened(saidOutside(anyJson(schema) as Schema)), description: doc };
@@ -70,7 +70,12 @@ const withOmissible = (data: z.ZodObject, postback: DescribedEvent['postback']):
     : data.extend(Object.fromEntries(postback.omit.map((name) => [name, (data.shape[name] as z.ZodType).optional()])));
 
 /** The request that an endpoint receives for an event of the type. */
-export function webhook(type: string, event: DescribedEvent, terms: DeliveryTerms): { post: PathOperation } {
+export function webhook(
+  type: string,
+  event: DescribedEvent,
+  terms: DeliveryTerms,
+  created_at: string,
+): { post: PathOperation } {
   const { doc, postback } = event;
   return {
     post: {
@@ -85,7 +90,7 @@ export function webhook(type: string, event: DescribedEvent, terms: DeliveryTerm
         content: {
           [json]: {
             schema: { $ref: `#/components/schemas/${eventName(type)}` },
-            example: exampleEnvelope(type, event, terms),
+            example: exampleEnvelope(type, event, terms, created_at),
           },
         },
       },
@@ -109,9 +114,14 @@ function postbackText({ postback }: DescribedEvent, { postbacks }: DeliveryTerms
   return [`${who} receive it${without ? `, without ${without}` : ''}.`];
 }
 
-const exampleEnvelope = (type: string, { example: data }: DescribedEvent, { id_prefix, envelope }: DeliveryTerms) =>
+const exampleEnvelope = (
+  type: string,
+  { example: data }: DescribedEvent,
+  { id_prefix, envelope }: DeliveryTerms,
+  created_at: string,
+) =>
   envelope({
-    ...{ id: sampleId(id_prefix), type, created_at: '2026-11-21T09:30:00.000Z', data, livemode: true },
+    ...{ id: sampleId(id_prefix), type, created_at, data, livemode: true },
     request_id: sampleId('req'),
   });
 

@@ -5,7 +5,7 @@ import { changesOf } from '../../core/postgres/write.ts';
 import { DeletedMarker } from '../../core/resource/deleted_marker.ts';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { type AnyResource, resource, tenant } from '../../core/resource/resource.ts';
-import { id, objectName, sampleId, text, timestamp, timestampInput, withDefaults } from '../../core/values/fields.ts';
+import { id, objectName, text, timestamp, timestampInput, withDefaults } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { minorNotNegative } from '../../core/values/money.ts';
 import { notFound, Problem } from '../../core/values/problem.ts';
@@ -143,17 +143,6 @@ const defaults = {
   ends_at: null,
 } satisfies Partial<Rule>;
 
-const example = {
-  program_id: sampleId('prg'),
-  name: 'Newsletters',
-  rate_type: 'percent' as const,
-  rate_value: 2000,
-  group_ids: [sampleId('grp')],
-  duration_months: 12,
-  tiers: [{ from: 10, rate_value: 2500 }],
-  tier_metric: 'sales_count' as const,
-};
-
 export const ruleOperations: Operation[] = [
   ...readOperations({ resource: rules, within: programs, by: ['status'] }),
   operation({
@@ -164,7 +153,6 @@ export const ruleOperations: Operation[] = [
     summary: 'Creates a commission rule.',
     doc: 'An empty list means any. `min_sale_minor` and `max_commission_minor` are in the currency of the sale.',
     body: z.strictObject({ program_id, name, rate_type, rate_value, ...withDefaults(optional, defaults) }),
-    example,
     reply: rules.schema,
     status: 201,
     async run({ tx, body }) {

@@ -1,5 +1,23 @@
-import type { z } from 'zod';
+import { z } from 'zod';
+import { sampleId } from '../../core/values/fields.ts';
 import { type EventType, eventType } from '../../webhooks/events/catalogue.ts';
+import {
+  applicant,
+  application,
+  commission,
+  coupon,
+  customer,
+  enrolled,
+  link,
+  partner,
+  payout,
+  referral,
+  refund,
+  risk_flag,
+  rule,
+  sale,
+  times,
+} from './story.ts';
 
 /** A type of event as its family declares it: its example is made here. */
 interface Declaration {
@@ -20,91 +38,81 @@ export const eventTypes = <Declared extends Record<string, Declaration>>(declare
     ]),
   ) as unknown as { [Type in keyof Declared]: EventType<Declared[Type]['data']> };
 
-/** What a type's fields hold in its example: the type's own value, else its family's, else the field's. */
+/** What a type's fields hold in its example: the type's own value, else its family's record, else the field's. Optional fields are left out. */
 function exampleOf(type: string, fields: z.ZodRawShape): Record<string, never> {
   const [family = ''] = type.split('.');
   const values = { ...by_field, ...by_family[family], ...by_type[type] };
   return Object.fromEntries(
-    Object.keys(fields).flatMap((field) => (field in values ? [[field, values[field] as never]] : [])),
+    Object.entries(fields)
+      .filter(([field, schema]) => field in values && !(schema instanceof z.ZodOptional))
+      .map(([field]) => [field, values[field] as never]),
   );
 }
 
 type Values = Record<string, unknown>;
 
-const at = '2026-11-21T09:30:00.000Z';
-const later = '2026-12-21T09:30:00.000Z';
-const user_id = 'sample_usr_01kap3b6n8f2v9w4x7y0z1a2c6';
-const standard_rate = { rate_type: 'percent', rate_value: 2000, priority: 0, status: 'active' };
+/** Who decides: a user of the organization. */
+const user_id = sampleId('usr');
+const rate = { rate_type: rule.rate_type, rate_value: rule.rate_value, priority: rule.priority, status: rule.status };
 
+/** The ids that an event names its records by. */
 const by_field: Values = {
-  partner_id: 'sample_part_01kap3b6n8f2v9w4x7y0z1a2b3',
-  customer_id: 'sample_cus_01kap3b6n8f2v9w4x7y0z1a2b4',
-  referral_id: 'sample_ref_01kap3b6n8f2v9w4x7y0z1a2b5',
-  link_id: 'sample_lnk_01kap3b6n8f2v9w4x7y0z1a2b6',
-  sale_id: 'sample_sale_01kap3b6n8f2v9w4x7y0z1a2b7',
-  commission_id: 'sample_com_01kap3b6n8f2v9w4x7y0z1a2b8',
-  rule_id: 'sample_flw_01kap3b6n8f2v9w4x7y0z1a2b9',
-  group_id: 'sample_grp_01kap3b6n8f2v9w4x7y0z1a2c0',
-  application_id: 'sample_app_01kap3b6n8f2v9w4x7y0z1a2c1',
-  coupon_id: 'sample_cpn_01kap3b6n8f2v9w4x7y0z1a2c2',
-  payout_id: 'sample_pyt_01kap3b6n8f2v9w4x7y0z1a2c3',
-  batch_id: 'sample_batch_01kap3b6n8f2v9w4x7y0z1a2c4',
-  risk_flag_id: 'sample_rsk_01kap3b6n8f2v9w4x7y0z1a2c5',
+  partner_id: partner.id,
+  application_id: application.id,
+  customer_id: customer.id,
+  referral_id: referral.id,
+  link_id: link.id,
+  coupon_id: coupon.id,
+  sale_id: sale.id,
+  commission_id: commission.id,
+  rule_id: rule.id,
+  payout_id: payout.id,
+  risk_flag_id: risk_flag.id,
+  group_id: partner.group_id,
+  handle: partner.handle,
   reviewed_by: user_id,
   resolved_by: user_id,
-  email: 'ada@example.com',
-  handle: 'ada',
-  answers: { audience: '12,000 readers of a newsletter on databases' },
-  url: 'https://example.com/pricing?ref=ada',
-  landing_url: 'https://example.com/pricing?ref=ada',
-  destination_url: 'https://example.com/pricing',
-  param: 'ref',
-  value: 'ada',
-  code: 'ADA20',
-  active: true,
-  tracked_by: 'link',
-  source: 'auto_enrol',
-  is_first_sale: true,
-  external_charge_id: 'ch_3PqT',
-  currency: 'USD',
-  method: 'bank_transfer',
-  occurred_at: at,
-  expires_at: later,
-  refunded_at: later,
-  mature_at: later,
-  due_at: later,
-  paid_at: later,
 };
 
 const by_family: Record<string, Values> = {
-  affiliate: { status: 'active' },
-  sale: { amount_minor: 9900 },
-  commission: { amount_minor: 1980, status: 'pending' },
-  payout: { amount_minor: 198_000, status: 'pending' },
-  risk_flag: { kind: 'self_referral', severity: 'high' },
-  rule: { name: 'Standard' },
+  affiliate: partner,
+  application: { ...application, handle: applicant.handle },
+  affiliate_link: link,
+  affiliate_coupon: coupon,
+  referral,
+  sale,
+  commission,
+  payout,
+  risk_flag,
+  customer: { ...customer, ...enrolled },
+  rule,
 };
 
 const by_type: Record<string, Values> = {
-  'affiliate.updated': { status: 'suspended', reason: 'Paid search on the brand name.' },
+  'affiliate.updated': { status: 'suspended', reason: 'Paid search on the brand name' },
   'application.approved': { reason: null },
-  'application.rejected': { reason: 'We work with newsletters alone.' },
-  'affiliate_link.updated': { url: 'https://example.com/?ref=ada', destination_url: 'https://example.com/' },
+  'application.rejected': { reason: 'We only work with newsletters about databases.' },
+  'affiliate_link.updated': {
+    url: 'https://acme.example.com/start?ref=ada',
+    destination_url: 'https://acme.example.com/start',
+  },
   'affiliate_coupon.deactivated': { active: false },
-  'referral.lead': { email: 'grace@example.com' },
-  'referral.deleted': { reason: 'self_referral' },
-  'sale.updated': { amount_minor: 8900, previous_amount_minor: 9900 },
+  'referral.lead': { email: customer.email },
+  'referral.deleted': { reason: 'deleted_by_hand' },
+  'sale.updated': { amount_minor: 8900, previous_amount_minor: sale.amount_minor },
+  'sale.refunded': { amount_minor: refund.amount_minor, refunded_at: refund.refunded_at },
   'commission.updated': { status: 'due', previous_status: 'pending' },
+  'commission.paid': { payout_id: payout.id, paid_at: times.paid },
   'commission.voided': { reason: 'sale_refunded' },
   'payout.updated': { status: 'processing', previous_status: 'pending' },
-  'payout.paid': { external_id: 'tr_4471' },
-  'payout.failed': { error_code: 'account_closed', error_message: 'The account was closed.' },
+  'payout.paid': { external_id: 'tr_4471', paid_at: times.paid },
+  'payout.failed': { error_code: 'account_closed', error_message: 'The account is closed.' },
   'payout.not_eligible': {
+    payout_id: null,
     reason: 'no_payout_method',
-    reason_text: 'The partner has not chosen how to be paid.',
+    reason_text: 'The partner has not chosen a payout method.',
   },
-  'risk_flag.created': { evidence: { matched: 'email' } },
-  'risk_flag.resolved': { status: 'dismissed', note: 'Two people of one household.' },
-  'rule.updated': { before: standard_rate, after: { ...standard_rate, rate_value: 2500 } },
+  'risk_flag.resolved': { status: 'dismissed', note: 'Two people in one household.' },
+  'rule.updated': { before: rate, after: { ...rate, rate_value: 2500 } },
   'rule.status_changed': { status: 'inactive' },
 };

@@ -143,7 +143,7 @@ t.test("every example is one that the operation's own schema takes", async (t) =
 t.test('an example tells of nothing that has not happened in its status', async (t) => {
   const exampleOf = (plural: string): Json =>
     openapi.paths[`/v1/${plural}/{id}`].get.responses[200].content['application/json'].example;
-  t.match(exampleOf('partners'), { status: 'pending', suspension_reason: null, decline_reason: null });
+  t.match(exampleOf('partners'), { status: 'active', suspension_reason: null, decline_reason: null });
   t.match(exampleOf('commissions'), { status: 'pending', payout_id: null, paid_at: null });
   t.match(exampleOf('risk_flags'), { status: 'open', note: null, resolved_by: null });
   t.match(exampleOf('applications'), { status: 'pending', reviewed_by_user_id: null, rejection_reason: null });
