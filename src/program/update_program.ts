@@ -6,7 +6,7 @@ import { tenant } from '../core/resource/resource.ts';
 import { alreadyExists } from '../core/values/problem.ts';
 import { lockValues } from './partners/handle.ts';
 import { links } from './partners/link.ts';
-import { type Program, programs, settings } from './programs/program.ts';
+import { type Program, programs, refuseTakenDomain, settings } from './programs/program.ts';
 
 const ProgramChanges = z.strictObject(settings).partial();
 
@@ -25,7 +25,9 @@ export const updateProgramOperations: Operation[] = [
     async run({ tx, params, body }) {
       if (body.url_params) await lockValues(tx, params.id);
       const before = await programs.get(tx, params.id, { lock: true });
-      const after = await programs.update(tx, params.id, body);
+      const moves = body.custom_domain !== undefined && body.custom_domain !== before.custom_domain;
+      const changes = { ...body, ...(moves ? { custom_domain_shared: false } : {}) };
+      const after = await programs.update(tx, params.id, changes).catch(refuseTakenDomain);
       await refuseSharedValues(tx, before, after);
       return after;
     },

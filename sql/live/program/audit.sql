@@ -237,6 +237,11 @@ as $$
   where p.currency <> g.currency
 
   union all
+  select 'a custom domain has one program', g.organization_id, g.id, format('%s is the custom domain of an older program too', g.custom_domain)
+  from program.program g
+  where g.custom_domain_shared
+
+  union all
   select 'a program has one default group', g.organization_id, g.id, format('it has %s', count(x.id))
   from program.program g
   left join program.partner_group x on x.organization_id = g.organization_id and x.program_id = g.id and x.is_default

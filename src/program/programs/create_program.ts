@@ -7,7 +7,7 @@ import { withDefaults } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { currency } from '../../core/values/money.ts';
 import { alreadyExists } from '../../core/values/problem.ts';
-import { type Program, programs, settings } from './program.ts';
+import { type Program, programs, refuseTakenDomain, settings } from './program.ts';
 import { slugOf } from './slug.ts';
 
 const { name, website_url, ...optional } = settings;
@@ -44,7 +44,7 @@ export const createProgramOperations: Operation[] = [
     path: '/v1/programs',
     scope: 'programs:write',
     summary: 'Creates a program with its default group.',
-    doc: 'The default of `product_name` is the name.',
+    doc: 'The default of `product_name` is the name. A `custom_domain` that another program has is refused with 409, without the program under `existing`.',
     body: NewProgram,
     reply: programs.schema,
     status: 201,
@@ -62,7 +62,7 @@ export async function createProgram(tx: Tx, body: z.infer<typeof NewProgram>): P
       { ...body, id: newId('prg'), product_name, subdomain },
       sql`on conflict on constraint program_subdomain_unique do nothing`,
     ),
-  );
+  ).catch(refuseTakenDomain);
   const group = { id: newId('grp'), program_id: program.id, name: 'Default', slug: 'default', is_default: true };
   await insert(tx, 'program.partner_group', group);
   return program;

@@ -5,6 +5,7 @@ import { resource } from '../../core/resource/resource.ts';
 import { type States, statusSchema } from '../../core/resource/states.ts';
 import { country, id, objectName, text, timestamp, url } from '../../core/values/fields.ts';
 import { minorNotNegative, storedCurrency } from '../../core/values/money.ts';
+import { alreadyExists } from '../../core/values/problem.ts';
 import { type Counter, countersOf, moneyOf, rowsOf, totalOf } from './tally.ts';
 
 export const payout_methods = ['bank_transfer', 'wire', 'crypto', 'paypal', 'wise', 'stripe'] as const;
@@ -39,7 +40,7 @@ export const programs = resource({
   object: 'program',
   plural: 'programs',
   table: 'program.program',
-  unique: { program_subdomain_unique: 'subdomain' },
+  unique: { program_subdomain_unique: 'subdomain', program_custom_domain_unique: 'custom_domain' },
   total: totalOf('program'),
   doc: 'An affiliate program and its settings. Partners, links, customers, sales and commissions belong to a program.',
   fields: {
@@ -53,7 +54,11 @@ export const programs = resource({
     ),
     currency: storedCurrency,
     status,
-    custom_domain: text.nullable().describe('The host name of short links. Null: the host name of the service.'),
+    custom_domain: text
+      .nullable()
+      .describe(
+        'The host name of short links. Unique across all programs; letter case is ignored. Null: the host name of the service.',
+      ),
     terms_url: text.nullable().describe('The URL of the terms that partners accept. Null if there are none.'),
     terms_version: text.nullable().describe('The current version of the terms. Null if there are none.'),
     cookie_days: z
@@ -166,5 +171,14 @@ export const settings = {
   auto_enrol_customers: z.boolean(),
   default_rejection_reason: text.max(1000).regex(/\S/, 'must not be blank'),
 };
+
+/**
+ * The database refuses a domain that is taken: a program of another organization is not visible here, and nothing is told of it.
+ * @throws Problem resource_already_exists without the program that has the domain; any other error as it is
+ */
+export function refuseTakenDomain(error: unknown): never {
+  if ((error as { constraint?: string }).constraint !== 'program_custom_domain_unique') throw error;
+  throw alreadyExists('custom_domain', 'The custom_domain is already in use. Use a different one.', undefined);
+}
 
 export const programOperations: Operation[] = readOperations({ resource: programs, by: ['status'] });
