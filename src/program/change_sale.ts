@@ -7,7 +7,14 @@ import { lockOf, tenant } from '../core/resource/resource.ts';
 import { id, metadata, text } from '../core/values/fields.ts';
 import { minorNotNegative } from '../core/values/money.ts';
 import { Problem } from '../core/values/problem.ts';
-import { adjustCommissions, hasEverEarned, hasRate, takeBackAll, takeBackCommissions } from './commissions/adjust.ts';
+import {
+  adjustCommissions,
+  forfeitCommissions,
+  hasEverEarned,
+  hasRate,
+  takeBackAll,
+  takeBackCommissions,
+} from './commissions/adjust.ts';
 import { createSaleCommission } from './commissions/commission.ts';
 import { commissionBase } from './commissions/commission_rate.ts';
 import { earnedBy, exactly } from './commissions/earn.ts';
@@ -19,7 +26,7 @@ import { type Program, programs } from './programs/program.ts';
 import { emitRefund, refundOperations } from './refund_sale.ts';
 import { cameBy } from './sales/credit.ts';
 import { netAmount } from './sales/net_amount.ts';
-import { ownPurchaseOf, withholdSale } from './sales/own_purchase.ts';
+import { ownPurchaseOf, releaseSale, withholdSale } from './sales/own_purchase.ts';
 import { deleteRefunds } from './sales/refund.ts';
 import { type AttributedSale, isAttributed, lockSale, type Sale, saleStatus, sales } from './sales/sale.ts';
 
@@ -41,7 +48,7 @@ export const saleChangeOperations: Operation[] = [
     path: '/v1/sales/{id}',
     scope: 'sales:write',
     summary: "Corrects a sale's amounts or its partner.",
-    doc: 'Commissions are recalculated with the rate that they were computed with. For what is already paid, the difference is a clawback or a bonus. A new partner earns by the current rules, and so does a partner who has earned nothing from the sale so far. If the program blocks self-referrals, a sale that is given to the partner who made the purchase earns nothing, and a risk flag is raised.',
+    doc: 'Commissions are recalculated with the rate that they were computed with; an amount that was edited by hand is scaled instead. For what is already paid, the difference is a clawback or a bonus. A new partner earns by the current rules, and so does a partner who has earned nothing from the sale so far. If the program blocks self-referrals, a sale that is given to the partner who made the purchase earns nothing, and a risk flag is raised.',
     params: idParams,
     body: z
       .strictObject({
@@ -119,8 +126,13 @@ async function recalculate(
 ): Promise<void> {
   const adjusts = await (reassigned ? hasRate : hasEverEarned)(tx, sale);
   const own = reassigned || !adjusts ? await ownPurchaseOf(tx, program, sale, customer) : undefined;
-  if (own) await withholdSale(tx, sale, own);
-  else if (adjusts) await adjustCommissions(tx, sale, 'sale_corrected');
+  if (own) {
+    if (adjusts) await forfeitCommissions(tx, sale);
+    await withholdSale(tx, sale, own);
+    return;
+  }
+  if (reassigned || !adjusts) await releaseSale(tx, sale);
+  if (adjusts) await adjustCommissions(tx, sale, 'sale_corrected');
   else await earn(tx, program, sale, customer);
 }
 

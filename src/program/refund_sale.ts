@@ -16,7 +16,7 @@ export const refundOperations: Operation[] = [
     path: '/v1/sales/{id}/refund',
     scope: 'sales:write',
     summary: 'Refunds a sale, in whole or in part.',
-    doc: '`external_refund_id` or an idempotency key makes it safe to repeat. Unpaid commissions are reduced or voided; for a paid commission, a clawback is created for the difference. A full refund sets the status of the customer to `refunded`.',
+    doc: '`external_refund_id` or an idempotency key makes it safe to repeat. Unpaid commissions are reduced in proportion, also an amount that was edited by hand, or voided; for a paid commission, a clawback is created for the difference. A full refund sets the status of the customer to `refunded`.',
     params: idParams,
     body: NewRefund.default({}),
     reply: sales.schema,

@@ -68,6 +68,12 @@ const corruptions: Record<
     breaks: () => rail.query(sql`update program.commission set status = 'due' where sale_id = ${refunded.id}`),
     mends: () => rail.query(sql`update program.commission set status = 'voided' where sale_id = ${refunded.id}`),
   },
+  'a partner earns nothing by their own purchase': {
+    subject: sale.id,
+    breaks: () =>
+      rail.query(sql`update program.sale set self_referral_partner_id = ${partner.id} where id = ${sale.id}`),
+    mends: () => rail.query(sql`update program.sale set self_referral_partner_id = null where id = ${sale.id}`),
+  },
   'a deleted sale has earned nothing': {
     subject: gone.id,
     breaks: () => rail.query(sql`update program.commission set deleted_at = null where sale_id = ${gone.id}`),

@@ -42,7 +42,7 @@ const step = fc.oneof(
     }),
   },
   {
-    weight: 1,
+    weight: 3,
     arbitrary: fc.record({ do: fc.constant('edit' as const), nth, amount: fc.integer({ min: 0, max: 9_999 }) }),
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('edit_rule' as const), rate }) },
@@ -63,21 +63,40 @@ interface Rate {
 const scaled = (value: bigint, numerator: bigint, denominator: bigint): bigint =>
   (2n * value * numerator + denominator) / (2n * denominator);
 
+/** What a sale's commissions came to when one of them was edited, and what was left of its base then. */
+interface Edit {
+  total: bigint;
+  left: bigint;
+}
+
 /** What a sale is to have earned, said once more and in other words than the service says it. */
-function owed(sale: Json, by: Rate | null): bigint {
+function owed(sale: Json, by: Rate | null, edit?: Edit): bigint {
   const [whole, refunded] = [BigInt(sale.amount_minor), BigInt(sale.refunded_minor)];
   if (by === null || refunded === whole) return 0n;
-  const parts = [sale.tax_minor, sale.shipping_minor, sale.fee_minor, sale.discount_minor].map(BigInt);
-  const net = parts.reduce((left, part) => left - part, whole);
-  const base = by.net ? (net < 0n ? 0n : net) : whole;
-  const left = refunded === 0n ? base : scaled(base, whole - refunded, whole);
+  const left = leftOf(sale, by);
+  if (edit) {
+    if (edit.left === 0n) return edit.total;
+    return edit.total < 0n ? -scaled(-edit.total, left, edit.left) : scaled(edit.total, left, edit.left);
+  }
   const earned = by.rate_type === 'fixed' ? BigInt(by.rate_value) : scaled(left, BigInt(by.rate_value), 10_000n);
   const cap = by.max_commission_minor;
   return cap !== null && earned > BigInt(cap) ? BigInt(cap) : earned;
 }
 
+/** What is left of the base of a rate. */
+function leftOf(sale: Json, by: Rate): bigint {
+  const [whole, refunded] = [BigInt(sale.amount_minor), BigInt(sale.refunded_minor)];
+  const parts = [sale.tax_minor, sale.shipping_minor, sale.fee_minor, sale.discount_minor].map(BigInt);
+  const net = parts.reduce((left, part) => left - part, whole);
+  const base = by.net ? (net < 0n ? 0n : net) : whole;
+  return refunded === 0n ? base : scaled(base, whole - refunded, whole);
+}
+
 /** Beyond the integers that JSON carries exactly. */
-const isTooLarge = (sale: Json, by: Rate | null): boolean => owed(sale, by) > BigInt(most);
+const isTooLarge = (sale: Json, by: Rate | null, edit?: Edit): boolean => {
+  const amount = owed(sale, by, edit);
+  return amount > BigInt(most) || -amount > BigInt(most);
+};
 
 const total = (some: Json[]): bigint => some.reduce((sum, { amount_minor }) => sum + BigInt(amount_minor), 0n);
 const isOpen = ({ status, payout_id }: Json): boolean => status !== 'paid' && payout_id === null;
@@ -94,8 +113,12 @@ class Ledger {
   readonly rates = new Map<string, Rate | null>();
   /** Partners whose commission of the sale was deleted by hand. */
   readonly removed = new Set<string>();
-  /** Somebody decided otherwise by hand, until a refund or a correction computes it again. */
-  by_hand = false;
+  /** By partner: the edit that holds instead of the rate. */
+  readonly edits = new Map<string, Edit>();
+  /** Corrections that were edited or cancelled by hand: what each came to by itself, and what it comes to now. */
+  readonly decided = new Map<string, { partner_id: string; before: number; now: number }>();
+  /** A commission was cancelled by hand: what corrected it stands until the next refund or correction. */
+  cancelled = false;
   deleted = false;
   readonly told = new Map<string, number>();
 
@@ -160,7 +183,8 @@ class Ledger {
         const changed = Object.entries(fields).some(([field, value]) => before[field] !== value);
         const anew = changed && (await this.#isNewTo(before.partner_id));
         const by = anew ? this.#rateNow() : (this.rates.get(before.partner_id) ?? null);
-        if (isTooLarge({ ...before, ...fields, ...(anew ? { refunded_minor: 0 } : {}) }, by))
+        const edit = anew ? undefined : this.edits.get(before.partner_id);
+        if (isTooLarge({ ...before, ...fields, ...(anew ? { refunded_minor: 0 } : {}) }, by, edit))
           return expect(merchant.request('PATCH', path, fields), 'invalid_parameter');
         const after = await merchant.patch(path, fields);
         if (anew) this.#earn(after, before.partner_id, by as Rate);
@@ -194,9 +218,10 @@ class Ledger {
         if (!one) return;
         if (step.do === 'remove') await merchant.delete(`/v1/commissions/${one.id}`);
         else await merchant.post(`/v1/commissions/${one.id}/${step.do}`);
-        this.by_hand = true;
-        if (one.kind !== 'sale') return;
+        if (one.kind !== 'sale') return this.#decide(one, 0);
+        this.cancelled = true;
         this.rates.set(one.partner_id, null);
+        this.edits.delete(one.partner_id);
         if (step.do === 'remove') this.removed.add(one.partner_id);
         return;
       }
@@ -204,8 +229,16 @@ class Ledger {
         const one = await this.#one(isOpen, step.nth);
         if (!one) return;
         const amount_minor = one.kind === 'clawback' ? -1 - step.amount : step.amount;
-        await merchant.patch(`/v1/commissions/${one.id}`, { amount_minor });
-        this.by_hand = true;
+        const edited = { ...one, amount_minor };
+        const mine = (await this.#live()).filter(({ partner_id }) => partner_id === one.partner_id);
+        const sum = total(mine.map((each) => (each.id === one.id ? edited : each)));
+        const request = merchant.request('PATCH', `/v1/commissions/${one.id}`, { amount_minor });
+        if (one.kind === 'sale' && (sum > BigInt(most) || -sum > BigInt(most)))
+          return expect(request, 'invalid_parameter');
+        check((await request).status === 200, 'it is edited');
+        if (one.kind !== 'sale') return this.#decide(one, amount_minor);
+        const by = this.rates.get(one.partner_id) as Rate;
+        this.edits.set(one.partner_id, { total: sum, left: leftOf(this.sale, by) });
         return;
       }
       case 'edit_rule':
@@ -218,9 +251,23 @@ class Ledger {
       case 'reassign':
         return this.#reassign(path);
       case 'delete':
+        for (const { id } of (await this.#live()).filter(isOpen)) this.decided.delete(id);
         await merchant.delete(path);
         this.deleted = true;
     }
+  }
+
+  #decide({ id, partner_id, amount_minor }: Json, now: number): void {
+    this.decided.set(id, { partner_id, before: this.decided.get(id)?.before ?? amount_minor, now });
+  }
+
+  /** How much less, and how much more, people decided that a partner may have of the sale. */
+  #decisions(partner_id: string): { less: bigint; more: bigint } {
+    const changes = [...this.decided.values()]
+      .filter((one) => one.partner_id === partner_id)
+      .map(({ before, now }) => BigInt(now) - BigInt(before));
+    const sumOf = (some: bigint[]) => some.reduce((sum, one) => sum + one, 0n);
+    return { less: sumOf(changes.filter((one) => one < 0n)), more: sumOf(changes.filter((one) => one > 0n)) };
   }
 
   async #mature(): Promise<void> {
@@ -241,12 +288,17 @@ class Ledger {
     const request = () => this.shop.merchant.request('PATCH', path, { partner_id: other.id });
     // What a rate pays before refunds must be a safe integer too: the commission is made with it.
     const made = kept ? this.sale : { ...this.sale, refunded_minor: 0 };
-    if (isTooLarge(made, by)) return expect(request(), 'invalid_parameter');
+    if (isTooLarge(made, by, kept ? this.edits.get(other.id) : undefined))
+      return expect(request(), 'invalid_parameter');
     const { status, body } = await request();
     check(status === 200, `it is reassigned, not answered ${JSON.stringify(body)}`);
     // What was open is deleted, and its rate with it.
-    for (const { partner_id, kind } of live.filter(isOpen)) {
-      if (kind === 'sale' && partner_id !== other.id) this.rates.set(partner_id, null);
+    for (const { id, partner_id, kind } of live.filter(isOpen)) {
+      if (partner_id === other.id) continue;
+      this.decided.delete(id);
+      if (kind !== 'sale') continue;
+      this.rates.set(partner_id, null);
+      this.edits.delete(partner_id);
     }
     if (!kept) this.#earn(body, other.id, by);
     this.#settled(body);
@@ -254,20 +306,33 @@ class Ledger {
 
   #settled(after: Json): void {
     this.sale = after;
-    this.by_hand = false;
+    this.cancelled = false;
   }
 
   async verify(): Promise<void> {
     const live = await this.#live();
     const mine = live.filter(({ partner_id }) => partner_id === this.sale.partner_id);
-    const should = this.deleted ? 0n : owed(this.sale, this.rates.get(this.sale.partner_id) ?? null);
-    if (!this.by_hand || this.deleted)
-      check(total(mine) === should, `they come to ${total(mine)}, and should come to ${should}`);
-    const others = live.filter(({ partner_id }) => partner_id !== this.sale.partner_id);
-    check(total(others) === 0n, `the partner before has ${total(others)}`);
+    const { partner_id } = this.sale;
+    const should = this.deleted ? 0n : owed(this.sale, this.rates.get(partner_id) ?? null, this.edits.get(partner_id));
+    if (!this.cancelled || this.deleted) this.#compare(mine, partner_id, should);
+    for (const { id } of this.partners) {
+      if (id !== partner_id)
+        this.#compare(
+          live.filter((one) => one.partner_id === id),
+          id,
+          0n,
+        );
+    }
     for (const { kind, amount_minor } of live)
       check(kind === 'clawback' ? amount_minor < 0 : amount_minor >= 0, `${kind} ${amount_minor}`);
     await this.#compareWithEvents(live);
+  }
+
+  #compare(some: Json[], partner_id: string, should: bigint): void {
+    const { less, more } = this.#decisions(partner_id);
+    const come = total(some);
+    const holds = should + less <= come && come <= should + more;
+    check(holds, `they come to ${come}, and should come to ${should}, or ${less} less, or ${more} more`);
   }
 
   /** Who only hears the events arrives at the same amounts. */

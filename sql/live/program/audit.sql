@@ -4,12 +4,26 @@ create or replace function program.audit()
 returns table (invariant text, organization_id text, subject_id text, detail text)
 language sql stable
 as $$
-  -- Somebody decided that the rate does not hold: until a refund or a correction computes it again.
+  -- What people decided about the corrections of a sale: how much less, or more, its commissions may come to than they should.
   with by_hand as (
+    select c.organization_id, c.sale_id, c.partner_id,
+      sum(least(c.changed, 0)) as least,
+      sum(greatest(c.changed, 0)) as most
+    from (
+      select o.organization_id, o.sale_id, o.partner_id,
+        case when o.deleted_at is null and program.is_counted(o.status) then o.amount_minor else 0 end
+          - coalesce(o.computed_minor, o.amount_minor) as changed
+      from program.commission o
+      where o.edited_by_hand and o.kind <> 'sale' and o.sale_id is not null
+    ) as c
+    group by c.organization_id, c.sale_id, c.partner_id
+  ),
+  -- The version before edits without keeping what the amount came to: until the next refund or correction, nothing can be said.
+  unknown as (
     select o.organization_id, o.sale_id, o.partner_id
     from program.commission o
-    where o.edited_by_hand and o.sale_id is not null
-      and (o.kind <> 'sale' or (o.deleted_at is null and program.is_counted(o.status)))
+    where o.edited_by_hand and o.sale_id is not null and o.deleted_at is null and program.is_counted(o.status)
+      and case when o.kind = 'sale' then o.edited_total_minor else o.computed_minor end is null
   ),
   counting as not materialized (
     select c.*
@@ -22,19 +36,32 @@ as $$
     where c.sale_id is not null
     group by c.organization_id, c.sale_id, c.partner_id
   ),
-  -- What each partner of a sale earned by it: the commission that counts, else the last one that was made.
+  -- What each partner who is not deleted has of a sale that people did not decide to leave: nothing where the sale earns nothing.
+  earnings as (
+    select c.organization_id, c.sale_id, c.partner_id, c.total
+    from counted c
+    join program.partner p on p.organization_id = c.organization_id and p.id = c.partner_id and p.deleted_at is null
+    left join by_hand h on h.organization_id = c.organization_id and h.sale_id = c.sale_id and h.partner_id = c.partner_id
+    where c.total not between coalesce(h.least, 0) and coalesce(h.most, 0)
+      and not exists (
+        select from unknown u where u.organization_id = c.organization_id and u.sale_id = c.sale_id and u.partner_id = c.partner_id
+      )
+  ),
+  -- The commission of each partner of a sale whose rate holds: the one that counts, else the last one that was made.
   copied as (
     select distinct on (c.organization_id, c.sale_id, c.partner_id)
       c.organization_id, c.sale_id, c.partner_id, c.id, c.rate_type, c.rate_value, c.max_commission_minor, c.base_is_net,
-      c.deleted_at, c.status, c.edited_by_hand, c.void_reason
+      c.deleted_at, c.status, c.edited_by_hand, c.edited_total_minor, c.edited_base_minor, c.void_reason
     from program.commission c
     where c.kind = 'sale'
     order by c.organization_id, c.sale_id, c.partner_id, c.deleted_at is not null or not program.is_counted(c.status), c.id desc
   ),
   earned as (
     select
-      s.organization_id, s.id as sale_id, s.amount_minor, s.refunded_minor, c.id as commission_id,
+      s.organization_id, s.id as sale_id, s.partner_id, s.amount_minor, s.refunded_minor, c.id as commission_id,
       c.rate_type, c.rate_value, c.max_commission_minor,
+      case when c.edited_by_hand or c.status = 'voided' then c.edited_total_minor end as edited_total,
+      c.edited_base_minor as edited_base,
       case when c.base_is_net then s.net_amount_minor else s.amount_minor end as base_minor,
       coalesce(o.total, 0) as total
     from program.sale s
@@ -48,7 +75,7 @@ as $$
         or (c.status = 'voided' and not c.edited_by_hand and c.void_reason in ('sale_refunded', 'sale_corrected'))
       )
       and not exists (
-        select from by_hand h where h.organization_id = s.organization_id and h.sale_id = s.id and h.partner_id = s.partner_id
+        select from unknown u where u.organization_id = s.organization_id and u.sale_id = s.id and u.partner_id = s.partner_id
       )
   ),
   base_left as (
@@ -65,6 +92,9 @@ as $$
     select l.*,
       case
         when l.nothing_left then 0
+        when l.edited_base = 0 and l.edited_total is not null then l.edited_total
+        when l.edited_total is not null
+          then sign(l.edited_total) * div(abs(l.edited_total)::numeric * l.base * 2 + l.edited_base, l.edited_base::numeric * 2)
         else least(
           case when l.rate_type = 'percent' then round(l.base * l.rate_value / 10000) else l.rate_value end,
           coalesce(l.max_commission_minor, 9223372036854775807)
@@ -75,33 +105,28 @@ as $$
   select 'commissions of a sale are its copied rate of what is left', o.organization_id, o.sale_id,
     format('they come to %s, and should come to %s', o.total, o.target)
   from owed o
-  where o.total <> o.target
+  left join by_hand h on h.organization_id = o.organization_id and h.sale_id = o.sale_id and h.partner_id = o.partner_id
+  where o.total not between o.target + coalesce(h.least, 0) and o.target + coalesce(h.most, 0)
     -- The version before paid a fixed rate for a sale of 0, too.
     and not (o.amount_minor = 0 and o.rate_type = 'fixed' and o.total = least(o.rate_value, o.max_commission_minor))
 
   union all
-  select 'nothing is earned by what was refunded whole', s.organization_id, s.id, format('its commissions come to %s', sum(c.amount_minor))
+  select 'nothing is earned by what was refunded whole', s.organization_id, s.id, format('its commissions come to %s', e.total)
   from program.sale s
-  join program.commission c on c.organization_id = s.organization_id and c.sale_id = s.id and c.partner_id = s.partner_id
-  join program.partner p on p.organization_id = s.organization_id and p.id = s.partner_id and p.deleted_at is null
-  where s.deleted_at is null and s.status = 'refunded' and c.deleted_at is null and program.is_counted(c.status)
-    and not exists (
-      select from by_hand h where h.organization_id = s.organization_id and h.sale_id = s.id and h.partner_id = s.partner_id
-    )
-  group by s.organization_id, s.id
-  having sum(c.amount_minor) <> 0
+  join earnings e on e.organization_id = s.organization_id and e.sale_id = s.id and e.partner_id = s.partner_id
+  where s.deleted_at is null and s.status = 'refunded'
 
   union all
-  select 'what a sale earned is its partner''s alone', s.organization_id, s.id, format('%s has %s of it', c.partner_id, sum(c.amount_minor))
-  from counting c
-  join program.sale s on s.organization_id = c.organization_id and s.id = c.sale_id
-  join program.partner p on p.organization_id = c.organization_id and p.id = c.partner_id and p.deleted_at is null
-  where s.deleted_at is null and c.partner_id is distinct from s.partner_id
-    and not exists (
-      select from by_hand h where h.organization_id = c.organization_id and h.sale_id = c.sale_id and h.partner_id = c.partner_id
-    )
-  group by s.organization_id, s.id, c.partner_id
-  having sum(c.amount_minor) <> 0
+  select 'what a sale earned is its partner''s alone', s.organization_id, s.id, format('%s has %s of it', e.partner_id, e.total)
+  from earnings e
+  join program.sale s on s.organization_id = e.organization_id and s.id = e.sale_id
+  where s.deleted_at is null and e.partner_id is distinct from s.partner_id
+
+  union all
+  select 'a partner earns nothing by their own purchase', s.organization_id, s.id, format('%s has %s of it', e.partner_id, e.total)
+  from earnings e
+  join program.sale s on s.organization_id = e.organization_id and s.id = e.sale_id and s.self_referral_partner_id = e.partner_id
+  where s.deleted_at is null
 
   union all
   select 'a commission of a sale is in its currency and its program', c.organization_id, c.id,
@@ -124,16 +149,10 @@ as $$
     <> greatest(0, s.amount_minor::numeric - s.tax_minor - s.shipping_minor - s.fee_minor - s.discount_minor)
 
   union all
-  select 'a deleted sale has earned nothing', s.organization_id, s.id, format('%s has %s of it', c.partner_id, sum(c.amount_minor))
-  from program.sale s
-  join program.commission c on c.organization_id = s.organization_id and c.sale_id = s.id
-  join program.partner p on p.organization_id = c.organization_id and p.id = c.partner_id and p.deleted_at is null
-  where s.deleted_at is not null and c.deleted_at is null and program.is_counted(c.status)
-    and not exists (
-      select from by_hand h where h.organization_id = c.organization_id and h.sale_id = c.sale_id and h.partner_id = c.partner_id
-    )
-  group by s.organization_id, s.id, c.partner_id
-  having sum(c.amount_minor) <> 0
+  select 'a deleted sale has earned nothing', s.organization_id, s.id, format('%s has %s of it', e.partner_id, e.total)
+  from earnings e
+  join program.sale s on s.organization_id = e.organization_id and s.id = e.sale_id
+  where s.deleted_at is not null
 
   union all
   select 'what is refunded of a sale is the sum of its refunds', s.organization_id, s.id,

@@ -6,22 +6,34 @@ import { newId } from '../../core/values/id.ts';
 import { event } from '../events/event.ts';
 import { partners } from '../partners/partner.ts';
 import type { Sale } from '../sales/sale.ts';
-import { adjustment, type Counted, type Step, takingBack } from './adjustment.ts';
+import { adjustment, type Counted, owedOf, type Step, sum, takingBack } from './adjustment.ts';
 import { type Commission, commissions } from './commission.ts';
-import { type CopiedRate, commissionBase } from './commission_rate.ts';
-import { isOpen, statusAt, uncounted_statuses } from './commission_state.ts';
+import { type CopiedRate, commissionBase, safe } from './commission_rate.ts';
+import { isOpen, open_statuses, statusAt, uncounted_statuses } from './commission_state.ts';
 import { voidCommission } from './commission_void.ts';
 import { exactly } from './earn.ts';
-import { baseLeft, remainingCommission } from './remaining_commission.ts';
+import {
+  baseLeft,
+  type Edit,
+  type RefundedSale,
+  remainingCommission,
+  remainingEdited,
+} from './remaining_commission.ts';
 
 /** A commission, with the columns that its record does not show. */
-type Earned = Commission & CopiedRate & { base_is_net: boolean | null };
+type Earned = Commission &
+  CopiedRate & {
+    base_is_net: boolean | null;
+    edited_by_hand: boolean;
+    edited_total_minor: number | null;
+    edited_base_minor: number | null;
+  };
 
-const rated = sql`${commissions.columns}, t.max_commission_minor, t.base_is_net, t.edited_by_hand`;
+const rated = sql`${commissions.columns}, t.max_commission_minor, t.base_is_net, t.edited_by_hand, t.edited_total_minor, t.edited_base_minor`;
 
 /**
  * Brings a sale's commissions to "the copied rate applied to what is left of its base, and exactly 0 when all is refunded". An amount that was
- * edited by hand is computed again; a commission that was cancelled by hand stays cancelled, and so do its corrections.
+ * edited by hand is scaled instead; a commission or a correction that was cancelled by hand stays cancelled.
  * @param void_reason why a commission that comes to 0 is voided
  * @throws Problem invalid_parameter when the result is too large
  */
@@ -30,22 +42,91 @@ export async function adjustCommissions(tx: Tx, sale: Sale, void_reason: VoidRea
   const earned = counted.find(({ kind }) => kind === 'sale');
   const voided = earned ? undefined : await voidedBefore(tx, sale);
   const rate = earned ?? voided;
-  const refunded = {
-    base_minor: commissionBase(sale, rate?.base_is_net ?? false),
-    amount_minor: sale.amount_minor,
-    refunded_minor: sale.refunded_minor,
-  };
-  const target = rate ? exactly(() => remainingCommission(rate, refunded)) : 0;
-  await tx.all(sql`
-    update program.commission t set edited_by_hand = false
-    where ${tenant(tx)} and t.sale_id = ${sale.id} and t.partner_id = ${sale.partner_id} and t.edited_by_hand
-      and (t.kind <> 'sale' or t.id = ${earned?.id ?? null})`);
-  const steps = adjustment(counted.map(asCounted), target, voided?.id ?? null);
-  const base_amount_minor = baseLeft(refunded);
+  const left = refundedSale(sale, rate);
+  const edit = rate && (await editOf(tx, rate, counted));
+  await forgetUnknownEdits(tx, sale);
+  const target = rate ? exactly(() => (edit ? remainingEdited(edit, left) : remainingCommission(rate, left))) : 0;
+  const by_hand = (await changesByHand(tx, sale)).map(({ minor }) => minor);
+  const steps = adjustment(counted.map(asCounted), owedOf(target, by_hand), voided?.id ?? null);
+  const base_amount_minor = baseLeft(left);
   await takeSteps(tx, voided ? [...counted, voided] : counted, steps, { base_amount_minor, void_reason });
   // A fixed or capped amount stays what it is while its base changes.
   if (steps.length === 0 && earned && asCounted(earned).open && earned.base_amount_minor !== base_amount_minor)
     await commissions.update(tx, earned.id, { base_amount_minor });
+}
+
+const refundedSale = (sale: Sale, rate: Pick<Earned, 'base_is_net'> | undefined): RefundedSale => ({
+  base_minor: commissionBase(sale, rate?.base_is_net ?? false),
+  amount_minor: sale.amount_minor,
+  refunded_minor: sale.refunded_minor,
+});
+
+/**
+ * What was decided by an edit of the commission; undefined where its rate holds. The version before marks an edited commission and keeps no
+ * more: what the commissions came to until now is kept instead.
+ */
+async function editOf(tx: Tx, rate: Earned, counted: Earned[]): Promise<Edit | undefined> {
+  const { edited_total_minor, edited_base_minor } = rate;
+  if (rate.status !== 'voided' && !rate.edited_by_hand) return undefined;
+  if (edited_total_minor !== null) return { total_minor: edited_total_minor, base_minor: edited_base_minor ?? 0 };
+  if (rate.status === 'voided') return undefined;
+  const edit = { total_minor: exactly(() => totalOf(counted)), base_minor: rate.base_amount_minor ?? 0 };
+  await commissions.update(tx, rate.id, { edited_total_minor: edit.total_minor, edited_base_minor: edit.base_minor });
+  return edit;
+}
+
+/** The version before edits corrections without keeping what they came to: such an edit holds until now. */
+const forgetUnknownEdits = (tx: Tx, { id: sale_id, partner_id }: Sale) =>
+  tx.all(sql`
+    update program.commission t set edited_by_hand = false
+    where ${tenant(tx)} and t.sale_id = ${sale_id} and t.partner_id = ${partner_id} and t.kind <> 'sale' and t.edited_by_hand
+      and t.computed_minor is null and t.deleted_at is null and t.status not in ${uncounted_statuses}`);
+
+const totalOf = (counted: Earned[]): number => safe(Number(sum(counted.map(asCounted))));
+
+/**
+ * What is kept of an edit by hand: of a commission that a sale earned, what the sale's commissions come to with it and what is left of the
+ * base; of a correction, what it came to before.
+ * @param sale locked, where the commission was earned by it
+ */
+export async function keptOfEdit(
+  tx: Tx,
+  commission: Commission,
+  sale: Sale | undefined,
+  amount_minor: number,
+): Promise<Values> {
+  if (commission.sale_id === null) return {};
+  if (commission.kind !== 'sale') {
+    const { computed_minor } = await tx.one<{ computed_minor: number | null }>(
+      sql`select t.computed_minor from program.commission t where ${tenant(tx)} and t.id = ${commission.id}`,
+    );
+    return { computed_minor: computed_minor ?? commission.amount_minor };
+  }
+  if (!sale) return {};
+  const counted = await countedCommissions(tx, sale);
+  const earned = counted.find(({ id }) => id === commission.id);
+  const edited = counted.map((one) => (one === earned ? { ...one, amount_minor } : one));
+  return {
+    edited_total_minor: exactly(() => totalOf(edited)),
+    edited_base_minor: baseLeft(refundedSale(sale, earned)),
+  };
+}
+
+/** Nothing is earned by the sale from now on, whatever its partner earned by it before. */
+export const forfeitCommissions = (tx: Tx, { id: sale_id, partner_id }: Sale) =>
+  tx.all(sql`
+    update program.commission t set edited_by_hand = true, edited_total_minor = 0, edited_base_minor = 0
+    where ${tenant(tx)} and t.sale_id = ${sale_id} and t.partner_id = ${partner_id} and t.kind = 'sale' and t.deleted_at is null`);
+
+/** What each edit or cancellation by hand of a correction added to the sum, or took from it. `open`: it can still be deleted. */
+async function changesByHand(tx: Tx, { id: sale_id, partner_id }: Sale): Promise<{ minor: number; open: boolean }[]> {
+  const counts = sql`t.deleted_at is null and t.status not in ${uncounted_statuses}`;
+  return tx.all(sql`
+    select
+      case when ${counts} then t.amount_minor else 0 end - coalesce(t.computed_minor, t.amount_minor) as minor,
+      ${counts} and t.status in ${open_statuses} and t.payout_id is null as open
+    from program.commission t
+    where ${tenant(tx)} and t.sale_id = ${sale_id} and t.partner_id = ${partner_id} and t.kind <> 'sale' and t.edited_by_hand`);
 }
 
 /** Whether the sale's partner has a commission of it that counts, be it paid, or one that was voided and may be earned again. */
@@ -74,10 +155,14 @@ export async function takeBackAll(tx: Tx, sale: Sale): Promise<void> {
   for (const { partner_id } of earners) await takeBackCommissions(tx, { ...sale, partner_id });
 }
 
-/** Takes back everything that a sale earned its partner: open commissions are deleted, paid ones and those in a payout clawed back. */
+/**
+ * Takes back everything that a sale earned its partner: open commissions are deleted, paid ones and those in a payout clawed back, except
+ * for what a person decided to leave.
+ */
 export async function takeBackCommissions(tx: Tx, sale: Sale): Promise<void> {
   const counted = await countedCommissions(tx, sale);
-  const steps = takingBack(counted.map(asCounted));
+  const by_hand = (await changesByHand(tx, sale)).filter(({ open }) => !open).map(({ minor }) => minor);
+  const steps = takingBack(counted.map(asCounted), owedOf(0, by_hand));
   await takeSteps(tx, counted, steps, { base_amount_minor: 0, void_reason: 'sale_corrected' });
 }
 
@@ -150,13 +235,16 @@ async function createDifference(tx: Tx, commission: Commission, amount_minor: nu
   await create(tx, commission, { kind, clawback_of: commission.id, amount_minor, status: 'due', mature_at: tx.now });
 }
 
-/** Earns a voided commission again, by its rate: approved if it was, and mature when it would have been. */
+/** Earns a voided commission again, by its rate or as it was edited: approved if it was, and mature when it would have been. */
 function earnAgain(tx: Tx, voided: Earned, amount_minor: number, base_amount_minor: number): Promise<void> {
   const { rate_type, rate_value, max_commission_minor, base_is_net, mature_at, approved_at } = voided;
+  const { edited_total_minor, edited_base_minor } = voided;
   const initial = statusAt(mature_at, tx.now);
   const status = initial === 'pending' && approved_at !== null ? 'approved' : initial;
   const rate = { rate_type, rate_value, max_commission_minor, base_is_net };
-  return create(tx, voided, { kind: 'sale', ...rate, amount_minor, base_amount_minor, status, mature_at, approved_at });
+  const edit = { edited_by_hand: edited_total_minor !== null, edited_total_minor, edited_base_minor };
+  const kept = { ...rate, ...edit, mature_at, approved_at };
+  return create(tx, voided, { kind: 'sale', ...kept, amount_minor, base_amount_minor, status });
 }
 
 /** Another commission of the same sale. A partner who is deleted is owed nothing more, and still gives back. */

@@ -23,13 +23,33 @@ export type Step =
   | { do: 'earn_again'; of: string; amount_minor: number };
 
 /**
+ * What a sale's commissions may sum to: one amount, unless a person decided on a clawback or a bonus that corrects it. A clawback that was
+ * cancelled leaves the partner that much more, a bonus that was cancelled that much less, and nothing makes them again.
+ */
+export type Owed = { least: bigint; most: bigint };
+
+/**
+ * @param target_minor from `remainingCommission` or `remainingEdited`; 0 where no rate was ever copied
+ * @param by_hand what each edit or cancellation by hand added to the sum, or took from it
+ */
+export const owedOf = (target_minor: number, by_hand: readonly number[] = []): Owed => {
+  const sumOf = (some: number[]) => some.reduce((total, minor) => total + BigInt(minor), BigInt(target_minor));
+  return { least: sumOf(by_hand.filter((minor) => minor < 0)), most: sumOf(by_hand.filter((minor) => minor > 0)) };
+};
+
+/** What is to be added to a sum, so that it is what is owed. */
+function differenceFrom({ least, most }: Owed, total: bigint): bigint {
+  if (total < least) return least - total;
+  return total > most ? most - total : 0n;
+}
+
+/**
  * Brings the commissions of a sale to what they are to sum to: an unpaid one "shrinks or is voided; for a paid or locked one a clawback
  * carries the difference".
- * @param target_minor from `remainingCommission`; 0 where no rate was ever copied
  * @param voided_id the commission that was voided before, where none of kind `sale` counts
  */
-export function adjustment(counted: readonly Counted[], target_minor: number, voided_id: string | null): Step[] {
-  const difference = BigInt(target_minor) - sum(counted);
+export function adjustment(counted: readonly Counted[], owed: Owed, voided_id: string | null): Step[] {
+  const difference = differenceFrom(owed, sum(counted));
   if (difference === 0n) return [];
   const earned = counted.find(({ kind }) => kind === 'sale');
   if (earned?.open) return changed(earned, BigInt(earned.amount_minor) + difference);
@@ -49,12 +69,15 @@ function earnedAgain(of: string, amount: bigint): Step[] {
   return [{ do: 'earn_again', of, amount_minor }, ...carried(of, amount - BigInt(amount_minor))];
 }
 
-/** Takes back everything that a sale earned: open commissions are deleted, paid ones and those in a payout are clawed back. */
-export function takingBack(counted: readonly Counted[]): Step[] {
+/**
+ * Takes back everything that a sale earned: open commissions are deleted, paid ones and those in a payout are clawed back.
+ * @param owed what a person decided to leave, or to withhold
+ */
+export function takingBack(counted: readonly Counted[], owed: Owed = owedOf(0)): Step[] {
   const deleted = counted.filter(({ open }) => open).map(({ id }): Step => ({ do: 'delete', id }));
   const locked = counted.filter(({ open }) => !open);
   const [first] = locked;
-  return first ? [...deleted, ...carried(first.id, 0n - sum(locked))] : deleted;
+  return first ? [...deleted, ...carried(first.id, differenceFrom(owed, sum(locked)))] : deleted;
 }
 
 /** As one commission, or as several where one would be beyond the integers that JSON carries exactly. */
@@ -71,5 +94,6 @@ function within(amount: bigint): number {
   return Number(amount < -most ? -most : amount);
 }
 
-const sum = (counted: readonly Counted[]): bigint =>
+/** What commissions come to together. */
+export const sum = (counted: readonly Counted[]): bigint =>
   counted.reduce((total, { amount_minor }) => total + BigInt(amount_minor), 0n);

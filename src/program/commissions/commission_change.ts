@@ -1,8 +1,10 @@
+import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { changesOf, type Values } from '../../core/postgres/write.ts';
 import { DeletedMarker } from '../../core/resource/deleted_marker.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
+import { lockOf, tenant } from '../../core/resource/resource.ts';
 import { transition } from '../../core/resource/states.ts';
 import { id, text, timestampInput } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
@@ -12,6 +14,8 @@ import { event } from '../events/event.ts';
 import { program_id } from '../events/fields.ts';
 import { partnerOf } from '../partners/partner.ts';
 import { programs } from '../programs/program.ts';
+import { type Sale, sales } from '../sales/sale.ts';
+import { keptOfEdit } from './adjust.ts';
 import { type Commission, commissions } from './commission.ts';
 import { type CommissionAction, commission_states, statusAt } from './commission_state.ts';
 import { voidCommission } from './commission_void.ts';
@@ -50,6 +54,7 @@ export const commissionChangeOperations: Operation[] = [
     path: '/v1/commissions/{id}',
     scope: 'commissions:write',
     summary: "Changes an unpaid commission's amount or note.",
+    doc: 'An edited amount stays edited: a later refund or correction of the sale scales it by what is left of the amount that it was computed from.',
     params: idParams,
     body: z
       .strictObject({
@@ -64,6 +69,7 @@ export const commissionChangeOperations: Operation[] = [
     reply: commissions.schema,
     errors: ['commission_locked', 'invalid_state_transition'],
     async run({ tx, params, body }) {
+      const sale = body.amount_minor === undefined ? undefined : await holdSale(tx, params.id);
       const { before } = await underChange(tx, params.id, 'edit');
       if (body.amount_minor !== undefined && body.amount_minor < 0 !== (before.kind === 'clawback')) {
         throw new Problem(
@@ -74,7 +80,9 @@ export const commissionChangeOperations: Operation[] = [
           },
         );
       }
-      return change(tx, before, { ...body, edited_by_hand: body.amount_minor === undefined ? undefined : true });
+      if (body.amount_minor === undefined) return change(tx, before, body);
+      const kept = await keptOfEdit(tx, before, sale, body.amount_minor);
+      return change(tx, before, { ...body, ...kept, edited_by_hand: true });
     },
   }),
   operation({
@@ -98,6 +106,7 @@ export const commissionChangeOperations: Operation[] = [
     path: '/v1/commissions/{id}/reject',
     scope: 'commissions:write',
     summary: 'Rejects an unpaid commission.',
+    doc: 'Later refunds and corrections of its sale do not create it again.',
     params: idParams,
     body: z.strictObject({ note: note.optional() }).default({}),
     reply: commissions.schema,
@@ -113,6 +122,7 @@ export const commissionChangeOperations: Operation[] = [
     path: '/v1/commissions/{id}/void',
     scope: 'commissions:write',
     summary: 'Voids an unpaid commission.',
+    doc: 'Later refunds and corrections of its sale do not create it again: void a clawback to forgive it.',
     params: idParams,
     body: z
       .strictObject({
@@ -132,6 +142,7 @@ export const commissionChangeOperations: Operation[] = [
     path: '/v1/commissions/{id}',
     scope: 'commissions:write',
     summary: 'Deletes an unpaid commission.',
+    doc: 'Later refunds and corrections of its sale do not create it again.',
     params: idParams,
     reply: DeletedMarker,
     errors: ['commission_locked', 'invalid_state_transition'],
@@ -143,6 +154,13 @@ export const commissionChangeOperations: Operation[] = [
     },
   }),
 ];
+
+/** The sale that earned a commission, which stays as it is until the edit is written: locked before the commission, as refunds do it. */
+async function holdSale(tx: Tx, commission_id: string): Promise<Sale | undefined> {
+  const { kind, sale_id } = await commissions.get(tx, commission_id);
+  if (kind !== 'sale' || sale_id === null) return undefined;
+  return sales.find(tx, sql`${tenant(tx)} and t.id = ${sale_id}`, lockOf('share'));
+}
 
 /**
  * The commission, locked, and the status that the action leads to.

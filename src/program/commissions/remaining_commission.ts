@@ -20,6 +20,21 @@ export function remainingCommission(copied: CopiedRate, sale: RefundedSale): num
   return isNothingLeft(sale) ? 0 : commissionAmount(copied, base_minor);
 }
 
+/** What a person decided: that a sale's commissions come to `total_minor` while `base_minor` is left of its base. */
+export type Edit = { total_minor: number; base_minor: number };
+
+/**
+ * What a sale's commissions must sum to after an edit by hand: the edited sum scaled by what is left of the base, half away from zero, and
+ * exactly 0 when all is refunded. With no base to scale by, the edited sum stays whole until then.
+ *
+ * @throws RangeError when the result is not a safe integer, or refunded_minor is below 0 or above amount_minor
+ */
+export function remainingEdited({ total_minor, base_minor }: Edit, sale: RefundedSale): number {
+  const left = baseLeft(sale);
+  if (isNothingLeft(sale)) return 0;
+  return base_minor === 0 ? safe(total_minor) : safe(Number(scale(total_minor, left, base_minor)));
+}
+
 /**
  * What is left of a commission base: `base × (amount − refunded) / amount`, half away from zero, exactly 0 when all is
  * refunded. A refund is a part of amount_minor, and takes tax, shipping, fee and discount with it in proportion.

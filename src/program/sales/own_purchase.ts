@@ -54,3 +54,9 @@ export async function withholdSale(tx: Tx, sale: Sale, { partner_id, matched }: 
   const { program_id, customer_id } = sale;
   await flagSelfReferral(tx, { program_id, partner_id, customer_id }, { matched, sale_id: sale.id });
 }
+
+/** The partner who is credited may earn by the sale: self-referrals are no longer blocked. */
+export const releaseSale = (tx: Tx, { id: sale_id }: Sale) =>
+  tx.all(sql`
+    update program.sale t set self_referral_partner_id = null
+    where ${tenant(tx)} and t.id = ${sale_id} and t.self_referral_partner_id = t.partner_id`);

@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { adjustment, type Counted, type Step, takingBack } from '../../../src/program/commissions/adjustment.ts';
+import {
+  adjustment,
+  type Counted,
+  owedOf,
+  type Step,
+  takingBack,
+} from '../../../src/program/commissions/adjustment.ts';
 import { type CopiedRate, commissionAmount, commissionBase } from '../../../src/program/commissions/commission_rate.ts';
 import { baseLeft, remainingCommission } from '../../../src/program/commissions/remaining_commission.ts';
 import { commissionFor } from '../../../src/program/commissions/rule_choice.ts';
@@ -56,7 +62,33 @@ t.test('an adjustment changes what is open, and carries the difference of what i
       [{ do: 'carry', of: 'com_b', amount_minor: 500 }],
     ],
   ];
-  for (const [name, counted, target, voided, steps] of cases) t.same(adjustment(counted, target, voided), steps, name);
+  for (const [name, counted, target, voided, steps] of cases)
+    t.same(adjustment(counted, owedOf(target), voided), steps, name);
+});
+
+t.test('what a person decided about a correction is not made again', async (t) => {
+  const half = { do: 'carry', of: 'com_a' } as const;
+  const cases: [name: string, counted: Counted[], target: number, by_hand: number[], steps: Step[]][] = [
+    ['a clawback that was forgiven', [paid], 1_500, [500], []],
+    ['the next one asks for the rest alone', [paid], 1_000, [500], [{ ...half, amount_minor: -500 }]],
+    ['and for no more when all is refunded', [paid], 0, [500], [{ ...half, amount_minor: -1_500 }]],
+    ['what was forgiven is no bonus when the sale grows again', [paid], 2_000, [500], []],
+    ['nor beyond what it came to', [paid], 3_000, [500], [{ ...half, amount_minor: 1_000 }]],
+    ['a bonus that was cancelled', [paid], 2_500, [-500], []],
+    ['the next one is the rest alone', [paid], 3_000, [-500], [{ ...half, amount_minor: 500 }]],
+    ['what was withheld is not taken back too', [paid], 2_000, [-500], []],
+    ['several decisions', [paid], 1_500, [300, 200, -100], []],
+    [
+      'open shrinks to what was left to it',
+      [one()],
+      500,
+      [1_000],
+      [{ do: 'change', id: 'com_a', amount_minor: 1_500 }],
+    ],
+  ];
+  for (const [name, counted, target, by_hand, steps] of cases)
+    t.same(adjustment(counted, owedOf(target, by_hand), null), steps, name);
+  t.same(takingBack([paid], owedOf(0, [500])), [{ ...half, amount_minor: -1_500 }], 'nor when the sale is taken back');
 });
 
 t.test('taking back deletes what is open and claws back what is not', async (t) => {
@@ -81,11 +113,11 @@ t.test('a difference beyond 2^53 - 1 is carried by several', async (t) => {
     { ...carry, amount_minor: -7 },
   ]);
   const owing = [one({ id: 'com_b', kind: 'clawback', amount_minor: -max, open: false })];
-  t.same(adjustment([one(), ...owing], 5, null), [
+  t.same(adjustment([one(), ...owing], owedOf(5), null), [
     { do: 'change', id: 'com_a', amount_minor: max },
     { ...carry, amount_minor: 5 },
   ]);
-  t.same(adjustment(owing, 5, 'com_a'), [
+  t.same(adjustment(owing, owedOf(5), 'com_a'), [
     { do: 'earn_again', of: 'com_a', amount_minor: max },
     { ...carry, amount_minor: 5 },
   ]);
@@ -148,7 +180,8 @@ class Book {
     const left = { base_minor: this.#base(), amount_minor, refunded_minor };
     const earned = this.counted.some(({ kind }) => kind === 'sale');
     const voided = earned ? null : this.voided;
-    for (const step of adjustment(this.counted, remainingCommission(this.copied, left), voided)) this.take(step);
+    for (const step of adjustment(this.counted, owedOf(remainingCommission(this.copied, left)), voided))
+      this.take(step);
   }
 
   take(step: Step): void {

@@ -5,6 +5,7 @@ import {
   baseLeft,
   type RefundedSale,
   remainingCommission,
+  remainingEdited,
 } from '../../../src/program/commissions/remaining_commission.ts';
 
 const runs = { numRuns: 10_000 };
@@ -44,6 +45,33 @@ t.test('remainingCommission is the copied rate on what is left of the base', asy
   for (const refunded_minor of [-1, 101, 0.5]) {
     t.throws(() => remainingCommission(fixed, { base_minor: 100, amount_minor: 100, refunded_minor }), RangeError);
   }
+});
+
+t.test('remainingEdited scales the edited sum by what is left of the base', async (t) => {
+  const cases: [expected: number, total: number, at: number, base: number, amount: number, refunded: number][] = [
+    [1_500, 1_500, 10_000, 10_000, 10_000, 0],
+    [750, 1_500, 10_000, 10_000, 10_000, 5_000],
+    [3_000, 1_500, 10_000, 20_000, 20_000, 0],
+    [0, 1_500, 10_000, 10_000, 10_000, 10_000],
+    [1_500, 1_500, 5_000, 10_000, 10_000, 5_000],
+    [1, 1, 2, 1, 1, 0],
+    [0, 1, 3, 1, 1, 0],
+    [-1, -1, 2, 1, 1, 0],
+    [0, 0, 10_000, 20_000, 20_000, 0],
+    [1_200, 1_500, 8_000, 8_000, 10_000, 2_000],
+    [500, 500, 0, 0, 10_000, 5_000],
+    [500, 500, 0, 10_000, 10_000, 0],
+    [0, 500, 0, 0, 10_000, 10_000],
+    [0, 500, 0, 0, 0, 0],
+  ];
+  for (const [expected, total_minor, at, base_minor, amount_minor, refunded_minor] of cases) {
+    const left = { base_minor, amount_minor, refunded_minor };
+    const name = `${total_minor} at ${at}, with ${refunded_minor} of ${amount_minor} refunded, base ${base_minor}`;
+    t.equal(remainingEdited({ total_minor, base_minor: at }, left), expected, name);
+  }
+  const max = Number.MAX_SAFE_INTEGER;
+  const left = { base_minor: max, amount_minor: max, refunded_minor: 0 };
+  t.throws(() => remainingEdited({ total_minor: 2, base_minor: 1 }, left), RangeError);
 });
 
 const refundedSale = fc.oneof(fc.maxSafeNat(), fc.integer({ min: 0, max: 100_000 })).chain((amount_minor) => {
@@ -98,3 +126,24 @@ function remainingByHand(copied: CopiedRate, it: RefundedSale): number {
     copied.rate_type === 'fixed' ? copied.rate_value : Number(roundedRatio(left * BigInt(copied.rate_value), 10_000n));
   return Math.min(uncapped, copied.max_commission_minor ?? Number.POSITIVE_INFINITY);
 }
+
+t.test('an edited sum is scaled exactly, never grows by a refund, and is nothing when all is refunded', async () => {
+  const edit = fc.record({
+    total_minor: fc.integer({ min: -1e6, max: 1e6 }),
+    base_minor: fc.integer({ min: 1, max: 1e6 }),
+  });
+  const small = fc.integer({ min: 1, max: 1_000_000 }).chain((amount_minor) => {
+    const share = fc.integer({ min: 0, max: amount_minor });
+    return fc.record({ amount_minor: fc.constant(amount_minor), base_minor: share, refunded_minor: share });
+  });
+  fc.assert(
+    fc.property(edit, small, (edited, it) => {
+      const now = remainingEdited(edited, it);
+      if (it.refunded_minor === it.amount_minor) return now === 0;
+      const exact = roundedRatio(BigInt(edited.total_minor) * BigInt(baseLeft(it)), BigInt(edited.base_minor));
+      const before = remainingEdited(edited, { ...it, refunded_minor: 0 });
+      return BigInt(now) === exact && Math.abs(now) <= Math.abs(before);
+    }),
+    runs,
+  );
+});

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { type Json, startRail } from '../../harness.ts';
+import { type Json, sql, startRail } from '../../harness.ts';
 import { fresh, openShop } from '../../shop.ts';
 
 const rail = await startRail();
@@ -159,20 +159,79 @@ t.test(
   },
 );
 
-t.test('a clawback that was forgiven is asked for again by the next refund alone', async (t) => {
+const amounts = (some: Json[]): number[] => some.map(({ amount_minor }) => amount_minor);
+
+t.test('a clawback that was cancelled by hand is not made again by the next refund', async (t) => {
+  for (const cancel of ['void', 'reject', 'delete']) {
+    const shop = await openShop(rail);
+    await shop.rule();
+    const sale = await shop.sale({ partner_id: (await shop.partner()).id });
+    await shop.pay(sale.commissions[0]);
+    await shop.refund(sale, { amount_minor: 5_000 });
+    const [, clawback] = (await shop.commissionsOf(sale)) as [Json, Json];
+    const path = `/v1/commissions/${clawback.id}`;
+    await (cancel === 'delete' ? shop.merchant.delete(path) : shop.merchant.post(`${path}/${cancel}`));
+    t.same(await rail.audit(), [], 'which is no fault');
+    await shop.refund(sale, { amount_minor: 1_000 });
+    t.same(amounts(await shop.commissionsOf(sale)), [2_000, -200], cancel);
+    await shop.refund(sale);
+    t.same(amounts(await shop.commissionsOf(sale)), [2_000, -200, -800], cancel);
+    await shop.merchant.delete(`/v1/sales/${sale.id}`);
+    t.equal(
+      (await shop.commissionsOf(sale)).reduce((sum, { amount_minor }) => sum + amount_minor, 0),
+      1_000,
+    );
+  }
+});
+
+t.test('a clawback that was edited stays so, and the next refund asks for its own part', async (t) => {
   const shop = await openShop(rail);
   await shop.rule();
   const sale = await shop.sale({ partner_id: (await shop.partner()).id });
   await shop.pay(sale.commissions[0]);
   await shop.refund(sale, { amount_minor: 5_000 });
   const [, clawback] = (await shop.commissionsOf(sale)) as [Json, Json];
-  await shop.merchant.post(`/v1/commissions/${clawback.id}/void`, { reason: 'goodwill' });
-  t.same(await rail.audit(), [], 'which is no fault');
-  await shop.refund(sale);
-  t.same(
-    (await shop.commissionsOf(sale)).map(({ amount_minor }) => amount_minor),
-    [2_000, -2_000],
-  );
+  for (const amount_minor of [-700, -400])
+    await shop.merchant.patch(`/v1/commissions/${clawback.id}`, { amount_minor });
+  await shop.refund(sale, { amount_minor: 1_000 });
+  t.same(amounts(await shop.commissionsOf(sale)), [2_000, -400, -200]);
+});
+
+t.test('an edited commission stays edited: refunds and corrections scale it', async (t) => {
+  for (const rule of [{}, { rate_type: 'fixed', rate_value: 700 }, { max_commission_minor: 900 }]) {
+    const shop = await openShop(rail);
+    await shop.rule(rule);
+    const sale = await shop.sale({ partner_id: (await shop.partner()).id });
+    const [{ id }] = sale.commissions;
+    await shop.merchant.patch(`/v1/commissions/${id}`, { amount_minor: 1_501 });
+    const now = async () => amounts(await shop.commissionsOf(sale));
+    await shop.refund(sale, { amount_minor: 5_000 });
+    t.same(await now(), [751], 'half away from zero');
+    await shop.merchant.patch(`/v1/sales/${sale.id}`, { amount_minor: 20_000 });
+    t.same(await now(), [2_252], 'of what is left of the base');
+    await shop.merchant.patch(`/v1/sales/${sale.id}`, { amount_minor: 5_000 });
+    t.same(await now(), []);
+    await shop.merchant.patch(`/v1/sales/${sale.id}`, { amount_minor: 10_000 });
+    t.same(await now(), [751], 'also when it comes back');
+    t.same(await rail.audit(), []);
+    const [back] = (await shop.commissionsOf(sale)) as [Json];
+    await shop.pay(back);
+    await shop.refund(sale, { amount_minor: 2_500 });
+    t.same(await now(), [751, -376], 'and when it is paid');
+  }
+});
+
+t.test('an edit by the version before holds as the amount that it came to', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const sale = await shop.sale({ partner_id: (await shop.partner()).id });
+  const [{ id }] = sale.commissions;
+  await rail.query(sql`update program.commission set amount_minor = 1000, edited_by_hand = true where id = ${id}`);
+  t.same(await rail.audit(), []);
+  await shop.refund(sale, { amount_minor: 2_500 });
+  t.same(amounts(await shop.commissionsOf(sale)), [750]);
+  await shop.refund(sale, { amount_minor: 2_500 });
+  t.same(amounts(await shop.commissionsOf(sale)), [500]);
 });
 
 t.test('a fixed commission is whole until all is refunded', async (t) => {

@@ -156,6 +156,23 @@ t.test('a correction that makes it a self-referral is done, and nothing is earne
     ]);
     t.same(await shop.commissionsOf(sale), []);
   });
+
+  await t.test('and a partner who earned by the sale before is not paid again when it comes back', async (t) => {
+    const { shop, ada } = await openWithAda();
+    const { id: bob } = await shop.partner();
+    const { id: customer_id } = await shop.customer({ partner_id: ada.id });
+    const sale = await shop.sale({ customer_id });
+    await shop.pay(sale.commissions[0]);
+    const give = (partner_id: string) => shop.merchant.patch(`/v1/sales/${sale.id}`, { partner_id });
+    await give(bob);
+    await shop.merchant.patch(`/v1/customers/${customer_id}`, { email: own_email });
+    await give(ada.id);
+    const total = async () => (await shop.commissionsOf(sale)).reduce((sum, { amount_minor }) => sum + amount_minor, 0);
+    t.equal(await total(), 0);
+    await shop.merchant.patch(`/v1/sales/${sale.id}`, { amount_minor: 30_000 });
+    await shop.refund(sale, { amount_minor: 1_000 });
+    t.equal(await total(), 0, 'nor by what follows');
+  });
 });
 
 /** Jobs that are not done, of whatever kind. */
