@@ -30,7 +30,9 @@ const Environment = z.object({
   BASE_URL: z
     .url({ protocol: /^https?$/ })
     .optional()
-    .describe('Public URL of the API. Webhooks cannot be sent to its host.'),
+    .describe(
+      'Public URL of the API, which links name. Webhooks cannot be sent to its host. Required by rail api and rail worker where HOST is 0.0.0.0 or ::.',
+    ),
   RAIL_ENCRYPTION_KEY: z
     .string()
     .optional()

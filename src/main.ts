@@ -37,7 +37,9 @@ rail
   )
   .addHelpText(
     'after',
-    example('DATABASE_URL=postgres://rail:secret@db/rail RAIL_ENCRYPTION_KEY=… HOST=0.0.0.0 rail api'),
+    example(
+      'DATABASE_URL=postgres://rail:secret@db/rail RAIL_ENCRYPTION_KEY=… HOST=0.0.0.0 BASE_URL=https://rail.example.com rail api',
+    ),
   )
   .action(async () => (await import('./commands/api.ts')).startApi());
 

@@ -56,6 +56,27 @@ export const openStore = (url: string, connections: { size: number; name: string
   writeEvents,
 });
 
+/** A host as it stands in a URL: an IPv6 address in brackets. */
+const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host);
+
+/** Whether to listen there is to listen on every address: no link can name it. */
+export const isEveryAddress = (host: string): boolean =>
+  ['0.0.0.0', '[::]'].includes(URL.parse(`http://${urlHost(host)}`)?.hostname ?? '');
+
+/** Where a client on this machine reaches what listens on `host`. */
+export function localUrl(host: string, port: number): string {
+  const loopback = host.includes(':') ? '::1' : '127.0.0.1';
+  return `http://${urlHost(isEveryAddress(host) ? loopback : host)}:${port}`;
+}
+
+/** @throws Error where HOST is every address, and nothing says which of them links name */
+export function requireBaseUrl({ HOST, BASE_URL }: Config): void {
+  if (BASE_URL || !isEveryAddress(HOST)) return;
+  throw new Error(
+    `BASE_URL is not set, and HOST is ${HOST}, which links cannot name. Set BASE_URL to the URL that clients reach the API at, as in https://rail.example.com.`,
+  );
+}
+
 /** What handlers and tasks need besides the store. Says loudly when private addresses are allowed. */
 export async function openServices(config: Config, log: Logger): Promise<Services> {
   const vault = await openVault(config);
@@ -65,7 +86,7 @@ export async function openServices(config: Config, log: Logger): Promise<Service
     );
   }
   const own_hosts = config.BASE_URL ? [new URL(config.BASE_URL).hostname] : [];
-  const base_url = (config.BASE_URL ?? `http://${config.HOST}:${config.PORT}`).replace(/\/+$/, '');
+  const base_url = (config.BASE_URL ?? localUrl(config.HOST, config.PORT)).replace(/\/+$/, '');
   return {
     vault,
     allow_private_addresses: config.RAIL_WEBHOOK_ALLOW_PRIVATE,

@@ -115,6 +115,7 @@ t.test('sets only what the service reads, and holds no secret', async (t) => {
       /^\$\{RAIL_ENCRYPTION_KEY:\?.+\}$/,
       `${name} does not start without a key`,
     );
+    if (name !== 'migrate') t.match(environment.BASE_URL, /^\$\{BASE_URL:\?.+\}$/, `${name} knows what links name`);
     t.match(environment.PGPASSWORD, /^\$\{POSTGRES_PASSWORD:\?.+\}$/);
     t.equal(new URL(environment.DATABASE_URL).password, '');
   }

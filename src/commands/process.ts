@@ -12,7 +12,7 @@ import type { Store } from '../core/postgres/transaction.ts';
 import type { Services } from '../core/resource/services.ts';
 import { requireSharedKey } from '../encryption_key.ts';
 import { backlogs } from '../products.ts';
-import { createLog, openPostgres, openServices, openStore, reachPostgres } from '../service.ts';
+import { createLog, openPostgres, openServices, openStore, reachPostgres, requireBaseUrl } from '../service.ts';
 import { startWorker } from '../worker.ts';
 
 /** How long a process waits for Postgres when it starts. */
@@ -75,7 +75,10 @@ export async function runProcess(
 ): Promise<void> {
   const config = readConfig();
   const mode = role === 'start' ? 'own' : 'use';
-  if (mode === 'use') requireSharedKey(config);
+  if (mode === 'use') {
+    requireSharedKey(config);
+    requireBaseUrl(config);
+  }
   const connections = connectionsOf(role, config);
   const log = createLog(config);
   const stopping = catchStop();

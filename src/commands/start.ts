@@ -1,4 +1,6 @@
 import type { FastifyInstance } from 'fastify';
+import type { Config } from '../config.ts';
+import { isEveryAddress, localUrl } from '../service.ts';
 import { type Demo, demos, keepDemo } from './demo.ts';
 import { listenOn, type Running, runProcess, startWorkerOf, stopParts, stopped } from './process.ts';
 
@@ -16,11 +18,10 @@ async function serve(running: Running, stopping: AbortSignal): Promise<void> {
     if (stopping.aborted) return;
     const listening = await listenOn(portsFrom(config.PORT), running);
     app = listening.app;
-    const base_url = `http://${reachableHost(config.HOST)}:${listening.port}`;
+    const base_url = localUrl(config.HOST, listening.port);
     // Short links name the address that answers them, also where the port moved.
     if (!config.BASE_URL) running.services.base_url = base_url;
-    const taken = config.PORT === 0 || listening.port === config.PORT ? undefined : config.PORT;
-    print(base_url, taken, await keepDemo(running, base_url));
+    print(base_url, notesOn(config, listening.port), await keepDemo(running, base_url));
     await stopped(stopping);
   } finally {
     await stopParts({ app, worker }, running);
@@ -31,19 +32,22 @@ async function serve(running: Running, stopping: AbortSignal): Promise<void> {
 const portsFrom = (port: number): number[] =>
   port === 0 ? [0] : Array.from({ length: most_ports }, (_, nth) => port + nth).filter((other) => other <= 65_535);
 
-/** What a client on this machine connects to when the API listens on `host`. */
-function reachableHost(host: string): string {
-  if (host === '0.0.0.0') return '127.0.0.1';
-  if (host === '::') return '[::1]';
-  return host.includes(':') ? `[${host}]` : host;
+/** What the settings say and this is not. */
+function notesOn({ HOST, PORT, BASE_URL }: Config, port: number): string[] {
+  const notes: string[] = [];
+  if (PORT !== 0 && port !== PORT)
+    notes.push(`Port ${PORT} is taken, so this is on the next free one. PORT chooses another.`);
+  if (!BASE_URL && isEveryAddress(HOST))
+    notes.push(
+      `HOST is ${HOST}, which links cannot name: they name ${localUrl(HOST, port)}. BASE_URL sets another URL.`,
+    );
+  return notes;
 }
 
-function print(base_url: string, taken: number | undefined, demo: Demo | undefined): void {
+function print(base_url: string, notes: string[], demo: Demo | undefined): void {
   const lines = [
     '',
-    ...(taken === undefined
-      ? []
-      : [`Port ${taken} is taken, so this is on the next free one. PORT chooses another.`, '']),
+    ...notes.flatMap((note) => [note, '']),
     `Rail is running on ${base_url}`,
     '',
     ...(demo ? aboutDemo(demo) : aboutKeys),

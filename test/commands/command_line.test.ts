@@ -253,6 +253,29 @@ t.test('api and worker begin on a Postgres of one’s own: with a shared key, an
   );
 });
 
+t.test('a process that listens on every address does not start without the URL that links name', async (t) => {
+  for (const HOST of ['0.0.0.0', '::', '0', '::0']) {
+    for (const role of ['api', 'worker']) {
+      t.match(await runRail(t, [role], { ...environment, HOST }), {
+        code: 1,
+        stderr: `rail: BASE_URL is not set, and HOST is ${HOST}, which links cannot name. Set BASE_URL to the URL`,
+      });
+    }
+  }
+  const BASE_URL = 'https://rail.example.com';
+  const api = spawnRail(t, ['api'], { ...environment, HOST: '0.0.0.0', PORT: '0', BASE_URL });
+  await api.until(/api ready/);
+  t.equal((await api.stop()).code, 0);
+
+  const start = spawnRail(t, ['start'], { ...environment, HOST: '0.0.0.0', PORT: '0', RAIL_DATA_DIR: t.testdir({}) });
+  const [, url] = await start.until(
+    /HOST is 0.0.0.0, which links cannot name: they name (\S+)\. BASE_URL sets another URL/,
+  );
+  t.match(url, /^http:\/\/127.0.0.1:\d+$/);
+  await start.until(/Ctrl-C stops it/);
+  t.equal((await start.stop()).code, 0);
+});
+
 t.test('a process waits for a Postgres that is not there yet, and can be stopped meanwhile', async (t) => {
   const nothing = createServer().listen(0, '127.0.0.1');
   await once(nothing, 'listening');
