@@ -2,15 +2,16 @@ import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
-import { resource, tenant } from '../../core/resource/resource.ts';
+import { lockOf, resource, tenant } from '../../core/resource/resource.ts';
 import { type States, statusSchema, transition } from '../../core/resource/states.ts';
 import { email, freeObject, id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { event } from '../events/event.ts';
 import { program_id } from '../events/fields.ts';
 import { program_states, programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
-import { createPartner, person } from './create_partner.ts';
+import { createPartner, person, queueForReview } from './create_partner.ts';
 import { groups, groupToJoin } from './group.ts';
+import { changeHandle } from './handle.ts';
 import { type Partner, partner_states, partners } from './partner.ts';
 
 type Status = 'pending' | 'approved' | 'rejected' | 'withdrawn';
@@ -70,6 +71,8 @@ export type Application = z.infer<typeof applications.record>;
 
 const reason = text.max(1000);
 
+const Applicant = z.strictObject({ program_id, ...person });
+
 export const applicationOperations: Operation[] = [
   ...readOperations({
     resource: applications,
@@ -85,10 +88,8 @@ export const applicationOperations: Operation[] = [
     path: '/v1/applications',
     scope: 'applications:write',
     summary: 'Submits an application and creates the applicant as a pending partner.',
-    doc: 'A paused program takes no applications. Those that were submitted before can still be decided.',
-    body: z.strictObject({
-      program_id,
-      ...person,
+    doc: 'A paused program takes no applications. Those that were submitted before can still be decided. Somebody whose application was rejected or withdrawn can apply again with the same email address: the partner is pending again, and what the new application leaves out stays as it was.',
+    body: Applicant.extend({
       answers: freeObject.default({}).describe('The answers to your questions, as any JSON object.'),
       source: text.max(200).optional().describe('Where the applicant came from.'),
     }),
@@ -99,9 +100,7 @@ export const applicationOperations: Operation[] = [
       const program = await programs.get(tx, body.program_id, { param: 'program_id' });
       transition(program_states, program.status, 'join');
       const { answers, source, ...fields } = body;
-      const group_id = await groupToJoin(tx, body.program_id, body.group_id);
-      const partner = await createPartner(tx, { ...fields, group_id, status: 'pending' });
-      return submit(tx, partner, { answers, source });
+      return submit(tx, await applicant(tx, fields), { answers, source });
     },
   }),
   operation({
@@ -151,6 +150,47 @@ export const applicationOperations: Operation[] = [
     run: ({ tx, params }) => withdraw(tx, params.id),
   }),
 ];
+
+type Applicant = z.infer<typeof Applicant>;
+
+/**
+ * The applicant as a pending partner with an application: a new partner, or the declined one who applies again.
+ * @throws Problem resource_already_exists with the partner who has the email address and is not declined, or with who has the handle
+ */
+async function applicant(tx: Tx, fields: Applicant): Promise<Partner> {
+  const { program_id, email } = fields;
+  const declined = await partners.find(
+    tx,
+    sql`${tenant(tx)} and t.program_id = ${program_id} and t.email_key = lower(${email}) and t.status = 'declined'`,
+    lockOf(true),
+  );
+  if (declined) return applyAgain(tx, declined, fields);
+  return createPartner(tx, {
+    ...fields,
+    group_id: await groupToJoin(tx, program_id, fields.group_id),
+    status: 'pending',
+  });
+}
+
+async function applyAgain(
+  tx: Tx,
+  declined: Partner,
+  { email: _, handle = declined.handle, group_id, ...profile }: Applicant,
+): Promise<Partner> {
+  if (group_id !== undefined) await groupToJoin(tx, declined.program_id, group_id);
+  await changeHandle(tx, declined, handle);
+  const status = transition(partner_states, declined.status, 'apply');
+  const partner = await partners.update(tx, declined.id, {
+    ...profile,
+    handle,
+    group_id,
+    status,
+    decline_reason: null,
+  });
+  await queueForReview(tx, partner);
+  tx.emit(event('affiliate.updated', partner, { reason: null }));
+  return partner;
+}
 
 /** Stores the answers in the application of a new applicant, and emits `application.submitted`. */
 async function submit(

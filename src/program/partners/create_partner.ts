@@ -94,5 +94,5 @@ async function refuseTaken(tx: Tx, { program_id, email, handle }: NewPartner): P
 }
 
 /** "Created with status `pending`, or by an applicant, a partner has an application in the review queue." */
-const queueForReview = (tx: Tx, { id: partner_id, program_id, group_id, email }: Partner) =>
+export const queueForReview = (tx: Tx, { id: partner_id, program_id, group_id, email }: Partner) =>
   insert(tx, 'program.application', { id: newId('app'), program_id, group_id, partner_id, email });

@@ -81,8 +81,14 @@ export const heldHandle = (param: 'handle' | 'value', value: string, existing: P
     existing,
   );
 
-/** "A changed handle stays an alias of its partner for as long as cookies live (`cookie_days`), and nobody else may take it meanwhile." */
-export async function keepAsAlias(tx: Tx, { id, program_id, handle }: Partner): Promise<void> {
+/**
+ * Claims a partner's new handle, and keeps the old one as an alias: "A changed handle stays an alias of its partner for as long as cookies
+ * live (`cookie_days`), and nobody else may take it meanwhile." The caller writes the new handle.
+ * @throws Problem resource_already_exists with the partner or the link that holds the value
+ */
+export async function changeHandle(tx: Tx, { id, program_id, handle }: Partner, wanted: string): Promise<void> {
+  if (wanted === handle) return;
+  await claimHandle(tx, program_id, wanted, id);
   const { cookie_days } = await programs.get(tx, program_id);
   await tx.all(sql`
     delete from program.handle_alias t

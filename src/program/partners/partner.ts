@@ -14,8 +14,8 @@ import { groups } from './group.ts';
 
 type Status = 'pending' | 'active' | 'declined' | 'suspended';
 
-/** `record_click`: their clicks are recorded. `earn`: these earn credit, and sales earn commissions. `sign_in`: to the portal. */
-type Action = 'approve' | 'decline' | 'suspend' | 'reinstate' | 'record_click' | 'earn' | 'sign_in';
+/** `apply`: again, after a decision. `record_click`: their clicks are recorded. `earn`: these earn credit, and sales earn commissions. `sign_in`: to the portal. */
+type Action = 'apply' | 'approve' | 'decline' | 'suspend' | 'reinstate' | 'record_click' | 'earn' | 'sign_in';
 
 export const partner_states: States<Status, Action> = {
   pending: {
@@ -29,8 +29,9 @@ export const partner_states: States<Status, Action> = {
   },
   declined: {
     doc: 'the application was rejected or withdrawn',
-    on: {},
-    refusal: 'A declined partner cannot be suspended or reinstated. Delete the partner and create it again.',
+    on: { apply: 'pending' },
+    refusal:
+      'A declined partner cannot be suspended or reinstated. Submit a new application with the same email address, or delete the partner and create it again.',
   },
   suspended: {
     doc: 'earns no new commissions until reinstated',

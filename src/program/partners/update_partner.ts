@@ -8,7 +8,7 @@ import { minorNotNegative } from '../../core/values/money.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { event } from '../events/event.ts';
 import { groupToJoin } from './group.ts';
-import { claimHandle, handle, keepAsAlias } from './handle.ts';
+import { changeHandle, handle } from './handle.ts';
 import { type Partner, partner_states, partners } from './partner.ts';
 import { replaceTags } from './tag.ts';
 
@@ -67,10 +67,7 @@ async function updatePartner(
   tags_changed: boolean,
 ): Promise<Partner> {
   const { handle = before.handle, group_id } = changes;
-  if (handle !== before.handle) {
-    await claimHandle(tx, before.program_id, handle, before.id);
-    await keepAsAlias(tx, before);
-  }
+  await changeHandle(tx, before, handle);
   const suspension = suspensionOf(before, changes);
   if (typeof group_id === 'string') await groupToJoin(tx, before.program_id, group_id);
   const after = await partners.update(tx, before.id, {

@@ -97,11 +97,68 @@ t.test('a declined partner cannot be reinstated, and the refusal says what to do
   for (const status of ['active', 'suspended']) {
     t.match(await merchant.request('PATCH', `/v1/partners/${partner_id}`, { status }), {
       status: 409,
-      body: { error: { code: 'invalid_state_transition', message: /Delete the partner and create it again/ } },
+      body: { error: { code: 'invalid_state_transition', message: /Submit a new application/ } },
     });
   }
   await merchant.delete(`/v1/partners/${partner_id}`);
   t.match(await shop.partner({ email }), { status: 'active' });
+});
+
+t.test('a rejected or withdrawn applicant may apply again', async (t) => {
+  for (const verb of ['reject', 'withdraw']) {
+    const first = await apply({ first_name: 'Ada', company_name: 'Engines' });
+    const before = await merchant.get(`/v1/partners/${first.partner_id}`);
+    await merchant.post(`/v1/applications/${first.id}/${verb}`);
+    await shop.events();
+    const handle = `again-${verb}`;
+    const again = await apply({
+      email: first.email.toUpperCase(),
+      first_name: 'Augusta',
+      handle,
+      answers: { why: 'Still readers.' },
+      source: 'mail',
+    });
+    t.match(again, {
+      status: 'pending',
+      partner_id: first.partner_id,
+      answers: { why: 'Still readers.' },
+      source: 'mail',
+    });
+    t.not(again.id, first.id);
+    t.match(await merchant.get(`/v1/partners/${first.partner_id}`), {
+      status: 'pending',
+      decline_reason: null,
+      first_name: 'Augusta',
+      company_name: 'Engines',
+      group_id: before.group_id,
+      email: first.email,
+      handle,
+    });
+    const { partner_id, email } = first;
+    t.same(await told(), [
+      { type: 'affiliate.updated', data: { partner_id, status: 'pending', reason: null } },
+      {
+        type: 'application.submitted',
+        data: { application_id: again.id, partner_id, email, handle, answers: { why: 'Still readers.' } },
+      },
+    ]);
+    const repeated = await merchant.request('POST', '/v1/applications', { program_id, email });
+    t.match(repeated, { status: 409, body: { error: { param: 'email' }, existing: { id: partner_id } } });
+    t.match(await merchant.post(`/v1/applications/${again.id}/approve`), { status: 'approved' });
+    t.match(await merchant.get(`/v1/applications/${first.id}`), { status: /rejected|withdrawn/ });
+    const active = await merchant.request('POST', '/v1/applications', { program_id, email });
+    t.match(active, { status: 409, body: { error: { param: 'email' }, existing: { id: partner_id } } });
+  }
+
+  await t.test('once, however many requests there are at a time', async (t) => {
+    const { id, email } = await apply();
+    await merchant.post(`/v1/applications/${id}/reject`);
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => merchant.request('POST', '/v1/applications', { program_id, email })),
+    );
+    t.equal(answers.filter(({ status }) => status === 201).length, 1);
+    t.equal(answers.filter(({ status }) => status === 409).length, 19);
+  });
 });
 
 t.test('a decided application cannot be decided again', async (t) => {
