@@ -217,7 +217,7 @@ t.test('api and worker begin on a Postgres of one’s own: with a shared key, an
   const [, port] = await api.until(/"port":(\d+).*api ready/);
   const ready = () => fetch(`http://127.0.0.1:${port}/readyz`);
   const worker = spawnRail(t, ['worker'], own);
-  await worker.until(/lacks migrations/);
+  await worker.until(/missing migrations/);
   t.equal((await ready()).status, 503);
 
   const migrations = await Promise.all([

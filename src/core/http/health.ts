@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Database } from '../postgres/database.ts';
-import { isMigrated } from '../postgres/migrate.ts';
-import { whatStopsRequests } from '../postgres/privileges.ts';
+import { whyNotReady } from '../postgres/migrate.ts';
 import { Problem } from '../values/problem.ts';
 
 /** `/healthz`: the process is up. `/readyz`: Postgres answers, the migrations are in, and the API's role may do what requests need. */
@@ -13,10 +12,4 @@ export function mountHealth(app: FastifyInstance, database: Database): void {
     if (reason === undefined) return { status: 'ready' };
     throw new Problem('service_unavailable', reason, { headers: { 'Retry-After': '5' } });
   });
-}
-
-async function whyNotReady(database: Database): Promise<string | undefined> {
-  if (!(await isMigrated(database))) return "The database is missing migrations. Run 'rail migrate'.";
-  const missing = await whatStopsRequests(database);
-  return missing && `The database is missing privileges (${missing}). Run 'rail migrate'.`;
 }

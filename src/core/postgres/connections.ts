@@ -45,7 +45,8 @@ export async function findShortage(database: Database, size: number): Promise<Sh
         current_setting('superuser_reserved_connections')::int
           + coalesce(current_setting('reserved_connections', true)::int, 0) as reserved
       from pg_stat_activity a
-      where a.backend_type = 'client backend'`,
+      -- Of the sessions of other users, a user without privileges does not see what they are.
+      where coalesce(a.backend_type, 'client backend') = 'client backend' and a.usesysid is not null`,
   );
   const shortage = { ...(found as Omit<Shortage, 'connections_each'>), connections_each: size };
   const needed = shortage.processes * size + shortage.others;

@@ -5,7 +5,7 @@ import { runMigrations } from 'graphile-worker';
 import pg from 'pg';
 import { tries } from './database.ts';
 import { isRetryable } from './errors.ts';
-import { ensureRole, setPrivileges } from './privileges.ts';
+import { ensureRole, requireOwnership, setPrivileges, whatStopsRequests } from './privileges.ts';
 
 const sql_dir = join(import.meta.dirname, '../../../sql');
 const migration_lock = 7_245_001;
@@ -29,6 +29,7 @@ export async function migrate(url: string): Promise<string[]> {
   await client.connect();
   try {
     await client.query('select pg_advisory_lock($1)', [migration_lock]);
+    await requireOwnership(client);
     await runMigrations({ connectionString: url });
     await client.query('create schema if not exists migration');
     await client.query(`create table if not exists migration.applied (
@@ -43,7 +44,7 @@ export async function migrate(url: string): Promise<string[]> {
 }
 
 /**
- * Whether the migrations that this version needs are in: what `/readyz` asks. A file of functions may be of another version, so that the
+ * Whether the migrations that this version needs are in. A file of functions may be of another version, so that the
  * replicas of a rolling deploy stay ready while the newer functions are in.
  */
 export async function isMigrated(on: Pick<pg.Pool, 'query'>): Promise<boolean> {
@@ -53,6 +54,13 @@ export async function isMigrated(on: Pick<pg.Pool, 'query'>): Promise<boolean> {
     if ((error as { code?: string }).code === '42P01') return false;
     throw error;
   }
+}
+
+/** What processes that serve or work wait for, as a sentence; undefined where the database is ready for them. */
+export async function whyNotReady(on: Pick<pg.Pool, 'query'>): Promise<string | undefined> {
+  if (!(await isMigrated(on))) return "The database is missing migrations. Run 'rail migrate'.";
+  const missing = await whatStopsRequests(on);
+  return missing && `The database is missing privileges (${missing}). Run 'rail migrate'.`;
 }
 
 /** What is to be run; `known` where an earlier text of it has been. */

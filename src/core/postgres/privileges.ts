@@ -12,6 +12,20 @@ const lock_not_available = '55P03';
 /** Two sessions that create one role at a time. */
 const role_exists = ['42710', '23505'];
 
+/** @throws Error where the database was restored as another user, which owns everything in it: this one could migrate nothing */
+export async function requireOwnership(client: Session): Promise<void> {
+  const { rows } = await client.query<{ user: string; schema: string; owner: string }>(`
+    select current_user as user, n.nspname as schema, pg_get_userbyid(n.nspowner) as owner
+    from pg_namespace n
+    where n.nspname in ('migration', 'graphile_worker') and not pg_has_role(n.nspowner, 'USAGE')`);
+  const [first] = rows;
+  if (!first) return;
+  const { user, schema, owner } = first;
+  throw new Error(
+    `The schema ${schema} belongs to ${owner}, and the database user is ${user}. Restore the backup as ${user}, with pg_restore --no-owner, or set DATABASE_URL to ${owner}.`,
+  );
+}
+
 interface User {
   /** As SQL writes it. */
   name: string;
@@ -89,7 +103,13 @@ export async function setPrivileges(client: Session): Promise<string[]> {
   let missing = await readMissing(client);
   for (let pass = 1; missing.length > 0; pass++) {
     if (pass > most_passes) throw stillMissing(missing);
-    for (const one of missing) if (await runUnlessLocked(client, one)) ran.push(one.statement);
+    const refused: Missing[] = [];
+    for (const one of missing) {
+      const outcome = await attempt(client, one.statement);
+      if (outcome === 'done') ran.push(one.statement);
+      if (outcome === 'refused') refused.push(one);
+    }
+    if (refused.length > 0) throw notAllowed(refused);
     missing = await readMissing(client);
   }
   return ran;
@@ -98,18 +118,24 @@ export async function setPrivileges(client: Session): Promise<string[]> {
 const readMissing = async (client: Session): Promise<Missing[]> =>
   (await client.query<Missing>('select subject, missing, statement from core.missing_privileges()')).rows;
 
-async function runUnlessLocked(client: Session, { subject, missing, statement }: Missing): Promise<boolean> {
+async function attempt(client: Session, statement: string): Promise<'done' | 'locked' | 'refused'> {
   try {
     await client.query(statement);
-    return true;
+    return 'done';
   } catch (error) {
-    const { code, message } = error as { code?: string; message: string };
-    if (code === lock_not_available) return false;
-    const remedy = `As the owner of ${subject} or as a superuser, run: ${statement}; Then run 'rail migrate' again.`;
-    throw new Error(`${subject}: ${missing}, and this user may not change that (${message}). ${remedy}`, {
-      cause: error,
-    });
+    const { code } = error as { code?: string };
+    if (code === lock_not_available) return 'locked';
+    if (code === insufficient_privilege) return 'refused';
+    throw new Error(`${statement} failed: ${(error as Error).message}`, { cause: error });
   }
+}
+
+function notAllowed(refused: Missing[]): Error {
+  const [first] = refused as [Missing];
+  const more = refused.length > 1 ? `, and ${refused.length - 1} more` : '';
+  return new Error(
+    `The database user may not set privileges right: ${first.subject}: ${first.missing}${more}. Restore the database as this user, or as the owner or a superuser run: ${refused.map(({ statement }) => `${statement};`).join(' ')} Then run 'rail migrate' again.`,
+  );
 }
 
 function stillMissing(missing: Missing[]): Error {

@@ -6,9 +6,12 @@ import { createOrganization } from '../../../src/core/access/organization.ts';
 import { openDatabase } from '../../../src/core/postgres/database.ts';
 import { migrate } from '../../../src/core/postgres/migrate.ts';
 import { writeEvents } from '../../../src/products.ts';
-import { log, services } from '../../harness.ts';
+import { encryption_key, log, services } from '../../harness.ts';
 import { cloneDatabase, databaseUrl, emptyDatabase, startPostgresIn } from '../../postgres.ts';
+import { spawnRail } from '../../rail_process.ts';
 import { makeRunDirectory, removeRunDirectory } from '../../runner/run_directory.ts';
+
+t.setTimeout(240_000);
 
 // A server of its own: roles belong to the whole server.
 const directory = await makeRunDirectory();
@@ -115,6 +118,19 @@ t.test('is not ready without any one of the privileges', async (t) => {
   }
 });
 
+t.test('a worker waits for the privileges that its jobs need', async (t) => {
+  const url = await cloneDatabase(server);
+  await (await connect(t, url)).query('drop owned by rail_api');
+  const worker = spawnRail(t, ['worker'], {
+    DATABASE_URL: url,
+    RAIL_ENCRYPTION_KEY: encryption_key.toString('base64'),
+  });
+  await worker.until(/missing privileges .* The worker starts after that/);
+  await migrate(url);
+  await worker.until(/worker ready/);
+  await worker.stop();
+});
+
 t.test('lets requests go on while a table that it protects is in use', async (t) => {
   const url = await cloneDatabase(server);
   const [client, busy] = [await connect(t, url), await connect(t, url)];
@@ -158,7 +174,7 @@ t.test("says which statement to run, and as whom, where the role is not the owne
   await inside.query(`create table program.of_another (organization_id text not null)`);
   await t.rejects(migrate(url), {
     message:
-      /As the owner of program\.of_another or as a superuser, run: alter table program\.of_another owner to second;/,
+      /program\.of_another: it belongs to rail, and second is subject to its row-level security.* as the owner or a superuser run: alter table program\.of_another owner to second;/,
   });
 });
 
@@ -178,4 +194,15 @@ t.test('says how to make the role where the owner may not', async (t) => {
   });
   await superuser.query('alter role plain createrole');
   t.ok((await migrate(url)).includes('migrations/0001_core.sql'));
+});
+
+t.test('says how to restore a database that another user has restored', async (t) => {
+  const url = await cloneDatabase(server);
+  const superuser = await connect(t, server);
+  await superuser.query(`create role third login createrole password 'third'`);
+  await superuser.query(`alter database ${new URL(url).pathname.slice(1)} owner to third`);
+  await t.rejects(migrate(as(url, 'third')), {
+    message:
+      /belongs to rail, and the database user is third\. Restore the backup as third, with pg_restore --no-owner,/,
+  });
 });
