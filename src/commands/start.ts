@@ -49,6 +49,7 @@ function print(base_url: string, notes: string[], demo: Demo | undefined): void 
     '',
     ...notes.flatMap((note) => [note, '']),
     `Rail is running on ${base_url}`,
+    `Its API is described at ${base_url}/docs`,
     '',
     ...(demo ? aboutDemo(demo) : aboutKeys),
     '',

@@ -62,6 +62,7 @@ export const saleOperations: Operation[] = [
   }),
   operation({
     name: 'sales.create',
+    title: 'Record a sale',
     method: 'POST',
     path: '/v1/sales',
     scope: 'sales:write',

@@ -62,6 +62,8 @@ t.test('the first start prints the address, the keys and a first request, and de
   t.same(Object.keys(demo).sort(), ['api_key', 'base_url', 'organization_id', 'program_id', 'test_api_key']);
   t.equal((await stat(join(dataDir, 'demo.json'))).mode & 0o777, 0o600);
   t.equal(demo.base_url, url);
+  t.match(first.said().stdout, `${url}/docs`);
+  t.equal((await fetch(`${url}/docs`)).status, 200);
   for (const fact of Object.values(demo)) t.match(first.said().stdout, fact as string);
   t.notMatch(first.said().stderr, demo.api_key, 'and the log holds no key');
 

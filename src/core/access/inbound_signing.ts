@@ -12,6 +12,7 @@ const InboundSigning = z
 export const inboundSigningOperations: Operation[] = [
   operation({
     name: 'inbound_signing.set',
+    title: 'Require signed requests',
     method: 'POST',
     path: '/v1/inbound_signing',
     scope: 'keys:write',

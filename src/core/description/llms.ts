@@ -32,8 +32,8 @@ export function indexText({ info, servers, paths, tags }: Document, path_of_api:
       ...operations
         .filter(({ tags: of = [] }) => of.includes(name))
         .map(
-          ({ method, path, operationId, summary }) =>
-            `- [\`${method} ${path}\`](${at}/llms-full.txt): ${summary} (\`${operationId}\`)`,
+          ({ method, path, operationId, description = '' }) =>
+            `- [\`${method} ${path}\`](${at}/llms-full.txt): ${description.split('\n\n')[0]} (\`${operationId}\`)`,
         ),
     ]),
   ]);
@@ -98,14 +98,14 @@ const listed = (paths: Document['paths']): Listed[] =>
   );
 
 function operationText(operation: Listed, schemas: Schemas): string[] {
-  const { method, path, operationId, summary, description = '', parameters = [], requestBody, responses } = operation;
+  const { method, path, operationId, description = '', parameters = [], requestBody, responses } = operation;
   const body = requestBody?.content[json];
   const errors = (operation['x-errors'] ?? []).filter((code) => !shared_errors.includes(code));
   return [
     '',
     `### ${method} ${path}`,
     '',
-    `\`${operationId}\`. ${summary} ${description.replaceAll('\n\n', ' ')}`,
+    `\`${operationId}\`. ${description.replaceAll('\n\n', ' ')}`,
     ...parametersText('Path', 'path', parameters, schemas),
     ...parametersText('Query', 'query', parameters, schemas),
     ...(body

@@ -35,6 +35,7 @@ import {
 } from './openapi_parts.ts';
 import { envelopeSchema, eventName, webhook } from './openapi_webhooks.ts';
 import { errorsOf } from './operation_errors.ts';
+import { tagTitle, titleOf } from './title.ts';
 
 /**
  * Prepares the OpenAPI description; to be awaited before the operations are mounted, because it is read off the routes. After
@@ -131,7 +132,10 @@ function pathOperation(
   });
   return {
     ...rest,
-    description: [operation.doc, `Needs the scope \`${operation.scope}\`.`].filter(Boolean).join('\n\n'),
+    summary: titleOf(operation, root),
+    description: [operation.summary, operation.doc, `Requires the scope \`${operation.scope}\`.`]
+      .filter(Boolean)
+      .join('\n\n'),
     'x-scope': operation.scope,
     'x-errors': errorsOf(operation),
     parameters: [
@@ -262,7 +266,11 @@ const nounOf = ({ path }: Operation, root: string): string => singular(path.slic
 function tagsOf(operations: Operation[]): Document['tags'] {
   return [...Map.groupBy(operations, ({ tag }) => tag)].map(([name, those]) => {
     const about = those.find((operation) => operation.name === `${name}.get`) ?? (those[0] as Operation);
-    return { name, description: z.globalRegistry.get(about.reply)?.description ?? about.summary };
+    return {
+      name,
+      'x-displayName': tagTitle(name),
+      description: z.globalRegistry.get(about.reply)?.description ?? about.summary,
+    };
   });
 }
 

@@ -49,7 +49,7 @@ export interface Document {
   openapi: string;
   info: { title: string; summary: string; version: string; description: string };
   servers: [{ url: string; description: string }];
-  tags: { name: string; description: string }[];
+  tags: { name: string; 'x-displayName': string; description: string }[];
   paths: Record<string, Record<string, PathOperation>>;
   webhooks: Record<string, { post: PathOperation }>;
   components: {

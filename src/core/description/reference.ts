@@ -15,6 +15,7 @@ interface Reference {
  * that it works behind a proxy that puts a path in front; the policy has the browser refuse anything else.
  */
 export function mountReference(app: FastifyInstance, { title, path }: { title: string; path: string }): void {
+  mountRoot(app, path);
   let loading: Promise<Reference> | undefined;
   const reference = () => {
     loading ??= load({ title, path });
@@ -30,6 +31,16 @@ export function mountReference(app: FastifyInstance, { title, path }: { title: s
   app.get(script_path, { schema }, async (request, reply) =>
     sendPage(request, reply, 'text/javascript; charset=utf-8', (await reference()).script),
   );
+}
+
+/** `GET /` leads to the description; a client that asks for JSON gets the addresses of its texts, relative to this one. */
+function mountRoot(app: FastifyInstance, path: string): void {
+  const addresses = { docs: 'docs', openapi: `${path.slice(1)}/openapi.json`, llms: 'llms.txt', health: 'healthz' };
+  app.get('/', { schema: { hide: true } as object }, async ({ headers: { accept = '' } }, reply) => {
+    reply.header('Vary', 'Accept');
+    const wants_json = accept.includes('application/json') && !accept.includes('text/html');
+    return wants_json ? addresses : reply.redirect('docs', 302);
+  });
 }
 
 /**
@@ -60,6 +71,8 @@ const configurationOf = ({ title, path }: { title: string; path: string }) => ({
   showDeveloperTools: 'never' as const,
   documentDownloadType: 'direct' as const,
   orderSchemaPropertiesBy: 'preserve' as const,
+  // Webhooks are sent by the service, so there is nothing to request.
+  customCss: '[id*="/webhook/"] .show-api-client-button { display: none }',
 });
 
 /** Scripts are the package's, and the page's own by their hash; styles stand in attributes, where nothing can vouch for them. */

@@ -34,6 +34,8 @@ interface Options<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType,
   /** With `{id}` for what `params` holds. */
   path: string;
   scope: string;
+  /** Its short name in a menu, where the one that its name makes does not say what it does: see description/title.ts. */
+  title?: string;
   /** One sentence on what it does. */
   summary: string;
   /** What a caller must know besides. */

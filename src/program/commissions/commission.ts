@@ -104,6 +104,7 @@ const maturing = list({
 export const commissionOperations: Operation[] = [
   operation({
     name: 'commissions.maturing',
+    title: 'List maturing commissions',
     method: 'GET',
     path: '/v1/commissions/maturing',
     scope: 'commissions:read',

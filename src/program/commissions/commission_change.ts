@@ -27,6 +27,7 @@ const positive = z.int().min(1).describe('The amount, in minor units of the curr
 export const commissionChangeOperations: Operation[] = [
   operation({
     name: 'commissions.create',
+    title: 'Create a bonus',
     method: 'POST',
     path: '/v1/commissions',
     scope: 'commissions:write',

@@ -84,6 +84,7 @@ export const applicationOperations: Operation[] = [
   }),
   operation({
     name: 'applications.create',
+    title: 'Submit an application',
     method: 'POST',
     path: '/v1/applications',
     scope: 'applications:write',

@@ -54,6 +54,7 @@ export const clickOperations: Operation[] = [
   ...readOperations({ resource: clicks, within: programs, by: ['partner_id', 'link_id', 'referral_id'] }),
   operation({
     name: 'clicks.create',
+    title: 'Record a click',
     method: 'POST',
     path: '/v1/clicks',
     scope: 'clicks:write',

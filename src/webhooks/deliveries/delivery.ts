@@ -123,6 +123,7 @@ export function deliveryLogOperations(policy: EventPolicy): Operation[] {
     }).map((read) => ({ ...read, scope: 'webhooks:read' })),
     operation({
       name: 'webhook_endpoints.deliveries',
+      title: "List an endpoint's deliveries",
       method: 'GET',
       path: '/v1/webhook_endpoints/{id}/deliveries',
       scope: 'webhooks:read',

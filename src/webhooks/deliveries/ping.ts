@@ -12,6 +12,7 @@ import { deliveriesOf } from './delivery.ts';
 export const pingOperation = (policy: EventPolicy): Operation =>
   operation({
     name: 'webhook_endpoints.ping',
+    title: 'Send a test event',
     method: 'POST',
     path: '/v1/webhook_endpoints/{id}/ping',
     scope: 'webhooks:write',

@@ -52,6 +52,7 @@ const replayOneOperation = (policy: EventPolicy): Operation =>
 const replayManyOperation = (policy: EventPolicy): Operation =>
   operation({
     name: 'webhook_endpoints.replay',
+    title: "Replay an endpoint's deliveries",
     method: 'POST',
     path: '/v1/webhook_endpoints/{id}/replay',
     scope: 'webhooks:write',

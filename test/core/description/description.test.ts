@@ -121,6 +121,23 @@ t.test('says of every operation which scope, headers and errors it has', async (
   }
 });
 
+t.test('a menu can show the title of each operation: short, and no other has it', async (t) => {
+  const titles = routes.map(({ summary }) => summary as string);
+  t.equal(new Set(titles).size, titles.length);
+  for (const title of titles) t.match(title, /^[A-Z][a-z]+ [a-z' ]{3,32}$/);
+  for (const [name, title] of [
+    ['partners.list', 'List partners'],
+    ['applications.get', 'Retrieve an application'],
+    ['sales.refund', 'Refund a sale'],
+    ['partners.put_tax_form', 'Set a tax form'],
+    ['webhook_endpoints.rotate_secret', 'Rotate a secret'],
+  ]) {
+    t.equal(routes.find(({ operationId }) => operationId === name)?.summary, title);
+  }
+  for (const operation of operations) t.ok(routeOf(operation).description.startsWith(operation.summary));
+  t.match(openapi.tags, [{ 'x-displayName': 'Programs' }]);
+});
+
 t.test('every query parameter that a list of names takes says so', async (t) => {
   const [expand] = openapi.paths['/v1/partners'].get.parameters.filter(({ name }: Json) => name === 'expand');
   t.match(expand, { style: 'form', explode: false, schema: { type: 'array', items: { enum: ['group'] } } });

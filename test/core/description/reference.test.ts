@@ -80,6 +80,28 @@ t.test('leads from /docs/ to /docs, below a path too', async (t) => {
   }
 });
 
+t.test('leads from / to /docs, below a path too, and gives the addresses to who asks for JSON', async (t) => {
+  for (const place of places) {
+    const browser = await fetch(`${place}/`, { headers: { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } });
+    t.equal(browser.url, `${place}/docs`);
+    t.equal(browser.status, 200);
+    t.equal((await fetch(`${place}/`, { redirect: 'manual' })).status, 302);
+    const index = await fetch(`${place}/`, { redirect: 'manual', headers: { Accept: 'application/json' } });
+    t.equal(index.status, 200);
+    for (const address of Object.values((await index.json()) as Json)) {
+      t.equal((await fetch(new URL(address, index.url))).status, 200, address);
+    }
+  }
+});
+
+t.test('offers no request for webhooks, which the service sends', async (t) => {
+  const html = await (await fetch(`${rail.address}/docs`)).text();
+  t.match(settingsIn(html).customCss, /\/webhook\/.*\.show-api-client-button \{ display: none \}/);
+  const script = await (await fetch(`${rail.address}/docs/scalar.js`)).text();
+  t.match(script, 'show-api-client-button', 'the button is called so');
+  t.match(script, /\}webhook\/\$\{/, 'and the id of a webhook has this part');
+});
+
 t.test('says below which path its operations are, where BASE_URL has one', async (t) => {
   const of = { store: rail.store, log };
   for (const [base_url, path] of [
@@ -105,7 +127,8 @@ const hashOf = (script: string): string => `'sha256-${createHash('sha256').updat
 async function startProxy(path: string): Promise<string> {
   const proxy = createServer(async (request, response) => {
     const inner = request.url?.startsWith(`${path}/`) ? request.url.slice(path.length) : '/not-below-the-path';
-    const answer = await fetch(rail.address + inner, { redirect: 'manual' });
+    const headers_of_visitor = { Accept: request.headers.accept ?? '*/*' };
+    const answer = await fetch(rail.address + inner, { redirect: 'manual', headers: headers_of_visitor });
     const { 'content-encoding': _, ...headers } = Object.fromEntries(answer.headers);
     response.writeHead(answer.status, headers).end(Buffer.from(await answer.arrayBuffer()));
   });

@@ -1,0 +1,22 @@
+import type { Operation } from '../resource/operation.ts';
+import { singular } from './example.ts';
+
+/** What some verbs of operations' names are in a title. */
+const verbs: Record<string, string> = { get: 'retrieve', put: 'set' };
+
+/** The short name of an operation, as a menu shows it: `Refund a sale` of `sales.refund`, `Set a tax form` of `partners.put_tax_form`. */
+export function titleOf({ name, path, title }: Operation, root: string): string {
+  if (title !== undefined) return title;
+  const [verb = '', ...words] = (name.split('.').at(-1) as string).split('_');
+  const plural = path.slice(root.length).split('/')[1] as string;
+  const object = words.length > 0 ? words.join(' ') : nounOf(plural);
+  return sentenceCase(verb === 'list' ? `list ${spaced(plural)}` : `${verbs[verb] ?? verb} ${withArticle(object)}`);
+}
+
+/** `Webhook endpoints` of `webhook_endpoints`. */
+export const tagTitle = (tag: string): string => sentenceCase(spaced(tag));
+
+const spaced = (name: string): string => name.replaceAll('_', ' ');
+const nounOf = (plural: string): string => spaced(singular(plural));
+const withArticle = (noun: string): string => `${/^[aeio]/.test(noun) ? 'an' : 'a'} ${noun}`;
+const sentenceCase = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
