@@ -41,7 +41,7 @@ const Environment = z.object({
     ),
   METRICS_PORT: integer(0, 65_535)
     .optional()
-    .describe('Port of GET /metrics for Prometheus, on HOST; 0 selects a free port. Unset: no port is opened.'),
+    .describe('Port of GET /metrics, /healthz and /readyz, on HOST; 0 selects a free port. Unset: no port is opened.'),
   WORKER_CONCURRENCY: integer(1, 500).default(10).describe('How many jobs a worker runs at a time.'),
   DATABASE_POOL_SIZE: integer(2, 500)
     .default(20)

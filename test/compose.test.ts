@@ -64,7 +64,7 @@ t.test('begins in order: Postgres answers, the migrations are in, then API and w
   t.match(services.postgres.healthcheck.test, ['CMD', 'pg_isready']);
   for (const [name, path, setting] of [
     ['api', '/readyz', 'PORT'],
-    ['worker', '/metrics', 'METRICS_PORT'],
+    ['worker', '/readyz', 'METRICS_PORT'],
   ] as const) {
     const [how, node, flag, script, ...rest] = services[name].healthcheck.test;
     t.same([how, node, flag, rest], ['CMD', 'node', '--eval', []]);

@@ -191,6 +191,38 @@ t.test('goes on without Postgres, and says that it does', async (t) => {
   t.equal(again.get('rail_workers'), 0);
 });
 
+t.test('answers on the same port whether the process lives and is ready', async (t) => {
+  const rail = await startRail({ worker: false });
+  const gate = await startGate(rail.url);
+  const settings = { DATABASE_URL: gate.url, RAIL_ENCRYPTION_KEY: encryption_key.toString('base64'), ...on_own_port };
+  await rail.query(
+    sql`update migration.applied set name = 'migrations/0001_unknown.sql' where name = 'migrations/0001_core.sql'`,
+  );
+  const worker = spawnRail(t, ['worker'], settings);
+  const [, port] = await worker.until(/"port":(\d+),"msg":"metrics ready"/);
+  const ask = async (path: string) => {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`);
+    return { status: response.status, body: (await response.json()) as Json };
+  };
+  await worker.until(/missing migrations|lacks migrations/);
+  t.match(await ask('/readyz'), { status: 503, body: { status: 'not_ready', reason: /Run 'rail migrate'/ } });
+  t.same(await ask('/healthz'), { status: 200, body: { status: 'ok' } });
+  t.equal((await scrape(Number(port))).get('rail_workers'), 0, 'while its metrics do not show that it waits');
+
+  await rail.query(
+    sql`update migration.applied set name = 'migrations/0001_core.sql' where name = 'migrations/0001_unknown.sql'`,
+  );
+  await worker.until(/worker ready/);
+  t.same(await ask('/readyz'), { status: 200, body: { status: 'ready' } });
+  gate.leadTo(1);
+  gate.cut();
+  t.match(await ask('/readyz'), { status: 503, body: { reason: /^The database/ } });
+  t.equal((await ask('/healthz')).status, 200);
+  gate.leadTo(Number(new URL(rail.url).port));
+  await eventually(async () => (await ask('/readyz')).status === 200, 'the worker to be ready again');
+  t.equal((await worker.stop()).code, 0);
+});
+
 t.test('opens one port for all of a process, and none unless it is told to', async (t) => {
   const rail = await startRail({ worker: false });
   const own = { DATABASE_URL: rail.url, RAIL_ENCRYPTION_KEY: encryption_key.toString('base64'), PORT: '0' };

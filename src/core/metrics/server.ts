@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Database } from '../postgres/database.ts';
+import { whyNotReady } from '../postgres/migrate.ts';
 import { type Backlog, type Measured, readBacklogs, showBacklogs } from './backlog.ts';
 import { watchPool } from './metrics.ts';
 import { content_type, metricsText, watchProcess } from './registry.ts';
@@ -24,7 +25,8 @@ interface MetricsOptions {
 }
 
 /**
- * Answers `GET /metrics`, for as long as the process lives, on a port of its own.
+ * Answers `GET /metrics`, for as long as the process lives, on a port of its own; and, as the API does on its port, `GET /healthz`, and
+ * `GET /readyz`: 200 once the database is as this process needs it.
  * @returns where it listens, and what ends it
  * @throws Error of `listen`, as where the port is taken
  */
@@ -39,7 +41,22 @@ export async function serveMetrics({ port, host, database, backlogs, log }: Metr
     showBacklogs(backlogs, await measured());
     return metricsText();
   };
-  const server = createServer(answerWith(text, log));
+  const server = createServer(
+    answerWith(
+      {
+        '/metrics': async () => [200, content_type, await text()],
+        '/healthz': async () => json(200, { status: 'ok' }),
+        '/readyz': async () =>
+          readiness(
+            await inTime(
+              whyNotReady(database).catch((error) => unreachable(error, log)),
+              'The database does not answer.',
+            ),
+          ),
+      },
+      log,
+    ),
+  );
   server.maxConnections = most_connections;
   server.listen(port, host);
   await once(server, 'listening');
@@ -52,13 +69,31 @@ export async function serveMetrics({ port, host, database, backlogs, log }: Metr
   };
 }
 
+/** Status, content type and body. */
+type Answer = [status: number, content_type: string, body: string];
+
+const json = (status: number, body: object): Answer => [
+  status,
+  'application/json; charset=utf-8',
+  JSON.stringify(body),
+];
+
+const readiness = (reason: string | undefined): Answer =>
+  reason === undefined ? json(200, { status: 'ready' }) : json(503, { status: 'not_ready', reason });
+
+function unreachable(error: Error, log: Logger): string {
+  log.debug({ err: error }, 'the database cannot be reached');
+  return 'The database cannot be reached.';
+}
+
 const answerWith =
-  (text: () => Promise<string>, log: Logger): RequestListener =>
-  async ({ method, url }, response) => {
-    if (method !== 'GET' || url?.split('?')[0] !== '/metrics') return void response.writeHead(404).end();
+  (paths: Record<string, () => Promise<Answer>>, log: Logger): RequestListener =>
+  async ({ method, url = '' }, response) => {
+    const answer = method === 'GET' ? paths[url.split('?')[0] as string] : undefined;
+    if (!answer) return void response.writeHead(404).end();
     try {
-      const body = await text();
-      response.writeHead(200, { 'Content-Type': content_type }).end(body);
+      const [status, type, body] = await answer();
+      response.writeHead(status, { 'Content-Type': type }).end(body);
     } catch (error) {
       log.error({ err: error }, 'the metrics could not be answered');
       response.writeHead(500).end();
@@ -80,8 +115,13 @@ function rarely(read: () => Promise<Measured[]>, log: Logger): () => Promise<Mea
       read_at = 0;
       reading = begin();
     }
-    const late = new AbortController();
-    const tooLong = sleep(max_wait_ms, undefined, { signal: late.signal }).catch(() => undefined);
-    return Promise.race([reading, tooLong]).finally(() => late.abort());
+    return inTime(reading, undefined);
   };
+}
+
+/** Gives `otherwise` where the work takes longer than whoever asks waits. */
+function inTime<T>(work: Promise<T>, otherwise: T): Promise<T> {
+  const late = new AbortController();
+  const tooLong = sleep(max_wait_ms, otherwise, { signal: late.signal }).catch(() => otherwise);
+  return Promise.race([work, tooLong]).finally(() => late.abort());
 }
