@@ -48,11 +48,18 @@ export const partners = resource({
   doc: 'A person or company that refers customers to a program and earns commissions.',
   soft_delete: true,
   relations: { group: groups },
+  computed: {
+    tag_ids: sql`array(
+      select x.tag_id from program.partner_tag x
+      where x.organization_id = t.organization_id and x.partner_id = t.id
+      order by x.tag_id)`,
+  },
   fields: {
     id: id('part'),
     object: objectName('partner'),
     program_id,
     group_id: id('grp').nullable().describe('The group that the partner belongs to.'),
+    tag_ids: z.array(id('tag')).describe('The tags of the partner. Empty if there are none.'),
     email: text.describe("The partner's email address. Unique in the program; letter case is ignored."),
     first_name: text.nullable().describe("The partner's first name. Null if not provided."),
     last_name: text.nullable().describe("The partner's last name. Null if not provided."),
@@ -111,6 +118,12 @@ export const partnerOperations: Operation[] = readOperations({
   within: programs,
   by: ['status', 'group_id'],
   filters: {
+    tag_id: {
+      schema: id('tag').optional(),
+      where: (value: string) => sql`exists (
+        select from program.partner_tag x
+        where x.organization_id = t.organization_id and x.partner_id = t.id and x.tag_id = ${value})`,
+    },
     email: { schema: email.optional(), where: (value: string) => sql`t.email_key = ${value.toLowerCase()}` },
   },
 });

@@ -226,6 +226,29 @@ t.test('a partner who is deleted and created again gets the same handle and link
   t.match(await shop.click({}, { value: 'ada' }), { partner_id: second.partner_id, link_id: second.id });
 });
 
+t.test("a partner's tags are read back and filter the list of partners", async (t) => {
+  const shop = await openShop(rail);
+  const { merchant, program_id } = shop;
+  const [ada, bob] = [await shop.partner(), await shop.partner()];
+  t.same(ada.tag_ids, []);
+  const tag = (name: string) => merchant.post('/v1/tags', { program_id, name });
+  const [vip, press] = [await tag('VIP'), await tag('Press')];
+  const tag_ids = [vip.id, press.id].sort();
+  t.same((await merchant.patch(`/v1/partners/${ada.id}`, { tag_ids })).tag_ids, tag_ids);
+  await merchant.patch(`/v1/partners/${bob.id}`, { tag_ids: [press.id] });
+  t.same((await merchant.get(`/v1/partners/${ada.id}`)).tag_ids, tag_ids);
+  const link = await shop.link(ada);
+  t.same((await merchant.get(`/v1/links/${link.id}?expand[]=partner`)).partner.tag_ids, tag_ids);
+  const found = async (query: string) => (await shop.list('partners', query)).map(({ id }) => id).sort();
+  t.same(await found(`tag_id=${vip.id}`), [ada.id]);
+  t.same(await found(`tag_id=${press.id}`), [ada.id, bob.id].sort());
+  t.same(await found(`tag_id=${press.id}&email=${bob.email}`), [bob.id]);
+  t.equal((await merchant.get(`/v1/partners?program_id=${program_id}&tag_id=${vip.id}`)).total_count, 1);
+  await merchant.delete(`/v1/tags/${press.id}`);
+  t.same((await merchant.get(`/v1/partners/${ada.id}`)).tag_ids, [vip.id]);
+  t.same(await found(`tag_id=${press.id}`), []);
+});
+
 t.test("a partner's groups and tags decide what the rules pay", async (t) => {
   const shop = await openShop(rail);
   const { merchant } = shop;
