@@ -60,6 +60,10 @@ const consequences: Record<string, (world: World) => Promise<unknown>> = {
     const { id } = await world.fixture('webhook_endpoints');
     await world.caller.post(`/v1/webhook_endpoints/${id}/ping`);
   },
+  async refunds(world) {
+    const { id } = await world.make('sales');
+    await world.caller.post(`/v1/sales/${id}/refund`);
+  },
   async risk_flags(world) {
     const { program_id, email, handle } = await world.make('partners');
     const click = {

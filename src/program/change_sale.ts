@@ -152,7 +152,8 @@ function emitCorrection(tx: Tx, before: Sale, after: AttributedSale): void {
     return;
   }
   tx.emit(event('sale.created', after));
-  if (after.refunded_minor > 0) emitRefund(tx, after, after.refunded_minor);
+  const { refunded_minor: amount_minor, refunded_at } = after;
+  if (refunded_at !== null) emitRefund(tx, after, { amount_minor, refunded_at });
 }
 
 /** "Refunding all sets the customer `refunded`": also where a correction leaves nothing, and until one leaves something again. */

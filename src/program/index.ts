@@ -26,6 +26,7 @@ import { createProgramOperations } from './programs/create_program.ts';
 import { programOperations, programs } from './programs/program.ts';
 import { saleOperations } from './record_sale.ts';
 import { riskFlagOperations } from './risk/risk_flag.ts';
+import { refundReadOperations } from './sales/refund.ts';
 import { clickOperations } from './tracking/click.ts';
 import { couponOperations } from './tracking/coupon.ts';
 import { linkOperations } from './tracking/link.ts';
@@ -95,6 +96,7 @@ export const program: Product = {
     ...signUpOperations,
     ...ruleOperations,
     ...saleOperations,
+    ...refundReadOperations,
     ...commissionOperations,
     ...commissionChangeOperations,
     ...riskFlagOperations,

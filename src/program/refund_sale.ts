@@ -5,7 +5,7 @@ import { adjustCommissions } from './commissions/adjust.ts';
 import { customers } from './customers/customer.ts';
 import { event } from './events/event.ts';
 import { assessLater } from './programs/assess_later.ts';
-import { NewRefund, recordRefund, refuseRepeatedRefund } from './sales/refund.ts';
+import { NewRefund, recordRefund, refuseImpossibleTime, refuseRepeatedRefund } from './sales/refund.ts';
 import { type AttributedSale, isAttributed, lockSale, type Sale, saleStatus, sales } from './sales/sale.ts';
 
 /** What follows from a refund: the sale's status, the customer's, and the commissions. */
@@ -32,14 +32,19 @@ export const refundOperations: Operation[] = [
 async function refundSale(tx: Tx, before: Sale, refund: NewRefund): Promise<Sale> {
   await refuseRepeatedRefund(tx, before, refund.external_refund_id);
   const amount_minor = amountOf(refund, before);
-  await recordRefund(tx, before, { ...refund, amount_minor });
+  refuseImpossibleTime(tx, before, refund.refunded_at);
+  const { refunded_at } = await recordRefund(tx, before, { ...refund, amount_minor });
   const refunded_minor = before.refunded_minor + amount_minor;
   const status = saleStatus(before.amount_minor, refunded_minor);
-  const after = await sales.update(tx, before.id, { refunded_minor, status, refunded_at: tx.now });
+  const after = await sales.update(tx, before.id, {
+    refunded_minor,
+    status,
+    refunded_at: before.refunded_at !== null && before.refunded_at > refunded_at ? before.refunded_at : refunded_at,
+  });
   if (status === 'refunded' && after.customer_id !== null)
     await customers.update(tx, after.customer_id, { status: 'refunded' });
   if (!isAttributed(after)) return after;
-  emitRefund(tx, after, amount_minor);
+  emitRefund(tx, after, { amount_minor, refunded_at });
   await adjustCommissions(tx, after, 'sale_refunded');
   assessLater(tx, 'sale', after.id);
   return after;
@@ -56,7 +61,11 @@ function amountOf(refund: NewRefund, sale: Sale): number {
   });
 }
 
-/** @param amount_minor what was refunded: by one refund, or so far of a sale that is attributed only now */
-export function emitRefund(tx: Tx, sale: AttributedSale, amount_minor: number): void {
-  tx.emit(event('sale.refunded', sale, { amount_minor, refunded_at: sale.refunded_at as string }));
+/** @param refund one refund, or all so far of a sale that is attributed only now */
+export function emitRefund(
+  tx: Tx,
+  sale: AttributedSale,
+  { amount_minor, refunded_at }: { amount_minor: number; refunded_at: string },
+): void {
+  tx.emit(event('sale.refunded', sale, { amount_minor, refunded_at }));
 }

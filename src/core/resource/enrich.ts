@@ -1,6 +1,6 @@
 import type { Tx } from '../postgres/transaction.ts';
 import { deletedMarker } from './deleted_marker.ts';
-import type { AnyResource, Relations, Row } from './resource.ts';
+import { type AnyResource, type Relations, type Row, readScope } from './resource.ts';
 import { requireScope } from './scope.ts';
 
 /** Inlines the relations that `expand` names and adds what `include` names, one statement each, whatever the number of rows. @returns the same rows */
@@ -22,7 +22,7 @@ export async function enrich<T extends object>(
 /** @throws Problem insufficient_scope where the key may not read the relation */
 async function inline(tx: Tx, resource: AnyResource, rows: Row[], name: string, scopes: string[]): Promise<void> {
   const { resource: target, field } = (resource.relations as Relations)[name] as Relations[string];
-  requireScope(scopes, `${target.plural}:read`);
+  requireScope(scopes, readScope(target));
   const ids = [...new Set(rows.map((row) => row[field]).filter((id) => id !== null))] as string[];
   const records = ids.length > 0 ? await target.byIds(tx, ids) : [];
   const by_id = new Map(records.map((record) => [record.id, record]));

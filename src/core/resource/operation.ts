@@ -4,6 +4,7 @@ import type { ProblemCode } from '../values/problem.ts';
 import { enrich } from './enrich.ts';
 import { list } from './list.ts';
 import type { ListOptions } from './list_query.ts';
+import { readScope } from './resource.ts';
 import type { Services } from './services.ts';
 
 /** Who calls: the key that opened the request. */
@@ -97,7 +98,7 @@ function listOperation(options: ListOptions): Operation {
     name: `${plural}.list`,
     method: 'GET',
     path: `/v1/${plural}`,
-    scope: `${plural}:read`,
+    scope: readScope(options.resource),
     summary: `Lists ${plural.replaceAll('_', ' ')}, ${options.order?.oldest_first ? 'oldest' : 'newest'} first.`,
     ...(options.list_doc ? { doc: options.list_doc } : {}),
     query,
@@ -112,7 +113,7 @@ function getOperation({ resource }: ListOptions): Operation {
     name: `${plural}.get`,
     method: 'GET',
     path: `/v1/${plural}/{id}`,
-    scope: `${plural}:read`,
+    scope: readScope(resource),
     summary: `Reads one ${object.replaceAll('_', ' ')}.`,
     params: idParams,
     query: z.strictObject(resource.expansion),

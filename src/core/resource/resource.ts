@@ -22,6 +22,8 @@ export interface ResourceOptions<Shape extends z.ZodRawShape> {
   schema_name?: string;
   /** Its path and scope: `partners`. */
   plural: string;
+  /** Its name in scopes, where that is not the plural: what belongs to another resource is read by the scope of that. */
+  scoped_as?: string;
   table: string;
   /** The unique constraints and indexes of the table: the field that each stands for, or null where callers do not choose its value. */
   unique?: Record<string, (keyof Shape & string) | null>;
@@ -181,6 +183,9 @@ function withCommonMeanings<Shape extends z.ZodRawShape>(fields: Shape): Shape {
   });
   return Object.fromEntries(described);
 }
+
+/** The scope that reading a resource needs. */
+export const readScope = ({ plural, scoped_as = plural }: AnyResource): string => `${scoped_as}:read`;
 
 /** The condition that makes every statement go by the tenant's index; row-level security holds without it too. */
 export const tenant = (tx: Tx): Sql => sql`t.organization_id = ${tx.organization_id}`;

@@ -1,15 +1,52 @@
 import sql from 'sql-template-tag';
 import { z } from 'zod';
-import { declareUnique } from '../../core/postgres/errors.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
-import { insert } from '../../core/postgres/write.ts';
-import { tenant } from '../../core/resource/resource.ts';
-import { text } from '../../core/values/fields.ts';
+import { type Operation, readOperations } from '../../core/resource/operation.ts';
+import { resource, tenant } from '../../core/resource/resource.ts';
+import { id, objectName, text, timestamp, timestampInput } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
+import { minor, storedCurrency } from '../../core/values/money.ts';
 import { Problem } from '../../core/values/problem.ts';
+import { program_id } from '../events/fields.ts';
+import { programs } from '../programs/program.ts';
 import { type Sale, sales } from './sale.ts';
 
-declareUnique('refund', { refund_external_id_unique: 'external_refund_id' });
+export const refunds = resource({
+  object: 'refund',
+  plural: 'refunds',
+  scoped_as: 'sales',
+  table: 'program.refund',
+  unique: { refund_external_id_unique: 'external_refund_id' },
+  doc: 'A refund of a sale, in whole or in part. What it changed is in the sale and its commissions.',
+  soft_delete: true,
+  relations: { sale: sales },
+  fields: {
+    id: id('rfd'),
+    object: objectName('refund'),
+    program_id,
+    sale_id: id('sale').describe('The sale that was refunded.'),
+    amount_minor: minor.describe('The amount of this refund, in minor units of the currency.'),
+    currency: storedCurrency,
+    external_refund_id: text
+      .nullable()
+      .describe("The processor's id of the refund. Unique in the program. Null if not provided."),
+    reason: text.nullable().describe('The reason, as you sent it. Null if not provided.'),
+    refunded_at: timestamp.describe('When the charge was refunded.'),
+    created_at: timestamp,
+  },
+  computed: {
+    currency: sql`(select s.currency from program.sale s where s.organization_id = t.organization_id and s.id = t.sale_id)`,
+    refunded_at: sql`coalesce(t.refunded_at, t.created_at)`,
+  },
+});
+
+type Refund = z.infer<typeof refunds.record>;
+
+export const refundReadOperations: Operation[] = readOperations({
+  resource: refunds,
+  within: programs,
+  by: ['sale_id', 'external_refund_id'],
+});
 
 /** A refund as callers send it. */
 export const NewRefund = z.strictObject({
@@ -24,17 +61,36 @@ export const NewRefund = z.strictObject({
     .optional()
     .describe("The processor's id of the refund. Unique in the program: a repeated id answers 409."),
   reason: text.max(1000).optional().describe('The reason, for your records.'),
+  refunded_at: timestampInput
+    .optional()
+    .describe('When the charge was refunded: not before the sale, and at most a day from now. Now when left out.'),
 });
 
 export type NewRefund = z.infer<typeof NewRefund>;
 
+const day_ms = 86_400_000;
+
+/** @throws Problem invalid_parameter */
+export function refuseImpossibleTime(tx: Tx, { occurred_at }: Sale, refunded_at: string | undefined): void {
+  if (refunded_at === undefined) return;
+  const latest = new Date(Date.parse(tx.now) + day_ms).toISOString();
+  if (refunded_at >= occurred_at && refunded_at <= latest) return;
+  throw new Problem(
+    'invalid_parameter',
+    `'refunded_at' must be from the time of the sale (${occurred_at}) to a day from now.`,
+    { param: 'refunded_at' },
+  );
+}
+
 /** @throws Problem resource_already_exists when a refund of this id was faster */
-export async function recordRefund(tx: Tx, sale: Sale, fields: NewRefund): Promise<void> {
-  const row = { ...fields, id: newId('rfd'), program_id: sale.program_id, sale_id: sale.id, created_at: tx.now };
-  if (await insert(tx, 'program.refund', row, { on_conflict: sql`on conflict do nothing` })) return;
+export async function recordRefund(tx: Tx, sale: Sale, fields: NewRefund): Promise<Refund> {
+  const { program_id, id: sale_id } = sale;
+  const row = { refunded_at: tx.now, ...fields, id: newId('rfd'), program_id, sale_id };
+  const refund = await refunds.insert(tx, row, sql`on conflict do nothing`);
+  if (refund) return refund;
   await refuseRepeatedRefund(tx, sale, fields.external_refund_id);
   // The sale of the other one was deleted meanwhile.
-  await recordRefund(tx, sale, fields);
+  return recordRefund(tx, sale, fields);
 }
 
 export async function refuseRepeatedRefund(tx: Tx, sale: Sale, external_refund_id: string | undefined): Promise<void> {

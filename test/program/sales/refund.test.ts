@@ -327,3 +327,76 @@ t.test('an import that was rolled back can be told again, refunds included', asy
     await shop.merchant.delete(`/v1/sales/${sale.id}`);
   }
 });
+
+t.test('refunds are records, newest first, of a program or of a sale', async (t) => {
+  const shop = await openShop(rail, { currency: 'JPY' });
+  const { id: partner_id } = await shop.partner();
+  const [sale, other] = [await shop.sale({ partner_id }), await shop.sale({ partner_id })];
+  const external_refund_id = fresh('refund');
+  await shop.refund(sale, { amount_minor: 2_500, external_refund_id, reason: 'Late.' });
+  await shop.refund(sale, { amount_minor: 500 });
+  const { refunded_at } = await shop.refund(other);
+  const all = await shop.list('refunds');
+  t.same(
+    all.map(({ sale_id, amount_minor }) => [sale_id, amount_minor]),
+    [
+      [other.id, 10_000],
+      [sale.id, 500],
+      [sale.id, 2_500],
+    ],
+  );
+  const [newest, , first] = all as [Json, Json, Json];
+  t.same(newest, {
+    id: newest.id,
+    object: 'refund',
+    program_id: shop.program_id,
+    sale_id: other.id,
+    amount_minor: 10_000,
+    currency: 'JPY',
+    external_refund_id: null,
+    reason: null,
+    refunded_at,
+    created_at: refunded_at,
+  });
+  t.match(newest.id, /^rfd_/);
+  t.match(first, { external_refund_id, reason: 'Late.' });
+  t.same(await shop.merchant.get(`/v1/refunds/${first.id}`), first);
+  t.match(await shop.list('refunds', `sale_id=${other.id}`), [{ id: newest.id }]);
+  t.match(await shop.list('refunds', `external_refund_id=${external_refund_id}`), [{ id: first.id }]);
+  t.equal((await shop.list('refunds', `starting_after=${newest.id}`)).length, 2);
+  t.match((await shop.list('refunds', 'expand[]=sale'))[0], { sale: { id: other.id } });
+
+  await t.test('which go with their sale', async (t) => {
+    await shop.merchant.delete(`/v1/sales/${other.id}`);
+    t.equal((await shop.list('refunds')).length, 2);
+    t.equal((await shop.merchant.request('GET', `/v1/refunds/${newest.id}`)).status, 404);
+  });
+});
+
+t.test('a refund may say when it happened: after the sale, and at most a day from now', async (t) => {
+  const shop = await openShop(rail);
+  const { id: partner_id } = await shop.partner();
+  const sale = await shop.sale({ partner_id, occurred_at: '2026-02-01T00:00:00Z' });
+  const at = (refunded_at: string, amount_minor = 100) => ({ amount_minor, refunded_at });
+  await shop.events();
+  t.match(await shop.refund(sale, at('2026-03-02T01:00:00+01:00')), { refunded_at: '2026-03-02T00:00:00.000Z' });
+  t.match(await shop.events(), [{ type: 'sale.refunded', data: { refunded_at: '2026-03-02T00:00:00.000Z' } }]);
+  t.match(
+    await shop.refund(sale, at('2026-02-01T00:00:00Z')),
+    { refunded_at: '2026-03-02T00:00:00.000Z' },
+    'the last one',
+  );
+  t.match(await shop.events(), [{ data: { refunded_at: '2026-02-01T00:00:00.000Z' } }], 'of this refund');
+  const days = (count: number) => new Date(Date.now() + count * 86_400_000).toISOString();
+  t.match(await shop.refund(sale, at(days(0.9))), { status: 'partially_refunded' });
+  for (const refunded_at of ['2026-01-31T23:59:59.999Z', days(1.1)]) {
+    t.match(await shop.merchant.request('POST', `/v1/sales/${sale.id}/refund`, at(refunded_at)), {
+      status: 400,
+      body: { error: { code: 'invalid_parameter', param: 'refunded_at' } },
+    });
+  }
+  t.match(
+    (await shop.list('refunds')).map(({ refunded_at }) => refunded_at),
+    [String, '2026-02-01T00:00:00.000Z', '2026-03-02T00:00:00.000Z'],
+  );
+});
