@@ -29,7 +29,7 @@ export async function buildApi({
   products = offered,
   limits,
 }: ApiOptions): Promise<FastifyInstance> {
-  const app = createServer(log, limits);
+  const app = createServer(log, { ...limits, https: services.base_url.startsWith('https:') });
   for (const product of products) await app.register(async (scope) => mountProduct(scope, product, store, services));
   const [{ title, events }] = products;
   mountReference(app, { title, path: events.path });

@@ -25,6 +25,7 @@ export const listOrgs = ({ json }: { json?: boolean }): Promise<void> =>
 
 /** @throws UsageError where mail could not be sent to it */
 function requireEmail(address: string): string {
-  if (email.safeParse(address).success) return address;
+  const { data } = email.safeParse(address);
+  if (data !== undefined) return data;
   throw new UsageError(`'${address}' is no email address: give --owner-email one, as in ada@acme.example.com.`);
 }

@@ -152,7 +152,7 @@ t.test('a new program has the documented defaults', async (t) => {
     object: 'program',
     name: 'Acme',
     product_name: 'Acme',
-    website_url: 'https://acme.example.com',
+    website_url: 'https://acme.example.com/',
     currency: 'USD',
     status: 'active',
     custom_domain: null,
@@ -190,7 +190,7 @@ const updates: Record<string, { make: () => Promise<Json>; bounds: Bounds }> = {
     bounds: {
       name: { takes: ['x'], refuses: ['', null] },
       product_name: { takes: ['x'], refuses: ['', null] },
-      website_url: { takes: ['https://a.example.com'], refuses: ['nowhere', 'javascript:alert(1)', null] },
+      website_url: { takes: ['https://a.example.com/'], refuses: ['nowhere', 'javascript:alert(1)', null] },
       status: { takes: ['paused', 'active'], refuses: ['closed', null] },
       terms_url: { takes: ['https://a.example.com/terms', null], refuses: ['x'] },
       cookie_days: { takes: [1, 365], refuses: [0, 366, 1.5, '30', null] },
@@ -210,7 +210,7 @@ const updates: Record<string, { make: () => Promise<Json>; bounds: Bounds }> = {
       last_name: optionalText,
       display_name: optionalText,
       company_name: optionalText,
-      website_url: { takes: [null, 'https://a.example.com'], refuses: ['x'] },
+      website_url: { takes: [null, 'https://a.example.com/'], refuses: ['x'] },
       country_code: { takes: [null, 'DE'], refuses: ['DEU', 'D'] },
       handle: {
         takes: ['ab', `a${'b'.repeat(31)}`, 'a-b'],
@@ -229,7 +229,7 @@ const updates: Record<string, { make: () => Promise<Json>; bounds: Bounds }> = {
     bounds: {
       name: { takes: ['x'], refuses: ['', null] },
       description: optionalText,
-      landing_url: { takes: [null, 'https://a.example.com'], refuses: ['x'] },
+      landing_url: { takes: [null, 'https://a.example.com/'], refuses: ['x'] },
       is_private: flag,
       is_default: { takes: [true], refuses: [false, null] },
     },

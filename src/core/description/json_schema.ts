@@ -54,9 +54,9 @@ export function override({
   zodSchema: z.core.$ZodTypes;
   jsonSchema: z.core.JSONSchema.BaseSchema;
 }) {
-  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
-  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
-  if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
+  // What callers send with a time zone of theirs, and addresses, are narrower than their formats.
+  const { format, offset } = zodSchema._zod.def as { format?: string; offset?: boolean };
+  if (jsonSchema.format !== undefined && format !== 'email' && !offset) delete jsonSchema.pattern;
   delete jsonSchema.propertyNames;
   // The one recursive schema without a name is z.json(): any JSON.
   if (zodSchema._zod.def.type === 'lazy') {

@@ -261,18 +261,22 @@ const stringText = ({ format, examples: [example] = [] }: Schema): string => {
 /** Empty where the type says it all. */
 function boundsOf(field: Schema): string[] {
   const of = nonNull(field);
-  const { minimum, maximum, minLength, maxLength, minItems, maxItems, pattern } = of;
+  const { minLength, maxLength, minItems, maxItems, format, pattern } = of;
   return [
-    range(minimum, maximum, ''),
+    range(unlessExtreme(of.minimum), unlessExtreme(of.maximum), ''),
     minLength !== undefined && minLength === maxLength
       ? `${minLength} characters`
       : range(minLength, maxLength, ' characters'),
     range(minItems, maxItems, ' items'),
-    pattern ? `pattern \`${pattern}\`` : '',
+    pattern && !format ? `pattern \`${pattern}\`` : '',
     field.default === undefined ? '' : `default \`${JSON.stringify(field.default)}\``,
     ...(of.items ? boundsOf(of.items).map((bound) => `each ${bound}`) : []),
   ].filter(Boolean);
 }
+
+/** What is true of every number in JSON that is exact is not worth a word. */
+const unlessExtreme = (bound: number | undefined): number | undefined =>
+  Math.abs(bound ?? 0) === Number.MAX_SAFE_INTEGER ? undefined : bound;
 
 function range(least: number | undefined, most: number | undefined, unit: string): string {
   if (least === undefined && most === undefined) return '';

@@ -16,6 +16,8 @@ export const errors_of_all: ProblemCode[] = [
   'unknown_parameter',
   'rate_limit_exceeded',
   'request_timeout',
+  'headers_too_large',
+  'expectation_failed',
   'internal_error',
   'service_unavailable',
 ];

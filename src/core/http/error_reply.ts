@@ -27,6 +27,9 @@ function problemOf(error: unknown, request: FastifyRequest): Problem {
       param: 'Content-Type',
     });
   }
+  if (code === 'FST_ERR_MAX_PARAM_LENGTH') {
+    return new Problem('route_not_found', 'The path does not exist: no id is as long as the one in it.');
+  }
   if (statusCode < 500) return new Problem('invalid_parameter', message);
   request.log.error({ err: error }, 'a request failed');
   return new Problem('internal_error', 'An unexpected error occurred. Retry with the same idempotency key.');
@@ -41,14 +44,15 @@ const sendProblem = (problem: Problem, reply: FastifyReply) =>
     .send(problem.envelope());
 
 /** Answers what is not HTTP, and so reaches no route, on the bare socket. */
-export function refuseUnreadable({ code }: { code?: string }, socket: Socket): void {
+export function refuseUnreadable({ code }: { code?: string }, socket: Socket, https: boolean): void {
   if (isClosing(socket)) return;
   const { _httpMessage: answer } = socket as Socket & { _httpMessage?: ServerResponse | null };
   if (code === 'ECONNRESET' || !socket.writable || answer?.headersSent) return void socket.destroy();
-  const problem = code === 'ERR_HTTP_REQUEST_TIMEOUT' ? late() : unreadable();
+  const problem =
+    code === 'ERR_HTTP_REQUEST_TIMEOUT' ? late() : code === 'HPE_HEADER_OVERFLOW' ? tooLong() : unreadable();
   const body = JSON.stringify(problem.envelope());
   const headers = {
-    ...responseHeaders({ presented: null, headers: {}, id: newId('req') }),
+    ...responseHeaders({ presented: null, headers: {}, id: newId('req') }, https),
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': Buffer.byteLength(body),
     Connection: 'close',
@@ -61,4 +65,10 @@ const late = (): Problem =>
   new Problem('request_timeout', 'The request did not arrive completely in time. Send it again, without pauses.');
 
 const unreadable = (): Problem =>
-  new Problem('invalid_parameter', 'The request is not valid HTTP/1.1, or its headers are too long.');
+  new Problem('invalid_parameter', 'The request is not valid HTTP/1.1. Correct its first line and its headers.');
+
+const tooLong = (): Problem =>
+  new Problem(
+    'headers_too_large',
+    'The path and the headers of the request are longer than 16 KiB together. Shorten them.',
+  );

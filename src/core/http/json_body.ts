@@ -38,6 +38,7 @@ export function readJsonStrictly(app: FastifyInstance): void {
     }
     parse(request, text, (error, value) => {
       if (error) return done(new Problem('invalid_json', `The body is not valid JSON: ${faultOf(text)}.`));
+      if (value === null) return done(nullBody());
       const path = text.includes('\\u') ? pathOfUnstorable(value) : undefined;
       if (path) return done(unstorableText(path.join('.')));
       done(null, value);
@@ -56,6 +57,9 @@ const compressed = (): Problem =>
   );
 
 const notUtf8 = (): Problem => new Problem('invalid_json', 'The body is not valid JSON: it is not encoded in UTF-8.');
+
+const nullBody = (): Problem =>
+  new Problem('invalid_parameter', 'The body is null. Send a JSON object, or no body where none is needed.');
 
 /** Why the strict parser, which does not say so, refused a text. */
 function faultOf(text: string): string {

@@ -8,8 +8,14 @@ declare module 'fastify' {
   }
 }
 
-/** The headers of every response, errors included. */
-export function responseHeaders({ presented, headers, id }: Pick<FastifyRequest, 'presented' | 'headers' | 'id'>) {
+/**
+ * The headers of every response, errors included; a response may have another Cache-Control.
+ * @param https whether clients reach the service by https, and are to go on doing so
+ */
+export function responseHeaders(
+  { presented, headers, id }: Pick<FastifyRequest, 'presented' | 'headers' | 'id'>,
+  https: boolean,
+) {
   const { limit, remaining, reset } = presented?.rate ?? unlimited();
   const test = presented ? presented.mode === 'test' : presentsTestKey(headers);
   return {
@@ -19,5 +25,8 @@ export function responseHeaders({ presented, headers, id }: Pick<FastifyRequest,
     'X-RateLimit-Remaining': Math.max(0, remaining),
     'X-RateLimit-Reset': reset,
     'Rail-Request-Id': id,
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    ...(https ? { 'Strict-Transport-Security': 'max-age=31536000' } : {}),
   };
 }

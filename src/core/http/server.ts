@@ -8,6 +8,7 @@ import { AddressRate, default_address_rate } from './address_rate.ts';
 import { type ConnectionLimits, closeUnlessRead, default_connection_limits, limitConnections } from './connections.ts';
 import { refuseUnreadable, replyWithError } from './error_reply.ts';
 import { readJsonStrictly } from './json_body.ts';
+import { answerExpectations, requireClearHeaders } from './request_headers.ts';
 import { responseHeaders } from './response_headers.ts';
 import { refuseUnknownPaths } from './unknown_path.ts';
 
@@ -23,8 +24,13 @@ export interface ServerLimits extends ConnectionLimits {
   address_rate: number;
 }
 
+export interface ServerOptions extends Partial<ServerLimits> {
+  /** Whether clients reach it by https, through a proxy. */
+  https?: boolean;
+}
+
 /** A Fastify server that follows the API's conventions on every path: headers, error envelope, strict bodies, limits. */
-export function createServer(log: Logger, given: Partial<ServerLimits> = {}): FastifyInstance {
+export function createServer(log: Logger, { https = false, ...given }: ServerOptions = {}): FastifyInstance {
   const limits: ServerLimits = { ...default_connection_limits, address_rate: default_address_rate, ...given };
   const app = Fastify({
     loggerInstance: log,
@@ -34,7 +40,12 @@ export function createServer(log: Logger, given: Partial<ServerLimits> = {}): Fa
     bodyLimit: max_body_bytes,
     requestTimeout: limits.request_ms,
     connectionTimeout: limits.silence_ms,
-    http: { headersTimeout: limits.headers_ms, connectionsCheckingInterval: Math.min(1_000, limits.headers_ms) },
+    rewriteUrl: ({ url = '/' }) => originForm(url),
+    http: {
+      requireHostHeader: false,
+      headersTimeout: limits.headers_ms,
+      connectionsCheckingInterval: Math.min(1_000, limits.headers_ms),
+    },
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     // A proxy in the own network is believed about the visitor's address; a visitor is not.
@@ -42,26 +53,33 @@ export function createServer(log: Logger, given: Partial<ServerLimits> = {}): Fa
     routerOptions: { querystringParser: parseQuery, maxParamLength: 512 },
     // A path that cannot be decoded reaches no hook.
     frameworkErrors: (error, request, reply) => {
-      reply.headers(responseHeaders(request));
+      reply.headers(responseHeaders(request, https));
       replyWithError(error, request, reply);
     },
-    clientErrorHandler: refuseUnreadable,
+    clientErrorHandler: (error, socket) => refuseUnreadable(error, socket, https),
   }) as unknown as FastifyInstance;
   limitConnections(app.server, limits.connections, log);
   app.decorateRequest('presented', null);
   app.decorate('address_rate', new AddressRate(limits.address_rate));
   limitStrangers(app);
+  requireClearHeaders(app);
+  answerExpectations(app);
   readJsonStrictly(app);
   refuseUnknownPaths(app);
   validateByZod(app);
   app.addHook('onSend', async (request, reply) => {
-    reply.headers(responseHeaders(request));
+    const { 'Cache-Control': no_store, ...headers } = responseHeaders(request, https);
+    reply.headers(headers);
+    if (!reply.hasHeader('Cache-Control')) reply.header('Cache-Control', no_store);
     if (closeUnlessRead(request.raw)) reply.header('Connection', 'close');
   });
   logRequests(app);
   app.setErrorHandler(replyWithError);
   return app;
 }
+
+/** `/v1/programs` of `http://rail.example.com/v1/programs`: a request may be made of its whole URL, as to a proxy. */
+const originForm = (url: string): string => /^https?:\/\/[^/?#]+(.*)$/i.exec(url)?.[1]?.replace(/^(?!\/)/, '/') ?? url;
 
 /** What needs no key, and what is not there, is counted by address. What needs a key is counted where the key is looked up. */
 function limitStrangers(app: FastifyInstance): void {

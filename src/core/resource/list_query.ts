@@ -1,7 +1,7 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../postgres/transaction.ts';
-import { time } from '../values/fields.ts';
+import { timestampInput } from '../values/fields.ts';
 import type { AnyResource } from './resource.ts';
 
 export interface ListOptions {
@@ -56,11 +56,11 @@ const paging = {
 
 const created_filters: Record<string, Filter> = {
   created_after: {
-    schema: time.optional().describe('ISO 8601: created at this time or later.'),
+    schema: timestampInput.optional().describe('ISO 8601: created at this time or later.'),
     where: (value: string) => sql`t.created_at >= ${value}::timestamptz`,
   },
   created_before: {
-    schema: time.optional().describe('ISO 8601: created before this time.'),
+    schema: timestampInput.optional().describe('ISO 8601: created before this time.'),
     where: (value: string) => sql`t.created_at < ${value}::timestamptz`,
   },
 };

@@ -1,3 +1,5 @@
+import { isAscii } from 'node:buffer';
+import { domainToASCII } from 'node:url';
 import { z } from 'zod';
 import { Problem } from './problem.ts';
 
@@ -7,19 +9,48 @@ export const id = (prefix: string) => z.string().meta({ description: `\`${prefix
 export const sampleId = (prefix: string): string => `sample_${prefix}_01kap3b6n8f2v9w4x7y0z1a2b3`;
 export const objectName = <Name extends string>(name: Name) => z.literal(name).describe('The type of the object.');
 export const timestamp = z.iso.datetime().describe('ISO 8601, UTC.');
-/** A time as callers send it: one that Postgres can store, and that stays so when a few decades are added. */
-export const time = z.iso
+/** A time as callers send it, with any offset, kept in UTC: one that Postgres can store, and that stays so when a few decades are added. */
+export const timestampInput = z.iso
   .datetime({ offset: true, error: 'must be an ISO 8601 time with a time zone, such as 2026-01-31T12:00:00Z' })
-  .refine((text) => isStorableYear(new Date(text).getUTCFullYear()), 'must be between the years 1 and 9000');
-export const timestampInput = time.transform((text) => new Date(text).toISOString());
+  .refine((text) => isStorableYear(new Date(text).getUTCFullYear()), 'must be between the years 1 and 9000')
+  .overwrite((text) => (Number.isNaN(Date.parse(text)) ? text : new Date(text).toISOString()));
 export const text = z.string();
-export const url = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).max(2048);
-export const email = z.email('must be an email address, such as ada@example.com').max(254);
+/** Kept as it was parsed, so that what is stored is what was judged. */
+export const url = z.url({ protocol: /^https?$/, normalize: true, error: 'must be an http or https URL' }).max(2048);
+/** Kept as it was sent, for a page whose URL may be signed: parsing would write some signs in another way. */
+export const urlAsSent = z
+  .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+  .max(2048)
+  .refine((text) => !/\p{Cc}/u.test(text), 'must not contain control characters');
+/** A URL as `url` keeps it; any other text unchanged. */
+export const asParsed = (text: string): string => URL.parse(text)?.href ?? text;
 export const country = z
   .string()
   .regex(/^[A-Za-z]{2}$/, 'must be 2 letters, such as DE')
   .transform((code) => code.toUpperCase())
   .describe('ISO 3166-1 alpha-2.');
+
+/**
+ * The local part is a dot-atom of RFC 5321, with the letters of all scripts that RFC 6531 adds; nobody needs one in quotation marks. A domain
+ * of other letters than ASCII is kept in its ASCII form (punycode), however it was sent.
+ */
+const dot_atom = String.raw`[\p{L}\p{M}\p{N}!#$%&'*+\/=?^_\x60{|}~\-]+`;
+const domain_label = String.raw`[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}\-]{0,61}[\p{L}\p{M}\p{N}])?`;
+const top_label = String.raw`\p{L}[\p{L}\p{M}\p{N}\-]{0,61}[\p{L}\p{M}\p{N}]`;
+const address = new RegExp(`^(?=[^@]{1,64}@)${dot_atom}(?:\\.${dot_atom})*@(?:${domain_label}\\.)+${top_label}$`, 'u');
+const email_error = 'must be an email address, such as ada@example.com';
+export const email = z
+  .email({ pattern: address, error: email_error })
+  .overwrite(withAsciiDomain)
+  .refine((text) => isAscii(Buffer.from(text.slice(text.lastIndexOf('@')))), email_error)
+  .max(254);
+
+/** A domain that has no ASCII form is left as it is. */
+function withAsciiDomain(text: string): string {
+  const domain = text.slice(text.lastIndexOf('@') + 1);
+  if (isAscii(Buffer.from(domain))) return text;
+  return text.slice(0, -domain.length) + (domainToASCII(domain) || domain);
+}
 
 function isStorableYear(year: number): boolean {
   return year >= 1 && year <= 9000;

@@ -57,7 +57,13 @@ export const problems = {
     405,
   ),
   request_timeout: entry('invalid_request_error', 'The request did not arrive completely in time.', 408),
+  expectation_failed: entry(
+    'invalid_request_error',
+    'The request has a header `Expect` other than `100-continue`.',
+    417,
+  ),
   payload_too_large: entry('invalid_request_error', 'The body is larger than 1 MiB.', 413),
+  headers_too_large: entry('invalid_request_error', 'The path and the headers are longer than 16 KiB together.', 431),
   unsupported_media_type: entry('invalid_request_error', 'The body must be application/json.', 415),
   idempotency_key_reused: entry('invalid_request_error', 'The idempotency key was used for a different request.', 422),
   resource_already_exists: entry('conflict_error', 'An object with this value exists already; `existing` holds it.'),

@@ -6,7 +6,7 @@ import { changesOf } from '../../core/postgres/write.ts';
 import { DeletedMarker } from '../../core/resource/deleted_marker.ts';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { tenant } from '../../core/resource/resource.ts';
-import { id, text, url } from '../../core/values/fields.ts';
+import { id, text, urlAsSent } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { alreadyExists, notFound, type Problem } from '../../core/values/problem.ts';
 import { event } from '../events/event.ts';
@@ -47,7 +47,7 @@ export const linkOperations: Operation[] = [
     body: z.strictObject({
       program_id,
       partner_id: id('part'),
-      destination_url: url,
+      destination_url: urlAsSent,
       value: text.min(2).max(64).optional().describe("The default is the partner's handle."),
       param: text.min(1).max(32).optional().describe("The default is the first of the program's `url_params`."),
       label: text.max(200).optional(),
@@ -78,7 +78,12 @@ export const linkOperations: Operation[] = [
     summary: "Updates a link's destination, label, short slug or rate.",
     params: idParams,
     body: z
-      .strictObject({ destination_url: url, label: text.max(200).nullable(), short_slug, rate_override: rateOverride })
+      .strictObject({
+        destination_url: urlAsSent,
+        label: text.max(200).nullable(),
+        short_slug,
+        rate_override: rateOverride,
+      })
       .partial(),
     reply: links.schema,
     errors: ['resource_already_exists'],

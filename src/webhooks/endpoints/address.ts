@@ -1,14 +1,15 @@
 import { AddressRefused, checkEndpointUrl } from '../../core/net/address.ts';
 import { NameNotResolved, resolvePublicAddresses } from '../../core/net/resolve.ts';
 import type { Services } from '../../core/resource/services.ts';
-import { text } from '../../core/values/fields.ts';
+import { asParsed, text } from '../../core/values/fields.ts';
 import { Problem } from '../../core/values/problem.ts';
 import type { EventPolicy } from '../events/policy.ts';
 
 /** How long a host may take to resolve when it is saved. */
 const resolve_ms = 3_000;
 
-export const url = text.min(1).max(2048).describe('A public http or https address.');
+/** Kept as it was parsed, so that what is stored is what was judged. */
+export const url = text.min(1).overwrite(asParsed).max(2048).describe('A public http or https address.');
 
 /** Judges the text of a URL. @throws Problem address_not_allowed */
 export function requirePublic(

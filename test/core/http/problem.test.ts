@@ -89,10 +89,13 @@ t.test('each code has the status that its users know', (t) => {
       'invalid_state_transition',
       'self_referral',
       'click_expired',
+      'click_without_credit',
     ],
     413: ['payload_too_large'],
     415: ['unsupported_media_type'],
+    417: ['expectation_failed'],
     422: ['idempotency_key_reused'],
+    431: ['headers_too_large'],
     429: ['rate_limit_exceeded'],
     500: ['internal_error'],
     501: ['not_implemented'],
@@ -224,20 +227,28 @@ t.test('a path that cannot be decoded answers 400, with the envelope and headers
   isRefused(t, await merchant.request('GET', '/v1/programs/%E0%A4%A'), 'invalid_parameter');
 });
 
-t.test('what is not HTTP answers 400 too, with the envelope and headers of every answer', async (t) => {
-  const { port } = rail.app.server.address() as AddressInfo;
-  for (const garbage of ['GARBAGE\r\n\r\n', `GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(100_000)}\r\n\r\n`]) {
-    const socket = connect(port, '127.0.0.1');
-    socket.write(garbage);
-    let raw = '';
-    for await (const chunk of socket) raw += chunk;
-    const [head = '', body = ''] = raw.split('\r\n\r\n');
-    const [status_line = '', ...lines] = head.split('\r\n');
-    const headers = Object.fromEntries(lines.map((line) => [line.split(': ')[0]?.toLowerCase(), line.split(': ')[1]]));
-    const status = Number(status_line.split(' ')[1]);
-    isRefused(t, { status, headers, body: JSON.parse(body), text: body }, 'invalid_parameter');
-  }
-});
+t.test(
+  'what is not HTTP, or has headers without end, is refused too, with the envelope and headers of every answer',
+  async (t) => {
+    const { port } = rail.app.server.address() as AddressInfo;
+    for (const [garbage, code] of [
+      ['GARBAGE\r\n\r\n', 'invalid_parameter'],
+      [`GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(100_000)}\r\n\r\n`, 'headers_too_large'],
+    ] as const) {
+      const socket = connect(port, '127.0.0.1');
+      socket.write(garbage);
+      let raw = '';
+      for await (const chunk of socket) raw += chunk;
+      const [head = '', body = ''] = raw.split('\r\n\r\n');
+      const [status_line = '', ...lines] = head.split('\r\n');
+      const headers = Object.fromEntries(
+        lines.map((line) => [line.split(': ')[0]?.toLowerCase(), line.split(': ')[1]]),
+      );
+      const status = Number(status_line.split(' ')[1]);
+      isRefused(t, { status, headers, body: JSON.parse(body), text: body }, code);
+    }
+  },
+);
 
 t.test('a method that a path does not take answers 405 and says in Allow what it takes', async (t) => {
   const taken = Map.groupBy(operations, ({ path }) => path);
