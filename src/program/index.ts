@@ -22,6 +22,7 @@ import { payoutMethodOperations } from './partners/payout_method.ts';
 import { tagOperations } from './partners/tag.ts';
 import { taxFormOperations } from './partners/tax_form.ts';
 import { updatePartnerOperations } from './partners/update_partner.ts';
+import { personalDataOperations } from './personal_data.ts';
 import { createProgramOperations } from './programs/create_program.ts';
 import { programOperations, programs } from './programs/program.ts';
 import { saleOperations } from './record_sale.ts';
@@ -94,6 +95,7 @@ export const program: Product = {
     ...referralOperations,
     ...customerOperations,
     ...signUpOperations,
+    ...personalDataOperations,
     ...ruleOperations,
     ...saleOperations,
     ...refundReadOperations,

@@ -33,6 +33,8 @@ await shop.merchant.delete(`/v1/sales/${gone.id}`);
 const deleted = await shop.partner();
 const of_deleted = await shop.sale({ partner_id: deleted.id });
 await shop.merchant.delete(`/v1/partners/${deleted.id}`);
+const erased = await shop.customer({ partner_id: partner.id });
+await shop.merchant.delete(`/v1/customers/${erased.id}`);
 const { id: last } = await shop.partner();
 await receiver.until(10);
 const delivered = () => receiver.received.some(({ body }) => body.data.partner_id === last);
@@ -111,6 +113,14 @@ const corruptions: Record<
     breaks: () => rail.query(sql`update program.commission set clawback_of = ${earned.id} where kind = 'clawback'`),
     mends: () =>
       rail.query(sql`update program.commission set clawback_of = ${paid.commissions[0].id} where kind = 'clawback'`),
+  },
+  'a flag about an erased customer holds no evidence': {
+    subject: 'rsk_x',
+    breaks: () =>
+      rail.query(sql`
+        insert into program.risk_flag (organization_id, id, program_id, customer_id, kind, severity, evidence, created_at, updated_at)
+        values (${shop.merchant.organization_id}, 'rsk_x', ${shop.program_id}, ${erased.id}, 'disposable_email', 'low', '{"host": "a"}', now(), now())`),
+    mends: () => rail.query(sql`delete from program.risk_flag where id = 'rsk_x'`),
   },
   "a sale's net amount is its amount less its parts": {
     subject: sale.id,

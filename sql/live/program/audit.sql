@@ -217,6 +217,12 @@ as $$
   having count(*) > 1
 
   union all
+  select 'a flag about an erased customer holds no evidence', f.organization_id, f.id, format('of kind %s', f.kind)
+  from program.risk_flag f
+  join program.customer c on c.organization_id = f.organization_id and c.id = f.customer_id
+  where c.deleted_at is not null and f.evidence <> '{}'
+
+  union all
   select 'a visitor has one live referral', r.organization_id, r.visitor_token, format('%s are live', count(*))
   from program.referral r
   where r.deleted_at is null and r.visitor_token is not null

@@ -48,6 +48,7 @@ as $$
     select r.organization_id, s.subject_id, 'customer', '', 1, 0
     from program.customer r
     cross join lateral (values (r.program_id), (r.partner_id), (r.link_id), (r.coupon_id)) as s (subject_id)
+    where r.deleted_at is null
     union all
     select r.organization_id, r.program_id, 'sale', r.currency, 1, r.amount_minor
     from program.sale r

@@ -202,10 +202,13 @@ begin
     select new.organization_id, c.subject_id, 'customer', '', sum(c.rows), 0
     from (
       values
-        (new.partner_id, 1), (new.link_id, 1), (new.coupon_id, 1),
-        (old.partner_id, -1), (old.link_id, -1), (old.coupon_id, -1)
-    ) as c (subject_id, rows)
-    where c.subject_id is not null
+        (new.program_id, new.deleted_at, 1), (new.partner_id, new.deleted_at, 1),
+        (new.link_id, new.deleted_at, 1), (new.coupon_id, new.deleted_at, 1),
+        (old.program_id, old.deleted_at, -1), (old.partner_id, old.deleted_at, -1),
+        (old.link_id, old.deleted_at, -1), (old.coupon_id, old.deleted_at, -1)
+    ) as c (subject_id, deleted_at, rows)
+    where c.deleted_at is null
+      and c.subject_id is not null
     group by c.subject_id
     having sum(c.rows) <> 0;
   else
@@ -213,7 +216,8 @@ begin
     select w.organization_id, s.subject_id, 'customer', '', count(*) * case tg_op when 'DELETE' then -1 else 1 end, 0
     from written w
     cross join lateral (values (w.program_id), (w.partner_id), (w.link_id), (w.coupon_id)) as s (subject_id)
-    where s.subject_id is not null
+    where w.deleted_at is null
+      and s.subject_id is not null
     group by w.organization_id, s.subject_id;
   end if;
   return null;

@@ -40,6 +40,7 @@ export const customers = resource({
   unique: { customer_external_id_unique: 'external_customer_id' },
   total: totalOf('customer'),
   doc: 'A customer attributed to a partner, from sign-up on.',
+  soft_delete: true,
   relations: { partner: partners, referral: referrals, link: links },
   fields: {
     id: id('cus'),
@@ -188,6 +189,12 @@ export const takenExternalId = (existing: Customer | undefined): Problem =>
     'external_customer_id',
     `A customer with the external_customer_id '${existing?.external_customer_id}' already exists in this program.`,
     existing,
+  );
+
+/** The customer of a sale, locked: also one who was erased, whose sales are still refunded and corrected. */
+export const lockCustomer = (tx: Tx, id: string): Promise<Customer> =>
+  tx.one<Customer>(
+    sql`select ${customers.columns} from ${customers.from} where ${tenant(tx)} and t.id = ${id} ${lockOf(true)}`,
   );
 
 /**

@@ -24,6 +24,8 @@ interface Declaration {
   doc: string;
   data: z.ZodRawShape;
   postback?: { omit: string[] };
+  /** The fields that can identify a customer. */
+  personal?: string[];
 }
 
 /** The postback of a type that a partner receives with all of its fields. */
@@ -32,9 +34,9 @@ export const whole = { omit: [] };
 /** The types of a family, each with the example that its fields make. */
 export const eventTypes = <Declared extends Record<string, Declaration>>(declared: Declared) =>
   Object.fromEntries(
-    Object.entries(declared).map(([type, { doc, data, postback }]) => [
+    Object.entries(declared).map(([type, { doc, data, ...traits }]) => [
       type,
-      eventType(doc, data, exampleOf(type, data), postback ?? false),
+      eventType(doc, data, exampleOf(type, data), traits),
     ]),
   ) as unknown as { [Type in keyof Declared]: EventType<Declared[Type]['data']> };
 

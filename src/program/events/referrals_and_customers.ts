@@ -25,6 +25,7 @@ export const referralEvents = eventTypes({
       expires_at: timestamp.describe('Until when a sign-up counts for the partner.'),
     },
     postback: whole,
+    personal: ['landing_url'],
   },
   'referral.lead': {
     doc: 'The visitor signed up. Postbacks receive the event without `email`.',
@@ -36,6 +37,7 @@ export const referralEvents = eventTypes({
       tracked_by,
     },
     postback: { omit: ['email'] },
+    personal: ['email'],
   },
   'referral.converted': {
     doc: 'The customer paid for the first time. Sent once per referral, with the first `sale.created`.',
@@ -66,5 +68,6 @@ export const customerEvents = eventTypes({
       group_id,
       source: text.describe('How the customer was enrolled: `auto_enrol`.'),
     },
+    personal: ['email', 'handle'],
   },
 });

@@ -17,6 +17,7 @@ export const riskFlagEvents = eventTypes({
       ...flag,
       evidence: z.record(z.string(), z.json()).describe('What was detected. The keys depend on the kind.'),
     },
+    personal: ['evidence'],
   },
   'risk_flag.resolved': {
     doc: 'A flag was closed, with the required note.',
@@ -26,5 +27,6 @@ export const riskFlagEvents = eventTypes({
       note: text.describe('The note with which the flag was closed.'),
       resolved_by: text.nullable().describe('Who closed the flag: a user (`usr_…`) or an API key (`key_…`).'),
     },
+    personal: ['note'],
   },
 });

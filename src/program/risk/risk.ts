@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
-import { tenant } from '../../core/resource/resource.ts';
+import { lockOf, tenant } from '../../core/resource/resource.ts';
 import { type Customer, customers } from '../customers/customer.ts';
 import { partners } from '../partners/partner.ts';
 import { partnerVisits } from '../partners/partner_visit.ts';
@@ -84,7 +84,9 @@ async function flagClickVelocity(tx: Tx, { id: click_id, partner_id, ip_hash }: 
 
 /** Checks a new customer: self-referral, disposable email address, and other customers from the same IP address. */
 export async function assessCustomer(tx: Tx, customer_id: string): Promise<void> {
-  const customer = await customers.get(tx, customer_id);
+  // Locked, so that nothing is told of a customer who is erased meanwhile.
+  const customer = await customers.find(tx, sql`${tenant(tx)} and t.id = ${customer_id}`, lockOf('share'));
+  if (!customer) return;
   const { program_id, partner_id } = customer;
   const subject = { program_id, partner_id, customer_id };
   await flagSelfReferral(tx, customer, subject);

@@ -3,7 +3,7 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { resource } from '../../core/resource/resource.ts';
 import { id, objectName, storedMetadata, text, timestamp } from '../../core/values/fields.ts';
 import { minorNotNegative, storedCurrency } from '../../core/values/money.ts';
-import { type Customer, customers } from '../customers/customer.ts';
+import { type Customer, customers, lockCustomer } from '../customers/customer.ts';
 import { program_id } from '../events/fields.ts';
 import { links } from '../partners/link.ts';
 import { partners } from '../partners/partner.ts';
@@ -76,6 +76,6 @@ export const saleStatus = (amount_minor: number, refunded_minor: number): Sale['
 /** The sale, locked after its customer: the order in which a new sale takes these locks. */
 export async function lockSale(tx: Tx, sale_id: string): Promise<{ sale: Sale; customer: Customer | undefined }> {
   const { customer_id } = await sales.get(tx, sale_id);
-  const customer = customer_id === null ? undefined : await customers.get(tx, customer_id, { lock: true });
+  const customer = customer_id === null ? undefined : await lockCustomer(tx, customer_id);
   return { sale: await sales.get(tx, sale_id, { lock: true }), customer };
 }

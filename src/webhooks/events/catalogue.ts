@@ -7,6 +7,8 @@ export interface EventType<Shape extends z.ZodRawShape = z.ZodRawShape> {
   data: z.ZodObject<Shape>;
   /** Whether a partner's postback receives it; `omit` names the fields that a postback does not see. */
   postback: false | { omit: string[] };
+  /** The fields of `data` that can identify the person whom the event mentions: they are removed when that person is erased. */
+  personal: string[];
   /** `data` as a test event carries it. */
   example: object;
 }
@@ -17,5 +19,5 @@ export const eventType = <Shape extends z.ZodRawShape>(
   doc: string,
   data: Shape,
   example: z.infer<z.ZodObject<Shape>>,
-  postback: EventType['postback'] = false,
-): EventType<Shape> => ({ doc, data: z.strictObject(data), postback, example });
+  { postback = false, personal = [] }: Partial<Pick<EventType, 'postback' | 'personal'>> = {},
+): EventType<Shape> => ({ doc, data: z.strictObject(data), postback, personal, example });

@@ -1,0 +1,220 @@
+/** What is stored about a customer as a person: exported, and erased. */
+import sql, { type Sql } from 'sql-template-tag';
+import { z } from 'zod';
+import type { Tx } from '../core/postgres/transaction.ts';
+import { DeletedMarker } from '../core/resource/deleted_marker.ts';
+import { idParams, type Operation, operation } from '../core/resource/operation.ts';
+import { type AnyResource, type Row, tenant } from '../core/resource/resource.ts';
+import { id, objectName, text, timestamp } from '../core/values/fields.ts';
+import { minor } from '../core/values/money.ts';
+import type { EventType } from '../webhooks/events/catalogue.ts';
+import { erasePersonalData, eventsMentioning, type StoredEvent } from '../webhooks/events/personal_data.ts';
+import { commissions } from './commissions/commission.ts';
+import { type Customer, customers } from './customers/customer.ts';
+import { catalogue } from './events/catalogue.ts';
+import { riskFlags } from './risk/risk_flag.ts';
+import { sales } from './sales/sale.ts';
+import { clicks } from './tracking/click.ts';
+import { referrals } from './tracking/referral.ts';
+
+const visitor_token = text.nullable().describe('Your identifier of the browser. Null if there was none.');
+
+const CustomerExport = z
+  .object({
+    object: objectName('customer_export'),
+    exported_at: timestamp.describe('When the document was made.'),
+    customer: customers.record.describe('The customer.'),
+    referrals: z.array(referrals.record.extend({ visitor_token })).describe('The visits that the sign-up came from.'),
+    clicks: z
+      .array(
+        clicks.record.extend({
+          visitor_token,
+          ip_hash: text.nullable().describe('The keyed hash of the IP address. Null if no address was provided.'),
+        }),
+      )
+      .describe('The clicks of these visits.'),
+    sales: z.array(sales.record).describe('What the customer paid.'),
+    refunds: z
+      .array(
+        z.object({
+          id: id('rfd'),
+          object: objectName('refund'),
+          sale_id: id('sale'),
+          amount_minor: minor.describe('The amount of the refund, in minor units of the currency of the sale.'),
+          external_refund_id: text.nullable().describe("The processor's id of the refund. Null if not provided."),
+          reason: text.nullable().describe('The reason, as you recorded it. Null if not provided.'),
+          created_at: timestamp,
+        }),
+      )
+      .describe('What the customer got back.'),
+    commissions: z.array(commissions.record).describe('What partners earned from the customer.'),
+    risk_flags: z.array(riskFlags.record).describe('The flags raised about the customer, or about one of the clicks.'),
+    events: z
+      .array(
+        z.object({
+          id: id('evt'),
+          type: text.describe('What happened.'),
+          created_at: timestamp,
+          data: z.record(z.string(), z.json()).describe("The type's fields."),
+        }),
+      )
+      .describe('The events about the customer that are still kept.'),
+  })
+  .meta({ id: 'CustomerExport', description: 'Everything that is stored about a customer, each list oldest first.' });
+
+export const personalDataOperations: Operation[] = [
+  operation({
+    name: 'customers.delete',
+    method: 'DELETE',
+    path: '/v1/customers/{id}',
+    scope: 'customers:write',
+    summary: 'Erases a customer: the identity is removed, and the sales and commissions stay.',
+    doc: 'Email, name, identifier, external ids and metadata are removed from the customer, and with them everything that identifies the person in their sales (metadata and subscription id), referrals, clicks, risk flags and stored events, also in events that are still to be delivered. Sales can still be refunded and corrected. The `external_customer_id` is free again. A partner account of the same person is not deleted: use `DELETE /v1/partners/{id}`. The ids of charges and refunds stay, and so do texts that you wrote into refunds and commissions. Replies stored for an `Idempotency-Key` are kept for up to 24 hours. This cannot be undone.',
+    params: idParams,
+    reply: DeletedMarker,
+    async run({ tx, params }) {
+      await erase(tx, await customers.get(tx, params.id, { lock: true }));
+      return { id: params.id, object: 'customer', deleted: true as const };
+    },
+  }),
+  operation({
+    name: 'customers.export',
+    method: 'GET',
+    path: '/v1/customers/{id}/export',
+    scope: 'customers:read',
+    summary: 'Exports everything that is stored about a customer.',
+    doc: 'One JSON document, to answer a person who asks what you store about them. Sales, refunds and commissions that were deleted are part of it.',
+    params: idParams,
+    reply: CustomerExport,
+    run: async ({ tx, params }) => exportOf(tx, await customers.get(tx, params.id)),
+  }),
+];
+
+async function erase(tx: Tx, customer: Customer): Promise<void> {
+  const { id: customer_id, program_id } = customer;
+  const traces = await tracesOf(tx, customer);
+  await erasePersonalData(tx, catalogue, program_id, await eventsAbout(tx, customer, traces));
+  await tx.all(sql`
+    update program.risk_flag t
+    set evidence = '{}', note = case when t.note is not null then 'erased' end, updated_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.id = any(${traces.risk_flag_ids})`);
+  await tx.all(sql`
+    update program.click t
+    set visitor_token = 'erased_' || t.referral_id, ip_hash = null, user_agent = null, referer = null, landing_url = ${withoutQuery}
+    where ${tenant(tx)} and t.id = any(${traces.click_ids})`);
+  await tx.all(sql`
+    update program.referral t
+    set visitor_token = 'erased_' || t.id, utm = null, landing_url = ${withoutQuery}, updated_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.id = any(${traces.referral_ids})`);
+  await tx.all(sql`
+    update program.sale t
+    set metadata = null, external_subscription_id = null, updated_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.customer_id = ${customer_id}`);
+  const identity = { email: null, name: null, identifier: null, external_customer_id: null, metadata: null };
+  await customers.update(tx, customer_id, { ...identity, external_subscription_id: null, deleted_at: tx.now });
+}
+
+/** Reports count by host and path; a query can hold anything. */
+const withoutQuery: Sql = sql`regexp_replace(t.landing_url, '[?#].*$', '')`;
+
+/** Where else a customer stands than by their own id. */
+interface Traces {
+  /** Of the same browser, whatever partner they were credited to. */
+  referral_ids: string[];
+  click_ids: string[];
+  risk_flag_ids: string[];
+}
+
+async function tracesOf(tx: Tx, { id: customer_id, program_id, partner_id, referral_id }: Customer): Promise<Traces> {
+  const referral_ids = idsOf(
+    await tx.all<Row>(sql`
+      select t.id
+      from program.referral t
+      where ${tenant(tx)} and t.program_id = ${program_id}
+        and (
+          t.id = ${referral_id}
+          or t.visitor_token = (
+            select own.visitor_token
+            from program.referral own
+            where own.organization_id = ${tx.organization_id} and own.id = ${referral_id}
+          )
+        )`),
+  );
+  const click_ids = idsOf(
+    await tx.all<Row>(
+      sql`select t.id from program.click t where ${tenant(tx)} and t.referral_id = any(${referral_ids})`,
+    ),
+  );
+  const risk_flag_ids = idsOf(
+    await tx.all<Row>(sql`
+      select t.id
+      from program.risk_flag t
+      where ${tenant(tx)}
+        and (
+          t.customer_id = ${customer_id}
+          or t.partner_id = ${partner_id}
+            and (t.evidence ->> 'click_id' = any(${click_ids}) or t.evidence ->> 'referral_id' = any(${referral_ids}))
+        )`),
+  );
+  return { referral_ids, click_ids, risk_flag_ids };
+}
+
+const idsOf = (rows: Row[]): string[] => rows.map(({ id }) => id);
+
+/** The types of events that name a customer, or what led to one. */
+const types_about_customers = Object.entries<EventType>(catalogue)
+  .filter(([, { data }]) => ['customer_id', 'referral_id', 'risk_flag_id'].some((field) => field in data.shape))
+  .map(([type]) => type);
+
+/** An event that names a customer is about that one; one that names none is about whose referral or flag it names. */
+async function eventsAbout(tx: Tx, { id: customer_id, program_id }: Customer, traces: Traces): Promise<StoredEvent[]> {
+  const ids = [customer_id, ...traces.referral_ids, ...traces.risk_flag_ids];
+  const events = await eventsMentioning(tx, program_id, types_about_customers, ids);
+  return events.filter(({ body }) => {
+    const { data } = JSON.parse(body);
+    const named = data.customer_id ?? data.referral_id ?? data.risk_flag_id;
+    return ids.includes(named);
+  });
+}
+
+async function exportOf(tx: Tx, customer: Customer): Promise<z.infer<typeof CustomerExport>> {
+  const traces = await tracesOf(tx, customer);
+  const of_customer = sql`t.customer_id = ${customer.id}`;
+  const records = <Record_>(resource: AnyResource, where: Sql, besides: Sql = sql``) =>
+    tx.all<Row>(sql`
+      select ${resource.columns}${besides} from ${resource.from} where ${tenant(tx)} and ${where} order by t.id`) as Promise<
+      Record_[]
+    >;
+  type Export = z.infer<typeof CustomerExport>;
+  type Item<List extends 'referrals' | 'clicks' | 'sales' | 'commissions' | 'risk_flags' | 'refunds'> =
+    Export[List][number];
+  const events = await eventsAbout(tx, customer, traces);
+  return {
+    object: 'customer_export',
+    exported_at: tx.now,
+    customer,
+    referrals: await records<Item<'referrals'>>(
+      referrals,
+      sql`t.id = any(${traces.referral_ids})`,
+      sql`, t.visitor_token`,
+    ),
+    clicks: await records<Item<'clicks'>>(
+      clicks,
+      sql`t.id = any(${traces.click_ids})`,
+      sql`, t.visitor_token, t.ip_hash`,
+    ),
+    sales: await records<Item<'sales'>>(sales, of_customer),
+    refunds: await tx.all<Item<'refunds'>>(sql`
+      select t.id, 'refund' as object, t.sale_id, t.amount_minor, t.external_refund_id, t.reason, t.created_at
+      from program.refund t
+      join program.sale s on s.organization_id = t.organization_id and s.id = t.sale_id
+      where ${tenant(tx)} and s.customer_id = ${customer.id}
+      order by t.id`),
+    commissions: await records<Item<'commissions'>>(commissions, of_customer),
+    risk_flags: await records<Item<'risk_flags'>>(riskFlags, sql`t.id = any(${traces.risk_flag_ids})`),
+    events: events.map(({ body }) => {
+      const { id: event_id, type, created_at, data } = JSON.parse(body);
+      return { id: event_id, type, created_at, data };
+    }),
+  };
+}

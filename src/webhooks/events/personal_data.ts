@@ -1,0 +1,63 @@
+/** What the event log holds of a person: found, and removed when the person is erased. */
+import sql from 'sql-template-tag';
+import type { z } from 'zod';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { tenant } from '../../core/resource/resource.ts';
+import type { Catalogue } from './catalogue.ts';
+
+export interface StoredEvent {
+  id: string;
+  type: string;
+  body: string;
+  postback_body: string | null;
+}
+
+/** The events of a subject that mention one of these ids anywhere, of these types, in the strict sequence. */
+export const eventsMentioning = (tx: Tx, subject_id: string, types: string[], ids: string[]): Promise<StoredEvent[]> =>
+  tx.all<StoredEvent>(sql`
+    select t.id, t.type, t.body, t.postback_body
+    from webhooks.event t
+    where ${tenant(tx)} and t.program_id = ${subject_id} and t.type = any(${types})
+      and exists (select from unnest(${ids}::text[]) as mentioned (id) where strpos(t.body, mentioned.id) > 0)
+    order by t.position`);
+
+/**
+ * Removes the personal fields from the bodies of events, as they are stored and as they are still to be sent, and what receivers answered
+ * to them, which can repeat what they received.
+ */
+export async function erasePersonalData(
+  tx: Tx,
+  catalogue: Catalogue,
+  subject_id: string,
+  events: StoredEvent[],
+): Promise<void> {
+  const erased = events.map(({ id, type, body, postback_body }) => ({
+    id,
+    body: withoutPersonal(catalogue, type, body),
+    postback_body: postback_body === null ? null : withoutPersonal(catalogue, type, postback_body),
+  }));
+  await tx.all(sql`
+    update webhooks.event t
+    set body = e.body, postback_body = e.postback_body
+    from json_to_recordset(${JSON.stringify(erased)}::json) as e (id text, body text, postback_body text)
+    where ${tenant(tx)} and t.id = e.id`);
+  await tx.all(sql`
+    update webhooks.attempt t
+    set response_body = null
+    from webhooks.delivery d
+    where ${tenant(tx)} and d.organization_id = t.organization_id and d.id = t.delivery_id
+      and d.program_id = ${subject_id} and d.event_id = any(${events.map(({ id }) => id)}) and t.response_body is not null`);
+}
+
+/** A body whose personal fields hold the first of these values that the type takes there. */
+const substitutes = [null, 'erased', {}];
+
+function withoutPersonal(catalogue: Catalogue, type: string, body: string): string {
+  const { data: schema, personal = [] } = catalogue[type] ?? {};
+  const envelope = JSON.parse(body) as { data: Record<string, unknown> };
+  for (const field of personal.filter((name) => name in envelope.data)) {
+    const taken = schema?.shape[field] as z.ZodType | undefined;
+    envelope.data[field] = substitutes.find((value) => taken?.safeParse(value).success) ?? null;
+  }
+  return JSON.stringify(envelope);
+}
