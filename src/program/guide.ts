@@ -15,4 +15,4 @@ export const guide = `1. A **program** (\`POST /v1/programs\`) holds the setting
 8. Suspected fraud raises a **risk flag**, which a person closes (\`POST /v1/risk_flags/{id}/resolve\`).
 9. Each step emits an **event**: register a webhook endpoint to receive them, instead of polling.
 
-**Which errors are final.** Repeat a request, with the same idempotency key, only if there was no answer, or if it was 429, 500, 503 or 409 \`idempotency_key_in_flight\`. Any other error is final: the same request gets the same answer. 409 \`resource_already_exists\` for a charge or a refund, and 409 \`sale_already_refunded\`, mean that it is recorded: count them as success. After a 400, correct the field that \`param\` names, and send the request with a new idempotency key. \`self_referral\` and \`click_expired\` decide the sign-up: do not repeat it, and send sales as usual.`;
+**Which refusals count as success.** 409 \`resource_already_exists\` for a charge or a refund, and 409 \`sale_already_refunded\`, mean that it is recorded already. \`self_referral\` and \`click_expired\` decide a sign-up: do not send it again, and send the customer's sales as usual.`;

@@ -1,6 +1,6 @@
 import { default_rate_limit } from '../access/api_key.ts';
 import { signature_tolerance_s } from '../encryption/signature.ts';
-import { api_version, max_body_bytes } from '../values/api.ts';
+import { api_version, max_body_bytes, max_body_depth, max_body_values } from '../values/api.ts';
 import { type Described, rootOf } from './described.ts';
 import type { DeliveryTerms } from './openapi_webhooks.ts';
 
@@ -14,45 +14,65 @@ export const conventions = (described: Described): { title: string; text: string
 const ofRequests = ({ path, test_keys }: Pick<Described, 'path' | 'test_keys'>) => [
   {
     title: 'Requests and responses',
-    text: `JSON in both directions. A request with a body carries \`Content-Type: application/json\` and has at most ${max_body_bytes / 1024 / 1024} MiB. A field or query parameter that is not known is refused (\`unknown_parameter\`), never silently dropped. Times are ISO 8601; answers are in UTC. Ids are strings with a prefix that says what they name. An id of another organization, an unknown one and a deleted one answer the same: 404.
+    text: `Requests and responses are JSON. A request with a body needs the header \`Content-Type: application/json\`. A body has at most ${max_body_bytes / 1024 / 1024} MiB, is nested at most ${max_body_depth} levels deep, and holds at most ${max_body_values.toLocaleString('en')} values. An unknown field or query parameter is refused with \`unknown_parameter\`.
 
-A create answers 201, work that is only queued 202, everything else 200. A deletion answers \`{id, object, deleted: true}\`. \`PATCH\` changes only what is sent. Without a key answer \`/docs\` (this in a browser), \`${path}/openapi.json\`, \`${rootOf(path)}/llms.txt\`, \`${rootOf(path)}/llms-full.txt\`, \`/healthz\` (the process is up) and \`/readyz\` (its database is too).
+Times are in ISO 8601; responses use UTC. Ids are strings whose prefix names the type of the object. An id that is unknown, deleted, or that of another organization's object answers 404.
 
-Every response, errors included, carries \`X-Rail-Version\`, \`X-Rail-Livemode\`, \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\`, \`X-RateLimit-Reset\` and \`Rail-Request-Id\`. Quote the request id when you ask for help; the events that a call causes carry it too.`,
+Free-form objects, such as \`metadata\`, are returned as you sent them. Integers beyond ±${Number.MAX_SAFE_INTEGER.toLocaleString('en')} (2^53 − 1) are not exact in JSON and are refused: send them as strings.
+
+Status codes of success: 201 for a created object, 202 for work that is queued, 200 for everything else. A deletion returns \`{id, object, deleted: true}\`. \`PATCH\` changes only the fields that you send.
+
+Every response, errors included, has the headers \`X-Rail-Version\`, \`X-Rail-Livemode\`, \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\`, \`X-RateLimit-Reset\` and \`Rail-Request-Id\`. Include the request id when you ask for help. Events that a request causes carry the same id.
+
+These need no API key: \`/docs\` (this description in a browser), \`${path}/openapi.json\`, \`${rootOf(path)}/llms.txt\`, \`${rootOf(path)}/llms-full.txt\`, \`/healthz\` (the process is running) and \`/readyz\` (its database is ready).`,
   },
   {
     title: 'Authentication',
-    text: `Every request carries \`Authorization: Bearer <API key>\`. Who runs the service makes keys with \`rail key create\`. A key has scopes, and each operation names the one that it needs: \`<resource>:read\` or \`<resource>:write\`, or one of its own. \`*:read\` covers every read, \`*\` everything. A missing scope is 403 \`insufficient_scope\`, and \`param\` names it.
+    text: `Send your API key with every request: \`Authorization: Bearer <API key>\`. The operator of the service creates keys with \`rail key create\`. A key has scopes, and each operation states the scope that it requires, usually \`<resource>:read\` or \`<resource>:write\`. The scope \`*:read\` includes all read scopes, and \`*\` includes all scopes. If a scope is missing, the response is 403 \`insufficient_scope\`, and \`param\` names the scope.
 
 Live keys begin with \`rail_live_\`, test keys with \`rail_test_\`. ${test_keys}
 
-Requests may be signed: \`Rail-Signature: t=<unix seconds>,v1=<hex HMAC-SHA256>\`. The HMAC key is the full API key, and the signed string is \`<t>.<raw request body>\` (\`<t>.\` and nothing behind it where there is no body). A signature is verified whenever one is sent, and \`t\` may be ${signature_tolerance_s} seconds from the service's clock. \`POST /v1/inbound_signing\` makes signatures mandatory for the key that calls it.`,
+**Signed requests.** You can sign requests: \`Rail-Signature: t=<unix seconds>,v1=<hex HMAC-SHA256>\`. The HMAC key is the full API key, and the signed string is \`<t>.<raw request body>\`; without a body it is \`<t>.\`. The service verifies every signature that it receives, and refuses one whose \`t\` is more than ${signature_tolerance_s} seconds from its clock. \`POST /v1/inbound_signing\` makes signatures mandatory for the key that sends the request.
+
+A signature proves that the sender has the key and that the body is unchanged. It does not cover the method, the path, the query or other headers, and it does not prevent replays: whoever captures a signed request can send it again for ${signature_tolerance_s / 60} minutes. Use TLS. An \`Idempotency-Key\` makes an unintended repetition of a \`POST\` harmless.`,
   },
   {
     title: 'Money',
-    text: `Fields that end in \`_minor\` are integers in minor units of the currency that stands in the same object (\`9900\` with \`USD\` is 99.00 dollars; \`9900\` with \`JPY\` is 9,900 yen). Rates and changes are integers in basis points: 2000 is 20 %. There is no float and no decimal string anywhere. Parse amounts as integers, and divide only to show them.`,
+    text: `Fields that end in \`_minor\` are integers in minor units of the \`currency\` of the same object: \`9900\` is 99.00 in \`USD\`, and 9,900 in \`JPY\`. Rates are integers in basis points: \`2000\` is 20 %. Amounts are never decimals or strings. Parse them as integers, and divide only to display them.`,
   },
   {
     title: 'Lists',
-    text: `A list answers \`{data, has_more, total_count}\`, newest first unless its operation says otherwise. \`total_count\` counts all that match the filters, whatever the page. \`limit\` is 1 to 100, 25 when left out. For the next page pass the last object's id as \`starting_after\`, for the one before pass the first one's as \`ending_before\`; not both.
+    text: `A list returns \`{data, has_more, total_count}\`, newest first unless the operation states another order. \`total_count\` counts all objects that match the filters, on all pages. \`limit\` is 1 to 100 and defaults to 25. For the next page, send the id of the last object as \`starting_after\`. For the previous page, send the id of the first object as \`ending_before\`. Do not send both.
 
-\`expand[]=<relation>\` (or \`expand=a,b\`) puts the related object under the relation's name; it needs the read scope of what it shows. If the related object is deleted, \`{id, object, deleted: true}\` takes its place. \`include[]=stats\` adds computed counters where there are some.`,
+\`expand[]=<relation>\` (or \`expand=a,b\`) includes related objects in the response, and requires their read scopes. If the related object is deleted, \`{id, object, deleted: true}\` takes its place. \`include[]=stats\` adds computed figures, where the operation offers them.`,
   },
   {
     title: 'Idempotency',
-    text: `Any \`POST\` may carry \`Idempotency-Key\`, 1 to 255 characters. For 24 hours the same key answers the first response again, with \`Idempotent-Replayed: true\`, and nothing happens twice. The same key with another path or body is 422 \`idempotency_key_reused\`. While the first request still runs it is 409 \`idempotency_key_in_flight\`, with \`Retry-After\`. A request that failed does not pin its key. Send a key with whatever moves money, and retry after a timeout or a 5xx with the same key.`,
+    text: `Send an \`Idempotency-Key\` of 1 to 255 characters with a \`POST\` to make it safe to retry. For 24 hours, a request with the same key, path and body returns the first response, with the header \`Idempotent-Replayed: true\`, and has no further effect. The same key with another path or body is refused with 422 \`idempotency_key_reused\`. While the first request is still running, the response is 409 \`idempotency_key_in_flight\` with \`Retry-After\`. A request that failed does not use up its key.
+
+Send a key with every request that moves money, and retry with the same key.`,
   },
   {
     title: 'Errors',
-    text: `An error answers \`{"error": {"type", "code", "message", "param"?}, "existing"?}\`. Decide by \`code\`; show \`message\` to people: it says what is wrong and what would be right. \`param\` names the field, header or scope at fault, with dots for what is nested. A create that collides (409 \`resource_already_exists\`) carries the record that stands in its way under \`existing\`. New codes may be added: treat an unknown one by its \`type\` and status.`,
+    text: `An error returns \`{"error": {"type", "code", "message", "param"?}, "existing"?}\`. Handle errors by their \`code\`. \`message\` is for people: it says what is wrong and what to do. \`param\` names the field, header or scope at fault; nested fields are separated by dots. If an object with the same value exists (409 \`resource_already_exists\`), \`existing\` holds that object. New codes may be added: handle an unknown code by its \`type\` and status.
+
+Which requests to retry:
+
+| Response | Retry? |
+|---|---|
+| No response: a timeout or a broken connection | Yes, a \`POST\` with the same \`Idempotency-Key\` |
+| 429, 500, 503 and 409 \`idempotency_key_in_flight\` | Yes, after the seconds in \`Retry-After\`, or with increasing delays; a \`POST\` with the same \`Idempotency-Key\` |
+| 401 \`signature_expired\` | Yes, with a new signature |
+| Other 409 | Not until the state that \`message\` names has changed |
+| Every other 4xx, and 501 | No. The same request gets the same answer: correct it first |`,
   },
   {
     title: 'Rate limit',
-    text: `A key may make ${default_rate_limit} requests in each second, unless it was given another limit. \`X-RateLimit-Limit\` is the limit, \`X-RateLimit-Remaining\` what is left of this second, \`X-RateLimit-Reset\` the Unix second in which it begins anew. Beyond it: 429 \`rate_limit_exceeded\` with \`Retry-After\`.`,
+    text: `A key can make ${default_rate_limit} requests per second, unless it was created with another limit. \`X-RateLimit-Limit\` is the limit, \`X-RateLimit-Remaining\` the number of requests left in this second, and \`X-RateLimit-Reset\` the Unix time at which the next second begins. Above the limit, the response is 429 \`rate_limit_exceeded\` with \`Retry-After\`.`,
   },
   {
     title: 'Versioning',
-    text: `The version is ${api_version}; every response carries it in \`X-Rail-Version\`. A request may pin it with \`Rail-Version: ${api_version}\`; an unknown version is 400. Additive changes (new operations, optional parameters, fields of replies, event types, error codes) never change the version, so ignore what you do not know.`,
+    text: `The version of the API is ${api_version}. Every response carries it in \`X-Rail-Version\`. To pin it, send \`Rail-Version: ${api_version}\`; an unknown version is refused with a 400. The version does not change for additions: new operations, optional parameters, response fields, event types and error codes. Ignore what you do not know.`,
   },
 ];
 
@@ -73,25 +93,27 @@ const ofWebhooks = ({ path, delivery }: Pick<Described, 'path' | 'delivery'>) =>
   return [
     {
       title: 'Webhooks',
-      text: `Register an address with \`POST ${path}/webhook_endpoints\` (at most ${most_endpoints} a ${subject}), and keep the \`secret\` of the answer: it is shown this once. The endpoint then receives a signed \`POST\` for each event of its ${subject} that it chose (none chosen: all). The address must be public \`http\` or \`https\`; private, loopback, link-local and internal ones are refused when it is saved and at every send, and redirects are never followed. \`POST ${path}/webhook_endpoints/{id}/ping\` sends a test event.
+      text: `Register an endpoint with \`POST ${path}/webhook_endpoints\` (at most ${most_endpoints} per ${subject}), and store the \`secret\` of the response: it is shown only once. The endpoint then receives a signed \`POST\` for each event of its ${subject} whose type is in \`event_types\`; an empty list means all types. The URL must be a public \`http\` or \`https\` address: private, loopback, link-local and internal addresses are refused when you save the endpoint and at every delivery. Redirects are not followed. \`POST ${path}/webhook_endpoints/{id}/ping\` sends a test event.
 
-The body is \`{${envelopeKeys(delivery).join(', ')}}\`; ${envelope_doc}
+**Body.** \`{${envelopeKeys(delivery).join(', ')}}\`. ${envelope_doc}
 
-Headers: \`Rail-Signature\`, \`Rail-Event\` (the type), \`Rail-Event-Id\` (the body's \`id\`, the same on retries and replays), \`Rail-Delivery-Id\` (\`${delivery_prefix}_…\`, a replay has a new one), \`Rail-Attempt\` (1 to ${waits_s.length + 1}), \`Rail-Request-Id\` (where something caused the event), and the same delivery in Standard Webhooks form: \`webhook-id\`, \`webhook-timestamp\`, \`webhook-signature\`.
+**Headers.** \`Rail-Signature\`, \`Rail-Event\` (the type), \`Rail-Event-Id\` (the \`id\` of the body, the same on retries and replays), \`Rail-Delivery-Id\` (\`${delivery_prefix}_…\`, new for each replay), \`Rail-Attempt\` (1 to ${waits_s.length + 1}) and \`Rail-Request-Id\` (if a request or a scheduled run caused the event). The Standard Webhooks headers are sent too: \`webhook-id\`, \`webhook-timestamp\` and \`webhook-signature\`.
 
-Answer any 2xx within ${timeout_ms / 1000} seconds, and work afterwards. Anything else, a redirect too, is a failed attempt. There are ${waits_s.length + 1} attempts: the ${waits_s.length} after the first come ${waits_s.slice(0, -1).map(duration).join(', ')} and ${duration(waits_s.at(-1) as number)} after the one before, at the earliest: retries that are due are sent at ${sweep_minutes.join(' and ')} minutes past the hour. After the last the delivery is \`failed\`, and stays in the log.
+**Responses.** Answer any 2xx within ${timeout_ms / 1000} seconds, and process the event afterwards. Any other response, including a redirect, is a failed attempt. A delivery has up to ${waits_s.length + 1} attempts. The ${waits_s.length} retries come at least ${waits_s.slice(0, -1).map(duration).join(', ')} and ${duration(waits_s.at(-1) as number)} after the one before; retries that are due are sent at ${sweep_minutes.join(' and ')} minutes past the hour. If the last attempt fails, the delivery is \`failed\` and stays in the log.
 
-Delivery is at least once: de-duplicate on \`id\`. Events have a strict sequence, and an endpoint gets one request at a time in that sequence; a failed one is tried again later, behind what came meanwhile, so reconcile with \`created_at\` and the ids in \`data\`. An event is written in the transaction of the change that it tells of: there is none without the other.
+**Order.** Events have a strict sequence, which is the order of \`GET ${path}/events\`. An endpoint receives one request at a time, and first attempts are made in that sequence. A failed attempt does not hold up the events after it: its retry is sent later, after the events that were sent meanwhile. An event can therefore arrive after newer ones. Compare \`created_at\`, or read the object by the ids in \`data\`, before you overwrite newer state.
 
-Events and deliveries are kept ${kept_days} days: \`GET ${path}/webhook_endpoints/{id}/deliveries\` shows each attempt, and \`POST ${path}/webhook_deliveries/{id}/replay\` or \`POST ${path}/webhook_endpoints/{id}/replay\` sends again what was missed, with the same body and event id. An endpoint whose last ${switch_off.least_failures} events all failed every retry within ${switch_off.within_days} days, over ${switch_off.span_days} days or more, is switched off and the owner is emailed; enabling it, or rotating its secret, restarts the count.${postbacks ? `\n\n${postbackText(postbacks)}` : ''}`,
+**Duplicates.** Delivery is at least once: ignore an \`id\` that you have already processed. An event is written in the same transaction as the change that it reports, so there is no change without its event and no event without its change.
+
+**Log and replays.** Events and deliveries are kept ${kept_days} days. \`GET ${path}/webhook_endpoints/{id}/deliveries\` lists the deliveries with each attempt. \`POST ${path}/webhook_deliveries/{id}/replay\` and \`POST ${path}/webhook_endpoints/{id}/replay\` send events again, with the same body and event id. An endpoint whose last ${switch_off.least_failures} events all failed every retry within ${switch_off.within_days} days, over ${switch_off.span_days} days or more, is disabled, and the owner is notified by email. Enabling it, or rotating its secret, restarts the count.${postbacks ? `\n\n${postbackText(postbacks)}` : ''}`,
     },
     {
       title: 'Verifying a webhook',
-      text: `1. Split \`Rail-Signature\` on commas; take \`t\` and every \`v1\`. (During the ${overlap_ms / 3_600_000} hours after a rotation of the secret there are two, the new secret's first.)
-2. The signed string is \`t\`, a dot, and the raw body exactly as it was received: verify before you parse, and never serialize again.
-3. Compute HMAC-SHA256 of it with the whole secret as key, \`whsec_\` included, in hex.
-4. Compare with each \`v1\` in constant time. Any match is valid.
-5. Refuse when \`t\` is more than ${signature_tolerance_s} seconds from your clock.
+      text: `1. Split \`Rail-Signature\` on commas. Take \`t\` and every \`v1\`. (During the ${overlap_ms / 3_600_000} hours after a rotation of the secret there are two: that of the new secret comes first.)
+2. The signed string is \`t\`, a dot, and the raw body exactly as you received it. Verify before you parse: JSON that was parsed and serialized again can differ.
+3. Compute its HMAC-SHA256 in hex. The HMAC key is the whole secret, including \`whsec_\`.
+4. Compare the result with each \`v1\` in constant time. The signature is valid if one of them matches.
+5. Refuse the request if \`t\` is more than ${signature_tolerance_s} seconds from your clock. Within that time, whoever captures a delivery can send it again: ignore an \`id\` that you have already processed.
 
 \`\`\`js
 import { createHmac, timingSafeEqual } from 'node:crypto';
@@ -106,7 +128,7 @@ function verify(header, rawBody, secret) {
 }
 \`\`\`
 
-A Standard Webhooks library works as well, with the secret as it is: \`webhook-signature\` holds \`v1,<base64 HMAC-SHA256 of "<webhook-id>.<webhook-timestamp>.<raw body>">\` for each secret, separated by spaces; the key is the secret without \`whsec_\`, base64-decoded.`,
+You can also use a Standard Webhooks library with the same secret. \`webhook-signature\` holds \`v1,<base64 HMAC-SHA256 of "<webhook-id>.<webhook-timestamp>.<raw body>">\` for each secret, separated by spaces. The HMAC key is the secret without \`whsec_\`, base64-decoded.`,
     },
   ];
 };
@@ -115,7 +137,7 @@ const envelopeKeys = ({ envelope }: DeliveryTerms): string[] =>
   Object.keys(envelope({ id: '', type: '', created_at: '', data: {}, request_id: null, livemode: true }));
 
 const postbackText = ({ noun, field, families }: NonNullable<DeliveryTerms['postbacks']>): string =>
-  `An endpoint with a \`${field}\` is that ${noun}'s postback: it receives that ${noun}'s own ${families} events alone, without a customer's identity.`;
+  `**Postbacks.** An endpoint with a \`${field}\` is the postback of that ${noun}. It receives only the ${noun}'s own ${families} events, without the customer's identity.`;
 
 /** 300 is `5 minutes`. */
 function duration(seconds: number): string {

@@ -1,9 +1,6 @@
 /** Looks at the text of a JSON body once, in time linear in its length, before anything is made of it. */
+import { max_body_depth, max_body_values } from '../values/api.ts';
 import { Problem } from '../values/problem.ts';
-
-/** How many values a body holds at most: objects, lists, texts, numbers, `true`, `false` and `null`, itself included. */
-export const max_body_values = 10_000;
-export const max_body_depth = 64;
 
 /** An object or a list that is open where the reader stands. */
 interface Open {

@@ -4,3 +4,6 @@
 export const api_version = '2026-11-01';
 
 export const max_body_bytes = 1024 * 1024;
+/** How many values a body holds at most: objects, lists, texts, numbers, `true`, `false` and `null`, itself included. */
+export const max_body_values = 10_000;
+export const max_body_depth = 64;

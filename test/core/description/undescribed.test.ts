@@ -120,6 +120,13 @@ t.test('the numbers of the text are those that the service goes by', async (t) =
   t.match(whole, '1 minute, 5 minutes, 30 minutes, 2 hours, 12 hours, 24 hours and 24 hours after the one before');
   t.match(whole, 'at 1 and 31 minutes past the hour');
   t.match(whole, 'Answer any 2xx within 10 seconds');
+  t.match(whole, 'nested at most 64 levels deep, and holds at most 10,000 values');
+  t.match(whole, 'beyond ±9,007,199,254,740,991');
+  t.match(whole, 'can send it again for 5 minutes');
+  t.match(whole, 'does not cover the method, the path');
+  t.match(whole, 'A failed attempt does not hold up the events after it');
+  t.match(whole, '429, 500, 503 and 409 `idempotency_key_in_flight`');
+  t.match(whole, 'If a charge came with a customer and a coupon, send both');
   t.match(whole, 'kept 30 days');
   t.match(whole, 'last 20 events all failed every retry within 30 days, over 5 days or more');
   t.match(whole, 'During the 24 hours after a rotation');
