@@ -85,7 +85,7 @@ export async function runProcess(
   const postgres = await openPostgres(config, mode, log);
   try {
     await reachPostgres(config, { log, max_wait_ms, stopping });
-    const ran = mode === 'own' || !config.DATABASE_URL ? await migrate(postgres.url) : [];
+    const ran = mode === 'own' || !config.DATABASE_URL ? await migrate(postgres.url, (line) => log.warn(line)) : [];
     if (ran.length > 0) log.info({ ran }, 'migrated');
     const services = await openServices(config, log);
     const store = openStore(postgres.url, { size: connections.store, name: processName() }, log);

@@ -1,14 +1,22 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { runMigrations } from 'graphile-worker';
 import pg from 'pg';
+import { watchBlockers } from './blockers.ts';
 import { tries } from './database.ts';
 import { isRetryable } from './errors.ts';
 import { ensureRole, requireOwnership, setPrivileges, whatStopsRequests } from './privileges.ts';
 
 const sql_dir = join(import.meta.dirname, '../../../sql');
 const migration_lock = 7_245_001;
+/** Requests queue up behind a lock that is waited for: they wait no longer than so. */
+const lock_timeout_ms = 3_000;
+const most_pause_ms = 15_000;
+/** How often the migrations are tried, each time with a longer pause: some ten minutes. */
+const lock_tries = 40;
+const lock_not_available = '55P03';
 const first_migration = 'migrations/0001_core.sql';
 
 interface File {
@@ -20,11 +28,12 @@ interface File {
 /**
  * Brings a database up to date: graphile-worker's schema, then sql/migrations once and in order and those of sql/live whose text
  * changed, in one transaction; then the privileges of the API's role. Under an advisory lock, so that N starting replicas do it once; the
- * others wait.
+ * others wait. No request waits long for it: a lock that is not free within three seconds is asked for again later.
+ * @param tell takes what the migrations wait for, a sentence at a time
  * @returns the names of the files that were run, and the statements that set privileges right
  * @throws Error when a migration that has run was edited afterwards, or with the statement that this user may not run
  */
-export async function migrate(url: string): Promise<string[]> {
+export async function migrate(url: string, tell: (line: string) => void = () => {}): Promise<string[]> {
   const client = new pg.Client({ connectionString: url, application_name: 'rail migrate' });
   await client.connect();
   try {
@@ -36,7 +45,7 @@ export async function migrate(url: string): Promise<string[]> {
       name text primary key, sha256 text not null, applied_at timestamptz not null default now())`);
     const pending = await pendingFiles(client);
     await ensureRole(client, pending[0]?.name === first_migration);
-    await applyAll(client, pending);
+    if (pending.length > 0) await applyUnlocked(url, client, pending, tell);
     return [...pending.map(({ name }) => name), ...(await setPrivileges(client))];
   } finally {
     await client.end();
@@ -95,12 +104,36 @@ async function filesIn(folder: string): Promise<File[]> {
   );
 }
 
+/** Waits between the tries for those that hold the locks, and not in front of everybody else in the queue for them. */
+async function applyUnlocked(
+  url: string,
+  client: pg.Client,
+  files: File[],
+  tell: (line: string) => void,
+): Promise<void> {
+  const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
+  await using blockers = await watchBlockers(url, rows[0]?.pid as number);
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await applyAll(client, files);
+    } catch (error) {
+      if (!isLocked(error) || attempt === lock_tries) throw error;
+      const pause_ms = Math.min(attempt * 1_000, most_pause_ms);
+      tell(`The migrations wait for a lock that ${blockers.last()} holds. Trying again in ${pause_ms / 1_000} s.`);
+      await sleep(pause_ms);
+    }
+  }
+}
+
+const isLocked = (error: unknown): boolean =>
+  ((error as Error).cause as { code?: string } | undefined)?.code === lock_not_available;
+
 /**
  * All or none: the processes of the version before never meet the new schema with the old functions. They run on meanwhile: a deadlock with
  * one of them is tried again.
  */
 async function applyAll(client: pg.Client, files: File[], attempt = 1): Promise<void> {
-  await client.query('begin');
+  await client.query(`begin; set local lock_timeout = ${lock_timeout_ms}`);
   try {
     for (const file of files) await apply(client, file);
     await client.query('commit');

@@ -57,6 +57,25 @@ t.test('runs a file of functions again when its text changed', (t) =>
   }),
 );
 
+t.test('waits for a lock without keeping others waiting behind it, and says who holds it', (t) =>
+  withDatabase(async (url, client) => {
+    await migrate(url);
+    await client.query(`update migration.applied set sha256 = 'of an older text' where name = 'live/core/id.sql'`);
+    await client.query(`set application_name = 'report'; begin; lock table migration.applied in share mode`);
+    const told: string[] = [];
+    const ran = await migrate(url, (line) => {
+      told.push(line);
+      client.query('commit');
+    });
+    t.same(ran, ['live/core/id.sql']);
+    t.equal(told.length, 1);
+    t.match(
+      told[0],
+      /^The migrations wait for a lock that pid \d+ \(report, idle in transaction\) holds\. Trying again in 1 s\.$/,
+    );
+  }),
+);
+
 t.test('refuses to go on when a migration was edited after it ran', (t) =>
   withDatabase(async (url, client) => {
     await migrate(url);
