@@ -28,7 +28,7 @@ export const links = resource({
     short_url: text
       .nullable()
       .describe(
-        'A short URL that records a click and redirects to `url`. The redirect carries the tracking parameter, but no click id.',
+        "A short URL that records a click and redirects to `url`, with the visitor's own query and the id of the click as `rail_click`. Send this id as `click_id` when the visitor signs up.",
       ),
     short_slug: text
       .nullable()

@@ -200,16 +200,39 @@ async function refuseTakenSlug(tx: Tx, link: Link, slug: string): Promise<void> 
  * The destination with the tracking parameter. Every other byte of the query and the fragment is kept, because they may be signed. An
  * existing parameter of this name is replaced in its position.
  */
-export function trackedUrl(destination: string, param: string, value: string): string {
-  const [, page, query = '', fragment = ''] = /^([^?#]*)(\?[^#]*)?(#.*)?$/s.exec(destination) as RegExpExecArray;
+export const trackedUrl = (destination: string, param: string, value: string): string => {
+  const { page, parts, fragment } = splitUrl(destination);
   const tracking = new URLSearchParams([[param, value]]).toString();
-  const parts = query.slice(1).split('&');
   const at = parts.findIndex((part) => isNamed(part, param));
   const kept = parts.filter((part, nth) => nth === at || !isNamed(part, param));
   if (at >= 0) kept[at] = tracking;
   else if (kept.at(-1) === '') kept[kept.length - 1] = tracking;
   else kept.push(tracking);
   return `${page}?${kept.join('&')}${fragment}`;
+};
+
+/** The query parameter by which a short URL passes the id of its click to the destination. */
+export const click_param = 'rail_click';
+
+/**
+ * A link's URL with the query that the visitor sent. The visitor's parameters replace those of the destination of the same name, except the
+ * tracking parameter and the click's id.
+ * @param query without the question mark
+ */
+export function withVisitorQuery(url: string, query: string, param: string): string {
+  const sent = query.split('&').filter((part) => part !== '' && !isNamed(part, param) && !isNamed(part, click_param));
+  if (sent.length === 0) return url;
+  const { page, parts, fragment } = splitUrl(url);
+  const names = new Set(sent.map(nameOf));
+  const kept = parts.filter((part) => part !== '' && !names.has(nameOf(part)));
+  return `${page}?${[...kept, ...sent].join('&')}${fragment}`;
 }
+
+function splitUrl(url: string): { page: string; parts: string[]; fragment: string } {
+  const [, page = '', query = '', fragment = ''] = /^([^?#]*)(\?[^#]*)?(#.*)?$/s.exec(url) as RegExpExecArray;
+  return { page, parts: query.slice(1).split('&'), fragment };
+}
+
+const nameOf = (part: string): string => new URLSearchParams(part).keys().next().value ?? '';
 
 const isNamed = (part: string, param: string): boolean => new URLSearchParams(part).has(param);

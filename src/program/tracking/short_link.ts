@@ -11,6 +11,7 @@ import { Problem } from '../../core/values/problem.ts';
 import { partner_states } from '../partners/partner.ts';
 import { type Program, program_states } from '../programs/program.ts';
 import { recordClick } from './click.ts';
+import { click_param, trackedUrl, withVisitorQuery } from './link.ts';
 import { hashAddress } from './visitor_address.ts';
 
 /** The cookie that identifies a visitor on the short domain. IP address and user agent are never used for this. */
@@ -33,7 +34,8 @@ interface ShortLink {
 }
 
 /**
- * `GET /r/{slug}`: redirects with 302 to the tracked URL once the click is committed. It needs no key. A `HEAD` request, and a visit
+ * `GET /r/{slug}`: redirects with 302 to the tracked URL once the click is committed, with the visitor's own query and the click's id as
+ * `rail_click`. It needs no key. A `HEAD` request, and a visit
  * through a partner who is pending or declined, are redirected without recording a click.
  */
 export function mountShortLinks(app: FastifyInstance, store: Store, services: Services): void {
@@ -45,16 +47,21 @@ export function mountShortLinks(app: FastifyInstance, store: Store, services: Se
       reply.headers({ 'Cache-Control': 'no-store', 'X-Robots-Tag': 'noindex' });
       const link = await findShortLink(store, request.params.slug);
       if (!link) return refuseUnknown(request, reply);
+      let url = withVisitorQuery(link.url, queryOf(request), link.param);
       if (request.method === 'GET' && link.records_clicks) {
         const visitor_token = visitorOf(request) ?? randomBytes(18).toString('base64url');
-        await recordVisit(store, services, link, visitor_token, request);
+        const click_id = await recordVisit(store, services, link, { visitor_token, url }, request);
         reply.header('Set-Cookie', cookieOf(link, visitor_token));
+        if (link.param !== click_param) url = trackedUrl(url, click_param, click_id);
       }
       // A header can contain ASCII only: the URL is percent-encoded, as a browser does it.
-      return reply.redirect(new URL(link.url).href, 302);
+      return reply.redirect(new URL(url).href, 302);
     },
   });
 }
+
+/** The query of a request, as it was sent. */
+const queryOf = ({ url }: FastifyRequest): string => /\?([^#]*)/.exec(url)?.[1] ?? '';
 
 /** The cookie lasts as long as the attribution window, and each click renews it. */
 const cookieOf = ({ short_url, cookie_days }: ShortLink, visitor_token: string): string =>
@@ -103,15 +110,19 @@ async function findShortLink({ database }: Store, slug: string): Promise<ShortLi
   return link;
 }
 
+/** The longest landing page that is recorded with the visitor's query, as in a request for a click. */
+const longest_url = 2048;
+
+/** @returns the id of the click */
 async function recordVisit(
   store: Store,
   services: Services,
   link: ShortLink,
-  visitor_token: string,
+  { visitor_token, url }: { visitor_token: string; url: string },
   request: FastifyRequest,
-): Promise<void> {
-  const { organization_id, program_id, partner_id, link_id, param, value, url, program_status } = link;
-  await transaction(store, { organization_id, request_id: request.id }, (tx) =>
+): Promise<string> {
+  const { organization_id, program_id, partner_id, link_id, param, value, program_status } = link;
+  const click = await transaction(store, { organization_id, request_id: request.id }, (tx) =>
     recordClick(tx, {
       id: newId('clk'),
       program_id,
@@ -119,7 +130,7 @@ async function recordVisit(
       link_id,
       param,
       value,
-      landing_url: url,
+      landing_url: url.length <= longest_url ? url : link.url,
       visitor_token,
       made_while_paused: !allows(program_states, program_status, 'refer'),
       referer: request.headers.referer?.slice(0, 2048),
@@ -128,6 +139,7 @@ async function recordVisit(
       ip_hash: isPublicAddress(request.ip) ? hashAddress(services.vault, request.ip) : null,
     }),
   );
+  return click.id;
 }
 
 /** The visitor's token from the cookie, if it is well-formed. */

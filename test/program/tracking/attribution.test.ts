@@ -123,8 +123,8 @@ t.test('the utm parameters of the landing page are recorded, without NUL', async
       redirect: 'manual',
       headers: { 'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0' },
     });
-    t.equal(answer.headers.get('location'), link.url);
     const [click] = await shop.list('clicks', `link_id=${link.id}`);
+    t.equal(answer.headers.get('location'), `${link.url}&rail_click=${click?.id}`);
     const customer = await shop.customer({ click_id: click?.id });
     t.match(await shop.merchant.get(`/v1/referrals/${customer.referral_id}`), { link_id: link.id, utm });
   });

@@ -34,9 +34,12 @@ t.test('redirects to the tracked URL, with query and fragment kept', async (t) =
   t.equal(link.short_url, `${rail.services.base_url}/r/${link.short_slug}`);
   const answer = await follow(link.short_slug);
   t.equal(answer.status, 302);
-  t.equal(answer.headers.get('location'), link.url);
   t.equal(answer.headers.get('cache-control'), 'no-store');
   const { data, total_count } = await clicks();
+  t.equal(
+    answer.headers.get('location'),
+    `https://acme.example.com/pricing?plan=pro&ref=ada&rail_click=${data[0].id}#yearly`,
+  );
   t.equal(total_count, 1, 'the click was durable before the answer');
   t.match(data[0], { partner_id: partner.id, link_id: link.id, landing_url: link.url });
 });
@@ -85,6 +88,30 @@ t.test('shows browsers a page for an unknown link, without scripts or other reso
   t.notMatch(page, '<script');
 });
 
+t.test("passes the visitor's own query and the click's id on", async (t) => {
+  const query = 'utm_source=mail&utm_source=b%20c&plan=team&ref=bob&rail_click=clk_x&%C3%BC=1&=&q';
+  const answer = await follow(`${link.short_slug}?${query}`);
+  const [click] = (await clicks()).data;
+  const passed = 'https://acme.example.com/pricing?ref=ada&utm_source=mail&utm_source=b%20c&plan=team&%C3%BC=1&=&q';
+  t.equal(answer.headers.get('location'), `${passed}&rail_click=${click.id}#yearly`);
+  t.equal(click.landing_url, `${passed}#yearly`);
+  const customer = await merchant.post('/v1/customers', { program_id: program.id, click_id: click.id });
+  t.equal(customer.partner_id, partner.id, 'a site signs the visitor up with the id');
+  t.same((await merchant.get(`/v1/referrals/${customer.referral_id}`)).utm, { source: 'b c' });
+
+  await t.test('without an id where no click is recorded', async (t) => {
+    const head = await follow(`${link.short_slug}?utm_source=mail&rail_click=clk_x`, {}, 'HEAD');
+    t.equal(head.headers.get('location'), 'https://acme.example.com/pricing?plan=pro&ref=ada&utm_source=mail#yearly');
+  });
+
+  await t.test('and records the page without the query where it is very long', async (t) => {
+    const long = await follow(`${link.short_slug}?q=${'x'.repeat(4000)}`);
+    const [click] = (await clicks()).data;
+    t.equal(click.landing_url, link.url);
+    t.match(long.headers.get('location'), `&q=${'x'.repeat(4000)}&rail_click=${click.id}#yearly`);
+  });
+});
+
 t.test('HEAD redirects without recording a click', async (t) => {
   const before = (await clicks()).total_count;
   const answer = await follow(link.short_slug, {}, 'HEAD');
@@ -108,7 +135,7 @@ t.test('the cookie lasts as long as the attribution window, and is Secure for an
   const answer = await follow(secure.short_slug);
   t.match(answer.headers.get('set-cookie'), /; Max-Age=604800; HttpOnly; SameSite=Lax; Secure$/);
   t.equal(
-    answer.headers.get('location'),
+    answer.headers.get('location')?.replace(/&rail_click=clk_\w+$/, ''),
     'https://acme.example.com/%C3%A4?q=%C3%B6&ref=secure',
     'as a header can hold it',
   );
