@@ -4,8 +4,11 @@ import { existsSync, globSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, relative } from 'node:path';
 import { startPostgresIn } from './postgres.ts';
+import type { FileResult } from './runner/outcome.ts';
+import { killTestFiles } from './runner/process_group.ts';
 import { makeRunDirectory, removeRunDirectory } from './runner/run_directory.ts';
-import { type FileResult, killTestFiles, runTestFile } from './runner/test_file.ts';
+import { shareProcess } from './runner/shared_process.ts';
+import { runTestFile } from './runner/test_file.ts';
 
 /**
  * `npm test`: typecheck, lint, then every test file, on one Postgres that this starts. The last line is `N passed, N failed`.
@@ -28,6 +31,22 @@ const slow = [
   'test/metrics.test.ts',
   'test/webhooks/',
   'test/mail/',
+];
+/** These start or kill processes, change what belongs to the whole process, or spy on it: each has a process of its own. */
+const alone = [
+  'test/bench/',
+  'test/commands/',
+  'test/compose.test.ts',
+  'test/core/jobs/outbox.test.ts',
+  'test/core/net/',
+  'test/crash/',
+  'test/embedded_postgres/',
+  'test/mail/',
+  'test/metrics.test.ts',
+  'test/products.test.ts',
+  'test/replicas.test.ts',
+  'test/runner/',
+  'test/webhooks/queue/',
 ];
 const slowest_shown = 10;
 
@@ -99,13 +118,19 @@ async function startServers(): Promise<NodeJS.ProcessEnv> {
 
 async function runAll(environment: NodeJS.ProcessEnv): Promise<FileResult[]> {
   const results: FileResult[] = [];
+  const add = (result: FileResult) => {
+    results.push(result);
+    print(result);
+  };
   const waiting = files.values();
   const runNext = async () => {
+    const shared = shareProcess(environment);
     for (const file of waiting) {
-      const result = await runTestFile(file, environment, { isAlone: files.length === 1 });
-      results.push(result);
-      print(result);
+      const runsAlone = files.length === 1 || alone.some((start) => file.startsWith(start));
+      add(await (runsAlone ? runTestFile(file, environment, { isOnly: files.length === 1 }) : shared.run(file)));
     }
+    const failure = await shared.end();
+    if (failure) add(failure);
   };
   await Promise.all(Array.from({ length: files_at_once }, runNext));
   return results;

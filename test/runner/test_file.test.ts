@@ -7,7 +7,7 @@ const begin = `import t from 'tap';\n`;
 /** What a run says of a file with this text. */
 async function resultOf(t: Test, text: string) {
   const directory = t.testdir({ 'some.test.ts': begin + text });
-  const { seconds, ...result } = await runTestFile(join(directory, 'some.test.ts'), {}, { isAlone: false });
+  const { seconds, ...result } = await runTestFile(join(directory, 'some.test.ts'), {}, { isOnly: false });
   return result;
 }
 

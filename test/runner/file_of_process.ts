@@ -1,0 +1,16 @@
+import root, { type Test } from 'tap';
+
+/** What `import t from 'tap'` gives in a process that runs several test files: the test that stands for the file that runs. */
+
+let current: Test = root;
+
+export function setFile(test: Test): void {
+  current = test;
+}
+
+export default new Proxy({} as Test, {
+  get(_, name) {
+    const value = Reflect.get(current, name, current);
+    return typeof value === 'function' ? value.bind(current) : value;
+  },
+});

@@ -1,0 +1,33 @@
+import { registerHooks } from 'node:module';
+import { resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { pathToFileURL } from 'node:url';
+import root from 'tap';
+import { setFile } from './file_of_process.ts';
+import { timeout_s } from './outcome.ts';
+
+/**
+ * The process in which several test files run, one after the other: a line of standard input names each. A file is a subtest of the process,
+ * so that its teardowns run when it ends. After each its counts are printed, as a file that runs by itself does at its end.
+ */
+
+const tapOfFile = pathToFileURL(resolve(import.meta.dirname, 'file_of_process.ts')).href;
+
+registerHooks({
+  resolve: (specifier, context, next) =>
+    specifier === 'tap' && context.parentURL !== tapOfFile
+      ? { url: tapOfFile, shortCircuit: true }
+      : next(specifier, context),
+});
+
+for await (const file of createInterface({ input: process.stdin })) {
+  let counts = { total: 0, pass: 0, fail: 0 };
+  const results = await root.test(file, { timeout: timeout_s * 1000 }, async (test) => {
+    counts = test.counts;
+    setFile(test);
+    await import(pathToFileURL(resolve(file)).href);
+  });
+  const { total, pass, fail } = counts;
+  // Not by root.comment: tap keeps a comment until something comes after it.
+  console.log('# %o', { total, pass, fail: results?.ok ? fail : Math.max(fail, 1) });
+}

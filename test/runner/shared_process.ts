@@ -1,0 +1,108 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { counts_line, type FileResult, hanging_ms, outcomeOf } from './outcome.ts';
+import { killGroup, startGroup } from './process_group.ts';
+
+const main = join(import.meta.dirname, 'shared_main.ts');
+/** How long a process may take to end once there is no file left for it. */
+const end_ms = 60_000;
+/** Of the process. Each file has its own, which the process keeps to. */
+const no_timeout_s = 86_400;
+
+export interface SharedProcess {
+  /** Runs a test file after those that ran before. */
+  run(file: string): Promise<FileResult>;
+  /** Ends the process. @returns a failure where it does not end with success */
+  end(): Promise<FileResult | undefined>;
+}
+
+/**
+ * Runs test files one after the other in one process, which spares each of them to load and to warm up the same modules. A file that fails
+ * ends the process, however it fails, and the next one begins in another: no file runs behind what a failure has left.
+ */
+export function shareProcess(environment: NodeJS.ProcessEnv): SharedProcess {
+  let running: RunningProcess | undefined;
+  return {
+    async run(file) {
+      running ??= start(environment);
+      const result = await runIn(running, file);
+      if (result.failed > 0) {
+        killGroup(running.child);
+        running = undefined;
+      }
+      return result;
+    },
+    end: async () => running && endOf(running),
+  };
+}
+
+interface RunningProcess {
+  child: ChildProcess;
+  files: string[];
+  /** What the file that runs has said. */
+  output: string;
+  closed: Promise<unknown[]>;
+}
+
+function start(environment: NodeJS.ProcessEnv): RunningProcess {
+  const child = startGroup(
+    [main],
+    { TAP_TIMEOUT: String(no_timeout_s), ...environment },
+    { stdin: 'pipe', stderr: 'pipe' },
+  );
+  const running: RunningProcess = { child, files: [], output: '', closed: once(child, 'close') };
+  child.stdin?.on('error', () => {}); // it has died: that is told by its end
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (chunk: string) => {
+      running.output += chunk;
+    });
+  return running;
+}
+
+async function runIn(running: RunningProcess, file: string): Promise<FileResult> {
+  const begun = performance.now();
+  running.output = '';
+  running.files.push(file);
+  running.child.stdin?.write(`${file}\n`);
+  const timer = setTimeout(() => killGroup(running.child), hanging_ms);
+  const [code, signal] = await Promise.race([running.closed, counted(running)]);
+  clearTimeout(timer);
+  return {
+    file,
+    seconds: (performance.now() - begun) / 1000,
+    ...outcomeOf(running.output, code as number | null, signal as string | null),
+  };
+}
+
+/** Settles when the file has been counted, which it is by tap, also where it has failed. */
+function counted(running: RunningProcess): Promise<[number, null]> {
+  const { stdout } = running.child;
+  return new Promise((done) => {
+    const look = () => {
+      if (!counts_line.test(running.output)) return;
+      stdout?.off('data', look);
+      done([0, null]);
+    };
+    stdout?.on('data', look);
+  });
+}
+
+async function endOf(running: RunningProcess): Promise<FileResult | undefined> {
+  const begun = performance.now();
+  const { child, files, closed } = running;
+  running.output = '';
+  child.stdin?.end();
+  const timer = setTimeout(() => killGroup(child), end_ms);
+  const [code, signal] = (await closed) as [number | null, string | null];
+  clearTimeout(timer);
+  if (code === 0) return;
+  const { complaint } = outcomeOf(running.output, code, signal);
+  return {
+    file: `the end of ${files.join(', ')}`,
+    seconds: (performance.now() - begun) / 1000,
+    passed: 0,
+    failed: 1,
+    complaint,
+  };
+}
