@@ -140,7 +140,7 @@ export const examples: Examples = {
       reply: {
         ...{ id: sampleId('com').replace(/.$/, '4'), kind: 'bonus', customer_id: null, sale_id: null, rule_id: null },
         ...{ amount_minor: 5000, base_amount_minor: null, rate_type: null, rate_value: null, note: 'Launch bonus' },
-        ...{ mature_at: '2026-12-16T11:00:00.000Z', created_at: times.change, updated_at: times.change },
+        ...{ status: 'due', mature_at: times.change, created_at: times.change, updated_at: times.change },
       },
     },
     'commissions.update': { body: { amount_minor: 1500, note: 'Agreed with Ada' } },

@@ -16,8 +16,8 @@ export const inboundSigningOperations: Operation[] = [
     method: 'POST',
     path: '/v1/inbound_signing',
     scope: 'keys:write',
-    summary: 'Makes signatures required for the key that makes this call, or optional again.',
-    doc: 'When signatures are required, an unsigned request with the key answers 401 `signature_required`. A captured request can be replayed for at most five minutes.',
+    summary: 'Makes signatures mandatory for the API key of this request, or optional again.',
+    doc: 'When signatures are required, an unsigned request with the key answers 401 `signature_required`. A signature does not prevent replays: whoever captures a signed request can send it again for five minutes.',
     body: z.strictObject({ required }),
     reply: InboundSigning,
     async run({ tx, body, caller }) {

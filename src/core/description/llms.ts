@@ -20,9 +20,9 @@ export function indexText({ info, servers, paths, tags }: Document, path_of_api:
     '',
     `> ${info.summary} JSON over HTTP with \`Authorization: Bearer <API key>\`. Version ${info.version}.`,
     '',
-    `- [Whole description, as text](${at}/llms-full.txt): conventions, every operation with its fields, errors and events`,
-    `- [OpenAPI 3.1](${service}${path_of_api}/openapi.json): the same for machines`,
-    `- [In a browser](${service}/docs): the same for people`,
+    `- [Full description as text](${at}/llms-full.txt): conventions, every operation with its fields, errors and events`,
+    `- [OpenAPI 3.1](${service}${path_of_api}/openapi.json): the same, machine-readable`,
+    `- [Documentation in a browser](${service}/docs)`,
     ...tags.flatMap(({ name, description }) => [
       '',
       `## ${name}`,
@@ -49,7 +49,7 @@ export function wholeText(document: Document, { path, examples }: Pick<Described
     '',
     `> ${info.summary}`,
     '',
-    `Version ${info.version}. The same for machines: \`GET ${path}/openapi.json\` (OpenAPI 3.1). Paths are relative to the service's address.`,
+    `Version ${info.version}. Machine-readable: \`GET ${path}/openapi.json\` (OpenAPI 3.1). Paths are relative to the service's address.`,
     '',
     '# Conventions',
     '',
@@ -68,12 +68,12 @@ export function wholeText(document: Document, { path, examples }: Pick<Described
     '',
     '# Objects',
     '',
-    'The fields of the objects that replies hold. A field is always there unless it says optional.',
+    'The fields of the objects in replies. A field is always present unless it is marked as optional.',
     ...objectNames(document).flatMap((name) => objectText(name, samples)),
     '',
     '# Errors',
     '',
-    `Every operation can answer ${listOf(errors_of_all)}; every one but a GET ${listOf(errors_of_bodies)}; every POST ${listOf(errors_of_keys)}. Each names what else it answers.`,
+    `Every operation can answer ${listOf(errors_of_all)}; every one but a GET ${listOf(errors_of_bodies)}; every POST ${listOf(errors_of_keys)}. Each operation lists its other errors.`,
     '',
     '| code | type | status | meaning |',
     '|---|---|---|---|',
@@ -84,7 +84,7 @@ export function wholeText(document: Document, { path, examples }: Pick<Described
     '',
     '# Events',
     '',
-    'The `data` of every type of event. The envelope around it, the headers and the signature: see Webhooks, above.',
+    'The `data` of every type of event. For the envelope, the headers and the signature, see Webhooks above.',
     ...Object.entries(webhooks).flatMap(([type, { post }]) => eventText(type, post, components.schemas)),
   ]);
 }
@@ -111,7 +111,7 @@ function operationText(operation: Listed, schemas: Schemas): string[] {
     ...(body
       ? [
           '',
-          requestBody.required ? 'Body:' : 'Body (may be left out):',
+          requestBody.required ? 'Body:' : 'Body (optional):',
           ...fieldsText(body.schema, schemas, 'input'),
           '',
           `Example body: \`${JSON.stringify(body.example)}\``,
@@ -121,7 +121,7 @@ function operationText(operation: Listed, schemas: Schemas): string[] {
       content?.[json] && status.startsWith('2') ? replyText(status, content[json], schemas) : [],
     ),
     '',
-    `Errors: ${[...errors.map((code) => `\`${code}\` (${problems[code].status})`), 'those of all'].join(', ')}.`,
+    `Errors: ${[...errors.map((code) => `\`${code}\` (${problems[code].status})`), 'and the errors of every operation'].join(', ')}.`,
   ];
 }
 

@@ -56,9 +56,7 @@ export async function describeRoutes(app: FastifyInstance, described: Described)
           .join('\n\n'),
         license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
       },
-      servers: [
-        { url: URL.parse(described.base_url)?.pathname ?? '/', description: 'The service that answered this.' },
-      ],
+      servers: [{ url: URL.parse(described.base_url)?.pathname ?? '/', description: 'This service.' }],
       security: [{ api_key: [] }],
       components: {
         securitySchemes: {

@@ -72,32 +72,41 @@ export const ErrorBody = z
     error: z
       .object({
         type: z.enum(types).describe('The family of the code.'),
-        code: z.enum(codes).describe('What went wrong, for programs. New codes may be added.'),
-        message: z.string().describe('What is wrong, and what would be right, for people.'),
-        param: z.string().optional().describe('The field, header or scope at fault, with dots for what is nested.'),
+        code: z.enum(codes).describe('The error code, to handle in code. New codes may be added.'),
+        message: z.string().describe('What is wrong and what to do, for people.'),
+        param: z
+          .string()
+          .optional()
+          .describe('The field, header or scope at fault. Nested fields are separated by dots.'),
       })
       .describe('What went wrong.'),
-    existing: z.looseObject({}).optional().describe('The record that stands in the way of a create (409).'),
+    existing: z.looseObject({}).optional().describe('The existing object with the same value (409).'),
   })
-  .meta({ id: 'Error', description: 'What every error answers.' });
+  .meta({ id: 'Error', description: 'The body of every error.' });
 
 const header = (description: string, schema: Schema) => ({ description, schema });
 
 export const headers = {
   'X-Rail-Version': header('The version of the API.', { type: 'string', examples: [api_version] }),
-  'X-Rail-Livemode': header('`false` where the key is a test key.', { type: 'string', enum: ['true', 'false'] }),
-  'X-RateLimit-Limit': header('Requests that the key may make in a second.', { type: 'integer' }),
-  'X-RateLimit-Remaining': header('What is left of this second.', { type: 'integer' }),
-  'X-RateLimit-Reset': header('When the next second begins, in Unix seconds.', { type: 'integer' }),
-  'Rail-Request-Id': header('The id of this request, which its events carry.', {
+  'X-Rail-Livemode': header('`false` for requests with a test key, otherwise `true`.', {
+    type: 'string',
+    enum: ['true', 'false'],
+  }),
+  'X-RateLimit-Limit': header('The number of requests that the key can make per second.', { type: 'integer' }),
+  'X-RateLimit-Remaining': header('The number of requests left in this second.', { type: 'integer' }),
+  'X-RateLimit-Reset': header('The Unix time, in seconds, at which the next second begins.', { type: 'integer' }),
+  'Rail-Request-Id': header('The id of this request. Events that it causes carry the same id.', {
     type: 'string',
     examples: [sampleId('req')],
   }),
-  'Idempotent-Replayed': header('There, and `true`, when this is the first reply to this key again.', {
-    type: 'string',
-    const: 'true',
-  }),
-  'Retry-After': header('Seconds to wait before the next try.', { type: 'integer' }),
+  'Idempotent-Replayed': header(
+    '`true` if this is the stored first response to the idempotency key. Otherwise absent.',
+    {
+      type: 'string',
+      const: 'true',
+    },
+  ),
+  'Retry-After': header('The number of seconds to wait before you retry.', { type: 'integer' }),
 };
 
 /** What every response carries, of these. */

@@ -51,10 +51,14 @@ export const eventName = (type: string): string =>
 export function envelopeSchema(type: string, event: DescribedEvent, terms: DeliveryTerms): Schema {
   const { doc, data, postback } = event;
   const known: Record<string, z.ZodType> = {
-    id: z.string().describe(`\`${terms.id_prefix}_…\`: de-duplicate on it. A test event's begins with \`evt_test_\`.`),
+    id: z
+      .string()
+      .describe(
+        `\`${terms.id_prefix}_…\`. Use it to ignore duplicates. The id of a test event begins with \`evt_test_\`.`,
+      ),
     type: z.literal(type).describe('What happened.'),
     created_at: timestamp.describe('When it happened. ISO 8601, UTC.'),
-    data: withOmissible(data, postback).describe('What it happened to; its fields go by the type.'),
+    data: withOmissible(data, postback).describe('The data of the event. Its fields depend on the type.'),
     ...terms.envelope_fields,
   };
   const fields = Object.keys(exampleEnvelope(type, event, terms, '')).map((name) => [name, known[name]]);
@@ -95,10 +99,12 @@ export function webhook(
         },
       },
       responses: {
-        '2XX': { description: `Within ${terms.timeout_ms / 1000} seconds: the delivery is acknowledged.` },
+        '2XX': {
+          description: `The delivery is acknowledged, if the response comes within ${terms.timeout_ms / 1000} seconds.`,
+        },
         default: {
           description:
-            'Anything else, a redirect and no answer too: the attempt failed, and is made again by the schedule of retries.',
+            'The attempt failed, and is retried on the schedule of retries. This includes redirects and timeouts.',
         },
       },
     },
@@ -136,24 +142,24 @@ const webhookHeaders = (
   type: string,
   { id_prefix, delivery_prefix, waits_s, user_agent }: DeliveryTerms,
 ): Parameter[] => [
-  always('User-Agent', 'Who sends it.', { type: 'string', const: user_agent }),
+  always('User-Agent', 'The sender.', { type: 'string', const: user_agent }),
   always(
     'Rail-Signature',
-    'Proves that the service sent exactly this body: see "Verifying a webhook". Two `v1` during a rotation of the secret.',
+    'Proves that the service sent this body: see "Verifying a webhook". It has two `v1` during a rotation of the secret.',
     text(`t=1795253400,v1=${hmac}`),
   ),
   always('Rail-Event', "The event's type, as `type` in the body.", { type: 'string', const: type }),
   always(
     'Rail-Event-Id',
-    "The event's id, as `id` in the body: the same on every retry and replay, so de-duplicate on it.",
+    "The event's id, as `id` in the body: the same on every retry and replay. Use it to ignore duplicates.",
     text(sampleId(id_prefix)),
   ),
   always(
     'Rail-Delivery-Id',
-    'This delivery, as in the delivery log; a replay has a new one.',
+    'The id of the delivery, as in the delivery log. A replay has a new id.',
     text(sampleId(delivery_prefix)),
   ),
-  always('Rail-Attempt', 'Which attempt at this delivery it is: 1 for the first.', {
+  always('Rail-Attempt', 'The number of the attempt, starting with 1.', {
     type: 'integer',
     minimum: 1,
     maximum: waits_s.length + 1,
@@ -161,7 +167,7 @@ const webhookHeaders = (
   }),
   parameter(
     'Rail-Request-Id',
-    'The API request (`req_…`) or scheduled run (`run_…`) that caused the event; absent when nothing did, and on test events.',
+    'The API request (`req_…`) or scheduled run (`run_…`) that caused the event; absent on test events and if nothing did.',
     text(sampleId('req')),
   ),
   always('webhook-id', "Standard Webhooks: the event's id.", text(sampleId(id_prefix))),

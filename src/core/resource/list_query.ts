@@ -56,11 +56,11 @@ const paging = {
 
 const created_filters: Record<string, Filter> = {
   created_after: {
-    schema: timestampInput.optional().describe('ISO 8601: created at this time or later.'),
+    schema: timestampInput.optional().describe('Returns only objects created at or after this time, in ISO 8601.'),
     where: (value: string) => sql`t.created_at >= ${value}::timestamptz`,
   },
   created_before: {
-    schema: timestampInput.optional().describe('ISO 8601: created before this time.'),
+    schema: timestampInput.optional().describe('Returns only objects created before this time, in ISO 8601.'),
     where: (value: string) => sql`t.created_at < ${value}::timestamptz`,
   },
 };
@@ -99,10 +99,12 @@ export const querySchema = ({ resource, within }: ListOptions, filters: Record<s
   });
 
 const parentSchema = ({ object }: AnyResource): z.ZodType =>
-  z.string().min(1).describe(`The ${object} whose objects are listed.`);
+  z.string().min(1).describe(`The ${object} to list objects of.`);
 
 /** The schema of a filter, with a description unless it has its own. */
 const described = (name: string, schema: z.ZodType): z.ZodType => {
   const meta = schema.meta();
-  return meta?.description ? schema : schema.meta({ ...meta, description: `Only objects whose \`${name}\` is this.` });
+  return meta?.description
+    ? schema
+    : schema.meta({ ...meta, description: `Returns only objects with this \`${name}\`.` });
 };

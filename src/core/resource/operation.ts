@@ -114,7 +114,7 @@ function getOperation({ resource }: ListOptions): Operation {
     method: 'GET',
     path: `/v1/${plural}/{id}`,
     scope: readScope(resource),
-    summary: `Reads one ${object.replaceAll('_', ' ')}.`,
+    summary: `Retrieves the ${object.replaceAll('_', ' ')} with the given id.`,
     params: idParams,
     query: z.strictObject(resource.expansion),
     reply: resource.schema as z.ZodType,

@@ -78,7 +78,7 @@ export function resource<Shape extends z.ZodRawShape>(options: ResourceOptions<S
     ...writesOf<Record_ & object>(options),
     /** Query fields of get and list. */
     expansion: {
-      expand: names(Object.keys(relations), 'Relations to expand: the related objects are included in the reply.'),
+      expand: names(Object.keys(relations), 'Relations to expand. The response includes the related objects.'),
       include: names(options.stats ? ['stats'] : [], 'Computed fields to include.'),
     },
   };

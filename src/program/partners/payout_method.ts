@@ -57,7 +57,7 @@ export const payoutMethodOperations: Operation[] = [
     method: 'GET',
     path: '/v1/partners/{id}/payout_method',
     scope: 'partners:read',
-    summary: 'Reads how a partner is paid.',
+    summary: 'Retrieves the payout method of a partner.',
     params: idParams,
     reply: PayoutMethod,
     async run({ tx, params }) {
@@ -70,7 +70,7 @@ export const payoutMethodOperations: Operation[] = [
     method: 'PUT',
     path: '/v1/partners/{id}/payout_method',
     scope: 'partners:write',
-    summary: 'Sets how a partner is paid.',
+    summary: 'Sets the payout method of a partner.',
     doc: 'The details depend on the method: `{email}` for paypal; `{account_holder, iban, bic}` or `{account_holder, account_number, routing_number}` for bank_transfer and wire; `{address, network}` for crypto; `{account_id}` for stripe and wise.',
     params: idParams,
     body: z.strictObject({

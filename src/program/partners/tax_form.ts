@@ -33,7 +33,7 @@ export const taxFormOperations: Operation[] = [
     method: 'GET',
     path: '/v1/partners/{id}/tax_form',
     scope: 'partners:read',
-    summary: "Reads the status of a partner's tax form.",
+    summary: "Retrieves the status of a partner's tax form.",
     params: idParams,
     reply: TaxForm,
     async run({ tx, params }) {

@@ -59,7 +59,7 @@ export const NewSale = z
     discount_minor: minorNotNegative.default(0).describe('A discount that `amount_minor` still includes.'),
     external_subscription_id: text.min(1).max(255).optional(),
     product_id: text.min(1).max(255).optional(),
-    occurred_at: timestampInput.optional().describe('When the customer was charged. Now when left out.'),
+    occurred_at: timestampInput.optional().describe('When the customer was charged. The default is the current time.'),
     metadata: metadata.optional(),
   })
   .refine(

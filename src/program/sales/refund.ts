@@ -54,7 +54,7 @@ export const NewRefund = z.strictObject({
     .int()
     .min(1)
     .optional()
-    .describe("The amount to refund, in minor units of the sale's currency. The whole remaining amount when left out."),
+    .describe("The amount to refund, in minor units of the sale's currency. The default is the amount that is left."),
   external_refund_id: text
     .min(1)
     .max(255)
@@ -63,7 +63,9 @@ export const NewRefund = z.strictObject({
   reason: text.max(1000).optional().describe('The reason, for your records.'),
   refunded_at: timestampInput
     .optional()
-    .describe('When the charge was refunded: not before the sale, and at most a day from now. Now when left out.'),
+    .describe(
+      'When the charge was refunded: not before the sale, and at most a day from now. The default is the current time.',
+    ),
 });
 
 export type NewRefund = z.infer<typeof NewRefund>;

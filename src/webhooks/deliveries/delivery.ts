@@ -21,9 +21,9 @@ const Attempt = z.object({
   attempt: z.int().describe('1 for the first.'),
   at: timestamp,
   duration_ms: z.int().describe('How long it took, in milliseconds.'),
-  status_code: z.int().nullable().describe('What the endpoint answered. Null: nothing that could be read.'),
-  response_body: text.nullable().describe('The first 16 KiB of what the endpoint answered. Null: no answer.'),
-  error: text.nullable().describe('What went wrong, in words. Null: it was acknowledged.'),
+  status_code: z.int().nullable().describe('The HTTP status of the response. Null: no response.'),
+  response_body: text.nullable().describe('The first 16 KiB of the response body. Null: no response.'),
+  error: text.nullable().describe('What went wrong. Null: the attempt succeeded.'),
 });
 
 /** The deliveries of a product. */
@@ -33,7 +33,7 @@ export const deliveriesOf = perProduct((policy) => {
     schema_name: `${policy.namespace}webhook_delivery`,
     plural: 'webhook_deliveries',
     table: 'webhooks.delivery',
-    doc: `An event on its way to an endpoint, and afterwards the log of it. Kept for ${kept_days} days.`,
+    doc: `The delivery of an event to an endpoint, with its attempts. Kept for ${kept_days} days.`,
     fields: {
       id: id(policy.delivery_prefix),
       object: objectName('webhook_delivery'),
@@ -44,15 +44,15 @@ export const deliveriesOf = perProduct((policy) => {
       status: z
         .enum(statuses)
         .describe(
-          '`pending`: not acknowledged yet. `delivered`: a 2xx came. `failed`: every attempt failed. `cancelled`: the endpoint was switched off or deleted before.',
+          '`pending`: not delivered yet. `delivered`: the endpoint answered with a 2xx. `failed`: every attempt failed. `cancelled`: the endpoint was disabled or deleted first.',
         ),
-      attempt: z.int().describe('Attempts made so far, 8 at most.'),
+      attempt: z.int().describe('The number of attempts so far, at most 8.'),
       next_attempt_at: timestamp.nullable().describe('The earliest time of the next attempt after a failed one.'),
       replay_of: id(policy.delivery_prefix)
         .nullable()
-        .describe('The delivery that this one repeats. Null: it is the first.'),
+        .describe('The delivery that this one replays. Null: not a replay.'),
       request_body: text.nullable().describe('The exact body that is sent.'),
-      attempts: z.array(Attempt).describe('What came of each attempt, oldest first.'),
+      attempts: z.array(Attempt).describe('The attempts and their results, oldest first.'),
       created_at: timestamp,
       updated_at: timestamp,
     },
@@ -127,7 +127,7 @@ export function deliveryLogOperations(policy: EventPolicy): Operation[] {
       method: 'GET',
       path: '/v1/webhook_endpoints/{id}/deliveries',
       scope: 'webhooks:read',
-      summary: 'Lists the deliveries to one endpoint, newest first.',
+      summary: 'Lists the deliveries of an endpoint, newest first.',
       params: idParams,
       query: (log.query as z.ZodObject).omit({ endpoint_id: true }),
       reply: log.reply,

@@ -16,8 +16,8 @@ export const pingOperation = (policy: EventPolicy): Operation =>
     method: 'POST',
     path: '/v1/webhook_endpoints/{id}/ping',
     scope: 'webhooks:write',
-    summary: "Sends a test event now: the catalogue's example of a type, signed with the endpoint's secret.",
-    doc: 'Its id starts with `evt_test_`; it is sent once and not retried.',
+    summary: "Sends a test event to an endpoint: the example of an event type, signed with the endpoint's secret.",
+    doc: 'The id of a test event starts with `evt_test_`. It is sent once and not retried.',
     params: idParams,
     body: z
       .strictObject({
@@ -25,7 +25,7 @@ export const pingOperation = (policy: EventPolicy): Operation =>
           .enum(Object.keys(policy.catalogue) as [string, ...string[]])
           .optional()
           .describe(
-            'The type whose example is sent: of the catalogue, for a postback of those that it may receive. The first that the endpoint chose when left out.',
+            'The event type to send an example of. A postback can only receive the types for postbacks. The default is the first type that the endpoint receives.',
           ),
       })
       .default({}),

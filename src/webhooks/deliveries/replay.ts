@@ -32,8 +32,8 @@ const replayOneOperation = (policy: EventPolicy): Operation =>
     method: 'POST',
     path: '/v1/webhook_deliveries/{id}/replay',
     scope: 'webhooks:write',
-    summary: 'Sends a delivery again: a new delivery of the same event, at the end of the sequence.',
-    doc: 'The answer is the new delivery. The old log entry is unchanged.',
+    summary: 'Sends a delivery again, as a new delivery of the same event at the end of the queue.',
+    doc: 'Returns the new delivery. The original delivery is unchanged.',
     params: idParams,
     reply: deliveriesOf(policy).schema,
     status: 202,
@@ -56,15 +56,19 @@ const replayManyOperation = (policy: EventPolicy): Operation =>
     method: 'POST',
     path: '/v1/webhook_endpoints/{id}/replay',
     scope: 'webhooks:write',
-    summary: `Replays everything that failed since a point in time, or everything of a window of up to ${kept_days} days.`,
-    doc: 'Give `failed_since`, or `from` and `to`. Jobs queue the replays in batches, in the order in which the events happened.',
+    summary: `Replays the deliveries that failed since a given time, or all deliveries in a window of up to ${kept_days} days.`,
+    doc: 'Send either `failed_since`, or `from` and `to`. The replays are queued in batches, in the order of the events.',
     params: idParams,
     body: z.strictObject({
-      failed_since: timestampInput.optional().describe('Replays what has failed for good since then. Alone.'),
+      failed_since: timestampInput
+        .optional()
+        .describe('Replays the deliveries that have failed since this time. Do not send it with `from` or `to`.'),
       from: timestampInput
         .optional()
-        .describe('With `to`: replays every delivery that was made since then, delivered ones too.'),
-      to: timestampInput.optional().describe('The end of the window, itself not in it.'),
+        .describe(
+          'Start of the window (inclusive). All deliveries created in the window are replayed, including delivered ones. Requires `to`.',
+        ),
+      to: timestampInput.optional().describe('End of the window (exclusive). Requires `from`.'),
     }),
     example: { failed_since: '2026-11-21T09:30:00.000Z' },
     reply: replayOf(policy),

@@ -23,13 +23,13 @@ export function createEndpointOperation(policy: EventPolicy): Operation {
     method: 'POST',
     path: '/v1/webhook_endpoints',
     scope: 'webhooks:write',
-    summary: 'Registers an address that receives events.',
-    doc: 'The signing secret is in this answer and never again. The host must resolve to public addresses alone: private, loopback, link-local and internal ones are refused, here and at every send.',
+    summary: 'Creates a webhook endpoint: a URL that receives events.',
+    doc: 'Store the `secret` of the response: it is not shown again. The host must resolve to public addresses only. Private, loopback, link-local and internal addresses are refused, both here and at every delivery.',
     body: z.strictObject({
       ...((subject ? { [subject.field]: id(subject.prefix) } : {}) as Record<never, z.ZodType>),
       url,
       description: text.max(500).nullable().optional(),
-      event_types: eventTypesOf(policy).default([]).describe('Empty: all.'),
+      event_types: eventTypesOf(policy).default([]).describe('The event types to send. Empty: all types.'),
       ...ownerInput(policy),
     }),
     example: {
@@ -57,7 +57,11 @@ export function createEndpointOperation(policy: EventPolicy): Operation {
 const ownerInput = ({ owner }: EventPolicy): Record<never, z.ZodType> => {
   if (!owner) return {};
   const noun = owner.resource.object.replaceAll('_', ' ');
-  return { [owner.field]: id(owner.prefix).optional().describe(`Makes it that ${noun}'s postback.`) };
+  return {
+    [owner.field]: id(owner.prefix)
+      .optional()
+      .describe(`Makes the endpoint the postback of this ${noun}, which receives only the ${noun}'s own events.`),
+  };
 };
 
 interface NewEndpoint {

@@ -37,7 +37,7 @@ export const endpointsOf = perProduct((policy) => {
       ...ownerFields(policy, ownerMeaning(policy)),
       url: text.describe('Where events are sent to.'),
       description: text.nullable().describe('Your note. Null: none.'),
-      event_types: z.array(text).describe('Empty: all.'),
+      event_types: z.array(text).describe('The event types to send. Empty: all types.'),
       status: z.enum(statuses).describe('`disabled`: nothing is sent, until it is enabled.'),
       disabled_reason: text
         .nullable()
@@ -85,7 +85,7 @@ export function updateEndpointOperation(policy: EventPolicy): Operation {
     path: '/v1/webhook_endpoints/{id}',
     scope: 'webhooks:write',
     summary: "Changes an endpoint's address, description or event types.",
-    doc: 'Events that are queued already go to the new address.',
+    doc: 'Events that are already queued are sent to the new address.',
     params: idParams,
     body: z.strictObject({ url, description: text.max(500).nullable(), event_types: eventTypesOf(policy) }).partial(),
     reply: endpoints.schema,
@@ -108,8 +108,8 @@ export function enableEndpointOperation(policy: EventPolicy): Operation {
     method: 'POST',
     path: '/v1/webhook_endpoints/{id}/enable',
     scope: 'webhooks:write',
-    summary: 'Switches an endpoint on. The count of failures restarts.',
-    doc: 'It receives what happens from now on; what it missed can be replayed.',
+    summary: 'Enables an endpoint, and restarts its count of failures.',
+    doc: 'The endpoint receives events that happen from now on. Replay the events that it missed while it was disabled.',
     params: idParams,
     reply: endpoints.schema,
     async run({ tx, params }) {
@@ -135,7 +135,7 @@ export function disableEndpointOperation(policy: EventPolicy): Operation {
     method: 'POST',
     path: '/v1/webhook_endpoints/{id}/disable',
     scope: 'webhooks:write',
-    summary: 'Switches an endpoint off: nothing is sent to it, and what waits is cancelled.',
+    summary: 'Disables an endpoint. Nothing more is sent to it, and pending deliveries are cancelled.',
     params: idParams,
     reply: endpoints.schema,
     async run({ tx, params }) {
@@ -153,7 +153,7 @@ export function deleteEndpointOperation(policy: EventPolicy): Operation {
     method: 'DELETE',
     path: '/v1/webhook_endpoints/{id}',
     scope: 'webhooks:write',
-    summary: 'Removes an endpoint. What was not delivered to it never will be.',
+    summary: 'Deletes an endpoint. Pending deliveries are cancelled.',
     params: idParams,
     reply: DeletedMarker,
     async run({ tx, params }) {
