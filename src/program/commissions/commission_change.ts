@@ -5,14 +5,14 @@ import { changesOf, type Values } from '../../core/postgres/write.ts';
 import { DeletedMarker } from '../../core/resource/deleted_marker.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
 import { lockOf, tenant } from '../../core/resource/resource.ts';
-import { transition } from '../../core/resource/states.ts';
-import { id, text, timestampInput } from '../../core/values/fields.ts';
+import { allows, transition } from '../../core/resource/states.ts';
+import { id, requireState, text, timestampInput } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { currency } from '../../core/values/money.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { event } from '../events/event.ts';
 import { program_id } from '../events/fields.ts';
-import { partnerOf } from '../partners/partner.ts';
+import { partner_states, partnerOf } from '../partners/partner.ts';
 import { programs } from '../programs/program.ts';
 import { type Sale, sales } from '../sales/sale.ts';
 import { keptOfEdit } from './adjust.ts';
@@ -32,7 +32,7 @@ export const commissionChangeOperations: Operation[] = [
     path: '/v1/commissions',
     scope: 'commissions:write',
     summary: 'Creates a bonus for a partner.',
-    doc: 'The bonus is due immediately, unless `mature_at` is given.',
+    doc: 'The partner must be active. The bonus is due immediately, unless `mature_at` is given.',
     body: z.strictObject({
       program_id,
       partner_id: id('part'),
@@ -43,9 +43,14 @@ export const commissionChangeOperations: Operation[] = [
     }),
     reply: commissions.schema,
     status: 201,
+    errors: ['invalid_state_transition'],
     async run({ tx, body }) {
       const program = await programs.get(tx, body.program_id, { param: 'program_id' });
-      await partnerOf(tx, program, body.partner_id, 'share');
+      const partner = await partnerOf(tx, program, body.partner_id, 'share');
+      requireState(
+        allows(partner_states, partner.status, 'earn'),
+        `The partner is '${partner.status}', and only an active partner can get a bonus. Activate the partner first.`,
+      );
       return createBonus(tx, { currency: program.currency, mature_at: tx.now, ...body });
     },
   }),

@@ -94,6 +94,23 @@ t.test('an unpaid commission is edited, rejected, voided or deleted by hand, and
   }
 });
 
+t.test('only an active partner can get a bonus', async (t) => {
+  const shop = await openShop(rail);
+  const [suspended, pending] = [await shop.partner(), await shop.partner({ status: 'pending' })];
+  await shop.merchant.patch(`/v1/partners/${suspended.id}`, { status: 'suspended' });
+  const bonus = ({ id }: { id?: string }) =>
+    shop.merchant.request('POST', '/v1/commissions', {
+      program_id: shop.program_id,
+      partner_id: id,
+      amount_minor: 500,
+    });
+  for (const partner of [suspended, pending]) {
+    t.match(await bonus(partner), { status: 409, body: { error: { code: 'invalid_state_transition' } } });
+  }
+  await shop.merchant.patch(`/v1/partners/${suspended.id}`, { status: 'active' });
+  t.match(await bonus(suspended), { status: 201 });
+});
+
 t.test('a bonus is due at once, or when it says', async (t) => {
   const shop = await openShop(rail);
   const partner = await shop.partner();
