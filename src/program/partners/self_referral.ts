@@ -28,7 +28,7 @@ export function selfReferralBy({
   return same_browser ? 'browser' : undefined;
 }
 
-/** Whether two email addresses deliver to the same mailbox, ignoring case, dots and plus tags. */
+/** Whether two email addresses deliver to the same mailbox, ignoring case, dots and plus tags, with `googlemail.com` as `gmail.com`. */
 export function isSameMailbox(a: string, b: string | null): boolean {
   return b !== null && normaliseEmail(a) === normaliseEmail(b);
 }
@@ -40,14 +40,15 @@ export function isSameBrowser(a: Visit, b: Visit): boolean {
 }
 
 /**
- * The address in lower case, with dots and the plus tag removed from the local part. It applies to every host, because the rules of a
+ * The address in lower case, with dots and the plus tag removed from the local part, and `gmail.com` for `googlemail.com`. It applies to every host, because the rules of a
  * host are unknown. For comparison only, never for sending mail. A local part that would become empty is kept: `+ann`.
  */
 export function normaliseEmail(email: string): string {
   const folded = email.trim().toLowerCase();
   const at = folded.lastIndexOf('@');
   if (at === -1) return folded;
-  return normaliseLocalPart(folded.slice(0, at)) + folded.slice(at);
+  const host = folded.slice(at + 1);
+  return `${normaliseLocalPart(folded.slice(0, at))}@${host === 'googlemail.com' ? 'gmail.com' : host}`;
 }
 
 function normaliseLocalPart(local: string): string {
