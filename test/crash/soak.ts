@@ -1,4 +1,4 @@
-/** `npm run soak`: kills the worker before and after every statement of the slice. It takes some minutes. */
+/** `npm run soak -- worker`: kills the worker before and after every statement of the slice. It takes some minutes. */
 import t from 'tap';
 import { startRail } from '../harness.ts';
 import { countStatements, crashAt, openLine } from './line.ts';
