@@ -32,7 +32,9 @@ async function started(process: RailProcess): Promise<string> {
 }
 
 /** A request whose head has arrived, and whose body is still on its way. */
-async function beginPartner(email: string): Promise<{ going: ClientRequest; finish(): Promise<number> }> {
+async function beginPartner(
+  email: string,
+): Promise<{ going: ClientRequest; finish(): Promise<{ status: number; connection: string | undefined }> }> {
   const { base_url, api_key, program_id } = await readDemo();
   const body = JSON.stringify({ program_id, email });
   const headers = {
@@ -50,7 +52,7 @@ async function beginPartner(email: string): Promise<{ going: ClientRequest; fini
       going.end(body);
       const [response] = (await once(going, 'response')) as [IncomingMessage];
       response.resume();
-      return response.statusCode as number;
+      return { status: response.statusCode as number, connection: response.headers.connection };
     },
   };
 }
@@ -138,7 +140,11 @@ t.test('a later start keeps data and keys, and moves on where its port is taken'
   const { finish } = await beginPartner('late@partner.example.com');
   second.signal('SIGTERM');
   await second.until(/"stopping/);
-  t.equal(await finish(), 201, 'SIGTERM lets a request finish');
+  t.same(
+    await finish(),
+    { status: 201, connection: 'close' },
+    'SIGTERM lets a request finish, and its connection ends with it',
+  );
   t.equal((await second.ended).code, 0);
   t.equal(await postgresOf(dataDir), undefined);
 });
@@ -151,8 +157,8 @@ t.test('after a kill -9 the next start has everything, and new keys where demo.j
   await killed.stop('SIGKILL');
   await rm(join(dataDir, 'demo.json'));
 
-  const next = spawnRail(t, ['start'], settings);
-  await started(next);
+  const next = spawnRail(t, ['start'], { ...settings, LOG_LEVEL: 'debug' });
+  t.equal((await fetch(`${await started(next)}/readyz`)).status, 200);
   t.match(await readDemo(), { organization_id: before.organization_id, program_id: before.program_id });
   t.not((await readDemo()).api_key, before.api_key);
   t.same(await partnerEmails(), [
@@ -160,6 +166,13 @@ t.test('after a kill -9 the next start has everything, and new keys where demo.j
     'kept@partner.example.com',
     'late@partner.example.com',
   ]);
+
+  const broken = await beginPartner('never@partner.example.com');
+  broken.going.destroy();
+  await next.until(/"level":20[^\n]+the client broke off its request/);
+  t.notMatch(next.said().stderr, 'cannot reach its database');
+  t.match(next.said().stderr, /"level":20[^\n]+"path":"\/readyz"/, 'probes are logged for debugging alone');
+  for (const line of next.said().stderr.trim().split('\n')) t.doesNotThrow(() => JSON.parse(line), line);
 
   const { going } = await beginPartner('never@partner.example.com');
   next.signal('SIGINT');

@@ -13,6 +13,10 @@ export const replyWithError = (error: unknown, request: FastifyRequest, reply: F
   sendProblem(problemOf(error, request), reply);
 
 function problemOf(error: unknown, request: FastifyRequest): Problem {
+  if (isBrokenOff(request)) {
+    request.log.debug({ err: error }, 'the client broke off its request');
+    return late();
+  }
   const translated = translateError(error);
   if (translated instanceof Problem) {
     if (translated.status >= 500) request.log.error({ err: error }, translated.message);
@@ -34,6 +38,9 @@ function problemOf(error: unknown, request: FastifyRequest): Problem {
   request.log.error({ err: error }, 'a request failed');
   return new Problem('internal_error', 'An unexpected error occurred. Retry with the same idempotency key.');
 }
+
+/** Its error is that of a lost connection, as is one of Postgres. */
+const isBrokenOff = ({ raw: { destroyed, complete } }: FastifyRequest): boolean => destroyed && !complete;
 
 const sendProblem = (problem: Problem, reply: FastifyReply) =>
   reply

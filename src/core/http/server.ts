@@ -67,11 +67,15 @@ export function createServer(log: Logger, { https = false, ...given }: ServerOpt
   readJsonStrictly(app);
   refuseUnknownPaths(app);
   validateByZod(app);
+  let is_stopping = false;
+  app.addHook('preClose', async () => {
+    is_stopping = true;
+  });
   app.addHook('onSend', async (request, reply) => {
     const { 'Cache-Control': no_store, ...headers } = responseHeaders(request, https);
     reply.headers(headers);
     if (!reply.hasHeader('Cache-Control')) reply.header('Cache-Control', no_store);
-    if (closeUnlessRead(request.raw)) reply.header('Connection', 'close');
+    if (closeUnlessRead(request.raw) || is_stopping) reply.header('Connection', 'close');
   });
   logRequests(app);
   app.setErrorHandler(replyWithError);
@@ -101,11 +105,14 @@ function validateByZod(app: FastifyInstance): void {
   app.setSerializerCompiler(() => JSON.stringify);
 }
 
+/** Somebody asks every few seconds. */
+const probes = new Set(['/healthz', '/readyz']);
+
 function logRequests(app: FastifyInstance): void {
   app.addHook('onResponse', async (request, reply) => {
     const { method, url } = request;
     requestAnswered(metricNameOf(request), reply.statusCode, reply.elapsedTime);
-    request.log.info(
+    request.log[probes.has(request.routeOptions.url ?? '') ? 'debug' : 'info'](
       { method, path: url.split('?')[0], status: reply.statusCode, ms: Math.round(reply.elapsedTime) },
       'request',
     );

@@ -32,6 +32,7 @@ export async function startSchedule(
     cron.schedule(schedule.cron, ({ date }) => tickOrLog(store, schedule, date, log), {
       timezone: 'UTC',
       name: schedule.name,
+      logger: cronLogger(log),
     }),
   );
   await Promise.all(schedules.map((schedule) => tickOrLog(store, schedule, new Date(), log)));
@@ -41,6 +42,17 @@ export async function startSchedule(
     },
   };
 }
+
+/** Without it node-cron writes coloured lines among the JSON. */
+const cronLogger = (log: Logger) => ({
+  info: (message: string) => log.debug(message),
+  warn: (message: string) => log.warn(message),
+  error: (message: string | Error, err?: Error) => logError(log, 'error', message, err),
+  debug: (message: string | Error, err?: Error) => logError(log, 'debug', message, err),
+});
+
+const logError = (log: Logger, level: 'error' | 'debug', message: string | Error, err?: Error): void =>
+  log[level]({ err: message instanceof Error ? message : err }, message instanceof Error ? message.message : message);
 
 /** Makes each schedule known: what is missed from now on is caught up. */
 export async function register(store: Store, schedules: Schedule[]): Promise<void> {
