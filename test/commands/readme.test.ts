@@ -8,7 +8,7 @@ import { makeDataDir, spawnRail } from '../rail_process.ts';
 
 const checkout = join(import.meta.dirname, '../..');
 const readme = await readFile(join(checkout, 'README.md'), 'utf8');
-const tour = readme.slice(readme.indexOf('\n## The tour'), readme.indexOf('\n## Running it for real'));
+const tour = readme.slice(readme.indexOf('\n## The tour'), readme.indexOf('\n## Running in production'));
 const blocks = [...tour.matchAll(/^```sh( listen)?\n(.*?)^```$/gms)].map(([, listens, text]) => ({
   listens: listens !== undefined,
   text: text as string,
