@@ -14,6 +14,11 @@ export const timestampInput = z.iso
   .datetime({ offset: true, error: 'must be an ISO 8601 time with a time zone, such as 2026-01-31T12:00:00Z' })
   .refine((text) => isStorableYear(new Date(text).getUTCFullYear()), 'must be between the years 1 and 9000')
   .overwrite((text) => (Number.isNaN(Date.parse(text)) ? text : new Date(text).toISOString()));
+/** A time of what has happened: from the year 2000 to a day from now, because clocks differ. */
+export const pastTimestamp = timestampInput.refine(
+  (text) => Date.parse(text) >= Date.UTC(2000, 0, 1) && Date.parse(text) <= Date.now() + 86_400_000,
+  'must be between 2000-01-01 and a day from now',
+);
 export const text = z.string();
 /** Kept as it was parsed, so that what is stored is what was judged. */
 export const url = z.url({ protocol: /^https?$/, normalize: true, error: 'must be an http or https URL' }).max(2048);

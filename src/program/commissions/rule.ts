@@ -17,7 +17,7 @@ import { partners } from '../partners/partner.ts';
 import { tags } from '../partners/tag.ts';
 import { programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
-import { rate_units } from '../tracking/link.ts';
+import { isWithinBounds, rate_bound, rate_units } from '../tracking/link.ts';
 
 const rate_types = ['percent', 'fixed'] as const;
 const statuses = ['active', 'inactive'] as const;
@@ -158,6 +158,7 @@ export const ruleOperations: Operation[] = [
     async run({ tx, body }) {
       await programs.get(tx, body.program_id, { param: 'program_id' });
       refuseContradiction(body);
+      refuseExcess(body);
       await requireNamed(tx, body.program_id, body);
       return (await rules.insert(tx, { ...body, tiers: jsonb(body.tiers), id: newId('flw') })) as Rule;
     },
@@ -175,6 +176,7 @@ export const ruleOperations: Operation[] = [
     async run({ tx, params, body }) {
       const before = await rules.get(tx, params.id, { lock: true });
       refuseContradiction({ ...before, ...body });
+      if (body.rate_type ?? body.rate_value ?? body.tiers) refuseExcess({ ...before, ...body });
       await requireNamed(tx, before.program_id, body);
       const after = await rules.update(tx, before.id, { ...body, tiers: jsonb(body.tiers) });
       if (after.status !== before.status) tx.emit(event('rule.status_changed', after));
@@ -223,6 +225,15 @@ async function requireNamed(tx: Tx, program_id: string, body: Partial<Record<str
 }
 
 type Bounds = Pick<Rule, 'tiers' | 'tier_metric' | 'starts_at' | 'ends_at'>;
+
+/** @throws Problem invalid_parameter when a percent rate is out of bounds */
+function refuseExcess({ rate_type, rate_value, tiers }: Pick<Rule, 'rate_type' | 'rate_value' | 'tiers'>): void {
+  const refuse = (param: string) => {
+    throw new Problem('invalid_parameter', `'${param}' ${rate_bound}.`, { param });
+  };
+  if (!isWithinBounds({ rate_type, rate_value })) refuse('rate_value');
+  if (!tiers.every((tier) => isWithinBounds({ rate_type, rate_value: tier.rate_value }))) refuse('tiers');
+}
 
 /** @throws Problem missing_parameter, invalid_parameter */
 function refuseContradiction({ tiers, tier_metric, starts_at, ends_at }: Bounds): void {

@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
-import { id, metadata, text, timestampInput } from '../../core/values/fields.ts';
+import { id, metadata, pastTimestamp, text } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { currency, minorNotNegative } from '../../core/values/money.ts';
 import { alreadyExists, type Problem } from '../../core/values/problem.ts';
@@ -59,7 +59,11 @@ export const NewSale = z
     discount_minor: minorNotNegative.default(0).describe('A discount that `amount_minor` still includes.'),
     external_subscription_id: text.min(1).max(255).optional(),
     product_id: text.min(1).max(255).optional(),
-    occurred_at: timestampInput.optional().describe('When the customer was charged. The default is the current time.'),
+    occurred_at: pastTimestamp
+      .optional()
+      .describe(
+        'When the customer was charged: between 2000-01-01 and a day from now. The default is the current time.',
+      ),
     metadata: metadata.optional(),
   })
   .refine(

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { type Operation, readOperations } from '../../core/resource/operation.ts';
 import { resource, tenant } from '../../core/resource/resource.ts';
-import { id, objectName, text, timestamp, timestampInput } from '../../core/values/fields.ts';
+import { id, objectName, pastTimestamp, text, timestamp } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { minor, storedCurrency } from '../../core/values/money.ts';
 import { Problem } from '../../core/values/problem.ts';
@@ -61,7 +61,7 @@ export const NewRefund = z.strictObject({
     .optional()
     .describe("The processor's id of the refund. Unique in the program: a repeated id answers 409."),
   reason: text.max(1000).optional().describe('The reason, for your records.'),
-  refunded_at: timestampInput
+  refunded_at: pastTimestamp
     .optional()
     .describe(
       'When the charge was refunded: not before the sale, and at most a day from now. The default is the current time.',

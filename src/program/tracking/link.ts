@@ -24,12 +24,21 @@ const short_slug = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{2,63}$/, 'must be 3 to 64 letters, digits, hyphens or underscores');
 /** The units of a rule's rate, and of a link's own rate. */
-export const rate_units = "`percent`: basis points (2000 = 20 %). `fixed`: minor units of the program's currency.";
+export const rate_units =
+  "`percent`: basis points (2000 = 20 %), at most 1,000,000. `fixed`: minor units of the program's currency.";
+/** The highest percent rate, in basis points: a hundred times the sale. */
+const highest_percent = 1_000_000;
+export const rate_bound = 'must be at most 1000000 basis points for a percent rate';
+export function isWithinBounds({ rate_type, rate_value }: { rate_type: string; rate_value: number }): boolean {
+  return rate_type !== 'percent' || rate_value <= highest_percent;
+}
+
 const rateOverride = z
   .strictObject({
     rate_type: z.enum(['percent', 'fixed']).describe('How the rate is applied, as for a rule.'),
     rate_value: z.int().min(0).describe(rate_units),
   })
+  .refine(isWithinBounds, { path: ['rate_value'], message: rate_bound })
   .nullable()
   .describe(
     'The commission rate of sales through this link, which takes precedence over all rules. Null: the rules apply.',

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { type Json, startRail } from '../../harness.ts';
-import { openShop, type Shop } from '../../shop.ts';
+import { fresh, openShop, type Shop } from '../../shop.ts';
 
 const rail = await startRail();
 
@@ -229,4 +229,47 @@ t.test('a rule that contradicts itself, or names what is not the program’s, is
     status: 404,
     body: { error: { param: 'partner_ids' } },
   });
+});
+
+t.test('a percent rate is at most 1,000,000 basis points, in rules, tiers and links', async (t) => {
+  const shop = await openShop(rail);
+  const { merchant, program_id } = shop;
+  const refused = (param: string) => ({ status: 400, body: { error: { code: 'invalid_parameter', param } } });
+  const create = (fields: Json) =>
+    merchant.request('POST', '/v1/rules', {
+      program_id,
+      name: 'Bounds',
+      rate_type: 'percent',
+      rate_value: 1,
+      ...fields,
+    });
+  t.match(await create({ rate_value: 1_000_001 }), refused('rate_value'));
+  t.match(await create({ tier_metric: 'sales_count', tiers: [{ from: 1, rate_value: 1_000_001 }] }), refused('tiers'));
+  const { body: rule } = await create({ rate_value: 1_000_000 });
+  const change = (fields: Json) => merchant.request('PATCH', `/v1/rules/${rule.id}`, fields);
+  t.match(await change({ rate_value: 1_000_001 }), refused('rate_value'));
+  t.match(await change({ rate_type: 'fixed', rate_value: 1_000_001 }), { status: 200 });
+  t.match(await change({ rate_type: 'percent' }), refused('rate_value'));
+  const link = await shop.link(await shop.partner());
+  const override = (rate_type: string) =>
+    merchant.request('PATCH', `/v1/links/${link.id}`, { rate_override: { rate_type, rate_value: 1_000_001 } });
+  t.match(await override('percent'), refused('rate_override.rate_value'));
+  t.match(await override('fixed'), { status: 200 });
+});
+
+t.test('a sale occurred between 2000 and a day from now', async (t) => {
+  const shop = await openShop(rail);
+  const sell = (at: number) =>
+    shop.merchant.request('POST', '/v1/sales', {
+      program_id: shop.program_id,
+      amount_minor: 1,
+      currency: 'USD',
+      external_charge_id: fresh('bounds'),
+      occurred_at: new Date(at).toISOString(),
+    });
+  const hour = 3_600_000;
+  for (const at of [Date.UTC(2000, 0, 1) - 1, Date.now() + 25 * hour]) {
+    t.match(await sell(at), { status: 400, body: { error: { code: 'invalid_parameter', param: 'occurred_at' } } });
+  }
+  for (const at of [Date.UTC(2000, 0, 1), Date.now() + 23 * hour]) t.match(await sell(at), { status: 201 });
 });
