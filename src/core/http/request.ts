@@ -12,6 +12,7 @@ import type { Services } from '../resource/services.ts';
 import { api_version } from '../values/api.ts';
 import { Problem } from '../values/problem.ts';
 import { validationProblem } from '../values/validation.ts';
+import { withinDeadline } from './deadline.ts';
 import { idempotentRequest, keepReply, type Reply, storedReply } from './idempotency.ts';
 import { pathOfUnstorable } from './json_body.ts';
 import { refuseEmptyId } from './unknown_path.ts';
@@ -36,7 +37,7 @@ function mount(app: FastifyInstance, operation: Operation, store: Store, service
     },
     preValidation: async (request) => requireSignature(request, request.presented as Presented),
     handler: async (request, reply) => {
-      const { status, body, replayed } = await answer(request, operation, store, services);
+      const { status, body, replayed } = await withinDeadline(request, answer(request, operation, store, services));
       if (replayed) reply.header('Idempotent-Replayed', 'true');
       return reply.code(status).header('Content-Type', 'application/json; charset=utf-8').send(Buffer.from(body));
     },
@@ -44,13 +45,12 @@ function mount(app: FastifyInstance, operation: Operation, store: Store, service
 }
 
 /** Who asks. What does not say so by a valid key counts against its address. */
-async function identify(
-  { headers, ip, server: { address_rate } }: FastifyRequest,
-  database: Database,
-): Promise<Presented> {
+async function identify(request: FastifyRequest, database: Database): Promise<Presented> {
+  const { headers, ip } = request;
+  const { address_rate } = request.server;
   address_rate.requireLeft(ip, headers.authorization);
   try {
-    const presented = await authenticate(database, headers);
+    const presented = await withinDeadline(request, authenticate(database, headers));
     address_rate.remember(headers.authorization);
     return presented;
   } catch (error) {

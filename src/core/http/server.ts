@@ -6,6 +6,7 @@ import { max_body_bytes } from '../values/api.ts';
 import { newId } from '../values/id.ts';
 import { AddressRate, default_address_rate } from './address_rate.ts';
 import { type ConnectionLimits, closeUnlessRead, default_connection_limits, limitConnections } from './connections.ts';
+import { default_answer_ms } from './deadline.ts';
 import { refuseUnreadable, replyWithError } from './error_reply.ts';
 import { readJsonStrictly } from './json_body.ts';
 import { answerExpectations, requireClearHeaders } from './request_headers.ts';
@@ -15,6 +16,7 @@ import { refuseUnknownPaths } from './unknown_path.ts';
 declare module 'fastify' {
   interface FastifyInstance {
     address_rate: AddressRate;
+    answer_ms: number;
   }
 }
 
@@ -22,6 +24,8 @@ declare module 'fastify' {
 export interface ServerLimits extends ConnectionLimits {
   /** Requests without a valid key in each second from one address; 0 for any number. */
   address_rate: number;
+  /** How long a request waits for Postgres before it answers 503. */
+  answer_ms: number;
 }
 
 export interface ServerOptions extends Partial<ServerLimits> {
@@ -31,7 +35,12 @@ export interface ServerOptions extends Partial<ServerLimits> {
 
 /** A Fastify server that follows the API's conventions on every path: headers, error envelope, strict bodies, limits. */
 export function createServer(log: Logger, { https = false, ...given }: ServerOptions = {}): FastifyInstance {
-  const limits: ServerLimits = { ...default_connection_limits, address_rate: default_address_rate, ...given };
+  const limits: ServerLimits = {
+    ...default_connection_limits,
+    address_rate: default_address_rate,
+    answer_ms: default_answer_ms,
+    ...given,
+  };
   const app = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
@@ -61,6 +70,7 @@ export function createServer(log: Logger, { https = false, ...given }: ServerOpt
   limitConnections(app.server, limits.connections, log);
   app.decorateRequest('presented', null);
   app.decorate('address_rate', new AddressRate(limits.address_rate));
+  app.decorate('answer_ms', limits.answer_ms);
   limitStrangers(app);
   requireClearHeaders(app);
   answerExpectations(app);

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import sql from 'sql-template-tag';
+import { withinDeadline } from '../../core/http/deadline.ts';
 import { isPublicAddress } from '../../core/net/address.ts';
 import { run } from '../../core/postgres/database.ts';
 import { type Store, transaction } from '../../core/postgres/transaction.ts';
@@ -45,12 +46,13 @@ export function mountShortLinks(app: FastifyInstance, store: Store, services: Se
     schema: { hide: true } as object,
     handler: async (request, reply) => {
       reply.headers({ 'Cache-Control': 'no-store', 'X-Robots-Tag': 'noindex' });
-      const link = await findShortLink(store, request.params.slug);
+      const link = await withinDeadline(request, findShortLink(store, request.params.slug));
       if (!link) return refuseUnknown(request, reply);
       let url = withVisitorQuery(link.url, queryOf(request), link.param);
       if (request.method === 'GET' && link.records_clicks) {
         const visitor_token = visitorOf(request) ?? randomBytes(18).toString('base64url');
-        const click_id = await recordVisit(store, services, link, { visitor_token, url }, request);
+        const recorded = recordVisit(store, services, link, { visitor_token, url }, request);
+        const click_id = await withinDeadline(request, recorded);
         reply.header('Set-Cookie', cookieOf(link, visitor_token));
         if (link.param !== click_param) url = trackedUrl(url, click_param, click_id);
       }
