@@ -10,6 +10,25 @@ create or replace function webhooks.writer_lock_key(organization text, last_posi
 language sql immutable
 return ((hashtext(organization) & 32767)::bigint << 48) | last_position;
 
+create or replace function webhooks.last_position() returns bigint
+language sql volatile
+begin atomic
+  select case when p.is_called then p.last_value else p.last_value - 1 end from webhooks.event_position p;
+end;
+
+-- The transactions that may still draw positions: the upper bits of their organization, and the position that all of theirs are above.
+create or replace function webhooks.open_writers() returns table (organization_bits bigint, last_position bigint)
+language sql volatile
+as $$
+  select writer.key >> 48, writer.key & ((1::bigint << 48) - 1)
+  from pg_locks l
+  cross join lateral (select (l.classid::bigint << 32) | l.objid::bigint) as writer (key)
+  where l.locktype = 'advisory'
+    and l.database = (select d.oid from pg_database d where d.datname = current_database())
+    and l.objsubid = 1 -- the key is one bigint
+    and l.mode = 'ShareLock'
+$$;
+
 -- Must be asked in a statement before the one that reads events: what is complete now is visible to that one.
 create or replace function webhooks.complete_position(organization text) returns bigint
 language plpgsql volatile
@@ -20,22 +39,7 @@ declare
 begin
   return least(
     last_drawn,
-    (
-      select min(writer.key & ((1::bigint << 48) - 1))
-      from pg_locks l
-      cross join lateral (select (l.classid::bigint << 32) | l.objid::bigint) as writer (key)
-      where l.locktype = 'advisory'
-        and l.database = (select d.oid from pg_database d where d.datname = current_database())
-        and l.objsubid = 1 -- the key is one bigint
-        and l.mode = 'ShareLock'
-        and writer.key >> 48 = hashtext(organization) & 32767
-    )
+    (select min(w.last_position) from webhooks.open_writers() w where w.organization_bits = hashtext(organization) & 32767)
   );
 end
 $$;
-
-create or replace function webhooks.last_position() returns bigint
-language sql volatile
-begin atomic
-  select case when p.is_called then p.last_value else p.last_value - 1 end from webhooks.event_position p;
-end;

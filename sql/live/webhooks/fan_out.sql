@@ -1,7 +1,7 @@
--- Defines the strict sequence: takes the smallest positions that nobody has fanned out, and appends a delivery of each event to the queue of
--- each endpoint that receives it. Serial by a transaction's advisory lock, which everybody holds who gives queue positions; each statement
--- under the lock sees all that was committed before it. A commit that comes late takes a later position, and can neither be lost nor overtake
--- what it depends on. `taken` is the number of events: the caller repeats until it is less than `max_events`. It then sees to it that the
+-- Delivers in the strict sequence: takes the smallest positions that nobody has fanned out, and appends a delivery of each event to the queue
+-- of each endpoint that receives it. Serial by a transaction's advisory lock, which everybody holds who gives queue positions; each statement
+-- under the lock sees all that was committed before it. An event waits until every event of its organization with a lower position has
+-- committed or is rolled back (complete_position.sql), so that endpoints receive events in the order in which the event log lists them. `taken` is the number of events: the caller repeats until it is less than `max_events`. It then sees to it that the
 -- endpoints get their runs, the slow ones apart.
 create or replace function webhooks.fan_out(max_events integer, out taken integer, out endpoint_ids text[], out slow_endpoint_ids text[])
 language plpgsql volatile
@@ -10,6 +10,9 @@ set enable_hashjoin = off
 set enable_mergejoin = off
 set enable_seqscan = off
 as $$
+declare
+  last_drawn bigint;
+  writers jsonb;
 begin
   perform pg_advisory_xact_lock(2, 0);
   if not exists (select from webhooks.pending_event) then
@@ -17,9 +20,26 @@ begin
     return;
   end if;
 
-  with taken_event as (
+  last_drawn := webhooks.last_position();
+  select coalesce(jsonb_agg(w), '[]') into writers from webhooks.open_writers() w;
+
+  with open_writer as (
+    select w.organization_bits, w.last_position
+    from jsonb_to_recordset(writers) as w (organization_bits bigint, last_position bigint)
+  ),
+  taken_event as (
     delete from webhooks.pending_event
-    where position in (select p.position from webhooks.pending_event p order by p.position limit max_events)
+    where position in (
+      select p.position
+      from webhooks.pending_event p
+      where p.position <= last_drawn
+        and not exists (
+          select from open_writer w
+          where w.organization_bits = hashtext(p.organization_id) & 32767 and w.last_position < p.position
+        )
+      order by p.position
+      limit max_events
+    )
     returning position, organization_id, event_id, program_id, partner_id, type, for_partner, livemode, delivery_prefix
   ),
   matched as (

@@ -117,6 +117,44 @@ t.test('an event is shown once every event before it is visible', async (t) => {
   t.same([...before.toReversed(), ...after], await sequenceOf(shop));
 });
 
+t.test('an endpoint receives events in the order in which they are listed', async (t) => {
+  const shop = await openShop(rail);
+  const { id: endpoint_id } = await shop.merchant.post('/v1/webhook_endpoints', {
+    program_id: shop.program_id,
+    url: 'http://127.0.0.1:9/',
+  });
+  const fanOut = () => rail.query(sql`select webhooks.fan_out(1000)`);
+  const queued = async () =>
+    (
+      await rail.query<{ event_id: string }>(
+        sql`select event_id from webhooks.delivery where endpoint_id = ${endpoint_id} order by queue_position`,
+      )
+    ).map(({ event_id }) => event_id);
+  await fanOut();
+  const first = await openTransaction(t);
+  const second = await openTransaction(t);
+  const third = await openTransaction(t);
+  const written = [await first.write(shop), await second.write(shop), await third.write(shop)];
+  await third.end('commit');
+  await fanOut();
+  t.same(await queued(), [], 'nothing overtakes an event that is still written');
+  await first.end('commit');
+  await fanOut();
+  t.same(await queued(), written.slice(0, 1));
+
+  const other = await openShop(rail);
+  await other.partner();
+  await fanOut();
+  const [waiting] = await rail.query(
+    sql`select from webhooks.pending_event where organization_id = ${other.merchant.organization_id}`,
+  );
+  t.equal(waiting, undefined, 'other organizations do not wait');
+
+  await second.end('rollback');
+  await fanOut();
+  t.same(await queued(), [written[0], written[2]]);
+});
+
 t.test('an event that is rolled back holds nothing back', async (t) => {
   const shop = await openShop(rail);
   const open = await openTransaction(t);
