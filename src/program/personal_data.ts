@@ -6,13 +6,13 @@ import { DeletedMarker } from '../core/resource/deleted_marker.ts';
 import { idParams, type Operation, operation } from '../core/resource/operation.ts';
 import { type AnyResource, type Row, tenant } from '../core/resource/resource.ts';
 import { id, objectName, text, timestamp } from '../core/values/fields.ts';
-import { minor } from '../core/values/money.ts';
 import type { EventType } from '../webhooks/events/catalogue.ts';
 import { erasePersonalData, eventsMentioning, type StoredEvent } from '../webhooks/events/personal_data.ts';
 import { commissions } from './commissions/commission.ts';
 import { type Customer, customers } from './customers/customer.ts';
 import { catalogue } from './events/catalogue.ts';
 import { riskFlags } from './risk/risk_flag.ts';
+import { refunds } from './sales/refund.ts';
 import { sales } from './sales/sale.ts';
 import { clicks } from './tracking/click.ts';
 import { referrals } from './tracking/referral.ts';
@@ -34,19 +34,7 @@ const CustomerExport = z
       )
       .describe('The clicks of these visits.'),
     sales: z.array(sales.record).describe('What the customer paid.'),
-    refunds: z
-      .array(
-        z.object({
-          id: id('rfd'),
-          object: objectName('refund'),
-          sale_id: id('sale'),
-          amount_minor: minor.describe('The amount of the refund, in minor units of the currency of the sale.'),
-          external_refund_id: text.nullable().describe("The processor's id of the refund. Null if not provided."),
-          reason: text.nullable().describe('The reason, as you recorded it. Null if not provided.'),
-          created_at: timestamp,
-        }),
-      )
-      .describe('What the customer got back.'),
+    refunds: z.array(refunds.record).describe('What the customer got back.'),
     commissions: z.array(commissions.record).describe('What partners earned from the customer.'),
     risk_flags: z.array(riskFlags.record).describe('The flags raised about the customer, or about one of the clicks.'),
     events: z
@@ -109,7 +97,7 @@ async function erase(tx: Tx, customer: Customer): Promise<void> {
   await tx.all(sql`
     update program.sale t
     set metadata = null, external_subscription_id = null, updated_at = ${tx.now}::timestamptz
-    where ${tenant(tx)} and t.customer_id = ${customer_id}`);
+    where ${tenant(tx)} and t.id = any(${traces.sale_ids})`);
   const identity = { email: null, name: null, identifier: null, external_customer_id: null, metadata: null };
   await customers.update(tx, customer_id, { ...identity, external_subscription_id: null, deleted_at: tx.now });
 }
@@ -123,23 +111,13 @@ interface Traces {
   referral_ids: string[];
   click_ids: string[];
   risk_flag_ids: string[];
+  /** Deleted ones too. */
+  sale_ids: string[];
 }
 
 async function tracesOf(tx: Tx, { id: customer_id, program_id, partner_id, referral_id }: Customer): Promise<Traces> {
-  const referral_ids = idsOf(
-    await tx.all<Row>(sql`
-      select t.id
-      from program.referral t
-      where ${tenant(tx)} and t.program_id = ${program_id}
-        and (
-          t.id = ${referral_id}
-          or t.visitor_token = (
-            select own.visitor_token
-            from program.referral own
-            where own.organization_id = ${tx.organization_id} and own.id = ${referral_id}
-          )
-        )`),
-  );
+  const referral_ids = referral_id === null ? [] : await referralsOfBrowser(tx, program_id, referral_id);
+  const sale_ids = await withDeleted(tx, sql`program.sale`, sql`t.customer_id = ${customer_id}`);
   const click_ids = idsOf(
     await tx.all<Row>(
       sql`select t.id from program.click t where ${tenant(tx)} and t.referral_id = any(${referral_ids})`,
@@ -156,8 +134,26 @@ async function tracesOf(tx: Tx, { id: customer_id, program_id, partner_id, refer
             and (t.evidence ->> 'click_id' = any(${click_ids}) or t.evidence ->> 'referral_id' = any(${referral_ids}))
         )`),
   );
-  return { referral_ids, click_ids, risk_flag_ids };
+  return { referral_ids, click_ids, risk_flag_ids, sale_ids };
 }
+
+async function referralsOfBrowser(tx: Tx, program_id: string, referral_id: string): Promise<string[]> {
+  const { visitor_token } = await tx.one<{ visitor_token: string | null }>(
+    sql`select t.visitor_token from program.referral t where ${tenant(tx)} and t.id = ${referral_id}`,
+  );
+  if (visitor_token === null) return [referral_id];
+  const of_browser = sql`t.program_id = ${program_id} and t.visitor_token = ${visitor_token}`;
+  return withDeleted(tx, sql`program.referral`, of_browser);
+}
+
+/** The ids of rows that may be deleted. Two parts, because those that are not deleted have an index of their own, and those that are another. */
+const withDeleted = async (tx: Tx, table: Sql, where: Sql): Promise<string[]> =>
+  idsOf(
+    await tx.all<Row>(sql`
+      select t.id from ${table} t where ${tenant(tx)} and ${where} and t.deleted_at is null
+      union all
+      select t.id from ${table} t where ${tenant(tx)} and ${where} and t.deleted_at is not null`),
+  );
 
 const idsOf = (rows: Row[]): string[] => rows.map(({ id }) => id);
 
@@ -203,13 +199,8 @@ async function exportOf(tx: Tx, customer: Customer): Promise<z.infer<typeof Cust
       sql`t.id = any(${traces.click_ids})`,
       sql`, t.visitor_token, t.ip_hash`,
     ),
-    sales: await records<Item<'sales'>>(sales, of_customer),
-    refunds: await tx.all<Item<'refunds'>>(sql`
-      select t.id, 'refund' as object, t.sale_id, t.amount_minor, t.external_refund_id, t.reason, t.created_at
-      from program.refund t
-      join program.sale s on s.organization_id = t.organization_id and s.id = t.sale_id
-      where ${tenant(tx)} and s.customer_id = ${customer.id}
-      order by t.id`),
+    sales: await records<Item<'sales'>>(sales, sql`t.id = any(${traces.sale_ids})`),
+    refunds: await records<Item<'refunds'>>(refunds, sql`t.sale_id = any(${traces.sale_ids})`),
     commissions: await records<Item<'commissions'>>(commissions, of_customer),
     risk_flags: await records<Item<'risk_flags'>>(riskFlags, sql`t.id = any(${traces.risk_flag_ids})`),
     events: events.map(({ body }) => {

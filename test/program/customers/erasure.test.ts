@@ -1,6 +1,8 @@
 import { raw } from 'sql-template-tag';
 import t from 'tap';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
+import type { Operation } from '../../../src/core/resource/operation.ts';
+import { personalDataOperations } from '../../../src/program/personal_data.ts';
 import { assessCustomer } from '../../../src/program/risk/risk.ts';
 import { eventually, type Json, sql, startRail, startReceiver } from '../../harness.ts';
 import { openShop, type Shop } from '../../shop.ts';
@@ -196,6 +198,41 @@ t.test('the export of a customer holds everything that is stored about the perso
   t.equal(told.events.length, new Set(told.events.map(({ id }: Json) => id)).size);
   t.notOk(answer.text.includes('other@customer.example.com'));
 });
+
+t.test('erasing and exporting read the rows of the customer, not those of the organization', async (t) => {
+  const { merchant, customer, sale, shop } = await openShopOfGrace();
+  const deleted = await shop.sale({ customer_id: customer.id });
+  await merchant.delete(`/v1/sales/${deleted.id}`);
+  await copyRows('program.sale', sale.id, { customer_id: null, is_first_sale: false });
+  await copyRows('program.referral', customer.referral_id, { status: 'visit' });
+  for (const name of ['customers.export', 'customers.delete']) {
+    const operation = personalDataOperations.find((one) => one.name === name) as Operation;
+    await transaction(rail.store, { organization_id: merchant.organization_id, request_id: null }, async (tx) => {
+      const document = (await operation.run({ tx, params: { id: customer.id } } as never)) as Json;
+      if (document.sales)
+        t.match(document.sales, [{ id: sale.id }, { id: deleted.id }], 'deleted sales are part of it');
+      const read = await tx.all<{ relname: string; rows: number }>(sql`
+        select relname, seq_tup_read + idx_tup_fetch as rows from pg_stat_xact_user_tables
+        where schemaname = 'program' and relname in ('sale', 'referral')`);
+      for (const { relname, rows } of read) t.ok(rows < 100, `${name} reads ${rows} rows of program.${relname}`);
+    });
+  }
+});
+
+/** Thousands of rows like this one, of other customers and browsers; half of them are deleted. */
+async function copyRows(table: string, id: string, changes: Json = {}): Promise<void> {
+  await rail.query(sql`
+    insert into ${raw(table)}
+    select copy.*
+    from ${raw(table)} t
+    cross join generate_series(1, 4000) as nth
+    cross join lateral jsonb_populate_record(t, ${JSON.stringify(changes)}::jsonb || jsonb_build_object(
+      'id', t.id || nth, 'external_charge_id', 'ch_' || nth, 'visitor_token', 'copy-' || nth,
+      'deleted_at', case when nth % 2 = 0 then now() end
+    )) as copy
+    where t.id = ${id}`);
+  await rail.query(sql`vacuum (analyze) ${raw(table)}`);
+}
 
 t.test('erasing needs customers:write, exporting customers:read', async (t) => {
   const { merchant, customer } = await openShopOfGrace();
