@@ -153,7 +153,7 @@ export async function createCustomerOfReferral(
   if (!allows(referral_states, referral.status, 'sign_up')) return customer;
   const status = transition(referral_states, referral.status, 'sign_up');
   await referrals.update(tx, referral.id, { status });
-  tx.emit(event('referral.lead', customer, { referral_id: referral.id }));
+  tx.emit(event('referral.lead', customer, { referral_id: referral.id, partner_id: referral.partner_id }));
   return customer;
 }
 

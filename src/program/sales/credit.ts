@@ -122,7 +122,10 @@ async function bindToCoupon(tx: Tx, customer: Customer, { partner, coupon_id, tr
   return customers.update(tx, customer.id, { partner_id: partner.id, coupon_id, tracked_by });
 }
 
-/** The customer of the partner's referral, or else the one whom the sale describes. */
+/**
+ * The customer of the click's referral, also where another partner than the click's is credited: the next sale by the click is of the same
+ * customer. Where there is no such click, the customer whom the sale describes.
+ */
 async function newCustomer(
   tx: Tx,
   program: Program,
@@ -131,7 +134,7 @@ async function newCustomer(
   attribution: Attribution,
 ): Promise<Customer | undefined> {
   const described = describedCustomer(claim);
-  if (referred?.partner.id === attribution.partner.id) {
+  if (referred) {
     const { referral } = referred;
     return createCustomerOfReferral(tx, program, { ...attribution, referral }, described ?? {});
   }

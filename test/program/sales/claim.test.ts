@@ -53,6 +53,31 @@ t.test('a sale names its customer, click, coupon and partner at once, in their o
     ]);
   });
 
+  for (const [what, winner] of Object.entries({
+    'the coupon of another partner': { coupon_external_id },
+    'another partner': { partner_id: bob.id },
+  })) {
+    t.test(`a click and ${what}: the next sale by the click is of the same customer`, async (t) => {
+      await shop.events();
+      const click = await click_id();
+      const first = await paid({ ...winner, click_id: click });
+      t.match(first, { partner_id: bob.id, is_first_sale: true, referral_id: null });
+      t.ok(first.customer_id);
+      const again = await paid({ click_id: click });
+      t.match(again, { partner_id: bob.id, customer_id: first.customer_id, is_first_sale: false });
+      t.match(await shop.commissionsOf(again), [{ partner_id: bob.id, amount_minor: 2_000 }]);
+      const referral = (await shop.events()).filter(({ type }) => /^referral\.(lead|converted)$/.test(type));
+      t.same(
+        referral.map(({ type, partner_id }) => [type, partner_id]),
+        [
+          ['referral.lead', eve.id],
+          ['referral.converted', eve.id],
+        ],
+        'the referral stays that of the partner of the click',
+      );
+    });
+  }
+
   t.test('the partner of the customer, whoever the click belongs to', async (t) => {
     const { id: customer_id } = await shop.customer({ partner_id: ada.id });
     t.match(await paid({ customer_id, click_id: await click_id() }), { partner_id: ada.id, referral_id: null });
