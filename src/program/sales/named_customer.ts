@@ -98,7 +98,7 @@ async function namedClick(
 
 /**
  * Who signed up by a referral: also where its partner was deleted since. Without locking the referral, whose turn is after the customer's.
- * A customer with another processor's id than that of the sale is another person who came by the same referral.
+ * A customer whom the sale describes otherwise is another person who came by the same referral: a click identifies nobody.
  */
 async function customerOfReferral(
   tx: Tx,
@@ -107,9 +107,12 @@ async function customerOfReferral(
   claim: CustomerClaim,
 ): Promise<Customer | undefined> {
   if (referral_id === null) return undefined;
+  const { email, identifier } = claim.customer ?? {};
   return customers.find(
     tx,
-    sql`${tenant(tx)} and t.program_id = ${program.id} and t.referral_id = ${referral_id}${hasNoOtherId(claim)}`,
+    sql`${tenant(tx)} and t.program_id = ${program.id} and t.referral_id = ${referral_id}${hasNoOtherId(claim)}
+      and coalesce(lower(t.email) = lower(${email ?? null}::text), true)
+      and coalesce(lower(t.identifier) = lower(${identifier ?? null}::text), true)`,
     lockOf(true),
   );
 }

@@ -51,7 +51,7 @@ export const NewSale = z
       .strictObject(identity)
       .optional()
       .describe(
-        'Details of the customer. A customer who is not known is recorded with them, if a partner is credited. For a customer who is known, they add what is missing, and an `email`, `identifier` or `external_customer_id` that differs from the recorded one answers 400.',
+        'Details of the customer. A customer who is not known is recorded with them, if a partner is credited. For a customer who is known, they add what is missing, and an `email`, `identifier` or `external_customer_id` that differs from the recorded one answers 400. A click alone identifies nobody: with other details, the sale is that of another customer who came by the same click.',
       ),
     tax_minor: minorNotNegative.default(0),
     shipping_minor: minorNotNegative.default(0),

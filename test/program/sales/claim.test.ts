@@ -130,6 +130,22 @@ t.test('a click gives its customer the id of the processor, unless they have ano
   t.match(other, { is_first_sale: true });
 });
 
+t.test('a click identifies nobody: other details are those of another customer by the same referral', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const { id: partner_id, handle } = await shop.partner();
+  const { id: click_id } = await shop.click({ handle });
+  const { id: customer_id, email, referral_id } = await shop.customer({ click_id, identifier: 'user_1' });
+  const customer = { email: 'billing@customer.example.com' };
+  const { status, body: other } = await send(shop, { click_id, customer });
+  t.match([status, other], [201, { partner_id, referral_id, commissions: [{ amount_minor: 2_000 }] }]);
+  t.not(other.customer_id, customer_id);
+  const again = { click_id, customer: { email: 'Billing@customer.example.com' } };
+  t.match(await send(shop, again), { status: 201, body: { customer_id: other.customer_id, is_first_sale: false } });
+  t.match(await send(shop, { click_id, customer: { email: email.toUpperCase() } }), { body: { customer_id } });
+  t.not((await send(shop, { click_id, customer: { email, identifier: 'user_2' } })).body.customer_id, customer_id);
+});
+
 t.test('contradictory identities are refused, and name the field', async (t) => {
   const shop = await openShop(rail);
   const { id: partner_id } = await shop.partner();
