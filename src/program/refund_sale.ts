@@ -53,6 +53,9 @@ async function refundSale(tx: Tx, before: Sale, refund: NewRefund): Promise<Sale
 /** What the refund says, or all that is left. @throws Problem refund_exceeds_sale, sale_already_refunded */
 function amountOf(refund: NewRefund, sale: Sale): number {
   const left = sale.amount_minor - sale.refunded_minor;
+  if (sale.amount_minor === 0) {
+    throw new Problem('refund_exceeds_sale', 'The amount of the sale is 0, so there is nothing to refund.');
+  }
   if (left === 0) throw new Problem('sale_already_refunded', 'The sale is already fully refunded.');
   const { amount_minor = left } = refund;
   if (amount_minor <= left) return amount_minor;

@@ -163,7 +163,10 @@ class Ledger {
       case 'refund':
       case 'refund_rest': {
         const left = this.sale.amount_minor - this.sale.refunded_minor;
-        if (left === 0) return expect(merchant.request('POST', `${path}/refund`, {}), 'sale_already_refunded');
+        if (left === 0) {
+          const code = this.sale.amount_minor === 0 ? 'refund_exceeds_sale' : 'sale_already_refunded';
+          return expect(merchant.request('POST', `${path}/refund`, {}), code);
+        }
         if (left < most)
           await expect(merchant.request('POST', `${path}/refund`, { amount_minor: left + 1 }), 'refund_exceeds_sale');
         const amount_minor = step.do === 'refund' ? Math.max(1, part(left, step.share)) : undefined;

@@ -74,13 +74,13 @@ export const freeObject = z
   .record(z.string(), z.unknown() as z.ZodType<z.core.util.JSONType>)
   .superRefine((value, context) => {
     const path = pathOfInexact(value);
-    const message = 'the integer is too large to be exact in JSON, so send it as a string';
+    const message = 'the number is too large to be exact in JSON, so send it as a string';
     if (path) context.addIssue({ code: 'custom', message, path });
   });
 
-/** The path in JSON of an integer that is too large to be exact. */
+/** The path in JSON of a number that is too large to be exact, or to be read at all. */
 function pathOfInexact(value: unknown, path: string[] = []): string[] | undefined {
-  if (typeof value === 'number') return Number.isInteger(value) && !Number.isSafeInteger(value) ? path : undefined;
+  if (typeof value === 'number') return Math.abs(value) > Number.MAX_SAFE_INTEGER ? path : undefined;
   if (value === null || typeof value !== 'object') return undefined;
   for (const [name, inner] of Object.entries(value)) {
     const inexact = pathOfInexact(inner, [...path, name]);

@@ -147,6 +147,7 @@ export const settings = {
   status,
   custom_domain: z
     .string()
+    .toLowerCase()
     .regex(
       /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$/,
       'must be a host name, as in partners.example.com',

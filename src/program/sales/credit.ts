@@ -5,7 +5,7 @@ import { allows } from '../../core/resource/states.ts';
 import { type Attribution, type Customer, createCustomer, customers } from '../customers/customer.ts';
 import { endSelfReferral } from '../customers/self_referral.ts';
 import { createCustomerOfReferral } from '../customers/sign_up.ts';
-import { type Partner, partnerOf, partners } from '../partners/partner.ts';
+import { type Partner, partner_states, partnerOf, partners } from '../partners/partner.ts';
 import { type Program, program_states } from '../programs/program.ts';
 import { type CustomerClaim, describedCustomer, type NamedCustomer, namedCustomer } from './named_customer.ts';
 import { type OwnPurchase, ownPurchaseBy } from './own_purchase.ts';
@@ -75,7 +75,7 @@ async function attributionOf(
   return { partner, tracked_by: referred.referral.tracked_by };
 }
 
-/** By an active coupon of a partner with the id, unless the program is paused. */
+/** By an active coupon with the id, of a partner who can earn, unless the program is paused. */
 async function couponAttribution(tx: Tx, program: Program, external_id: string): Promise<Attribution | undefined> {
   if (!allows(program_states, program.status, 'refer')) return undefined;
   const coupon = await tx.maybe<{ id: string; partner_id: string }>(sql`
@@ -84,7 +84,8 @@ async function couponAttribution(tx: Tx, program: Program, external_id: string):
     where ${tenant(tx)} and t.program_id = ${program.id} and t.external_id = ${external_id}
       and t.active and t.deleted_at is null and t.partner_id is not null`);
   const partner = coupon && (await remainingPartner(tx, coupon.partner_id));
-  return partner && { partner, tracked_by: 'coupon', coupon_id: coupon.id };
+  if (!partner || !allows(partner_states, partner.status, 'earn')) return undefined;
+  return { partner, tracked_by: 'coupon', coupon_id: coupon.id };
 }
 
 /** A partner, held in place until the sale is recorded; undefined when deleted: then this partner earns nothing. */

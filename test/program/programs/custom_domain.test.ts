@@ -30,6 +30,7 @@ t.test(
       t.notOk('existing' in answer.body);
     };
     for (const by of [merchant, other]) taken(await create(by, 'go.acme.example.com'));
+    taken(await create(other, 'Go.ACME.example.com'));
     const { body: second } = await create(other, 'go.other.example.com');
     const patch = (custom_domain: string | null) =>
       other.request('PATCH', `/v1/programs/${second.id}`, { custom_domain, cookie_days: 7 });

@@ -53,6 +53,20 @@ t.test('a sale names its customer, click, coupon and partner at once, in their o
     ]);
   });
 
+  t.test('the partner of the customer, where that of the coupon is suspended', async (t) => {
+    const suspended = await shop.partner();
+    const { external_id } = await shop.coupon({ partner_id: suspended.id });
+    await shop.merchant.patch(`/v1/partners/${suspended.id}`, { status: 'suspended' });
+    const { id: customer_id } = await shop.customer({ partner_id: ada.id });
+    const sale = await paid({ customer_id, coupon_external_id: external_id });
+    t.match(sale, { partner_id: ada.id, coupon_id: null, commissions: [{ partner_id: ada.id, amount_minor: 2_000 }] });
+    t.match(await shop.merchant.get(`/v1/customers/${customer_id}`), { partner_id: ada.id, coupon_id: null });
+    t.match(await paid({ coupon_external_id: external_id, customer: { email: 'new@customer.example.com' } }), {
+      partner_id: null,
+      warnings: [{ code: 'no_partner_attributed' }],
+    });
+  });
+
   for (const [what, winner] of Object.entries({
     'the coupon of another partner': { coupon_external_id },
     'another partner': { partner_id: bob.id },

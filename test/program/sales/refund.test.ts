@@ -400,3 +400,11 @@ t.test('a refund may say when it happened: after the sale, and at most a day fro
     [String, '2026-02-01T00:00:00.000Z', '2026-03-02T00:00:00.000Z'],
   );
 });
+
+t.test('a sale of 0 has nothing to refund', async (t) => {
+  const shop = await openShop(rail);
+  const sale = await shop.sale({ amount_minor: 0 });
+  const { status, body } = await shop.merchant.request('POST', `/v1/sales/${sale.id}/refund`, {});
+  t.equal(status, 400);
+  t.match(body.error, { code: 'refund_exceeds_sale', message: /amount of the sale is 0/ });
+});
