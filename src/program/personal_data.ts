@@ -14,6 +14,7 @@ import { catalogue } from './events/catalogue.ts';
 import { riskFlags } from './risk/risk_flag.ts';
 import { refunds } from './sales/refund.ts';
 import { sales } from './sales/sale.ts';
+import { attributeVisitor } from './tracking/attribution.ts';
 import { clicks } from './tracking/click.ts';
 import { referrals } from './tracking/referral.ts';
 
@@ -79,7 +80,10 @@ export const personalDataOperations: Operation[] = [
 ];
 
 async function erase(tx: Tx, customer: Customer): Promise<void> {
-  const { id: customer_id, program_id } = customer;
+  const { id: customer_id, program_id, referral_id } = customer;
+  // A click whose job has not run yet is the visitor's, too.
+  const visitor_token = await visitorTokenOf(tx, referral_id);
+  if (visitor_token !== null) await attributeVisitor(tx, { program_id, visitor_token });
   const traces = await tracesOf(tx, customer);
   await erasePersonalData(tx, catalogue, program_id, await eventsAbout(tx, customer, traces));
   await tx.all(sql`
@@ -137,10 +141,15 @@ async function tracesOf(tx: Tx, { id: customer_id, program_id, partner_id, refer
   return { referral_ids, click_ids, risk_flag_ids, sale_ids };
 }
 
-async function referralsOfBrowser(tx: Tx, program_id: string, referral_id: string): Promise<string[]> {
-  const { visitor_token } = await tx.one<{ visitor_token: string | null }>(
+async function visitorTokenOf(tx: Tx, referral_id: string | null): Promise<string | null> {
+  const referral = await tx.maybe<{ visitor_token: string | null }>(
     sql`select t.visitor_token from program.referral t where ${tenant(tx)} and t.id = ${referral_id}`,
   );
+  return referral?.visitor_token ?? null;
+}
+
+async function referralsOfBrowser(tx: Tx, program_id: string, referral_id: string): Promise<string[]> {
+  const visitor_token = await visitorTokenOf(tx, referral_id);
   if (visitor_token === null) return [referral_id];
   const of_browser = sql`t.program_id = ${program_id} and t.visitor_token = ${visitor_token}`;
   return withDeleted(tx, sql`program.referral`, of_browser);

@@ -91,6 +91,16 @@ export async function attributePendingClicks(
   return { click, program };
 }
 
+/** Attributes the pending clicks of a visitor. No other transaction attributes one of theirs until this one ends. */
+export async function attributeVisitor(tx: Tx, visitor: Visitor): Promise<void> {
+  const [, pending, program] = await Promise.all([
+    lockVisitor(tx, visitor),
+    pendingClicks(tx, { ...visitor, id: null }),
+    programs.get(tx, visitor.program_id),
+  ]);
+  for (const click of pending) await attribute(tx, click, program);
+}
+
 /**
  * Attributes a click that a request refers to: see `attributePendingClicks`. If the live referral is a visit that has expired by now,
  * the credit moves to this click, provided that the click earns credit.
@@ -122,18 +132,24 @@ const columns = sql`t.id, t.program_id, t.partner_id, t.link_id, t.visitor_token
   (select p.status from program.partner p
     where p.organization_id = t.organization_id and p.id = t.partner_id and p.deleted_at is null) as partner_status`;
 
-const lockVisitor = (tx: Tx, { program_id, visitor_token }: ClickRow) =>
+/** A browser, as the site that it visits calls it: unique in a program. */
+type Visitor = Pick<ClickRow, 'program_id' | 'visitor_token'>;
+
+const lockVisitor = (tx: Tx, { program_id, visitor_token }: Visitor) =>
   tx.all(sql`select pg_advisory_xact_lock(hashtextextended(${`${program_id} ${visitor_token}`}, 2))`);
 
 /** The longest that a job can be late: only the click's partitions since then, and since the click itself, are searched. */
 const max_delay = '30 days';
 
-const pendingClicks = (tx: Tx, { id: click_id, program_id, visitor_token }: ClickRow): Promise<ClickRow[]> =>
+const pendingClicks = (
+  tx: Tx,
+  { id: click_id, program_id, visitor_token }: Visitor & { id: string | null },
+): Promise<ClickRow[]> =>
   tx.all(sql`
     select ${columns}
     from program.click t
     where ${tenant(tx)} and t.program_id = ${program_id} and t.visitor_token = ${visitor_token} and t.attributed_at is null
-      and t.id >= least(${click_id} collate "C", 'clk_' || core.id_time_part(${tx.now}::timestamptz - ${max_delay}::interval))
+      and t.id >= least(${click_id}::text collate "C", 'clk_' || core.id_time_part(${tx.now}::timestamptz - ${max_delay}::interval))
     order by t.created_at, t.id`);
 
 async function attribute(tx: Tx, click: ClickRow, program: Program): Promise<void> {

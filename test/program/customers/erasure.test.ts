@@ -154,6 +154,24 @@ t.test('an erased customer is gone, and the external id is free again', async (t
   t.match(await merchant.get(`/v1/customers?program_id=${program_id}`), { data: [again], total_count: 1 });
 });
 
+t.test('a click of the visitor whose job has not run yet is erased with the others', async (t) => {
+  const { shop, partner, customer } = await openShopOfGrace();
+  const late = await shop.click(partner, {
+    landing_url: `https://acme.example.com/?e=${person.search}`,
+    visitor_token: person.visitor_token,
+  });
+  const of_late = sql`organization_id = ${shop.merchant.organization_id} and id = ${late.id}`;
+  const attributed = async () =>
+    (await rail.query(sql`select from program.click where ${of_late} and attributed_at is not null`)).length === 1;
+  await eventually(attributed, 'the job of the click');
+  await rail.query(sql`update program.click set attributed_at = null, referral_id = null where ${of_late}`);
+  await shop.merchant.delete(`/v1/customers/${customer.id}`);
+  t.match(await shop.merchant.get(`/v1/clicks/${late.id}`), {
+    landing_url: 'https://acme.example.com/',
+    referral_id: customer.referral_id,
+  });
+});
+
 t.test('a fraud check that comes after the erasure raises no flag', async (t) => {
   const { merchant, customer, shop } = await openShopOfGrace();
   await rail.query(sql`delete from program.risk_flag where customer_id = ${customer.id}`);
