@@ -149,7 +149,7 @@ export const settings = {
     .string()
     .toLowerCase()
     .regex(
-      /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$/,
+      /^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]([a-z0-9-]*[a-z0-9])?$/,
       'must be a host name, as in partners.example.com',
     )
     .max(253)

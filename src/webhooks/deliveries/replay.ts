@@ -93,14 +93,15 @@ const replayManyOperation = (policy: EventPolicy): Operation =>
 function windowOf(
   {
     failed_since,
-    from = failed_since,
     to,
+    ...given
   }: { failed_since?: string | undefined; from?: string | undefined; to?: string | undefined },
   now: string,
 ): { from: string; to: string } {
+  const from = given.from ?? failed_since;
   if (from === undefined)
     throw new Problem('missing_parameter', "Give 'failed_since', or 'from' and 'to'.", { param: 'from' });
-  if (failed_since !== undefined && (from !== failed_since || to !== undefined)) {
+  if (failed_since !== undefined && (given.from !== undefined || to !== undefined)) {
     throw new Problem('invalid_parameter', "Give either 'failed_since', or 'from' and 'to'.", {
       param: 'failed_since',
     });

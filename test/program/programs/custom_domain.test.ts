@@ -31,6 +31,7 @@ t.test(
     };
     for (const by of [merchant, other]) taken(await create(by, 'go.acme.example.com'));
     taken(await create(other, 'Go.ACME.example.com'));
+    t.match(await create(other, '127.0.0.1'), { status: 400, body: { error: { param: 'custom_domain' } } });
     const { body: second } = await create(other, 'go.other.example.com');
     const patch = (custom_domain: string | null) =>
       other.request('PATCH', `/v1/programs/${second.id}`, { custom_domain, cookie_days: 7 });

@@ -197,6 +197,7 @@ t.test('a replay says what it needs', async (t) => {
     [{ from: ago(31), to: ago(0.5) }, 'from'],
     [{ failed_since: ago(31) }, 'failed_since'],
     [{ failed_since: ago(1), to: ago(0) }, 'failed_since'],
+    [{ failed_since: '2026-11-21T09:30:00Z', from: '2026-11-21T09:30:00Z' }, 'failed_since'],
   ] as const) {
     const answer = await merchant.request('POST', path, body);
     t.equal(answer.status, 400, JSON.stringify(body));
