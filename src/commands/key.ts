@@ -24,15 +24,15 @@ export async function createApiKey(options: NewKeyOptions): Promise<void> {
   const unknown = options.scope.filter((scope) => !scopes.includes(scope));
   if (unknown.length > 0) throw new UsageError(`Unknown scope ${unknown.join(', ')}. Known: ${scopes.join(' ')}`);
   await withStore(async ({ store }) => {
-    const made = await createKey(store.database, {
+    const key = await createKey(store.database, {
       organization_id: options.org,
       name: options.name,
       mode: options.mode,
       scopes: [...new Set(options.scope)],
       rate_limit: options.rateLimit,
     });
-    const summary = `Created ${made.id} for ${made.organization_id} (${made.mode}, scopes ${made.scopes.join(' ')}).`;
-    answer(made, { json: options.json, lines: [summary, 'The key, shown this once:', '', made.secret] });
+    const summary = `Created ${key.id} for ${key.organization_id} (${key.mode}, scopes ${key.scopes.join(' ')}).`;
+    answer(key, { json: options.json, lines: [summary, 'The key, shown this once:', '', key.secret] });
   });
 }
 

@@ -5,9 +5,9 @@ import { answer, table, UsageError, withStore } from './command.ts';
 export const createOrg = (options: { name: string; ownerEmail: string; json?: boolean }): Promise<void> =>
   withStore(async ({ store }) => {
     const owner_email = requireEmail(options.ownerEmail);
-    const made = await createOrganization(store.database, { name: options.name, owner_email });
-    const next = `Next: rail key create --org ${made.id} --name 'First key'`;
-    answer(made, { json: options.json, lines: [`Created ${made.id} (${made.name}).`, next] });
+    const organization = await createOrganization(store.database, { name: options.name, owner_email });
+    const next = `Next: rail key create --org ${organization.id} --name 'First key'`;
+    answer(organization, { json: options.json, lines: [`Created ${organization.id} (${organization.name}).`, next] });
   });
 
 export const listOrgs = ({ json }: { json?: boolean }): Promise<void> =>

@@ -74,8 +74,8 @@ async function chooseProgram(database: Database, config: Config, asked: string |
     sql`select id, organization_id, name from program.program order by id`,
   );
   if (asked !== undefined) {
-    const found = programs.find(({ id }) => id === asked);
-    if (found) return found;
+    const program = programs.find(({ id }) => id === asked);
+    if (program) return program;
     throw new Error(`There is no program '${asked}'.`);
   }
   const demo = await readDemo(config);

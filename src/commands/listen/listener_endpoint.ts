@@ -37,13 +37,13 @@ export async function register(
   // Whether the service sends to this machine is its own setting: what it refuses shows among the failures.
   const services: Services = { ...(await openServices(config, log)), allow_private_addresses: true, own_hosts: [] };
   const { organization_id } = of;
-  const made = await transaction(store, { organization_id, request_id: null }, async (tx) => {
+  const endpoint = await transaction(store, { organization_id, request_id: null }, async (tx) => {
     await programs.get(tx, of.id, { lock: true });
     return createEndpoint(tx, services, program.events, {
       ...{ subject_id: of.id, url, description: describe(), event_types },
     });
   });
-  return { organization_id, endpoint_id: made.id, secret: made.secret };
+  return { organization_id, endpoint_id: endpoint.id, secret: endpoint.secret };
 }
 
 export async function remove(

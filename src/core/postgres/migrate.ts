@@ -29,11 +29,11 @@ interface File {
  * Brings a database up to date: graphile-worker's schema, then sql/migrations once and in order and those of sql/live whose text
  * changed, in one transaction; then the privileges of the API's role. Under an advisory lock, so that N starting replicas do it once; the
  * others wait. No request waits long for it: a lock that is not free within three seconds is asked for again later.
- * @param tell takes what the migrations wait for, a sentence at a time
+ * @param report takes what the migrations wait for, a sentence at a time
  * @returns the names of the files that were run, and the statements that set privileges right
  * @throws Error when a migration that has run was edited afterwards, or with the statement that this user may not run
  */
-export async function migrate(url: string, tell: (line: string) => void = () => {}): Promise<string[]> {
+export async function migrate(url: string, report: (line: string) => void = () => {}): Promise<string[]> {
   const client = new pg.Client({ connectionString: url, application_name: 'rail migrate' });
   await client.connect();
   try {
@@ -45,7 +45,7 @@ export async function migrate(url: string, tell: (line: string) => void = () => 
       name text primary key, sha256 text not null, applied_at timestamptz not null default now())`);
     const pending = await pendingFiles(client);
     await ensureRole(client, pending[0]?.name === first_migration);
-    if (pending.length > 0) await applyUnlocked(url, client, pending, tell);
+    if (pending.length > 0) await applyUnlocked(url, client, pending, report);
     return [...pending.map(({ name }) => name), ...(await setPrivileges(client))];
   } finally {
     await client.end();
@@ -109,7 +109,7 @@ async function applyUnlocked(
   url: string,
   client: pg.Client,
   files: File[],
-  tell: (line: string) => void,
+  report: (line: string) => void,
 ): Promise<void> {
   const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
   await using blockers = await watchBlockers(url, rows[0]?.pid as number);
@@ -119,7 +119,7 @@ async function applyUnlocked(
     } catch (error) {
       if (!isLocked(error) || attempt === lock_tries) throw error;
       const pause_ms = Math.min(attempt * 1_000, most_pause_ms);
-      tell(`The migrations wait for a lock that ${blockers.last()} holds. Trying again in ${pause_ms / 1_000} s.`);
+      report(`The migrations wait for a lock that ${blockers.last()} holds. Trying again in ${pause_ms / 1_000} s.`);
       await sleep(pause_ms);
     }
   }

@@ -22,8 +22,8 @@ export async function requirePostback(
   const { subject, owner, catalogue } = policy;
   if (!owner) throw new Error('The product has no postbacks.');
   const { field, resource } = owner;
-  const found = (await resource.get(tx, owner_id, { param: field })) as Record<string, unknown>;
-  if (subject && found[subject.field] !== subject_id) {
+  const record = (await resource.get(tx, owner_id, { param: field })) as Record<string, unknown>;
+  if (subject && record[subject.field] !== subject_id) {
     const noun = resource.object.replaceAll('_', ' ');
     throw new Problem('resource_not_found', `No ${noun} with the id '${owner_id}' in this ${subjectNoun(policy)}.`, {
       param: field,
