@@ -16,7 +16,7 @@ import { runTestFile } from './runner/test_file.ts';
  */
 
 /** Tests wait more than they compute. */
-const files_at_once = 2 * availableParallelism();
+const files_at_once = 3 * availableParallelism();
 /** These take the longest, so they start first: no long file is left running alone at the end. */
 const slow = [
   'test/webhooks/queue/model.test.ts',
