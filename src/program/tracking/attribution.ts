@@ -82,23 +82,21 @@ export async function attributePendingClicks(
       param: 'click_id',
     });
   }
-  const [, pending, program] = await Promise.all([
-    lockVisitor(tx, click),
-    pendingClicks(tx, click),
-    programs.get(tx, click.program_id),
-  ]);
-  for (const pending_click of pending) await attribute(tx, pending_click, program);
-  return { click, program };
+  return { click, program: await attributeVisitor(tx, click, click.id) };
 }
 
-/** Attributes the pending clicks of a visitor. No other transaction attributes one of theirs until this one ends. */
-export async function attributeVisitor(tx: Tx, visitor: Visitor): Promise<void> {
+/**
+ * Attributes the pending clicks of a visitor. No other transaction attributes one of theirs until this one ends.
+ * @param click_id a click of the visitor that may be older than any job is late
+ */
+export async function attributeVisitor(tx: Tx, visitor: Visitor, click_id: string | null = null): Promise<Program> {
   const [, pending, program] = await Promise.all([
     lockVisitor(tx, visitor),
-    pendingClicks(tx, { ...visitor, id: null }),
+    pendingClicks(tx, visitor, click_id),
     programs.get(tx, visitor.program_id),
   ]);
   for (const click of pending) await attribute(tx, click, program);
+  return program;
 }
 
 /**
@@ -141,10 +139,7 @@ const lockVisitor = (tx: Tx, { program_id, visitor_token }: Visitor) =>
 /** The longest that a job can be late: only the click's partitions since then, and since the click itself, are searched. */
 const max_delay = '30 days';
 
-const pendingClicks = (
-  tx: Tx,
-  { id: click_id, program_id, visitor_token }: Visitor & { id: string | null },
-): Promise<ClickRow[]> =>
+const pendingClicks = (tx: Tx, { program_id, visitor_token }: Visitor, click_id: string | null): Promise<ClickRow[]> =>
   tx.all(sql`
     select ${columns}
     from program.click t
