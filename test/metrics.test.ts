@@ -228,6 +228,7 @@ t.test('opens one port for all of a process, and none unless it is told to', asy
   const own = { DATABASE_URL: rail.url, RAIL_ENCRYPTION_KEY: encryption_key.toString('base64'), PORT: '0' };
   const whole = spawnRail(t, ['start'], { ...own, ...on_own_port, RAIL_DATA_DIR: t.testdir({}) });
   await whole.until(/Ctrl-C stops it/);
+  await whole.until(/"msg":"metrics ready"/);
   const ports = [...whole.said().stderr.matchAll(/"port":(\d+),"msg":"metrics ready"/g)].map(([, port]) =>
     Number(port),
   );

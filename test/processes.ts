@@ -17,7 +17,7 @@ export interface Process {
   /** What it has logged. */
   logged: Json[];
   isRunning(): boolean;
-  /** Sends a signal. @returns when the process is gone */
+  /** Sends a signal. @returns when the process is gone, and all that it has logged is in `logged` */
   end(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
 }
 
@@ -50,11 +50,11 @@ export async function startProcess(
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   started.add(child);
-  const exited = once(child, 'exit').finally(() => started.delete(child));
+  const closed = once(child, 'close').finally(() => started.delete(child));
   const isRunning = () => child.exitCode === null && child.signalCode === null;
   const end = async (signal: 'SIGTERM' | 'SIGKILL') => {
     if (isRunning()) child.kill(signal);
-    await exited;
+    await closed;
     return child.exitCode;
   };
   t.teardown(() => end('SIGKILL'));

@@ -131,9 +131,12 @@ t.test('restarts by itself when others must take it for dead, and first drops wh
     Array(2).fill(receiver.requests[0]?.id),
   );
   t.equal(receiver.most_at_once(), 1, 'the first was dropped before the second came');
+  // A worker runs jobs as soon as its pools have started, and is ready once its schedule runs as well.
+  const starts = () => worker.logged.filter(({ msg }) => msg === 'worker ready').length;
+  await eventually(() => starts() >= 2, 'the worker to be ready again');
   t.ok(worker.isRunning());
-  t.equal(worker.logged.filter(({ msg }) => msg === 'worker ready').length, 2);
   t.equal(await worker.end('SIGTERM'), 0);
+  t.equal(starts(), 2, 'it restarted once');
 });
 
 interface Hanging {
