@@ -1,0 +1,145 @@
+/**
+ * What every payout rail does. A rail is a client without a state of its own: what an attempt has to remember is kept by the caller, with the
+ * attempt, so that any worker can go on where another one was killed.
+ */
+import type { z } from 'zod';
+
+export const rail_names = ['paypal', 'wise', 'stripe'] as const;
+export type RailName = (typeof rail_names)[number];
+export const rail_modes = ['test', 'live'] as const;
+export type RailMode = (typeof rail_modes)[number];
+
+export const payout_error_codes = [
+  'recipient_invalid',
+  'recipient_unclaimed',
+  'account_closed',
+  'returned',
+  'compliance_hold',
+  'limit_exceeded',
+  'insufficient_funds',
+  'currency_not_supported',
+  'provider_rejected',
+  'provider_unavailable',
+] as const;
+export type PayoutErrorCode = (typeof payout_error_codes)[number];
+
+/** What is sent, as it is kept with the attempt: it never changes afterwards, so that a repetition sends the same bytes. */
+export interface Transfer {
+  /** `<payout id>-<attempt>`. */
+  idempotency_key: string;
+  payout_id: string;
+  program_name: string;
+  partner_name: string;
+  partner_email: string;
+  amount_minor: number;
+  currency: string;
+  /** The details of the partner's payout method: `{email}` for PayPal, `{account_id}` for Wise and Stripe. */
+  destination: Record<string, string>;
+  /** When the attempt began. The provider's key lives from then on. */
+  began_at: string;
+}
+
+/** What is known of a transfer after a call. Texts hold no secrets. */
+export type RailOutcome =
+  | { status: 'paid'; reference: string | null; paid_at: string; fee_minor: number | null }
+  /** Accepted and not terminal. `note` says what a person has to do, if anything. */
+  | { status: 'processing'; reference: string | null; note?: string }
+  /** Definite: nothing was paid, and nothing will be under this key. */
+  | { status: 'failed'; reference: string | null; error_code: PayoutErrorCode; error_message: string }
+  /** It was paid, and came back. */
+  | { status: 'returned'; reference: string | null; error_code: PayoutErrorCode; error_message: string }
+  /** This call had no effect: repeat it under the same key. What an earlier call did is as unknown as before. */
+  | { status: 'later'; reason: string; retry_after_s?: number }
+  /** The call may have had its effect: look up, or repeat it under the same key. */
+  | { status: 'unknown'; reason: string };
+
+export type Credentials = Readonly<Record<string, string>>;
+
+/** Where and until when a rail calls its provider. */
+export interface RailContext {
+  mode: RailMode;
+  /** The base URL of the provider: one of `urls`, or what a setting puts in its place. */
+  url: string;
+  now: Date;
+  /** Aborts the calls. */
+  cut_off: AbortSignal;
+}
+
+export interface TransferContext extends RailContext {
+  /** When `submit` was last called for this transfer, as committed before that call. Null: never, so nothing can have arrived. */
+  last_sent_at: string | null;
+  /** What this attempt has kept. */
+  state: Readonly<Record<string, string>>;
+  /** Replaces what the attempt keeps. Commits it before it resolves: the next call relies on it. */
+  keep(state: Record<string, string>): Promise<void>;
+}
+
+export interface WebhookContext {
+  mode: RailMode;
+  url: string;
+  now: Date;
+  cut_off: AbortSignal;
+  /** Certificates in PEM that are trusted as roots. Unset: those of Node, with `NODE_EXTRA_CA_CERTS`. */
+  authorities?: readonly string[];
+}
+
+export interface ReceivedWebhook {
+  /** By lower-case name, as Node has them. */
+  headers: Readonly<Record<string, string | string[] | undefined>>;
+  raw_body: Buffer;
+}
+
+/** Which transfers to look up. Both lists are empty where the webhook concerns none. */
+export interface WebhookSubjects {
+  /** As in `RailOutcome`. */
+  references: string[];
+  idempotency_keys: string[];
+}
+
+/** A webhook that is forged, stale or malformed, or that cannot be verified with these credentials. */
+export class WebhookRefused extends Error {
+  override readonly name = 'WebhookRefused';
+}
+
+/** A webhook that could not be verified now, because a certificate could not be fetched: answer 503, so that the provider sends it again. */
+export class WebhookNotVerifiable extends Error {
+  override readonly name = 'WebhookNotVerifiable';
+}
+
+export interface Refusal {
+  error_code: PayoutErrorCode;
+  message: string;
+}
+
+export interface Rail {
+  name: RailName;
+  /** For people. */
+  title: string;
+  /** Strict: an unknown field is refused. */
+  credentials: z.ZodObject;
+  /** The fields of `credentials` that are never shown. */
+  secrets: readonly string[];
+  /** The provider's base URL for each mode. */
+  urls: Readonly<Record<RailMode, string>>;
+  /** How long a call may be repeated under its key, counted from `began_at`, with a margin. Null: for ever. */
+  key_life_s: number | null;
+  /** What is known before a call to be refused: a currency, or an amount that the provider cannot express. */
+  refuse(amount_minor: number, currency: string): Refusal | undefined;
+  /**
+   * Tries the credentials. Moves no money.
+   * @returns the account at the provider, and what the owner should know about it
+   * @throws Problem invalid_parameter, whose `param` names the field; service_unavailable where the provider does not answer
+   */
+  check(credentials: Credentials, context: RailContext): Promise<{ account: string; warnings: string[] }>;
+  /** Sends the transfer. May be called again for the same transfer: it is paid once. Never throws for what the provider does. */
+  submit(transfer: Transfer, credentials: Credentials, context: TransferContext): Promise<RailOutcome>;
+  /** Asks the provider, and pays nothing. Undefined: it provably has no such transfer, and no call is under way. */
+  lookUp(transfer: Transfer, credentials: Credentials, context: TransferContext): Promise<RailOutcome | undefined>;
+  /** Gives up a transfer that is not paid yet, where the provider can: the outcome says whether it did. */
+  cancel?(transfer: Transfer, credentials: Credentials, context: TransferContext): Promise<RailOutcome | undefined>;
+  /**
+   * Verifies a webhook as the provider documents it. It only says what to look up: its contents decide nothing.
+   * @throws WebhookRefused, WebhookNotVerifiable
+   */
+  verifyWebhook(webhook: ReceivedWebhook, credentials: Credentials, context: WebhookContext): Promise<WebhookSubjects>;
+}
