@@ -125,7 +125,7 @@ export const applicationOperations: Operation[] = [
     path: '/v1/applications/{id}/reject',
     scope: 'applications:write',
     summary: 'Rejects an application. The partner is declined.',
-    doc: "The applicant sees the reason as you write it. If it is blank or omitted, the program's `default_rejection_reason` is used.",
+    doc: "Emits `application.rejected`, then `affiliate.updated`. The applicant sees the reason as you write it. If it is blank or omitted, the program's `default_rejection_reason` is used.",
     params: idParams,
     body: z
       .strictObject({
@@ -252,8 +252,9 @@ async function reject(tx: Tx, application_id: string, reviewed_by: string, note:
     rejection_reason: reason,
     reviewed_at: tx.now,
   });
-  await decline(tx, partner, reason);
+  const declined = await decline(tx, partner, reason);
   tx.emit(event('application.rejected', partner, { application_id, reviewed_by, reason }));
+  tx.emit(event('affiliate.updated', declined, { reason }));
   return application;
 }
 

@@ -7,6 +7,7 @@ import { resource, tenant } from '../../core/resource/resource.ts';
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { alreadyExists, Problem } from '../../core/values/problem.ts';
+import { event } from '../events/event.ts';
 import { program_id } from '../events/fields.ts';
 import { programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
@@ -78,15 +79,34 @@ export const tagOperations: Operation[] = [
     path: '/v1/tags/{id}',
     scope: 'tags:write',
     summary: 'Deletes a tag and removes it from all partners.',
+    doc: 'Emits `affiliate.updated` for each partner who had it.',
     params: idParams,
     reply: DeletedMarker,
     async run({ tx, params }) {
       await tags.get(tx, params.id, { lock: true });
+      await removeFromPartners(tx, params.id);
       await tx.all(sql`delete from program.tag as t where ${tenant(tx)} and t.id = ${params.id}`);
       return { id: params.id, object: 'tag', deleted: true as const };
     },
   }),
 ];
+
+async function removeFromPartners(tx: Tx, tag_id: string): Promise<void> {
+  const partners = await tx.all<{ partner_id: string; program_id: string; status: string; reason: string | null }>(sql`
+    with removed as (
+      delete from program.partner_tag t
+      where ${tenant(tx)} and t.tag_id = ${tag_id}
+      returning t.partner_id
+    ),
+    changed as (
+      update program.partner t set updated_at = ${tx.now}::timestamptz
+      from removed r
+      where ${tenant(tx)} and t.id = r.partner_id and t.deleted_at is null
+      returning t.id as partner_id, t.program_id, t.status, t.suspension_reason as reason
+    )
+    select c.partner_id, c.program_id, c.status, c.reason from changed c order by c.partner_id`);
+  for (const partner of partners) tx.emit(event('affiliate.updated', partner));
+}
 
 /** Names are unique in the program, letter case ignored. */
 const tagNamed = (tx: Tx, program_id: string, name: string): Promise<Tag | undefined> =>

@@ -75,6 +75,7 @@ t.test(
       t.match(await merchant.get(`/v1/partners/${partner_id}`), { status: 'declined', decline_reason: expected });
       t.match(await told(), [
         { type: 'application.rejected', data: { application_id: id, partner_id, reason: expected } },
+        { type: 'affiliate.updated', data: { partner_id, status: 'declined', reason: expected } },
       ]);
     }
     const blank = await merchant.request('PATCH', `/v1/programs/${program_id}`, { default_rejection_reason: ' \n ' });

@@ -244,7 +244,13 @@ t.test("a partner's tags are read back and filter the list of partners", async (
   t.same(await found(`tag_id=${press.id}`), [ada.id, bob.id].sort());
   t.same(await found(`tag_id=${press.id}&email=${bob.email}`), [bob.id]);
   t.equal((await merchant.get(`/v1/partners?program_id=${program_id}&tag_id=${vip.id}`)).total_count, 1);
+  await shop.events();
   await merchant.delete(`/v1/tags/${press.id}`);
+  t.match(
+    await shop.events(),
+    [ada, bob].map(({ id: partner_id }) => ({ type: 'affiliate.updated', data: { partner_id, status: 'active' } })),
+    'a deleted tag changes its partners',
+  );
   t.same((await merchant.get(`/v1/partners/${ada.id}`)).tag_ids, [vip.id]);
   t.same(await found(`tag_id=${press.id}`), []);
 });
