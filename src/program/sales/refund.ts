@@ -64,7 +64,7 @@ export const NewRefund = z.strictObject({
   refunded_at: pastTimestamp
     .optional()
     .describe(
-      'When the charge was refunded: not before the sale, and at most a day from now. The default is the current time.',
+      'When the charge was refunded: not before the `occurred_at` of the sale, if that was sent, and at most a day from now. The default is the current time.',
     ),
 });
 
@@ -72,11 +72,15 @@ export type NewRefund = z.infer<typeof NewRefund>;
 
 const day_ms = 86_400_000;
 
-/** @throws Problem invalid_parameter */
-export function refuseImpossibleTime(tx: Tx, { occurred_at }: Sale, refunded_at: string | undefined): void {
+/**
+ * A refund comes after its sale. Of a sale that was recorded without its time, `occurred_at` is only when it was recorded, which may be after
+ * both.
+ * @throws Problem invalid_parameter
+ */
+export function refuseImpossibleTime(tx: Tx, { occurred_at, created_at }: Sale, refunded_at: string | undefined): void {
   if (refunded_at === undefined) return;
   const latest = new Date(Date.parse(tx.now) + day_ms).toISOString();
-  if (refunded_at >= occurred_at && refunded_at <= latest) return;
+  if ((refunded_at >= occurred_at || occurred_at === created_at) && refunded_at <= latest) return;
   throw new Problem(
     'invalid_parameter',
     `'refunded_at' must be from the time of the sale (${occurred_at}) to a day from now.`,

@@ -401,6 +401,20 @@ t.test('a refund may say when it happened: after the sale, and at most a day fro
   );
 });
 
+t.test('a refund may be from before Rail recorded its sale', async (t) => {
+  const shop = await openShop(rail);
+  const late = await shop.sale({ occurred_at: '2026-02-01T00:00:00Z' });
+  const refund = (sale: Json, refunded_at: string) =>
+    shop.merchant.request('POST', `/v1/sales/${sale.id}/refund`, { amount_minor: 100, refunded_at });
+  t.match(await refund(late, '2026-02-01T00:00:00Z'), { status: 200 });
+  t.match(await refund(late, '2026-01-31T23:59:59Z'), { status: 400, body: { error: { param: 'refunded_at' } } });
+  const untimed = await shop.sale();
+  t.match(await refund(untimed, '2026-02-02T00:00:00Z'), {
+    status: 200,
+    body: { refunded_at: '2026-02-02T00:00:00.000Z' },
+  });
+});
+
 t.test('a sale of 0 has nothing to refund', async (t) => {
   const shop = await openShop(rail);
   const sale = await shop.sale({ amount_minor: 0 });
