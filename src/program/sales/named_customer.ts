@@ -17,7 +17,7 @@ export interface CustomerClaim {
   customer?: CustomerFields | undefined;
 }
 
-/** The customer whom a sale names, if known. Otherwise its click, and the visitor whom a partner referred by it within the window. */
+/** The customer whom a sale names, if known, and its click. Without a customer, also the visitor whom a partner referred by the click within the window. */
 export interface NamedCustomer {
   customer?: Customer;
   click?: JudgedClick;
@@ -31,12 +31,12 @@ export interface NamedCustomer {
 export async function namedCustomer(tx: Tx, program: Program, claim: CustomerClaim): Promise<NamedCustomer> {
   const identified = await identifiedCustomer(tx, program, claim);
   const click = claim.click_id === undefined ? undefined : await namedClick(tx, program, claim.click_id);
-  if (identified || !click) return identified ? { customer: await completed(tx, identified, claim) } : {};
-  const signed_up = await customerOfReferral(tx, program, click.referral_id, claim);
-  if (signed_up) return { customer: await completed(tx, signed_up, claim) };
+  if (!click) return identified ? { customer: await completed(tx, identified, claim) } : {};
+  const known = identified ?? (await customerOfReferral(tx, program, click.referral_id, claim));
+  if (known) return { customer: await completed(tx, known, claim), click };
   const { referred, expired } = await referredBy(tx, program, claim.click_id as string);
   const of_visitor = referred && (await customerOfReferral(tx, program, referred.referral.id, claim));
-  if (of_visitor) return { customer: await completed(tx, of_visitor, claim) };
+  if (of_visitor) return { customer: await completed(tx, of_visitor, claim), click };
   return { click, ...(referred && !expired ? { referred } : {}) };
 }
 

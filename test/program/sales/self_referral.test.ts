@@ -109,6 +109,46 @@ t.test('a click from the own browser of the partner earns nothing, also beside a
   t.same(await shop.list('customers'), []);
 });
 
+t.test("the partner's own browser earns nothing, whichever customer the sale names beside its click", async (t) => {
+  const browser = { ip: '203.0.113.21', user_agent: 'Mozilla/5.0 (X11; Linux x86_64) Firefox/145.0' };
+  const identifications: Record<string, (shop: Shop, ada: Json) => Promise<Json>> = {
+    'by id': async (shop, ada) => ({ customer_id: (await shop.customer({ partner_id: ada.id })).id }),
+    "by the processor's id": async (shop, ada) => {
+      const external_customer_id = fresh('cus');
+      await shop.customer({ partner_id: ada.id, external_customer_id });
+      return { external_customer_id };
+    },
+    'by another click': async (shop, ada) => ({ customer_id: (await shop.referred(ada)).id }),
+    'and a coupon': async (shop, ada) => ({
+      customer_id: (await shop.customer({ partner_id: (await shop.partner()).id })).id,
+      coupon_external_id: (await shop.coupon({ partner_id: ada.id })).external_id,
+    }),
+    'and the partner': async (shop, ada) => ({
+      customer_id: (await shop.customer({ partner_id: (await shop.partner()).id })).id,
+      partner_id: ada.id,
+    }),
+  };
+  for (const [how, claimOf] of Object.entries(identifications)) {
+    await t.test(how, async (t) => {
+      const { shop, ada } = await openWithAda();
+      const sign_up = { program_id: shop.program_id, email: own_email };
+      const { id: own_click } = await shop.click(ada, browser);
+      await shop.merchant.request('POST', '/v1/customers', { ...sign_up, click_id: own_click });
+      await shop.merchant.post(`/v1/risk_flags/${(await flags(shop))[0]?.id}/resolve`, {
+        ...{ resolution: 'dismissed', note: 'Looked at.' },
+      });
+      const claim = await claimOf(shop, ada);
+      const sale = await shop.sale({ ...claim, click_id: (await shop.click(ada, browser)).id });
+      t.match(sale, nobody);
+      t.match(await shop.list('risk_flags', 'status=open'), [
+        { partner_id: ada.id, customer_id: sale.customer_id, evidence: { matched: 'browser', sale_id: sale.id } },
+      ]);
+      const stranger = await shop.sale({ ...claim, click_id: (await shop.click(ada, { ip: '203.0.113.99' })).id });
+      t.match(stranger, { partner_id: how === 'and a coupon' ? String : ada.id }, 'another browser is paid');
+    });
+  }
+});
+
 t.test('a click whose referral ended as a self-referral earns nothing by any sale', async (t) => {
   const { shop, ada } = await openWithAda();
   const { id: click_id } = await shop.click(ada);
