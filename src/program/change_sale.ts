@@ -11,7 +11,6 @@ import {
   adjustCommissions,
   forfeitCommissions,
   hasEverEarned,
-  hasRate,
   takeBackAll,
   takeBackCommissions,
 } from './commissions/adjust.ts';
@@ -25,7 +24,8 @@ import { partnerOf, partners } from './partners/partner.ts';
 import { type Program, programs } from './programs/program.ts';
 import { emitRefund, refundOperations } from './refund_sale.ts';
 import { cameBy } from './sales/credit.ts';
-import { netAmount } from './sales/net_amount.ts';
+import { amount_fields, netAmount } from './sales/net_amount.ts';
+import { refuseNegativeNet } from './sales/new_sale.ts';
 import { ownPurchaseOf, releaseSale, withholdSale } from './sales/own_purchase.ts';
 import { deleteRefunds } from './sales/refund.ts';
 import { type AttributedSale, isAttributed, lockSale, type Sale, saleStatus, sales } from './sales/sale.ts';
@@ -38,8 +38,6 @@ const amounts = {
   discount_minor: minorNotNegative,
 };
 
-const amountParts = Object.keys(amounts) as (keyof typeof amounts)[];
-
 /** What can be done with a sale once it is recorded. */
 export const saleChangeOperations: Operation[] = [
   operation({
@@ -48,7 +46,7 @@ export const saleChangeOperations: Operation[] = [
     path: '/v1/sales/{id}',
     scope: 'sales:write',
     summary: "Corrects a sale's amounts or its partner.",
-    doc: 'Commissions are recalculated with the rate that they were computed with; an amount that was edited by hand is scaled instead. For what is already paid, the difference is a clawback or a bonus. A new partner earns by the current rules, and so does a partner who has earned nothing from the sale so far. If the program blocks self-referrals, a sale that is given to the partner who made the purchase earns nothing, and a risk flag is raised.',
+    doc: 'Commissions are recalculated with the rate that they were computed with; an amount that was edited by hand is scaled instead. For what is already paid, the difference is a clawback or a bonus. A new partner earns by the current rules, and so does a partner who has earned nothing from the sale so far. A commission that was voided, rejected, deleted or edited by hand stays so, also when the sale returns to its partner. If the program blocks self-referrals, a sale that is given to the partner who made the purchase earns nothing, and a risk flag is raised.',
     params: idParams,
     body: z
       .strictObject({
@@ -99,6 +97,10 @@ async function correct(
   const program = await programs.get(tx, before.program_id);
   const parts = { ...before, ...changes };
   refuseBelowRefunded(parts);
+  refuseNegativeNet(
+    parts,
+    amount_fields.filter((field) => changes[field] !== undefined),
+  );
   const reassigned = partner_id !== undefined && partner_id !== before.partner_id;
   if (reassigned) await partnerOf(tx, program, partner_id, 'share');
   const after = await sales.update(tx, before.id, {
@@ -108,7 +110,7 @@ async function correct(
     ...(reassigned ? { partner_id, ...(await cameBy(tx, customer, partner_id)), coupon_id: null } : {}),
   });
   if (customer) await followStatus(tx, customer, before, after);
-  const corrected = reassigned || amountParts.some((part) => after[part] !== before[part]);
+  const corrected = reassigned || amount_fields.some((part) => after[part] !== before[part]);
   if (!isAttributed(after) || !corrected) return after;
   emitCorrection(tx, before, after);
   if (reassigned) await takeBackCommissions(tx, before);
@@ -124,7 +126,7 @@ async function recalculate(
   customer: Customer | undefined,
   reassigned: boolean,
 ): Promise<void> {
-  const adjusts = await (reassigned ? hasRate : hasEverEarned)(tx, sale);
+  const adjusts = await hasEverEarned(tx, sale);
   const own = reassigned || !adjusts ? await ownPurchaseOf(tx, program, sale, customer) : undefined;
   if (own) {
     if (adjusts) await forfeitCommissions(tx, sale);

@@ -47,7 +47,7 @@ const step = fc.oneof(
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('edit_rule' as const), rate }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('switch_base' as const) }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('reassign' as const) }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('reassign' as const) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('delete' as const) }) },
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
@@ -139,7 +139,7 @@ class Ledger {
   /** Whether the sale's partner has earned nothing by it so far: what was cancelled counts, what went with the sale does not. */
   async #isNewTo(partner_id: string): Promise<boolean> {
     const earned = await this.shop.list('commissions', `sale_id=${this.sale.id}&partner_id=${partner_id}&kind=sale`);
-    return earned.length === 0 && !this.removed.has(partner_id);
+    return earned.length === 0 && !this.removed.has(partner_id) && !this.edits.has(partner_id);
   }
 
   #rateNow(): Rate {
@@ -180,6 +180,8 @@ class Ledger {
           tax_minor: part(step.amount, step.tax),
           discount_minor: part(step.amount, step.discount),
         };
+        if (fields.tax_minor + fields.discount_minor > step.amount)
+          return expect(merchant.request('PATCH', path, fields), 'invalid_parameter');
         const before = this.sale;
         if (step.amount < before.refunded_minor)
           return expect(merchant.request('PATCH', path, fields), 'invalid_parameter');
@@ -286,8 +288,9 @@ class Ledger {
   async #reassign(path: string): Promise<void> {
     const other = this.partners.find(({ id }) => id !== this.sale.partner_id) as Json;
     const live = await this.#live();
-    const kept = (this.rates.get(other.id) ?? null) !== null;
-    const by = kept ? (this.rates.get(other.id) as Rate) : this.#rateNow();
+    // What was decided by hand holds when the sale comes back.
+    const kept = !(await this.#isNewTo(other.id));
+    const by = kept ? (this.rates.get(other.id) ?? null) : this.#rateNow();
     const request = () => this.shop.merchant.request('PATCH', path, { partner_id: other.id });
     // What a rate pays before refunds must be a safe integer too: the commission is made with it.
     const made = kept ? this.sale : { ...this.sale, refunded_minor: 0 };
@@ -295,15 +298,13 @@ class Ledger {
       return expect(request(), 'invalid_parameter');
     const { status, body } = await request();
     check(status === 200, `it is reassigned, not answered ${JSON.stringify(body)}`);
-    // What was open is deleted, and its rate with it.
+    // What was open is deleted, and its rate with it, unless it was edited.
     for (const { id, partner_id, kind } of live.filter(isOpen)) {
       if (partner_id === other.id) continue;
       this.decided.delete(id);
-      if (kind !== 'sale') continue;
-      this.rates.set(partner_id, null);
-      this.edits.delete(partner_id);
+      if (kind === 'sale' && !this.edits.has(partner_id)) this.rates.set(partner_id, null);
     }
-    if (!kept) this.#earn(body, other.id, by);
+    if (!kept) this.#earn(body, other.id, by as Rate);
     this.#settled(body);
   }
 

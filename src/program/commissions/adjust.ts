@@ -67,9 +67,8 @@ const refundedSale = (sale: Sale, rate: Pick<Earned, 'base_is_net'> | undefined)
  */
 async function editOf(tx: Tx, rate: Earned, counted: Earned[]): Promise<Edit | undefined> {
   const { edited_total_minor, edited_base_minor } = rate;
-  if (rate.status !== 'voided' && !rate.edited_by_hand) return undefined;
   if (edited_total_minor !== null) return { total_minor: edited_total_minor, base_minor: edited_base_minor ?? 0 };
-  if (rate.status === 'voided') return undefined;
+  if (rate.status === 'voided' || !rate.edited_by_hand) return undefined;
   const edit = { total_minor: exactly(() => totalOf(counted)), base_minor: rate.base_amount_minor ?? 0 };
   await commissions.update(tx, rate.id, { edited_total_minor: edit.total_minor, edited_base_minor: edit.base_minor });
   return edit;
@@ -129,18 +128,15 @@ async function changesByHand(tx: Tx, { id: sale_id, partner_id }: Sale): Promise
     where ${tenant(tx)} and t.sale_id = ${sale_id} and t.partner_id = ${partner_id} and t.kind <> 'sale' and t.edited_by_hand`);
 }
 
-/** Whether the sale's partner has a commission of it that counts, be it paid, or one that was voided and may be earned again. */
-export async function hasRate(tx: Tx, sale: Sale): Promise<boolean> {
-  const isCounted = (await countedCommissions(tx, sale)).some(({ kind }) => kind === 'sale');
-  return isCounted || (await voidedBefore(tx, sale)) !== undefined;
-}
-
-/** Whether the sale's partner ever had a commission of it, be it cancelled or deleted by hand since. */
+/**
+ * Whether the sale's partner ever had a commission of it, be it cancelled or deleted by hand since. One that went with the sale to another
+ * partner is none, unless it was edited by hand.
+ */
 export async function hasEverEarned(tx: Tx, { id: sale_id, partner_id }: Sale): Promise<boolean> {
   const commission = await tx.maybe(sql`
     select from program.commission t
     where ${tenant(tx)} and t.sale_id = ${sale_id} and t.partner_id = ${partner_id} and t.kind = 'sale'
-      and (t.deleted_at is null or t.edited_by_hand)
+      and (t.deleted_at is null or t.edited_by_hand or t.edited_total_minor is not null)
     limit 1`);
   return commission !== undefined;
 }
@@ -202,7 +198,10 @@ const countedCommissions = (tx: Tx, { id: sale_id, partner_id }: Sale): Promise<
 const void_reasons = ['sale_refunded', 'sale_corrected'] as const;
 type VoidReason = (typeof void_reasons)[number];
 
-/** The commission that was voided because it came to 0, unless it, or a later one, was cancelled or deleted by hand, or with its partner. */
+/**
+ * The commission that was voided because it came to 0, or was edited by hand and went with the sale to another partner, unless it, or a later
+ * one, was cancelled or deleted by hand, or with its partner.
+ */
 const voidedBefore = (tx: Tx, { id: sale_id, partner_id }: Sale): Promise<Earned | undefined> =>
   tx.maybe<Earned>(sql`
     select of_sale.*
@@ -213,7 +212,11 @@ const voidedBefore = (tx: Tx, { id: sale_id, partner_id }: Sale): Promise<Earned
       order by t.id desc
       limit 1
     ) as of_sale
-    where of_sale.deleted_at is null and of_sale.status = 'voided' and not of_sale.edited_by_hand and of_sale.void_reason = any(${[...void_reasons]})`);
+    where not of_sale.edited_by_hand
+      and case
+        when of_sale.deleted_at is null then of_sale.status = 'voided' and of_sale.void_reason = any(${[...void_reasons]})
+        else of_sale.edited_total_minor is not null
+      end`);
 
 async function changeOpen(
   tx: Tx,

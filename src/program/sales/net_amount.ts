@@ -9,9 +9,21 @@ export type AmountParts = {
   discount_minor: number;
 };
 
+/** The amount, and the parts that it includes, in the order in which they are taken from it. */
+export const amount_fields = ['amount_minor', 'tax_minor', 'shipping_minor', 'fee_minor', 'discount_minor'] as const;
+
+/** The first part that is more than what the parts before it leave of the amount; undefined where the amount covers all of them. */
+export function partBeyondAmount(amounts: AmountParts): keyof AmountParts | undefined {
+  let { amount_minor: left } = amounts;
+  return amount_fields.slice(1).find((field) => {
+    left -= amounts[field];
+    return left < 0;
+  });
+}
+
 /**
  * net_amount_minor: amount_minor without its four parts. Each part is included in the amount, the discount too: an amount from which the
- * discount is already deducted has no discount_minor. Never below 0.
+ * discount is already deducted has no discount_minor. Never below 0, also of a sale from before such parts were refused.
  *
  * @throws RangeError when one is not a safe integer of 0 or more
  */

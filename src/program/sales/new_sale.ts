@@ -5,11 +5,11 @@ import { tenant } from '../../core/resource/resource.ts';
 import { id, metadata, pastTimestamp, text } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { currency, minorNotNegative } from '../../core/values/money.ts';
-import { alreadyExists, type Problem } from '../../core/values/problem.ts';
+import { alreadyExists, Problem } from '../../core/values/problem.ts';
 import { identity } from '../customers/customer.ts';
 import { program_id } from '../events/fields.ts';
 import { type Credit, cameBy } from './credit.ts';
-import { netAmount } from './net_amount.ts';
+import { type AmountParts, amount_fields, netAmount, partBeyondAmount } from './net_amount.ts';
 import { type Sale, sales } from './sale.ts';
 
 /** A sale as callers send it. */
@@ -53,7 +53,11 @@ export const NewSale = z
       .describe(
         'Details of the customer. A customer who is not known is recorded with them, if a partner is credited. For a customer who is known, they add what is missing, and an `email`, `identifier` or `external_customer_id` that differs from the recorded one answers 400. A click alone identifies nobody: with other details, the sale is that of another customer who came by the same click.',
       ),
-    tax_minor: minorNotNegative.default(0),
+    tax_minor: minorNotNegative
+      .default(0)
+      .describe(
+        'The tax that `amount_minor` includes. Tax, shipping, fee and discount together cannot be more than `amount_minor`.',
+      ),
     shipping_minor: minorNotNegative.default(0),
     fee_minor: minorNotNegative.default(0),
     discount_minor: minorNotNegative.default(0).describe('A discount that `amount_minor` still includes.'),
@@ -79,6 +83,20 @@ export const NewSale = z
 
 export type NewSale = z.infer<typeof NewSale>;
 
+/**
+ * @param given the fields that the request sends, one of which the refusal names
+ * @throws Problem invalid_parameter when the parts that an amount includes are more than the amount
+ */
+export function refuseNegativeNet(amounts: AmountParts, given: readonly (keyof AmountParts)[]): void {
+  const beyond = given.length > 0 ? partBeyondAmount(amounts) : undefined;
+  if (beyond === undefined) return;
+  throw new Problem(
+    'invalid_parameter',
+    "The amount includes tax_minor, shipping_minor, fee_minor and discount_minor: together they cannot be more than 'amount_minor'. A correction of the amount sends the parts that change with it.",
+    { param: given.includes(beyond) ? beyond : (given[0] as string) },
+  );
+}
+
 /** @throws Problem resource_already_exists: the charge is recorded */
 export async function refuseRepeatedCharge(tx: Tx, body: NewSale): Promise<void> {
   const existing = await saleOfCharge(tx, body);
@@ -103,6 +121,7 @@ export async function recordSale(
 ): Promise<Sale> {
   const { program_id, amount_minor, tax_minor, shipping_minor, fee_minor, discount_minor, external_charge_id } = body;
   const amounts = { amount_minor, tax_minor, shipping_minor, fee_minor, discount_minor };
+  refuseNegativeNet(amounts, amount_fields);
   const sale = await sales.insert(
     tx,
     {

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { type Json, startRail } from '../../harness.ts';
+import { type Json, sql, startRail } from '../../harness.ts';
 import { fresh, openShop, types } from '../../shop.ts';
 
 const rail = await startRail();
@@ -211,11 +211,12 @@ t.test('a correction recalculates with the copied rate, and tells the amount bef
   });
 
   t.test('what came to nothing comes back as it was set', async (t) => {
-    const correct = (amount_minor: number) => shop.merchant.patch(`/v1/sales/${sale.id}`, { amount_minor });
-    await correct(0);
+    const correct = (amount_minor: number, tax_minor: number) =>
+      shop.merchant.patch(`/v1/sales/${sale.id}`, { amount_minor, tax_minor });
+    await correct(0, 0);
     t.match((await shop.events()).at(-1), { type: 'commission.voided', data: { reason: 'sale_corrected' } });
     t.same(await shop.commissionsOf(sale), []);
-    await correct(12_000);
+    await correct(12_000, 2_000);
     t.match(await shop.commissionsOf(sale), [
       { kind: 'sale', amount_minor: 2_468, status: 'pending', rate_value: 2_000 },
     ]);
@@ -308,6 +309,44 @@ t.test('a sale that earned nothing is put to the rules again when it is correcte
   });
 });
 
+t.test('parts that are more than the amount are refused, and the refusal names the field', async (t) => {
+  const shop = await openShop(rail);
+  const body = { program_id: shop.program_id, currency: 'USD', amount_minor: 1_000 };
+  const most = Number.MAX_SAFE_INTEGER;
+  const refused: [parts: Json, param: string][] = [
+    [{ tax_minor: 1_001 }, 'tax_minor'],
+    [{ tax_minor: 600, shipping_minor: 401 }, 'shipping_minor'],
+    [{ fee_minor: 1_000, discount_minor: 1 }, 'discount_minor'],
+    [{ amount_minor: 0, fee_minor: 30 }, 'fee_minor'],
+    [{ amount_minor: most, tax_minor: most, fee_minor: most }, 'fee_minor'],
+  ];
+  for (const [parts, param] of refused) {
+    const sale = { ...body, ...parts, external_charge_id: 'ch_parts' };
+    t.match(await shop.merchant.request('POST', '/v1/sales', sale), {
+      status: 400,
+      body: { error: { code: 'invalid_parameter', param } },
+    });
+  }
+  const sale = await shop.sale({ amount_minor: 1_000, tax_minor: 600, discount_minor: 400 });
+  t.equal(sale.net_amount_minor, 0);
+  const corrected = (changes: Json) => shop.merchant.request('PATCH', `/v1/sales/${sale.id}`, changes);
+  for (const [changes, param] of [
+    [{ amount_minor: 999 }, 'amount_minor'],
+    [{ fee_minor: 1 }, 'fee_minor'],
+    [{ tax_minor: 601 }, 'tax_minor'],
+    [{ amount_minor: 500, tax_minor: 501, discount_minor: 0 }, 'tax_minor'],
+  ] as [Json, string][])
+    t.match(await corrected(changes), { status: 400, body: { error: { code: 'invalid_parameter', param } } });
+  t.match(await corrected({ amount_minor: 2_000, tax_minor: 0 }), { status: 200, body: { net_amount_minor: 1_600 } });
+
+  await t.test('a sale from before that has more stays as it is until its amounts change', async (t) => {
+    await rail.query(sql`update program.sale set tax_minor = 5000, net_amount_minor = 0 where id = ${sale.id}`);
+    t.match(await corrected({ metadata: { seen: true } }), { status: 200, body: { net_amount_minor: 0 } });
+    t.match(await corrected({ amount_minor: 3_000 }), { status: 400, body: { error: { param: 'amount_minor' } } });
+    t.match(await corrected({ tax_minor: 0 }), { status: 200, body: { net_amount_minor: 1_600 } });
+  });
+});
+
 t.test('a sale of 0 earns nothing, also by a fixed rule, and earns once its amount is corrected', async (t) => {
   const shop = await openShop(rail);
   await shop.rule({ rate_type: 'fixed', rate_value: 500 });
@@ -366,6 +405,29 @@ t.test('a sale that is given to another partner leaves the one before with nothi
       left.reduce((sum, { amount_minor }) => sum + amount_minor, 0),
       2_000,
     );
+  });
+
+  await t.test('what was decided by hand holds when the sale comes back', async (t) => {
+    for (const action of ['void', 'reject', 'delete'] as const) {
+      const sale = await shop.sale({ partner_id: ada.id });
+      const path = `/v1/commissions/${sale.commissions[0].id}`;
+      await (action === 'delete' ? shop.merchant.delete(path) : shop.merchant.post(`${path}/${action}`));
+      await give(sale, bob);
+      await give(sale, ada);
+      t.same(await shop.commissionsOf(sale), [], action);
+      await shop.merchant.patch(`/v1/sales/${sale.id}`, { amount_minor: 20_000 });
+      t.same(await shop.commissionsOf(sale), [], `${action}, then a correction`);
+    }
+    for (const edited of [500, 0]) {
+      const sale = await shop.sale({ partner_id: ada.id });
+      await shop.merchant.patch(`/v1/commissions/${sale.commissions[0].id}`, { amount_minor: edited });
+      await give(sale, bob);
+      await give(sale, ada);
+      const sum = async () => (await shop.commissionsOf(sale)).reduce((all, { amount_minor }) => all + amount_minor, 0);
+      t.equal(await sum(), edited, `edited to ${edited}`);
+      await shop.merchant.patch(`/v1/sales/${sale.id}`, { amount_minor: 20_000 });
+      t.equal(await sum(), edited * 2, 'and is scaled');
+    }
   });
 
   await t.test('what is refunded of it earns the new one nothing', async (t) => {
