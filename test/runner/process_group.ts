@@ -1,4 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
+
+const first = join(import.meta.dirname, 'without_domains.ts');
 
 const running = new Set<ChildProcess>();
 
@@ -11,7 +14,7 @@ export function startGroup(
   environment: NodeJS.ProcessEnv,
   { stdin, stderr }: { stdin: 'ignore' | 'pipe'; stderr: 'inherit' | 'pipe' },
 ): ChildProcess {
-  const child = spawn(process.execPath, args, {
+  const child = spawn(process.execPath, ['--import', first, ...args], {
     env: { ...process.env, ...environment },
     stdio: [stdin, 'pipe', stderr],
     detached: true,
