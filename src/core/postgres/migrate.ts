@@ -7,7 +7,7 @@ import pg from 'pg';
 import { watchBlockers } from './blockers.ts';
 import { tries } from './database.ts';
 import { isRetryable } from './errors.ts';
-import { ensureRole, requireOwnership, setPrivileges, whatStopsRequests } from './privileges.ts';
+import { ensureRoles, requireOwnership, setPrivileges, whatStopsRequests } from './privileges.ts';
 
 const sql_dir = join(import.meta.dirname, '../../../sql');
 const migration_lock = 7_245_001;
@@ -27,7 +27,7 @@ interface File {
 
 /**
  * Brings a database up to date: graphile-worker's schema, then sql/migrations once and in order and those of sql/live whose text
- * changed, in one transaction; then the privileges of the API's role. Under an advisory lock, so that N starting replicas do it once; the
+ * changed, in one transaction; then the privileges of the service's roles. Under an advisory lock, so that N starting replicas do it once; the
  * others wait. No request waits long for it: a lock that is not free within three seconds is asked for again later.
  * @param report takes what the migrations wait for, a sentence at a time
  * @returns the names of the files that were run, and the statements that set privileges right
@@ -44,7 +44,7 @@ export async function migrate(url: string, report: (line: string) => void = () =
     await client.query(`create table if not exists migration.applied (
       name text primary key, sha256 text not null, applied_at timestamptz not null default now())`);
     const pending = await pendingFiles(client);
-    await ensureRole(client, pending[0]?.name === first_migration);
+    await ensureRoles(client, pending[0]?.name === first_migration);
     if (pending.length > 0) await applyUnlocked(url, client, pending, report);
     return [...pending.map(({ name }) => name), ...(await setPrivileges(client))];
   } finally {

@@ -1,4 +1,7 @@
-/** The API's role and what it may do: `sql/live/core/privileges.sql` says it, `rail migrate` sets it right, `/readyz` looks at it. */
+/**
+ * The service's roles and what they may do: `sql/live/core/privileges.sql` and `sql/live/data/privileges.sql` say it, `rail migrate` sets it
+ * right, `/readyz` looks at it.
+ */
 import type pg from 'pg';
 
 type Session = Pick<pg.ClientBase, 'query'>;
@@ -26,63 +29,92 @@ export async function requireOwnership(client: Session): Promise<void> {
   );
 }
 
+/** What the service uses and nobody logs in as: requests run as the first, the second owns the views of schema data, the third reads them. */
+const role_names = ['rail_api', 'rail_data', 'rail_data_reader'];
+
 interface User {
   /** As SQL writes it. */
   name: string;
   is_superuser: boolean;
   creates_roles: boolean;
-  /** Whether the role is there, and whether this user can become it. */
+}
+
+interface Role {
+  name: string;
+  /** Whether it is there, and whether this user can become it. */
   is_made: boolean;
   can_become: boolean;
 }
 
 /**
- * Makes sure that the role `rail_api` exists and that this user can become it. Roles belong to the whole server: another database on it may
- * have made the role.
- * @param is_new whether the database has no migrations yet: the first one creates and grants the role, for which a mere member lacks the right
+ * Makes sure that the roles of the service exist and that this user can become them. Roles belong to the whole server: another database on
+ * it may have made them.
+ * @param is_new whether the database has no migrations yet: the first one creates and grants `rail_api`, for which a mere member lacks the right
  * @throws Error with the statement to run, and who can run it
  */
-export async function ensureRole(client: Session, is_new: boolean): Promise<void> {
+export async function ensureRoles(client: Session, is_new: boolean): Promise<void> {
   const user = await readUser(client);
-  if (user.is_superuser && user.is_made) return;
-  if (is_new || !user.is_made) await createRole(client, user);
-  if (is_new || !user.can_become) await grantRole(client, user);
+  const refused: string[] = [];
+  for (const name of role_names) {
+    const role = await readRole(client, name);
+    const must_grant = is_new && name === 'rail_api';
+    if (user.is_superuser && role.is_made) continue;
+    if (must_grant || !role.is_made) await createRole(client, user, role);
+    if ((must_grant || !role.can_become) && !(await grantRole(client, user, role))) refused.push(name);
+  }
+  if (refused.length > 0) throw mayNotBecome(user, refused);
 }
 
 async function readUser(client: Session): Promise<User> {
   const { rows } = await client.query<User>(`
-    select format('%I', current_user) as name, u.rolsuper as is_superuser, u.rolcreaterole as creates_roles,
-      to_regrole('rail_api') is not null as is_made,
-      pg_has_role(
-        to_regrole('rail_api')::oid,
-        case when current_setting('server_version_num')::integer < 160000 then 'MEMBER' else 'SET' end
-      ) is true as can_become
+    select format('%I', current_user) as name, u.rolsuper as is_superuser, u.rolcreaterole as creates_roles
     from pg_roles u
     where u.rolname = current_user`);
   return rows[0] as User;
 }
 
-async function createRole(client: Session, { name, is_superuser, creates_roles, is_made }: User): Promise<void> {
-  if (!is_superuser && !creates_roles) {
-    const granted = is_made ? ` grant rail_api to ${name} with admin option;` : '';
+async function readRole(client: Session, name: string): Promise<Role> {
+  const { rows } = await client.query<Role>(
+    `select $1::text as name, to_regrole($1) is not null as is_made,
+      pg_has_role(
+        to_regrole($1)::oid,
+        case when current_setting('server_version_num')::integer < 160000 then 'MEMBER' else 'SET' end
+      ) is true as can_become`,
+    [name],
+  );
+  return rows[0] as Role;
+}
+
+async function createRole(client: Session, user: User, role: Role): Promise<void> {
+  if (!user.is_superuser && !user.creates_roles) {
+    const granted = role.is_made ? ` grant ${role.name} to ${user.name} with admin option;` : '';
     throw new Error(
-      `The database user ${name} may not create the role rail_api: it lacks CREATEROLE. As a superuser, run: alter role ${name} createrole;${granted} Then run 'rail migrate' again.`,
+      `The database user ${user.name} may not create the role ${role.name}: it lacks CREATEROLE. As a superuser, run: alter role ${user.name} createrole;${granted} Then run 'rail migrate' again.`,
     );
   }
-  if (is_made) return;
-  await client.query('create role rail_api nologin').catch((error) => {
+  if (role.is_made) return;
+  await client.query(`create role ${role.name} nologin`).catch((error) => {
     if (!role_exists.includes(error.code)) throw error;
   });
 }
 
-async function grantRole(client: Session, { name, is_superuser }: User): Promise<void> {
-  if (is_superuser) return;
-  await client.query(`grant rail_api to ${name}`).catch((error) => {
-    if (error.code !== insufficient_privilege) throw error;
-    throw new Error(
-      `The database user ${name} may not become the role rail_api, which another user of this server created. As a superuser, or as a role with ADMIN OPTION on rail_api, run: grant rail_api to ${name} with admin option; Then run 'rail migrate' again.`,
-    );
-  });
+/** @returns false where it is not this user's to grant */
+async function grantRole(client: Session, { name, is_superuser }: User, role: Role): Promise<boolean> {
+  if (is_superuser) return true;
+  try {
+    await client.query(`grant ${role.name} to ${name}`);
+    return true;
+  } catch (error) {
+    if ((error as { code?: string }).code !== insufficient_privilege) throw error;
+    return false;
+  }
+}
+
+function mayNotBecome({ name }: User, roles: string[]): Error {
+  const [noun, all] = [roles.length === 1 ? 'role' : 'roles', roles.join(', ')];
+  return new Error(
+    `The database user ${name} may not become the ${noun} ${all}, which another user of this server created. As a superuser, or as a role with ADMIN OPTION on ${all}, run: grant ${all} to ${name} with admin option; Then run 'rail migrate' again.`,
+  );
 }
 
 interface Missing {
@@ -92,7 +124,7 @@ interface Missing {
 }
 
 /**
- * Sets right what the role `rail_api` may do and how tables of organizations are protected. Each statement commits by itself and waits
+ * Sets right what the service's roles may do and how tables of organizations are protected. Each statement commits by itself and waits
  * for no request for long.
  * @returns the statements that were run; none where all is as it should be
  * @throws Error with what is still missing
@@ -115,8 +147,17 @@ export async function setPrivileges(client: Session): Promise<string[]> {
   return ran;
 }
 
-const readMissing = async (client: Session): Promise<Missing[]> =>
-  (await client.query<Missing>('select subject, missing, statement from core.missing_privileges()')).rows;
+/** Each schema of the service may have a function that tells what its privileges lack. */
+async function readMissing(client: Session): Promise<Missing[]> {
+  const { rows: functions } = await client.query<{ name: string }>(`
+    select p.oid::regproc::text as name
+    from pg_proc p
+    join pg_namespace n on n.oid = p.pronamespace
+    where p.proname = 'missing_privileges' and n.nspname in (select core.own_schemas())
+    order by 1`);
+  const missing = functions.map(({ name }) => `select m.subject, m.missing, m.statement from ${name}() m`);
+  return (await client.query<Missing>(missing.join(' union all '))).rows;
+}
 
 async function attempt(client: Session, statement: string): Promise<'done' | 'locked' | 'refused'> {
   try {

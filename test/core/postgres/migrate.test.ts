@@ -89,7 +89,7 @@ t.test('runs as an owner who is no superuser', (t) =>
     const name = new URL(url).pathname.slice(1);
     await client.query(`create role owner_of_${name} login createrole password 'owner'`);
     // Members of the role that another database of this server made may hand it on; here that is the superuser's to do.
-    await client.query(`grant rail_api to owner_of_${name} with admin option`);
+    await client.query(`grant rail_api, rail_data, rail_data_reader to owner_of_${name} with admin option`);
     await client.query(`alter database ${name} owner to owner_of_${name}`);
     const owner = Object.assign(new URL(url), { username: `owner_of_${name}`, password: 'owner' }).href;
     t.ok((await migrate(owner)).includes('migrations/0001_core.sql'));

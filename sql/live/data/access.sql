@@ -1,0 +1,31 @@
+-- Who reads schema data. Both functions run as the service's user, so current_user is that user in them; session_user is who logged in, which
+-- nothing but a superuser changes. A setting counts for the service's own login alone: anybody can SET one.
+
+-- The organization whose rows the views show; null shows none.
+create or replace function data.organization_id() returns text
+language sql stable security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when session_user = current_user then nullif(current_setting('rail.organization_id', true), '')
+    else (
+      select l.organization_id
+      from core.data_login l
+      where l.role_name = session_user::text
+        and l.revoked_at is null
+        and (l.expires_at is null or l.expires_at > statement_timestamp())
+    )
+  end
+$$;
+comment on function data.organization_id() is 'The organization whose rows you see.';
+
+create or replace function data.sees_personal() returns boolean
+language sql stable security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when session_user = current_user then coalesce(current_setting('rail.sees_personal', true), '') = 'on'
+    else exists (select from core.data_login l where l.role_name = session_user::text and l.sees_personal)
+  end
+$$;
+comment on function data.sees_personal() is 'Whether columns with emails, names and other personal data are shown to you; else they are null.';

@@ -1,0 +1,81 @@
+/**
+ * The views are a contract: columns may be added, and none may go, change its type or its place. `contract.json` is the record; a column that
+ * is added is added there, behind the others of its view.
+ */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import t from 'tap';
+import { type Rail, sql, startRail } from '../harness.ts';
+
+type Contract = Record<string, [column: string, type: string][]>;
+
+const rail = await startRail({ worker: false });
+const recorded: Contract = JSON.parse(await readFile(join(import.meta.dirname, 'contract.json'), 'utf8'));
+
+async function columnsOfViews({ query }: Rail): Promise<Contract> {
+  const columns = await query<{ view: string; column: string; type: string }>(sql`
+    select v.relname as view, a.attname as column, format_type(a.atttypid, null) as type
+    from pg_class v
+    join pg_attribute a on a.attrelid = v.oid and a.attnum > 0 and not a.attisdropped
+    where v.relnamespace = 'data'::regnamespace and v.relkind = 'v'
+    order by v.relname collate "C", a.attnum`);
+  const by_view = Map.groupBy(columns, ({ view }) => view);
+  return Object.fromEntries([...by_view].map(([view, list]) => [view, list.map(({ column, type }) => [column, type])]));
+}
+
+t.test('keeps each view and column as it is recorded, and records each that is added', async (t) => {
+  const actual = await columnsOfViews(rail);
+  t.strictSame(Object.keys(actual), Object.keys(recorded), 'views');
+  for (const [view, columns] of Object.entries(recorded)) t.strictSame(actual[view], columns, view);
+});
+
+t.test('documents every view and every column', async (t) => {
+  const silent = await rail.query(sql`
+    select v.relname, a.attname
+    from pg_class v
+    join pg_attribute a on a.attrelid = v.oid and a.attnum >= 0 and not a.attisdropped
+    where v.relnamespace = 'data'::regnamespace and v.relkind = 'v' and col_description(v.oid, a.attnum) is null
+    union all
+    select v.relname, null from pg_class v
+    where v.relnamespace = 'data'::regnamespace and v.relkind = 'v' and obj_description(v.oid, 'pg_class') is null`);
+  t.strictSame(silent, []);
+});
+
+t.test('documents every table of the service', async (t) => {
+  const silent = await rail.query(sql`
+    select c.oid::regclass::text as name
+    from pg_class c
+    join pg_namespace n on n.oid = c.relnamespace
+    where c.relkind in ('r', 'p') and not c.relispartition and obj_description(c.oid, 'pg_class') is null
+      and (n.nspname in (select core.own_schemas()) or n.nspname = 'migration')`);
+  t.strictSame(silent, []);
+});
+
+t.test('gives money a currency, and times as timestamptz', async (t) => {
+  for (const [view, columns] of Object.entries(await columnsOfViews(rail))) {
+    const names = columns.map(([name]) => name);
+    const money = names.filter((name) => name.endsWith('_minor'));
+    if (money.length > 0) t.ok(names.includes('currency'), `${view} has a currency beside ${money[0]}`);
+    for (const [name, type] of columns) {
+      if (name.endsWith('_minor')) t.match(type, /^(bigint|numeric)$/, `${view}.${name}`);
+      if (name.endsWith('_at')) t.equal(type, 'timestamp with time zone', `${view}.${name}`);
+    }
+  }
+});
+
+t.test('is read by the columns that it shows, and by a role that owns no table', async (t) => {
+  t.strictSame(await rail.query(sql`select * from data.missing_privileges()`), []);
+  const [role] = await rail.query(sql`
+    select r.rolcanlogin, r.rolsuper, r.rolbypassrls, r.rolcreaterole,
+      (select count(*) from pg_class c where c.relowner = r.oid and c.relkind <> 'v') as tables
+    from pg_roles r where r.rolname = 'rail_data'`);
+  t.strictSame(role, { rolcanlogin: false, rolsuper: false, rolbypassrls: false, rolcreaterole: false, tables: 0 });
+  const secrets = await rail.query(sql`
+    select c.oid::regclass::text as table, a.attname
+    from pg_class c
+    join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+    where c.relkind in ('r', 'p') and (a.atttypid = 'bytea'::regtype or a.attname in ('ip_hash', 'visitor_token', 'mailbox'))
+      and has_column_privilege('rail_data', c.oid, a.attname, 'select') and not pg_has_role('rail_data', c.relowner, 'usage')
+      and c.relnamespace::regnamespace::text in (select core.own_schemas())`);
+  t.strictSame(secrets, []);
+});
