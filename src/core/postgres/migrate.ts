@@ -7,6 +7,7 @@ import pg from 'pg';
 import { watchBlockers } from './blockers.ts';
 import { tries } from './database.ts';
 import { isRetryable } from './errors.ts';
+import { runOutside, runsOutside } from './outside_transaction.ts';
 import { ensureRoles, requireOwnership, setPrivileges, whatStopsRequests } from './privileges.ts';
 
 const sql_dir = join(import.meta.dirname, '../../../sql');
@@ -17,6 +18,7 @@ const most_pause_ms = 15_000;
 /** How often the migrations are tried, each time with a longer pause: some ten minutes. */
 const lock_tries = 40;
 const lock_not_available = '55P03';
+const turn_poll_ms = 200;
 const first_migration = 'migrations/0001_core.sql';
 
 interface File {
@@ -27,25 +29,31 @@ interface File {
 
 /**
  * Brings a database up to date: graphile-worker's schema, then sql/migrations once and in order and those of sql/live whose text
- * changed, in one transaction; then the privileges of the service's roles. Under an advisory lock, so that N starting replicas do it once; the
- * others wait. No request waits long for it: a lock that is not free within three seconds is asked for again later.
- * @param report takes what the migrations wait for, a sentence at a time
+ * changed, in one transaction unless a file runs outside of one; then the privileges of the service's roles. Under an advisory lock, so that
+ * N starting replicas do it once; the others wait. No request waits long for it: a lock that is not free within three seconds is asked for again later.
+ * @param report takes what the migrations wait for and warn of, a sentence at a time
+ * @param folder with the folders `migrations` and `live`
  * @returns the names of the files that were run, and the statements that set privileges right
  * @throws Error when a migration that has run was edited afterwards, or with the statement that this user may not run
  */
-export async function migrate(url: string, report: (line: string) => void = () => {}): Promise<string[]> {
+export async function migrate(
+  url: string,
+  report: (line: string) => void = () => {},
+  folder = sql_dir,
+): Promise<string[]> {
   const client = new pg.Client({ connectionString: url, application_name: 'rail migrate' });
+  client.on('notice', ({ severity, message }) => severity === 'WARNING' && report(message as string));
   await client.connect();
   try {
-    await client.query('select pg_advisory_lock($1)', [migration_lock]);
+    await waitForTurn(client);
     await requireOwnership(client);
     await runMigrations({ connectionString: url });
     await client.query('create schema if not exists migration');
     await client.query(`create table if not exists migration.applied (
       name text primary key, sha256 text not null, applied_at timestamptz not null default now())`);
-    const pending = await pendingFiles(client);
+    const pending = await pendingFiles(client, folder);
     await ensureRoles(client, pending[0]?.name === first_migration);
-    if (pending.length > 0) await applyUnlocked(url, client, pending, report);
+    for (const files of inTransactions(pending)) await applyUnlocked(url, client, files, report);
     return [...pending.map(({ name }) => name), ...(await setPrivileges(client))];
   } finally {
     await client.end();
@@ -72,36 +80,54 @@ export async function whyNotReady(on: Pick<pg.Pool, 'query'>): Promise<string | 
   return missing && `The database is missing privileges (${missing}). Run 'rail migrate'.`;
 }
 
+/** Without a statement that waits: its snapshot would be waited for by an index that another process builds outside a transaction. */
+async function waitForTurn(client: pg.Client): Promise<void> {
+  for (;;) {
+    const { rows } = await client.query('select pg_try_advisory_lock($1) as mine', [migration_lock]);
+    if (rows[0].mine) return;
+    await sleep(turn_poll_ms);
+  }
+}
+
 /** What is to be run; `known` where an earlier text of it has been. */
-async function pendingFiles(on: Pick<pg.Pool, 'query'>): Promise<(File & { known: boolean })[]> {
+async function pendingFiles(on: Pick<pg.Pool, 'query'>, folder = sql_dir): Promise<(File & { known: boolean })[]> {
   const applied = new Map(
     (await on.query<{ name: string; sha256: string }>('select name, sha256 from migration.applied')).rows.map((row) => [
       row.name,
       row.sha256,
     ]),
   );
-  const migrations = await filesIn('migrations');
+  const migrations = await filesIn(folder, 'migrations');
   const edited = migrations.find(({ name, sha256 }) => applied.has(name) && applied.get(name) !== sha256);
   if (edited)
     throw new Error(
       `${edited.name} was edited after it ran on this database. Undo that, and put the change into a new migration.`,
     );
-  const live = await filesIn('live');
+  const live = await filesIn(folder, 'live');
   return [...migrations, ...live]
     .filter(({ name, sha256 }) => applied.get(name) !== sha256)
     .map((file) => ({ ...file, known: applied.has(file.name) }));
 }
 
-async function filesIn(folder: string): Promise<File[]> {
-  const names = (await readdir(join(sql_dir, folder), { recursive: true }))
-    .filter((name) => name.endsWith('.sql'))
-    .sort();
+async function filesIn(folder: string, kind: 'migrations' | 'live'): Promise<File[]> {
+  const names = (await readdir(join(folder, kind), { recursive: true })).filter((name) => name.endsWith('.sql')).sort();
   return Promise.all(
     names.map(async (name) => {
-      const text = await readFile(join(sql_dir, folder, name), 'utf8');
-      return { name: `${folder}/${name}`, text, sha256: createHash('sha256').update(text).digest('hex') };
+      const text = await readFile(join(folder, kind, name), 'utf8');
+      return { name: `${kind}/${name}`, text, sha256: createHash('sha256').update(text).digest('hex') };
     }),
   );
+}
+
+/** The files in their order, in groups: each that runs outside a transaction is one of its own. */
+function inTransactions(files: File[]): File[][] {
+  const groups: File[][] = [];
+  for (const file of files) {
+    const last = groups.at(-1);
+    if (last?.[0] && !runsOutside(last[0]) && !runsOutside(file)) last.push(file);
+    else groups.push([file]);
+  }
+  return groups;
 }
 
 /** Waits between the tries for those that hold the locks, and not in front of everybody else in the queue for them. */
@@ -115,7 +141,7 @@ async function applyUnlocked(
   await using blockers = await watchBlockers(url, rows[0]?.pid as number);
   for (let attempt = 1; ; attempt++) {
     try {
-      return await applyAll(client, files);
+      return await applyGroup(client, files);
     } catch (error) {
       if (!isLocked(error) || attempt === lock_tries) throw error;
       const pause_ms = Math.min(attempt * 1_000, most_pause_ms);
@@ -127,6 +153,9 @@ async function applyUnlocked(
 
 const isLocked = (error: unknown): boolean =>
   ((error as Error).cause as { code?: string } | undefined)?.code === lock_not_available;
+
+const applyGroup = (client: pg.Client, files: File[]): Promise<void> =>
+  files[0] && runsOutside(files[0]) ? apply(client, files[0], runOutside) : applyAll(client, files);
 
 /**
  * All or none: the processes of the version before never meet the new schema with the old functions. They run on meanwhile: a deadlock with
@@ -144,9 +173,13 @@ async function applyAll(client: pg.Client, files: File[], attempt = 1): Promise<
   }
 }
 
-async function apply(client: pg.Client, { name, text, sha256 }: File): Promise<void> {
+async function apply(
+  client: pg.Client,
+  { name, text, sha256 }: File,
+  run: (client: pg.Client, text: string) => Promise<unknown> = runWhole,
+): Promise<void> {
   try {
-    await client.query(text);
+    await run(client, text);
     await client.query(
       `insert into migration.applied (name, sha256) values ($1, $2)
       on conflict (name) do update set sha256 = excluded.sha256, applied_at = now()`,
@@ -156,3 +189,5 @@ async function apply(client: pg.Client, { name, text, sha256 }: File): Promise<v
     throw new Error(`${name} failed: ${(error as Error).message}`, { cause: error });
   }
 }
+
+const runWhole = (client: pg.Client, text: string) => client.query(text);

@@ -1,6 +1,10 @@
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import pg from 'pg';
 import t from 'tap';
 import { isMigrated, migrate } from '../../../src/core/postgres/migrate.ts';
+import { eventually } from '../../harness.ts';
 import { databaseUrl, emptyDatabase, serverUrl } from '../../postgres.ts';
 
 const server = await serverUrl(t);
@@ -74,6 +78,96 @@ t.test('waits for a lock without keeping others waiting behind it, and says who 
       /^The migrations wait for a lock that pid \d+ \(report, idle in transaction\) holds\. Trying again in 1 s\.$/,
     );
   }),
+);
+
+const tables = `create schema notes;
+create table notes.note (id integer generated always as identity, body text);
+insert into notes.note (body) values ('one'), ('one');
+`;
+const index = `-- Runs outside a transaction: notes are written while the index is built.
+
+do $$
+begin
+  raise warning 'notes of one body are told apart';
+end
+$$;
+
+update notes.note set body = body || '-' || id where body = 'one';
+
+create unique index concurrently if not exists note_by_body on notes.note (body)
+  where body is not null;
+`;
+
+/** The service's files and those of a test. */
+async function withFiles<T>(files: Record<string, string>, work: (folder: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'rail-migrations-'));
+  try {
+    await cp(join(import.meta.dirname, '../../../sql'), folder, { recursive: true });
+    for (const [name, text] of Object.entries(files)) await writeFile(join(folder, 'migrations', name), text);
+    return await work(folder);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+const isValid = async (client: pg.Client): Promise<boolean | undefined> => {
+  const { rows } = await client.query(
+    `select i.indisvalid as valid from pg_index i where i.indexrelid = to_regclass('notes.note_by_body')`,
+  );
+  return rows[0]?.valid;
+};
+
+t.test('a file that runs outside a transaction keeps nobody waiting, however many replicas start', (t) =>
+  withFiles({ '9001_notes.sql': tables, '9002_index.sql': index, '9003_after.sql': 'select 1;' }, (folder) =>
+    withDatabase(async (url, client) => {
+      await withFiles({ '9001_notes.sql': tables }, (before) => migrate(url, undefined, before));
+      const writer = new pg.Client({ connectionString: url });
+      await writer.connect();
+      await writer.query(`begin; insert into notes.note (body) values ('open')`);
+      const told: string[] = [];
+      const ran = Promise.all([1, 2, 3].map(() => migrate(url, (line) => told.push(line), folder)));
+      await eventually(async () => {
+        const { rows } = await client.query(
+          `select from pg_stat_activity where query like 'create unique index concurrently%' and wait_event_type = 'Lock'`,
+        );
+        return rows.length === 1;
+      }, 'the index to wait for the transaction that writes');
+      await client.query(`set statement_timeout = '5s'; insert into notes.note (body) values ('meanwhile')`);
+      await writer.query('commit');
+      await writer.end();
+      t.same((await ran).flat(), ['migrations/9002_index.sql', 'migrations/9003_after.sql']);
+      t.same(told, ['notes of one body are told apart'], 'a warning is told');
+      t.equal(await isValid(client), true);
+      t.same(await migrate(url, undefined, folder), []);
+    }),
+  ),
+);
+
+t.test('what an unfinished index left behind is dropped, and the file runs again', (t) =>
+  withFiles({ '9001_notes.sql': tables, '9002_index.sql': index }, (folder) =>
+    withDatabase(async (url, client) => {
+      await withFiles({ '9001_notes.sql': tables }, (before) => migrate(url, undefined, before));
+      await t.rejects(client.query('create unique index concurrently note_by_body on notes.note (body)'), {
+        code: '23505',
+      });
+      t.equal(await isValid(client), false);
+      t.equal(await isMigrated(client), true, 'of the files of the service');
+      t.same(await migrate(url, undefined, folder), ['migrations/9002_index.sql']);
+      t.equal(await isValid(client), true);
+    }),
+  ),
+);
+
+t.test('an index that could not be built again is refused', (t) =>
+  withFiles(
+    { '9001_notes.sql': tables, '9002_index.sql': index.replace('concurrently if not exists', 'concurrently') },
+    (folder) =>
+      withDatabase(async (url) => {
+        await t.rejects(migrate(url, undefined, folder), {
+          message: /9002_index\.sql failed: the index note_by_body must be created with 'if not exists'/,
+        });
+      }),
+  ),
 );
 
 t.test('refuses to go on when a migration was edited after it ran', (t) =>
