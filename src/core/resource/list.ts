@@ -1,7 +1,6 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../postgres/transaction.ts';
-import { isIdOf } from '../values/id.ts';
 import { Problem } from '../values/problem.ts';
 import { enrich } from './enrich.ts';
 import { columnOf, type Filter, filtersOf, type ListOptions, parentField, querySchema } from './list_query.ts';
@@ -63,7 +62,7 @@ async function readPage(
     tx.one<{ count: number }>(statements.count),
     within?.get(tx, query[parentField(within)] as string, { param: parentField(within) }),
   ]);
-  if (cursor && !isInList(resource, cursor, position)) throw invalidCursor(resource, cursor);
+  if (cursor && !position?.is_listed) throw invalidCursor(resource, cursor);
   const shown = rows.slice(0, query.limit);
   if (isBackwards(cursor)) shown.reverse();
   return {
@@ -103,7 +102,7 @@ function statementsOf(
   const where = join([scope, resource.alive, ...(shown ? [shown] : []), ...wheres], ' and ');
   const list_wheres = used.flatMap(([name, filter]) => filter.cursor?.(query[name] as never) ?? []);
   return {
-    position: cursor && positionStatement(tx, resource, join([scope, ...list_wheres], ' and '), cursor),
+    position: cursor && positionStatement(tx, resource, join([scope, ...list_wheres], ' and '), cursor, parent),
     page: pageStatement(tx, options, { scope, where, cursor, limit: query.limit }),
     count:
       resource.total && !shown && used.length === 0
@@ -141,13 +140,19 @@ function beyondCursor(
 
 type Position = { is_listed: boolean };
 
-/** Reads the row that a cursor names, in any list, and whether it is in this one. */
-const positionStatement = (tx: Tx, resource: AnyResource, is_listed: Sql, { id }: Cursor): Sql =>
-  sql`select ${is_listed} as is_listed from ${resource.from} where ${tenant(tx)} and t.id = ${id}`;
-
-/** A cursor names a row of the list. Where rows are deleted outright, it may also name one that is gone. */
-const isInList = ({ hard_delete }: AnyResource, { id }: Cursor, position: Position | undefined): boolean =>
-  position?.is_listed ?? (hard_delete !== undefined && isIdOf(hard_delete, id));
+/** Reads the row that a cursor names, in any list, and whether it is, or was, in this one. */
+function positionStatement(
+  tx: Tx,
+  resource: AnyResource,
+  is_listed: Sql,
+  { id }: Cursor,
+  parent: string | undefined,
+): Sql {
+  const position = sql`select ${is_listed} as is_listed from ${resource.from} where ${tenant(tx)} and t.id = ${id}`;
+  if (resource.hard_delete === undefined) return position;
+  return sql`${position} union all
+    select t.parent_id = ${parent} from core.deleted_object t where ${tenant(tx)} and t.id = ${id}`;
+}
 
 const invalidCursor = ({ object }: AnyResource, { param, id }: Cursor): Problem =>
   new Problem(

@@ -35,8 +35,8 @@ export interface ResourceOptions<Shape extends z.ZodRawShape> {
   computed?: Partial<Record<keyof Shape, Sql>>;
   /** Rows stay, marked by `deleted_at`, and are no longer found. */
   soft_delete?: boolean;
-  /** Rows are deleted outright: the prefix of their ids, which then is all that tells what an id was for. */
-  hard_delete?: string;
+  /** Rows are deleted outright: the field with the parent in whose lists they were, so that their ids stay cursors there. */
+  hard_delete?: keyof Shape & string;
   /** Gives `count`: all that a parent, or else the organization, has, where that is known without counting. Lists count otherwise. */
   total?: (tx: Tx, parent_id: string) => Sql;
   /** What `expand` can inline: relation name → the resource, found by `<name>_id`. */
@@ -138,7 +138,7 @@ function readsOf<Record_ extends object>(options: AnyOptions) {
 }
 
 function writesOf<Record_ extends object>(options: AnyOptions) {
-  const { object, table, fields } = options;
+  const { object, table, fields, hard_delete } = options;
   const columns = columnsOf(options);
   return {
     /** Inserts a record, whose times are the transaction's. @returns undefined where `on_conflict` did nothing */
@@ -149,6 +149,17 @@ function writesOf<Record_ extends object>(options: AnyOptions) {
         { created_at: tx.now, ...('updated_at' in fields ? { updated_at: tx.now } : {}), ...values },
         { returning: columns, on_conflict },
       ),
+    /** Deletes a row outright. Its id stays a cursor of the lists that it was in. */
+    async deleteOutright(tx: Tx, id: string): Promise<void> {
+      await tx.all(sql`
+        with deleted as (
+          delete from ${raw(table)} as t
+          where ${tenant(tx)} and t.id = ${id}
+          returning t.organization_id, t.id, t.${raw(hard_delete as string)} as parent_id
+        )
+        insert into core.deleted_object (organization_id, id, parent_id, deleted_at)
+        select d.organization_id, d.id, d.parent_id, ${tx.now}::timestamptz from deleted d`);
+    },
     /** Changes a record. @returns it as it is now @throws Problem resource_not_found */
     async update(tx: Tx, id: string, values: Values): Promise<Record_> {
       const row = await update<Record_>(tx, table, id, values, columns);

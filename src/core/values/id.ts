@@ -8,7 +8,3 @@ const digits = '0123456789abcdefghjkmnpqrstvwxyz';
 /** When an id was made, in milliseconds since 1970: its first ten characters. */
 export const timeOfId = (id: string): number =>
   [...id.slice(-26, -16)].reduce((ms, digit) => ms * 32 + digits.indexOf(digit), 0);
-
-/** Whether a text is of the form that new ids with the prefix have. */
-export const isIdOf = (prefix: string, text: string): boolean =>
-  text.startsWith(`${prefix}_`) && new RegExp(`^[0-7][${digits}]{25}$`).test(text.slice(prefix.length + 1));

@@ -19,7 +19,7 @@ export const groups = resource({
   table: 'program.partner_group',
   unique: { partner_group_slug_unique: 'slug', partner_group_one_default: null },
   total: totalOf('partner_group'),
-  hard_delete: 'grp',
+  hard_delete: 'program_id',
   doc: 'A set of partners that share commission rules and coupons. Every program has a default group.',
   fields: {
     id: id('grp'),
@@ -112,7 +112,7 @@ export const groupOperations: Operation[] = [
       requireState(!is_default, 'The default group cannot be deleted. Make another group the default first.');
       await lockForDeletion(tx, params.id);
       await moveMembers(tx, params.id, await groupToJoin(tx, program_id, undefined));
-      await tx.all(sql`delete from program.partner_group as t where ${tenant(tx)} and t.id = ${params.id}`);
+      await groups.deleteOutright(tx, params.id);
       return { id: params.id, object: 'group', deleted: true as const };
     },
   }),

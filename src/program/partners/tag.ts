@@ -18,7 +18,7 @@ export const tags = resource({
   table: 'program.tag',
   unique: { tag_name_unique: 'name' },
   total: totalOf('tag'),
-  hard_delete: 'tag',
+  hard_delete: 'program_id',
   doc: 'A label for partners. Commission rules can apply to partners with a certain tag.',
   fields: {
     id: id('tag'),
@@ -85,7 +85,7 @@ export const tagOperations: Operation[] = [
     async run({ tx, params }) {
       await tags.get(tx, params.id, { lock: true });
       await removeFromPartners(tx, params.id);
-      await tx.all(sql`delete from program.tag as t where ${tenant(tx)} and t.id = ${params.id}`);
+      await tags.deleteOutright(tx, params.id);
       return { id: params.id, object: 'tag', deleted: true as const };
     },
   }),

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import sql, { type Sql } from 'sql-template-tag';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { type Tx, transaction } from '../../../src/core/postgres/transaction.ts';
 import type { Caller as ApiCaller, Operation } from '../../../src/core/resource/operation.ts';
 import { operations } from '../../../src/products.ts';
@@ -150,7 +150,13 @@ for (const [plural, foreign] of [
     await merchant.delete(`/v1/${plural}/${middle.id}`);
     t.same(idsOf(await page({ limit: 1, starting_after: middle.id })), [made[2]?.id]);
     t.same(idsOf(await page({ ending_before: middle.id })), [newest.id]);
-    for (const cursor of [foreign, (await make(sibling.id, 'Four')).id, other.id]) {
+    const gone = await make(sibling.id, 'Five');
+    await merchant.delete(`/v1/${plural}/${gone.id}`);
+    const prefix = newest.id.split('_')[0];
+    for (const cursor of [
+      ...[foreign, (await make(sibling.id, 'Four')).id, other.id, gone.id],
+      `${prefix}_01kap3b6n8f2v9w4x7y0z1a2b3`,
+    ]) {
       const { status, body } = await page({ starting_after: cursor });
       t.match([status, body.error], [400, { code: 'invalid_cursor', param: 'starting_after' }], cursor);
     }
@@ -248,10 +254,8 @@ t.test('maturing commissions come oldest first, and walk both ways over equal ti
 });
 
 t.test('every list reads big tables by an index, as the role that reads them', async (t) => {
-  const client = new pg.Client({ connectionString: rail.url });
-  await client.connect();
-  t.teardown(() => client.end());
-  const tenant = await fillTenants(client);
+  const client = await connect(t);
+  const tenant = (await filledTenants(client))[9] as Tenant;
   const big = (
     await rail.query<{ relname: string }>(sql`
       select c.relname from pg_class c
@@ -282,6 +286,30 @@ t.test('every list reads big tables by an index, as the role that reads them', a
       t.same(offending, [], `${operation.name} ${JSON.stringify(query)} scans no big table`);
     }
   }
+});
+
+t.test('no list takes a cursor that is unknown, or of another program or organization', async (t) => {
+  const tenants = await filledTenants(await connect(t));
+  const tenant = tenants[9] as Tenant;
+  const strangers = [tenants[8] as Tenant, tenants[0] as Tenant];
+  t.equal(strangers[0]?.organization_id, tenant.organization_id);
+  let lists = 0;
+  for (const operation of operations.filter((one) => one.method === 'GET' && 'limit' in shapeOf(one.query))) {
+    const [first] = (await listOf(tenant, operation, {})).data;
+    const prefix = first.id.slice(0, first.id.lastIndexOf('_'));
+    const of_program = 'program_id' in shapeOf(operation.query) || operation.path.includes('{id}');
+    const tails = ['01kap3b6n8f2v9w4x7y0z1a2b3', ...strangers.slice(of_program ? 0 : 1).map(({ tail }) => tail)];
+    for (const cursor of [...tails.map((tail) => `${prefix}_${tail}`), `${prefix}_`, 'x', `evil_${tenant.tail}`]) {
+      for (const param of ['starting_after', 'ending_before'])
+        await t.rejects(
+          listOf(tenant, operation, { [param]: cursor }),
+          { code: 'invalid_cursor', details: { param } },
+          `${operation.name} ${param} ${cursor}`,
+        );
+    }
+    lists++;
+  }
+  t.ok(lists >= 20, `${lists} lists`);
 });
 
 // biome-ignore lint/suspicious/noExplicitAny: a query schema's fields are of every kind
@@ -367,8 +395,22 @@ const tablesScannedWhole = (plan: Plan): string[] => [
   ...(plan.Plans ?? []).flatMap(tablesScannedWhole),
 ];
 
-/** Four organizations with six programs each, and a few thousand rows in each table that lists show. @returns one of the 24 */
-async function fillTenants(client: pg.Client): Promise<Tenant> {
+async function connect(t: Test): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: rail.url });
+  await client.connect();
+  t.teardown(() => client.end());
+  return client;
+}
+
+let filled: Promise<Tenant[]> | undefined;
+
+function filledTenants(client: pg.Client): Promise<Tenant[]> {
+  filled ??= fillTenants(client);
+  return filled;
+}
+
+/** Four organizations with six programs each, and a few thousand rows in each table that lists show. */
+async function fillTenants(client: pg.Client): Promise<Tenant[]> {
   const tenants: Tenant[] = [];
   for (let organization = 0; organization < 4; organization++) {
     const { organization_id, post } = await rail.organization();
@@ -380,5 +422,5 @@ async function fillTenants(client: pg.Client): Promise<Tenant> {
   }
   await client.query('select program.fold_tallies(1000000)');
   await client.query('vacuum (analyze)');
-  return tenants[9] as Tenant;
+  return tenants;
 }
