@@ -267,6 +267,11 @@ as $$
   where g.custom_domain_shared
 
   union all
+  select 'a link value has one link', l.organization_id, l.id, format('an older link has %s=%s too, in other letter case', l.param, l.value)
+  from program.link l
+  where l.value_shared and l.deleted_at is null
+
+  union all
   select 'a program has one default group', g.organization_id, g.id, format('it has %s', count(x.id))
   from program.program g
   left join program.partner_group x on x.organization_id = g.organization_id and x.program_id = g.id and x.is_default

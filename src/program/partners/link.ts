@@ -10,7 +10,7 @@ export const links = resource({
   object: 'link',
   plural: 'links',
   table: 'program.link',
-  unique: { link_value_unique: 'value', link_short_slug_unique: 'short_slug' },
+  unique: { link_value_unique: 'value', link_value_key_unique: 'value', link_short_slug_unique: 'short_slug' },
   total: totalOf('link'),
   doc: "A partner's tracking link: the URL of a page on your website with a tracking parameter.",
   soft_delete: true,
@@ -21,7 +21,7 @@ export const links = resource({
     partner_id: id('part'),
     param: text.describe('The query parameter that carries the value, such as `ref` in `?ref=ada`.'),
     value: text.describe(
-      "The value of the query parameter. Unique in the program together with `param`. If `param` is one of the program's `url_params`, no other partner can have it as a handle.",
+      "The value of the query parameter. Unique in the program together with `param`; letter case is ignored. If `param` is one of the program's `url_params`, no other partner can have it as a handle.",
     ),
     destination_url: text.describe('The page that the link leads to.'),
     url: text.describe('The destination URL with the tracking parameter.'),

@@ -52,7 +52,7 @@ export const linkOperations: Operation[] = [
     path: '/v1/links',
     scope: 'links:write',
     summary: 'Creates a link.',
-    doc: "Under the program's `url_params`, a value has one partner: if it is the handle of another partner, the response is 409 with the partner under `existing`.",
+    doc: "A value is unique in the program together with its parameter; letter case is ignored. Under the program's `url_params`, a value has one partner: if it is the handle of another partner, the response is 409 with the partner under `existing`.",
     body: z.strictObject({
       program_id,
       partner_id: id('part'),
@@ -167,9 +167,11 @@ interface NewLink {
 async function createLink(tx: Tx, fields: NewLink): Promise<Link> {
   const { program_id, param, value, destination_url } = fields;
   await refuseHandleOfAnother(tx, fields);
+  const existing = await linkWithValue(tx, fields);
+  if (existing) throw valueTaken(fields, existing);
   const url = trackedUrl(destination_url, param, value);
   const link = await links.insert(tx, { ...fields, id: newId('lnk'), url }, sql`on conflict do nothing`);
-  if (!link) throw await valueTaken(tx, fields);
+  if (!link) throw valueTaken(fields, await linkWithValue(tx, fields));
   tx.emit(event('affiliate_link.created', { ...link, program_id }));
   return link;
 }
@@ -182,17 +184,19 @@ async function refuseHandleOfAnother(tx: Tx, { program_id, partner_id, param, va
   throw heldHandle('value', value, await partners.get(tx, holder.partner_id));
 }
 
-async function valueTaken(tx: Tx, { program_id, param, value }: NewLink): Promise<Problem> {
-  const existing = await links.find(
+/** The link that has the value under the parameter, letter case ignored. */
+const linkWithValue = (tx: Tx, { program_id, param, value }: NewLink): Promise<Link | undefined> =>
+  links.find(
     tx,
-    sql`${tenant(tx)} and t.program_id = ${program_id} and t.param = ${param} and t.value = ${value}`,
+    sql`${tenant(tx)} and t.program_id = ${program_id} and t.param = ${param} and t.value_key = lower(${value}::text)`,
   );
-  return alreadyExists(
+
+const valueTaken = ({ param, value }: NewLink, existing: Link | undefined): Problem =>
+  alreadyExists(
     'value',
-    `A link with ${param}=${value} already exists in this program. Use a different value.`,
+    `A link with ${param}=${existing?.value ?? value} already exists in this program, where letter case is ignored. Use a different value.`,
     existing,
   );
-}
 
 /** A link of another organization with this slug is not visible here: the unique constraint refuses the slug then, without `existing`. */
 async function refuseTakenSlug(tx: Tx, link: Link, slug: string): Promise<void> {

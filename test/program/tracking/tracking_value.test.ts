@@ -1,4 +1,8 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import pg from 'pg';
 import t from 'tap';
+import { runOutside } from '../../../src/core/postgres/outside_transaction.ts';
 import { type Json, sql, startRail } from '../../harness.ts';
 import { fresh, openShop, type Shop } from '../../shop.ts';
 
@@ -32,7 +36,66 @@ t.test("a link cannot take another partner's handle under one of the program's u
   }
   t.match(await createLink(shop, bob, { value: 'ada', param: 'partner' }), { status: 201 });
   t.match(await createLink(shop, ada, {}), { status: 201, body: { value: 'ada' } });
-  t.match(await createLink(shop, ada, { value: 'Ada' }), { status: 201 });
+  t.match(await createLink(shop, ada, { value: 'Ada' }), { status: 409 }, 'her own link has it');
+});
+
+t.test('values of links differ in more than letter case, and so do the clicks that they get', async (t) => {
+  const shop = await openShop(rail);
+  const [ada, bob] = [await shop.partner({ handle: 'ada' }), await shop.partner({ handle: 'bob' })];
+  const summer = await shop.link(ada, { value: 'Summer' });
+  for (const [partner, value] of [
+    [bob, 'Summer'],
+    [bob, 'SUMMER'],
+    [ada, 'summer'],
+  ] as [Json, string][])
+    t.match(await createLink(shop, partner, { value }), taken('value', summer));
+  t.match(await createLink(shop, bob, { value: 'summer', param: 'via' }), { status: 201 }, 'another parameter');
+  const target = async (value: string) => {
+    const { partner_id, link_id } = await shop.click({}, { value });
+    return { partner_id, link_id };
+  };
+  const by_link = { partner_id: ada.id, link_id: summer.id };
+  t.same(await target('Summer'), by_link);
+  t.same(await target('sUMMER'), by_link);
+  const own = await shop.link(ada, { value: 'ada' });
+  t.same(await target('ADA'), { partner_id: ada.id, link_id: own.id }, 'the link of the handle');
+  t.same(await target('BOB'), { partner_id: bob.id, link_id: null });
+  const many = await Promise.all(
+    Array.from({ length: 8 }, (_, nth) => createLink(shop, nth % 2 ? ada : bob, { value: nth < 4 ? 'rush' : 'RUSH' })),
+  );
+  t.same(many.map(({ status }) => status).sort(), [201, ...Array.from({ length: 7 }, () => 409)]);
+
+  await t.test('those that were there before keep working by their exact value', async (t) => {
+    const migration = await readFile(
+      join(import.meta.dirname, '../../../sql/migrations/0039_link_values_without_case.sql'),
+      'utf8',
+    );
+    const client = new pg.Client({ connectionString: rail.url });
+    t.teardown(() => client.end());
+    await client.connect();
+    const warnings: string[] = [];
+    client.on('notice', ({ message }) => warnings.push(message as string));
+    await client.query('drop index program.link_value_key_unique');
+    const [autumn, other] = [await shop.link(ada, { value: 'autumn' }), await shop.link(bob, { value: 'winter' })];
+    await client.query('update program.link set value = $1 where id = $2', ['AUTUMN', other.id]);
+    await runOutside(client, migration);
+    t.match(warnings, [/^1 links have the value of an older link in other letter case/]);
+    t.same(await target('autumn'), { partner_id: ada.id, link_id: autumn.id });
+    t.same(await target('AUTUMN'), { partner_id: bob.id, link_id: other.id });
+    t.same(await target('Autumn'), { partner_id: ada.id, link_id: autumn.id }, 'the oldest');
+    t.match(await createLink(shop, bob, { value: 'Autumn' }), { status: 409 });
+    await shop.merchant.delete(`/v1/links/${autumn.id}`);
+    t.match(await createLink(shop, ada, { value: 'Autumn' }), taken('value', other));
+    await shop.merchant.delete(`/v1/links/${other.id}`);
+    t.match(await createLink(shop, ada, { value: 'Autumn' }), { status: 201 });
+    const handle = await shop.link(bob, { value: 'spring' });
+    await client.query('update program.link set value = $1, value_shared = true where id = $2', ['ADa', handle.id]);
+    t.same(await target('Ada'), { partner_id: ada.id, link_id: own.id }, "no link takes another partner's handle");
+    await shop.merchant.delete(`/v1/links/${own.id}`);
+    t.same(await target('Ada'), { partner_id: ada.id, link_id: null });
+    t.same(await target('ADa'), { partner_id: bob.id, link_id: handle.id }, 'but by its exact value');
+    await shop.merchant.delete(`/v1/links/${handle.id}`);
+  });
 });
 
 t.test("a handle cannot take the value of another partner's link", async (t) => {
