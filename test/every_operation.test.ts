@@ -1,4 +1,5 @@
 import t from 'tap';
+import { media_types } from '../src/core/formats/format.ts';
 import type { Operation } from '../src/core/resource/operation.ts';
 import { api_version } from '../src/core/values/api.ts';
 import { type ProblemCode, problems } from '../src/core/values/problem.ts';
@@ -22,6 +23,7 @@ for (const operation of operations) {
     await refusesWhatItDoesNotKnow(t, operation);
     if (operation.method === 'PATCH') await takesEachFieldByItself(t, operation);
     if (operation.method === 'POST') await replays(t, operation);
+    if (operation.stream) await streams(t, operation);
     const { expand, include } = fieldsOf(operation.query).properties;
     if (expand) await expands(t, operation, (expand.items?.enum ?? []) as string[]);
     if (include) await includes(t, operation, (include.items?.enum ?? []) as string[]);
@@ -137,6 +139,33 @@ async function replays(t: Test, operation: Operation): Promise<void> {
   });
 }
 
+/** Every row of the JSON answer stands in the other formats too. */
+async function streams(t: Test, operation: Operation): Promise<void> {
+  const sample = await own.sample(operation);
+  const { data } = (await send(own.caller, operation, sample)).body;
+  t.not(data.length, 0);
+  const url = (format: string) =>
+    new URL(`${sample.path}?${new URLSearchParams({ ...sample.query, format })}`, baseUrl());
+  const get = (format: string, { key }: Caller) =>
+    fetch(url(format), { method: operation.method, headers: { Authorization: `Bearer ${key}` } });
+  for (const [format, type] of Object.entries(media_types)) {
+    await t.test(`answers its rows as ${format} to a key that has its scope`, async (t) => {
+      const answer = await get(format, await keyWith([operation.scope]));
+      const text = await answer.text();
+      t.equal(answer.status, 200, text);
+      hasStandardHeaders(t, { headers: Object.fromEntries(answer.headers) }, type);
+      const lines = text.trimEnd().split('\n');
+      if (format === 'ndjson')
+        t.strictSame(
+          lines.slice(0, data.length).map((line) => JSON.parse(line)),
+          data,
+        );
+      for (const { id } of data) t.ok(text.includes(id), `${format} has ${id}`);
+      t.equal((await get(format, await keyWith(['events:write']))).status, 403);
+    });
+  }
+}
+
 async function expands(t: Test, operation: Operation, allowed: string[]): Promise<void> {
   const sample = await own.sample(operation);
   const ask = (query: Record<string, string>) =>
@@ -223,11 +252,11 @@ function isRefused(t: Test, answer: Answer, status: number, code: string, param?
   t.match(answer.body.error.message, /^.{10,}\.$/);
 }
 
-function hasStandardHeaders(t: Test, { headers }: Answer): void {
+function hasStandardHeaders(t: Test, { headers }: Pick<Answer, 'headers'>, type = 'application/json'): void {
   t.equal(headers['x-rail-version'], api_version);
   t.equal(headers['x-rail-livemode'], 'true');
   t.match(headers['rail-request-id'], /^req_[0-9a-z]{26}$/);
-  t.match(headers['content-type'], /^application\/json/);
+  t.ok(headers['content-type']?.startsWith(type));
   for (const name of ['limit', 'remaining', 'reset']) t.match(headers[`x-ratelimit-${name}`], /^\d+$/);
 }
 

@@ -44,7 +44,11 @@ A signature proves that the sender has the key and that the body is unchanged. I
     title: 'Lists',
     text: `A list returns \`{data, has_more, total_count}\`, newest first unless the operation states another order. \`total_count\` counts all objects that match the filters, on all pages. \`limit\` is 1 to 100 and defaults to 25. For the next page, send the id of the last object as \`starting_after\`. For the previous page, send the id of the first object as \`ending_before\`. Do not send both.
 
-\`expand[]=<relation>\` (or \`expand=a,b\`) includes related objects in the response, and requires their read scopes. If the related object is deleted, \`{id, object, deleted: true}\` takes its place. \`include[]=stats\` adds computed figures, where the operation offers them.`,
+\`expand[]=<relation>\` (or \`expand=a,b\`) includes related objects in the response, and requires their read scopes. If the related object is deleted, \`{id, object, deleted: true}\` takes its place. \`include[]=stats\` adds computed figures, where the operation offers them.
+
+**CSV and NDJSON.** \`format=csv\` or \`format=ndjson\` (or the header \`Accept: text/csv\` or \`Accept: application/x-ndjson\`) returns all objects that match the filters, of any number, in one streamed response. \`limit\` and cursors cannot be combined with it. NDJSON has one object per line, as the JSON list has it, with \`expand\` and \`include\`. CSV follows RFC 4180, in UTF-8: the columns are the fields of the object in their documented order, objects and lists in a field are JSON, null is an empty field and an empty text is \`""\`; \`include[]=stats\` adds columns, and \`expand\` is refused. A text that a spreadsheet would run as a formula has an apostrophe in front of it; NDJSON returns every value as it is.
+
+If the service fails in the middle, it breaks the connection, and your HTTP client reports an incomplete response: discard what arrived. The service also closes the connection to a reader that pauses for 30 seconds, or takes less than 256 KiB per second on average. An organization can read two such responses at once (429 \`rate_limit_exceeded\`).`,
   },
   {
     title: 'Idempotency',

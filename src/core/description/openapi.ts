@@ -2,6 +2,7 @@ import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { z } from 'zod';
+import { media_types } from '../formats/format.ts';
 import type { Operation } from '../resource/operation.ts';
 import { api_version } from '../values/api.ts';
 import { type ProblemCode, problems } from '../values/problem.ts';
@@ -145,12 +146,25 @@ function pathOperation(
       [operation.status]: {
         description: z.globalRegistry.get(operation.reply)?.description ?? operation.summary,
         headers: headerRefs([...every_response, ...(operation.method === 'POST' ? ['Idempotent-Replayed'] : [])]),
-        content: { [json]: { schema: opened(reply), example: exampleReply(reply, samples, changes) } },
+        content: {
+          [json]: { schema: opened(reply), example: exampleReply(reply, samples, changes) },
+          ...(operation.stream ? streamContent() : {}),
+        },
       },
       ...refusals(operation, common),
     },
   };
 }
+
+/** The other formats of an answer that has rows. */
+const streamContent = (): Record<string, Media> => ({
+  [media_types.csv]: {
+    schema: { type: 'string', description: 'All rows, below a header line. Objects and lists in a field are JSON.' },
+  },
+  [media_types.ndjson]: {
+    schema: { type: 'string', description: 'All rows, each as JSON on a line of its own.' },
+  },
+});
 
 /** The body, with the story's example or the operation's own, else one that is made from the schema. */
 function bodyOf({ name, body: judge, example }: Operation, { schema }: Media, samples: Samples) {

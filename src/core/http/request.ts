@@ -3,9 +3,10 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { ZodError } from 'zod';
 import { authenticate, type Presented, requireRate } from '../access/authenticate.ts';
 import { verifySignature } from '../encryption/signature.ts';
+import { type Format, formatOf } from '../formats/format.ts';
 import type { Database } from '../postgres/database.ts';
 import { unstorableText } from '../postgres/errors.ts';
-import { type Store, transaction } from '../postgres/transaction.ts';
+import { type Store, type Tx, transaction } from '../postgres/transaction.ts';
 import type { Operation } from '../resource/operation.ts';
 import { requireScope } from '../resource/scope.ts';
 import type { Services } from '../resource/services.ts';
@@ -15,6 +16,7 @@ import { validationProblem } from '../values/validation.ts';
 import { withinDeadline } from './deadline.ts';
 import { idempotentRequest, keepReply, type Reply, storedReply } from './idempotency.ts';
 import { pathOfUnstorable } from './json_body.ts';
+import { sendRows } from './row_streams.ts';
 import { refuseEmptyId } from './unknown_path.ts';
 
 /** Mounts operations: authentication, scope, signature, idempotency and the transaction are the same for all. */
@@ -37,11 +39,24 @@ function mount(app: FastifyInstance, operation: Operation, store: Store, service
     },
     preValidation: async (request) => requireSignature(request, request.presented as Presented),
     handler: async (request, reply) => {
+      const rows = rowsAsked(request, operation, services);
+      if (rows) return sendRows(request, reply, { ...rows, store });
       const { status, body, replayed } = await withinDeadline(request, answer(request, operation, store, services));
       if (replayed) reply.header('Idempotent-Replayed', 'true');
       return reply.code(status).header('Content-Type', 'application/json; charset=utf-8').send(Buffer.from(body));
     },
   });
+}
+
+/** What is asked for in another format than JSON. What is wrong with a request is said by the JSON answer. */
+function rowsAsked(request: FastifyRequest, { stream }: Operation, services: Services) {
+  if (!stream || request.validationError) return undefined;
+  const { params, query, headers } = request;
+  const format = formatOf((query as { format?: Format }).format, headers.accept);
+  if (format === 'json') return undefined;
+  refuseInvalid(request);
+  const caller = request.presented as Presented;
+  return { format, rowsOf: (tx: Tx) => stream({ tx, caller, services, params, query, body: undefined, format }) };
 }
 
 /** Who asks. What does not say so by a valid key counts against its address. */

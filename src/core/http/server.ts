@@ -11,17 +11,20 @@ import { refuseUnreadable, replyWithError } from './error_reply.ts';
 import { readJsonStrictly } from './json_body.ts';
 import { answerExpectations, requireClearHeaders } from './request_headers.ts';
 import { responseHeaders } from './response_headers.ts';
+import { default_reader_limits, type OpenStreams, type ReaderLimits } from './row_streams.ts';
 import { refuseUnknownPaths } from './unknown_path.ts';
 
 declare module 'fastify' {
   interface FastifyInstance {
     address_rate: AddressRate;
     answer_ms: number;
+    reader_limits: ReaderLimits;
+    open_streams: OpenStreams;
   }
 }
 
 /** What is demanded of clients that nobody knows. */
-export interface ServerLimits extends ConnectionLimits {
+export interface ServerLimits extends ConnectionLimits, ReaderLimits {
   /** Requests without a valid key in each second from one address; 0 for any number. */
   address_rate: number;
   /** How long a request waits for Postgres before it answers 503. */
@@ -37,6 +40,7 @@ export interface ServerOptions extends Partial<ServerLimits> {
 export function createServer(log: Logger, { https = false, ...given }: ServerOptions = {}): FastifyInstance {
   const limits: ServerLimits = {
     ...default_connection_limits,
+    ...default_reader_limits,
     address_rate: default_address_rate,
     answer_ms: default_answer_ms,
     ...given,
@@ -71,6 +75,8 @@ export function createServer(log: Logger, { https = false, ...given }: ServerOpt
   app.decorateRequest('presented', null);
   app.decorate('address_rate', new AddressRate(limits.address_rate));
   app.decorate('answer_ms', limits.answer_ms);
+  app.decorate('reader_limits', limits);
+  app.decorate('open_streams', new Map());
   limitStrangers(app);
   requireClearHeaders(app);
   answerExpectations(app);

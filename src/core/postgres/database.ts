@@ -81,6 +81,16 @@ export async function run<Row extends object>(on: Pick<pg.Pool, 'query'>, statem
   return rows;
 }
 
+/** Runs a statement that is not to be prepared: one whose rows differ each time, or that runs once. Rows come in wire shape. */
+export async function runUnprepared<Row extends object>(
+  on: Pick<pg.Pool, 'query'>,
+  text: string,
+  values: unknown[] = [],
+): Promise<Row[]> {
+  const { rows } = await send<Row>(on, { text, values, types: wireTypes });
+  return rows;
+}
+
 /**
  * Hands a statement to pg with a callback. Of the promises that pg makes itself, V8's young generation keeps a quarter of all results until
  * the next collection of the old one: a third of the CPU time of a small request.

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import sql, { type Sql } from 'sql-template-tag';
+import { batchesOf } from './cursor.ts';
 import { type Database, run, send, tries } from './database.ts';
 import { hasLostRace, isRetryable, translateError } from './errors.ts';
 
@@ -58,7 +59,8 @@ export interface TransactionOptions {
   idempotency_key?: string | undefined;
 }
 
-interface Opened {
+/** @internal */
+export interface Opened {
   now: string;
   in_flight: boolean;
   fingerprint: Buffer | null;
@@ -81,6 +83,7 @@ export class Tx {
   readonly #drafts: EventDraft[] = [];
   readonly #jobs: Job[] = [];
   readonly #last: Sql[] = [];
+  #cursors = 0;
 
   constructor(client: pg.PoolClient, options: TransactionOptions, opened: Opened) {
     this.#client = client;
@@ -104,6 +107,12 @@ export class Tx {
     const row = await this.maybe<Row>(statement);
     if (!row) throw new Error('A statement that always gives a row gave none.');
     return row;
+  }
+
+  /** All rows of a statement, some at a time, for as long as somebody takes them: in what `reading` opens alone. */
+  batches<Row extends object>(statement: Sql): AsyncGenerator<Row[]> {
+    this.#cursors++;
+    return batchesOf<Row>(this.#client, statement, `rows_${this.#cursors}`);
   }
 
   /** Tells an event. It is written with the commit, in the order of the calls. */
@@ -193,13 +202,14 @@ async function runOnce<T>(store: Store, options: TransactionOptions, work: (tx: 
   }
 }
 
-const opening = ({ organization_id, idempotency_key }: TransactionOptions): Sql =>
+/** @internal The statement that makes a transaction the tenant's. */
+export const opening = ({ organization_id, idempotency_key }: TransactionOptions): Sql =>
   organization_id === null
     ? sql`select date_trunc('milliseconds', clock_timestamp()) as now, false as in_flight`
     : sql`select now, in_flight, fingerprint, status, reply from core.open_request(${organization_id}, ${idempotency_key ?? null})`;
 
-/** Awaits statements that went out together; the first failure in their order is the cause of the others. */
-async function together<T extends readonly unknown[]>(
+/** @internal Awaits statements that went out together; the first failure in their order is the cause of the others. */
+export async function together<T extends readonly unknown[]>(
   statements: T,
 ): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
   const results = await Promise.allSettled(statements);

@@ -1,9 +1,19 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import { z } from 'zod';
+import type { StreamFormat } from '../formats/format.ts';
+import type { RowStream } from '../formats/row_stream.ts';
 import type { Tx } from '../postgres/transaction.ts';
 import { Problem } from '../values/problem.ts';
 import { enrich } from './enrich.ts';
-import { columnOf, type Filter, filtersOf, type ListOptions, parentField, querySchema } from './list_query.ts';
+import {
+  columnOf,
+  default_limit,
+  type Filter,
+  filtersOf,
+  type ListOptions,
+  parentField,
+  querySchema,
+} from './list_query.ts';
 import { type AnyResource, type Row, tenant } from './resource.ts';
 
 interface Page {
@@ -14,7 +24,7 @@ interface Page {
 
 /** A list's query, as its schema gives it. */
 interface Query {
-  limit: number;
+  limit?: number;
   starting_after?: string;
   ending_before?: string;
   expand: string[];
@@ -28,7 +38,7 @@ interface Cursor {
   id: string;
 }
 
-/** A list of a resource: its query schema, its reply schema, and how a page of it is read. */
+/** A list of a resource: its query schema, its reply schema, and how a page of it, or all of it, is read. */
 export function list(options: ListOptions) {
   const filters = filtersOf(options);
   return {
@@ -36,6 +46,9 @@ export function list(options: ListOptions) {
     reply: replySchema(options.resource),
     page: (tx: Tx, query: Record<string, unknown>, scopes: string[]): Promise<Page> =>
       readPage(tx, options, filters, query as Query, scopes),
+    /** The whole list. */
+    stream: (tx: Tx, query: Record<string, unknown>, scopes: string[], format: StreamFormat): Promise<RowStream> =>
+      streamList(tx, options, filters, query as Query, scopes, format),
   };
 }
 
@@ -54,8 +67,10 @@ async function readPage(
   scopes: string[],
 ): Promise<Page> {
   const { resource, within, shown: condition } = options;
+  const { limit = default_limit } = query;
   const cursor = cursorOf(query);
-  const statements = statementsOf(tx, options, filters, query, cursor, await condition?.(tx));
+  const where = wheresOf(tx, options, filters, query, await condition?.(tx));
+  const statements = statementsOf(tx, options, where, cursor, limit);
   const [position, rows, { count }] = await Promise.all([
     statements.position && tx.maybe<Position>(statements.position),
     tx.all<Row>(statements.page),
@@ -63,14 +78,67 @@ async function readPage(
     within?.get(tx, query[parentField(within)] as string, { param: parentField(within) }),
   ]);
   if (cursor && !position?.is_listed) throw invalidCursor(resource, cursor);
-  const shown = rows.slice(0, query.limit);
+  const shown = rows.slice(0, limit);
   if (isBackwards(cursor)) shown.reverse();
   return {
     data: await enrich(tx, resource, shown, query, scopes),
-    has_more: rows.length > query.limit,
+    has_more: rows.length > limit,
     total_count: count,
   };
 }
+
+/** @throws Problem invalid_parameter when a page is asked for, invalid_expand when CSV is to show related objects */
+async function streamList(
+  tx: Tx,
+  options: ListOptions,
+  filters: Record<string, Filter>,
+  query: Query,
+  scopes: string[],
+  format: StreamFormat,
+): Promise<RowStream> {
+  const { resource, within, order, shown: condition } = options;
+  refusePages(query, format);
+  if (format === 'csv') refuseExpansion(query);
+  await within?.get(tx, query[parentField(within)] as string, { param: parentField(within) });
+  const { shown } = wheresOf(tx, options, filters, query, await condition?.(tx));
+  const ordered = orderedBy(order?.by, order?.oldest_first === true);
+  const all = sql`select ${resource.columns} from ${resource.from} where ${shown} order by ${ordered}`;
+  return {
+    name: resource.plural,
+    columns: columnsOf(resource, query),
+    rows: enriched(tx, resource, all, query, scopes),
+  };
+}
+
+async function* enriched(tx: Tx, resource: AnyResource, all: Sql, query: Query, scopes: string[]) {
+  await enrich(tx, resource, [], query, scopes); // a scope that is missing is said of an empty list too
+  for await (const rows of tx.batches<Row>(all)) yield await enrich(tx, resource, rows, query, scopes);
+}
+
+function refusePages(query: Query, format: StreamFormat): void {
+  const param = ['limit', 'starting_after', 'ending_before'].find((name) => query[name] !== undefined);
+  if (param === undefined) return;
+  throw new Problem(
+    'invalid_parameter',
+    `'${param}' is for pages, and ${format} returns the whole list: leave it out.`,
+    {
+      param,
+    },
+  );
+}
+
+function refuseExpansion({ expand }: Query): void {
+  if (expand.length === 0) return;
+  throw new Problem('invalid_expand', "'expand' is not supported in csv. Use ndjson, or leave it out.", {
+    param: 'expand',
+  });
+}
+
+/** The record's fields, in their order, and the stats where they are asked for. */
+const columnsOf = ({ fields, stats }: AnyResource, { include }: Query): string[] => [
+  ...Object.keys(fields),
+  ...(include.includes('stats') ? Object.keys(stats?.fields ?? {}).map((field) => `stats.${field}`) : []),
+];
 
 /** @throws Problem invalid_parameter when both cursors are given */
 function cursorOf({ starting_after, ending_before }: Query): Cursor | undefined {
@@ -85,29 +153,44 @@ function cursorOf({ starting_after, ending_before }: Query): Cursor | undefined 
 
 const isBackwards = (cursor: Cursor | undefined): boolean => cursor?.param === 'ending_before';
 
-/** What a page is read by: its rows, how many there are in all, and where its cursor stands. */
-function statementsOf(
+/** The conditions of a list: on whose objects it has, on those that it shows, and on those that a cursor may name. */
+interface Wheres {
+  parent: string | undefined;
+  scope: Sql;
+  shown: Sql;
+  cursor: Sql;
+  /** How many it shows, where that is known without counting. */
+  total: Sql | undefined;
+}
+
+function wheresOf(
   tx: Tx,
-  options: ListOptions,
+  { resource, within }: ListOptions,
   filters: Record<string, Filter>,
   query: Query,
-  cursor: Cursor | undefined,
-  shown: Sql | undefined,
-) {
-  const { resource, within } = options;
+  condition: Sql | undefined,
+): Wheres {
   const parent = within && (query[parentField(within)] as string);
   const scope = within ? sql`${tenant(tx)} and ${columnOf(resource, parentField(within))} = ${parent}` : tenant(tx);
   const used = Object.entries(filters).filter(([name]) => query[name] !== undefined);
   const wheres = used.map(([name, { where }]) => where(query[name] as never));
-  const where = join([scope, resource.alive, ...(shown ? [shown] : []), ...wheres], ' and ');
-  const list_wheres = used.flatMap(([name, filter]) => filter.cursor?.(query[name] as never) ?? []);
+  const of_cursor = used.flatMap(([name, filter]) => filter.cursor?.(query[name] as never) ?? []);
   return {
-    position: cursor && positionStatement(tx, resource, join([scope, ...list_wheres], ' and '), cursor, parent),
-    page: pageStatement(tx, options, { scope, where, cursor, limit: query.limit }),
-    count:
-      resource.total && !shown && used.length === 0
-        ? resource.total(tx, parent ?? tx.organization_id)
-        : sql`select count(*) as count from ${resource.from} where ${where}`,
+    parent,
+    scope,
+    shown: join([scope, resource.alive, ...(condition ? [condition] : []), ...wheres], ' and '),
+    cursor: join([scope, ...of_cursor], ' and '),
+    total: condition || used.length > 0 ? undefined : resource.total?.(tx, parent ?? tx.organization_id),
+  };
+}
+
+/** What a page is read by: its rows, how many there are in all, and where its cursor stands. */
+function statementsOf(tx: Tx, options: ListOptions, where: Wheres, cursor: Cursor | undefined, limit: number) {
+  const { resource } = options;
+  return {
+    position: cursor && positionStatement(tx, resource, where.cursor, cursor, where.parent),
+    page: pageStatement(tx, options, { scope: where.scope, where: where.shown, cursor, limit }),
+    count: where.total ?? sql`select count(*) as count from ${resource.from} where ${where.shown}`,
   };
 }
 
@@ -118,11 +201,15 @@ function pageStatement(
   { scope, where, cursor, limit }: { scope: Sql; where: Sql; cursor: Cursor | undefined; limit: number },
 ): Sql {
   const ascending = (order?.oldest_first === true) !== isBackwards(cursor);
-  const direction = raw(ascending ? 'asc' : 'desc');
-  const ordered = sql`${order ? sql`t.${raw(order.by)} ${direction}, ` : empty}t.id ${direction}`;
+  const ordered = orderedBy(order?.by, ascending);
   const beyond = cursor ? beyondCursor(resource, order?.by, scope, cursor, ascending) : sql`true`;
   const ids = sql`select t.id from ${resource.from} where ${where} and ${beyond} order by ${ordered} limit ${limit + 1}`;
   return sql`select ${resource.columns} from ${resource.from} where ${tenant(tx)} and t.id = any(array(${ids})) order by ${ordered}`;
+}
+
+function orderedBy(column: string | undefined, ascending: boolean): Sql {
+  const direction = raw(ascending ? 'asc' : 'desc');
+  return sql`${column ? sql`t.${raw(column)} ${direction}, ` : empty}t.id ${direction}`;
 }
 
 function beyondCursor(

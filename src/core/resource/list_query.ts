@@ -1,5 +1,6 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import { z } from 'zod';
+import { formatField } from '../formats/format.ts';
 import type { Tx } from '../postgres/transaction.ts';
 import { timestampInput } from '../values/fields.ts';
 import type { AnyResource } from './resource.ts';
@@ -27,6 +28,7 @@ export interface Filter {
   cursor?: (value: never) => Sql;
 }
 
+export const default_limit = 25;
 const bounds = 'must be an integer from 1 to 100';
 
 /** Query fields that every list takes. */
@@ -36,8 +38,8 @@ const paging = {
       (given) => (typeof given === 'string' && /^[0-9]+$/.test(given) ? Number(given) : given),
       z.int(bounds).min(1, bounds).max(100, bounds),
     )
-    .prefault(25)
-    .describe('The maximum number of objects in a page.'),
+    .optional()
+    .meta({ description: 'The maximum number of objects in a page.', default: default_limit }),
   starting_after: z
     .string()
     .min(1)
@@ -94,6 +96,7 @@ export const querySchema = ({ resource, within }: ListOptions, filters: Record<s
   z.strictObject({
     ...(within ? { [parentField(within)]: parentSchema(within) } : {}),
     ...paging,
+    format: formatField,
     ...resource.expansion,
     ...Object.fromEntries(Object.entries(filters).map(([name, { schema }]) => [name, described(name, schema)])),
   });

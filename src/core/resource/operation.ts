@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import type { StreamFormat } from '../formats/format.ts';
+import type { RowStream } from '../formats/row_stream.ts';
 import type { Tx } from '../postgres/transaction.ts';
 import type { ProblemCode } from '../values/problem.ts';
 import { enrich } from './enrich.ts';
@@ -54,6 +56,8 @@ interface Options<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType,
   /** The errors that it may answer, besides those that follow from its path and fields: see description/operation_errors.ts. */
   errors?: ProblemCode[];
   run: (context: Context<z.infer<P>, z.infer<Q>, z.infer<B>>) => Promise<z.input<R>>;
+  /** All its rows, in a transaction that only reads, for a GET whose query has `format: formatField`: see the room formats. */
+  stream?: (context: Context<z.infer<P>, z.infer<Q>, z.infer<B>> & { format: StreamFormat }) => Promise<RowStream>;
 }
 
 export interface Operation extends Options<z.ZodType, z.ZodType, z.ZodType, z.ZodType> {
@@ -93,7 +97,7 @@ export const readOperations = (options: ListOptions): Operation[] => [listOperat
 
 function listOperation(options: ListOptions): Operation {
   const { plural } = options.resource;
-  const { query, reply, page } = list(options);
+  const { query, reply, page, stream } = list(options);
   return operation({
     name: `${plural}.list`,
     method: 'GET',
@@ -104,6 +108,7 @@ function listOperation(options: ListOptions): Operation {
     query,
     reply,
     run: ({ tx, query, caller }) => page(tx, query as Record<string, unknown>, caller.scopes),
+    stream: ({ tx, query, caller, format }) => stream(tx, query as Record<string, unknown>, caller.scopes, format),
   });
 }
 

@@ -113,6 +113,8 @@ export const commissionOperations: Operation[] = [
     query: maturing.query,
     reply: maturing.reply,
     run: ({ tx, query, caller }) => maturing.page(tx, query as Record<string, unknown>, caller.scopes),
+    stream: ({ tx, query, caller, format }) =>
+      maturing.stream(tx, query as Record<string, unknown>, caller.scopes, format),
   }),
   ...readOperations({
     resource: commissions,

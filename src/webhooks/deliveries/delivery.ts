@@ -135,6 +135,10 @@ export function deliveryLogOperations(policy: EventPolicy): Operation[] {
         const { id: endpoint_id } = await endpointsOf(policy).get(tx, params.id);
         return log.page(tx, { ...(query as Record<string, unknown>), endpoint_id }, caller.scopes);
       },
+      async stream({ tx, params, query, caller, format }) {
+        const { id: endpoint_id } = await endpointsOf(policy).get(tx, params.id);
+        return log.stream(tx, { ...(query as Record<string, unknown>), endpoint_id }, caller.scopes, format);
+      },
     }),
   ];
 }

@@ -1,0 +1,35 @@
+import { csvLine, headerLine } from './csv.ts';
+import type { StreamFormat } from './format.ts';
+
+type Row = Record<string, unknown>;
+
+/** All rows of an answer, as they go out in CSV or NDJSON. */
+export interface RowStream {
+  /** What its file is called, without the ending. */
+  name: string;
+  /** The columns of CSV, in their order: fields of the rows, and `stats.clicks` for a field within one. */
+  columns: string[];
+  rows: Iterable<object[]> | AsyncIterable<object[]>;
+}
+
+/** Rows that are at hand: a report's. */
+export const rowStream = (name: string, columns: string[], rows: object[]): RowStream => ({
+  name,
+  columns,
+  rows: [rows],
+});
+
+/** The text of a stream, a chunk for each batch of rows. The first one begins with the header. */
+export async function* textOf({ columns, rows }: RowStream, format: StreamFormat): AsyncGenerator<string> {
+  const lineOf = format === 'csv' ? csvLine(columns) : jsonLine;
+  let header = format === 'csv' ? headerLine(columns) : '';
+  for await (const batch of rows) {
+    let text = header;
+    for (const row of batch) text += lineOf(row as Row);
+    header = '';
+    if (text !== '') yield text;
+  }
+  if (header !== '') yield header;
+}
+
+const jsonLine = (row: Row): string => `${JSON.stringify(row)}\n`;

@@ -1,0 +1,122 @@
+/** Answers that are all rows of an operation in CSV or NDJSON: how many are open at once, and how long each may take to be read. */
+import { Readable } from 'node:stream';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Presented } from '../access/authenticate.ts';
+import { media_types, type StreamFormat } from '../formats/format.ts';
+import { type RowStream, textOf } from '../formats/row_stream.ts';
+import { reading } from '../postgres/reading.ts';
+import type { Store, Tx } from '../postgres/transaction.ts';
+import { Problem } from '../values/problem.ts';
+import { withinDeadline } from './deadline.ts';
+
+export interface ReaderLimits {
+  /** How long a reader may take nothing. */
+  reader_pause_ms: number;
+  /** What a reader must take in each second on average, once the first pause is used up. */
+  reader_bytes_per_s: number;
+}
+
+/** A transaction that lasts keeps Postgres from cleaning up behind all others, so that it cannot wait for a reader for as long as that likes. */
+export const default_reader_limits: ReaderLimits = { reader_pause_ms: 30_000, reader_bytes_per_s: 256 * 1024 };
+
+/** At once: each holds a connection to Postgres. */
+const most_of_organization = 2;
+const pool_share = 0.25;
+
+/** How many are open, by organization. */
+export type OpenStreams = Map<string, number>;
+
+/** Answers with the rows, once the first of them are at hand: what fails before that is an error like any other. */
+export async function sendRows(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { format, store, rowsOf }: { format: StreamFormat; store: Store; rowsOf: (tx: Tx) => Promise<RowStream> },
+): Promise<FastifyReply> {
+  const { organization_id } = request.presented as Presented;
+  const release = take(request.server.open_streams, organization_id, store.database.options.max);
+  let name = '';
+  const chunks = reading(store, { organization_id, request_id: request.id }, async function* (tx) {
+    const rows = await rowsOf(tx);
+    name = rows.name;
+    yield* textOf(rows, format);
+  });
+  const first = await withinDeadline(request, chunks.next()).catch((error) => {
+    end(chunks, release);
+    throw error;
+  });
+  reply.headers({
+    'Content-Type': `${media_types[format]}; charset=utf-8`,
+    'Content-Disposition': `attachment; filename="${name}.${format}"`,
+    Vary: 'Accept',
+  });
+  if (request.method === 'HEAD') {
+    end(chunks, release);
+    return reply.send();
+  }
+  const body = Readable.from(
+    paced(first, chunks, request.server.reader_limits, (error) => body.destroy(error)),
+    {
+      objectMode: false,
+    },
+  );
+  body.once('close', release);
+  return reply.send(body);
+}
+
+function end(chunks: AsyncGenerator<string>, release: () => void): void {
+  chunks.return(undefined).then(release, release);
+}
+
+/** @throws Problem rate_limit_exceeded, service_unavailable where as many are open as may be */
+function take(open: OpenStreams, organization_id: string, pool_size: number): () => void {
+  const own = open.get(organization_id) ?? 0;
+  if (own >= most_of_organization) {
+    throw new Problem(
+      'rate_limit_exceeded',
+      `Your organization is already reading ${own} responses in CSV or NDJSON. Retry when one of them is complete.`,
+      { headers: { 'Retry-After': '5' } },
+    );
+  }
+  const all = open.values().reduce((sum, count) => sum + count, 0);
+  if (all >= Math.max(1, Math.floor(pool_size * pool_share))) {
+    throw new Problem(
+      'service_unavailable',
+      'The service is sending as many responses in CSV or NDJSON as it can. Retry in a few seconds.',
+      { headers: { 'Retry-After': '5' } },
+    );
+  }
+  open.set(organization_id, own + 1);
+  return () => {
+    const left = (open.get(organization_id) as number) - 1;
+    if (left === 0) open.delete(organization_id);
+    else open.set(organization_id, left);
+  };
+}
+
+/** The chunks, for as long as they are taken fast enough. */
+async function* paced(
+  first: IteratorResult<string>,
+  chunks: AsyncGenerator<string>,
+  { reader_pause_ms, reader_bytes_per_s }: ReaderLimits,
+  cut: (error: Error) => void,
+): AsyncGenerator<Buffer> {
+  let waited_ms = 0;
+  let sent_bytes = 0;
+  try {
+    for (let result = first; !result.done; result = await chunks.next()) {
+      const chunk = Buffer.from(result.value);
+      const allowed_ms = reader_pause_ms + (sent_bytes / reader_bytes_per_s) * 1_000 - waited_ms;
+      const timer = setTimeout(() => cut(new Error('The reader is too slow.')), Math.min(allowed_ms, reader_pause_ms));
+      const began = performance.now();
+      try {
+        yield chunk;
+      } finally {
+        clearTimeout(timer);
+      }
+      waited_ms += performance.now() - began;
+      sent_bytes += chunk.length;
+    }
+  } finally {
+    await chunks.return(undefined);
+  }
+}
