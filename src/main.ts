@@ -1,8 +1,15 @@
 #!/usr/bin/env node
-/** The command line. Each command's code is loaded only when the command runs. */
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+/** The command line. Each command's code is loaded only when the command runs, compiled by an earlier one where that could be kept. */
+import { enableCompileCache } from 'node:module';
+import { join } from 'node:path';
 import pkg from '../package.json' with { type: 'json' };
-import { settings, wantsStacks } from './config.ts';
+import { keepMemorySmall } from './commands/small_memory.ts';
+
+// Beside the packages, because only who may write those may say what runs.
+enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/rail'));
+if (process.argv[2] === 'worker') keepMemorySmall();
+const { Command, CommanderError, InvalidArgumentError, Option } = await import('commander');
+const { settings, wantsStacks } = await import('./config.ts');
 
 const rail = new Command('rail')
   .description('Affiliate program service: clicks, sales, commissions and signed webhooks on one Postgres.')
@@ -51,10 +58,7 @@ rail
       'Requires DATABASE_URL and RAIL_ENCRYPTION_KEY, or uses the embedded Postgres of RAIL_DATA_DIR.',
   )
   .addHelpText('after', example('DATABASE_URL=postgres://rail:secret@db/rail RAIL_ENCRYPTION_KEY=… rail worker'))
-  .action(async () => {
-    (await import('./commands/small_memory.ts')).keepMemorySmall();
-    await (await import('./commands/worker.ts')).startWorkerAlone();
-  });
+  .action(async () => (await import('./commands/worker.ts')).startWorkerAlone());
 
 rail
   .command('migrate')

@@ -5,12 +5,11 @@ import { type Logger, pino } from 'pino';
 import type { Config } from './config.ts';
 import { openDatabase } from './core/postgres/database.ts';
 import { isUnavailable } from './core/postgres/errors.ts';
-import type { Store } from './core/postgres/transaction.ts';
+import type { Store, WriteEvents } from './core/postgres/transaction.ts';
 import type { Mailer, Services } from './core/resource/services.ts';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded_postgres/embedded_postgres.ts';
 import { openVault } from './encryption_key.ts';
 import { createMailer } from './mail/smtp.ts';
-import { writeEvents } from './products.ts';
 
 /** Logs go to standard error, one JSON object a line; standard output belongs to what commands answer. */
 export const createLog = ({ LOG_LEVEL }: Pick<Config, 'LOG_LEVEL'>): Logger =>
@@ -51,10 +50,12 @@ export async function openPostgres(config: Config, mode: 'own' | 'use', log: Log
   return embedded;
 }
 
-export const openStore = (url: string, connections: { size: number; name: string }, log: Logger): Store => ({
-  database: openDatabase(url, { ...connections, log }),
-  writeEvents,
-});
+export const openStore = (
+  url: string,
+  connections: { size: number; name: string },
+  log: Logger,
+  writeEvents: WriteEvents,
+): Store => ({ database: openDatabase(url, { ...connections, log }), writeEvents });
 
 /** A host as it stands in a URL: an IPv6 address in brackets. */
 const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host);

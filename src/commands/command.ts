@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import { type Config, readConfig } from '../config.ts';
 import { isMigrated, migrate } from '../core/postgres/migrate.ts';
-import type { Store } from '../core/postgres/transaction.ts';
+import type { Store, WriteEvents } from '../core/postgres/transaction.ts';
 import { createLog, openPostgres, openStore, reachPostgres } from '../service.ts';
 
 /** The command was called wrongly. */
@@ -29,7 +29,7 @@ export async function withStore<T>(work: (opened: Opened) => Promise<T>): Promis
   const postgres = await openPostgres(config, 'use', log);
   try {
     await reachPostgres(config, { log, max_wait_ms: 0 });
-    const store = openStore(postgres.url, { size: 3, name: 'rail' }, log);
+    const store = openStore(postgres.url, { size: 3, name: 'rail' }, log, noEvents);
     try {
       await requireMigrations(store, config, postgres.url);
       return await work({ config, log, store, url: postgres.url });
@@ -40,6 +40,11 @@ export async function withStore<T>(work: (opened: Opened) => Promise<T>): Promis
     await postgres.stop();
   }
 }
+
+/** Who emits loads all products, and with them most of the service's code. */
+const noEvents: WriteEvents = () => {
+  throw new Error('This command emits no events.');
+};
 
 async function requireMigrations({ database }: Store, config: Config, url: string): Promise<void> {
   if (await isMigrated(database)) return;

@@ -1,15 +1,5 @@
 import { type ApiKey, createKey, listKeys, revokeKey } from '../core/access/api_key.ts';
-import { operations, products } from '../products.ts';
 import { answer, table, UsageError, withStore } from './command.ts';
-
-/** Every scope there is. */
-export const scopes: string[] = [
-  ...new Set([
-    ...products.flatMap((product) => product.scopes),
-    ...operations.map(({ scope }) => scope),
-    ...['keys:write', '*:read', '*'],
-  ]),
-];
 
 interface NewKeyOptions {
   org: string;
@@ -21,8 +11,9 @@ interface NewKeyOptions {
 }
 
 export async function createApiKey(options: NewKeyOptions): Promise<void> {
-  const unknown = options.scope.filter((scope) => !scopes.includes(scope));
-  if (unknown.length > 0) throw new UsageError(`Unknown scope ${unknown.join(', ')}. Known: ${scopes.join(' ')}`);
+  const scopes = await readScopes();
+  const unknown = options.scope.filter((scope) => !scopes.has(scope));
+  if (unknown.length > 0) throw new UsageError(`Unknown scope ${unknown.join(', ')}. Known: ${[...scopes].join(' ')}`);
   await withStore(async ({ store }) => {
     const key = await createKey(store.database, {
       organization_id: options.org,
@@ -34,6 +25,16 @@ export async function createApiKey(options: NewKeyOptions): Promise<void> {
     const summary = `Created ${key.id} for ${key.organization_id} (${key.mode}, scopes ${key.scopes.join(' ')}).`;
     answer(key, { json: options.json, lines: [summary, 'The key, shown this once:', '', key.secret] });
   });
+}
+
+/** Every scope there is. The products are loaded here, since only a new key needs them. */
+async function readScopes(): Promise<Set<string>> {
+  const { operations, products } = await import('../products.ts');
+  return new Set([
+    ...products.flatMap((product) => product.scopes),
+    ...operations.map(({ scope }) => scope),
+    ...['keys:write', '*:read', '*'],
+  ]);
 }
 
 export const listApiKeys = ({ org, json }: { org?: string; json?: boolean }): Promise<void> =>

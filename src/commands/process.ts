@@ -5,15 +5,13 @@ import type { Logger } from 'pino';
 import { type Config, isRunByNpx, readConfig } from '../config.ts';
 import { connectionsThatFit } from '../core/http/connections.ts';
 import type { ServerLimits } from '../core/http/server.ts';
-import { serveMetrics } from '../core/metrics/server.ts';
+import type { Worker } from '../core/jobs/supervisor.ts';
 import { findShortage, least_with_worker, processName, splitConnections } from '../core/postgres/connections.ts';
 import { migrate } from '../core/postgres/migrate.ts';
 import type { Store } from '../core/postgres/transaction.ts';
 import type { Services } from '../core/resource/services.ts';
 import { requireSharedKey } from '../encryption_key.ts';
-import { backlogs } from '../products.ts';
 import { createLog, openPostgres, openServices, openStore, reachPostgres, requireBaseUrl } from '../service.ts';
-import { startWorker } from '../worker.ts';
 
 /** How long a process waits for Postgres when it starts. */
 export const max_wait_ms = 60_000;
@@ -68,6 +66,8 @@ export interface Running {
 /**
  * Opens what a process needs, lets it serve until it is told to stop, and closes everything. `start` brings the database up to date. `api`
  * and `worker` are processes of several, which must share their encryption key, and leave a database of somebody's own as it is.
+ *
+ * What a role runs is loaded once its settings hold and Postgres answers: mistakes are told at once, and no role loads the code of another.
  */
 export async function runProcess(
   role: 'start' | 'api' | 'worker',
@@ -88,7 +88,8 @@ export async function runProcess(
     const ran = mode === 'own' || !config.DATABASE_URL ? await migrate(postgres.url, (line) => log.warn(line)) : [];
     if (ran.length > 0) log.info({ ran }, 'migrated');
     const services = await openServices(config, log);
-    const store = openStore(postgres.url, { size: connections.store, name: processName() }, log);
+    const { writeEvents } = await import('../products.ts');
+    const store = openStore(postgres.url, { size: connections.store, name: processName() }, log, writeEvents);
     await warnOfShortage(store, config, log);
     const metrics = await openMetrics(config, store, log);
     await serve({ config, log, url: postgres.url, store, services, connections }, stopping).finally(() =>
@@ -122,6 +123,10 @@ async function warnOfShortage({ database }: Store, { DATABASE_POOL_SIZE: size }:
 /** Shows the metrics of this process, where `METRICS_PORT` asks for them. */
 async function openMetrics({ METRICS_PORT: port, HOST: host }: Config, { database }: Store, log: Logger) {
   if (port === undefined) return undefined;
+  const [{ serveMetrics }, { backlogs }] = await Promise.all([
+    import('../core/metrics/server.ts'),
+    import('../products.ts'),
+  ]);
   const metrics = await serveMetrics({ port, host, database, backlogs, log }).catch((error) => {
     throw explain(error, { port, host, setting: 'METRICS_PORT' });
   });
@@ -135,7 +140,6 @@ async function openMetrics({ METRICS_PORT: port, HOST: host }: Config, { databas
  */
 export async function listenOn(ports: number[], running: Running): Promise<{ app: FastifyInstance; port: number }> {
   const { HOST: host } = running.config;
-  // Loaded here: a worker alone is to be spared its memory.
   const { buildApi } = await import('../api.ts');
   for (const port of ports) {
     const app = await buildApi({ ...running, limits: limitsOf(running.config) });
@@ -177,12 +181,14 @@ function explain(error: unknown, place: Place): Error {
 }
 
 /** A worker that runs jobs by the settings. */
-export const startWorkerOf = ({ url, store, services, config, log, connections }: Running) =>
-  startWorker({
+export async function startWorkerOf({ url, store, services, config, log, connections }: Running): Promise<Worker> {
+  const { startWorker } = await import('../worker.ts');
+  return startWorker({
     ...{ url, store, services, log },
     concurrency: config.WORKER_CONCURRENCY,
     connections: connections.worker,
   });
+}
 
 interface Parts {
   app?: FastifyInstance | undefined;

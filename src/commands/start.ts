@@ -11,7 +11,7 @@ export const start = (): Promise<void> => runProcess('start', serve);
 
 async function serve(running: Running, stopping: AbortSignal): Promise<void> {
   const { config } = running;
-  const worker = startWorkerOf(running);
+  const worker = await startWorkerOf(running);
   let app: FastifyInstance | undefined;
   try {
     await Promise.race([worker.ready, stopped(stopping)]);

@@ -6,7 +6,7 @@ import { type Running, runProcess, startWorkerOf, stopParts, stopped } from './p
 export const startWorkerAlone = (): Promise<void> =>
   runProcess('worker', async (running, stopping) => {
     await whenReady(running, stopping);
-    const worker = stopping.aborted ? undefined : startWorkerOf(running);
+    const worker = stopping.aborted ? undefined : await startWorkerOf(running);
     await stopped(stopping);
     await stopParts({ worker }, running);
   });

@@ -1,6 +1,5 @@
 import type { Part } from '../core/part.ts';
 import { webhookBacklog } from './queue/backlog.ts';
-import { extendWorker } from './queue/worker_extension.ts';
 import { sweep } from './terms.ts';
 
 /** What webhooks schedule, encrypt and promise, whatever the product. */
@@ -9,5 +8,6 @@ export const webhooks: Part = {
   encrypted: [{ table: 'webhooks.endpoint', id: 'id', columns: ['secret', 'previous_secret'] }],
   audits: ['webhooks.audit'],
   backlog: webhookBacklog,
-  extendWorker,
+  // Loaded in workers only: it sends.
+  extendWorker: async (...given) => (await import('./queue/worker_extension.ts')).extendWorker(...given),
 };

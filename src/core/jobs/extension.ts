@@ -21,4 +21,4 @@ export interface WorkerExtension {
 }
 
 /** @param concurrency jobs that the worker runs at a time in its general pool */
-export type OpenExtension = (context: WorkerContext, concurrency: number) => WorkerExtension;
+export type OpenExtension = (context: WorkerContext, concurrency: number) => Promise<WorkerExtension>;

@@ -87,7 +87,7 @@ async function runWorker(options: SupervisorOptions, signals: Signals, ready: ()
   const over = new AbortController();
   liveness.lost.then(() => over.abort());
   const context = contextOf(options, liveness, signals, over.signal);
-  const extensions = options.extensions.map((open) => open(context, concurrency));
+  const extensions = await Promise.all(options.extensions.map((open) => open(context, concurrency)));
   const connections = openJobConnections(url, size - 1, log, {
     isOver: () => over.signal.aborted,
     onLost(error) {

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { runMigrations } from 'graphile-worker';
 import pg from 'pg';
 import { watchBlockers } from './blockers.ts';
 import { tries } from './database.ts';
@@ -47,6 +46,8 @@ export async function migrate(
   try {
     await waitForTurn(client);
     await requireOwnership(client);
+    // Loaded here: whoever only asks whether a database is migrated is spared it.
+    const { runMigrations } = await import('graphile-worker');
     await runMigrations({ connectionString: url });
     await client.query('create schema if not exists migration');
     await client.query(`create table if not exists migration.applied (

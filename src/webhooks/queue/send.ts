@@ -4,7 +4,7 @@ import { railSignature } from '../../core/encryption/signature.ts';
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { WorkerContext } from '../../core/jobs/worker_context.ts';
 import { AddressRefused, checkEndpointUrl } from '../../core/net/address.ts';
-import { connectionOrigin } from '../../core/net/agent.ts';
+import { connectionOrigin } from '../../core/net/origin.ts';
 import { NameNotResolved } from '../../core/net/resolve.ts';
 import type { Services } from '../../core/resource/services.ts';
 

@@ -6,7 +6,8 @@ import { type AddressInfo, createServer as createNetServer, type Socket } from '
 import { rootCertificates, setDefaultCACertificates } from 'node:tls';
 import t, { type Test } from 'tap';
 import { type Agent, request } from 'undici';
-import { connectionOrigin, createPinnedAgent } from '../../../src/core/net/agent.ts';
+import { createPinnedAgent } from '../../../src/core/net/agent.ts';
+import { connectionOrigin } from '../../../src/core/net/origin.ts';
 import { resolvePublicAddresses } from '../../../src/core/net/resolve.ts';
 import { createAuthority } from './authority.ts';
 import { startNameServer } from './name_server.ts';

@@ -7,7 +7,8 @@ import fc from 'fast-check';
 import t, { type Test } from 'tap';
 import type { Agent } from 'undici';
 import { checkEndpointUrl } from '../../../src/core/net/address.ts';
-import { connectionOrigin, createPinnedAgent } from '../../../src/core/net/agent.ts';
+import { createPinnedAgent } from '../../../src/core/net/agent.ts';
+import { connectionOrigin } from '../../../src/core/net/origin.ts';
 import { resolvePublicAddresses } from '../../../src/core/net/resolve.ts';
 import { eventually } from '../../harness.ts';
 import {
