@@ -1,0 +1,117 @@
+import { minorUnits } from './amount.ts';
+import { railIdentifier } from './identifier.ts';
+import { type Reason, reasonOf } from './reason.ts';
+import { child, children, currencyOf, type Element, refused, text, timeOf } from './report_xml.ts';
+
+/** A payment on the account, as far as it has an EndToEndId. */
+export interface BookedTransfer extends Reason {
+  /** The attempt's key, or what another payment of the account has as its EndToEndId. */
+  end_to_end_id: string;
+  /** `paid`: debited. `returned`: credited again, with the reason of the return. `ignored`: neither; `ignored_because` says why. */
+  outcome: 'paid' | 'returned' | 'ignored';
+  ignored_because: string | null;
+  /** To be compared with the payout: as instructed where the bank says so, else as booked. Null: the bank gives only the sum of a batch. */
+  amount_minor: number | null;
+  currency: string | null;
+  /** When it was booked. */
+  at: string | null;
+  /** The bank's reference. */
+  external_id: string | null;
+}
+
+export interface BookingReport {
+  kind: 'camt.054';
+  /** The MsgId of the notification. */
+  report_id: string | null;
+  reported_at: string | null;
+  transfers: BookedTransfer[];
+  /** Payments without an EndToEndId, and entries without details: they cannot be told apart from other payments of the account. */
+  without_id: number;
+}
+
+/** What stands for no id: the bank was given none. */
+const no_id = 'NOTPROVIDED';
+
+/**
+ * Reads a camt.054 debit and credit notification (versions .02 to .12): the element BkToCstmrDbtCdtNtfctn. An account has other payments
+ * too: the caller leaves out the ids that are not its own, and compares amount and currency.
+ *
+ * @throws Problem when there is no notification, or the amount of a payment is no amount of its currency
+ */
+export function readBookingReport(report: Element): BookingReport {
+  const notifications = children(report, 'Ntfctn');
+  if (notifications.length === 0)
+    throw refused('BkToCstmrDbtCdtNtfctn has no Ntfctn. Send the camt.054 file as the bank supplied it.');
+  const found = notifications.flatMap((notification) => children(notification, 'Ntry').flatMap(transfersIn));
+  const transfers = found.filter((transfer) => transfer !== null);
+  return {
+    kind: 'camt.054',
+    report_id: text(report, 'GrpHdr', 'MsgId'),
+    reported_at: timeOf(child(report, 'GrpHdr'), 'CreDtTm'),
+    transfers,
+    without_id: found.length - transfers.length,
+  };
+}
+
+/** The payments of an entry. Null: one that has no EndToEndId. */
+function transfersIn(entry: Element): (BookedTransfer | null)[] {
+  const details = children(entry, 'NtryDtls').flatMap((group) => children(group, 'TxDtls'));
+  if (details.length === 0) return [null];
+  return details.map((detail) => transferOf(entry, detail, details.length === 1));
+}
+
+function transferOf(entry: Element, detail: Element, is_alone: boolean): BookedTransfer | null {
+  const end_to_end_id = text(detail, 'Refs', 'EndToEndId');
+  if (end_to_end_id === null || end_to_end_id === no_id) return null;
+  return {
+    end_to_end_id: railIdentifier(end_to_end_id),
+    ...outcomeOf(entry, detail),
+    ...amountOf(entry, detail, end_to_end_id, is_alone),
+    ...reasonOf(children(detail, 'RtrInf')),
+    at: timeOf(entry, 'BookgDt'),
+    external_id: text(detail, 'Refs', 'AcctSvcrRef') ?? text(entry, 'AcctSvcrRef'),
+  };
+}
+
+/** "camt.054 BOOK: DBIT paid, CRDT with RtrInf returned." */
+function outcomeOf(entry: Element, detail: Element): Pick<BookedTransfer, 'outcome' | 'ignored_because'> {
+  const ignored = (ignored_because: string) => ({ outcome: 'ignored' as const, ignored_because });
+  // From version .08 on the status is a choice of a code and the bank's own text.
+  const status = text(entry, 'Sts', 'Cd') ?? text(entry, 'Sts', 'Prtry') ?? text(entry, 'Sts');
+  if (status !== 'BOOK') return ignored(`The entry is not booked: its Sts is ${status ?? 'missing'}.`);
+  const direction = text(detail, 'CdtDbtInd') ?? text(entry, 'CdtDbtInd');
+  const has_return = children(detail, 'RtrInf').length > 0;
+  if (direction === 'CRDT' && has_return) return { outcome: 'returned', ignored_because: null };
+  if (direction === 'CRDT') return ignored('The entry is a credit without RtrInf, so it returns nothing.');
+  if (direction !== 'DBIT') return ignored(`CdtDbtInd is ${direction ?? 'missing'}, and not DBIT or CRDT.`);
+  if (text(entry, 'RvslInd') === 'true') return ignored('The entry reverses a credit: its RvslInd is true.');
+  return has_return
+    ? ignored('The entry is a debit with RtrInf: it sends back what was received.')
+    : { outcome: 'paid', ignored_because: null };
+}
+
+/** The amount of the entry belongs to a payment only where it is the entry's only one. */
+function amountOf(
+  entry: Element,
+  detail: Element,
+  end_to_end_id: string,
+  is_alone: boolean,
+): Pick<BookedTransfer, 'amount_minor' | 'currency'> {
+  const amount =
+    child(detail, 'AmtDtls', 'InstdAmt', 'Amt') ??
+    child(detail, 'AmtDtls', 'TxAmt', 'Amt') ??
+    child(detail, 'Amt') ??
+    (is_alone && isOfOne(entry) ? child(entry, 'Amt') : undefined);
+  if (amount === undefined) return { amount_minor: null, currency: null };
+  const written = text(amount) ?? '';
+  const currency = currencyOf(amount);
+  const amount_minor = currency === null ? null : minorUnits(written, currency);
+  if (amount_minor !== null) return { amount_minor, currency };
+  throw refused(
+    `The amount of ${end_to_end_id} is '${written}' ${currency ?? 'without Ccy'}, which is no amount of a currency. Ask the bank for a corrected report.`,
+  );
+}
+
+/** Whether no batch with more payments than its details stands behind the entry. */
+const isOfOne = (entry: Element): boolean =>
+  children(entry, 'NtryDtls').every((group) => ['1', null].includes(text(group, 'Btch', 'NbOfTxs')));

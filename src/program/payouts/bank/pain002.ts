@@ -1,0 +1,139 @@
+import { railIdentifier } from './identifier.ts';
+import { type BankErrorCode, type BankOutcome, bankErrorCode, bankOutcome, type Reason, reasonOf } from './reason.ts';
+import { child, children, type Element, refused, text, timeOf } from './report_xml.ts';
+
+/** What the bank says of a file, a payment information block, or a transfer. */
+export interface BankStatus extends Reason {
+  /** GrpSts, PmtInfSts or TxSts. Null: the bank gives none. */
+  status: string | null;
+  outcome: BankOutcome;
+  /** Null: not failed. */
+  error_code: BankErrorCode | null;
+}
+
+export interface BlockStatus extends BankStatus {
+  payment_information_id: string | null;
+}
+
+export interface TransferStatus extends BankStatus {
+  /** The attempt's key. */
+  end_to_end_id: string;
+  payment_information_id: string | null;
+  /** When it settled where the bank says so, else when the report was written. Null: neither is given. */
+  at: string | null;
+  /** The bank's reference. */
+  external_id: string | null;
+}
+
+export interface StatusReport {
+  kind: 'pain.002';
+  /** The MsgId of the file that is reported on. */
+  message_id: string;
+  /** The MsgId of the report. */
+  report_id: string | null;
+  reported_at: string | null;
+  /** Where this is `failed`, so is each transfer of the file, listed or not. A success says nothing of its transfers. */
+  group: BankStatus;
+  /** Where one is `failed`, so is each transfer of the block, listed or not. */
+  payment_informations: BlockStatus[];
+  /** The transfers that the report lists, each once, with the rejections of their block and file. */
+  statuses: TransferStatus[];
+}
+
+/**
+ * Reads a pain.002 payment status report (versions .03 to .14): the element CstmrPmtStsRpt.
+ *
+ * @throws Problem when the file or a transfer is not named, or when the report contradicts itself
+ */
+export function readStatusReport(report: Element): StatusReport {
+  const original = child(report, 'OrgnlGrpInfAndSts');
+  const message_id = text(original, 'OrgnlMsgId');
+  if (message_id === null)
+    throw refused(
+      'OrgnlGrpInfAndSts/OrgnlMsgId is missing. Ask the bank for a report that names the file by its MsgId.',
+    );
+  const reported_at = timeOf(child(report, 'GrpHdr'), 'CreDtTm');
+  const group = statusOf(original, 'GrpSts');
+  const blocks = [...children(report, 'OrgnlPmtInfAndSts')];
+  const listed = [...blocks.flatMap((block) => inBlock(block, group)), ...transfersIn(report, null, [group])];
+  return {
+    kind: 'pain.002',
+    message_id: railIdentifier(message_id),
+    report_id: text(report, 'GrpHdr', 'MsgId'),
+    reported_at,
+    group,
+    payment_informations: blocks.map(blockStatus),
+    statuses: onceEach(listed).map((transfer) => ({ ...transfer, at: transfer.at ?? reported_at })),
+  };
+}
+
+/** As the file has it: ids of blocks are compared with `paymentInformationId`. */
+const blockStatus = (block: Element): BlockStatus => ({
+  payment_information_id: text(block, 'OrgnlPmtInfId'),
+  ...statusOf(block, 'PmtInfSts'),
+});
+
+function inBlock(block: Element, group: BankStatus): TransferStatus[] {
+  const own = blockStatus(block);
+  return transfersIn(block, own.payment_information_id, [own, group]);
+}
+
+/** @param above the statuses of the block and the file, the nearest first */
+function transfersIn(parent: Element, payment_information_id: string | null, above: BankStatus[]): TransferStatus[] {
+  const rejection = above.find(({ outcome }) => outcome === 'failed');
+  return children(parent, 'TxInfAndSts').map((transfer, at) => {
+    const end_to_end_id = text(transfer, 'OrgnlEndToEndId');
+    if (end_to_end_id === null)
+      throw refused(
+        `TxInfAndSts number ${at + 1} of ${payment_information_id ?? 'the report'} has no OrgnlEndToEndId. Ask the bank to report each payment with its EndToEndId.`,
+      );
+    return {
+      end_to_end_id: railIdentifier(end_to_end_id),
+      payment_information_id,
+      ...reachedBy(rejection, statusOf(transfer, 'TxSts'), end_to_end_id),
+      at: timeOf(transfer, 'FctvIntrBkSttlmDt'),
+      external_id: text(transfer, 'AcctSvcrRef'),
+    };
+  });
+}
+
+/** "A rejection of group or payment information reaches down, a success never." */
+function reachedBy(rejection: BankStatus | undefined, own: BankStatus, end_to_end_id: string): BankStatus {
+  if (!rejection) return own;
+  if (own.outcome === 'paid')
+    throw refused(
+      `The report rejects the file or payment information of ${end_to_end_id} (${rejection.status}), and says that the payment itself is settled (${own.status}). Ask the bank which is true.`,
+    );
+  if (own.outcome === 'waiting') return rejection;
+  return own.reason_code === null ? { ...rejection, ...withoutNulls(own) } : own;
+}
+
+/** The texts that a status has. Its error code follows from the reason, so it goes with it. */
+const withoutNulls = ({ status, reason_text }: BankStatus): Partial<BankStatus> => ({
+  status,
+  ...(reason_text === null ? {} : { reason_text }),
+});
+
+function statusOf(element: Element | undefined, name: string): BankStatus {
+  const status = text(element, name);
+  const outcome = bankOutcome(status);
+  const reason = reasonOf(children(element, 'StsRsnInf'));
+  return { status, outcome, error_code: outcome === 'failed' ? bankErrorCode(reason.reason_code) : null, ...reason };
+}
+
+/** Each transfer once: an outcome replaces waiting, and two outcomes that differ are refused. */
+function onceEach(statuses: TransferStatus[]): TransferStatus[] {
+  const by_id = new Map<string, TransferStatus>();
+  for (const status of statuses) {
+    const before = by_id.get(status.end_to_end_id);
+    if (before && contradict(before, status))
+      throw refused(
+        `The report says of ${status.end_to_end_id} both ${before.status} and ${status.status}. Ask the bank which is true.`,
+      );
+    if (!before || before.outcome === 'waiting') by_id.set(status.end_to_end_id, status);
+  }
+  return [...by_id.values()];
+}
+
+const contradict = (one: BankStatus, other: BankStatus): boolean =>
+  one.outcome !== 'waiting' && other.outcome !== 'waiting' && one.outcome !== other.outcome;
