@@ -11,6 +11,8 @@ export interface Subject {
   name: string;
   not_before?: Date;
   not_after?: Date;
+  /** Unset: an elliptic curve. */
+  key_type?: 'rsa';
 }
 
 export interface Authority {
@@ -29,7 +31,7 @@ export function createAuthority(name = 'Rail test authority'): Authority {
   return {
     cert,
     issue(subject) {
-      const keys = newKey();
+      const keys = subject.key_type === 'rsa' ? generateKeyPairSync('rsa', { modulusLength: 2048 }) : newKey();
       return { key: exported(keys.privateKey), cert: certificate({ ...keys, issuer, subject, is_authority: false }) };
     },
   };
