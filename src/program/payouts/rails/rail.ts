@@ -48,9 +48,9 @@ export type RailOutcome =
   | { status: 'failed'; reference: string | null; error_code: PayoutErrorCode; error_message: string }
   /** It was paid, and came back. */
   | { status: 'returned'; reference: string | null; error_code: PayoutErrorCode; error_message: string }
-  /** This call had no effect: repeat it under the same key. What an earlier call did is as unknown as before. */
+  /** This call had no effect. What an earlier one did is as unknown as before. */
   | { status: 'later'; reason: string; retry_after_s?: number }
-  /** The call may have had its effect: look up, or repeat it under the same key. */
+  /** The call may have had its effect. After this and after `later`, call `submit` again under the same key, with backoff. */
   | { status: 'unknown'; reason: string };
 
 export type Credentials = Readonly<Record<string, string>>;
@@ -66,7 +66,10 @@ export interface RailContext {
 }
 
 export interface TransferContext extends RailContext {
-  /** When `submit` was last called for this transfer, as committed before that call. Null: never, so nothing can have arrived. */
+  /**
+   * When `submit` was last called for this transfer: committed before the call, and put back to what it was where the call came to `later`.
+   * Null: no call can have had an effect.
+   */
   last_sent_at: string | null;
   /** What this attempt has kept. */
   state: Readonly<Record<string, string>>;
@@ -121,7 +124,7 @@ export interface Rail {
   secrets: readonly string[];
   /** The provider's base URL for each mode. */
   urls: Readonly<Record<RailMode, string>>;
-  /** How long a call may be repeated under its key, counted from `began_at`, with a margin. Null: for ever. */
+  /** How long `submit` repeats a call under its key, counted from `began_at`: the provider's own time, less a margin. Null: for ever. */
   key_life_s: number | null;
   /** What is known before a call to be refused: a currency, or an amount that the provider cannot express. */
   refuse(amount_minor: number, currency: string): Refusal | undefined;
@@ -131,9 +134,15 @@ export interface Rail {
    * @throws Problem invalid_parameter, whose `param` names the field; service_unavailable where the provider does not answer
    */
   check(credentials: Credentials, context: RailContext): Promise<{ account: string; warnings: string[] }>;
-  /** Sends the transfer. May be called again for the same transfer: it is paid once. Never throws for what the provider does. */
+  /**
+   * Sends the transfer. May be called again for the same transfer at any time: it is paid once, because the key's life is over after
+   * `key_life_s`, and from then on this only looks up. Never throws for what the provider does; only for what `keep` throws.
+   */
   submit(transfer: Transfer, credentials: Credentials, context: TransferContext): Promise<RailOutcome>;
-  /** Asks the provider, and pays nothing. Undefined: it provably has no such transfer, and no call is under way. */
+  /**
+   * Asks the provider, and pays nothing. Undefined: it provably has no such transfer, and no call to it is under way. A payout that was paid
+   * may be found `failed` here, where it came back before anybody looked; one that never was paid may be found `returned`.
+   */
   lookUp(transfer: Transfer, credentials: Credentials, context: TransferContext): Promise<RailOutcome | undefined>;
   /** Gives up a transfer that is not paid yet, where the provider can: the outcome says whether it did. */
   cancel?(transfer: Transfer, credentials: Credentials, context: TransferContext): Promise<RailOutcome | undefined>;

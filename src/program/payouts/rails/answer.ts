@@ -1,0 +1,36 @@
+/** Reading what providers answer: nothing is believed to have the form that it is documented to have. */
+
+/** A field of an answer, where it is there. */
+export function at(value: unknown, ...path: (string | number)[]): unknown {
+  return path.reduce<unknown>(
+    (inner, key) =>
+      typeof inner === 'object' && inner !== null ? (inner as Record<string | number, unknown>)[key] : undefined,
+    value,
+  );
+}
+
+export const textAt = (value: unknown, ...path: (string | number)[]): string | undefined => {
+  const found = at(value, ...path);
+  return typeof found === 'string' && found !== '' ? found : undefined;
+};
+
+export const listAt = (value: unknown, ...path: (string | number)[]): unknown[] => {
+  const found = at(value, ...path);
+  return Array.isArray(found) ? found : [];
+};
+
+const longest_text = 500;
+
+/** A provider's own words, for people: on one line, cut, and without the secrets, which some providers quote. */
+export function quoted(text: unknown, secrets: readonly string[]): string {
+  const told = secrets
+    .filter((secret) => secret !== '')
+    .reduce(
+      (words, secret) => words.replaceAll(secret, '[secret]').replaceAll(encodeURIComponent(secret), '[secret]'),
+      typeof text === 'string' ? text : '',
+    );
+  return told
+    .replaceAll(/[\p{Cc}\s]+/gu, ' ')
+    .trim()
+    .slice(0, longest_text);
+}
