@@ -12,6 +12,13 @@ const nameServers = z
 const mailbox = '[^\\s<>()@",:;]+@[^\\s<>()@",:;]+';
 /** With or without a name; nothing that could begin a second address or header. */
 const oneAddress = new RegExp(`^(?:[^<>()@",:;\\r\\n]+<${mailbox}>|${mailbox})$`);
+const loopback = /^http:\/\/(?:127\.\d+\.\d+\.\d+|localhost|\[::1\])(?::\d+)?(?:\/|$)/;
+const providerUrl = (provider: string) =>
+  z
+    .url({ protocol: /^https?$/ })
+    .refine((url) => url.startsWith('https:') || loopback.test(url), 'must be https, or http to this machine')
+    .optional()
+    .describe(`Base URL of ${provider}, for tests with a server that stands in for it. Unset: its own.`);
 const flag = z.enum(['0', '1']).transform((value) => value === '1');
 
 /** The environment, one line a setting. `rail --help` lists them. */
@@ -68,6 +75,9 @@ const Environment = z.object({
     .describe(
       'IP addresses of the name servers that resolve hosts of webhooks, comma-separated. Unset: those of the system.',
     ),
+  RAIL_PAYPAL_URL: providerUrl('PayPal'),
+  RAIL_WISE_URL: providerUrl('Wise'),
+  RAIL_STRIPE_URL: providerUrl('Stripe'),
   SMTP_URL: z
     .url({ protocol: /^smtps?$/ })
     .optional()
