@@ -22,6 +22,10 @@ export const currencyDigits = (currency: string): number => digits_by_currency.g
 export const decimal = (amount_minor: bigint | number, currency: string): string =>
   withPoint(BigInt(amount_minor), currencyDigits(currency));
 
+/** The decimal as a number for a CSV or JSON writer, exactly: a text such as `-12.34` would be taken for a formula. */
+export const decimalCell = (amount_minor: number, currency: string): unknown =>
+  (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON(decimal(amount_minor, currency));
+
 /** The integer with its last digits after the point. */
 export function withPoint(value: bigint, digits: number): string {
   const size = String(value < 0n ? -value : value).padStart(digits + 1, '0');

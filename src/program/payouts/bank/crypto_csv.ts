@@ -1,6 +1,5 @@
-import { stringify } from 'csv-stringify/sync';
-import { decimal } from './amount.ts';
-import { csvText } from './csv_cell.ts';
+import { csvLine, headerLine } from '../../../core/formats/csv.ts';
+import { decimalCell } from './amount.ts';
 
 export interface CryptoPayout {
   payout_id: string;
@@ -13,20 +12,17 @@ export interface CryptoPayout {
   reference: string;
 }
 
-const columns = ['payout_id', 'partner', 'network', 'address', 'amount', 'currency', 'reference'] as const;
+const columns = ['payout_id', 'partner', 'network', 'address', 'amount', 'currency', 'reference'];
 
 /**
- * The payouts of the method `crypto` as a CSV file with a header (RFC 4180), a line at a time. Amounts are decimals with the digits of the
- * currency in which the partner earned: converting it is left to whoever pays.
+ * The payouts of the method `crypto` as a CSV file, a line at a time. Amounts are decimals with the digits of the currency in which the
+ * partner earned: converting it is left to whoever pays.
  */
 export async function* cryptoCsv(
   payouts: Iterable<CryptoPayout> | AsyncIterable<CryptoPayout>,
 ): AsyncGenerator<string> {
-  yield line([...columns]);
-  for await (const payout of payouts) {
-    const row = { ...payout, amount: decimal(payout.amount_minor, payout.currency) };
-    yield line(columns.map((column) => (column === 'amount' ? row.amount : csvText(row[column]))));
-  }
+  const line = csvLine(columns);
+  yield headerLine(columns);
+  for await (const payout of payouts)
+    yield line({ ...payout, amount: decimalCell(payout.amount_minor, payout.currency) });
 }
-
-const line = (cells: string[]): string => stringify([cells], { record_delimiter: 'windows' });

@@ -1,0 +1,107 @@
+import { line, page } from './pdf_table.ts';
+import { pdfAmount, pdfDate, pdfText } from './pdf_text.ts';
+import type { Statement } from './statement.ts';
+
+type Document = PDFKit.PDFDocument;
+
+const middle = 310;
+const width = page.right - middle;
+const label_width = 82;
+/** What a name may take: some lines. */
+const most_of_name = 200;
+
+/** What stands above the table on the first page: who, what and how much. Says where it ends. */
+export function drawHead(doc: Document, statement: Statement): number {
+  doc.font('Helvetica-Bold').fontSize(17).fillColor('black').text('Payout statement', page.left, page.top);
+  doc
+    .font('Helvetica')
+    .fontSize(9)
+    .fillColor('#444444')
+    .text(pdfText(statement.program.name, most_of_name), { width: 400 });
+  const top = doc.y + 14;
+  line(doc, top, 0.8, 'black');
+  const parties_end = drawParties(doc, statement, top + 12);
+  const facts_end = drawFacts(doc, factsOf(statement), top + 12);
+  return drawTotals(doc, statement, Math.max(parties_end, facts_end) + 14) + 18;
+}
+
+function drawParties(doc: Document, { program, partner }: Statement, top: number): number {
+  const column = { width: middle - page.left - 20 };
+  const party = (title: string, lines: string[], y: number): number => {
+    doc.font('Helvetica').fontSize(7.5).fillColor('#666666').text(title, page.left, y, column);
+    const [name, ...others] = lines;
+    doc
+      .font('Helvetica-Bold')
+      .fontSize(9.5)
+      .fillColor('black')
+      .text(name ?? '', page.left, doc.y + 2, column);
+    doc.font('Helvetica').fontSize(8.5);
+    for (const other of others) doc.text(other, page.left, doc.y + 1.5, column);
+    return doc.y;
+  };
+  const email = partner.email === null ? [] : [pdfText(partner.email, most_of_name)];
+  const end = party('Paid to', [pdfText(partner.name, most_of_name), ...email, partner.id], top);
+  return party('Paid by', [pdfText(program.name, most_of_name), program.id], end + 10);
+}
+
+/** The facts of the payout, each with its label. What is not known is left out. */
+function factsOf({ number, payout, period_start, period_end, currency }: Statement): [string, string][] {
+  const facts: [string, string | null][] = [
+    ['Statement', pdfText(number, 60)],
+    ['Payout', payout.id],
+    ['Period', `${period_start ? `${pdfDate(period_start)} to ` : 'until '}${lastDate(period_end)}`],
+    ['Status', payout.status.replace(/^./, (letter) => letter.toUpperCase())],
+    ['Paid on', payout.paid_at && pdfDate(payout.paid_at)],
+    [
+      'Method',
+      payout.method &&
+        pdfText(
+          payout.method.replaceAll('_', ' ').replace(/^./, (letter) => letter.toUpperCase()),
+          40,
+        ),
+    ],
+    ['Account', payout.destination_hint && `ends in ${pdfText(payout.destination_hint, 10)}`],
+    ['Payment reference', payout.external_id && pdfText(payout.external_id, 140)],
+    ['Fee of the payment', payout.fee_minor ? `${pdfAmount(payout.fee_minor, currency)} ${currency}` : null],
+    ['Currency', currency],
+  ];
+  return facts.filter((fact): fact is [string, string] => fact[1] !== null);
+}
+
+/** The last date of a period that ends before this time: `2026-10-31` for the start of November. */
+const lastDate = (end: string): string => pdfDate(new Date(new Date(end).getTime() - 1).toISOString());
+
+function drawFacts(doc: Document, facts: [string, string][], top: number): number {
+  let y = top;
+  doc.font('Helvetica').fontSize(8.5);
+  for (const [label, value] of facts) {
+    doc.fillColor('#666666').text(label, middle, y, { width: label_width });
+    doc.fillColor('black').text(value, middle + label_width, y, { width: width - label_width });
+    y = doc.y + 2.5;
+  }
+  return y;
+}
+
+function drawTotals(doc: Document, { totals, currency }: Statement, top: number): number {
+  const sums: [string, number][] = [
+    ['Commissions', totals.earned_minor],
+    ['Bonuses', totals.bonus_minor],
+    ['Clawbacks', totals.clawed_back_minor],
+  ];
+  line(doc, top, 0.3, '#cccccc');
+  let y = top + 7;
+  for (const [label, amount] of sums) y = drawSum(doc, label, `${pdfAmount(amount, currency)} ${currency}`, y, false);
+  doc.moveTo(middle, y).lineTo(page.right, y).lineWidth(0.8).strokeColor('black').stroke();
+  return drawSum(doc, 'Total', `${pdfAmount(totals.total_minor, currency)} ${currency}`, y + 5, true);
+}
+
+/** A label with an amount at the right margin. Says where the next one starts. */
+export function drawSum(doc: Document, label: string, amount: string, top: number, is_total: boolean): number {
+  doc
+    .font(is_total ? 'Helvetica-Bold' : 'Helvetica')
+    .fontSize(is_total ? 10 : 8.5)
+    .fillColor('black');
+  doc.text(label, middle, top, { width: label_width, lineBreak: false });
+  doc.text(amount, middle + label_width, top, { width: width - label_width, align: 'right', lineBreak: false });
+  return top + (is_total ? 14 : 13);
+}
