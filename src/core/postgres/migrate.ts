@@ -177,10 +177,10 @@ async function applyAll(client: pg.Client, files: File[], attempt = 1): Promise<
 async function apply(
   client: pg.Client,
   { name, text, sha256 }: File,
-  run: (client: pg.Client, text: string) => Promise<unknown> = runWhole,
+  run: (client: pg.Client, text: string, lock_timeout_ms: number) => Promise<unknown> = runWhole,
 ): Promise<void> {
   try {
-    await run(client, text);
+    await run(client, text, lock_timeout_ms);
     await client.query(
       `insert into migration.applied (name, sha256) values ($1, $2)
       on conflict (name) do update set sha256 = excluded.sha256, applied_at = now()`,

@@ -158,6 +158,45 @@ t.test('what an unfinished index left behind is dropped, and the file runs again
   ),
 );
 
+const page_index = `-- Runs outside a transaction.
+
+create index concurrently if not exists page_by_body on notes.page (organization_id, body)
+  where body is not null;
+`;
+const pages = `create schema notes;
+create table notes.page (organization_id text, id integer, body text) partition by range (id);
+create table notes.page_1 partition of notes.page for values from (0) to (10);
+create table notes.page_2 partition of notes.page for values from (10) to (20);
+alter table notes.page_1 enable row level security;
+alter table notes.page_2 enable row level security;
+`;
+
+t.test('an index of a partitioned table is built partition by partition, and goes on where it was left', (t) =>
+  withFiles({ '9001_pages.sql': pages, '9002_index.sql': page_index }, (folder) =>
+    withDatabase(async (url, client) => {
+      await withFiles({ '9001_pages.sql': pages }, (before) => migrate(url, undefined, before));
+      await client.query('create index page_by_body on only notes.page (organization_id, body) where body is not null');
+      await client.query(
+        'create index page_1_page_by_body on notes.page_1 (organization_id, body) where body is not null',
+      );
+      await client.query('alter index notes.page_by_body attach partition notes.page_1_page_by_body');
+      t.same(await migrate(url, undefined, folder), ['migrations/9002_index.sql']);
+      await client.query('create table notes.page_3 partition of notes.page for values from (20) to (30)');
+      const { rows } = await client.query<{ name: string; valid: boolean }>(
+        `select i.indexrelid::regclass::text as name, i.indisvalid as valid
+        from pg_index i join pg_class c on c.oid = i.indrelid
+        where c.relnamespace = 'notes'::regnamespace order by 1`,
+      );
+      t.match(rows, [
+        { name: 'notes.page_1_page_by_body', valid: true },
+        { name: 'notes.page_2_page_by_body', valid: true },
+        { name: /^notes.page_3_/, valid: true },
+        { name: 'notes.page_by_body', valid: true },
+      ]);
+    }),
+  ),
+);
+
 t.test('an index that could not be built again is refused', (t) =>
   withFiles(
     { '9001_notes.sql': tables, '9002_index.sql': index.replace('concurrently if not exists', 'concurrently') },

@@ -78,7 +78,7 @@ t.test('values of links differ in more than letter case, and so do the clicks th
     await client.query('drop index program.link_value_key_unique');
     const [autumn, other] = [await shop.link(ada, { value: 'autumn' }), await shop.link(bob, { value: 'winter' })];
     await client.query('update program.link set value = $1 where id = $2', ['AUTUMN', other.id]);
-    await runOutside(client, migration);
+    await runOutside(client, migration, 3_000);
     t.match(warnings, [/^1 links have the value of an older link in other letter case/]);
     t.same(await target('autumn'), { partner_id: ada.id, link_id: autumn.id });
     t.same(await target('AUTUMN'), { partner_id: bob.id, link_id: other.id });
