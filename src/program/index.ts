@@ -10,7 +10,7 @@ import { customerOperations } from './customers/customer.ts';
 import { signUpOperations } from './customers/sign_up.ts';
 import { deletePartnerOperations } from './delete_partner.ts';
 import { openDemoProgram } from './demo.ts';
-import { catalogue } from './events/catalogue.ts';
+import { catalogue, prefixes } from './events/catalogue.ts';
 import { examples } from './examples.ts';
 import { guide } from './guide.ts';
 import { applicationOperations } from './partners/application.ts';
@@ -40,8 +40,7 @@ const events: EventPolicy = {
   path: '/v1',
   namespace: '',
   catalogue,
-  id_prefix: 'evt',
-  delivery_prefix: 'whd',
+  ...prefixes,
   endpoint_prefix: 'whe',
   subject: { field: 'program_id', prefix: 'prg', resource: programs },
   owner: { field: 'partner_id', prefix: 'part', resource: partners },

@@ -6,11 +6,12 @@ import { DeletedMarker } from '../core/resource/deleted_marker.ts';
 import { idParams, type Operation, operation } from '../core/resource/operation.ts';
 import { type AnyResource, type Row, tenant } from '../core/resource/resource.ts';
 import { id, objectName, text, timestamp } from '../core/values/fields.ts';
+import { timeOfId } from '../core/values/id.ts';
 import type { EventType } from '../webhooks/events/catalogue.ts';
 import { erasePersonalData, eventsMentioning, type StoredEvent } from '../webhooks/events/personal_data.ts';
 import { commissions } from './commissions/commission.ts';
 import { type Customer, customers } from './customers/customer.ts';
-import { catalogue } from './events/catalogue.ts';
+import { catalogue, prefixes } from './events/catalogue.ts';
 import { riskFlags } from './risk/risk_flag.ts';
 import { refunds } from './sales/refund.ts';
 import { sales } from './sales/sale.ts';
@@ -33,7 +34,7 @@ const CustomerExport = z
           ip_hash: text.nullable().describe('The keyed hash of the IP address. Null if no address was provided.'),
         }),
       )
-      .describe('The clicks of these visits.'),
+      .describe('The clicks of the browser that signed up, also those that earned no credit.'),
     sales: z.array(sales.record).describe('What the customer paid.'),
     refunds: z.array(refunds.record).describe('What the customer got back.'),
     commissions: z.array(commissions.record).describe('What partners earned from the customer.'),
@@ -81,18 +82,18 @@ export const personalDataOperations: Operation[] = [
 
 async function erase(tx: Tx, customer: Customer): Promise<void> {
   const { id: customer_id, program_id, referral_id } = customer;
-  // A click whose job has not run yet is the visitor's, too.
   const visitor_token = await visitorTokenOf(tx, referral_id);
+  // A click whose job has not run yet is the visitor's, too.
   if (visitor_token !== null) await attributeVisitor(tx, { program_id, visitor_token });
-  const traces = await tracesOf(tx, customer);
-  await erasePersonalData(tx, catalogue, program_id, await eventsAbout(tx, customer, traces));
+  const traces = await tracesOf(tx, customer, visitor_token);
+  await erasePersonalData(tx, log, program_id, await eventsAbout(tx, customer, traces));
   await tx.all(sql`
     update program.risk_flag t
     set evidence = '{}', note = case when t.note is not null then 'erased' end, updated_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.id = any(${traces.risk_flag_ids})`);
   await tx.all(sql`
     update program.click t
-    set visitor_token = 'erased_' || t.referral_id, ip_hash = null, user_agent = null, referer = null, landing_url = ${withoutQuery}
+    set visitor_token = 'erased_' || coalesce(t.referral_id, t.id), ip_hash = null, user_agent = null, referer = null, landing_url = ${withoutQuery}
     where ${tenant(tx)} and t.id = any(${traces.click_ids})`);
   await tx.all(sql`
     update program.referral t
@@ -113,20 +114,32 @@ const withoutQuery: Sql = sql`regexp_replace(t.landing_url, '[?#].*$', '')`;
 interface Traces {
   /** Of the same browser, whatever partner they were credited to. */
   referral_ids: string[];
+  /** Of the same browser, also those that earned no credit. */
   click_ids: string[];
   risk_flag_ids: string[];
   /** Deleted ones too. */
   sale_ids: string[];
 }
 
-async function tracesOf(tx: Tx, { id: customer_id, program_id, partner_id, referral_id }: Customer): Promise<Traces> {
-  const referral_ids = referral_id === null ? [] : await referralsOfBrowser(tx, program_id, referral_id);
+async function tracesOf(
+  tx: Tx,
+  { id: customer_id, program_id, partner_id, referral_id }: Customer,
+  visitor_token: string | null,
+): Promise<Traces> {
+  const of_browser = sql`t.program_id = ${program_id} and t.visitor_token = ${visitor_token}`;
+  const referral_ids =
+    visitor_token === null
+      ? [referral_id].filter((one) => one !== null)
+      : await withDeleted(tx, sql`program.referral`, of_browser);
   const sale_ids = await withDeleted(tx, sql`program.sale`, sql`t.customer_id = ${customer_id}`);
-  const click_ids = idsOf(
-    await tx.all<Row>(
-      sql`select t.id from program.click t where ${tenant(tx)} and t.referral_id = any(${referral_ids})`,
-    ),
-  );
+  // Those that earned no credit have an index of their own.
+  const clicks = await tx.all<Row & { partner_id: string }>(sql`
+    select t.id, t.partner_id from program.click t where ${tenant(tx)} and t.referral_id = any(${referral_ids})
+    union all
+    select t.id, t.partner_id from program.click t
+    where ${tenant(tx)} and ${of_browser} and t.referral_id is null and t.attributed_at is not null`);
+  const click_ids = idsOf(clicks);
+  const partner_ids = [...new Set([partner_id, ...clicks.map((click) => click.partner_id)])];
   const risk_flag_ids = idsOf(
     await tx.all<Row>(sql`
       select t.id
@@ -134,7 +147,7 @@ async function tracesOf(tx: Tx, { id: customer_id, program_id, partner_id, refer
       where ${tenant(tx)}
         and (
           t.customer_id = ${customer_id}
-          or t.partner_id = ${partner_id}
+          or t.partner_id = any(${partner_ids})
             and (t.evidence ->> 'click_id' = any(${click_ids}) or t.evidence ->> 'referral_id' = any(${referral_ids}))
         )`),
   );
@@ -142,17 +155,11 @@ async function tracesOf(tx: Tx, { id: customer_id, program_id, partner_id, refer
 }
 
 async function visitorTokenOf(tx: Tx, referral_id: string | null): Promise<string | null> {
+  if (referral_id === null) return null;
   const referral = await tx.maybe<{ visitor_token: string | null }>(
     sql`select t.visitor_token from program.referral t where ${tenant(tx)} and t.id = ${referral_id}`,
   );
   return referral?.visitor_token ?? null;
-}
-
-async function referralsOfBrowser(tx: Tx, program_id: string, referral_id: string): Promise<string[]> {
-  const visitor_token = await visitorTokenOf(tx, referral_id);
-  if (visitor_token === null) return [referral_id];
-  const of_browser = sql`t.program_id = ${program_id} and t.visitor_token = ${visitor_token}`;
-  return withDeleted(tx, sql`program.referral`, of_browser);
 }
 
 /** The ids of rows that may be deleted. Two parts, because those that are not deleted have an index of their own, and those that are another. */
@@ -171,10 +178,15 @@ const types_about_customers = Object.entries<EventType>(catalogue)
   .filter(([, { data }]) => ['customer_id', 'referral_id', 'risk_flag_id'].some((field) => field in data.shape))
   .map(([type]) => type);
 
+const log = { catalogue, ...prefixes };
+
 /** An event that names a customer is about that one; one that names none is about whose referral or flag it names. */
 async function eventsAbout(tx: Tx, { id: customer_id, program_id }: Customer, traces: Traces): Promise<StoredEvent[]> {
   const ids = [customer_id, ...traces.referral_ids, ...traces.risk_flag_ids];
-  const events = await eventsMentioning(tx, program_id, types_about_customers, ids);
+  const events = await eventsMentioning(tx, log, {
+    ...{ subject_id: program_id, types: types_about_customers, ids },
+    since_ms: Math.min(...[...ids, ...traces.click_ids].map(timeOfId)),
+  });
   return events.filter(({ body }) => {
     const { data } = JSON.parse(body);
     const named = data.customer_id ?? data.referral_id ?? data.risk_flag_id;
@@ -183,7 +195,7 @@ async function eventsAbout(tx: Tx, { id: customer_id, program_id }: Customer, tr
 }
 
 async function exportOf(tx: Tx, customer: Customer): Promise<z.infer<typeof CustomerExport>> {
-  const traces = await tracesOf(tx, customer);
+  const traces = await tracesOf(tx, customer, await visitorTokenOf(tx, customer.referral_id));
   const of_customer = sql`t.customer_id = ${customer.id}`;
   const records = <Record_>(resource: AnyResource, where: Sql, besides: Sql = sql``) =>
     tx.all<Row>(sql`

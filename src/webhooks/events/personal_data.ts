@@ -1,9 +1,11 @@
 /** What the event log holds of a person: found, and removed when the person is erased. */
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import type { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
+import { timeOfId } from '../../core/values/id.ts';
 import type { Catalogue } from './catalogue.ts';
+import type { EventPolicy } from './policy.ts';
 
 export interface StoredEvent {
   id: string;
@@ -12,14 +14,35 @@ export interface StoredEvent {
   postback_body: string | null;
 }
 
+type Log = Pick<EventPolicy, 'catalogue' | 'id_prefix' | 'delivery_prefix'>;
+
+interface Mention {
+  subject_id: string;
+  types: string[];
+  ids: string[];
+  /** When the oldest of the ids was made: what is older mentions none of them. */
+  since_ms: number;
+}
+
 /** The events of a subject that mention one of these ids anywhere, of these types, in the strict sequence. */
-export const eventsMentioning = (tx: Tx, subject_id: string, types: string[], ids: string[]): Promise<StoredEvent[]> =>
+export const eventsMentioning = (
+  tx: Tx,
+  { id_prefix }: Log,
+  { subject_id, types, ids, since_ms }: Mention,
+): Promise<StoredEvent[]> =>
   tx.all<StoredEvent>(sql`
     select t.id, t.type, t.body, t.postback_body
     from webhooks.event t
-    where ${tenant(tx)} and t.program_id = ${subject_id} and t.type = any(${types})
+    where ${tenant(tx)} and t.program_id = ${subject_id} and t.type = any(${types}) and t.id >= ${firstId(id_prefix, since_ms)}
       and exists (select from unnest(${ids}::text[]) as mentioned (id) where strpos(t.body, mentioned.id) > 0)
     order by t.position`);
+
+/** Ids are made by the clocks of many processes, which differ. */
+const clock_difference_ms = 3_600_000;
+
+/** A text that no id made since then is smaller than: partitions of before are not read. */
+const firstId = (prefix: string, since_ms: number): Sql =>
+  sql`${`${prefix}_`} || core.id_time_part(to_timestamp(${(since_ms - clock_difference_ms) / 1_000}))`;
 
 /**
  * Removes the personal fields from the bodies of events, as they are stored and as they are still to be sent, and what receivers answered
@@ -27,10 +50,12 @@ export const eventsMentioning = (tx: Tx, subject_id: string, types: string[], id
  */
 export async function erasePersonalData(
   tx: Tx,
-  catalogue: Catalogue,
+  { catalogue, delivery_prefix }: Log,
   subject_id: string,
   events: StoredEvent[],
 ): Promise<void> {
+  if (events.length === 0) return;
+  const ids = events.map(({ id }) => id);
   const erased = events.map(({ id, type, body, postback_body }) => ({
     id,
     body: withoutPersonal(catalogue, type, body),
@@ -40,13 +65,14 @@ export async function erasePersonalData(
     update webhooks.event t
     set body = e.body, postback_body = e.postback_body
     from json_to_recordset(${JSON.stringify(erased)}::json) as e (id text, body text, postback_body text)
-    where ${tenant(tx)} and t.id = e.id`);
+    where ${tenant(tx)} and t.id = e.id and t.id = any(${ids})`);
   await tx.all(sql`
     update webhooks.attempt t
     set response_body = null
     from webhooks.delivery d
     where ${tenant(tx)} and d.organization_id = t.organization_id and d.id = t.delivery_id
-      and d.program_id = ${subject_id} and d.event_id = any(${events.map(({ id }) => id)}) and t.response_body is not null`);
+      and d.program_id = ${subject_id} and d.id >= ${firstId(delivery_prefix, Math.min(...ids.map(timeOfId)))}
+      and d.event_id = any(${ids}) and t.response_body is not null`);
 }
 
 /** A body whose personal fields hold the first of these values that the type takes there. */

@@ -1,5 +1,5 @@
 import { raw } from 'sql-template-tag';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
 import type { Operation } from '../../../src/core/resource/operation.ts';
 import { personalDataOperations } from '../../../src/program/personal_data.ts';
@@ -172,6 +172,40 @@ t.test('a click of the visitor whose job has not run yet is erased with the othe
   });
 });
 
+t.test('clicks of the visitor that earned no credit are erased and exported too, and still counted', async (t) => {
+  const { shop, merchant, customer, partner } = await openShopOfGrace({ blocked_countries: ['KP'] });
+  const other = await shop.partner();
+  const { visitor_token, user_agent, search } = person;
+  const browser = {
+    visitor_token,
+    user_agent,
+    ip: '203.0.113.7',
+    referrer: `https://mail.example.com/${person.referer}`,
+  };
+  const clicks = [
+    await shop.click(other, { ...browser, landing_url: `https://acme.example.com/?gclid=${search}` }),
+    await shop.click(partner, { ...browser, country: 'KP', landing_url: `https://acme.example.com/?e=${search}` }),
+  ];
+  const flags = async () => (await shop.list('risk_flags', 'status=open')).map(({ kind }) => kind).sort();
+  const ids = clicks.map(({ id }) => id);
+  await eventually(
+    async () =>
+      (await rail.query(sql`select from program.click where id = any(${ids}) and attributed_at is not null`)).length ===
+        2 && (await flags()).join() === 'blocked_country,paid_ad_traffic',
+    'the jobs of the clicks',
+  );
+  for (const { id } of clicks) t.match(await merchant.get(`/v1/clicks/${id}`), { referral_id: null });
+  const { clicks: exported, risk_flags } = await merchant.get(`/v1/customers/${customer.id}/export`);
+  t.equal(exported.length, 3);
+  t.equal(risk_flags.length, 3);
+  const counted = async () => (await merchant.get(`/v1/partners/${other.id}?include[]=stats`)).stats.clicks;
+  t.equal(await counted(), 1);
+  await merchant.delete(`/v1/customers/${customer.id}`);
+  t.same(await rowsWith(shop, Object.values(person)), []);
+  t.equal(await counted(), 1);
+  t.match(await merchant.get(`/v1/clicks/${ids[1]}`), { country: 'KP', landing_url: 'https://acme.example.com/' });
+});
+
 t.test('a fraud check that comes after the erasure raises no flag', async (t) => {
   const { merchant, customer, shop } = await openShopOfGrace();
   await rail.query(sql`delete from program.risk_flag where customer_id = ${customer.id}`);
@@ -218,11 +252,13 @@ t.test('the export of a customer holds everything that is stored about the perso
 });
 
 t.test('erasing and exporting read the rows of the customer, not those of the organization', async (t) => {
-  const { merchant, customer, sale, shop } = await openShopOfGrace();
+  const { merchant, customer, click, sale, shop } = await openShopOfGrace();
   const deleted = await shop.sale({ customer_id: customer.id });
   await merchant.delete(`/v1/sales/${deleted.id}`);
   await copyRows('program.sale', sale.id, { customer_id: null, is_first_sale: false });
   await copyRows('program.referral', customer.referral_id, { status: 'visit' });
+  await copyRows('program.click', click.id, { referral_id: null });
+  await addOldEvents(shop, t);
   for (const name of ['customers.export', 'customers.delete']) {
     const operation = personalDataOperations.find((one) => one.name === name) as Operation;
     await transaction(rail.store, { organization_id: merchant.organization_id, request_id: null }, async (tx) => {
@@ -231,11 +267,21 @@ t.test('erasing and exporting read the rows of the customer, not those of the or
         t.match(document.sales, [{ id: sale.id }, { id: deleted.id }], 'deleted sales are part of it');
       const read = await tx.all<{ relname: string; rows: number }>(sql`
         select relname, seq_tup_read + idx_tup_fetch as rows from pg_stat_xact_user_tables
-        where schemaname = 'program' and relname in ('sale', 'referral')`);
+        where relname ~ '^(sale|referral|click.*|event_default)$'`);
       for (const { relname, rows } of read) t.ok(rows < 100, `${name} reads ${rows} rows of program.${relname}`);
     });
   }
 });
+
+/** Thousands of events of the shop that are older than any id. */
+async function addOldEvents({ program_id }: Shop, t: Test): Promise<void> {
+  await rail.query(sql`
+    insert into webhooks.event
+    select (jsonb_populate_record(e, jsonb_build_object('id', 'evt_01' || nth))).*
+    from (select t from webhooks.event t where t.program_id = ${program_id} and t.type = 'sale.created' limit 1) as one (e)
+    cross join generate_series(100, 4000) as nth`);
+  t.teardown(() => rail.query(sql`delete from webhooks.event where program_id = ${program_id} and length(id) < 12`));
+}
 
 /** Thousands of rows like this one, of other customers and browsers; half of them are deleted. */
 async function copyRows(table: string, id: string, changes: Json = {}): Promise<void> {
