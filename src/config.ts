@@ -27,6 +27,10 @@ const Environment = z.object({
     .url({ protocol: /^postgres(ql)?$/ })
     .optional()
     .describe('Postgres 15 or later. Unset: an embedded Postgres 18 under RAIL_DATA_DIR.'),
+  DATABASE_READ_URL: z
+    .url({ protocol: /^postgres(ql)?$/ })
+    .optional()
+    .describe('A replica of it, as the same user, for reports, data users and GraphQL. Unset: they read DATABASE_URL.'),
   RAIL_DATA_DIR: z
     .string()
     .min(1)

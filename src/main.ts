@@ -163,6 +163,48 @@ rail
   .addHelpText('after', example('rail audit', 'rail audit --json'))
   .action(async (options) => (await import('./commands/audit.ts')).audit(options));
 
+const data = rail
+  .command('data')
+  .description('Serves data teams, who query Postgres directly through the views of schema data.');
+
+const data_user = data.command('user').description('Manages logins that read schema data of one organization.');
+
+data_user
+  .command('create')
+  .description(
+    'Creates a login that reads schema data of one organization and nothing else, and prints its URL. The password cannot be shown again. ' +
+      'If the user of DATABASE_URL may not create it, prints the SQL that a superuser runs.',
+  )
+  .requiredOption('--organization <id>', "id of the organization; 'rail org list' lists them")
+  .option('--name <name>', 'what the login is for', 'Data team')
+  .option('--personal-data', 'show emails, names and other personal columns')
+  .option(
+    '--expires <time>',
+    'when it ends: an ISO 8601 time, or a number of days such as 90d (default: never)',
+    expiry,
+  )
+  .option('--statement-timeout <seconds>', 'how long a statement may run', seconds, 60)
+  .option('--connections <number>', 'connections at a time', positiveInteger, 5)
+  .addOption(json())
+  .addHelpText('after', example("rail data user create --organization org_… --name 'Metabase' --expires 365d"))
+  .action(async (options) => (await import('./commands/data/user.ts')).createDataUser(options));
+
+data_user
+  .command('list')
+  .description('Lists logins, without their passwords.')
+  .option('--organization <id>', 'only logins of this organization')
+  .addOption(json())
+  .addHelpText('after', example('rail data user list --organization org_…'))
+  .action(async (options) => (await import('./commands/data/user.ts')).listDataUsers(options));
+
+data_user
+  .command('revoke')
+  .description('Revokes a login immediately, and ends its sessions.')
+  .argument('<user>', 'the login: rail_data_…')
+  .addOption(json())
+  .addHelpText('after', example('rail data user revoke rail_data_…'))
+  .action(async (user, options) => (await import('./commands/data/user.ts')).revokeDataUser(user, options));
+
 rail
   .command('rotate-encryption-key')
   .summary('re-encrypts stored secrets with the first key')
@@ -207,6 +249,19 @@ function time(text: string): string {
   if (/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text) && at > 0)
     return new Date(at).toISOString();
   throw new InvalidArgumentError('It must be an ISO 8601 time with a time zone, such as 2027-01-01T00:00:00Z.');
+}
+
+function seconds(text: string): number {
+  const value = positiveInteger(text);
+  if (value <= 86_400) return value;
+  throw new InvalidArgumentError('It must be at most 86400 seconds, which are a day.');
+}
+
+function expiry(text: string): string {
+  const [, days] = /^(\d{1,5})d$/.exec(text) ?? [];
+  const at = days === undefined ? time(text) : new Date(Date.now() + Number(days) * 86_400_000).toISOString();
+  if (Date.parse(at) > Date.now()) return at;
+  throw new InvalidArgumentError('It must lie in the future.');
 }
 
 function environmentText(): string {

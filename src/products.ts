@@ -1,6 +1,7 @@
 import { core } from './core/index.ts';
 import { jobBacklog } from './core/jobs/backlog.ts';
 import type { Part } from './core/part.ts';
+import { data } from './data/index.ts';
 import { program } from './program/index.ts';
 import { eventWriter } from './webhooks/events/event.ts';
 import { webhooks } from './webhooks/index.ts';
@@ -9,7 +10,7 @@ import type { Products } from './webhooks/product.ts';
 /** What this service offers: one line a product. */
 export const products: Products = [program];
 
-const parts: Part[] = [core, webhooks, ...products];
+const parts: Part[] = [core, webhooks, data, ...products];
 
 export const operations = products.flatMap((product) => product.operations);
 export const schedules = parts.flatMap((part) => part.schedules);

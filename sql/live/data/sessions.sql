@@ -1,0 +1,28 @@
+-- A role can undo what is set on it (statement_timeout, read-only), and the end of its validity ends no session: a worker calls this every
+-- minute. It ends the sessions of logins that were revoked or have expired, that hold an advisory lock, or whose statement or open transaction
+-- is older than it may be: an open transaction keeps vacuum from its work.
+create or replace function data.end_sessions() returns table (pid integer, role_name text, reason text)
+language sql volatile
+as $$
+  with session as (
+    select a.pid, l.role_name,
+      case
+        when l.revoked_at is not null then 'the login is revoked'
+        when l.expires_at <= clock_timestamp() then 'the login has expired'
+        when a.state = 'active' and clock_timestamp() - a.query_start > l.statement_timeout_ms * interval '1 millisecond'
+          then 'the statement runs too long'
+        when a.state like 'idle in transaction%'
+          and clock_timestamp() - a.state_change > greatest(l.statement_timeout_ms * interval '1 millisecond', interval '1 minute')
+          then 'the transaction is idle'
+        when a.backend_xmin is not null and clock_timestamp() - a.xact_start > interval '1 hour' then 'the transaction is open for too long'
+        when exists (select from pg_locks k where k.pid = a.pid and k.locktype = 'advisory') then 'it holds an advisory lock'
+      end as reason
+    from pg_stat_activity a
+    join core.data_login l on l.role_name = a.usename::text
+    where a.datname = current_database()
+  )
+  select s.pid, s.role_name, s.reason
+  from session s
+  where s.reason is not null and pg_terminate_backend(s.pid)
+$$;
+comment on function data.end_sessions() is 'Ends sessions of data teams that run too long, or whose login is revoked or has expired.';

@@ -1,0 +1,69 @@
+/** `rail data user`: logins that read schema data of one organization. */
+import { createLogin, type DataLogin, type LoginState, listLogins, revokeLogin } from '../../data/login.ts';
+import { answer, table, withStore } from '../command.ts';
+
+interface NewUserOptions {
+  organization: string;
+  name: string;
+  personalData?: boolean;
+  expires?: string;
+  statementTimeout: number;
+  connections: number;
+  json?: boolean;
+}
+
+export const createDataUser = (options: NewUserOptions): Promise<void> =>
+  withStore(async ({ store, config, url }) => {
+    const login = await createLogin(store, config.DATABASE_READ_URL ?? url, {
+      organization_id: options.organization,
+      name: options.name,
+      personal_data: options.personalData ?? false,
+      expires_at: options.expires ?? null,
+      statement_timeout_ms: options.statementTimeout * 1_000,
+      connection_limit: options.connections,
+    });
+    const until = login.expires_at === null ? '' : ` until ${login.expires_at}`;
+    const columns = login.personal_data ? 'with personal columns' : 'without emails, names and other personal columns';
+    const summary = `${login.user} reads schema data of ${login.organization_id}, ${columns}${until}.`;
+    const lines = [summary, 'Connect by this URL, shown this once:', '', login.url, ...toRun(login.sql)];
+    answer(login, { json: options.json, lines });
+  });
+
+export const listDataUsers = ({ organization, json }: { organization?: string; json?: boolean }): Promise<void> =>
+  withStore(async ({ store }) => {
+    const logins = await listLogins(store.database, organization);
+    const columns = ['USER', 'ORGANIZATION', 'NAME', 'STATE', 'PERSONAL DATA', 'EXPIRES AT', 'CREATED AT'];
+    answer(logins, { json, lines: table(columns, logins.map(row), 'There is no data user.') });
+  });
+
+const row = (login: DataLogin & { state: LoginState }): string[] => [
+  login.user,
+  login.organization_id,
+  login.name,
+  login.state.replace('_', ' '),
+  login.personal_data ? 'yes' : 'no',
+  login.expires_at ?? 'never',
+  login.created_at,
+];
+
+export const revokeDataUser = (user: string, { json }: { json?: boolean }): Promise<void> =>
+  withStore(async ({ store }) => {
+    const revoked = await revokeLogin(store, user);
+    if (!revoked) throw new Error(`There is no data user '${user}': 'rail data user list' shows them.`);
+    answer(revoked, {
+      json,
+      lines: [`Revoked ${revoked.user} (${revoked.name}): it sees nothing.`, ...toRun(revoked.sql)],
+    });
+  });
+
+const toRun = (statements: string[]): string[] =>
+  statements.length === 0
+    ? []
+    : [
+        '',
+        'The user of DATABASE_URL may not do all of it. As a superuser, run this in the same database:',
+        '',
+        'begin;',
+        ...statements.map((statement) => `${statement};`),
+        'commit;',
+      ];

@@ -1,0 +1,54 @@
+/** The SQL that makes and drops the Postgres role of a login. */
+import pg from 'pg';
+import sql from 'sql-template-tag';
+import type { Tx } from '../core/postgres/transaction.ts';
+
+const { escapeIdentifier, escapeLiteral } = pg;
+
+/** How long a transaction of a login may be idle, and wait for a lock. It can undo both; a worker ends what lasts longer: data.end_sessions. */
+const idle_ms = 60_000;
+const lock_ms = 5_000;
+
+/** What has to run before the first login is made: it takes from PUBLIC what would let a login hold up the service. */
+export async function missingProtection(tx: Tx): Promise<string[]> {
+  const missing = await tx.all<{ statement: string }>(
+    sql`select m.statement from data.missing_protection() m order by m.nth, m.subject`,
+  );
+  return missing.map(({ statement }) => statement);
+}
+
+/** What Postgres itself holds a login to. */
+export interface LoginRole {
+  /** The name of the Postgres role. */
+  user: string;
+  expires_at: string | null;
+  statement_timeout_ms: number;
+  connection_limit: number;
+}
+
+/** @param verifier what Postgres stores of the password @param service who runs this service, and must be able to end the login's sessions */
+export function createStatements(login: LoginRole, verifier: string, service: string): string[] {
+  const role = escapeIdentifier(login.user);
+  const until = login.expires_at === null ? '' : ` valid until ${escapeLiteral(login.expires_at)}`;
+  const settings = {
+    default_transaction_read_only: 'on',
+    statement_timeout: String(login.statement_timeout_ms),
+    idle_in_transaction_session_timeout: String(idle_ms),
+    lock_timeout: String(lock_ms),
+    search_path: 'data',
+  };
+  return [
+    `create role ${role} login nosuperuser nocreatedb nocreaterole noreplication connection limit ${login.connection_limit} password ${escapeLiteral(verifier)}${until}`,
+    `grant rail_data_reader to ${role}`,
+    `grant ${role} to ${escapeIdentifier(service)}`,
+    ...Object.entries(settings).map(
+      ([setting, value]) => `alter role ${role} set ${setting} = ${escapeLiteral(value)}`,
+    ),
+  ];
+}
+
+/** A role that cannot be dropped, because a database user granted it more, cannot log in any more. */
+export const dropStatements = (user: string): string[] => [
+  `alter role ${escapeIdentifier(user)} nologin`,
+  `drop role ${escapeIdentifier(user)}`,
+];

@@ -1,0 +1,233 @@
+/** From psql's side: what a login of a data team can read, and that it can do nothing else, whatever it sets. */
+import sql, { raw } from 'sql-template-tag';
+import t from 'tap';
+import { type NewLogin, revokeLogin } from '../../src/data/login.ts';
+import { eventually, startRail, startReceiver } from '../harness.ts';
+import { spawnRail } from '../rail_process.ts';
+import { connectAs, fillOrganization, newLogin, viewsOf } from './tenant.ts';
+
+const rail = await startRail();
+const receiver = await startReceiver();
+const [one, other] = [await fillOrganization(rail, receiver.url), await fillOrganization(rail, receiver.url)];
+await receiver.until(2);
+const views = await viewsOf(rail);
+const login = await newLogin(rail, one.caller);
+const psql = await connectAs(login);
+const psql_of_other = await connectAs(await newLogin(rail, other.caller));
+
+const refused = '42501';
+
+t.test('shows every view to its organization, and no row of another one', async (t) => {
+  for (const view of views) {
+    const rows = (await psql.query(`select * from ${view}`)).map((row) => JSON.stringify(row));
+    const of_other = (await psql_of_other.query(`select * from ${view}`)).map((row) => JSON.stringify(row));
+    t.not(rows.length, 0, `${view} has rows`);
+    t.not(of_other.length, 0, `${view} has rows of the other organization`);
+    t.same(
+      rows.filter((row) => of_other.includes(row)),
+      [],
+      view,
+    );
+    t.notOk(
+      rows.some((row) => row.includes(other.program_id)),
+      `${view} names no program of the other organization`,
+    );
+  }
+});
+
+t.test('shows as many rows as the organization has', async (t) => {
+  for (const noun of ['sale', 'partner', 'commission', 'click', 'customer', 'refund']) {
+    const alive = ['click'].includes(noun) ? sql`true` : sql`deleted_at is null`;
+    const [own] = await rail.query(
+      sql`select count(*) from program.${raw(noun)} where organization_id = ${one.caller.organization_id} and ${alive}`,
+    );
+    t.same(await psql.query(`select count(*)::int as count from data.${noun}`), [own], noun);
+  }
+});
+
+t.test('goes by who logged in, whatever is set', async (t) => {
+  const before = await psql.query('select id from data.program order by id');
+  const settings = {
+    'rail.organization_id': other.caller.organization_id,
+    'rail.sees_personal': 'on',
+    row_security: 'on',
+    search_path: 'program, core, data',
+  };
+  for (const [setting, value] of Object.entries(settings)) {
+    await psql.query(`set ${setting} = '${value}'`);
+    t.same(await psql.query('select id from data.program order by id'), before, setting);
+  }
+  await psql.query('set role rail_data_reader');
+  t.same(await psql.query('select id from data.program order by id'), before, 'as the role of readers');
+  await psql.query('reset role');
+  t.same(await psql.query('select distinct email from data.partner'), [{ email: null }]);
+  t.equal(await psql.codeOf('set row_security = off; select * from data.sale'), refused, 'says so where it is off');
+  await psql.query('reset all');
+  for (const role of ['rail_data', 'rail_api', new URL(rail.url).username])
+    t.equal(await psql.codeOf(`set role ${role}`), refused, role);
+  t.equal(await psql.codeOf(`set session authorization ${new URL(rail.url).username}`), refused);
+});
+
+t.test('shows personal columns only where that was asked for', async (t) => {
+  const personal = await rail.query<{ view: string; column: string }>(sql`
+    select format('data.%I', v.relname) as view, a.attname as column
+    from pg_class v
+    join pg_attribute a on a.attrelid = v.oid and a.attnum > 0
+    where v.relnamespace = 'data'::regnamespace and v.relkind = 'v' and col_description(v.oid, a.attnum) like '%Personal: null unless%'`);
+  t.ok(personal.length > 15);
+  const seeing = await connectAs(await newLogin(rail, { ...one.caller, personal_data: true }));
+  for (const { view, column } of personal) {
+    const [{ shown } = { shown: undefined }] = await psql.query(`select count("${column}")::int as shown from ${view}`);
+    t.equal(shown, 0, `${view}.${column}`);
+  }
+  const [partner] = await seeing.query("select email, first_name, metadata from data.partner where first_name = 'Ada'");
+  t.match(partner, { email: /@partner\.example\.com$/, first_name: 'Ada', metadata: { note: 'ada' } });
+  const emails = await psql.query(`
+    select view.name from (
+      ${views.map((view) => `select '${view}' as name, to_jsonb(x)::text as row from ${view} x`).join(' union all ')}
+    ) as view where view.row ~ '[a-z0-9]@[a-z]' and view.name <> 'data.webhook_attempt'`);
+  t.same(emails, [], 'no view shows an email address');
+});
+
+t.test('reads nothing but schema data', async (t) => {
+  const tables = await rail.query<{ name: string }>(sql`
+    select c.oid::regclass::text as name from pg_class c
+    where c.relkind in ('r', 'p', 'v', 'm', 'S')
+      and c.relnamespace::regnamespace::text in ('core', 'webhooks', 'program', 'migration', 'graphile_worker')`);
+  t.ok(tables.length > 40);
+  for (const { name } of tables) t.equal(await psql.codeOf(`select * from ${name}`), refused, name);
+  for (const call of [
+    'core.enqueue(\'[{"identifier": "core/purge_expired"}]\')',
+    "core.open_request('org_none', null)",
+    'data.end_sessions()',
+    "graphile_worker.add_job('x')",
+  ])
+    t.equal(await psql.codeOf(`select ${call}`), refused, call);
+});
+
+t.test('writes nothing, also when it makes its session writable', async (t) => {
+  await psql.query('set default_transaction_read_only = off');
+  for (const statement of [
+    ...views.map((view) => `delete from ${view}`),
+    "update data.partner set handle = 'mine'",
+    "insert into data.tag (id, program_id, name) values ('tag_x', 'prg_x', 'x')",
+    'create table data.mine (id integer)',
+    'create table public.mine (id integer)',
+    'create temporary table mine (id integer)',
+    'create function public.mine() returns integer language sql return 1',
+    'create schema mine',
+    "select lo_from_bytea(0, 'x')",
+  ])
+    t.match(await psql.codeOf(statement), /^(42501|55000)$/, statement);
+  await psql.query('begin');
+  t.equal(await psql.codeOf('lock table data.sale in access exclusive mode'), refused);
+  await psql.query('rollback; reset all');
+});
+
+t.test('cannot hold up the service', async (t) => {
+  const [service] = await rail.query<{ pid: number }>(sql`select pg_backend_pid() as pid`);
+  for (const call of [
+    'pg_sleep(1)',
+    "pg_sleep_for('1 s')",
+    "pg_sleep_until('infinity')",
+    'pg_advisory_lock(1, 1)',
+    'pg_try_advisory_lock(1)',
+    'pg_try_advisory_xact_lock(1)',
+    'pg_advisory_xact_lock_shared(1)',
+    'pg_advisory_unlock_all()',
+    "pg_read_file('/etc/passwd')",
+    `pg_cancel_backend(${service?.pid})`,
+    `pg_terminate_backend(${service?.pid})`,
+  ])
+    t.equal(await psql.codeOf(`select ${call}`), refused, call);
+  t.equal(await psql.codeOf(`copy (select 1) to program 'true'`), refused);
+  t.equal(await psql.codeOf('select * from pg_stat_activity'), refused);
+  t.equal(await psql.codeOf('select * from pg_stat_get_activity(null)'), refused);
+  t.equal(await psql.codeOf('select * from pg_authid'), refused);
+});
+
+t.test('ends what its user lets run for too long', async (t) => {
+  const short = await connectAs(await newLogin(rail, { ...one.caller, statement_timeout_ms: 200 }));
+  t.equal(await short.codeOf(endless), '57014', 'the timeout that it begins with');
+  await short.query('set statement_timeout = 0');
+  const running = short.codeOf(endless);
+  await eventually(async () => {
+    const ended = await rail.query(sql`select pid, reason from data.end_sessions()`);
+    return ended.some(({ pid, reason }) => pid === short.pid && reason === 'the statement runs too long');
+  }, 'the end of the statement');
+  t.equal(await running, '57P01');
+});
+
+/** It needs no memory. */
+const endless = 'with recursive r (n) as (select 1::bigint union all select n + 1 from r) select count(*) from r';
+
+t.test('a worker ends the sessions of logins that expire', async (t) => {
+  const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+  const expiring = await newLogin(rail, { ...one.caller, expires_at });
+  const client = await connectAs(expiring);
+  t.equal((await client.query('select * from data.organization')).length, 1);
+  await rail.query(
+    sql`update core.data_login set expires_at = now() - interval '1 second' where role_name = ${expiring.user}`,
+  );
+  t.same(await client.query('select * from data.organization'), [], 'it sees nothing at once');
+  await rail.tick('data/end_sessions', '2031-01-01T00:00:00Z');
+  await eventually(async () => (await client.codeOf('select 1')) !== 'allowed', 'the end of the session');
+  const [role] = await rail.query(sql`select rolvaliduntil as until from pg_roles where rolname = ${expiring.user}`);
+  t.equal(role?.until, expires_at, 'nor does Postgres let it log in again');
+});
+
+t.test('limits connections, and stores no password that could be read', async (t) => {
+  const single = await newLogin(rail, { ...one.caller, connection_limit: 1 });
+  const first = await connectAs(single);
+  await t.rejects(connectAs(single), { code: '53300' });
+  await first.end();
+  const [stored] = await rail.query<{ stored: string }>(sql`
+    select rolpassword as stored from pg_authid where rolname = ${single.user}`);
+  t.match(stored?.stored, /^SCRAM-SHA-256\$4096:/);
+  const [{ found } = { found: 1 }] = await rail.query<{ found: number }>(sql`
+    select count(*) as found from core.data_login l where to_jsonb(l)::text like ${`%${new URL(single.url).password}%`}`);
+  t.equal(found, 0);
+});
+
+t.test('a revoked login sees nothing, and is gone', async (t) => {
+  const gone = await newLogin(rail, one.caller);
+  const client = await connectAs(gone);
+  t.match(await revokeLogin(rail.store, gone.user), { user: gone.user, sql: [] });
+  t.not(await client.codeOf('select 1'), 'allowed');
+  await t.rejects(connectAs(gone), { code: '28P01' });
+  t.equal(await revokeLogin(rail.store, 'rail_data_none'), undefined);
+  t.match(await revokeLogin(rail.store, gone.user), { user: gone.user, sql: [] }, 'also when it is revoked again');
+});
+
+t.test('the command line makes, lists and revokes logins', async (t) => {
+  const environment = { DATABASE_URL: rail.url };
+  const runRail = async (...args: string[]) => {
+    const { code, stdout, stderr } = await spawnRail(t, ['data', 'user', ...args, '--json'], environment).ended;
+    t.equal(stderr, '', args.join(' '));
+    t.equal(code, 0, args.join(' '));
+    return JSON.parse(stdout);
+  };
+  const { organization_id } = one.caller;
+  const made: NewLogin = await runRail(
+    'create',
+    '--organization',
+    organization_id,
+    '--expires',
+    '90d',
+    '--personal-data',
+  );
+  t.match(made, { organization_id, personal_data: true, statement_timeout_ms: 60_000, connection_limit: 5, sql: [] });
+  const days = (Date.parse(made.expires_at as string) - Date.now()) / 86_400_000;
+  t.ok(days > 89.9 && days <= 90);
+  t.equal((await (await connectAs(made)).query('select * from data.organization')).length, 1);
+  const listed = await runRail('list', '--organization', organization_id);
+  t.match(listed[0], { user: made.user, state: 'active' });
+  t.notOk(JSON.stringify(listed).includes(new URL(made.url).password), 'and shows no password again');
+  t.match(await runRail('revoke', made.user), { user: made.user });
+  t.match((await runRail('list', '--organization', organization_id))[0], { user: made.user, state: 'revoked' });
+
+  const unknown = await spawnRail(t, ['data', 'user', 'create', '--organization', 'org_none'], environment).ended;
+  t.match(unknown, { code: 1, stderr: /There is no organization 'org_none'/ });
+  const past = ['data', 'user', 'create', '--organization', organization_id, '--expires', '2020-01-01T00:00:00Z'];
+  t.match(await spawnRail(t, past, environment).ended, { code: 2, stderr: /must lie in the future/ });
+});

@@ -1,0 +1,118 @@
+/** Where the service's user is no superuser: what it may not do itself is printed, and what a superuser then runs makes the same login. */
+import pg from 'pg';
+import sql from 'sql-template-tag';
+import t from 'tap';
+import { createOrganization } from '../../src/core/access/organization.ts';
+import { openDatabase, run } from '../../src/core/postgres/database.ts';
+import { migrate } from '../../src/core/postgres/migrate.ts';
+import { transaction } from '../../src/core/postgres/transaction.ts';
+import { createLogin, listLogins, revokeLogin } from '../../src/data/login.ts';
+import { writeEvents } from '../../src/products.ts';
+import { databaseUrl, emptyDatabase, serverUrl } from '../postgres.ts';
+import { connectAs } from './tenant.ts';
+
+const server = await serverUrl(t);
+const name = await emptyDatabase(server);
+const superuser = new pg.Client({ connectionString: databaseUrl(server, name) });
+await superuser.connect();
+t.teardown(() => superuser.end());
+const owner = `owner_of_${name}`;
+await superuser.query(`create role ${owner} login createrole password 'owner'`);
+await superuser.query(`grant rail_api, rail_data, rail_data_reader to ${owner} with admin option`);
+await superuser.query(`alter database ${name} owner to ${owner}`);
+const url = Object.assign(new URL(databaseUrl(server, name)), { username: owner, password: 'owner' }).href;
+await migrate(url);
+const database = openDatabase(url, { size: 2, name: 'rail test' });
+t.teardown(() => database.end());
+const store = { database, writeEvents };
+
+const { id: organization_id } = await createOrganization(database, { name: 'Test', owner_email: 'owner@example.com' });
+const terms = {
+  ...{ organization_id, name: 'Metabase', personal_data: false, expires_at: null },
+  ...{ statement_timeout_ms: 60_000, connection_limit: 5 },
+};
+
+t.test('prints the SQL, which makes the login', async (t) => {
+  const login = await createLogin(store, url, terms);
+  t.not(login.sql.length, 0);
+  t.notOk(login.sql.join().includes(new URL(login.url).password), 'the password is not in it');
+  await t.rejects(connectAs(login), { code: '28P01' });
+  t.match(await listLogins(database, organization_id), [{ user: login.user, state: 'not_created' }]);
+  t.same(await run(database, sql`select * from data.audit()`), []);
+
+  for (const statement of login.sql) await superuser.query(statement);
+  const client = await connectAs(login);
+  t.same(await client.query('select id from data.organization'), [{ id: organization_id }]);
+  t.equal(await client.codeOf('select pg_advisory_lock(1)'), '42501');
+  t.match(await listLogins(database, organization_id), [{ user: login.user, state: 'active' }]);
+  t.same(await run(database, sql`select * from data.audit()`), []);
+  t.same(await migrate(url), [], 'nothing is left to do');
+});
+
+t.test('makes the next one by itself, and ends its sessions', async (t) => {
+  const login = await createLogin(store, url, terms);
+  t.same(login.sql, []);
+  const client = await connectAs(login);
+  t.match(await revokeLogin(store, login.user), { sql: [] });
+  t.not(await client.codeOf('select 1'), 'allowed');
+});
+
+t.test('goes on serving requests, which need advisory locks', async (t) => {
+  const options = { organization_id, request_id: null, idempotency_key: 'key' };
+  t.match(await transaction(store, options, async (tx) => tx.stored), { in_flight: false });
+});
+
+t.test('prints what drops a login that a superuser made', async (t) => {
+  const logins = await listLogins(database, organization_id);
+  const { user } = logins.find(({ state }) => state === 'active') as { user: string };
+  const revoked = await revokeLogin(store, user);
+  t.same(revoked?.sql, [`alter role "${user}" nologin`, `drop role "${user}"`]);
+  for (const statement of revoked?.sql ?? []) await superuser.query(statement);
+  t.match(
+    (await listLogins(database, organization_id)).find((login) => login.user === user),
+    { state: 'revoked' },
+  );
+});
+
+t.test('the audit tells what opens schema data', async (t) => {
+  const login = await createLogin(store, url, terms);
+  const found = async () =>
+    (await run<{ subject_id: string }>(database, sql`select * from data.audit()`)).map(({ subject_id }) => subject_id);
+  // What has no statement of its own is mended by `rail migrate`.
+  const breaks: [subject: string, breaks: string, mends: string][] = [
+    ['data.sale', `alter view data.sale owner to ${owner}`, 'alter view data.sale owner to rail_data'],
+    [
+      'data.sale',
+      'alter view data.sale set (security_barrier = false)',
+      'alter view data.sale set (security_barrier = true)',
+    ],
+    ['program.sale', 'drop policy data_of_organization on program.sale', ''],
+    ['program.payout_method', 'grant select on program.payout_method to rail_data', ''],
+    [
+      'program.partner',
+      'grant select (mailbox) on program.partner to rail_data',
+      'revoke select (mailbox) on program.partner from rail_data',
+    ],
+    ['data.sale', 'grant select on data.sale to public', 'revoke select on data.sale from public'],
+    ['rail_data', 'alter role rail_data login', 'alter role rail_data nologin'],
+    [
+      login.user,
+      `grant select on program.sale to "${login.user}"`,
+      `revoke select on program.sale from "${login.user}"`,
+    ],
+    [login.user, `grant pg_read_all_data to "${login.user}"`, `revoke pg_read_all_data from "${login.user}"`],
+    [login.user, `alter role "${login.user}" bypassrls`, `alter role "${login.user}" nobypassrls`],
+    [
+      'pg_sleep*',
+      'grant execute on function pg_sleep(double precision) to public',
+      'revoke execute on function pg_sleep(double precision) from public',
+    ],
+  ];
+  for (const [subject, statement, mends] of breaks) {
+    await superuser.query(statement);
+    t.ok((await found()).includes(subject), statement);
+    if (mends === '') await migrate(url);
+    else await superuser.query(mends);
+    t.same(await found(), [], `${statement}, mended`);
+  }
+});
