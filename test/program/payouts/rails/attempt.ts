@@ -59,10 +59,15 @@ export class Attempt {
     };
   }
 
-  async submit(): Promise<RailOutcome> {
+  /** @param isKilled asked whenever something is to be kept: whether the process dies at that moment */
+  async submit(isKilled: () => boolean = () => false): Promise<RailOutcome> {
     const { context, last_sent_at } = this;
+    const keep = async (state: Record<string, string>) => {
+      if (isKilled()) throw new Error('killed');
+      await context.keep(state);
+    };
     this.last_sent_at = this.now.toISOString();
-    const outcome = await this.rail.submit(this.transfer, this.credentials, context);
+    const outcome = await this.rail.submit(this.transfer, this.credentials, { ...context, keep });
     if (outcome.status === 'later') this.last_sent_at = last_sent_at;
     return outcome;
   }

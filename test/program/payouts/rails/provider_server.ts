@@ -54,6 +54,7 @@ export abstract class ProviderServer {
   readonly calls: Call[] = [];
   readonly movements = new Map<string, Movement>();
   readonly #faults: ScriptedFault[] = [];
+  #script: (Fault | undefined)[] = [];
   readonly #server: Server;
 
   constructor() {
@@ -86,6 +87,11 @@ export abstract class ProviderServer {
 
   fail(fault: ScriptedFault): void {
     this.#faults.push({ ...fault, times: fault.times ?? 1 });
+  }
+
+  /** What goes wrong with each of the next calls, whichever they are. */
+  script(faults: readonly (Fault | undefined)[]): void {
+    this.#script = [...faults];
   }
 
   moved(): Movement[] {
@@ -121,6 +127,8 @@ export abstract class ProviderServer {
   }
 
   #takeFault({ method, path }: Call): Fault | undefined {
+    const next = this.#script.shift();
+    if (next) return next;
     const scripted = this.#faults.find(
       (each) => path.startsWith(each.path) && (each.method ?? method) === method && (each.times ?? 0) > 0,
     );
