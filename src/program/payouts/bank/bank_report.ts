@@ -42,4 +42,8 @@ function messageIn(file: Element): { name: string; content: Element } {
 
 /** The names of the elements directly below. */
 const namesIn = (element: Element | undefined): string[] =>
-  typeof element === 'object' ? Object.keys(element).filter((name) => !/^[#@]/.test(name)) : [];
+  typeof element === 'object'
+    ? Object.keys(element)
+        .filter((name) => !/^[#@]/.test(name))
+        .map((name) => name.slice(0, 60))
+    : [];
