@@ -9,8 +9,8 @@ import { fieldsOf, resourceNamedBy, resources, type Sample, send, World } from '
 
 const rail = await startRail();
 const receiver = await startReceiver();
-const own = new World(await rail.organization(), receiver.url);
-const other = new World(await rail.organization(), receiver.url);
+const own = await worldOf(await rail.organization());
+const other = await worldOf(await rail.organization());
 const scopes = [...new Set(operations.map(({ scope }) => scope))];
 
 for (const operation of operations) {
@@ -28,6 +28,10 @@ for (const operation of operations) {
     if (expand) await expands(t, operation, (expand.items?.enum ?? []) as string[]);
     if (include) await includes(t, operation, (include.items?.enum ?? []) as string[]);
   });
+}
+
+async function worldOf(caller: Caller): Promise<World> {
+  return new World(caller, receiver.url, await rail.key(caller.organization_id));
 }
 
 type Test = Parameters<Parameters<typeof t.test>[0]>[0];

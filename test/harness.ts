@@ -10,6 +10,7 @@ import { buildApi } from '../src/api.ts';
 import { type Violation, violations } from '../src/commands/audit.ts';
 import { createKey } from '../src/core/access/api_key.ts';
 import { createOrganization } from '../src/core/access/organization.ts';
+import { createUser } from '../src/core/access/user.ts';
 import { errorsOf } from '../src/core/description/operation_errors.ts';
 import { createVault } from '../src/core/encryption/vault.ts';
 import { register, runTick } from '../src/core/jobs/schedule.ts';
@@ -64,7 +65,7 @@ export interface Rail {
   query<Row extends object = Json>(statement: Sql): Promise<Row[]>;
   /** A new organization with a key that may do everything, as often as it likes. */
   organization(options?: { scopes?: string[]; mode?: 'live' | 'test'; rate_limit?: number }): Promise<Caller>;
-  /** Another key of an organization. */
+  /** Another key of an organization, which belongs to another person. */
   key(
     organization_id: string,
     options?: { scopes?: string[]; mode?: 'live' | 'test'; rate_limit?: number },
@@ -103,7 +104,8 @@ export async function startRail({
   });
 
   const key: Rail['key'] = async (organization_id, { scopes = ['*'], mode = 'live', rate_limit = 100_000 } = {}) => {
-    const { secret } = await createKey(database, { organization_id, name: 'test', mode, scopes, rate_limit });
+    const { id: user_id } = await createUser(database, { organization_id, email: 'colleague@example.com' });
+    const { secret } = await createKey(database, { organization_id, name: 'test', mode, scopes, rate_limit, user_id });
     return callerOf(base_url, secret, organization_id);
   };
   return {

@@ -52,13 +52,42 @@ const prepared: Record<string, (world: World) => Promise<string>> = {
     await world.fixture('rules');
     return (await world.make('sales')).commissions[0].id;
   },
+  'payout_batches.approve': async (world) => (await batchOfOne(world, { payout_approval_required: true })).id,
+  'payout_batches.delete': async (world) => (await batchOfOne(world)).id,
 };
+
+/** A batch of one payout, of a new program, once it is created. By a colleague. */
+async function batchOfOne(world: World, settings: Json = {}): Promise<Json> {
+  const program = await world.make('programs');
+  const program_id = program.id;
+  await world.caller.patch(`/v1/programs/${program_id}`, settings);
+  return batchWith(world, program_id);
+}
+
+async function batchWith(world: World, program_id: string): Promise<Json> {
+  const { id: partner_id } = await world.caller.post('/v1/partners', {
+    program_id,
+    email: `${fresh('payee')}@example.com`,
+  });
+  await world.caller.request('PUT', `/v1/partners/${partner_id}/payout_method`, payout_method);
+  await world.caller.post('/v1/commissions', { program_id, partner_id, amount_minor: 10_000 });
+  const { id } = await world.colleague.post('/v1/payout_batches', { program_id });
+  let batch: Json = {};
+  await eventually(async () => {
+    batch = await world.caller.get(`/v1/payout_batches/${id}`);
+    return batch.progress.state === 'done';
+  }, 'the batch to be created');
+  return batch;
+}
 
 /** What makes an object come about that the API cannot create. Where a kind is not named here, the world's sales are enough. */
 const consequences: Record<string, (world: World) => Promise<unknown>> = {
   async webhook_deliveries(world) {
     const { id } = await world.fixture('webhook_endpoints');
     await world.caller.post(`/v1/webhook_endpoints/${id}/ping`);
+  },
+  async payouts(world) {
+    await batchWith(world, (await world.fixture('programs')).id);
   },
   async refunds(world) {
     const { id } = await world.make('sales');
@@ -79,11 +108,14 @@ const consequences: Record<string, (world: World) => Promise<unknown>> = {
 
 export class World {
   readonly caller: Caller;
+  /** Another person of the organization. */
+  readonly colleague: Caller;
   readonly receiver_url: string;
   readonly #fixtures = new Map<string, Promise<Json>>();
 
-  constructor(caller: Caller, receiver_url: string) {
+  constructor(caller: Caller, receiver_url: string, colleague = caller) {
     this.caller = caller;
+    this.colleague = colleague;
     this.receiver_url = receiver_url;
   }
 

@@ -22,10 +22,10 @@ export interface Shop {
   commissionsOf(sale: Json): Promise<Json[]>;
   /** The events of the program since the last call, in the order in which endpoints are told of them. */
   events(): Promise<{ type: string; data: Json; partner_id: string | null; postback: Json | null }[]>;
-  /** As if a payout had settled: payouts pay by the same columns. */
+  /** As if a payout of this commission alone had settled. One of 0 or less has a bonus beside it, since no payout is of 0. */
   pay(commission: Json): Promise<void>;
-  /** Puts a commission in a payout that has not settled, or takes it out again. */
-  lock(commission: Json, payout_id?: string | null): Promise<void>;
+  /** As if a payout of this commission had been sent and had not settled; or as if it had failed and was deleted. */
+  lock(commission: Json, wanted?: boolean): Promise<void>;
 }
 
 let made = 0;
@@ -103,16 +103,79 @@ export async function openShop(rail: Rail, settings: Json = {}, by?: Caller): Pr
       }));
     },
     async pay({ id }) {
-      await rail.query(
-        sql`update program.commission set status = 'paid', payout_id = coalesce(payout_id, ${`pyt_${id}`}), paid_at = now() where id = ${id}`,
-      );
+      await putInPayout(rail, id, 'paid');
     },
-    async lock({ id }, payout_id = `pyt_${id}`) {
-      await rail.query(sql`update program.commission set status = 'due', payout_id = ${payout_id} where id = ${id}`);
+    async lock({ id }, wanted = true) {
+      if (wanted) await putInPayout(rail, id, 'processing');
+      else await takeOutOfPayout(rail, id);
     },
   };
   return shop;
 }
+
+async function putInPayout(rail: Rail, commission_id: string, status: 'processing' | 'paid'): Promise<void> {
+  const paid_at = sql`case when ${status} = 'paid' then now() end`;
+  const [settled] = await rail.query(sql`
+    with held as (
+      update program.payout set status = ${status}, paid_at = ${paid_at}
+      where id = (select payout_id from program.commission where id = ${commission_id})
+      returning id
+    ),
+    attempt as (
+      update program.payout_attempt set status = 'paid', ended_at = now() where payout_id in (select id from held)
+    )
+    update program.commission set status = 'paid', paid_at = now() where payout_id in (select id from held) returning id`);
+  if (settled) return;
+  const id = fresh('x');
+  await rail.query(sql`
+    with earned as (select * from program.commission where id = ${commission_id}),
+    bonus as (
+      insert into program.commission (
+        organization_id, id, program_id, partner_id, kind, amount_minor, currency, status, mature_at, paid_at, payout_id, created_at, updated_at
+      )
+      select organization_id, ${`com_${id}`}, program_id, partner_id, 'bonus', 1 - amount_minor, currency, case ${status} when 'paid' then 'paid' else 'due' end,
+        now(), ${paid_at}, ${`pyt_${id}`}, now(), now()
+      from earned where amount_minor <= 0
+      returning amount_minor
+    ),
+    batch as (
+      insert into program.payout_batch (organization_id, id, program_id, stage, cutoff, due_at, approval_required, created_at, updated_at)
+      select organization_id, ${`batch_${id}`}, program_id, 'ready', now(), now(), false, now(), now() from earned
+    ),
+    payout as (
+      insert into program.payout (
+        organization_id, id, program_id, batch_id, partner_id, amount_minor, currency, status, method, period_start, period_end, due_at, due_told_at,
+        submitted_at, paid_at, attempt, commission_count, created_at, updated_at
+      )
+      select organization_id, ${`pyt_${id}`}, program_id, ${`batch_${id}`}, partner_id, amount_minor + coalesce((select b.amount_minor from bonus b), 0),
+        currency, ${status}, 'bank_transfer', created_at, now(), now(), now(), now(), ${paid_at}, 1,
+        1 + (select count(*) from bonus), now(), now()
+      from earned
+      returning *
+    ),
+    attempt as (
+      insert into program.payout_attempt (
+        organization_id, payout_id, number, id, program_id, rail, mode, amount_minor, currency, request, status, began_at, ended_at
+      )
+      select organization_id, id, 1, id || '-1', program_id, method, 'live', amount_minor, currency, '', case status when 'paid' then 'paid' else 'processing' end, now(), paid_at
+      from payout
+    )
+    update program.commission set status = case ${status} when 'paid' then 'paid' else 'due' end, payout_id = ${`pyt_${id}`}, paid_at = ${paid_at}
+    where id = ${commission_id}`);
+}
+
+const takeOutOfPayout = (rail: Rail, commission_id: string) =>
+  rail.query(sql`
+    with held as (
+      update program.payout set status = 'failed', failed_at = now(), deleted_at = now()
+      where id = (select payout_id from program.commission where id = ${commission_id})
+      returning id
+    ),
+    attempt as (
+      update program.payout_attempt set status = 'failed', ended_at = now() where payout_id in (select id from held)
+    )
+    update program.commission set payout_id = null, deleted_at = case when id like 'com_x-%' then now() end
+    where payout_id in (select id from held)`);
 
 /** A shop with an endpoint that receives `affiliate.created`. */
 export interface ListeningShop {

@@ -21,6 +21,7 @@ import { baseLeft, remainingCommission } from './commissions/remaining_commissio
 import { type Customer, customers } from './customers/customer.ts';
 import { event } from './events/event.ts';
 import { partnerOf, partners } from './partners/partner.ts';
+import { takeOutOfPayouts } from './payouts/release.ts';
 import { type Program, programs } from './programs/program.ts';
 import { emitRefund, refundOperations } from './refund_sale.ts';
 import { cameBy } from './sales/credit.ts';
@@ -78,6 +79,7 @@ export const saleChangeOperations: Operation[] = [
       await deleteRefunds(tx, sale);
       if (isAttributed(sale)) {
         tx.emit(event('sale.deleted', sale));
+        await takeOutOfPayouts(tx, sql`t.sale_id = ${sale.id}`);
         await takeBackAll(tx, sale);
       }
       return { id: sale.id, object: 'sale', deleted: true as const };
@@ -113,6 +115,7 @@ async function correct(
   const corrected = reassigned || amount_fields.some((part) => after[part] !== before[part]);
   if (!isAttributed(after) || !corrected) return after;
   emitCorrection(tx, before, after);
+  await takeOutOfPayouts(tx, sql`t.sale_id = ${after.id}`);
   if (reassigned) await takeBackCommissions(tx, before);
   await recalculate(tx, program, after, customer, reassigned);
   return after;

@@ -7,6 +7,7 @@ import { voidOpenCommissions } from './commissions/commission_void.ts';
 import { event } from './events/event.ts';
 import { dropAliases } from './partners/handle.ts';
 import { type Partner, partners } from './partners/partner.ts';
+import { deletePendingPayouts } from './payouts/release.ts';
 import { deleteLinks } from './tracking/link_delete.ts';
 
 /** What ends with a partner: the application, the links, the referrals that have not signed up, and the unpaid commissions. */
@@ -17,7 +18,7 @@ export const deletePartnerOperations: Operation[] = [
     path: '/v1/partners/{id}',
     scope: 'partners:write',
     summary: 'Deletes a partner.',
-    doc: 'The links of the partner are deleted, and open commissions are voided with the reason `partner_deleted`. Paid commissions stay on record.',
+    doc: 'The links of the partner are deleted, and its pending payouts are deleted, and open commissions are voided with the reason `partner_deleted`. Payouts in processing settle; paid commissions stay on record.',
     params: idParams,
     reply: DeletedMarker,
     async run({ tx, params }) {
@@ -41,5 +42,6 @@ async function deletePartner(tx: Tx, partner: Partner): Promise<void> {
   tx.emit(event('affiliate.deleted', partner));
   await dropAliases(tx, partner_id);
   await deleteLinks(tx, sql`t.partner_id = ${partner_id}`);
+  await deletePendingPayouts(tx, partner_id);
   await voidOpenCommissions(tx, partner_id, 'partner_deleted');
 }

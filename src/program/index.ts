@@ -22,6 +22,9 @@ import { payoutMethodOperations } from './partners/payout_method.ts';
 import { tagOperations } from './partners/tag.ts';
 import { taxFormOperations } from './partners/tax_form.ts';
 import { updatePartnerOperations } from './partners/update_partner.ts';
+import { payoutBatchOperations } from './payouts/batches/batch.ts';
+import { payoutOperations } from './payouts/payout.ts';
+import { payoutChangeOperations } from './payouts/payout_change.ts';
 import { personalDataOperations } from './personal_data.ts';
 import { createProgramOperations } from './programs/create_program.ts';
 import { programOperations, programs } from './programs/program.ts';
@@ -100,6 +103,9 @@ export const program: Product = {
     ...refundReadOperations,
     ...commissionOperations,
     ...commissionChangeOperations,
+    ...payoutBatchOperations,
+    ...payoutOperations,
+    ...payoutChangeOperations,
     ...riskFlagOperations,
     ...inboundSigningOperations,
     ...webhooksOf(events),
@@ -110,11 +116,18 @@ export const program: Product = {
   ],
   schedules: [
     { name: 'program/mature_commissions', cron: '* * * * *', missed: 'latest' },
+    { name: 'program/tell_due_payouts', cron: '* * * * *', missed: 'latest' },
+    { name: 'program/create_monthly_batches', cron: '0 0 1 * *', missed: 'each' },
     { name: 'program/fold_tallies', cron: '* * * * *', missed: 'latest' },
     { name: 'program/keep_partitions', cron: '8 3 * * *', missed: 'latest' },
   ],
-  encrypted: [{ table: 'program.payout_method', id: 'partner_id', columns: ['details'] }],
-  audits: ['program.audit', 'program.audit_tallies', 'program.audit_tracking_values'],
+  encrypted: [
+    { table: 'program.payout_method', id: 'partner_id', columns: ['details'] },
+    { table: 'program.payout_attempt', id: 'id', columns: ['request'] },
+    { table: 'program.payout_file', id: 'id', columns: ['debtor'] },
+    { table: 'program.rail', id: 'id', columns: ['credentials'] },
+  ],
+  audits: ['program.audit', 'program.audit_tallies', 'program.audit_tracking_values', 'program.audit_payouts'],
   demo: { noun: 'program', path: '/v1/programs', open: openDemoProgram },
   mountRoutes: mountShortLinks,
 };

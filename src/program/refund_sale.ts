@@ -1,9 +1,11 @@
+import sql from 'sql-template-tag';
 import type { Tx } from '../core/postgres/transaction.ts';
 import { idParams, type Operation, operation } from '../core/resource/operation.ts';
 import { Problem } from '../core/values/problem.ts';
 import { adjustCommissions } from './commissions/adjust.ts';
 import { customers } from './customers/customer.ts';
 import { event } from './events/event.ts';
+import { takeOutOfPayouts } from './payouts/release.ts';
 import { assessLater } from './programs/assess_later.ts';
 import { NewRefund, recordRefund, refuseImpossibleTime, refuseRepeatedRefund } from './sales/refund.ts';
 import { type AttributedSale, isAttributed, lockSale, type Sale, saleStatus, sales } from './sales/sale.ts';
@@ -45,6 +47,7 @@ async function refundSale(tx: Tx, before: Sale, refund: NewRefund): Promise<Sale
     await customers.update(tx, after.customer_id, { status: 'refunded' });
   if (!isAttributed(after)) return after;
   emitRefund(tx, after, { amount_minor, refunded_at });
+  await takeOutOfPayouts(tx, sql`t.sale_id = ${after.id}`);
   await adjustCommissions(tx, after, 'sale_refunded');
   assessLater(tx, 'sale', after.id);
   return after;

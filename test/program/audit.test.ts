@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { raw, type Sql } from 'sql-template-tag';
 import t from 'tap';
 import { auditSession } from '../../src/commands/audit.ts';
 import { audits } from '../../src/products.ts';
@@ -28,6 +29,7 @@ await shop.refund(partly, { amount_minor: 1_234 });
 const paid = await shop.sale({ customer_id: customer.id });
 await shop.pay(paid.commissions[0]);
 await shop.refund(paid);
+const { payout_id } = (await shop.commissionsOf(paid))[0] as Json;
 const gone = await shop.sale({ customer_id: customer.id });
 await shop.merchant.delete(`/v1/sales/${gone.id}`);
 const deleted = await shop.partner();
@@ -39,6 +41,18 @@ const { id: last } = await shop.partner();
 await receiver.until(10);
 const delivered = () => receiver.received.some(({ body }) => body.data.partner_id === last);
 while (!delivered()) await receiver.until(receiver.received.length + 1);
+
+/** Writes what the constraints of payouts would refuse. */
+async function unjudged(statement: Sql): Promise<void> {
+  const triggers = (action: 'disable' | 'enable') =>
+    Promise.all([
+      rail.query(raw(`alter table program.payout ${action} trigger payout_adds_up`)),
+      rail.query(raw(`alter table program.commission ${action} trigger commission_changes_payout`)),
+    ]);
+  await triggers('disable');
+  await rail.query(statement);
+  await triggers('enable');
+}
 
 const visits = () => shop.list('referrals', 'status=visit');
 await eventually(async () => (await visits()).length === 1, 'the referral of the click');
@@ -93,11 +107,6 @@ const corruptions: Record<
     breaks: () => rail.query(sql`update program.sale set status = 'paid' where id = ${partly.id}`),
     mends: () => rail.query(sql`update program.sale set status = 'partially_refunded' where id = ${partly.id}`),
   },
-  'a commission is paid by a payout, and nothing else is': {
-    subject: earned.id,
-    breaks: () => rail.query(sql`update program.commission set status = 'paid' where id = ${earned.id}`),
-    mends: () => rail.query(sql`update program.commission set status = 'pending' where id = ${earned.id}`),
-  },
   "what a sale earned is its partner's alone": {
     subject: sale.id,
     breaks: () => rail.query(sql`update program.commission set partner_id = ${other.id} where id = ${earned.id}`),
@@ -127,21 +136,63 @@ const corruptions: Record<
     breaks: () => rail.query(sql`update program.sale set fee_minor = 1 where id = ${sale.id}`),
     mends: () => rail.query(sql`update program.sale set fee_minor = 0 where id = ${sale.id}`),
   },
-  "a payout is one partner's, in one currency": {
-    subject: 'pyt_x',
+  'a payout is the sum of its commissions': {
+    subject: payout_id,
+    breaks: () => unjudged(sql`update program.payout set amount_minor = amount_minor + 1 where id = ${payout_id}`),
+    mends: () => rail.query(sql`update program.payout set amount_minor = amount_minor - 1 where id = ${payout_id}`),
+  },
+  'a commission is in a payout that exists': {
+    subject: of_other.commissions[0].id,
     breaks: () =>
-      rail.query(
-        sql`update program.commission set status = 'due', payout_id = 'pyt_x' where id = any(${[earned.id, of_other.commissions[0].id]})`,
+      unjudged(
+        sql`update program.commission set status = 'due', payout_id = 'pyt_x' where id = ${of_other.commissions[0].id}`,
       ),
     mends: () =>
-      rail.query(
-        sql`update program.commission set status = 'pending', payout_id = null where id = any(${[earned.id, of_other.commissions[0].id]})`,
+      unjudged(
+        sql`update program.commission set status = 'pending', payout_id = null where id = ${of_other.commissions[0].id}`,
       ),
   },
-  'what is in a payout is due or paid': {
-    subject: earned.id,
-    breaks: () => rail.query(sql`update program.commission set payout_id = 'pyt_x' where id = ${earned.id}`),
-    mends: () => rail.query(sql`update program.commission set payout_id = null where id = ${earned.id}`),
+  "a payout is of its batch's program": {
+    subject: undefined,
+    breaks: async () => {
+      const { program_id } = await openShop(rail, { name: 'Other' }, shop.merchant);
+      await rail.query(sql`update program.payout_batch set program_id = ${program_id}`);
+    },
+    mends: async () => {
+      await rail.query(sql`update program.payout_batch set program_id = ${shop.program_id}`);
+      await rail.query(sql`delete from program.program where name = 'Other'`);
+    },
+  },
+  'a payout of a batch has its partner and currency alone': {
+    subject: undefined,
+    breaks: () =>
+      unjudged(sql`
+        insert into program.payout
+        select (jsonb_populate_record(p, jsonb_build_object('id', 'pyt_twin', 'attempt', 0, 'status', 'pending', 'paid_at', null,
+          'deleted_at', now()))).*
+        from program.payout p where p.id = ${payout_id}`),
+    mends: () => rail.query(sql`delete from program.payout where id = 'pyt_twin'`),
+  },
+  'a payout was attempted as often as it counts': {
+    subject: payout_id,
+    breaks: () => rail.query(sql`update program.payout set attempt = attempt + 1 where id = ${payout_id}`),
+    mends: () => rail.query(sql`update program.payout set attempt = attempt - 1 where id = ${payout_id}`),
+  },
+  'a payout in processing has an attempt that is open': {
+    subject: payout_id,
+    breaks: () =>
+      unjudged(sql`update program.payout set status = 'processing', paid_at = null where id = ${payout_id}`),
+    mends: () => unjudged(sql`update program.payout set status = 'paid', paid_at = now() where id = ${payout_id}`),
+  },
+  'a payout that a rail paid is paid, or its excess was taken back': {
+    subject: `${payout_id}-1`,
+    breaks: () => unjudged(sql`update program.payout set status = 'pending', paid_at = null where id = ${payout_id}`),
+    mends: () => unjudged(sql`update program.payout set status = 'paid', paid_at = now() where id = ${payout_id}`),
+  },
+  'nobody is sent an amount that differs from the payout': {
+    subject: `${payout_id}-1`,
+    breaks: () => rail.query(sql`update program.payout_attempt set amount_minor = amount_minor + 1`),
+    mends: () => rail.query(sql`update program.payout_attempt set amount_minor = amount_minor - 1`),
   },
   'a voided commission says when and why': {
     subject: refunded.commissions[0].id,
@@ -359,7 +410,7 @@ t.test('every invariant of the audit is broken by a test', async (t) => {
   const [program] = await rail.query<Json>(
     sql`
       select pg_get_functiondef('program.audit'::regproc) || pg_get_functiondef('program.audit_tallies'::regproc)
-        || pg_get_functiondef('program.audit_tracking_values'::regproc) || pg_get_functiondef('webhooks.audit'::regproc)
+        || pg_get_functiondef('program.audit_tracking_values'::regproc) || pg_get_functiondef('program.audit_payouts'::regproc) || pg_get_functiondef('webhooks.audit'::regproc)
         || pg_get_functiondef('core.audit'::regproc) as text`,
   );
   const known = [...(program as Json).text.matchAll(/^ *select '((?:[^']|'')+)', /gm)].map(([, name]) =>

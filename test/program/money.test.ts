@@ -208,7 +208,7 @@ class Ledger {
       }
       case 'unlock': {
         const one = await this.#one((locked) => locked.status === 'due' && locked.payout_id !== null, step.nth);
-        if (one) await this.shop.lock(one, null);
+        if (one) await this.shop.lock(one, false);
         return;
       }
       case 'approve': {

@@ -172,6 +172,10 @@ t.test('a new program has the documented defaults', async (t) => {
     attribution: 'last_click',
     application_required: false,
     auto_enrol_customers: false,
+    min_payouts: {},
+    payout_approval_required: false,
+    payout_limit_minor: null,
+    payout_limits: {},
   });
   t.match(subdomain, /^acme/);
   t.match(await shop.list('groups'), [{ is_default: true, name: 'Default' }]);

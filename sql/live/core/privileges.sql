@@ -37,12 +37,12 @@ as $$
   where r.name in ('core.idempotency_key', 'core.deleted_object')
 
   union all
-  -- Of keys the API may see and change whether they must sign, and nothing else.
+  -- Of keys the API may see whose they are, and see and change whether they must sign, and nothing else.
   select r.id, r.name, r.kind, array[allowed.privilege], allowed.columns
   from core.tenant_relations() r
   cross join (
     values
-      ('select', '{organization_id,id,signature_required,updated_at}'::text[]),
+      ('select', '{organization_id,id,user_id,signature_required,updated_at}'::text[]),
       ('update', '{signature_required,updated_at}'::text[])
   ) as allowed (privilege, columns)
   where r.name = 'core.api_key'

@@ -180,24 +180,6 @@ as $$
   having count(*) > 1
 
   union all
-  select 'a commission is paid by a payout, and nothing else is', c.organization_id, c.id, format('it is %s, paid_at %s, payout %s', c.status, c.paid_at, c.payout_id)
-  from program.commission c
-  where (c.status = 'paid') <> (c.paid_at is not null) or (c.status = 'paid' and c.payout_id is null)
-
-  union all
-  select 'a payout is one partner''s, in one currency', c.organization_id, c.payout_id,
-    format('it has commissions of %s', string_agg(distinct c.partner_id || ' in ' || c.currency, ', '))
-  from program.commission c
-  where c.payout_id is not null and c.deleted_at is null
-  group by c.organization_id, c.payout_id
-  having count(distinct (c.partner_id, c.currency)) > 1
-
-  union all
-  select 'what is in a payout is due or paid', c.organization_id, c.id, format('it is %s, in %s', c.status, c.payout_id)
-  from program.commission c
-  where c.payout_id is not null and (c.status not in ('due', 'paid') or c.deleted_at is not null)
-
-  union all
   select 'a voided commission says when and why', c.organization_id, c.id, format('it is %s, voided_at %s, %s', c.status, c.voided_at, c.void_reason)
   from program.commission c
   where (c.status = 'voided') <> (c.voided_at is not null and c.void_reason is not null)

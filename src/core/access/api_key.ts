@@ -3,6 +3,7 @@ import sql from 'sql-template-tag';
 import { sha256 } from '../encryption/vault.ts';
 import { type Database, run } from '../postgres/database.ts';
 import { declareUnique } from '../postgres/errors.ts';
+import type { Tx } from '../postgres/transaction.ts';
 import { newId } from '../values/id.ts';
 
 /** How many requests a key may make in each second, unless its row says otherwise. */
@@ -16,6 +17,8 @@ export interface ApiKey {
   scopes: string[];
   rate_limit: number;
   signature_required: boolean;
+  /** The person whose key it is: `usr_…`. Null: nobody's. */
+  user_id: string | null;
   last_used_at: string | null;
   revoked_at: string | null;
   created_at: string;
@@ -23,7 +26,7 @@ export interface ApiKey {
 
 declareUnique('api_key', { api_key_secret_unique: null });
 
-const key_columns = sql`id, organization_id, name, mode, scopes, rate_limit, signature_required, last_used_at, revoked_at, created_at`;
+const key_columns = sql`id, organization_id, name, mode, scopes, rate_limit, signature_required, user_id, last_used_at, revoked_at, created_at`;
 
 export interface NewKey {
   organization_id: string;
@@ -31,27 +34,36 @@ export interface NewKey {
   mode: 'live' | 'test';
   scopes: string[];
   rate_limit?: number | undefined;
+  /** The person whose key it is. */
+  user_id?: string | undefined;
 }
 
 /**
  * Creates a key. Only its SHA-256 is stored: `secret` is returned here and never again.
- * @throws Error when there is no such organization
+ * @throws Error when there is no such organization, or it has no such user
  */
 export async function createKey(
   database: Database,
-  { organization_id, name, mode, scopes, rate_limit }: NewKey,
+  { organization_id, name, mode, scopes, rate_limit, user_id }: NewKey,
 ): Promise<ApiKey & { secret: string }> {
   const secret = `rail_${mode}_${randomBytes(32).toString('base64url')}`;
   const [key] = await run<ApiKey>(
     database,
     sql`
-      insert into core.api_key (organization_id, id, name, mode, secret_sha256, scopes, rate_limit)
-      select o.id, ${newId('key')}, ${name}, ${mode}, ${sha256(secret)}, ${scopes}, ${rate_limit ?? default_rate_limit}
+      insert into core.api_key (organization_id, id, name, mode, secret_sha256, scopes, rate_limit, user_id)
+      select o.id, ${newId('key')}, ${name}, ${mode}, ${sha256(secret)}, ${scopes}, ${rate_limit ?? default_rate_limit}, ${user_id ?? null}
       from core.organization o
-      where o.id = ${organization_id}
+      where o.id = ${organization_id} and (${user_id ?? null}::text is null or exists (
+        select from core.user_account u where u.organization_id = o.id and u.id = ${user_id ?? null}))
       returning ${key_columns}`,
   );
-  if (!key) throw new Error(`No organization '${organization_id}' exists. 'rail org list' lists them.`);
+  if (!key) {
+    throw new Error(
+      user_id === undefined
+        ? `No organization '${organization_id}' exists. 'rail org list' lists them.`
+        : `No organization '${organization_id}' with a user '${user_id}' exists. 'rail org list' lists them.`,
+    );
+  }
   return { ...key, secret };
 }
 
@@ -60,6 +72,16 @@ export const listKeys = (database: Database, organization_id: string | undefined
     database,
     sql`select ${key_columns} from core.api_key where ${organization_id ?? null}::text is null or organization_id = ${organization_id ?? null} order by id`,
   );
+
+/** The person whose key calls. Null: a key of no person. */
+export async function userOfKey(
+  tx: Tx,
+  { organization_id, api_key_id }: { organization_id: string; api_key_id: string },
+): Promise<string | null> {
+  const { user_id } = await tx.one<{ user_id: string | null }>(sql`
+    select user_id from core.api_key where organization_id = ${organization_id} and id = ${api_key_id}`);
+  return user_id;
+}
 
 /** Revokes a key, at once. @returns undefined where there is no such key */
 export async function revokeKey(database: Database, id: string): Promise<ApiKey | undefined> {

@@ -76,7 +76,19 @@ async function identify(request: FastifyRequest, database: Database): Promise<Pr
 
 const routePath = (path: string): string => path.replaceAll(/\{(\w+)\}/g, ':$1');
 
-const routeSchema = ({ name, tag, summary, doc, method, params, query, body, status, reply }: Operation) => ({
+const routeSchema = ({
+  name,
+  tag,
+  summary,
+  doc,
+  method,
+  params,
+  query,
+  body,
+  status,
+  reply,
+  other_reply,
+}: Operation) => ({
   operationId: name,
   tags: [tag],
   summary,
@@ -84,7 +96,7 @@ const routeSchema = ({ name, tag, summary, doc, method, params, query, body, sta
   params,
   querystring: query,
   ...(method === 'GET' ? {} : { body }),
-  response: { [status]: reply },
+  response: Object.fromEntries([...(other_reply ? [[other_reply.status, other_reply.reply]] : []), [status, reply]]),
 });
 
 /** One request is one transaction. */
@@ -108,13 +120,16 @@ async function answer(
       .run({ tx, caller, services, params: request.params, query: request.query, body: request.body })
       .catch(problemThatCommits);
     if (result instanceof Problem) return result;
-    const reply = { status: operation.status, body: JSON.stringify(result) };
+    const reply = { status: statusOf(operation, request.body), body: JSON.stringify(result) };
     if (idempotent) keepReply(tx, idempotent, reply, services.vault);
     return { ...reply, replayed: false };
   });
   if (outcome instanceof Problem) throw outcome;
   return outcome;
 }
+
+const statusOf = ({ status, other_reply }: Operation, body: unknown): Operation['status'] =>
+  other_reply?.when(body) ? other_reply.status : status;
 
 /** External checks on a request. Their outcome is reported only where the request is not a replay of one that was answered. */
 async function externalRejection(

@@ -51,6 +51,8 @@ interface Options<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType,
   reply: R;
   /** Of success: 201 for creates, 202 for what is only queued, else 200. */
   status?: 200 | 201 | 202;
+  /** Another answer, to requests whose body asks for it: a preview, say. */
+  other_reply?: { status: 200; reply: z.ZodType; when(body: z.infer<B>): boolean };
   /** External checks, made before the transaction, since none may be open while others are waited for. Throws a Problem. */
   ask?: (context: Pick<Context<z.infer<P>, z.infer<Q>, z.infer<B>>, 'body' | 'services'>) => Promise<void>;
   /** The errors that it may answer, besides those that follow from its path and fields: see description/operation_errors.ts. */

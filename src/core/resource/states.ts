@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Problem } from '../values/problem.ts';
+import { Problem, type ProblemCode } from '../values/problem.ts';
 
 /** One status of a resource: what it means, and what can happen in it. */
 export interface State<Status extends string, Action extends string> {
@@ -40,15 +40,16 @@ export const allows = <Status extends string, Action extends string>(
 
 /**
  * The status that an action leads to.
- * @throws Problem invalid_state_transition with the refusal of the status
+ * @throws Problem invalid_state_transition, or the code that is given, with the refusal of the status
  */
 export function transition<Status extends string, Action extends string>(
   states: States<Status, Action>,
   status: Status,
   action: Action,
+  code: ProblemCode = 'invalid_state_transition',
 ): Status {
   const { on, refusal = `The status is '${status}', which does not allow this.` } = states[status];
   const next = on[action];
-  if (next === undefined) throw new Problem('invalid_state_transition', refusal);
+  if (next === undefined) throw new Problem(code, refusal);
   return next;
 }

@@ -32,6 +32,10 @@ export const problems = {
     'The time of the signature is more than five minutes from the current time.',
   ),
   insufficient_scope: entry('permission_error', 'The key lacks the scope that `param` names.'),
+  approval_not_allowed: entry(
+    'permission_error',
+    'This key cannot approve: it belongs to no user, or to the user whose work is to be approved.',
+  ),
   test_key_not_allowed: entry('permission_error', 'A test key cannot do this.'),
   invalid_json: entry('invalid_request_error', 'The body is not valid JSON, or an object in it has a name twice.'),
   missing_parameter: entry('invalid_request_error', 'A required parameter is missing.'),

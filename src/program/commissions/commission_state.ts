@@ -16,7 +16,9 @@ export type CommissionAction =
   /** By hand, when its sale is refunded or corrected, and when its partner is deleted. */
   | 'void'
   /** Its payout settles. */
-  | 'pay';
+  | 'pay'
+  /** Its payout comes back: "only its payout's return makes `paid` `due` again". */
+  | 'return';
 
 interface CommissionState extends State<CommissionStatus, CommissionAction> {
   /** Whether it is part of what the partner is owed or was paid. */
@@ -49,7 +51,7 @@ export const commission_states: Readonly<Record<CommissionStatus, CommissionStat
     refusal: 'The commission is already due. Only a pending commission can be approved.',
     counted: true,
   },
-  paid: { doc: 'paid by a payout', ...final('paid'), counted: true },
+  paid: { doc: 'paid by a payout', ...final('paid'), on: { return: 'due' }, counted: true },
   voided: { doc: 'cancelled, for example because its sale was refunded', ...final('voided'), counted: false },
   rejected: { doc: 'rejected by hand', ...final('rejected'), counted: false },
 };

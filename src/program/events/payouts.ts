@@ -53,9 +53,11 @@ export const payoutEvents = eventTypes({
     doc: 'An amount is due but cannot be paid: no payout method, a missing tax form, or a balance under the minimum. `reason` is machine-readable.',
     data: {
       ...money,
-      payout_id: payout_id.nullable(),
+      payout_id: payout_id
+        .nullable()
+        .describe('The payout, when it was about to be sent. Null: a batch did not create one for the balance.'),
       reason: text.describe(
-        '`no_payout_method`, `missing_tax_form`, `partner_suspended`, `below_minimum` or `negative_balance`.',
+        '`no_payout_method`, `payout_method_unavailable`, `missing_tax_form`, `partner_suspended`, `below_minimum`, `negative_balance` or `currency_not_supported`.',
       ),
       reason_text: text.describe('The reason in words.'),
     },

@@ -4,7 +4,7 @@ import { type Operation, readOperations } from '../../core/resource/operation.ts
 import { resource } from '../../core/resource/resource.ts';
 import { type States, statusSchema } from '../../core/resource/states.ts';
 import { country, id, objectName, text, timestamp, url } from '../../core/values/fields.ts';
-import { minorNotNegative, storedCurrency } from '../../core/values/money.ts';
+import { currency, minorNotNegative, storedCurrency } from '../../core/values/money.ts';
 import { alreadyExists } from '../../core/values/problem.ts';
 import { type Counter, countersOf, moneyOf, rowsOf, totalOf } from './tally.ts';
 
@@ -35,6 +35,9 @@ const counters = {
   sales_minor: moneyOf('sale'),
   commissions_minor: moneyOf('commission'),
 } satisfies Record<string, Counter>;
+
+/** `{"EUR": 5000}`: minor units of each currency. */
+const amountsByCurrency = z.record(currency, minorNotNegative).meta({ examples: [{ EUR: 5000 }] });
 
 export const programs = resource({
   object: 'program',
@@ -82,6 +85,20 @@ export const programs = resource({
       .enum(payout_terms)
       .describe('When a payout is due: 15, 30 or 60 days after the end of the month it covers.'),
     payout_methods: z.array(z.enum(payout_methods)).describe('The payout methods that partners can choose from.'),
+    min_payouts: amountsByCurrency.describe(
+      'The minimum balance for a payout in other currencies, in minor units of each: `{"EUR": 5000}`. Without one, every positive balance is paid.',
+    ),
+    payout_approval_required: z
+      .boolean()
+      .describe('Whether a payout batch must be approved by another user than the one who created it.'),
+    payout_limit_minor: minorNotNegative
+      .nullable()
+      .describe(
+        "The most that is sent in a UTC day, in minor units of the program's currency. What exceeds it is not sent that day, and the owner is emailed. Null: no limit.",
+      ),
+    payout_limits: amountsByCurrency.describe(
+      'The most that is sent in a UTC day in other currencies, in minor units of each: `{"EUR": 100000}`.',
+    ),
     block_self_referrals: z
       .boolean()
       .describe(
@@ -162,6 +179,10 @@ export const settings = {
   min_payout_minor: minorNotNegative,
   payout_term: z.enum(payout_terms),
   payout_methods: z.array(z.enum(payout_methods)),
+  min_payouts: amountsByCurrency,
+  payout_approval_required: z.boolean(),
+  payout_limit_minor: minorNotNegative.nullable(),
+  payout_limits: amountsByCurrency,
   block_self_referrals: z.boolean(),
   blocked_countries: z.array(country),
   require_tax_forms: z.boolean(),

@@ -14,6 +14,7 @@ export const kinds = [
   'paid_ad_traffic',
   'refund_rate',
   'duplicate_partner',
+  'double_payout',
 ] as const;
 export const severities = ['low', 'medium', 'high'] as const;
 

@@ -115,7 +115,7 @@ t.test('what came after a payment that was undone is taken into account', async 
   const [, bonus] = (await shop.commissionsOf(sale)) as [Json, Json];
   t.match(bonus, { kind: 'bonus', amount_minor: 4_000, status: 'due', clawback_of: first.id });
   await shop.pay(bonus);
-  await shop.lock(first, null);
+  await shop.lock(first, false);
   await shop.refund(sale);
   t.match(await shop.commissionsOf(sale), [
     { id: bonus.id, amount_minor: 4_000 },
@@ -131,7 +131,7 @@ t.test('what was cancelled by hand stays cancelled, and what corrected it goes w
   const [first] = sale.commissions;
   await shop.lock(first);
   await shop.refund(sale, { amount_minor: 5_000 });
-  await shop.lock(first, null);
+  await shop.lock(first, false);
   await shop.merchant.post(`/v1/commissions/${first.id}/void`);
   await shop.refund(sale, { amount_minor: 1_000 });
   const left = await shop.commissionsOf(sale);

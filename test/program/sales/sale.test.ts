@@ -563,7 +563,7 @@ t.test('a deleted sale takes back what partners have who had it before', async (
   const sale = await shop.sale({ partner_id: ada.id });
   await shop.lock(sale.commissions[0]);
   await shop.merchant.patch(`/v1/sales/${sale.id}`, { partner_id: bob.id });
-  await shop.lock(sale.commissions[0], null);
+  await shop.lock(sale.commissions[0], false);
   await shop.merchant.delete(`/v1/sales/${sale.id}`);
   t.same(await shop.commissionsOf(sale), []);
 });

@@ -1,0 +1,164 @@
+-- What keeps payouts and commissions together: a payout's amount is the sum of its commissions at every commit, and a commission is in at
+-- most one payout.
+
+-- What a payout holds against what its commissions say; null where all is well.
+create or replace function program.payout_fault(p program.payout) returns text
+language sql stable
+as $$
+  select case
+      when p.deleted_at is not null or (not p.livemode and p.status in ('paid', 'failed')) then
+        case when h.held > 0 then format('it is given up, and holds %s commissions', h.held) end
+      when h.held <> p.commission_count then format('it counts %s commissions, and holds %s', p.commission_count, h.held)
+      when h.total <> p.amount_minor then format('its amount is %s, and its commissions come to %s', p.amount_minor, h.total)
+      when h.strangers > 0 then format('%s of its commissions are of another partner, program or currency', h.strangers)
+      when h.unlike > 0 then format('it is %s, and %s of its commissions are not %s', p.status, h.unlike, case when p.status = 'paid' then 'paid' else 'due' end)
+    end
+  from (
+    select
+      count(*) as held,
+      coalesce(sum(c.amount_minor), 0) as total,
+      count(*) filter (where (c.partner_id, c.program_id, c.currency) <> (p.partner_id, p.program_id, p.currency)) as strangers,
+      count(*) filter (where c.status <> case when p.status = 'paid' then 'paid' else 'due' end) as unlike
+    from program.commission c
+    where c.organization_id = p.organization_id and c.payout_id = p.id
+  ) as h
+$$;
+
+create or replace function program.require_payout_adds_up() returns trigger
+language plpgsql
+as $$
+declare
+  payout program.payout;
+  fault text;
+begin
+  select p.* into payout from program.payout p where p.organization_id = new.organization_id and p.id = new.id;
+  if not found then
+    return null;
+  end if;
+  fault := program.payout_fault(payout);
+  if fault is not null then
+    raise exception 'The payout % does not add up: %.', new.id, fault using errcode = 'check_violation', constraint = 'payout_adds_up';
+  end if;
+  return null;
+end
+$$;
+
+-- After commissions changed: each payout that one of them is in, or was in, and that does not add up at this moment, is written once more as it
+-- is, so that its own constraint judges it at the commit. A payout that adds up now is judged again by whatever changes it or them later.
+create or replace function program.judge_payouts_of_commissions() returns trigger
+language plpgsql
+as $$
+begin
+  if not exists (select from after a where a.payout_id is not null)
+    and not exists (select from before b where b.payout_id is not null) then
+    return null;
+  end if;
+  if exists (
+    select
+    from after a
+    left join program.payout p on p.organization_id = a.organization_id and p.id = a.payout_id
+    where a.payout_id is not null and p.id is null
+  ) then
+    raise exception 'A commission is put into a payout that does not exist.'
+      using errcode = 'foreign_key_violation', constraint = 'commission_payout_exists';
+  end if;
+  update program.payout p
+  set updated_at = p.updated_at
+  from (
+    select a.organization_id, a.payout_id from after a where a.payout_id is not null
+    union
+    select b.organization_id, b.payout_id from before b where b.payout_id is not null
+  ) as touched
+  where p.organization_id = touched.organization_id and p.id = touched.payout_id and program.payout_fault(p) is not null;
+  return null;
+end
+$$;
+
+create or replace trigger commission_changes_payout after update on program.commission
+referencing old table as before new table as after
+for each statement execute function program.judge_payouts_of_commissions();
+
+-- A commission that is written into a payout from the start: none is by this service.
+create or replace function program.judge_payout_of_new_commission() returns trigger
+language plpgsql
+as $$
+begin
+  update program.payout p
+  set updated_at = p.updated_at
+  where p.organization_id = new.organization_id and p.id = new.payout_id;
+  if not found then
+    raise exception 'A commission is put into a payout that does not exist.'
+      using errcode = 'foreign_key_violation', constraint = 'commission_payout_exists';
+  end if;
+  return null;
+end
+$$;
+
+drop trigger if exists new_commission_changes_payout on program.commission;
+create constraint trigger new_commission_changes_payout after insert on program.commission
+deferrable initially deferred
+for each row when (new.payout_id is not null) execute function program.judge_payout_of_new_commission();
+
+-- What must not be, as rows for `rail audit`.
+create or replace function program.audit_payouts() returns table (invariant text, organization_id text, subject_id text, detail text)
+language sql stable
+as $$
+  select 'a payout is the sum of its commissions', p.organization_id, p.id, program.payout_fault(p)
+  from program.payout p
+  where program.payout_fault(p) is not null
+
+  union all
+  select 'a commission is in a payout that exists', c.organization_id, c.id, format('%s does not exist', c.payout_id)
+  from program.commission c
+  left join program.payout p on p.organization_id = c.organization_id and p.id = c.payout_id
+  where c.payout_id is not null and p.id is null
+
+  union all
+  select 'a payout is of its batch''s program', p.organization_id, p.id, format('it is of %s, the batch of %s', p.program_id, b.program_id)
+  from program.payout p
+  join program.payout_batch b on b.organization_id = p.organization_id and b.id = p.batch_id
+  where p.program_id <> b.program_id
+
+  union all
+  select 'a payout of a batch has its partner and currency alone', p.organization_id, p.batch_id, format('%s has %s payouts in %s', p.partner_id, count(*), p.currency)
+  from program.payout p
+  group by p.organization_id, p.batch_id, p.partner_id, p.currency
+  having count(*) > 1
+
+  union all
+  select 'a payout was attempted as often as it counts', p.organization_id, p.id, format('it counts %s, and has %s', p.attempt, count(a.number))
+  from program.payout p
+  left join program.payout_attempt a on a.organization_id = p.organization_id and a.payout_id = p.id
+  group by p.organization_id, p.id, p.attempt
+  having count(a.number) <> p.attempt
+
+  union all
+  select 'a payout in processing has an attempt that is open', p.organization_id, p.id, format('attempt %s is %s', p.attempt, coalesce(a.status, 'missing'))
+  from program.payout p
+  left join program.payout_attempt a on a.organization_id = p.organization_id and a.payout_id = p.id and a.number = p.attempt
+  where p.status = 'processing' and coalesce(a.status, '') not in ('prepared', 'in_doubt', 'processing')
+
+  union all
+  select 'a payout that a rail paid is paid, or its excess was taken back', a.organization_id, a.id, format('the payout is %s', p.status)
+  from program.payout_attempt a
+  join program.payout p on p.organization_id = a.organization_id and p.id = a.payout_id
+  where a.status = 'paid' and a.mode = 'live' and (p.status <> 'paid' or p.deleted_at is not null)
+    and not exists (
+      select
+      from program.commission c
+      where c.organization_id = a.organization_id and c.partner_id = p.partner_id and c.kind = 'clawback' and c.clawback_of is null
+        and c.note like '%' || a.id || '%'
+    )
+
+  union all
+  select 'nobody is sent an amount that differs from the payout', a.organization_id, a.id, format('%s %s were sent of %s', a.amount_minor, a.currency, p.amount_minor)
+  from program.payout_attempt a
+  join program.payout p on p.organization_id = a.organization_id and p.id = a.payout_id
+  where (a.amount_minor, a.currency) <> (p.amount_minor, p.currency)
+$$;
+comment on function program.audit_payouts() is 'The invariants of payouts; a clean database gives no row.';
+
+drop trigger if exists payout_adds_up on program.payout;
+create constraint trigger payout_adds_up after insert or update on program.payout
+deferrable initially deferred
+for each row execute function program.require_payout_adds_up();

@@ -1,0 +1,173 @@
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import { userOfKey } from '../../../core/access/api_key.ts';
+import type { Tx } from '../../../core/postgres/transaction.ts';
+import { DeletedMarker } from '../../../core/resource/deleted_marker.ts';
+import { idParams, type Operation, operation, readOperations } from '../../../core/resource/operation.ts';
+import { tenant } from '../../../core/resource/resource.ts';
+import { timestampInput } from '../../../core/values/fields.ts';
+import { newId } from '../../../core/values/id.ts';
+import { Problem } from '../../../core/values/problem.ts';
+import { program_id } from '../../events/fields.ts';
+import { type Program, programs } from '../../programs/program.ts';
+import { type Payout, payouts } from '../payout.ts';
+import { type PayoutBatch, payoutBatches } from '../payout_batch.ts';
+import { deletePayout } from '../release.ts';
+import { BatchPreview, preview } from './preview.ts';
+
+const day_ms = 86_400_000;
+/** How many payouts of a refused batch a transaction deletes. */
+const most_deleted = 500;
+
+export const payoutBatchOperations: Operation[] = [
+  ...readOperations({ resource: payoutBatches, within: programs, by: ['status'] }),
+  operation({
+    name: 'payout_batches.create',
+    method: 'POST',
+    path: '/v1/payout_batches',
+    scope: 'payouts:write',
+    summary: 'Creates a batch of payouts from what is due.',
+    doc: 'A worker creates the payouts: the response is 202, and `progress` of the batch shows how far it is. With `preview: true` the response is 200 with what the batch would contain, and nothing is created.',
+    body: z.strictObject({
+      program_id,
+      cutoff: timestampInput
+        .optional()
+        .describe(
+          'Includes commissions whose `mature_at` is before this time. Now or earlier; the default is the current time.',
+        ),
+      due_at: timestampInput
+        .optional()
+        .describe("When the payouts are due. The default is the cut-off plus the program's payout term."),
+      preview: z
+        .boolean()
+        .default(false)
+        .describe('Whether to compute what the batch would contain, and create nothing.'),
+    }),
+    reply: payoutBatches.schema,
+    status: 202,
+    other_reply: { status: 200, reply: BatchPreview, when: ({ preview }) => preview },
+    async run({ tx, caller, body }) {
+      const program = await programs.get(tx, body.program_id, { param: 'program_id' });
+      const cutoff = body.cutoff ?? tx.now;
+      if (cutoff > tx.now) {
+        throw new Problem('invalid_parameter', 'The cut-off must not be in the future.', { param: 'cutoff' });
+      }
+      const due_at = body.due_at ?? dueAt(program, cutoff);
+      if (body.preview) return preview(tx, program, { cutoff, due_at }) as never;
+      return createBatch(tx, program, { cutoff, due_at, created_by_user_id: await userOfKey(tx, caller) });
+    },
+  }),
+  operation({
+    name: 'payout_batches.approve',
+    method: 'POST',
+    path: '/v1/payout_batches/{id}/approve',
+    scope: 'payouts:send',
+    summary: 'Approves a batch, so that its payouts can be sent.',
+    doc: 'The key must belong to a user (`rail key create --user`), other than the one whose key created the batch. A batch that the schedule created can be approved by any user.',
+    params: idParams,
+    reply: payoutBatches.schema,
+    errors: ['approval_not_allowed', 'invalid_state_transition'],
+    async run({ tx, caller, params }) {
+      const batch = await payoutBatches.get(tx, params.id, { lock: true });
+      return approve(tx, batch, await userOfKey(tx, caller));
+    },
+  }),
+  operation({
+    name: 'payout_batches.delete',
+    method: 'DELETE',
+    path: '/v1/payout_batches/{id}',
+    scope: 'payouts:write',
+    summary: 'Deletes a batch and its pending payouts.',
+    doc: 'Use it to refuse a batch. All of its payouts must be pending and never sent; their commissions are `due` again, and the next batch includes them. A large batch takes some seconds until its last payout is deleted.',
+    params: idParams,
+    reply: DeletedMarker,
+    errors: ['payout_locked'],
+    async run({ tx, params }) {
+      const batch = await payoutBatches.get(tx, params.id, { lock: true });
+      await refuseSent(tx, batch);
+      await payoutBatches.update(tx, batch.id, { deleted_at: tx.now });
+      if ((await deletePayoutsOf(tx, batch.id, most_deleted)) === most_deleted) {
+        tx.enqueue('program/delete_payout_batch', {
+          organization_id: tx.organization_id,
+          request_id: tx.request_id,
+          id: batch.id,
+        });
+      }
+      return { id: batch.id, object: 'payout_batch', deleted: true as const };
+    },
+  }),
+];
+
+const term_days = { net_15: 15, net_30: 30, net_60: 60 };
+
+/** "`due_at` = cut-off + 15, 30 or 60 days." */
+export const dueAt = ({ payout_term }: Pick<Program, 'payout_term'>, cutoff: string): string =>
+  new Date(Date.parse(cutoff) + term_days[payout_term] * day_ms).toISOString();
+
+export interface NewBatch {
+  cutoff: string;
+  due_at: string;
+  created_by_user_id: string | null;
+  /** The month's beginning, for a batch of the schedule. */
+  scheduled_for?: string;
+}
+
+/** Creates a batch; a job creates its payouts. */
+export async function createBatch(tx: Tx, program: Program, batch: NewBatch): Promise<PayoutBatch> {
+  const created = (await payoutBatches.insert(tx, {
+    ...{ id: newId('batch'), program_id: program.id, stage: 'generating', request_id: tx.request_id },
+    ...{ approval_required: program.payout_approval_required, ...batch },
+  })) as PayoutBatch;
+  tx.enqueue('program/generate_payout_batch', {
+    ...{ organization_id: tx.organization_id, request_id: tx.request_id, id: created.id },
+  });
+  return created;
+}
+
+/** @throws Problem approval_not_allowed, invalid_state_transition */
+function approve(tx: Tx, batch: PayoutBatch, user_id: string | null): Promise<PayoutBatch> {
+  if (user_id === null) {
+    throw new Problem('approval_not_allowed', 'The key belongs to no user. Use a key that was created with --user.');
+  }
+  if (batch.status !== 'awaiting_approval') {
+    throw new Problem(
+      'invalid_state_transition',
+      `The batch is ${batch.status}. Only a batch that is awaiting approval can be approved.`,
+    );
+  }
+  if (user_id === batch.created_by_user_id) {
+    throw new Problem('approval_not_allowed', 'The batch was created by the same user. Another user must approve it.');
+  }
+  return payoutBatches.update(tx, batch.id, { stage: 'ready', approved_by_user_id: user_id, approved_at: tx.now });
+}
+
+/** @throws Problem payout_locked */
+async function refuseSent(tx: Tx, { id, status }: PayoutBatch): Promise<void> {
+  if (status === 'generating') {
+    throw new Problem('payout_locked', 'The batch is still being created. Try again when it is done.');
+  }
+  const sent = await tx.maybe<Payout>(sql`
+    select ${payouts.columns}
+    from ${payouts.from}
+    where ${tenant(tx)} and ${payouts.alive} and t.batch_id = ${id} and (t.status <> 'pending' or t.attempt > 0)
+    order by t.id
+    limit 1`);
+  if (!sent) return;
+  throw new Problem(
+    'payout_locked',
+    `The payout ${sent.id} of the batch is ${sent.status}. Delete its pending payouts one by one.`,
+  );
+}
+
+/** Deletes up to `most` pending payouts of a batch that is deleted. @returns how many */
+export async function deletePayoutsOf(tx: Tx, batch_id: string, most: number): Promise<number> {
+  const pending = await tx.all<Payout>(sql`
+    select ${payouts.columns}
+    from ${payouts.from}
+    where ${tenant(tx)} and ${payouts.alive} and t.batch_id = ${batch_id} and t.status = 'pending'
+    order by t.id
+    limit ${most}
+    for no key update of t`);
+  for (const payout of pending) await deletePayout(tx, payout);
+  return pending.length;
+}

@@ -1,0 +1,123 @@
+import sql from 'sql-template-tag';
+import type { Tx } from '../../../core/postgres/transaction.ts';
+import { tenant } from '../../../core/resource/resource.ts';
+import { newId } from '../../../core/values/id.ts';
+import { matureCommissions } from '../../commissions/maturity.ts';
+import { event } from '../../events/event.ts';
+import { programs } from '../../programs/program.ts';
+import { reason_texts } from '../eligibility.ts';
+import { type Payout, payouts } from '../payout.ts';
+import { addUp, balancesOf, type Judged, nextPartners, type Sums } from './selection.ts';
+
+/** A batch as its generation sees it. */
+interface Generating {
+  id: string;
+  program_id: string;
+  cutoff: string;
+  due_at: string;
+  approval_required: boolean;
+  last_partner_id: string;
+}
+
+/**
+ * Takes a batch a step further: first what is mature by its cut-off is made due, then its next partners get their payouts. A step is one
+ * transaction, so a batch that is killed goes on where it was.
+ * @param most how many commissions are matured, or partners looked at
+ * @returns fewer than `most` when the batch is generated
+ */
+export async function generateStep(tx: Tx, batch_id: string, most: number): Promise<number> {
+  const batch = await lockGenerating(tx, batch_id);
+  if (!batch) return 0;
+  if ((await matureCommissions(tx, batch.cutoff, most)) === most) return most;
+  const program = await programs.get(tx, batch.program_id);
+  const partner_ids = await nextPartners(tx, { ...batch, is_preview: false }, { after: batch.last_partner_id, most });
+  const judged = await balancesOf(tx, program, { ...batch, is_preview: false }, partner_ids);
+  await createPayouts(tx, batch, judged);
+  tellNotEligible(tx, batch, judged);
+  await note(tx, batch, judged, partner_ids);
+  if (partner_ids.length < most) await finish(tx, batch_id);
+  return partner_ids.length;
+}
+
+/** Two batches of a program take turns, a step each. */
+async function lockGenerating(tx: Tx, batch_id: string): Promise<Generating | undefined> {
+  const batch = await tx.maybe<Generating>(sql`
+    select t.id, t.program_id, t.cutoff, t.due_at, t.approval_required, t.last_partner_id
+    from program.payout_batch t
+    where ${tenant(tx)} and t.id = ${batch_id} and t.stage = 'generating' and t.deleted_at is null
+    for no key update`);
+  if (batch)
+    await tx.all(sql`select pg_advisory_xact_lock(hashtextextended(${`payout batches of ${batch.program_id}`}, 0))`);
+  return batch;
+}
+
+async function createPayouts(tx: Tx, batch: Generating, judged: Judged[]): Promise<void> {
+  const payable = judged.filter(({ reason }) => reason === undefined).map((one) => ({ ...one, id: newId('pyt') }));
+  if (payable.length === 0) return;
+  const is_due = !batch.approval_required && batch.due_at <= tx.now;
+  const rows = payable.map(({ id, partner_id, currency, amount_minor, commission_ids, period_start, payee }) => ({
+    ...{ id, partner_id, currency, amount_minor, period_start, method: payee.method, destination_hint: payee.hint },
+    commission_count: commission_ids.length,
+  }));
+  const created = await tx.all<Payout>(sql`
+    insert into program.payout as t (
+      organization_id, id, program_id, batch_id, partner_id, amount_minor, currency, status, livemode, method, destination_hint,
+      period_start, period_end, due_at, due_told_at, commission_count, created_at, updated_at
+    )
+    select
+      ${tx.organization_id}, g.id, ${batch.program_id}, ${batch.id}, g.partner_id, g.amount_minor, g.currency, 'pending',
+      coalesce(r.mode, 'live') = 'live', g.method, g.destination_hint, g.period_start, ${batch.cutoff}::timestamptz, ${batch.due_at}::timestamptz,
+      ${is_due ? tx.now : null}::timestamptz, g.commission_count, ${tx.now}::timestamptz, ${tx.now}::timestamptz
+    from json_to_recordset(${JSON.stringify(rows)}::json) as g (
+      id text, partner_id text, currency text, amount_minor bigint, period_start timestamptz, method text, destination_hint text,
+      commission_count integer
+    )
+    left join program.rail r on r.organization_id = ${tx.organization_id} and r.program_id = ${batch.program_id} and r.rail = g.method
+      and r.deleted_at is null
+    returning ${payouts.columns}`);
+  await include(tx, payable);
+  for (const payout of created) {
+    tx.emit(event('payout.created', payout));
+    if (is_due) tx.emit(event('payout.due', payout));
+  }
+}
+
+/** Puts commissions into their payouts: they stay `due`, and are locked. */
+async function include(tx: Tx, payable: { id: string; commission_ids: string[] }[]): Promise<void> {
+  const commission_ids = payable.flatMap((payout) => payout.commission_ids);
+  const payout_ids = payable.flatMap((payout) => payout.commission_ids.map(() => payout.id));
+  await tx.all(sql`
+    update program.commission t
+    set payout_id = g.payout_id, status = 'due', updated_at = ${tx.now}::timestamptz
+    from unnest(${commission_ids}::text[], ${payout_ids}::text[]) as g (id, payout_id)
+    where ${tenant(tx)} and t.id = g.id`);
+}
+
+function tellNotEligible(tx: Tx, { program_id }: Generating, judged: Judged[]): void {
+  for (const { partner_id, amount_minor, currency, reason } of judged) {
+    if (!reason) continue;
+    const balance = { program_id, partner_id, amount_minor, currency };
+    tx.emit(event('payout.not_eligible', balance, { payout_id: null, reason, reason_text: reason_texts[reason] }));
+  }
+}
+
+/** Writes how far the batch is, and what it came to so far. */
+async function note(tx: Tx, batch: Generating, judged: Judged[], partner_ids: string[]): Promise<void> {
+  const before = await tx.one<Omit<Sums, 'payouts'>>(sql`
+    select t.amounts, t.not_eligible from program.payout_batch t where ${tenant(tx)} and t.id = ${batch.id}`);
+  const { payouts: created, ...sums } = addUp(judged, before);
+  await tx.all(sql`
+    update program.payout_batch t
+    set last_partner_id = ${partner_ids.at(-1) ?? batch.last_partner_id}, partners_looked_at = t.partners_looked_at + ${partner_ids.length},
+      payouts = t.payouts + ${created}, amounts = ${JSON.stringify(sums.amounts)}, not_eligible = ${JSON.stringify(sums.not_eligible)},
+      updated_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.id = ${batch.id}`);
+}
+
+/** "`generating` → `awaiting_approval` (where the program demands it) → `ready`"; a batch without payouts is completed at once. */
+const finish = (tx: Tx, batch_id: string) =>
+  tx.all(sql`
+    update program.payout_batch t
+    set stage = case when t.approval_required and t.payouts > 0 then 'awaiting_approval' else 'ready' end,
+      generated_at = ${tx.now}::timestamptz, updated_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.id = ${batch_id}`);

@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import type { Tx } from '../../../core/postgres/transaction.ts';
+import { id, objectName, text, timestamp } from '../../../core/values/fields.ts';
+import { minor, storedCurrency } from '../../../core/values/money.ts';
+import { program_id } from '../../events/fields.ts';
+import { type PayoutMethodName, type Program, payout_methods } from '../../programs/program.ts';
+import { type NotEligibleReason, not_eligible_reasons, reason_texts } from '../eligibility.ts';
+import { batchSums } from '../payout_batch.ts';
+import { addUp, balancesOf, type Judged, nextPartners, type Sums } from './selection.ts';
+
+/** How many partners are looked at in one statement. */
+const step = 2000;
+/** How many payouts, and balances that are not paid, a preview lists. Its sums cover all. */
+const most_listed = 1000;
+
+const listed = { partner_id: id('part'), amount_minor: minor, currency: storedCurrency };
+
+export const BatchPreview = z
+  .object({
+    object: objectName('payout_batch_preview'),
+    program_id,
+    cutoff: timestamp,
+    due_at: timestamp,
+    partners_looked_at: z.int().min(0),
+    payouts_total: z.int().min(0).describe('How many payouts the batch would have.'),
+    ...batchSums,
+    payouts: z
+      .array(z.object({ ...listed, method: z.enum(payout_methods), commission_count: z.int() }))
+      .describe(`Who would be paid what: the first ${most_listed} by partner.`),
+    unpaid: z
+      .array(z.object({ ...listed, reason: z.enum(not_eligible_reasons), reason_text: text }))
+      .describe(`Who would not be paid, and why: the first ${most_listed} by partner.`),
+  })
+  .meta({ id: 'PayoutBatchPreview', description: 'What a batch would contain if it were created now.' });
+
+/** What a batch would contain. Writes nothing, and locks nothing. */
+export async function preview(
+  tx: Tx,
+  program: Program,
+  { cutoff, due_at }: { cutoff: string; due_at: string },
+): Promise<z.input<typeof BatchPreview>> {
+  const selection = { program_id: program.id, cutoff, is_preview: true };
+  const payouts: Judged[] = [];
+  const unpaid: Judged[] = [];
+  let sums: Sums = { payouts: 0, amounts: {}, not_eligible: {} };
+  let looked_at = 0;
+  for (let after = ''; ; ) {
+    const partner_ids = await nextPartners(tx, selection, { after, most: step });
+    const judged = await balancesOf(tx, program, selection, partner_ids);
+    const added = addUp(judged, sums);
+    sums = { ...added, payouts: sums.payouts + added.payouts };
+    looked_at += partner_ids.length;
+    payouts.push(...judged.filter(({ reason }) => !reason).slice(0, most_listed - payouts.length));
+    unpaid.push(...judged.filter(({ reason }) => reason).slice(0, most_listed - unpaid.length));
+    if (partner_ids.length < step) break;
+    after = partner_ids.at(-1) as string;
+  }
+  return {
+    ...{ object: 'payout_batch_preview', program_id: program.id, cutoff, due_at, partners_looked_at: looked_at },
+    ...{ payouts_total: sums.payouts, amounts: amountsOf(sums), not_eligible: reasonsOf(sums) },
+    payouts: payouts.map(asPayout),
+    unpaid: unpaid.map(asUnpaid),
+  };
+}
+
+const amountsOf = ({ amounts }: Sums) =>
+  Object.entries(amounts)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([currency, sum]) => ({ currency, ...sum }));
+
+const reasonsOf = ({ not_eligible }: Sums) =>
+  not_eligible_reasons.flatMap((reason) => {
+    const count = not_eligible[reason];
+    return count ? [{ reason, count }] : [];
+  });
+
+const asPayout = ({ partner_id, amount_minor, currency, payee, commission_ids }: Judged) => ({
+  ...{ partner_id, amount_minor, currency, method: payee.method as PayoutMethodName },
+  commission_count: commission_ids.length,
+});
+
+const asUnpaid = ({ partner_id, amount_minor, currency, reason }: Judged) => ({
+  ...{ partner_id, amount_minor, currency },
+  ...{ reason: reason as NotEligibleReason, reason_text: reason_texts[reason as NotEligibleReason] },
+});

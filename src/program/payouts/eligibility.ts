@@ -1,0 +1,97 @@
+/** Who is paid, as pure functions on plain values: see README.md. Every `_minor` is an integer in minor units. */
+
+/** Why a balance is not paid, in the order in which the first that applies is told. */
+export const not_eligible_reasons = [
+  'negative_balance',
+  'no_payout_method',
+  'payout_method_unavailable',
+  'missing_tax_form',
+  'partner_suspended',
+  'below_minimum',
+  'currency_not_supported',
+] as const;
+export type NotEligibleReason = (typeof not_eligible_reasons)[number];
+
+/** What is known of a partner. */
+export interface Payee {
+  status: string;
+  min_payout_minor: number | null;
+  tax_form_status: string;
+  /** Null: the partner has not chosen one. */
+  method: string | null;
+}
+
+/** The program's part. */
+export interface PayoutTerms {
+  currency: string;
+  min_payout_minor: number;
+  /** The minimum in other currencies. */
+  min_payouts: Record<string, number>;
+  payout_methods: readonly string[];
+  require_tax_forms: boolean;
+}
+
+export interface Balance {
+  currency: string;
+  amount_minor: number;
+}
+
+/** Whether a payout method can pay an amount in a currency. */
+export type CanPay = (method: string, balance: Balance) => boolean;
+
+/**
+ * Whether a partner's balance in a currency is paid: undefined, or why not. A balance of 0 is nobody's matter, and not asked for here.
+ * "The minimum is the partner's own, else the program's, in the program's currency; in others the program's `min_payouts`, else 1."
+ */
+export function notEligible(
+  payee: Payee,
+  balance: Balance,
+  terms: PayoutTerms,
+  canPay: CanPay,
+): NotEligibleReason | undefined {
+  if (balance.amount_minor < 0) return 'negative_balance';
+  return obstacle(payee, terms) ?? amountObstacle(payee, balance, terms, canPay);
+}
+
+/** What keeps a partner from being paid whatever the amount: judged again when a payout is sent. */
+export function obstacle(
+  { status, method, tax_form_status }: Pick<Payee, 'status' | 'method' | 'tax_form_status'>,
+  { payout_methods, require_tax_forms }: Pick<PayoutTerms, 'payout_methods' | 'require_tax_forms'>,
+): NotEligibleReason | undefined {
+  if (method === null) return 'no_payout_method';
+  if (!payout_methods.includes(method)) return 'payout_method_unavailable';
+  if (require_tax_forms && tax_form_status !== 'submitted' && tax_form_status !== 'verified') return 'missing_tax_form';
+  return status === 'suspended' ? 'partner_suspended' : undefined;
+}
+
+function amountObstacle(
+  payee: Payee,
+  balance: Balance,
+  terms: PayoutTerms,
+  canPay: CanPay,
+): NotEligibleReason | undefined {
+  if (balance.amount_minor < minimumOf(payee, balance.currency, terms)) return 'below_minimum';
+  return canPay(payee.method as string, balance) ? undefined : 'currency_not_supported';
+}
+
+/** The least balance that is paid: never below 1. */
+export function minimumOf(
+  { min_payout_minor }: Pick<Payee, 'min_payout_minor'>,
+  currency: string,
+  terms: Pick<PayoutTerms, 'currency' | 'min_payout_minor' | 'min_payouts'>,
+): number {
+  const minimum =
+    currency === terms.currency ? (min_payout_minor ?? terms.min_payout_minor) : (terms.min_payouts[currency] ?? 1);
+  return Math.max(1, minimum);
+}
+
+/** The reason in words, for `payout.not_eligible`. */
+export const reason_texts: Readonly<Record<NotEligibleReason, string>> = {
+  negative_balance: 'The balance is negative: clawbacks exceed what is due. It is offset by later commissions.',
+  no_payout_method: 'The partner has no payout method.',
+  payout_method_unavailable: "The partner's payout method is not one of the program's payout methods.",
+  missing_tax_form: 'The program requires a tax form, and the partner has not submitted one, or it was rejected.',
+  partner_suspended: 'The partner is suspended.',
+  below_minimum: 'The balance is below the minimum for a payout.',
+  currency_not_supported: "The partner's payout method cannot pay this amount in this currency.",
+};

@@ -1,0 +1,34 @@
+import sql from 'sql-template-tag';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { tenant } from '../../core/resource/resource.ts';
+import { Problem } from '../../core/values/problem.ts';
+import type { Payout } from './payout.ts';
+import { rail_names } from './rails/rail.ts';
+
+/** How long a rail's word that nothing was paid is good for. */
+const fresh = '15 minutes';
+
+/**
+ * "DELETE, after a look-up at the rail": what a provider was asked to pay is given up only when a look-up after the failure found it unpaid.
+ * Else a look-up is requested, and the caller told to come back.
+ * @throws Problem payout_locked, which keeps the request for the look-up
+ */
+export async function confirmNotPaid(tx: Tx, payout: Payout): Promise<void> {
+  const unconfirmed = await tx.maybe(sql`
+    select
+    from program.payout_attempt t
+    where ${tenant(tx)} and t.payout_id = ${payout.id} and t.rail = any(${[...rail_names]})
+      and coalesce(t.looked_up_at, '-infinity') < greatest(t.ended_at, ${tx.now}::timestamptz - ${fresh}::interval)`);
+  if (!unconfirmed) return;
+  await tx.all(sql`
+    update program.payout_attempt t set next_poll_at = ${tx.now}::timestamptz where ${tenant(tx)} and t.payout_id = ${payout.id}`);
+  tx.enqueue('program/poll_payout', { organization_id: tx.organization_id, id: payout.id });
+  throw new Problem(
+    'payout_locked',
+    'The rail is being asked whether the payout was paid. Try again in a few seconds.',
+    {
+      headers: { 'Retry-After': '5' },
+      keep_effects: true,
+    },
+  );
+}

@@ -1,0 +1,59 @@
+/** The states of a payout, and the actions that lead from one to another: see README.md. */
+
+import { allows, type State, transition } from '../../core/resource/states.ts';
+import { Problem } from '../../core/values/problem.ts';
+
+export type PayoutStatus = 'pending' | 'processing' | 'paid' | 'failed';
+
+export type PayoutAction =
+  /** By hand, or when it is due and the program sends automatically. */
+  | 'send'
+  /** By hand, after a failure: another attempt. */
+  | 'retry'
+  /** By hand: it was paid outside of Rail. */
+  | 'mark_paid'
+  | 'delete'
+  /** What the rail reports of an attempt. */
+  | 'succeed'
+  | 'fail'
+  | 'return';
+
+export const payout_states: Readonly<Record<PayoutStatus, State<PayoutStatus, PayoutAction>>> = {
+  pending: {
+    doc: 'not sent yet',
+    on: { send: 'processing', mark_paid: 'paid', delete: 'pending' },
+    refusal: 'The payout is pending. Only a failed payout can be retried: send it instead.',
+  },
+  processing: {
+    doc: 'sent, and not settled yet',
+    on: { mark_paid: 'paid', succeed: 'paid', fail: 'failed' },
+    refusal: 'The payout is processing. Wait until it is paid or failed.',
+  },
+  paid: {
+    doc: 'settled: the rail confirmed it, or it was marked as paid',
+    on: { return: 'failed' },
+    refusal: 'The payout is already paid.',
+  },
+  failed: {
+    doc: 'rejected or returned by the rail. Its commissions stay in it until it is retried or deleted',
+    on: { retry: 'processing', mark_paid: 'paid', delete: 'failed', succeed: 'paid' },
+    refusal: 'The payout has failed. Retry it, mark it as paid, or delete it.',
+  },
+};
+
+/** Methods without a rail that confirms: a person says that a payout in processing was paid. */
+export const methods_by_hand: readonly string[] = ['bank_transfer', 'wire', 'crypto'];
+
+/**
+ * The status that an action leads to.
+ * @throws Problem payout_locked: "Anything else: 409"
+ */
+export function statusAfter(payout: { status: PayoutStatus; method: string }, action: PayoutAction): PayoutStatus {
+  if (action === 'mark_paid' && payout.status === 'processing' && !methods_by_hand.includes(payout.method)) {
+    throw new Problem('payout_locked', `The payout was sent, and ${payout.method} will report whether it is paid.`);
+  }
+  return transition(payout_states, payout.status, action, 'payout_locked');
+}
+
+export const allowsAction = (status: PayoutStatus, action: PayoutAction): boolean =>
+  allows(payout_states, status, action);

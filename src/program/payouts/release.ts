@@ -1,0 +1,91 @@
+/** Payouts that are given up, and commissions that leave their payout. Locks: payouts by id, then commissions. */
+import sql, { type Sql } from 'sql-template-tag';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { tenant } from '../../core/resource/resource.ts';
+import { type Commission, commissions } from '../commissions/commission.ts';
+import { voidCommission } from '../commissions/commission_void.ts';
+import { event } from '../events/event.ts';
+import { partners } from '../partners/partner.ts';
+import { type Payout, payouts } from './payout.ts';
+
+/**
+ * Deletes a payout, which the caller has locked: `payout.deleted`; its commissions are `due` and free. Those of a partner who is deleted are
+ * voided, but for clawbacks. The row is kept for the books.
+ */
+export async function deletePayout(tx: Tx, payout: Payout): Promise<void> {
+  const freed = await freeCommissions(tx, payout.id);
+  await payouts.update(tx, payout.id, { deleted_at: tx.now });
+  tx.emit(event('payout.deleted', payout));
+  if (await partners.find(tx, sql`${tenant(tx)} and t.id = ${payout.partner_id}`)) return;
+  for (const commission of freed) {
+    if (commission.amount_minor > 0) await voidCommission(tx, commission, 'partner_deleted');
+  }
+}
+
+/** Deletes the payouts of a partner that were not sent yet. */
+export async function deletePendingPayouts(tx: Tx, partner_id: string): Promise<void> {
+  const pending = await tx.all<Payout>(sql`
+    select ${payouts.columns}
+    from ${payouts.from}
+    where ${tenant(tx)} and ${payouts.alive} and t.partner_id = ${partner_id} and t.status = 'pending'
+    order by t.id
+    for no key update of t`);
+  for (const payout of pending) await deletePayout(tx, payout);
+}
+
+/** Makes the commissions of a payout free for the next batch. They were `due` in it, and stay so. */
+export const freeCommissions = (tx: Tx, payout_id: string): Promise<Commission[]> =>
+  tx.all<Commission>(sql`
+    with held as (
+      select t.id from program.commission t where ${tenant(tx)} and t.payout_id = ${payout_id} order by t.id for no key update
+    )
+    update program.commission t
+    set payout_id = null, updated_at = ${tx.now}::timestamptz
+    from held
+    where ${tenant(tx)} and t.id = held.id
+    returning ${commissions.columns}`);
+
+/**
+ * "A refund, correction or deletion of a sale first takes an unpaid commission out of a `pending` payout that was never attempted, whose amount
+ * follows in the same transaction (nothing left: the payout is deleted)." A clawback stays in its payout: without it the amount would grow.
+ * @param which the commissions, called `t`
+ */
+export async function takeOutOfPayouts(tx: Tx, which: Sql): Promise<void> {
+  for (const payout of await lockUntried(tx, which)) await takeOut(tx, payout, which);
+}
+
+/** The payouts, not yet sent, that hold such commissions, locked in the order of their ids. */
+const lockUntried = (tx: Tx, which: Sql): Promise<Payout[]> =>
+  tx.all<Payout>(sql`
+    select ${payouts.columns}
+    from ${payouts.from}
+    where ${tenant(tx)} and ${payouts.alive} and t.status = 'pending' and t.attempt = 0 and t.id in (
+      select t.payout_id
+      from program.commission t
+      where ${tenant(tx)} and ${which} and t.payout_id is not null and t.kind <> 'clawback'
+    )
+    order by t.id
+    for no key update of t`);
+
+async function takeOut(tx: Tx, payout: Payout, which: Sql): Promise<void> {
+  const taken = await tx.one<{ commissions: number; amount_minor: number }>(sql`
+    with leaving as (
+      select t.id
+      from program.commission t
+      where ${tenant(tx)} and t.payout_id = ${payout.id} and ${which} and t.kind <> 'clawback'
+      order by t.id
+      for no key update
+    ),
+    taken as (
+      update program.commission t
+      set payout_id = null, updated_at = ${tx.now}::timestamptz
+      from leaving
+      where ${tenant(tx)} and t.id = leaving.id
+      returning t.amount_minor
+    )
+    select count(*) as commissions, coalesce(sum(amount_minor), 0)::bigint as amount_minor from taken`);
+  const amount_minor = payout.amount_minor - taken.amount_minor;
+  const commission_count = payout.commission_count - taken.commissions;
+  if (amount_minor > 0) await payouts.update(tx, payout.id, { amount_minor, commission_count });
+  else await deletePayout(tx, payout);
+}

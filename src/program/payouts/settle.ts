@@ -1,0 +1,140 @@
+/** What a payout becomes when its rail, or a person, says what became of it. The caller has locked the payout. */
+import sql from 'sql-template-tag';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { tenant } from '../../core/resource/resource.ts';
+import { newId } from '../../core/values/id.ts';
+import { type Commission, commissions } from '../commissions/commission.ts';
+import { event } from '../events/event.ts';
+import { raiseFlag } from '../programs/raise_flag.ts';
+import { type Payout, payouts } from './payout.ts';
+import { allowsAction, statusAfter } from './payout_state.ts';
+import type { PayoutErrorCode } from './rails/rail.ts';
+import { freeCommissions } from './release.ts';
+
+export interface Settlement {
+  external_id: string | null;
+  paid_at: string;
+  fee_minor: number | null;
+}
+
+export interface Failure {
+  error_code: PayoutErrorCode;
+  error_message: string;
+}
+
+/** The status of a failure's payout, or of any other that is given up. */
+const not_paid = { paid_at: null, fee_minor: null };
+const not_failed = { failed_at: null, error_code: null, error_message: null };
+
+/**
+ * The payout is paid: `payout.paid`, then `commission.paid` for each of its commissions, clawbacks too.
+ * @throws Problem payout_locked where its status does not allow that
+ */
+export async function settlePaid(
+  tx: Tx,
+  payout: Payout,
+  action: 'succeed' | 'mark_paid',
+  { external_id, paid_at, fee_minor }: Settlement,
+): Promise<Payout> {
+  const status = statusAfter(payout, action);
+  if (!payout.livemode && action === 'succeed')
+    return endTest(tx, payout, { status, paid_at, external_id, fee_minor, ...not_failed });
+  const paid = await payouts.update(tx, payout.id, {
+    ...{ status, paid_at, external_id, fee_minor, livemode: true },
+    ...not_failed,
+  });
+  tx.emit(event('payout.paid', { ...paid, paid_at }));
+  for (const commission of await payCommissions(tx, paid.id, paid_at)) {
+    tx.emit(event('commission.paid', { ...commission, paid_at, payout_id: paid.id }));
+  }
+  tx.enqueue('program/mail_payout_paid', { organization_id: tx.organization_id, id: paid.id, paid_at });
+  return paid;
+}
+
+const payCommissions = (tx: Tx, payout_id: string, paid_at: string): Promise<Commission[]> =>
+  tx.all<Commission>(sql`
+    with settled as (
+      update program.commission t
+      set status = 'paid', paid_at = ${paid_at}::timestamptz, updated_at = ${tx.now}::timestamptz
+      where ${tenant(tx)} and t.payout_id = ${payout_id}
+      returning ${commissions.columns}
+    )
+    select settled.* from settled order by id`);
+
+/**
+ * The payout is not paid, and nothing will be under its key: `payout.failed`. Its commissions stay in it.
+ * @throws Problem payout_locked where its status does not allow that
+ */
+export async function settleFailed(tx: Tx, payout: Payout, failure: Failure): Promise<Payout> {
+  const status = statusAfter(payout, 'fail');
+  const changes = { status, failed_at: tx.now, ...failure, ...not_paid };
+  if (!payout.livemode) return endTest(tx, payout, changes);
+  const failed = await payouts.update(tx, payout.id, changes);
+  tx.emit(event('payout.failed', failed));
+  return failed;
+}
+
+/**
+ * The payout came back after it was paid, "the one way out of `paid`": `payout.failed` with `returned`, and `commission.updated` for each of
+ * its commissions, which are due again and stay in it.
+ * @throws Problem payout_locked where its status does not allow that
+ */
+export async function settleReturned(
+  tx: Tx,
+  payout: Payout,
+  { error_message }: Pick<Failure, 'error_message'>,
+): Promise<Payout> {
+  const status = statusAfter(payout, 'return');
+  const returned = await payouts.update(tx, payout.id, {
+    ...{ status, failed_at: tx.now, error_code: 'returned', error_message },
+    ...not_paid,
+  });
+  tx.emit(event('payout.failed', returned));
+  const due = await tx.all<Commission>(sql`
+    with returned as (
+      update program.commission t
+      set status = 'due', paid_at = null, updated_at = ${tx.now}::timestamptz
+      where ${tenant(tx)} and t.payout_id = ${payout.id}
+      returning ${commissions.columns}
+    )
+    select returned.* from returned order by id`);
+  for (const commission of due) tx.emit(event('commission.updated', commission, { previous_status: 'paid' }));
+  return returned;
+}
+
+/**
+ * "Payouts of a rail in test mode never count as paid, and free their commissions at the end": nothing but `payout.deleted` is told, since
+ * for the books there is no such payout. It can still be read.
+ */
+async function endTest(tx: Tx, payout: Payout, changes: Partial<Payout>): Promise<Payout> {
+  await freeCommissions(tx, payout.id);
+  const ended = await payouts.update(tx, payout.id, changes);
+  tx.emit(event('payout.deleted', ended));
+  return ended;
+}
+
+/** Money that left beyond what was owed: it was paid by an earlier attempt, or by hand, or the payout was deleted. */
+export interface DoublePayment {
+  program_id: string;
+  partner_id: string;
+  payout_id: string;
+  /** The attempt that paid it. */
+  attempt_id: string;
+  amount_minor: number;
+  currency: string;
+}
+
+/** "A second success, or one after deletion, writes a `clawback` of the excess (`clawback_of` null) and raises the flag `double_payout`." */
+export async function takeBackExcess(tx: Tx, excess: DoublePayment): Promise<void> {
+  const { program_id, partner_id, payout_id, attempt_id, amount_minor, currency } = excess;
+  const commission = (await commissions.insert(tx, {
+    ...{ id: newId('com'), program_id, partner_id, kind: 'clawback', amount_minor: -amount_minor, currency },
+    ...{ status: 'due', mature_at: tx.now, note: `Paid twice: ${payout_id}, attempt ${attempt_id}.` },
+  })) as Commission;
+  tx.emit(event('commission.created', commission));
+  const evidence = { payout_id, attempt_id, amount_minor, currency };
+  await raiseFlag(tx, { program_id, partner_id, customer_id: null, kind: 'double_payout', severity: 'high', evidence });
+}
+
+/** Whether the payout can still become paid by an attempt. */
+export const canSucceed = ({ status }: Payout): boolean => allowsAction(status, 'succeed');

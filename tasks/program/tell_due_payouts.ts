@@ -1,0 +1,13 @@
+import { scheduled } from '../../src/core/jobs/schedule.ts';
+import { task } from '../../src/core/jobs/task.ts';
+import { organizationsWithDue } from '../../src/program/payouts/due.ts';
+
+/** Finds the organizations whose payouts have become due by the tick; each has its own job. */
+export default task({
+  payload: scheduled,
+  async run({ tx, payload: { run_id, tick } }) {
+    for (const { organization_id } of await organizationsWithDue(tx, tick)) {
+      tx.enqueue('program/tell_due_organization', { organization_id, run_id, tick });
+    }
+  },
+});

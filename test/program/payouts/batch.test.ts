@@ -1,0 +1,156 @@
+import t from 'tap';
+import { startRail } from '../../harness.ts';
+import { openShop } from '../../shop.ts';
+import { bank, batchOf, bonus, payee } from './fixture.ts';
+
+const rail = await startRail();
+
+t.test('creates one payout for each partner and currency, of what is due', async (t) => {
+  const shop = await openShop(rail);
+  const ada = await payee(shop, [6000, 4000]);
+  await bonus(shop, ada, 7, { currency: 'EUR' });
+  await shop.events();
+  const batch = await batchOf(shop);
+  t.match(batch, {
+    status: 'ready',
+    progress: {
+      partners_looked_at: 1,
+      payouts: 2,
+      amounts: [
+        { currency: 'EUR', payouts: 1, amount_minor: 7 },
+        { currency: 'USD', payouts: 1, amount_minor: 10_000 },
+      ],
+    },
+  });
+  const [usd, eur] = await shop.list('payouts');
+  t.match(
+    [eur, usd],
+    [
+      { partner_id: ada.id, amount_minor: 7, currency: 'EUR', commission_count: 1 },
+      { partner_id: ada.id, amount_minor: 10_000, currency: 'USD', commission_count: 2, status: 'pending', attempt: 0 },
+    ],
+  );
+  t.match(usd, { method: 'bank_transfer', destination_hint: '3000', livemode: true, batch_id: batch.id });
+  t.ok((await shop.list('commissions')).every(({ payout_id, status }) => payout_id !== null && status === 'due'));
+  t.same(
+    (await shop.events()).map(({ type }) => type),
+    ['payout.created', 'payout.created'],
+    'they are due later',
+  );
+});
+
+t.test('emits payout.due at creation where the time has passed, and once', async (t) => {
+  const shop = await openShop(rail);
+  await payee(shop, [6000]);
+  await shop.events();
+  await batchOf(shop, { due_at: '2026-01-01T00:00:00Z' });
+  await rail.tick('program/tell_due_payouts', '2026-11-22T00:00:00Z');
+  t.same(
+    (await shop.events()).map(({ type }) => type),
+    ['payout.created', 'payout.due'],
+  );
+});
+
+t.test('tells why a balance is not paid, and leaves its commissions as they are', async (t) => {
+  const shop = await openShop(rail, { require_tax_forms: false });
+  const poor = await payee(shop, [4999]);
+  const without = await payee(shop, [6000], { payout_method: null });
+  const suspended = await payee(shop, [6000]);
+  await shop.merchant.patch(`/v1/partners/${suspended.id}`, { status: 'suspended' });
+  const elsewhere = await payee(shop, [6000]);
+  await shop.merchant.request('PUT', `/v1/partners/${elsewhere.id}/payout_method`, {
+    method: 'paypal',
+    details: { email: 'ada@example.com' },
+  });
+  await shop.merchant.patch(`/v1/programs/${shop.program_id}`, { payout_methods: ['bank_transfer'] });
+  await shop.events();
+  const batch = await batchOf(shop);
+  t.match(batch, { status: 'completed', progress: { partners_looked_at: 4, payouts: 0, amounts: [] } });
+  const told = (await shop.events()).map(({ type, data }) => [
+    type,
+    data.partner_id,
+    data.reason,
+    data.amount_minor,
+    data.payout_id,
+  ]);
+  t.same(
+    told.sort(),
+    [
+      ['payout.not_eligible', poor.id, 'below_minimum', 4999, null],
+      ['payout.not_eligible', without.id, 'no_payout_method', 6000, null],
+      ['payout.not_eligible', suspended.id, 'partner_suspended', 6000, null],
+      ['payout.not_eligible', elsewhere.id, 'payout_method_unavailable', 6000, null],
+    ].sort(),
+  );
+  t.ok((await shop.list('commissions')).every(({ payout_id }) => payout_id === null));
+});
+
+t.test('previews with 200, and writes nothing', async (t) => {
+  const shop = await openShop(rail);
+  const ada = await payee(shop, [6000]);
+  const poor = await payee(shop, [10]);
+  const { status, body } = await shop.merchant.request('POST', '/v1/payout_batches', {
+    program_id: shop.program_id,
+    preview: true,
+  });
+  t.equal(status, 200);
+  t.match(body, {
+    payouts_total: 1,
+    payouts: [{ partner_id: ada.id, amount_minor: 6000, currency: 'USD', method: bank.method, commission_count: 1 }],
+    unpaid: [{ partner_id: poor.id, amount_minor: 10, reason: 'below_minimum' }],
+  });
+  t.same(await shop.list('payout_batches'), []);
+});
+
+t.test('marks a payout as paid, and its commissions', async (t) => {
+  const shop = await openShop(rail);
+  await payee(shop, [6000, 1]);
+  const batch = await batchOf(shop);
+  const [payout] = await shop.list('payouts');
+  await shop.events();
+  const paid = await shop.merchant.post(`/v1/payouts/${payout?.id}/mark_paid`, { external_id: 'tx_1' });
+  t.match(paid, { status: 'paid', external_id: 'tx_1' });
+  t.same(
+    (await shop.events()).map(({ type }) => type),
+    ['payout.paid', 'commission.paid', 'commission.paid'],
+  );
+  t.ok((await shop.list('commissions')).every(({ status, paid_at }) => status === 'paid' && paid_at === paid.paid_at));
+  t.match(await shop.merchant.get(`/v1/payout_batches/${batch.id}`), { status: 'completed' });
+  t.match(await shop.merchant.request('POST', `/v1/payouts/${payout?.id}/mark_paid`), {
+    status: 409,
+    body: { error: { code: 'payout_locked' } },
+  });
+});
+
+t.test(
+  'takes a refunded commission out of a payout that was not sent, and deletes it when nothing is left',
+  async (t) => {
+    const shop = await openShop(rail, { holding_period_days: 0 });
+    await shop.rule();
+    const ada = await payee(shop, [6000]);
+    const sale = await shop.sale({ partner_id: ada.id });
+    await batchOf(shop);
+    const [payout] = await shop.list('payouts');
+    t.match(payout, { amount_minor: 8000, commission_count: 2 });
+    await shop.refund(sale, { amount_minor: 5000 });
+    t.match(await shop.merchant.get(`/v1/payouts/${payout?.id}`), { amount_minor: 6000, commission_count: 1 });
+    t.match(await shop.commissionsOf(sale), [{ amount_minor: 1000, status: 'due', payout_id: null }]);
+    await shop.merchant.delete(`/v1/payouts/${payout?.id}`);
+    t.same((await shop.merchant.request('GET', `/v1/payouts/${payout?.id}`)).status, 404);
+    await batchOf(shop);
+    t.match(await shop.list('payouts'), [{ amount_minor: 7000 }]);
+  },
+);
+
+t.test('needs another user’s approval where the program demands it', async (t) => {
+  const shop = await openShop(rail, { payout_approval_required: true });
+  await payee(shop, [6000]);
+  const batch = await batchOf(shop, { due_at: '2026-01-01T00:00:00Z' });
+  t.equal(batch.status, 'awaiting_approval');
+  const [payout] = await shop.list('payouts');
+  t.match(await shop.merchant.request('POST', `/v1/payouts/${payout?.id}/mark_paid`), { status: 409 });
+  t.match(await shop.merchant.request('POST', `/v1/payout_batches/${batch.id}/approve`), {
+    status: 403,
+    body: { error: { code: 'approval_not_allowed' } },
+  });
+});
