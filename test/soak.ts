@@ -1,28 +1,35 @@
 /** `npm run soak -- NAME`: what tests do in seconds, for as long as it takes. */
 import { randomInt } from 'node:crypto';
+import { parseArgs } from 'node:util';
 
-const soaks: Record<string, { doc: string; run: () => Promise<unknown> }> = {
+interface Asked {
+  seconds: number;
+  seed: number;
+}
+
+const soaks: Record<string, { doc: string; run: (asked: Asked) => Promise<unknown> }> = {
   worker: {
     doc: 'kills the worker before and after every statement of the slice; some minutes',
     run: () => import('./crash/soak.ts'),
   },
   api: {
-    doc: 'requests made up from the description, from another seed each time; RAIL_SOAK_SECONDS (600), RAIL_SOAK_SEED',
-    run: () => {
-      process.env.RAIL_SOAK_SEED ??= String(randomInt(2 ** 31));
-      process.env.RAIL_SOAK_SECONDS ??= '600';
-      process.stdout.write(`RAIL_SOAK_SEED=${process.env.RAIL_SOAK_SEED}\n`);
-      return import('./core/http/generated.test.ts');
-    },
+    doc: 'requests made up from the description, from another seed each time: [--seconds 600] [--seed N]',
+    run: async (asked) => (await import('./core/http/soak.ts')).soakApi(asked),
   },
 };
 
-const [name = 'worker'] = process.argv.slice(2);
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { seconds: { type: 'string', default: '600' }, seed: { type: 'string', default: `${randomInt(2 ** 31)}` } },
+});
+const asked = { seconds: Number(values.seconds), seed: Number(values.seed) };
+const [name = 'worker'] = positionals;
 const soak = soaks[name];
-if (soak) {
-  await soak.run();
+if (soak && asked.seconds > 0 && Number.isInteger(asked.seed)) {
+  await soak.run(asked);
 } else {
   const names = Object.entries(soaks).map(([each, { doc }]) => `  ${each.padEnd(8)} ${doc}\n`);
-  process.stderr.write(`There is no soak '${name}'. There are:\n${names.join('')}`);
+  const fault = soak ? '--seconds and --seed are numbers.' : `There is no soak '${name}'.`;
+  process.stderr.write(`${fault} There are:\n${names.join('')}`);
   process.exitCode = 2;
 }

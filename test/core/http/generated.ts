@@ -8,7 +8,7 @@ import type { Operation } from '../../../src/core/resource/operation.ts';
 import { type ProblemCode, problems } from '../../../src/core/values/problem.ts';
 import { operations } from '../../../src/products.ts';
 import type { Answer, Caller } from '../../harness.ts';
-import { resourceNamedBy } from '../../samples.ts';
+import { resourceNamedBy, resources, World } from '../../samples.ts';
 
 export interface GeneratedRequest {
   /** Of the operation. */
@@ -19,6 +19,17 @@ export interface GeneratedRequest {
 
 /** The ids that there are, by resource: a request that names nothing that exists does not get far. */
 export type Known = Record<string, string[]>;
+
+/** One object of each kind that the API can make without a worker. */
+export async function makeKnown(caller: Caller): Promise<Known> {
+  const world = new World(caller, 'http://127.0.0.1:9/');
+  const made = ['programs', 'groups', 'tags', 'partners', 'links', 'coupons', 'clicks', 'customers', 'rules', 'sales'];
+  const known: Known = {};
+  for (const plural of [...made, 'commissions', 'webhook_endpoints', 'applications']) {
+    if (resources.includes(plural)) known[plural] = [(await world.fixture(plural)).id];
+  }
+  return known;
+}
 
 /** Any request to any operation. */
 export function requestsOf(document: Document, known: Known): Arbitrary<GeneratedRequest> {
