@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { migrate } from '../../src/core/postgres/migrate.ts';
 import { openEmbeddedPostgres } from '../../src/embedded_postgres/embedded_postgres.ts';
+import { endWithProcess, killWithProcess } from '../runner/end_with_process.ts';
 
 export interface Machine {
   os: string;
@@ -60,6 +61,7 @@ export async function startPostgres(
   settings: Record<string, string> = {},
 ): Promise<string> {
   const dataDir = await mkdtemp(join(tmpdir(), 'rail-bench-'));
+  endWithProcess(dataDir);
   stack.defer(() => rm(dataDir, { recursive: true, force: true }));
   const postgres = await openEmbeddedPostgres({ dataDir, mode: 'own', settings });
   stack.defer(() => postgres.stop());
@@ -94,6 +96,7 @@ export async function startNode(
     env: { ...process.env, PORT: String(port), HOST: '127.0.0.1', ...environment },
     stdio: ['ignore', 'ignore', sink.fd],
   });
+  killWithProcess(child, folder);
   stack.defer(() => stopProcess(child));
   await sink.close();
   const url = `http://127.0.0.1:${port}`;
