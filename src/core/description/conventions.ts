@@ -1,6 +1,6 @@
 import { default_rate_limit } from '../access/api_key.ts';
 import { signature_tolerance_s } from '../encryption/signature.ts';
-import { api_version, max_body_bytes, max_body_depth, max_body_values } from '../values/api.ts';
+import { api_version, default_address_rate, max_body_bytes, max_body_depth, max_body_values } from '../values/api.ts';
 import { type Described, rootOf } from './described.ts';
 import type { DeliveryTerms } from './openapi_webhooks.ts';
 
@@ -22,7 +22,7 @@ Free-form objects, such as \`metadata\`, are returned as you sent them. Integers
 
 Status codes of success: 201 for a created object, 202 for work that is queued, 200 for everything else. A deletion returns \`{id, object, deleted: true}\`. \`PATCH\` changes only the fields that you send.
 
-Every response, errors included, has the headers \`X-Rail-Version\`, \`X-Rail-Livemode\`, \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\`, \`X-RateLimit-Reset\` and \`Rail-Request-Id\`. Include the request id when you ask for help. Events that a request causes carry the same id.
+Every response, errors included, has the headers \`X-Rail-Version\`, \`X-Rail-Livemode\`, \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\`, \`X-RateLimit-Reset\` and \`Rail-Request-Id\`, besides \`Cache-Control: no-store\` and \`X-Content-Type-Options: nosniff\`; where the service is reached by https, also \`Strict-Transport-Security\`. Include the request id when you ask for help. Events that a request causes carry the same id.
 
 These need no API key: \`/docs\` (this description in a browser), \`${path}/openapi.json\`, \`${rootOf(path)}/llms.txt\`, \`${rootOf(path)}/llms-full.txt\`, \`/healthz\` (the process is running) and \`/readyz\` (its database is ready).`,
   },
@@ -72,7 +72,9 @@ Which requests to retry:
   },
   {
     title: 'Rate limit',
-    text: `A key can make ${default_rate_limit} requests per second, unless it was created with another limit. \`X-RateLimit-Limit\` is the limit, \`X-RateLimit-Remaining\` the number of requests left in this second, and \`X-RateLimit-Reset\` the Unix time at which the next second begins. Above the limit, the response is 429 \`rate_limit_exceeded\` with \`Retry-After\`.`,
+    text: `A key can make ${default_rate_limit} requests per second, unless it was created with another limit. \`X-RateLimit-Limit\` is the limit, \`X-RateLimit-Remaining\` the number of requests left in this second, and \`X-RateLimit-Reset\` the Unix time at which the next second begins. Above the limit, the response is 429 \`rate_limit_exceeded\` with \`Retry-After\`.
+
+Requests without a valid API key are limited by the public address that they come from (in IPv6 by its /64): ${default_address_rate} per second, unless the operator of the service has set another limit. The response above it is the same 429. Send your key with every request.`,
   },
   {
     title: 'Versioning',
@@ -103,7 +105,7 @@ const ofWebhooks = ({ path, delivery }: Pick<Described, 'path' | 'delivery'>) =>
 
 **Headers.** \`Rail-Signature\`, \`Rail-Event\` (the type), \`Rail-Event-Id\` (the \`id\` of the body, the same on retries and replays), \`Rail-Delivery-Id\` (\`${delivery_prefix}_…\`, new for each replay), \`Rail-Attempt\` (1 to ${waits_s.length + 1}) and \`Rail-Request-Id\` (if a request or a scheduled run caused the event). The Standard Webhooks headers are sent too: \`webhook-id\`, \`webhook-timestamp\` and \`webhook-signature\`.
 
-**Responses.** Answer any 2xx within ${timeout_ms / 1000} seconds, and process the event afterwards. Any other response, including a redirect, is a failed attempt. A delivery has up to ${waits_s.length + 1} attempts. The ${waits_s.length} retries come at least ${waits_s.slice(0, -1).map(duration).join(', ')} and ${duration(waits_s.at(-1) as number)} after the one before; retries that are due are sent at ${sweep_minutes.join(' and ')} minutes past the hour. If the last attempt fails, the delivery is \`failed\` and stays in the log.
+**Responses.** Answer any 2xx within ${timeout_ms / 1000} seconds, and process the event afterwards. The status line acknowledges the delivery, however slow the body is that follows. Any other response, including a redirect, is a failed attempt. A delivery has up to ${waits_s.length + 1} attempts. The ${waits_s.length} retries come at least ${waits_s.slice(0, -1).map(duration).join(', ')} and ${duration(waits_s.at(-1) as number)} after the one before; retries that are due are sent at ${sweep_minutes.join(' and ')} minutes past the hour. If the last attempt fails, the delivery is \`failed\` and stays in the log.
 
 **Order.** Events have a strict sequence, which is the order of \`GET ${path}/events\`. An endpoint receives one request at a time, and first attempts are made in that sequence. A failed attempt does not hold up the events after it: its retry is sent later, after the events that were sent meanwhile. An event can therefore arrive after newer ones. Compare \`created_at\`, or read the object by the ids in \`data\`, before you overwrite newer state.
 

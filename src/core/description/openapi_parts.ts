@@ -99,6 +99,12 @@ export const headers = {
     type: 'string',
     examples: [sampleId('req')],
   }),
+  'Cache-Control': header('`no-store`: responses hold data of your organization.', { type: 'string' }),
+  'X-Content-Type-Options': header('Tells browsers to take the content type as it is.', {
+    type: 'string',
+    const: 'nosniff',
+  }),
+  'Strict-Transport-Security': header('Present where the address of the service is https.', { type: 'string' }),
   'Idempotent-Replayed': header(
     '`true` if this is the stored first response to the idempotency key. Otherwise absent.',
     {

@@ -3,8 +3,6 @@ import { rateLimited } from '../metrics/metrics.ts';
 import { publicNetworkOf } from '../net/address.ts';
 import { Problem } from '../values/problem.ts';
 
-/** How many requests without a valid key one address may make in each second of one process, unless a setting says otherwise. */
-export const default_address_rate = 100;
 /** Keys that were valid in this process, as their SHA-256. Beyond this many, they are forgotten. */
 const most_known_keys = 10_000;
 

@@ -2,9 +2,9 @@ import Fastify, { type FastifyInstance, type FastifyRequest, LogController } fro
 import type { Logger } from 'pino';
 import type { z } from 'zod';
 import { requestAnswered } from '../metrics/metrics.ts';
-import { max_body_bytes } from '../values/api.ts';
+import { default_address_rate, max_body_bytes } from '../values/api.ts';
 import { newId } from '../values/id.ts';
-import { AddressRate, default_address_rate } from './address_rate.ts';
+import { AddressRate } from './address_rate.ts';
 import { type ConnectionLimits, closeUnlessRead, default_connection_limits, limitConnections } from './connections.ts';
 import { default_answer_ms } from './deadline.ts';
 import { refuseUnreadable, replyWithError } from './error_reply.ts';

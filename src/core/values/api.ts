@@ -7,3 +7,6 @@ export const max_body_bytes = 1024 * 1024;
 /** How many values a body holds at most: objects, lists, texts, numbers, `true`, `false` and `null`, itself included. */
 export const max_body_values = 10_000;
 export const max_body_depth = 64;
+
+/** How many requests without a valid key one address may make in each second of one process, unless a setting says otherwise. */
+export const default_address_rate = 100;

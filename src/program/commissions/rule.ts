@@ -17,7 +17,7 @@ import { partners } from '../partners/partner.ts';
 import { tags } from '../partners/tag.ts';
 import { programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
-import { isWithinBounds, rate_bound, rate_units } from '../tracking/link.ts';
+import { isWithinBounds, rate_bound, rate_units, rule_bound_schema } from '../tracking/link.ts';
 
 const rate_types = ['percent', 'fixed'] as const;
 const statuses = ['active', 'inactive'] as const;
@@ -152,7 +152,9 @@ export const ruleOperations: Operation[] = [
     scope: 'rules:write',
     summary: 'Creates a commission rule.',
     doc: 'An empty list means any. `min_sale_minor` and `max_commission_minor` are in the currency of the sale.',
-    body: z.strictObject({ program_id, name, rate_type, rate_value, ...withDefaults(optional, defaults) }),
+    body: z
+      .strictObject({ program_id, name, rate_type, rate_value, ...withDefaults(optional, defaults) })
+      .meta(rule_bound_schema),
     reply: rules.schema,
     status: 201,
     async run({ tx, body }) {
@@ -171,7 +173,7 @@ export const ruleOperations: Operation[] = [
     summary: 'Changes a commission rule.',
     doc: 'The change applies to every later payment, renewals included. Existing commissions keep the rate that they were computed with.',
     params: idParams,
-    body: z.strictObject(fields).partial(),
+    body: z.strictObject(fields).partial().meta(rule_bound_schema),
     reply: rules.schema,
     async run({ tx, params, body }) {
       const before = await rules.get(tx, params.id, { lock: true });

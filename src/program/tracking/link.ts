@@ -33,12 +33,24 @@ export function isWithinBounds({ rate_type, rate_value }: { rate_type: string; r
   return rate_type !== 'percent' || rate_value <= highest_percent;
 }
 
+/** Of an object, what some of its fields must hold. */
+const having = (properties: object) => ({ properties, additionalProperties: true });
+const bounded = { rate_value: { maximum: highest_percent } };
+/** The bound in JSON Schema, for the description. @param besides other fields of the object, which hold rates too */
+const rateBoundSchema = (besides: object = {}) => ({
+  if: { ...having({ rate_type: { const: 'percent' } }), required: ['rate_type'] },
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+  then: having({ ...bounded, ...besides }),
+});
+export const rule_bound_schema = rateBoundSchema({ tiers: { items: having(bounded) } });
+
 const rateOverride = z
   .strictObject({
     rate_type: z.enum(['percent', 'fixed']).describe('How the rate is applied, as for a rule.'),
     rate_value: z.int().min(0).describe(rate_units),
   })
   .refine(isWithinBounds, { path: ['rate_value'], message: rate_bound })
+  .meta(rateBoundSchema())
   .nullable()
   .describe(
     'The commission rate of sales through this link, which takes precedence over all rules. Null: the rules apply.',

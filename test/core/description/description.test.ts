@@ -48,6 +48,35 @@ t.test('the three descriptions need no key, carry the standard headers, and are 
   }
 });
 
+t.test('responses are described with the headers that browsers heed, as they are sent', async (t) => {
+  const response = await visit('/v1/partners');
+  for (const name of ['Cache-Control', 'X-Content-Type-Options', 'Strict-Transport-Security'])
+    for (const { responses, operationId } of routes)
+      for (const [status, { $ref, headers }] of Object.entries<Json>(responses))
+        t.ok(
+          name in (headers ?? openapi.components.responses[$ref.split('/').at(-1)].headers),
+          `${operationId} ${status}`,
+        );
+  t.equal(response.headers.get('cache-control'), 'no-store');
+  t.equal(
+    response.headers.get('x-content-type-options'),
+    openapi.components.headers['X-Content-Type-Options'].schema.const,
+  );
+});
+
+t.test('a percent rate has its bound in the schemas', async (t) => {
+  const then = { properties: { rate_value: { maximum: 1_000_000 } } };
+  const bodyOf = (path: string, method: string) =>
+    openapi.paths[path][method].requestBody.content['application/json'].schema;
+  for (const [path, method] of [
+    ['/v1/rules', 'post'],
+    ['/v1/rules/{id}', 'patch'],
+  ] as const)
+    t.match(bodyOf(path, method), { if: { properties: { rate_type: { const: 'percent' } } }, then });
+  const { anyOf } = bodyOf('/v1/links', 'post').properties.rate_override;
+  t.match(anyOf[0], { if: { required: ['rate_type'] }, then });
+});
+
 t.test('the description is made by the first request for one of its texts, and once', async (t) => {
   let readings = 0;
   const observed = program.operations.map((operation) =>

@@ -1,4 +1,6 @@
 import t from 'tap';
+import type { z } from 'zod';
+import { operations } from '../../../src/products.ts';
 import { startRail } from '../../harness.ts';
 
 const rail = await startRail({ worker: false });
@@ -114,4 +116,40 @@ t.test('a time may have any offset, wherever it is sent', async (t) => {
     const path = `/v1/partners?program_id=${program.id}&created_after=${encodeURIComponent(time)}`;
     t.match(await merchant.request('GET', path), { status: 400, body: { error: { param: 'created_after' } } }, time);
   }
+});
+
+/** The texts that a schema takes, without those of a format or a pattern, which bound their characters too. */
+function textsIn(schema: z.core.$ZodType, path: string): [path: string, text: z.ZodString][] {
+  const { type, ...def } = schema._zod.def as never as Record<string, never> & { type: string };
+  const inner = def.innerType ?? def.element ?? def.in ?? def.left;
+  if (type === 'object')
+    return Object.entries(def.shape ?? {}).flatMap(([name, field]) => textsIn(field as never, `${path}.${name}`));
+  if (type === 'union') return (def.options as unknown as never[]).flatMap((option) => textsIn(option, path));
+  if (inner) return textsIn(inner, path);
+  const text = schema as z.ZodString;
+  const checks = (def.checks ?? []) as { _zod: { def: { check: string } } }[];
+  const isFree = type === 'string' && !def.format && !checks.some(({ _zod }) => _zod.def.check === 'string_format');
+  return isFree ? [[path, text]] : [];
+}
+
+t.test('the length of a text is counted in code points, as the description counts it', async (t) => {
+  const texts = operations.flatMap(({ name, body, query }) =>
+    [body, query].flatMap((schema) => (schema ? textsIn(schema, name) : [])),
+  );
+  const bounded = texts.filter(([, text]) => typeof text.maxLength === 'number');
+  t.ok(bounded.length > 50, `${bounded.length} texts`);
+  for (const [path, text] of bounded) {
+    const most = text.maxLength as number;
+    t.equal(text.safeParse('\u{1f600}'.repeat(most)).success, true, `${path} takes ${most}`);
+    t.equal(text.safeParse('\u{1f600}'.repeat(most + 1)).success, false, `${path} takes no more`);
+    const least = text.minLength ?? 0;
+    if (least > 0)
+      t.equal(text.safeParse('\u{1f600}'.repeat(least - 1)).success, false, `${path} takes no less than ${least}`);
+  }
+});
+
+t.test('a name of as many emoji as its bound is kept', async (t) => {
+  const name = '\u{1f600}'.repeat(200);
+  t.equal((await merchant.post('/v1/programs', { ...acme, name })).name, name);
+  t.equal((await merchant.request('POST', '/v1/programs', { ...acme, name: `${name}!` })).status, 400);
 });
