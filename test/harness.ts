@@ -153,7 +153,7 @@ export function callerOf(base_url: string, key: string, organization_id: string)
     const answer = {
       status: response.status,
       headers: Object.fromEntries(response.headers),
-      body: text ? JSON.parse(text) : {},
+      body: bodyOf(text, response.headers.get('content-type')),
       text,
     };
     requireDescribed(method, path, answer.body.error?.code);
@@ -179,6 +179,18 @@ export function callerOf(base_url: string, key: string, organization_id: string)
     delete: (path) => succeed('DELETE', path),
   };
 }
+
+function bodyOf(text: string, type: string | null): Json {
+  if (type?.startsWith('application/x-ndjson')) return { data: linesOf(text) };
+  return text ? JSON.parse(text) : {};
+}
+
+/** The lines of NDJSON. */
+export const linesOf = (text: string): Json[] =>
+  text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
 
 /** Whatever a test provokes must stand in the description: a code that an operation does not name fails the test. */
 function requireDescribed(method: string, path: string, code: ProblemCode | undefined): void {

@@ -1,25 +1,27 @@
 import { z } from 'zod';
 import { inboundSigningOperations } from '../core/access/inbound_signing.ts';
+import { exportOperations } from '../core/exports/export_operation.ts';
 import type { EventPolicy } from '../webhooks/events/policy.ts';
 import { webhooksOf } from '../webhooks/operations.ts';
 import type { Product } from '../webhooks/product.ts';
-import { commissionOperations } from './commissions/commission.ts';
+import { commissionOperations, commissions } from './commissions/commission.ts';
 import { commissionChangeOperations } from './commissions/commission_change.ts';
-import { ruleOperations } from './commissions/rule.ts';
-import { customerOperations } from './customers/customer.ts';
+import { ruleOperations, rules } from './commissions/rule.ts';
+import { customerOperations, customers } from './customers/customer.ts';
 import { signUpOperations } from './customers/sign_up.ts';
 import { deletePartnerOperations } from './delete_partner.ts';
 import { openDemoProgram } from './demo.ts';
 import { catalogue, prefixes } from './events/catalogue.ts';
 import { examples } from './examples.ts';
 import { guide } from './guide.ts';
-import { applicationOperations } from './partners/application.ts';
+import { applicationOperations, applications } from './partners/application.ts';
 import { createPartnerOperations } from './partners/create_partner.ts';
-import { groupOperations } from './partners/group.ts';
+import { groupOperations, groups } from './partners/group.ts';
+import { links } from './partners/link.ts';
 import { magicLinkOperations } from './partners/magic_link.ts';
 import { partnerOperations, partners } from './partners/partner.ts';
 import { payoutMethodOperations } from './partners/payout_method.ts';
-import { tagOperations } from './partners/tag.ts';
+import { tagOperations, tags } from './partners/tag.ts';
 import { taxFormOperations } from './partners/tax_form.ts';
 import { updatePartnerOperations } from './partners/update_partner.ts';
 import { payoutBatchOperations } from './payouts/batches/batch.ts';
@@ -29,12 +31,13 @@ import { personalDataOperations } from './personal_data.ts';
 import { createProgramOperations } from './programs/create_program.ts';
 import { programOperations, programs } from './programs/program.ts';
 import { saleOperations } from './record_sale.ts';
-import { riskFlagOperations } from './risk/risk_flag.ts';
-import { refundReadOperations } from './sales/refund.ts';
-import { clickOperations } from './tracking/click.ts';
-import { couponOperations } from './tracking/coupon.ts';
+import { riskFlagOperations, riskFlags } from './risk/risk_flag.ts';
+import { refundReadOperations, refunds } from './sales/refund.ts';
+import { sales } from './sales/sale.ts';
+import { clickOperations, clicks } from './tracking/click.ts';
+import { couponOperations, coupons } from './tracking/coupon.ts';
 import { linkOperations } from './tracking/link.ts';
-import { referralOperations } from './tracking/referral.ts';
+import { referralOperations, referrals } from './tracking/referral.ts';
 import { mountShortLinks } from './tracking/short_link.ts';
 import { updateProgramOperations } from './update_program.ts';
 
@@ -66,6 +69,12 @@ const events: EventPolicy = {
 /** Resources whose scopes a key may have before an operation needs them. */
 const resources =
   'programs partners groups tags applications links coupons clicks referrals customers sales commissions payouts rules risk_flags webhooks events';
+
+/** What the change feed gives: every resource of the product. Events have a feed of their own in their list. */
+const exported = [
+  ...[programs, groups, tags, partners, applications, links, coupons, clicks, referrals, customers],
+  ...[rules, sales, refunds, commissions, riskFlags],
+];
 
 /** The affiliate program service. */
 export const program: Product = {
@@ -107,12 +116,13 @@ export const program: Product = {
     ...payoutOperations,
     ...payoutChangeOperations,
     ...riskFlagOperations,
+    ...exportOperations(exported),
     ...inboundSigningOperations,
     ...webhooksOf(events),
   ],
   scopes: [
     ...resources.split(' ').flatMap((resource) => [`${resource}:read`, `${resource}:write`]),
-    ...['reports:read', 'payouts:send'],
+    ...['reports:read', 'payouts:send', 'data:read'],
   ],
   schedules: [
     { name: 'program/mature_commissions', cron: '* * * * *', missed: 'latest' },

@@ -1,12 +1,13 @@
 import { api } from './api.ts';
 import { audit } from './audit.ts';
 import { bodies } from './bodies.ts';
+import { exports } from './export.ts';
 import { command } from './harness.ts';
 import { slice } from './slice.ts';
 import { webhooks } from './webhooks.ts';
 
 /** `npm run bench -- NAME`: one file a bench, one line here. */
-const benches = [slice, webhooks, api, bodies, audit];
+const benches = [slice, webhooks, api, bodies, audit, exports];
 
 const stopping = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort());

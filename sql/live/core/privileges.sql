@@ -34,7 +34,7 @@ language sql stable
 as $$
   select r.id, r.name, r.kind, array['select', 'insert', 'update', 'delete'], null::text[]
   from core.tenant_relations() r
-  where r.name in ('core.idempotency_key', 'core.deleted_object')
+  where r.name in ('core.idempotency_key', 'core.deleted_object', 'core.export_position')
 
   union all
   -- Of keys the API may see whose they are, and see and change whether they must sign, and nothing else.

@@ -1,3 +1,4 @@
+import { media_types } from '../formats/format.ts';
 import { type ProblemCode, problems } from '../values/problem.ts';
 import { type Described, rootOf } from './described.ts';
 import { exampleReply, type Samples, samplesOf } from './example.ts';
@@ -117,9 +118,10 @@ function operationText(operation: Listed, schemas: Schemas): string[] {
           `Example body: \`${JSON.stringify(body.example)}\``,
         ]
       : []),
-    ...Object.entries(responses).flatMap(([status, { content }]) =>
-      content?.[json] && status.startsWith('2') ? replyText(status, content[json], schemas) : [],
-    ),
+    ...Object.entries(responses).flatMap(([status, { content = {} }]) => {
+      const media = content[json] ?? content[media_types.ndjson];
+      return media && status.startsWith('2') ? replyText(status, media, schemas) : [];
+    }),
     '',
     `Errors: ${[...errors.map((code) => `\`${code}\` (${problems[code].status})`), 'and the errors of every operation'].join(', ')}.`,
   ];

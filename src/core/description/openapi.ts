@@ -146,10 +146,12 @@ function pathOperation(
       [operation.status]: {
         description: z.globalRegistry.get(operation.reply)?.description ?? operation.summary,
         headers: headerRefs([...every_response, ...(operation.method === 'POST' ? ['Idempotent-Replayed'] : [])]),
-        content: {
-          [json]: { schema: opened(reply), example: exampleReply(reply, samples, changes) },
-          ...(operation.stream ? streamContent() : {}),
-        },
+        content: operation.is_feed
+          ? { [media_types.ndjson]: { schema: opened(reply), example: exampleReply(reply, samples, changes) } }
+          : {
+              [json]: { schema: opened(reply), example: exampleReply(reply, samples, changes) },
+              ...(operation.stream ? streamContent() : {}),
+            },
       },
       ...refusals(operation, common),
     },

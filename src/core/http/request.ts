@@ -16,7 +16,7 @@ import { validationProblem } from '../values/validation.ts';
 import { withinDeadline } from './deadline.ts';
 import { idempotentRequest, keepReply, type Reply, storedReply } from './idempotency.ts';
 import { pathOfUnstorable } from './json_body.ts';
-import { sendRows } from './row_streams.ts';
+import { type Rows, sendRows } from './row_streams.ts';
 import { refuseEmptyId } from './unknown_path.ts';
 
 /** Mounts operations: authentication, scope, signature, idempotency and the transaction are the same for all. */
@@ -49,14 +49,19 @@ function mount(app: FastifyInstance, operation: Operation, store: Store, service
 }
 
 /** What is asked for in another format than JSON. What is wrong with a request is said by the JSON answer. */
-function rowsAsked(request: FastifyRequest, { stream }: Operation, services: Services) {
+function rowsAsked(request: FastifyRequest, operation: Operation, services: Services): Rows | undefined {
+  const { stream, is_feed } = operation;
   if (!stream || request.validationError) return undefined;
   const { params, query, headers } = request;
-  const format = formatOf((query as { format?: Format }).format, headers.accept);
+  const format = is_feed ? 'ndjson' : formatOf((query as { format?: Format }).format, headers.accept);
   if (format === 'json') return undefined;
   refuseInvalid(request);
   const caller = request.presented as Presented;
-  return { format, rowsOf: (tx: Tx) => stream({ tx, caller, services, params, query, body: undefined, format }) };
+  return {
+    format,
+    is_feed,
+    rowsOf: (tx: Tx) => stream({ tx, caller, services, params, query, body: undefined, format }),
+  };
 }
 
 /** Who asks. What does not say so by a valid key counts against its address. */

@@ -26,16 +26,22 @@ const pool_share = 0.25;
 /** How many are open, by organization. */
 export type OpenStreams = Map<string, number>;
 
+export interface Rows {
+  format: StreamFormat;
+  is_feed: boolean | undefined;
+  rowsOf: (tx: Tx) => Promise<RowStream>;
+}
+
 /** Answers with the rows, once the first of them are at hand: what fails before that is an error like any other. */
 export async function sendRows(
   request: FastifyRequest,
   reply: FastifyReply,
-  { format, store, rowsOf }: { format: StreamFormat; store: Store; rowsOf: (tx: Tx) => Promise<RowStream> },
+  { format, store, is_feed, rowsOf }: Rows & { store: Store },
 ): Promise<FastifyReply> {
   const { organization_id } = request.presented as Presented;
   const release = take(request.server.open_streams, organization_id, store.database.options.max);
   let name = '';
-  const chunks = reading(store, { organization_id, request_id: request.id }, async function* (tx) {
+  const chunks = reading(store, { organization_id, request_id: request.id, is_feed }, async function* (tx) {
     const rows = await rowsOf(tx);
     name = rows.name;
     yield* textOf(rows, format);

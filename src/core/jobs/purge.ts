@@ -1,4 +1,5 @@
 import sql, { raw } from 'sql-template-tag';
+import { position_days } from '../exports/position.ts';
 import type { Tx } from '../postgres/transaction.ts';
 
 /** What the core keeps for a while, by `created_at`. "Replays the first response for 24 hours" is the reply to an idempotency key. */
@@ -6,6 +7,7 @@ const kept: { table: string; hours: number }[] = [
   { table: 'core.idempotency_key', hours: 24 },
   { table: 'core.scheduled_run', hours: 90 * 24 },
   { table: 'core.outgoing_mail', hours: 90 * 24 },
+  { table: 'core.export_position', hours: position_days * 24 },
 ];
 
 /**

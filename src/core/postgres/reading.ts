@@ -10,39 +10,49 @@ export interface ReadingOptions {
   /** The tenant, whose rows alone are seen. */
   organization_id: string;
   request_id: string | null;
-  /** `transaction`: all statements show one state of the database. `statement`: each shows what was committed when it began. */
-  one_state_for?: 'transaction' | 'statement';
+  /** All statements show one state of the database, and the last ones may write. Else each shows what was committed when it began. */
+  is_feed?: boolean | undefined;
 }
 
 /**
- * A transaction that only reads, and lasts for as long as somebody takes what `work` yields. Each statement in it is limited by the
+ * A transaction that reads, and lasts for as long as somebody takes what `work` yields. It commits before the
+ * last of that is given out. Each statement in it is limited by the
  * `statement_timeout` of its connection; how long it waits for who takes, is for the caller to limit.
  * @throws Problem service_unavailable when Postgres is away; whatever `work` throws
  */
 export async function* reading<T>(
   { database }: Pick<Store, 'database'>,
-  { one_state_for = 'statement', ...options }: ReadingOptions,
+  { is_feed = false, ...options }: ReadingOptions,
   work: (tx: Tx) => AsyncIterable<T>,
 ): AsyncGenerator<T> {
   const client = await database.connect().catch(rethrow);
-  const isolation = one_state_for === 'transaction' ? 'repeatable read' : 'read committed';
+  const mode = is_feed ? 'isolation level repeatable read' : 'isolation level read committed, read only';
   let broken: Error | undefined;
+  let is_open = true;
+  let last: { value: T } | undefined;
   try {
     const [, , opened] = await together([
-      send(client, { text: `begin isolation level ${isolation}, read only` }),
+      send(client, { text: `begin ${mode}` }),
       run(client, sql`select set_config('idle_in_transaction_session_timeout', ${String(idle_ms)}, true)`),
       run<Opened>(client, opening(options)),
     ]);
-    yield* work(new Tx(client, options, opened[0] as Opened));
+    for await (const value of work(new Tx(client, options, opened[0] as Opened))) {
+      if (last) yield last.value;
+      last = { value };
+    }
+    await send(client, { text: 'commit' });
+    is_open = false;
   } catch (error) {
     rethrow(error);
   } finally {
-    // Nothing was written, so nothing is lost; a cursor that is still open ends with it.
-    await send(client, { text: 'rollback' }).catch((failure: Error) => {
-      broken = failure;
-    });
+    if (is_open) {
+      await send(client, { text: 'rollback' }).catch((failure: Error) => {
+        broken = failure;
+      });
+    }
     client.release(broken);
   }
+  if (last) yield last.value;
 }
 
 function rethrow(error: unknown): never {

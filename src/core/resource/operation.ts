@@ -60,6 +60,8 @@ interface Options<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType,
   run: (context: Context<z.infer<P>, z.infer<Q>, z.infer<B>>) => Promise<z.input<R>>;
   /** All its rows, in a transaction that only reads, for a GET whose query has `format: formatField`: see the room formats. */
   stream?: (context: Context<z.infer<P>, z.infer<Q>, z.infer<B>> & { format: StreamFormat }) => Promise<RowStream>;
+  /** NDJSON is all that it answers, a line for each `reply`; `run` is not called. Its stream sees one state of the database, and may write at its end. */
+  is_feed?: true;
 }
 
 export interface Operation extends Options<z.ZodType, z.ZodType, z.ZodType, z.ZodType> {

@@ -157,8 +157,8 @@ function writesOf<Record_ extends object>(options: AnyOptions) {
           where ${tenant(tx)} and t.id = ${id}
           returning t.organization_id, t.id, t.${raw(hard_delete as string)} as parent_id
         )
-        insert into core.deleted_object (organization_id, id, parent_id, deleted_at)
-        select d.organization_id, d.id, d.parent_id, ${tx.now}::timestamptz from deleted d`);
+        insert into core.deleted_object (organization_id, id, parent_id, object, deleted_at)
+        select d.organization_id, d.id, d.parent_id, ${object}, ${tx.now}::timestamptz from deleted d`);
     },
     /** Changes a record. @returns it as it is now @throws Problem resource_not_found */
     async update(tx: Tx, id: string, values: Values): Promise<Record_> {

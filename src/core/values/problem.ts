@@ -47,6 +47,10 @@ export const problems = {
   invalid_expand: entry('invalid_request_error', '`expand` names a relation that cannot be expanded here.'),
   invalid_include: entry('invalid_request_error', '`include[]` names an addition that does not exist here.'),
   invalid_cursor: entry('invalid_request_error', 'The cursor is not the id of an object in this list.'),
+  invalid_position: entry(
+    'invalid_request_error',
+    'The position is not one that this export gave out, or it is too old, or the database was restored since. Begin anew without one.',
+  ),
   currency_mismatch: entry('invalid_request_error', 'The currency differs from the currency that is required here.'),
   refund_exceeds_sale: entry(
     'invalid_request_error',

@@ -176,7 +176,8 @@ t.test('every query parameter that a list of names takes says so', async (t) => 
 t.test("every example is one that the operation's own schema takes", async (t) => {
   for (const operation of operations) {
     const { requestBody, responses } = routeOf(operation);
-    const media = responses[operation.status].content['application/json'];
+    const { content } = responses[operation.status];
+    const media = content['application/json'] ?? content['application/x-ndjson'];
     t.same(faults(operation.reply, media.example), [], `reply of ${operation.name}`);
     if (takesBody(operation)) {
       const body = requestBody.content['application/json'];

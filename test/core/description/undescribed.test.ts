@@ -84,7 +84,7 @@ t.test('each operation names the codes that it answers, in both texts', async (t
     t.same(route['x-errors'], codes, operation.name);
     const shown = Object.values<Json>(route.responses)
       .map(({ $ref, ...inline }) => ($ref ? openapi.components.responses[$ref.split('/').at(-1)] : inline))
-      .flatMap(({ content }) => Object.keys(content['application/json'].examples ?? {}));
+      .flatMap(({ content }) => Object.keys(content['application/json']?.examples ?? {}));
     t.same(shown.sort(), [...codes].sort(), operation.name);
     const section = whole.split(`\n### ${operation.method} ${operation.path}\n`)[1]?.split(/\n#{1,3} /)[0] ?? '';
     for (const code of ownErrorsOf(operation)) {
@@ -136,7 +136,7 @@ t.test('the numbers of the text are those that the service goes by', async (t) =
 const routeNamed = (name: string): Json => routes.find(({ operationId }) => operationId === name) as Json;
 
 function schemaOf({ content }: Json): Json {
-  return content['application/json'].schema;
+  return (content['application/json'] ?? content['application/x-ndjson']).schema;
 }
 
 const exampleOf = ({ example, examples }: Json): unknown => example ?? examples?.default.value;

@@ -11,7 +11,7 @@ import { buildApi } from '../../../src/api.ts';
 import { csvLine } from '../../../src/core/formats/csv.ts';
 import { formatOf } from '../../../src/core/formats/format.ts';
 import { fill } from '../../bench/rows.ts';
-import { eventually, type Json, log, services, startRail } from '../../harness.ts';
+import { eventually, type Json, linesOf, log, services, startRail } from '../../harness.ts';
 
 const rail = await startRail({ worker: false, audit: false });
 const acme = { name: 'Acme', website_url: 'https://acme.example.com', currency: 'USD' };
@@ -76,11 +76,6 @@ async function streamed(path: string, options = {}): Promise<Streamed> {
 }
 
 const partnersOf = (id: string, more = ''): string => `/v1/partners?program_id=${id}${more}`;
-const linesOf = (ndjson: string): Json[] =>
-  ndjson
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line));
 
 const oracle = (rows: Json[], columns: string[], header = true): string =>
   stringify(rows, {

@@ -1,0 +1,51 @@
+import sql, { type Sql } from 'sql-template-tag';
+import type { Tx } from '../postgres/transaction.ts';
+import { deletedMarker } from '../resource/deleted_marker.ts';
+import { type AnyResource, type Row, tenant } from '../resource/resource.ts';
+import { givePosition, positionOf } from './position.ts';
+
+/** The last line of an export. */
+export interface End {
+  object: 'export_position';
+  resource: string;
+  position: string;
+}
+
+/**
+ * The rows of a resource, or those that changed since a position, each once and as it is now; deleted ones as deleted markers. The last one
+ * is the next position. All are read in one state of the database, which is that of the position.
+ * @throws Problem invalid_position
+ */
+export async function* changesOf(tx: Tx, resource: AnyResource, since: string | undefined): AsyncGenerator<object[]> {
+  const { plural } = resource;
+  const before = since === undefined ? undefined : await positionOf(tx, since, plural);
+  let count = 0;
+  for (const statement of before ? changesSince(tx, resource, before.snapshot) : [allRows(tx, resource)]) {
+    for await (const rows of tx.batches<Row & { exists_now: boolean }>(statement)) {
+      count += rows.length;
+      yield rows.map(({ exists_now, ...row }) => (exists_now ? row : deletedMarker(resource.object, row.id)));
+    }
+  }
+  const is_same = before !== undefined && count === 0 && !before.renew;
+  const position = is_same ? before.id : await givePosition(tx, plural);
+  yield [{ object: 'export_position', resource: plural, position } satisfies End];
+}
+
+const allRows = (tx: Tx, { columns, from, alive }: AnyResource): Sql =>
+  sql`select ${columns}, true as exists_now from ${from} where ${tenant(tx)} and ${alive}`;
+
+function changesSince(tx: Tx, { columns, from, alive, object, hard_delete }: AnyResource, snapshot: string): Sql[] {
+  const changed = sql`${tenant(tx)} and ${isNewTo(snapshot)}`;
+  const rows = sql`select ${columns}, ${alive} as exists_now from ${from} where ${changed}`;
+  if (hard_delete === undefined) return [rows];
+  const deleted = sql`select t.id, false as exists_now from core.deleted_object t where ${changed} and t.object = ${object}`;
+  return [rows, deleted];
+}
+
+/**
+ * Whether a row was written by a transaction that the snapshot did not see. A row that is visible now was not written by one that is still
+ * to begin: such a number is of another database, from which this one was restored.
+ */
+const isNewTo = (snapshot: string): Sql => sql`
+  t.changed_in >= pg_snapshot_xmin(${snapshot}::pg_snapshot) and t.changed_in < pg_snapshot_xmax(pg_current_snapshot())
+    and not pg_visible_in_snapshot(t.changed_in, ${snapshot}::pg_snapshot)`;

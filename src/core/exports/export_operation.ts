@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import { type Operation, operation } from '../resource/operation.ts';
+import type { AnyResource } from '../resource/resource.ts';
+import { sampleId } from '../values/fields.ts';
+import { changesOf } from './changes.ts';
+import { position_days } from './position.ts';
+
+/** What each line has that is not of its resource. */
+const Line = z
+  .looseObject({
+    object: z.string().describe('The type of the object, or `export_position` on the last line.'),
+    id: z.string().optional().describe('The id of the object. Not on the last line.'),
+    deleted: z.literal(true).optional().describe('Only on a deleted object, which has no other fields.'),
+    position: z.string().optional().describe('Only on the last line: where the next export goes on.'),
+  })
+  .describe(
+    'NDJSON: on each line an object of the resource with its fields, or a deleted object, and on the last line the next position.',
+  );
+
+/** The change feed of a product's resources. */
+export function exportOperations(resources: AnyResource[]): Operation[] {
+  const by_name = new Map(resources.map((resource) => [resource.plural, resource]));
+  const names = [...by_name.keys()] as [string, ...string[]];
+  const params = z.strictObject({ resource: z.enum(names).describe('What to export.') });
+  return [
+    operation({
+      name: 'exports.get',
+      title: 'Export changed objects',
+      method: 'GET',
+      path: '/v1/exports/{resource}',
+      scope: 'data:read',
+      summary: 'Exports all objects of a resource, or those that changed since a position, as NDJSON.',
+      doc: `Without \`since\`, every object of the organization. With it, each object that was created, changed or deleted since that position, once, as it is now: an object that is deleted is \`{id, object, deleted: true}\`, also if you never received it. Write the objects to your warehouse by their ids, then keep the position of the last line for the next request. The order of the objects says nothing.
+
+The last line is \`{"object": "export_position", "resource", "position"}\`. A response without it is incomplete: discard it, and repeat the request.
+
+No change is missed, however long the transaction took that made it: a position says what was visible to the export, not when it ran. A position can be used again, within ${position_days} days. It is refused with \`invalid_position\` after that, and when the database was restored to a time before it: export without \`since\`, and replace what you have.`,
+      params,
+      query: z.strictObject({
+        since: z
+          .string()
+          .min(1)
+          .optional()
+          .meta({
+            description: 'The position at the end of an earlier export of the resource.',
+            examples: [sampleId('pos')],
+          }),
+      }),
+      reply: Line,
+      errors: ['invalid_position'],
+      is_feed: true,
+      run: () => Promise.reject(new Error('An export is always streamed.')),
+      async stream({ tx, params: { resource }, query: { since } }) {
+        const found = by_name.get(resource) as AnyResource;
+        return { name: resource, columns: [], rows: changesOf(tx, found, since) };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,137 @@
+import pg from 'pg';
+import sql from 'sql-template-tag';
+import t from 'tap';
+import { operations } from '../../../src/products.ts';
+import { type Caller, type Json, startRail } from '../../harness.ts';
+
+const rail = await startRail({ worker: false, audit: false });
+const merchant = await rail.organization();
+const program = await merchant.post('/v1/programs', {
+  ...{ name: 'Acme', website_url: 'https://acme.example.com', currency: 'USD' },
+});
+
+interface Exported {
+  objects: Json[];
+  position: string;
+}
+
+async function exported(resource: string, since?: string, caller: Caller = merchant): Promise<Exported> {
+  const { data } = await caller.get(`/v1/exports/${resource}${since === undefined ? '' : `?since=${since}`}`);
+  const end = data.pop();
+  t.match(end, { object: 'export_position', resource, position: /^pos_/ });
+  return { objects: data, position: end.position };
+}
+
+const tagNamed = (name: string): Promise<Json> => merchant.post('/v1/tags', { program_id: program.id, name });
+const partner = (email: string): Promise<Json> => merchant.post('/v1/partners', { program_id: program.id, email });
+
+t.test('gives every object, then what changed, each as its list has it', async (t) => {
+  const ada = await partner('ada@example.com');
+  const grace = await partner('grace@example.com');
+  const { objects, position } = await exported('partners');
+  t.same(objects.map(({ id }) => id).sort(), [ada.id, grace.id].sort());
+  t.strictSame(
+    objects.find(({ id }) => id === ada.id),
+    await merchant.get(`/v1/partners/${ada.id}`),
+  );
+  t.same(await exported('partners', position), { objects: [], position }, 'nothing changed: the same position again');
+
+  const alan = await partner('alan@example.com');
+  const changed = await merchant.patch(`/v1/partners/${ada.id}`, { first_name: 'Ada' });
+  const next = await exported('partners', position);
+  t.strictSame(new Set(next.objects), new Set([await merchant.get(`/v1/partners/${alan.id}`), changed]));
+  t.not(next.position, position);
+  t.same((await exported('partners', position)).objects.length, 2, 'a position can be used again');
+
+  await merchant.delete(`/v1/partners/${grace.id}`);
+  const { objects: after } = await exported('partners', next.position);
+  t.same(after, [{ id: grace.id, object: 'partner', deleted: true }]);
+  t.notOk(
+    (await exported('partners')).objects.some(({ id }) => id === grace.id),
+    'an export that begins anew lacks it',
+  );
+});
+
+t.test('gives a deleted marker for rows that are deleted outright, and their partners', async (t) => {
+  const tag = await tagNamed('VIP');
+  const tagged = await partner('vip@example.com');
+  const { position: untagged } = await exported('partners');
+  await merchant.patch(`/v1/partners/${tagged.id}`, { tag_ids: [tag.id] });
+  t.match((await exported('partners', untagged)).objects, [{ id: tagged.id, tag_ids: [tag.id] }]);
+  const [of_tags, of_partners] = [await exported('tags'), await exported('partners')];
+  await merchant.delete(`/v1/tags/${tag.id}`);
+  t.same((await exported('tags', of_tags.position)).objects, [{ id: tag.id, object: 'tag', deleted: true }]);
+  const { objects } = await exported('partners', of_partners.position);
+  t.match(objects, [{ id: tagged.id, tag_ids: [] }]);
+});
+
+t.test('gives what a transaction wrote that was still open at the position', async (t) => {
+  const client = new pg.Client({ connectionString: rail.url });
+  await client.connect();
+  await client.query('begin');
+  await client.query(`insert into program.tag (organization_id, id, program_id, name, color)
+    values ('${merchant.organization_id}', 'tag_late', '${program.id}', 'Late', '#336699')`);
+  const before = await exported('tags');
+  t.notOk(before.objects.some(({ id }) => id === 'tag_late'));
+  const early = await tagNamed('Early');
+  const { objects, position } = await exported('tags', before.position);
+  t.same(
+    objects.map(({ id }) => id),
+    [early.id],
+  );
+  await client.query('commit');
+  await client.end();
+  t.match((await exported('tags', position)).objects, [{ id: 'tag_late' }]);
+});
+
+t.test('refuses a position of another resource, of another organization, of a restored database', async (t) => {
+  const refused = async (path: string, message: RegExp, caller = merchant) => {
+    const answer = await caller.request('GET', path);
+    t.match(answer, { status: 400, body: { error: { code: 'invalid_position', param: 'since', message } } });
+  };
+  await partner('again@example.com');
+  const { position } = await exported('partners');
+  await refused(`/v1/exports/tags?since=${position}`, /is of 'partners'\. Export 'tags' without 'since'/);
+  await refused('/v1/exports/tags?since=pos_unknown', /is unknown/);
+  await refused(`/v1/exports/partners?since=${position}`, /is unknown/, await rail.organization());
+  await rail.query(sql`update core.export_position set epoch = 'another' where id = ${position}`);
+  await refused(`/v1/exports/partners?since=${position}`, /from which this one was restored/);
+});
+
+t.test('gives nothing twice for what another database wrote', async (t) => {
+  const { position } = await exported('tags');
+  const restored = await tagNamed('Restored');
+  await rail.query(sql`alter table program.tag disable trigger change_noted`);
+  await rail.query(sql`update program.tag set changed_in = '9000000000000' where id = ${restored.id}`);
+  await rail.query(sql`alter table program.tag enable trigger change_noted`);
+  t.same((await exported('tags', position)).objects, []);
+});
+
+t.test('gives an organization its own rows alone, to a key with data:read alone', async (t) => {
+  const stranger = await rail.organization();
+  t.same((await exported('partners', undefined, stranger)).objects, []);
+  const key = await rail.key(merchant.organization_id, { scopes: ['data:read'] });
+  t.ok((await exported('partners', undefined, key)).objects.length > 0);
+  t.match(await merchant.request('GET', '/v1/exports/webhook_endpoints'), { status: 400 });
+});
+
+t.test('exports every resource that the product lists, by an index', async (t) => {
+  const listed = operations
+    .filter(({ name, tag }) => name === `${tag}.list`)
+    .map(({ tag }) => tag)
+    .filter((tag) => tag !== 'events' && !tag.startsWith('webhook_'));
+  for (const resource of listed) {
+    const { position } = await exported(resource);
+    await exported(resource, position);
+  }
+  const lacking = await rail.query(sql`
+    select a.attrelid::regclass::text as name
+    from pg_attribute a
+    where a.attname = 'changed_in' and (select c.relkind in ('r', 'p') and not c.relispartition from pg_class c where c.oid = a.attrelid)
+      and not exists (
+        select from pg_index i
+        where i.indrelid = a.attrelid and i.indisvalid and i.indkey[1] = a.attnum
+          and i.indkey[0] = (select o.attnum from pg_attribute o where o.attrelid = a.attrelid and o.attname = 'organization_id')
+      )`);
+  t.same(lacking, []);
+});
