@@ -77,14 +77,36 @@ org
   .requiredOption('--owner-email <email>', 'address that is notified of problems')
   .addOption(json())
   .addHelpText('after', example("rail org create --name 'Acme Inc.' --owner-email ada@acme.example.com"))
-  .action(async (options) => (await import('./commands/org.ts')).createOrg(options));
+  .action(async (options) => (await import('./commands/access/org.ts')).createOrg(options));
 
 org
   .command('list')
   .description('Lists the organizations.')
   .addOption(json())
   .addHelpText('after', example('rail org list --json'))
-  .action(async (options) => (await import('./commands/org.ts')).listOrgs(options));
+  .action(async (options) => (await import('./commands/access/org.ts')).listOrgs(options));
+
+const user = rail.command('user').description('Manages the users of organizations: the people whom keys belong to.');
+
+user
+  .command('create')
+  .description(
+    'Adds a person to an organization. A key can then belong to them, and approve the payouts that others created.',
+  )
+  .requiredOption('--org <id>', "id of the organization; 'rail org list' lists them")
+  .requiredOption('--email <email>', "the person's email address")
+  .option('--name <name>', "the person's name")
+  .addOption(json())
+  .addHelpText('after', example("rail user create --org org_… --email grace@acme.example.com --name 'Grace Hopper'"))
+  .action(async (options) => (await import('./commands/access/user.ts')).createOrgUser(options));
+
+user
+  .command('list')
+  .description('Lists users.')
+  .option('--org <id>', 'only users of this organization')
+  .addOption(json())
+  .addHelpText('after', example('rail user list --org org_…'))
+  .action(async (options) => (await import('./commands/access/user.ts')).listOrgUsers(options));
 
 const key = rail.command('key').description('Manages the API keys of organizations.');
 
@@ -96,9 +118,10 @@ key
   .addOption(new Option('--mode <mode>', 'live or test').choices(['live', 'test']).default('live'))
   .option('--scope <scope...>', "scopes, such as partners:read; '*' allows everything", ['*'])
   .option('--rate-limit <number>', 'requests per second (default: 25)', positiveInteger)
+  .option('--user <id>', "the person whose key it is, who can approve payouts with it; 'rail user list' lists them")
   .addOption(json())
   .addHelpText('after', example("rail key create --org org_… --name 'Checkout' --scope sales:write customers:write"))
-  .action(async (options) => (await import('./commands/key.ts')).createApiKey(options));
+  .action(async (options) => (await import('./commands/access/key.ts')).createApiKey(options));
 
 key
   .command('list')
@@ -106,7 +129,7 @@ key
   .option('--org <id>', 'only keys of this organization')
   .addOption(json())
   .addHelpText('after', example('rail key list --org org_…'))
-  .action(async (options) => (await import('./commands/key.ts')).listApiKeys(options));
+  .action(async (options) => (await import('./commands/access/key.ts')).listApiKeys(options));
 
 key
   .command('revoke')
@@ -114,7 +137,7 @@ key
   .argument('<id>', 'id of the key: key_…')
   .addOption(json())
   .addHelpText('after', example('rail key revoke key_…'))
-  .action(async (id, options) => (await import('./commands/key.ts')).revokeApiKey(id, options));
+  .action(async (id, options) => (await import('./commands/access/key.ts')).revokeApiKey(id, options));
 
 rail
   .command('listen')

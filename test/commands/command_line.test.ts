@@ -25,7 +25,7 @@ const answerOf = async (...args: string[]): Promise<Json> => {
 
 t.test('every command explains itself, with an example', async (t) => {
   const leaves =
-    'start,api,worker,migrate,org create,org list,key create,key list,key revoke,listen,run,audit,rotate-encryption-key'.split(
+    'start,api,worker,migrate,org create,org list,user create,user list,key create,key list,key revoke,listen,run,audit,rotate-encryption-key'.split(
       ',',
     );
   for (const command of leaves) {
@@ -97,6 +97,35 @@ t.test('organizations and keys live on the command line', async (t) => {
   t.match(await answerOf('key', 'revoke', key.id), { id: key.id, revoked_at: /^20/ });
   t.match(await caller.request('GET', '/v1/programs'), { status: 401, body: { error: { code: 'revoked_api_key' } } });
   t.match((await rail('key', 'list')).stdout, /revoked/);
+});
+
+t.test('users are people whom keys belong to', async (t) => {
+  const org = await answerOf('org', 'create', '--name', 'Two people', '--owner-email', 'ada@two.example.com');
+  const newUser = ['user', 'create', '--org', org.id, '--email', 'grace@two.example.com'];
+  const grace = await answerOf(...newUser, '--name', 'Grace Hopper');
+  t.match(grace, { id: /^usr_/, organization_id: org.id, email: 'grace@two.example.com', role: 'member' });
+  t.match(await answerOf('user', 'list', '--org', org.id), [
+    { email: 'ada@two.example.com', role: 'owner' },
+    { id: grace.id, name: 'Grace Hopper' },
+  ]);
+  t.match(
+    (await rail('user', 'list', '--org', org.id)).stdout,
+    /^ID +ORGANIZATION +EMAIL[\s\S]*Grace Hopper +member +20/,
+  );
+
+  t.match(await rail('user', 'create', '--org', 'org_unknown', '--email', 'a@b.example.com'), {
+    code: 1,
+    stderr: /^rail: No organization 'org_unknown' exists.*\n$/,
+  });
+  t.match(await rail(...newUser.slice(0, -1), 'nobody'), { code: 2, stderr: /'nobody' is no email.*--email/ });
+  const again = await rail(...newUser.slice(0, -1), 'Grace@Two.example.com');
+  t.match(again, { code: 1, stdout: '', stderr: `already: ${grace.id}` }, 'an email is one person');
+
+  const newKey = ['key', 'create', '--org', org.id, '--name', 'Grace'];
+  t.match(await answerOf(...newKey, '--user', grace.id), { user_id: grace.id });
+  t.match(await answerOf(...newKey), { user_id: null });
+  t.match((await rail('key', 'list', '--org', org.id)).stdout, new RegExp(`USER[\\s\\S]*${grace.id} +Grace +live`));
+  t.match(await rail(...newKey, '--user', 'usr_unknown'), { code: 1, stderr: /usr_unknown.*rail user list/ });
 });
 
 async function programOf(merchant: Caller): Promise<Json> {

@@ -30,7 +30,7 @@ async function packagesOf(module: string): Promise<string[]> {
 
 /** What takes long to load, and where it may be loaded only by the work that needs it. */
 const spared = {
-  'commands/org.ts': ['fastify', 'graphile-worker', 'prom-client', 'undici'],
+  'commands/access/org.ts': ['fastify', 'graphile-worker', 'prom-client', 'undici'],
   'commands/api.ts': ['fastify', 'graphile-worker', 'prom-client', 'undici'],
   'commands/worker.ts': ['fastify', 'graphile-worker', 'prom-client', 'undici'],
   'api.ts': ['graphile-worker', 'graphql', 'nodemailer', 'pdfkit', 'postgraphile', 'stripe', 'undici'],

@@ -61,7 +61,7 @@ export async function createKey(
     throw new Error(
       user_id === undefined
         ? `No organization '${organization_id}' exists. 'rail org list' lists them.`
-        : `No organization '${organization_id}' with a user '${user_id}' exists. 'rail org list' lists them.`,
+        : `No organization '${organization_id}' with a user '${user_id}' exists. 'rail user list' lists users.`,
     );
   }
   return { ...key, secret };

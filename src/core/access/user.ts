@@ -14,13 +14,17 @@ export interface User {
 const user_columns = sql`id, organization_id, email, name, role, created_at`;
 
 /**
- * Adds a person to an organization, whom keys can belong to.
- * @throws Error when there is no such organization
+ * Adds a person to an organization, whom keys can belong to. An email is one person: who approves payouts is another than who created them.
+ * @throws Error when there is no such organization, or it has a user with this email
  */
 export async function createUser(
   database: Database,
   { organization_id, email, name = null }: { organization_id: string; email: string; name?: string | null },
 ): Promise<User> {
+  const known = (await listUsers(database, organization_id)).find(
+    (one) => one.email.toLowerCase() === email.toLowerCase(),
+  );
+  if (known) throw new Error(`${organization_id} has a user with this email address already: ${known.id}.`);
   const [user] = await run<User>(
     database,
     sql`

@@ -1,5 +1,5 @@
-import { type ApiKey, createKey, listKeys, revokeKey } from '../core/access/api_key.ts';
-import { answer, table, UsageError, withStore } from './command.ts';
+import { type ApiKey, createKey, listKeys, revokeKey } from '../../core/access/api_key.ts';
+import { answer, table, UsageError, withStore } from '../command.ts';
 
 interface NewKeyOptions {
   org: string;
@@ -7,6 +7,7 @@ interface NewKeyOptions {
   mode: 'live' | 'test';
   scope: string[];
   rateLimit?: number;
+  user?: string;
   json?: boolean;
 }
 
@@ -21,15 +22,17 @@ export async function createApiKey(options: NewKeyOptions): Promise<void> {
       mode: options.mode,
       scopes: [...new Set(options.scope)],
       rate_limit: options.rateLimit,
+      user_id: options.user,
     });
-    const summary = `Created ${key.id} for ${key.organization_id} (${key.mode}, scopes ${key.scopes.join(' ')}).`;
+    const owner = key.user_id === null ? key.organization_id : `${key.user_id} of ${key.organization_id}`;
+    const summary = `Created ${key.id} for ${owner} (${key.mode}, scopes ${key.scopes.join(' ')}).`;
     answer(key, { json: options.json, lines: [summary, 'The key, shown this once:', '', key.secret] });
   });
 }
 
 /** Every scope there is. The products are loaded here, since only a new key needs them. */
 async function readScopes(): Promise<Set<string>> {
-  const { operations, products } = await import('../products.ts');
+  const { operations, products } = await import('../../products.ts');
   return new Set([
     ...products.flatMap((product) => product.scopes),
     ...operations.map(({ scope }) => scope),
@@ -40,13 +43,14 @@ async function readScopes(): Promise<Set<string>> {
 export const listApiKeys = ({ org, json }: { org?: string; json?: boolean }): Promise<void> =>
   withStore(async ({ store }) => {
     const keys = await listKeys(store.database, org);
-    const columns = ['ID', 'ORGANIZATION', 'NAME', 'MODE', 'STATE', 'RATE LIMIT', 'LAST USED AT', 'SCOPES'];
+    const columns = ['ID', 'ORGANIZATION', 'USER', 'NAME', 'MODE', 'STATE', 'RATE LIMIT', 'LAST USED AT', 'SCOPES'];
     answer(keys, { json, lines: table(columns, keys.map(row), 'There is no key.') });
   });
 
 const row = (key: ApiKey): (string | number)[] => [
   key.id,
   key.organization_id,
+  key.user_id ?? '',
   key.name,
   key.mode,
   key.revoked_at ? 'revoked' : 'active',

@@ -1,0 +1,31 @@
+import { createUser, listUsers } from '../../core/access/user.ts';
+import { answer, table, withStore } from '../command.ts';
+import { requireEmail } from './email.ts';
+
+interface NewUserOptions {
+  org: string;
+  email: string;
+  name?: string;
+  json?: boolean;
+}
+
+export const createOrgUser = (options: NewUserOptions): Promise<void> =>
+  withStore(async ({ store }) => {
+    const user = await createUser(store.database, {
+      organization_id: options.org,
+      email: requireEmail(options.email, '--email'),
+      name: options.name ?? null,
+    });
+    const next = `Next: rail key create --org ${user.organization_id} --user ${user.id} --name '${user.name ?? user.email}'`;
+    answer(user, { json: options.json, lines: [`Created ${user.id} (${user.email}).`, next] });
+  });
+
+export const listOrgUsers = ({ org, json }: { org?: string; json?: boolean }): Promise<void> =>
+  withStore(async ({ store }) => {
+    const users = await listUsers(store.database, org);
+    const columns = ['ID', 'ORGANIZATION', 'EMAIL', 'NAME', 'ROLE', 'CREATED AT'];
+    const rows = users.map(({ id, organization_id, email, name, role, created_at }) => [
+      ...[id, organization_id, email, name ?? '', role, created_at],
+    ]);
+    answer(users, { json, lines: table(columns, rows, 'There is no user.') });
+  });
