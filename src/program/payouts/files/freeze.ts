@@ -1,0 +1,214 @@
+/** Sending by bank transfer, wire or crypto: what goes into a file is written down once, and never changes afterwards. */
+import sql, { type Sql } from 'sql-template-tag';
+import type { Tx } from '../../../core/postgres/transaction.ts';
+import { insert } from '../../../core/postgres/write.ts';
+import { tenant } from '../../../core/resource/resource.ts';
+import type { Services } from '../../../core/resource/services.ts';
+import { Problem } from '../../../core/values/problem.ts';
+import { event } from '../../events/event.ts';
+import { type Creditor, transferRefusal } from '../bank/transfer.ts';
+import { credentialsOf, currentRail } from '../credentials/rail_credentials.ts';
+import { type Payout, payouts } from '../payout.ts';
+import { statusAfter } from '../payout_state.ts';
+import type { Credentials, RailMode } from '../rails/rail.ts';
+import { asText, type FileMethod, type FrozenTransfer } from './frozen_transfer.ts';
+
+interface PayoutFile {
+  id: string;
+  method: FileMethod;
+  mode: RailMode;
+  credentials_version: number | null;
+}
+
+/** Who pays. Wallets are paid from one that Rail does not know. */
+interface Debtor {
+  mode: RailMode;
+  version: number | null;
+  account: Credentials | null;
+}
+
+interface Destination {
+  method: string;
+  details: Buffer;
+  hint: string;
+  partner_name: string;
+  partner_email: string;
+  program_name: string;
+}
+
+interface Sending {
+  payout: Payout;
+  hint: string;
+  transfer: FrozenTransfer;
+}
+
+/**
+ * Puts payouts of a batch into a new file, and makes them `processing`: `payout.updated` for each. All or none.
+ * @param batch_payouts pending or failed ones of the batch, locked, whose partners are paid by the method
+ * @throws Problem payout_locked where there is no account to pay from, or one of them cannot be written to a file
+ */
+export async function freezeFile(
+  tx: Tx,
+  { vault }: Pick<Services, 'vault'>,
+  batch_id: string,
+  method: FileMethod,
+  batch_payouts: Payout[],
+): Promise<void> {
+  const [first] = batch_payouts;
+  if (!first) return;
+  const debtor = await debtorOf(tx, { vault }, first.program_id, method);
+  const destinations = await destinationsOf(tx, batch_payouts);
+  const sendings = batch_payouts.map((payout) =>
+    sendingOf(tx, vault, method, payout, destinations.get(payout.partner_id)),
+  );
+  const file = await insertFile(tx, { vault }, { batch_id, method, program_id: first.program_id, debtor });
+  await insertAttempts(tx, { vault }, file, sendings);
+  await submit(tx, file, sendings);
+}
+
+async function debtorOf(
+  tx: Tx,
+  { vault }: Pick<Services, 'vault'>,
+  program_id: string,
+  method: FileMethod,
+): Promise<Debtor> {
+  if (method === 'crypto') return { mode: 'live', version: null, account: null };
+  const rail = await currentRail(tx, program_id, method);
+  if (!rail) {
+    throw new Problem(
+      'payout_locked',
+      `The program has no account that pays by ${method}. Set it with PUT /v1/programs/${program_id}/rails/${method}, then send again.`,
+    );
+  }
+  const { credentials } = await credentialsOf(tx, vault, program_id, method, rail.version);
+  return { mode: rail.mode, version: rail.version, account: credentials };
+}
+
+/** How the partners are paid at this time, and what they and the program are called, by partner. */
+async function destinationsOf(tx: Tx, batch_payouts: Payout[]): Promise<Map<string, Destination>> {
+  const rows = await tx.all<Destination & { partner_id: string }>(sql`
+    select t.partner_id, t.method, t.details, t.hint, p.email as partner_email, g.product_name as program_name,
+      coalesce(p.display_name, nullif(concat_ws(' ', p.first_name, p.last_name), ''), p.company_name, p.email) as partner_name
+    from program.payout_method t
+    join program.partner p on p.organization_id = t.organization_id and p.id = t.partner_id
+    join program.program g on g.organization_id = p.organization_id and g.id = p.program_id
+    where ${tenant(tx)} and t.partner_id = any(${batch_payouts.map(({ partner_id }) => partner_id)})`);
+  return new Map(rows.map((row) => [row.partner_id, row]));
+}
+
+/** @throws Problem payout_locked */
+function sendingOf(
+  tx: Tx,
+  vault: Services['vault'],
+  method: FileMethod,
+  payout: Payout,
+  destination: Destination | undefined,
+): Sending {
+  statusAfter(payout, payout.status === 'failed' ? 'retry' : 'send');
+  if (destination?.method !== method) {
+    throw new Problem('payout_locked', `The partner of ${payout.id} is not paid by ${method} any more. Send it again.`);
+  }
+  const { details, hint, partner_name, partner_email, program_name } = destination;
+  const transfer: FrozenTransfer = {
+    idempotency_key: `${payout.id}-${payout.attempt + 1}`,
+    payout_id: payout.id,
+    ...{ program_name, partner_name, partner_email },
+    ...{ amount_minor: payout.amount_minor, currency: payout.currency },
+    destination: JSON.parse(vault.decrypt(details, payout.partner_id)) as Record<string, string>,
+    began_at: tx.now,
+    remittance: `${program_name} ${payout.id}`,
+  };
+  const refusal = refusalOf(method, transfer);
+  if (!refusal) return { payout, hint, transfer };
+  throw new Problem(
+    'payout_locked',
+    `The payout ${payout.id} cannot be sent by ${method}: ${refusal} Correct the payout method of the partner ${payout.partner_id}, or send the other payouts without it.`,
+  );
+}
+
+function refusalOf(
+  method: FileMethod,
+  { idempotency_key, amount_minor, currency, destination, remittance }: FrozenTransfer,
+): string | null {
+  if (method === 'crypto') return null;
+  const creditor = destination as unknown as Creditor;
+  return transferRefusal({ method, currency }, { key: idempotency_key, amount_minor, creditor, remittance });
+}
+
+/** Inserts the batch's next file. Its number waits for others that are being sent. */
+async function insertFile(
+  tx: Tx,
+  { vault }: Pick<Services, 'vault'>,
+  given: { batch_id: string; method: FileMethod; program_id: string; debtor: Debtor },
+): Promise<PayoutFile> {
+  const { batch_id, method, program_id, debtor } = given;
+  for (;;) {
+    const number = await nextNumber(tx, batch_id);
+    const id = `f_${batch_id.slice(-26)}-${number}`;
+    const values = {
+      ...{ id, program_id, batch_id, number, rail: method, created_at: tx.now },
+      debtor: debtor.account && vault.encrypt(JSON.stringify(debtor.account), id),
+    };
+    const on_conflict = sql`on conflict (organization_id, batch_id, number) do nothing`;
+    const inserted = await insert(tx, 'program.payout_file', values, { on_conflict });
+    if (inserted) return { id, method, mode: debtor.mode, credentials_version: debtor.version };
+  }
+}
+
+async function nextNumber(tx: Tx, batch_id: string): Promise<number> {
+  const { number } = await tx.one<{ number: number }>(sql`
+    select coalesce(max(t.number), 0) + 1 as number from program.payout_file t where ${tenant(tx)} and t.batch_id = ${batch_id}`);
+  return number;
+}
+
+async function insertAttempts(
+  tx: Tx,
+  { vault }: Pick<Services, 'vault'>,
+  { id: file_id, method, mode, credentials_version }: PayoutFile,
+  sendings: Sending[],
+): Promise<void> {
+  const rows = sendings.map(({ payout, hint, transfer }) => ({
+    ...{
+      payout_id: payout.id,
+      number: payout.attempt + 1,
+      id: transfer.idempotency_key,
+      program_id: payout.program_id,
+    },
+    ...{ amount_minor: payout.amount_minor, currency: payout.currency, destination_hint: hint },
+    request: vault.encrypt(asText(transfer), transfer.idempotency_key).toString('hex'),
+    state: { execution_date: laterDate(payout.due_at, tx.now) },
+  }));
+  await tx.all(sql`
+    insert into program.payout_attempt (
+      organization_id, payout_id, number, id, program_id, rail, mode, credentials_version, amount_minor, currency, request, state,
+      destination_hint, status, file_id, began_at
+    )
+    select ${tx.organization_id}, r.payout_id, r.number, r.id, r.program_id, ${method}, ${mode}, ${credentials_version}::integer, r.amount_minor,
+      r.currency, decode(r.request, 'hex'), r.state, r.destination_hint, 'processing', ${file_id}, ${tx.now}::timestamptz
+    from json_to_recordset(${JSON.stringify(rows)}::json) as r (
+      payout_id text, number integer, id text, program_id text, amount_minor bigint, currency text, request text, state jsonb,
+      destination_hint text
+    )`);
+}
+
+/** The requested execution date: the day on which it is due, or on which the file was made where that is later. */
+const laterDate = (due_at: string, now: string): string => (due_at > now ? due_at : now).slice(0, 10);
+
+async function submit(tx: Tx, { method, mode }: PayoutFile, sendings: Sending[]): Promise<void> {
+  const before = new Map(sendings.map(({ payout }) => [payout.id, payout.status]));
+  for (const payout of await tx.all<Payout>(submitting(tx, method, mode, sendings))) {
+    tx.emit(event('payout.updated', payout, { previous_status: before.get(payout.id) as string }));
+  }
+}
+
+const submitting = (tx: Tx, method: FileMethod, mode: RailMode, sendings: Sending[]): Sql => sql`
+  with submitted as (
+    update program.payout t
+    set status = 'processing', livemode = ${mode === 'live'}, submitted_at = ${tx.now}::timestamptz, attempt = t.attempt + 1,
+      method = ${method}, destination_hint = s.hint, failed_at = null, error_code = null, error_message = null,
+      updated_at = ${tx.now}::timestamptz
+    from unnest(${sendings.map(({ payout }) => payout.id)}::text[], ${sendings.map(({ hint }) => hint)}::text[]) as s (id, hint)
+    where ${tenant(tx)} and t.id = s.id
+    returning ${payouts.columns}
+  )
+  select submitted.* from submitted order by id`;
