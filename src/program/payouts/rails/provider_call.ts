@@ -1,5 +1,4 @@
 /** One HTTP call to a provider, and what is known after it. The one place where a call's failure is judged. */
-import { Agent, request } from 'undici';
 import type { RailOutcome } from './rail.ts';
 
 /** A provider answers within this, or counts as silent. */
@@ -8,7 +7,14 @@ const connect_timeout_ms = 10_000;
 const max_answer_bytes = 1024 * 1024;
 const longest_wait_s = 86_400;
 
-const agent = new Agent({ connect: { timeout: connect_timeout_ms }, connections: 64, pipelining: 1, allowH2: false });
+const agent_options = { connect: { timeout: connect_timeout_ms }, connections: 64, pipelining: 1, allowH2: false };
+let client: ReturnType<typeof loadClient> | undefined;
+
+/** With the first call: a process that makes none is spared it. */
+async function loadClient() {
+  const { Agent, request } = await import('undici');
+  return { request, dispatcher: new Agent(agent_options) };
+}
 
 export interface ProviderCall {
   method: 'GET' | 'POST' | 'PUT';
@@ -33,6 +39,8 @@ export type CallResult = Answer | { kind: 'unreached'; reason: string } | { kind
 /** Never throws. Redirects are not followed. */
 export async function callProvider({ method, url, headers, body, cut_off }: ProviderCall): Promise<CallResult> {
   if (cut_off.aborted) return { kind: 'unreached', reason: 'the time for the call was over before it began' };
+  client ??= loadClient();
+  const { request, dispatcher } = await client;
   const late = AbortSignal.timeout(call_timeout_ms);
   try {
     const response = await request(url, {
@@ -40,7 +48,7 @@ export async function callProvider({ method, url, headers, body, cut_off }: Prov
       headers: { accept: 'application/json', 'user-agent': 'Rail', ...headers },
       body: body ?? null,
       signal: AbortSignal.any([late, cut_off]),
-      dispatcher: agent,
+      dispatcher,
     });
     const text = await readText(response.body);
     return { kind: 'answered', status: response.statusCode, headers: response.headers, text, body: parsed(text) };
