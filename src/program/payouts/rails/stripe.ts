@@ -2,7 +2,7 @@
  * Stripe Connect: one transfer to the partner's connected account for each payout, by the package `stripe`. It is paid once it is in their
  * Stripe balance; Stripe pays it out to their bank by their own schedule. https://docs.stripe.com/api/transfers
  */
-import { Stripe } from 'stripe';
+import type { Stripe } from 'stripe';
 import { z } from 'zod';
 import { Problem } from '../../../core/values/problem.ts';
 import { fractionDigits } from './amount.ts';
@@ -203,6 +203,9 @@ function messageOf({ status, body }: Answer, { secret_key = '', webhook_secret =
   return quoted(words.join(': '), [secret_key, webhook_secret]) || `Stripe answered ${status}.`;
 }
 
+/** The package takes a tenth of a second to load: a process that pays nothing by Stripe is spared it. */
+const loadStripe = async () => (await import('stripe')).Stripe;
+
 /** Lets the package compose one request; its answer is judged here, as those of the other providers are. */
 async function call(
   { secret_key = '' }: Credentials,
@@ -210,11 +213,11 @@ async function call(
   send: (client: Stripe) => Promise<unknown>,
 ): Promise<CallResult> {
   const httpClient = new OneCall(context);
-  const client = new Stripe(secret_key, {
+  const client = new (await loadStripe())(secret_key, {
     maxNetworkRetries: 0,
     timeout: call_timeout_ms,
     telemetry: false,
-    httpClient,
+    httpClient: httpClient as unknown as Stripe.HttpClient,
   });
   try {
     await send(client);
@@ -224,20 +227,20 @@ async function call(
   return httpClient.result as CallResult;
 }
 
-class OneCall extends Stripe.HttpClient {
+/** The part of `Stripe.HttpClient` that the package calls. */
+class OneCall {
   readonly context: RailContext;
   result: CallResult | undefined;
 
   constructor(context: RailContext) {
-    super();
     this.context = context;
   }
 
-  override getClientName() {
+  getClientName() {
     return 'undici';
   }
 
-  override async makeRequest(...[, , path, method, headers, body]: Parameters<Stripe.HttpClient['makeRequest']>) {
+  async makeRequest(...[, , path, method, headers, body]: Parameters<Stripe.HttpClient['makeRequest']>) {
     const given = Object.entries(headers).flatMap(([name, value]) =>
       value === undefined || value === null ? [] : [[name.toLowerCase(), String(value)]],
     );
@@ -253,20 +256,28 @@ class OneCall extends Stripe.HttpClient {
   }
 }
 
-class OneAnswer extends Stripe.HttpClientResponse {
-  readonly body: unknown;
+/** The part of `Stripe.HttpClientResponse` that the package calls. */
+class OneAnswer {
+  readonly answer: Answer;
 
-  constructor({ status, headers, body }: Answer) {
-    super(status, headers as Record<string, string>);
-    this.body = body;
+  constructor(answer: Answer) {
+    this.answer = answer;
   }
 
-  override getRawResponse() {
+  getStatusCode() {
+    return this.answer.status;
+  }
+
+  getHeaders() {
+    return this.answer.headers;
+  }
+
+  getRawResponse() {
     return {};
   }
 
-  override async toJSON() {
-    return structuredClone(this.body) ?? {};
+  async toJSON() {
+    return structuredClone(this.answer.body) ?? {};
   }
 }
 
@@ -276,7 +287,7 @@ async function verifyWebhook(
   { now }: WebhookContext,
 ): Promise<WebhookSubjects> {
   if (!webhook_secret) throw new WebhookRefused('The credentials have no webhook_secret.');
-  const event = verified(raw_body, String(headers['stripe-signature'] ?? ''), webhook_secret, now);
+  const event = await verified(raw_body, String(headers['stripe-signature'] ?? ''), webhook_secret, now);
   if (textAt(event, 'type') === undefined) throw new WebhookRefused('The body is not an event.');
   if (textAt(event, 'data', 'object', 'object') !== 'transfer') return { references: [], idempotency_keys: [] };
   return {
@@ -285,9 +296,10 @@ async function verifyWebhook(
   };
 }
 
-function verified(raw_body: Buffer, signature: string, secret: string, now: Date): unknown {
+async function verified(raw_body: Buffer, signature: string, secret: string, now: Date): Promise<unknown> {
+  const { webhooks } = await loadStripe();
   try {
-    return Stripe.webhooks.constructEvent(raw_body, signature, secret, webhook_tolerance_s, undefined, now.getTime());
+    return webhooks.constructEvent(raw_body, signature, secret, webhook_tolerance_s, undefined, now.getTime());
   } catch {
     throw new WebhookRefused('The signature does not match, or is stale, or the body is not JSON.');
   }
