@@ -34,6 +34,19 @@ const special: Record<string, (world: World, given: Json) => Promise<Json>> = {
     given.from ? { to: new Date(Date.parse(given.from) + 60_000).toISOString() } : { failed_since: fresh_time() },
 };
 
+/** What an operation's query needs beyond what its schema says. */
+const window = { from: '2026-01-01T00:00:00Z', to: '2026-02-01T00:00:00Z' };
+const special_query: Record<string, Record<string, string>> = { 'reports.list': window, 'reports.get': window };
+
+/** A path in which one of several words is asked for. */
+function chosen(path: string, params: z.ZodType): string {
+  return path.replace(/\{(\w+)\}/, (_, name: string) => {
+    const [word] = fieldsOf(params).properties[name]?.enum ?? [];
+    if (typeof word !== 'string') throw untaught(`fill in the path ${path}`);
+    return word;
+  });
+}
+
 const fresh_time = (): string => new Date(Date.now() - 60_000).toISOString();
 
 const payout_method = {
@@ -149,7 +162,10 @@ export class World {
   async sample(operation: Operation, given: Given = {}): Promise<Sample> {
     return {
       path: await this.#path(operation),
-      query: (await this.#values(operation, operation.query, given.query ?? {})) as Record<string, string>,
+      query: (await this.#values(operation, operation.query, {
+        ...special_query[operation.name],
+        ...given.query,
+      })) as Record<string, string>,
       body: operation.method === 'GET' ? undefined : await this.#body(operation, given.body ?? {}),
     };
   }
@@ -163,13 +179,10 @@ export class World {
     );
   }
 
-  async #path({ name, method, path }: Operation): Promise<string> {
+  async #path({ name, method, path, params }: Operation): Promise<string> {
     const [, plural] = /\/([a-z_]+)\/\{id\}/.exec(path) ?? [];
-    if (plural === undefined) {
-      if (path === '/v1/exports/{resource}') return '/v1/exports/sales';
-      if (path.includes('{')) throw untaught(`fill in the path ${path}`);
-      return path;
-    }
+    if (path === '/v1/exports/{resource}') return '/v1/exports/sales';
+    if (plural === undefined) return chosen(path, params);
     const id = prepared[name]
       ? await prepared[name](this)
       : ((await (method === 'GET' ? this.fixture(plural) : this.make(plural))).id as string);

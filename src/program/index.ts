@@ -31,6 +31,7 @@ import { personalDataOperations } from './personal_data.ts';
 import { createProgramOperations } from './programs/create_program.ts';
 import { programOperations, programs } from './programs/program.ts';
 import { saleOperations } from './record_sale.ts';
+import { reportOperations } from './reports/report.ts';
 import { riskFlagOperations, riskFlags } from './risk/risk_flag.ts';
 import { refundReadOperations, refunds } from './sales/refund.ts';
 import { sales } from './sales/sale.ts';
@@ -116,6 +117,7 @@ export const program: Product = {
     ...payoutOperations,
     ...payoutChangeOperations,
     ...riskFlagOperations,
+    ...reportOperations,
     ...exportOperations(exported),
     ...inboundSigningOperations,
     ...webhooksOf(events),
@@ -129,6 +131,8 @@ export const program: Product = {
     { name: 'program/tell_due_payouts', cron: '* * * * *', missed: 'latest' },
     { name: 'program/create_monthly_batches', cron: '0 0 1 * *', missed: 'each' },
     { name: 'program/fold_tallies', cron: '* * * * *', missed: 'latest' },
+    { name: 'program/fold_reports', cron: '* * * * *', missed: 'latest' },
+    { name: 'program/rebuild_reports', cron: '*/5 * * * *', missed: 'latest' },
     { name: 'program/keep_partitions', cron: '8 3 * * *', missed: 'latest' },
   ],
   encrypted: [
@@ -137,7 +141,13 @@ export const program: Product = {
     { table: 'program.payout_file', id: 'id', columns: ['debtor'] },
     { table: 'program.rail', id: 'id', columns: ['credentials'] },
   ],
-  audits: ['program.audit', 'program.audit_tallies', 'program.audit_tracking_values', 'program.audit_payouts'],
+  audits: [
+    'program.audit',
+    'program.audit_tallies',
+    'program.audit_reports',
+    'program.audit_tracking_values',
+    'program.audit_payouts',
+  ],
   demo: { noun: 'program', path: '/v1/programs', open: openDemoProgram },
   mountRoutes: mountShortLinks,
 };

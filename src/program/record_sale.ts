@@ -16,6 +16,7 @@ import { creditSale } from './sales/credit.ts';
 import { NewSale, recordSale, refuseRepeatedCharge } from './sales/new_sale.ts';
 import { withholdSale } from './sales/own_purchase.ts';
 import { type Sale, sales } from './sales/sale.ts';
+import { saleReportFilters } from './sales/sale_filter.ts';
 import { referrals } from './tracking/referral.ts';
 
 const warning_messages = {
@@ -55,9 +56,10 @@ export const saleOperations: Operation[] = [
   ...readOperations({
     resource: sales,
     within: programs,
-    by: ['status', 'currency', 'partner_id', 'customer_id', 'link_id', 'referral_id', 'coupon_id'],
+    by: ['status', 'currency', 'referral_id'],
     filters: {
       external_charge_id: { schema: text.optional(), where: (value: string) => sql`t.external_charge_id = ${value}` },
+      ...saleReportFilters,
     },
   }),
   operation({

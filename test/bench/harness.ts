@@ -9,7 +9,7 @@ export interface Bench {
   /** What holds where the command line does not say. */
   defaults?: { rounds: number; seconds: number };
   /** Starts what is measured. What it starts it hands to `stack`, which ends it in reverse order, also after a failure half way. */
-  setup(stack: AsyncDisposableStack, progress: Progress): Promise<Rig>;
+  setup(stack: AsyncDisposableStack, progress: Progress, size?: number): Promise<Rig>;
 }
 
 export interface Rig {
@@ -73,11 +73,12 @@ export interface ReportedFigure extends Spread, Figure {
 
 const usage = (
   benches: Bench[],
-): string => `Usage: npm run bench -- NAME [--rounds N] [--seconds N] [--only SIDE] [--json]
+): string => `Usage: npm run bench -- NAME [--rounds N] [--seconds N] [--only SIDE] [--size N] [--json]
 
   --rounds N   rounds that count, after one that does not (5, or as the bench has it)
   --seconds N  how long a side is measured in a round (5, or as the bench has it)
   --only SIDE  that side alone, those whose names begin with SIDE and a dot, and what they are divided by
+  --size N     how much it fills in before, in what the bench counts (as the bench has it)
   --json       one JSON object on standard output, and nothing else there
   --help       this
 
@@ -123,6 +124,7 @@ export async function command(
     rounds,
     seconds,
     only: asked.only,
+    size: asked.size,
     stopping,
     progress: (line) => err(`${line}\n`),
   });
@@ -139,6 +141,7 @@ function readArguments(args: string[]) {
       rounds: { type: 'string' },
       seconds: { type: 'string' },
       only: { type: 'string' },
+      size: { type: 'string' },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -150,8 +153,11 @@ function readArguments(args: string[]) {
   const { rounds = 1, seconds = 1 } = times;
   if (!Number.isInteger(rounds) || rounds < 1) throw new Error('--rounds must be a whole number from 1.');
   if (!(seconds > 0 && seconds < 86_400)) throw new Error('--seconds must be a number above 0.');
+  const size = values.size === undefined ? undefined : Number(values.size);
+  if (size !== undefined && (!Number.isInteger(size) || size < 1))
+    throw new Error('--size must be a whole number from 1.');
   if (positionals.length > 1) throw new Error('Name one bench at a time.');
-  return { name: positionals[0], times, only, json, help };
+  return { name: positionals[0], times, only, size, json, help };
 }
 
 interface Measuring {
@@ -159,6 +165,7 @@ interface Measuring {
   seconds: number;
   /** The sides that count: see --only. */
   only?: string | undefined;
+  size?: number | undefined;
   progress: Progress;
   stopping?: AbortSignal | undefined;
 }
@@ -169,11 +176,11 @@ interface Measuring {
  */
 export async function measure(
   bench: Bench,
-  { rounds, seconds, only, progress, stopping }: Measuring,
+  { rounds, seconds, only, size, progress, stopping }: Measuring,
 ): Promise<Report | undefined> {
   await using stack = new AsyncDisposableStack();
   progress(`${bench.name}: setting up`);
-  const rig = await bench.setup(stack, progress);
+  const rig = await bench.setup(stack, progress, size);
   const sides = only === undefined ? rig.sides : chosen(rig.sides, only);
   const machine = await machineOf(rig.postgres_url);
   const samples = new Map(sides.map(({ name }) => [name, [] as Sample[]]));

@@ -9,6 +9,7 @@ export interface Merchant {
   organization_id: string;
   headers: Record<string, string>;
   post(path: string, body: object): Promise<{ id: string }>;
+  get(path: string): Promise<object>;
 }
 
 export async function makeMerchant(database: Database, api: Running): Promise<Merchant> {
@@ -32,6 +33,12 @@ export async function makeMerchant(database: Database, api: Running): Promise<Me
       });
       const text = await answer.text();
       if (statusCode !== 201) throw new Error(`POST ${path} answered ${statusCode}: ${text}`);
+      return JSON.parse(text);
+    },
+    async get(path) {
+      const { statusCode, body: answer } = await request(api.url + path, { headers });
+      const text = await answer.text();
+      if (statusCode !== 200) throw new Error(`GET ${path} answered ${statusCode}: ${text}`);
       return JSON.parse(text);
     },
   };

@@ -173,7 +173,7 @@ function wheresOf(
   const parent = within && (query[parentField(within)] as string);
   const scope = within ? sql`${tenant(tx)} and ${columnOf(resource, parentField(within))} = ${parent}` : tenant(tx);
   const used = Object.entries(filters).filter(([name]) => query[name] !== undefined);
-  const wheres = used.map(([name, { where }]) => where(query[name] as never));
+  const wheres = used.map(([name, { where }]) => where(query[name] as never, query as never));
   const of_cursor = used.flatMap(([name, filter]) => filter.cursor?.(query[name] as never) ?? []);
   return {
     parent,

@@ -23,7 +23,8 @@ export interface ListOptions {
 
 export interface Filter {
   schema: z.ZodType;
-  where: (value: never) => Sql;
+  /** @param query the whole query, where the filter depends on another one */
+  where: (value: never, query: never) => Sql;
   /** What a cursor must match too, where the filter decides which objects the list has. */
   cursor?: (value: never) => Sql;
 }

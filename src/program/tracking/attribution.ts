@@ -175,13 +175,14 @@ async function moveCredit(tx: Tx, live: Referral, click: ClickRow, expires_at: s
 }
 
 async function createReferral(tx: Tx, click: ClickRow, expires_at: string): Promise<Referral> {
-  const { program_id, partner_id, link_id, landing_url, visitor_token } = click;
+  const { program_id, partner_id, link_id, landing_url, country, visitor_token } = click;
   const referral = (await referrals.insert(tx, {
     id: newId('ref'),
     program_id,
     partner_id,
     link_id,
     landing_url,
+    country,
     visitor_token,
     utm: utmOf(landing_url),
     tracked_by: 'link',

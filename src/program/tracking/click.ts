@@ -11,6 +11,7 @@ import { program_id } from '../events/fields.ts';
 import { links } from '../partners/link.ts';
 import { partner_states, partners } from '../partners/partner.ts';
 import { assessLater } from '../programs/assess_later.ts';
+import { groupFilter, keyFilter, timeFilters } from '../programs/period.ts';
 import { type Program, program_states, programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
 import { referrals } from './referral.ts';
@@ -51,7 +52,21 @@ type Click = z.infer<typeof clicks.record>;
 const truncated = (length: number) => text.transform((value) => value.slice(0, length).toWellFormed());
 
 export const clickOperations: Operation[] = [
-  ...readOperations({ resource: clicks, within: programs, by: ['partner_id', 'link_id', 'referral_id'] }),
+  ...readOperations({
+    resource: clicks,
+    within: programs,
+    by: ['partner_id', 'referral_id'],
+    filters: {
+      link_id: keyFilter(sql`t.link_id`, 'Returns only clicks through this link.'),
+      country: keyFilter(sql`t.country`, 'Returns only clicks from this country.'),
+      landing_page: keyFilter(
+        sql`program.landing_page(t.landing_url)`,
+        'Returns only clicks that arrived at this page: host and path, as reports have it.',
+      ),
+      group_id: groupFilter,
+      ...timeFilters({ at: sql`t.created_at`, name: 'created_at', id_prefix: 'clk' }),
+    },
+  }),
   operation({
     name: 'clicks.create',
     title: 'Record a click',

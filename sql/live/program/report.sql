@@ -1,0 +1,36 @@
+-- What the sums of reports are taken over: dimensions and spans of time.
+
+-- The spans of each dimension, in minutes; they begin at multiples of themselves since 1970. All facts together in quarters of an hour, of
+-- which the days of every time zone consist; the rest by days of UTC and by the fourfold of each other, because most keys have few facts a day.
+create or replace function program.report_spans() returns table (dimension text, minutes integer, is_finest boolean)
+language sql immutable
+as $$
+  values
+    ('', 15, true), ('', 1440, false), ('', 23040, false),
+    ('partner_id', 1440, true), ('partner_id', 5760, false), ('partner_id', 23040, false), ('partner_id', 92160, false),
+    ('link_id', 1440, true), ('link_id', 5760, false), ('link_id', 23040, false), ('link_id', 92160, false),
+    ('coupon_id', 1440, true), ('coupon_id', 23040, false),
+    ('country', 1440, true), ('country', 23040, false),
+    ('landing_page', 1440, true), ('landing_page', 5760, false), ('landing_page', 23040, false), ('landing_page', 92160, false),
+    ('product_id', 1440, true), ('product_id', 23040, false),
+    ('customer_id', 1440, true)
+$$;
+
+-- The dimensions that a fact is counted by, each with its key: '' where it has none. Clicks have no coupons; products and customers have sales
+-- and their money.
+create or replace function program.report_keys(
+  noun text, partner_id text, link_id text, coupon_id text, country text, landing_page text, product_id text, customer_id text
+) returns table (dimension text, key text)
+language sql immutable
+as $$
+  select d.dimension, coalesce(d.key, '')
+  from (
+    values
+      ('', '', true), ('partner_id', partner_id, true), ('link_id', link_id, true), ('country', country, true),
+      ('landing_page', landing_page, true),
+      ('coupon_id', coupon_id, noun <> 'click'),
+      ('product_id', product_id, noun in ('sale', 'refund', 'commission', 'clawback', 'paid')),
+      ('customer_id', customer_id, noun in ('sale', 'refund', 'commission', 'clawback', 'paid'))
+  ) as d (dimension, key, applies)
+  where d.applies
+$$;

@@ -1,0 +1,127 @@
+import sql, { join, raw } from 'sql-template-tag';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { tenant } from '../../core/resource/resource.ts';
+import { type Program, programs } from '../programs/program.ts';
+import type { Filters } from './dimension.ts';
+import type { Kind } from './kind.ts';
+import type { Metric, Totals } from './metric.ts';
+import { type Asked, type Read, reportStatement } from './statement.ts';
+import { type Interval, type Interval_, intervalsOf, type Window, type Windows } from './window.ts';
+
+export interface Rows {
+  totals: Totals & { other_currencies: Record<string, unknown>[] };
+  rows: Record<string, unknown>[];
+}
+
+export interface Options {
+  kind: Kind;
+  filters: Filters;
+  windows: Windows;
+  timezone: string;
+  interval: Interval;
+  metric: Metric | undefined;
+  descending: boolean;
+  limit: number;
+}
+
+/** A report's rows and totals, and those of the window before where it is asked for. */
+export async function readReport(
+  tx: Tx,
+  program: Program,
+  options: Options,
+): Promise<{ current: Rows; previous: Rows | undefined }> {
+  const { is_summed } = await tx.one<{ is_summed: boolean }>(sql`
+    select t.reports_ready as is_summed from ${programs.from} where ${tenant(tx)} and t.id = ${program.id}`);
+  const base = { program, is_summed, kind: options.kind, filters: options.filters };
+  return options.kind.key === 'period' ? readOverview(tx, base, options) : readKeys(tx, base, options);
+}
+
+type Base = Pick<Asked, 'program' | 'is_summed' | 'kind' | 'filters'>;
+
+async function readKeys(tx: Tx, base: Base, { kind, windows, metric, descending, limit }: Options) {
+  const { current, previous } = windows;
+  const order = { metric: metric ?? ('revenue_minor' as const), descending: metric === undefined || descending, limit };
+  const read = await tx.all<Read>(
+    reportStatement(tx, {
+      ...base,
+      bounds: [...(previous ? [previous.from] : []), current.from, current.to],
+      previous_windows: previous ? 1 : 0,
+      order,
+    }),
+  );
+  const labels = await labelsOf(tx, kind, read);
+  const rowsOf = (side: number): Record<string, unknown>[] =>
+    read
+      .filter((row) => !row.is_total && row.side === side)
+      .map((row) => ({ ...keyed(kind, row.key, labels), ...shown(kind, row), other_currencies: row.other_currencies }));
+  return {
+    current: { totals: totalsOf(kind, read, 1), rows: rowsOf(1) },
+    previous: previous && { totals: totalsOf(kind, read, 0), rows: rowsOf(0) },
+  };
+}
+
+/** An overview has a row for each interval, also where nothing happened. */
+async function readOverview(tx: Tx, base: Base, options: Options) {
+  const { kind, windows, interval, timezone } = options;
+  const { current, previous } = windows;
+  const before = previous ? await intervalsOf(tx, previous, interval, timezone) : [];
+  const now = await intervalsOf(tx, current, interval, timezone);
+  const bounds = boundsOf(before, now, windows);
+  const asked: Asked = { ...base, bounds, previous_windows: before.length, order: undefined };
+  const read = await tx.all<Read>(reportStatement(tx, asked));
+  const by_window = new Map(read.filter((row) => !row.is_total).map((row) => [row.nth, row]));
+  const rowsOf = (intervals: Interval_[], offset: number) =>
+    sorted(
+      intervals.map((one, index) => {
+        const row = by_window.get(offset + index + 1);
+        return { ...one, ...shown(kind, row), other_currencies: row?.other_currencies ?? [] };
+      }),
+      options,
+    );
+  return {
+    current: { totals: totalsOf(kind, read, 1), rows: rowsOf(now, before.length) },
+    previous: previous && { totals: totalsOf(kind, read, 0), rows: rowsOf(before, 0) },
+  };
+}
+
+/** The beginning of each interval, and the end of the last. An empty window has none: its bounds are equal. */
+function boundsOf(before: Interval_[], now: Interval_[], { current, previous }: Windows): string[] {
+  const starts = [...before, ...now].map(({ from }) => from);
+  return starts.length > 0
+    ? [...starts, current.to]
+    : [(previous as Window | undefined)?.from ?? current.from, current.to];
+}
+
+/** In the order of time, unless told otherwise. */
+function sorted<Row extends object>(rows: Row[], { metric, descending, limit }: Options): Row[] {
+  if (metric === undefined) return rows.slice(0, limit);
+  const value = (row: Row): number => (row as Record<string, number>)[metric] as number;
+  return rows.toSorted((a, b) => (descending ? value(b) - value(a) : value(a) - value(b))).slice(0, limit);
+}
+
+/** The metrics of a report, 0 where there is nothing. */
+const shown = (kind: Kind, row: Partial<Read> | undefined): Totals =>
+  Object.fromEntries(kind.metrics.map((name) => [name, row?.[name] ?? 0]));
+
+function totalsOf(kind: Kind, read: Read[], side: number): Rows['totals'] {
+  const totals = read.find((row) => row.is_total && row.side === side);
+  return { ...shown(kind, totals), other_currencies: totals?.other_currencies ?? [] };
+}
+
+type Labels = Map<string, Record<string, unknown>>;
+
+async function labelsOf(tx: Tx, { labels }: Kind, read: Read[]): Promise<Labels> {
+  const keys = [...new Set(read.filter(({ is_total }) => !is_total).map(({ key }) => key))];
+  if (!labels || keys.length === 0) return new Map();
+  const found = await tx.all<{ id: string }>(sql`
+    select t.id, ${join(labels.fields.map((field) => raw(`t.${field}`)))}
+    from ${raw(labels.table)} t
+    where t.organization_id = ${tx.organization_id} and t.id = any(${keys})`);
+  return new Map(found.map(({ id, ...fields }) => [id, fields]));
+}
+
+/** What a row is of: its key, and what else is said of it. */
+function keyed({ key: name, labels: { fields } = { table: '', fields: [] } }: Kind, key: string, labels: Labels) {
+  const nothing = Object.fromEntries(fields.map((field) => [field, null]));
+  return { [name]: key === '' ? null : key, ...nothing, ...labels.get(key) };
+}

@@ -1,0 +1,237 @@
+import { z } from 'zod';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { type Operation, operation } from '../../core/resource/operation.ts';
+import { id, objectName, text, timestamp, timestampInput } from '../../core/values/fields.ts';
+import { storedCurrency } from '../../core/values/money.ts';
+import { Problem } from '../../core/values/problem.ts';
+import { program_id } from '../events/fields.ts';
+import { period, timezone } from '../programs/period.ts';
+import { programs } from '../programs/program.ts';
+import { dimensions, type Filters } from './dimension.ts';
+import { type FactReport, type Kind, kinds } from './kind.ts';
+import { deltaOf, type Metric, MetricDelta, metric_fields, other_currencies } from './metric.ts';
+import { readReport } from './read.ts';
+import { intervals, windowsOf } from './window.ts';
+
+const names = Object.keys(kinds) as [FactReport, ...FactReport[]];
+const report = z.enum(names).describe(`${names.map((name) => `\`${name}\`: ${kinds[name].doc}`).join('. ')}.`);
+
+/** The times for which facts exist, with room for a window before. */
+const reportTime = timestampInput.refine(
+  (time) => time >= '2000-01-01' && time < '2200-01-01',
+  'must be between the years 2000 and 2199',
+);
+
+const most_rows = 10_000;
+const most_intervals = 1_000;
+const limit_bounds = `must be an integer from 1 to ${most_rows}`;
+
+const filter = (what: string) => z.string().min(1).max(2048).optional().describe(what);
+
+const filters = {
+  period: period.describe(
+    'Only what is in this day, ISO week or month of `timezone`: `2026-09-14`, `2026-W38` or `2026-09`. Narrows the window.',
+  ),
+  partner_id: filter('Only what is credited to this partner.'),
+  group_id: filter('Only what is credited to partners who are in this group today. `none`: in no group.'),
+  link_id: filter('Only what came by this link. `none`: by no link.'),
+  coupon_id: filter('Only what came by this coupon. `none`: by no coupon. Clicks have none.'),
+  country: filter('Only what came from this country. `none`: not known.'),
+  landing_page: filter('Only visitors who arrived at this page, as `acme.example.com/pricing`. `none`: not known.'),
+  product_id: filter('Only sales of this product, and their money. `none`: without one.'),
+  customer_id: filter('Only sales to this customer, and their money. `none`: without one.'),
+};
+
+const query = {
+  program_id,
+  from: reportTime.describe('The beginning of the window. It belongs to it.'),
+  to: reportTime.describe('The end of the window. It does not belong to it.'),
+  interval: z.enum(intervals).default('day').describe('What an `overview` has a row for. Other reports ignore it.'),
+  timezone: timezone.default('UTC'),
+  compare: z
+    .enum(['previous', 'none'])
+    .default('previous')
+    .describe(
+      '`previous`: the reply has the window before, too, and what changed. It is of as many local days where `from` and `to` are midnights in `timezone`, else of the same length.',
+    ),
+  ...filters,
+  sort: z
+    .string()
+    .regex(/^-?[a-z_]+$/, 'must be a metric of the report, with - in front of it for descending')
+    .optional()
+    .meta({
+      description:
+        'The metric that rows are ordered by, with `-` in front of it for descending; rows with the same value by their key. The default is `-revenue_minor`; an `overview` is in the order of time.',
+      examples: ['-revenue_minor'],
+    }),
+  limit: z
+    .preprocess(
+      (given) => (typeof given === 'string' && /^[0-9]+$/.test(given) ? Number(given) : given),
+      z.int(limit_bounds).min(1, limit_bounds).max(most_rows, limit_bounds),
+    )
+    .prefault(1_000)
+    .describe('The maximum number of rows. Totals are of all rows.'),
+};
+
+const key = (what: string) => text.nullable().optional().describe(`${what} Null: none.`);
+
+const Row = z
+  .object({
+    period: text.optional().describe('The day, ISO week or month: `2026-09-14`, `2026-W38` or `2026-09`.'),
+    from: timestamp.optional().describe('When the period begins, within the window.'),
+    to: timestamp.optional().describe('When the period ends, within the window.'),
+    partner_id: key('The partner.'),
+    group_id: key('The group.'),
+    link_id: key('The link.'),
+    coupon_id: key('The coupon.'),
+    customer_id: key('The customer.'),
+    product_id: key('Your id of the product.'),
+    country: key('ISO 3166-1 alpha-2.'),
+    landing_page: key('Host and path of the page where the visitor arrived, at most 500 characters.'),
+    handle: key("The partner's handle."),
+    status: key("The partner's status."),
+    name: key("The group's name."),
+    url: key("The link's URL."),
+    code: key("The coupon's code."),
+    ...metric_fields,
+    other_currencies,
+  })
+  .meta({ id: 'ReportRow', description: "A row of a report: its key, and the report's metrics." });
+
+const Totals = z
+  .object({ ...metric_fields, other_currencies })
+  .meta({ id: 'ReportTotals', description: 'The sum of all rows, also of those that `limit` leaves out.' });
+
+const Report = z
+  .object({
+    object: objectName('report'),
+    report,
+    program_id: id('prg'),
+    currency: storedCurrency.describe(
+      "The program's currency, which all amounts are in but those in `other_currencies`.",
+    ),
+    timezone: text.describe('The time zone of the window and its periods.'),
+    from: timestamp.describe('When the window begins.'),
+    to: timestamp.describe('When the window ends.'),
+    totals: Totals,
+    rows: z.array(Row).describe('The rows, in the order of `sort`. A key without anything in the window has none.'),
+    previous_period: z
+      .object({
+        from: timestamp.describe('When the window before begins.'),
+        to: timestamp.describe('When it ends: the beginning of the window.'),
+        totals: Totals,
+        rows: z.array(Row).describe('Its own rows, in the same order and with the same limit.'),
+      })
+      .optional()
+      .describe('The window before. Left out with `compare=none`.'),
+    delta: z
+      .record(z.string(), MetricDelta)
+      .optional()
+      .describe('What changed in the totals, by metric. Left out with `compare=none`.'),
+    drill_down_config: z
+      .object({
+        field: text.describe('The property of a row to read.'),
+        filter_type: text.describe('The query parameter that its value becomes; null becomes `none`.'),
+        value_prop: text.describe('The property that holds the value.'),
+        list: text.describe(
+          "The list with the same filter, whose `total_count` is the row's number of sales or clicks.",
+        ),
+      })
+      .describe(
+        'How a row is looked into: send the value of `field` as `filter_type` to the same report or to the list.',
+      ),
+  })
+  .meta({ id: 'Report', description: 'Metrics of a window, by what the report is about.' });
+
+type Query = z.output<z.ZodObject<typeof query>> & { report: FactReport };
+
+const doc =
+  'A report counts each fact at its own time, with the attribution of today; what was deleted vanishes. It is exact at every moment: what was just written is in it. Money in other currencies stands in `other_currencies`.';
+
+export const reportOperations: Operation[] = [
+  operation({
+    name: 'reports.list',
+    title: 'Run a report',
+    method: 'GET',
+    path: '/v1/reports',
+    scope: 'reports:read',
+    summary: 'Runs the report that `report` names.',
+    doc,
+    query: z.strictObject({ report, ...query }),
+    reply: Report,
+    run: ({ tx, query }) => runReport(tx, query as Query),
+  }),
+  operation({
+    name: 'reports.get',
+    title: 'Run a report by its path',
+    method: 'GET',
+    path: '/v1/reports/{report}',
+    scope: 'reports:read',
+    summary: 'Runs a report: the same as `GET /v1/reports` with `report`.',
+    doc,
+    params: z.strictObject({ report }),
+    query: z.strictObject(query),
+    reply: Report,
+    run: ({ tx, params, query }) => runReport(tx, { ...(query as Query), report: params.report }),
+  }),
+];
+
+/** @throws Problem resource_not_found; invalid_parameter */
+export async function runReport(tx: Tx, query: Query): Promise<z.input<typeof Report>> {
+  const kind: Kind = kinds[query.report];
+  if (query.from >= query.to) throw invalid('to', "'to' must be later than 'from'.");
+  const { metric, descending } = orderOf(kind, query.sort);
+  const program = await programs.get(tx, query.program_id, { param: 'program_id' });
+  const windows = await windowsOf(tx, query);
+  if (kind.key === 'period') refuseManyIntervals(windows.current, query.interval);
+  const { current, previous } = await readReport(tx, program, {
+    ...{ kind, windows, metric, descending },
+    filters: filtersOf(query),
+    timezone: query.timezone,
+    interval: query.interval,
+    limit: query.limit,
+  });
+  return {
+    object: 'report',
+    report: query.report,
+    program_id: program.id,
+    currency: program.currency,
+    timezone: query.timezone,
+    ...windows.current,
+    ...(current as object as Pick<z.input<typeof Report>, 'rows' | 'totals'>),
+    ...(windows.previous && previous
+      ? {
+          previous_period: {
+            ...windows.previous,
+            ...(previous as object as Pick<z.input<typeof Report>, 'rows' | 'totals'>),
+          },
+          delta: deltaOf(current.totals, previous.totals),
+        }
+      : {}),
+    drill_down_config: { field: kind.key, filter_type: kind.key, value_prop: kind.key, list: kind.list },
+  };
+}
+
+const invalid = (param: string, message: string): Problem => new Problem('invalid_parameter', message, { param });
+
+function orderOf({ metrics }: Kind, sort: string | undefined): { metric: Metric | undefined; descending: boolean } {
+  if (sort === undefined) return { metric: undefined, descending: false };
+  const metric = sort.replace(/^-/, '') as Metric;
+  if (!metrics.includes(metric))
+    throw invalid('sort', `'sort' must be one of the report's metrics: ${metrics.join(', ')}.`);
+  return { metric, descending: sort.startsWith('-') };
+}
+
+const day_ms = 86_400_000;
+const days_of = { day: 1, week: 7, month: 28 };
+
+function refuseManyIntervals({ from, to }: { from: string; to: string }, interval: keyof typeof days_of): void {
+  const most = most_intervals * days_of[interval];
+  if ((Date.parse(to) - Date.parse(from)) / day_ms <= most) return;
+  throw invalid('interval', `The window has more than ${most} days. Use a longer 'interval', or a shorter window.`);
+}
+
+const filtersOf = (query: Query): Filters =>
+  Object.fromEntries(
+    [...dimensions, 'group_id' as const].flatMap((name) => (query[name] === undefined ? [] : [[name, query[name]]])),
+  );

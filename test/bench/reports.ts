@@ -1,0 +1,151 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import sql from 'sql-template-tag';
+import { openDatabase, run } from '../../src/core/postgres/database.ts';
+import { transaction } from '../../src/core/postgres/transaction.ts';
+import { writeEvents } from '../../src/products.ts';
+import { foldReports } from '../../src/program/reports/fold.ts';
+import { kinds } from '../../src/program/reports/kind.ts';
+import { rebuildReports } from '../../src/program/reports/rebuild.ts';
+import { type Bench, percentile, type Sample } from './harness.ts';
+import { type Merchant, makeMerchant } from './merchant.ts';
+import { startNode, startPostgres } from './processes.ts';
+import { fillReports, type Sizes } from './report_rows.ts';
+import type { Owner } from './rows.ts';
+
+const default_clicks = 10_000_000;
+const sizesOf = (clicks: number): Sizes => ({
+  clicks,
+  sales: Math.ceil(clicks / 10),
+  partners: Math.ceil(clicks / 1_000),
+  days: 400,
+});
+/** How many days a report is of, each with the days before it. */
+const windows = [7, 30, 90, 180];
+const zones = ['UTC', 'America/New_York', 'Asia/Kolkata'];
+const report_names = Object.keys(kinds) as (keyof typeof kinds)[];
+
+/** Every report over HTTP with the window before it, beside plain SQL over the rows for the partners' report of the same window. */
+export const reports: Bench = {
+  name: 'reports',
+  doc: `Every report with comparison, over ${default_clicks.toLocaleString('en')} clicks (--size), a tenth as many sales and a thousandth as many partners in 400 days.`,
+  defaults: { rounds: 3, seconds: 5 },
+  async setup(stack, progress, size = default_clicks) {
+    const sizes = sizesOf(size);
+    const url = await startPostgres(stack);
+    const environment = { DATABASE_URL: url, RAIL_ENCRYPTION_KEY: randomBytes(32).toString('base64') };
+    const server = await startNode(stack, '../../src/main.ts', ['api'], environment, { path: '/readyz' });
+    const database = openDatabase(url, { size: 4, name: 'rail bench' });
+    stack.defer(() => database.end());
+    const merchant = await makeMerchant(database, server);
+    const program = await merchant.post('/v1/programs', {
+      name: 'Big',
+      website_url: 'https://shop.example.com',
+      currency: 'USD',
+    });
+    const owner = { organization_id: merchant.organization_id, program_id: program.id };
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    stack.defer(() => client.end());
+    await fillReports(client, owner, sizes, progress);
+    await client.query('analyze');
+    progress('reports: counting what was there');
+    await run(database, sql`update program.program set reports_ready = false where id = ${program.id}`);
+    await rebuildReports(database);
+    const store = { database, writeEvents };
+    const began = performance.now();
+    let folded = 0;
+    for (let more = 1; more > 0; folded += more) {
+      more = await transaction(store, { organization_id: null, request_id: null }, (tx) => foldReports(tx, 10_000));
+      if (folded % 1_000_000 < 10_000) progress(`reports: ${folded} notes folded`);
+    }
+    const fold_us = ((performance.now() - began) * 1_000) / folded;
+    await client.query('vacuum (analyze) program.report_total');
+    const mib = await sizeOf(client, 'program.report_total');
+    return {
+      postgres_url: url,
+      figures: {
+        p50_ms: { unit: 'ms', better: 'lower', doc: 'time of an answer' },
+        p95_ms: { unit: 'ms', better: 'lower', at_most: 100, doc: 'time of an answer' },
+      },
+      notes: [
+        `Windows of ${windows.join(', ')} days and of as many before, in ${zones.join(', ')}; they end where the last local day began.`,
+        `The sums take ${((mib / size) * 1_000_000).toFixed(0)} MiB for each million clicks (a tenth as many sales included); the clicks take ${(((await sizeOf(client, 'program.click')) / size) * 1_000_000).toFixed(0)} MiB. Folding took ${fold_us.toFixed(0)} µs a note.`,
+      ],
+      sides: [
+        {
+          name: 'rows',
+          doc: 'plain SQL: clicks, sales and revenue by partner over the rows, of the window and the one before it',
+          run: (seconds) => timed(seconds, (nth) => byRows(client, owner, windows[nth % windows.length] as number)),
+        },
+        ...report_names.map((name) => ({
+          name,
+          doc: `GET /v1/reports/${name}`,
+          baseline: 'rows',
+          run: (seconds: number) => timed(seconds, (nth) => ask(merchant, owner, name, nth)),
+        })),
+      ],
+    };
+  },
+};
+
+async function timed(seconds: number, work: (nth: number) => Promise<unknown>): Promise<Sample> {
+  const times: number[] = [];
+  const until = performance.now() + seconds * 1_000;
+  for (let nth = 0; nth < windows.length * zones.length || performance.now() < until; nth++) {
+    const began = performance.now();
+    await work(nth);
+    times.push(performance.now() - began);
+  }
+  return { p50_ms: percentile(times, 50), p95_ms: percentile(times, 95) };
+}
+
+const day_ms = 86_400_000;
+
+async function ask(merchant: Merchant, { program_id }: Owner, report: string, nth: number): Promise<void> {
+  const zone = zones[Math.floor(nth / windows.length) % zones.length] as string;
+  const to = lastMidnight(zone);
+  const from = to - (windows[nth % windows.length] as number) * day_ms;
+  const interval = (windows[nth % windows.length] as number) > 30 ? 'week' : 'day';
+  await merchant.get(
+    `/v1/reports/${report}?program_id=${program_id}&from=${new Date(from).toISOString()}&to=${new Date(to).toISOString()}&timezone=${zone}&interval=${interval}&limit=100`,
+  );
+}
+
+/** When the day that lasts began in a zone. */
+function lastMidnight(zone: string): number {
+  const format = new Intl.DateTimeFormat('en-CA', { timeZone: zone });
+  const today = format.format(Date.now());
+  const quarter_ms = 900_000;
+  let at = Math.floor(Date.now() / quarter_ms) * quarter_ms;
+  while (format.format(at - quarter_ms) === today) at -= quarter_ms;
+  return at;
+}
+
+async function byRows(client: pg.Client, { organization_id, program_id }: Owner, days: number): Promise<void> {
+  await client.query(
+    `select k.partner_id, k.before, sum(k.clicks), sum(k.sales), sum(k.revenue_minor)
+    from (
+      select c.partner_id, c.created_at < now() - make_interval(days => $3) as before, 1 as clicks, 0 as sales, 0 as revenue_minor
+      from program.click c
+      where c.organization_id = $1 and c.program_id = $2 and c.created_at >= now() - make_interval(days => 2 * $3)
+      union all
+      select s.partner_id, s.occurred_at < now() - make_interval(days => $3), 0, 1, s.amount_minor
+      from program.sale s
+      where s.organization_id = $1 and s.program_id = $2 and s.occurred_at >= now() - make_interval(days => 2 * $3) and s.deleted_at is null
+    ) as k
+    group by 1, 2
+    order by 5 desc
+    limit 100`,
+    [organization_id, program_id, days],
+  );
+}
+
+/** MiB with indexes, and of all partitions. */
+async function sizeOf(client: pg.Client, table: string): Promise<number> {
+  const { rows } = await client.query<{ bytes: string }>(
+    'select sum(pg_total_relation_size(t.relid)) as bytes from pg_partition_tree($1::regclass) t',
+    [table],
+  );
+  return Number(rows[0]?.bytes) / 2 ** 20;
+}
