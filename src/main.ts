@@ -186,6 +186,48 @@ rail
   .addHelpText('after', example('rail audit', 'rail audit --json'))
   .action(async (options) => (await import('./commands/audit.ts')).audit(options));
 
+const payouts = rail.command('payouts').description('Previews, creates and follows payouts to partners.');
+
+const program = () => new Option('--program <id>', 'id of the program').makeOptionMandatory();
+
+payouts
+  .command('preview')
+  .summary('shows who would be paid what')
+  .description(
+    'Shows what a batch of payouts would contain: the sums by currency, who would be paid, and who would not and why. Creates nothing.',
+  )
+  .addOption(program())
+  .option('--cutoff <time>', 'include commissions that are mature before this ISO 8601 time (default: now)', time)
+  .addOption(json())
+  .addHelpText('after', example('rail payouts preview --program prg_…', 'rail payouts preview --program prg_… --json'))
+  .action(async (options) => (await import('./commands/payouts/preview.ts')).previewPayouts(options));
+
+payouts
+  .command('run')
+  .summary('creates a batch of payouts')
+  .description(
+    'Creates a batch of payouts and follows it until its payouts are created, then shows the sums by currency and the balances that are not paid. ' +
+      'A payout is sent by a request, or when it is due if the program sends automatically. Requires a running worker, such as that of rail start. Ctrl-C ends the command and leaves the batch to the worker.',
+  )
+  .addOption(program())
+  .option('--cutoff <time>', 'include commissions that are mature before this ISO 8601 time (default: now)', time)
+  .option('--due-at <time>', "when the payouts are due (default: the cut-off plus the program's payout term)", time)
+  .addOption(json())
+  .addHelpText('after', example('rail payouts run --program prg_… --cutoff 2027-01-01T00:00:00Z'))
+  .action(async (options) => (await import('./commands/payouts/run.ts')).runPayouts(options));
+
+payouts
+  .command('status')
+  .summary('shows batches and what became of their payouts')
+  .description(
+    'Shows the latest batches, their payouts by status and currency, and the errors of those that failed. At most 20 batches.',
+  )
+  .option('--program <id>', 'only batches of this program')
+  .option('--batch <id>', 'only this batch')
+  .addOption(json())
+  .addHelpText('after', example('rail payouts status --program prg_…', 'rail payouts status --batch batch_…'))
+  .action(async (options) => (await import('./commands/payouts/status.ts')).showPayouts(options));
+
 const data = rail
   .command('data')
   .description('Serves data teams, who query Postgres directly through the views of schema data.');

@@ -1,6 +1,8 @@
 /** What all commands that answer and end have in common. */
 import type { Logger } from 'pino';
+import sql from 'sql-template-tag';
 import { type Config, readConfig } from '../config.ts';
+import { run } from '../core/postgres/database.ts';
 import { isMigrated, migrate } from '../core/postgres/migrate.ts';
 import type { Store, WriteEvents } from '../core/postgres/transaction.ts';
 import { createLog, openPostgres, openStore, reachPostgres } from '../service.ts';
@@ -50,6 +52,12 @@ async function requireMigrations({ database }: Store, config: Config, url: strin
   if (await isMigrated(database)) return;
   if (config.DATABASE_URL) throw new Error("The database lacks migrations: run 'rail migrate' first.");
   await migrate(url);
+}
+
+/** @throws Error when no worker runs, saying what would follow */
+export async function requireWorker({ database }: Store, consequence: string): Promise<void> {
+  const workers = await run(database, sql`select id from core.worker limit 1`);
+  if (workers.length === 0) throw new Error(`No worker runs, so ${consequence}: begin 'rail start' or 'rail worker'.`);
 }
 
 /** Commands say what they have to say themselves, unless everything is asked for. */

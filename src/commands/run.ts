@@ -4,7 +4,7 @@ import { register, runTick } from '../core/jobs/schedule.ts';
 import { run } from '../core/postgres/database.ts';
 import { type Store, transaction } from '../core/postgres/transaction.ts';
 import { schedules } from '../products.ts';
-import { answer, UsageError, withStore } from './command.ts';
+import { answer, requireWorker, UsageError, withStore } from './command.ts';
 
 const poll_ms = 100;
 
@@ -20,7 +20,7 @@ export async function runSchedule(name: string, { at, wait = false, json }: RunO
   if (!known.includes(name)) throw new UsageError(`There is no schedule '${name}'. Known: ${known.join(' ')}`);
   await withStore(async ({ store }) => {
     const tick = at ?? new Date().toISOString();
-    if (wait) await requireWorker(store);
+    if (wait) await requireWorker(store, '--wait would wait forever');
     await register(store, schedules);
     const run_id = await transaction(store, { organization_id: null, request_id: null }, (tx) =>
       runTick(tx, name, tick),
@@ -30,12 +30,6 @@ export async function runSchedule(name: string, { at, wait = false, json }: RunO
     const said = wait ? `Done: ${name} as of ${tick} (${run_id}).` : `Enqueued ${name} as of ${tick} (${run_id}).`;
     answer({ run_id, name, tick, done: wait }, { json, lines: [said] });
   });
-}
-
-async function requireWorker({ database }: Store): Promise<void> {
-  const workers = await run(database, sql`select id from core.worker limit 1`);
-  if (workers.length === 0)
-    throw new Error("No worker runs, so --wait would wait forever: begin 'rail start' or 'rail worker'.");
 }
 
 /** A run is done when neither its job nor any that follows from it is left. */

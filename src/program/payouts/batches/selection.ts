@@ -52,6 +52,13 @@ export async function nextPartners(
   return rows.map(({ partner_id }) => partner_id);
 }
 
+/** How many partners have commissions for the batch. */
+export async function countPartners(tx: Tx, selection: Selection): Promise<number> {
+  const { partners } = await tx.one<{ partners: number }>(sql`
+    select count(distinct t.partner_id) as partners from program.commission t where ${selected(tx, selection)}`);
+  return partners;
+}
+
 /**
  * The balances of partners, each with the reason for which it is not paid, if there is one. Unless it is a preview, the partners and their
  * commissions stay as they are until the transaction ends.

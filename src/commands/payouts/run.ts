@@ -1,0 +1,102 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import sql from 'sql-template-tag';
+import { run } from '../../core/postgres/database.ts';
+import { type Store, transaction } from '../../core/postgres/transaction.ts';
+import { createBatch, dueAt } from '../../program/payouts/batches/batch.ts';
+import { countPartners } from '../../program/payouts/batches/selection.ts';
+import { type PayoutBatch, payoutBatches } from '../../program/payouts/payout_batch.ts';
+import { type Program, programs } from '../../program/programs/program.ts';
+import { answer, requireWorker, withStore } from '../command.ts';
+import { catchStop } from '../process.ts';
+import { requirePast } from './preview.ts';
+import { showProgress } from './progress.ts';
+import { sumsLines } from './tables.ts';
+import { organizationOf } from './tenant.ts';
+
+const poll_ms = 250;
+
+interface RunOptions {
+  program: string;
+  cutoff?: string;
+  dueAt?: string;
+  json?: boolean;
+}
+
+interface Created {
+  organization_id: string;
+  batch: PayoutBatch;
+  program: Program;
+  partners: number;
+}
+
+/** `rail payouts run`: creates a batch and follows it. Ctrl-C ends the following alone. */
+export async function runPayouts(options: RunOptions): Promise<void> {
+  const stopping = catchStop();
+  await withStore(async ({ store }) => {
+    await requireWorker(store, 'nothing would create the payouts');
+    const created = await create(store, options);
+    console.error(`Created ${created.batch.id}. Ctrl-C leaves it to the worker.`);
+    const batch = await follow(store, created, stopping);
+    if (batch) answer(batch, { json: options.json, lines: linesOf(batch, created.program) });
+    else leave(created.batch.id);
+  });
+}
+
+async function create(store: Store, options: RunOptions): Promise<Created> {
+  const organization_id = await organizationOf(store.database, options.program);
+  return transaction(store, { organization_id, request_id: null }, async (tx) => {
+    const program = await programs.get(tx, options.program);
+    const cutoff = requirePast(options.cutoff ?? tx.now, tx.now);
+    const partners = await countPartners(tx, { program_id: program.id, cutoff, is_preview: true });
+    const due_at = options.dueAt ?? dueAt(program, cutoff);
+    const batch = await createBatch(tx, program, { cutoff, due_at, created_by_user_id: null });
+    return { organization_id, batch, program, partners };
+  });
+}
+
+/** @returns the batch once its payouts are created; undefined when it was left alone before */
+async function follow(store: Store, created: Created, stopping: AbortSignal): Promise<PayoutBatch | undefined> {
+  const { organization_id, batch, partners } = created;
+  using progress = showProgress(partners);
+  while (!stopping.aborted) {
+    const now = await transaction(store, { organization_id, request_id: null }, (tx) =>
+      payoutBatches.get(tx, batch.id),
+    );
+    progress.shows(now.progress.partners_looked_at, now.progress.payouts);
+    if (now.progress.state === 'done') return now;
+    await requireNoFailure(store, batch.id);
+    await sleep(poll_ms, undefined, { signal: stopping }).catch(() => {});
+  }
+  return undefined;
+}
+
+/** @throws Error that says why the job that creates the payouts failed */
+async function requireNoFailure({ database }: Store, batch_id: string): Promise<void> {
+  const [failed] = await run<{ last_error: string }>(
+    database,
+    sql`select j.last_error from graphile_worker._private_jobs j where j.payload ->> 'id' = ${batch_id} and j.last_error is not null`,
+  );
+  if (failed) throw new Error(`The job of ${batch_id} failed, and is tried again: ${failed.last_error}`);
+}
+
+/** Not a failure, yet not done either. */
+function leave(batch_id: string): void {
+  console.error(`${batch_id} goes on. Follow it with: rail payouts status --batch ${batch_id}`);
+  process.exitCode = 130;
+}
+
+function linesOf(batch: PayoutBatch, program: Program): string[] {
+  return [
+    `${batch.id} is ${batch.status.replaceAll('_', ' ')}.`,
+    '',
+    ...sumsLines(batch.progress),
+    ...next(batch, program),
+  ];
+}
+
+function next({ id, status, due_at }: PayoutBatch, { auto_payouts_enabled }: Program): string[] {
+  if (status === 'awaiting_approval') return ['', `Next: POST /v1/payout_batches/${id}/approve with a key of a user.`];
+  if (status !== 'ready') return [];
+  const sent = auto_payouts_enabled ? `They are sent on ${due_at}, or before that` : 'They are sent';
+  return ['', `${sent} with POST /v1/payouts/{id}/send. Follow them with: rail payouts status --batch ${id}`];
+}

@@ -1,0 +1,133 @@
+import t from 'tap';
+import { encryption_key, type Json, sql, startRail } from '../harness.ts';
+import { batchOf, bonus, generated, payee } from '../program/payouts/fixture.ts';
+import { rail as runRail, spawnRail } from '../rail_process.ts';
+import { openShop } from '../shop.ts';
+
+t.setTimeout(240_000);
+
+const service = await startRail();
+const environment = { DATABASE_URL: service.url, RAIL_ENCRYPTION_KEY: encryption_key.toString('base64') };
+const rail = (...args: string[]) => runRail(t, ['payouts', ...args], environment);
+const answerOf = async (...args: string[]): Promise<Json> => JSON.parse((await rail(...args, '--json')).stdout);
+
+/** A program with a partner who is paid in two currencies, and one who earned too little. */
+async function openProgram(settings: Json = {}) {
+  const shop = await openShop(service, settings);
+  const ada = await payee(shop, [123_456, 44]);
+  await bonus(shop, ada, 1_500, { currency: 'JPY' });
+  const poor = await payee(shop, [4_999]);
+  return { shop, ada, poor };
+}
+
+t.test('previews what a batch would contain, and creates nothing', async (t) => {
+  const { shop, ada, poor } = await openProgram();
+  const found = await answerOf('preview', '--program', shop.program_id);
+  const over_http = await shop.merchant.request('POST', '/v1/payout_batches', {
+    program_id: shop.program_id,
+    preview: true,
+  });
+  const { cutoff: _, due_at: __, ...rest } = over_http.body;
+  t.match(found, rest, 'what the API answers');
+
+  const { stdout } = await rail('preview', '--program', shop.program_id);
+  t.match(
+    stdout,
+    /^2 partners have a balance by 20\S+Z\. A batch would have 2 payouts, due 20\S+Z\. Nothing was created\.\n/,
+  );
+  t.match(stdout, /\nCURRENCY +PAYOUTS +AMOUNT\nJPY +1 +JPY 1,500\nUSD +1 +USD 1,235\.00\n/);
+  t.match(stdout, /\nbelow_minimum +1 +The balance is below the minimum for a payout\.\n/);
+  t.match(stdout, new RegExp(`\n${ada.id} +USD 1,235\\.00 +bank_transfer +2\n`));
+  t.match(stdout, new RegExp(`\n${poor.id} +USD 49\\.99 +below_minimum\n`));
+  t.same(await shop.list('payout_batches'), []);
+
+  const past = await rail('preview', '--program', shop.program_id, '--cutoff', '2020-01-01T00:00:00Z');
+  t.match(past.stdout, /^0 partners.*\n\nNobody is paid\.\n\nEvery balance is paid\.\n$/);
+});
+
+t.test('creates a batch, follows it, and shows what it came to', async (t) => {
+  const { shop } = await openProgram();
+  const { code, stdout, stderr } = await rail('run', '--program', shop.program_id, '--due-at', '2030-01-01T00:00:00Z');
+  t.equal(code, 0);
+  const [batch] = await shop.list('payout_batches');
+  t.match(batch, { status: 'ready', due_at: '2030-01-01T00:00:00.000Z', created_by_user_id: null });
+  t.match(stderr, new RegExp(`^Created ${batch?.id}\\.[^\n]*\n2 of 2 partners looked at, 2 payouts created\n$`));
+  t.match(
+    stdout,
+    new RegExp(`^${batch?.id} is ready\\.\n\nCURRENCY +PAYOUTS +AMOUNT\nJPY +1 +JPY 1,500\nUSD +1 +USD 1,235\\.00\n`),
+  );
+  t.match(stdout, /\nbelow_minimum +1 /);
+  t.match(stdout, `rail payouts status --batch ${batch?.id}\n`);
+
+  const nothing = await answerOf('run', '--program', shop.program_id);
+  t.match(nothing, { object: 'payout_batch', status: 'completed', progress: { payouts: 0 } });
+});
+
+t.test('Ctrl-C leaves the batch to the worker, and says how to follow it', async (t) => {
+  const { shop } = await openProgram();
+  // A batch of the same program that takes its turn first, for as long as this transaction lasts.
+  const client = await service.store.database.connect();
+  await client.query('begin');
+  await client.query(`select pg_advisory_xact_lock(hashtextextended('payout batches of ${shop.program_id}', 0))`);
+  const running = spawnRail(t, ['payouts', 'run', '--program', shop.program_id], environment);
+  const [, batch_id] = await running.until(/Created (batch_\w+)/);
+  const { code, stdout, stderr } = await running.stop('SIGINT');
+  await client.query('rollback');
+  client.release();
+  t.match({ code, stdout }, { code: 130, stdout: '' });
+  t.match(stderr, `${batch_id} goes on. Follow it with: rail payouts status --batch ${batch_id}\n`);
+  t.match(await generated(shop.merchant, batch_id as string), { status: 'ready' });
+});
+
+t.test('shows batches, their payouts by status and currency, and errors by code', async (t) => {
+  const { shop, ada } = await openProgram();
+  const batch = await batchOf(shop);
+  const usd = (await shop.list('payouts')).find(({ currency }) => currency === 'USD');
+  await shop.merchant.post(`/v1/payouts/${usd?.id}/mark_paid`, {});
+  const paid = await rail('status', '--batch', batch.id);
+  t.match(paid.stdout, /^BATCH +STATUS +DUE AT +CURRENCY +PENDING +PROCESSING +PAID +FAILED\n/);
+  t.match(paid.stdout, new RegExp(`\n${batch.id} +ready +20\\S+Z +JPY +JPY 1,500 in 1\n`));
+  t.match(paid.stdout, /\n +USD +USD 1,235\.00 in 1\n$/);
+
+  await bonus(shop, ada, 9_000);
+  await batchOf(shop);
+  const batches = await answerOf('status', '--program', shop.program_id);
+  t.equal(batches.length, 2);
+  t.match(batches[0].by_status, [
+    { currency: 'USD', status: 'pending', payouts: 1, amount_minor: 9_000, error_code: null, livemode: true },
+  ]);
+  t.match(batches[1].by_status, [
+    { currency: 'JPY', status: 'pending' },
+    { currency: 'USD', status: 'paid' },
+  ]);
+
+  // What a rail reports is for the tests of the rails.
+  await service.query(sql`
+    update program.payout set status = 'failed', failed_at = now(), error_code = 'account_closed', error_message = 'Closed.'
+    where batch_id = ${batches[0].id} and currency = 'USD'`);
+  t.match(
+    (await rail('status', '--batch', batches[0].id)).stdout,
+    new RegExp(`\n\nBATCH +ERROR +PAYOUTS +AMOUNT\n${batches[0].id} +account_closed +1 +USD 90\\.00\n$`),
+  );
+});
+
+t.test('says what is wrong in one line', async (t) => {
+  const { shop } = await openProgram();
+  for (const command of ['preview', 'run']) {
+    t.match(await rail(command), { code: 2, stdout: '', stderr: /--program/ });
+    t.match(await rail(command, '--program', 'prg_unknown'), {
+      code: 1,
+      stderr: "rail: There is no program 'prg_unknown'.\n",
+    });
+    t.match(await rail(command, '--program', shop.program_id, '--cutoff', '2100-01-01T00:00:00Z'), {
+      code: 2,
+      stdout: '',
+      stderr: /^rail: --cutoff must not be in the future.*\n$/,
+    });
+  }
+  t.match(await rail('status', '--batch', 'batch_unknown'), {
+    code: 1,
+    stderr: "rail: There is no batch 'batch_unknown'.\n",
+  });
+  t.same(await shop.list('payout_batches'), []);
+});
