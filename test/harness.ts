@@ -17,6 +17,7 @@ import { register, runTick } from '../src/core/jobs/schedule.ts';
 import { openDatabase, run } from '../src/core/postgres/database.ts';
 import { type Store, transaction } from '../src/core/postgres/transaction.ts';
 import type { Mailer } from '../src/core/resource/services.ts';
+import { newId } from '../src/core/values/id.ts';
 import type { ProblemCode } from '../src/core/values/problem.ts';
 import { operations, schedules, writeEvents } from '../src/products.ts';
 import { startWorker } from '../src/worker.ts';
@@ -104,7 +105,7 @@ export async function startRail({
   });
 
   const key: Rail['key'] = async (organization_id, { scopes = ['*'], mode = 'live', rate_limit = 100_000 } = {}) => {
-    const { id: user_id } = await createUser(database, { organization_id, email: 'colleague@example.com' });
+    const { id: user_id } = await createUser(database, { organization_id, email: `${newId('colleague')}@example.com` });
     const { secret } = await createKey(database, { organization_id, name: 'test', mode, scopes, rate_limit, user_id });
     return callerOf(base_url, secret, organization_id);
   };
