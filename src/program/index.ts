@@ -25,7 +25,8 @@ import { tagOperations, tags } from './partners/tag.ts';
 import { taxFormOperations } from './partners/tax_form.ts';
 import { updatePartnerOperations } from './partners/update_partner.ts';
 import { payoutBatchOperations } from './payouts/batches/batch.ts';
-import { payoutOperations } from './payouts/payout.ts';
+import { payoutOperations, payouts } from './payouts/payout.ts';
+import { payoutBatches } from './payouts/payout_batch.ts';
 import { payoutChangeOperations } from './payouts/payout_change.ts';
 import { personalDataOperations } from './personal_data.ts';
 import { createProgramOperations } from './programs/create_program.ts';
@@ -74,7 +75,7 @@ const resources =
 /** What the change feed gives: every resource of the product. Events have a feed of their own in their list. */
 const exported = [
   ...[programs, groups, tags, partners, applications, links, coupons, clicks, referrals, customers],
-  ...[rules, sales, refunds, commissions, riskFlags],
+  ...[rules, sales, refunds, commissions, riskFlags, payoutBatches, payouts],
 ];
 
 /** The affiliate program service. */

@@ -1,4 +1,4 @@
-import sql, { type Sql } from 'sql-template-tag';
+import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Tx } from '../postgres/transaction.ts';
 import { deletedMarker } from '../resource/deleted_marker.ts';
 import { type AnyResource, type Row, tenant } from '../resource/resource.ts';
@@ -34,18 +34,27 @@ export async function* changesOf(tx: Tx, resource: AnyResource, since: string | 
 const allRows = (tx: Tx, { columns, from, alive }: AnyResource): Sql =>
   sql`select ${columns}, true as exists_now from ${from} where ${tenant(tx)} and ${alive}`;
 
-function changesSince(tx: Tx, { columns, from, alive, object, hard_delete }: AnyResource, snapshot: string): Sql[] {
-  const changed = sql`${tenant(tx)} and ${isNewTo(snapshot)}`;
+function changesSince(tx: Tx, resource: AnyResource, snapshot: string): Sql[] {
+  const { columns, from, alive, object, hard_delete, changes_with } = resource;
+  const own = sql`${tenant(tx)} and ${isNewTo('t', snapshot)}`;
+  const changed = changes_with
+    ? sql`${tenant(tx)} and (${isNewTo('t', snapshot)} or t.id in (${idsChangedBy(tx, changes_with, snapshot)}))`
+    : own;
   const rows = sql`select ${columns}, ${alive} as exists_now from ${from} where ${changed}`;
   if (hard_delete === undefined) return [rows];
-  const deleted = sql`select t.id, false as exists_now from core.deleted_object t where ${changed} and t.object = ${object}`;
+  const deleted = sql`select t.id, false as exists_now from core.deleted_object t where ${own} and t.object = ${object}`;
   return [rows, deleted];
 }
+
+const idsChangedBy = (tx: Tx, { table, field }: { table: string; field: string }, snapshot: string): Sql =>
+  sql`select o.${raw(field)} from ${raw(table)} o where o.organization_id = ${tx.organization_id} and ${isNewTo('o', snapshot)}`;
 
 /**
  * Whether a row was written by a transaction that the snapshot did not see. A row that is visible now was not written by one that is still
  * to begin: such a number is of another database, from which this one was restored.
  */
-const isNewTo = (snapshot: string): Sql => sql`
-  t.changed_in >= pg_snapshot_xmin(${snapshot}::pg_snapshot) and t.changed_in < pg_snapshot_xmax(pg_current_snapshot())
-    and not pg_visible_in_snapshot(t.changed_in, ${snapshot}::pg_snapshot)`;
+const isNewTo = (row: 't' | 'o', snapshot: string): Sql => {
+  const changed_in = raw(`${row}.changed_in`);
+  return sql`(${changed_in} >= pg_snapshot_xmin(${snapshot}::pg_snapshot) and ${changed_in} < pg_snapshot_xmax(pg_current_snapshot())
+    and not pg_visible_in_snapshot(${changed_in}, ${snapshot}::pg_snapshot))`;
+};

@@ -37,6 +37,8 @@ export interface ResourceOptions<Shape extends z.ZodRawShape> {
   soft_delete?: boolean;
   /** Rows are deleted outright: the field with the parent in whose lists they were, so that their ids stay cursors there. */
   hard_delete?: keyof Shape & string;
+  /** Where computed fields follow from rows of another table: that table, and its column with the record's id. The change feed looks at both. */
+  changes_with?: { table: string; field: string };
   /** Gives `count`: all that a parent, or else the organization, has, where that is known without counting. Lists count otherwise. */
   total?: (tx: Tx, parent_id: string) => Sql;
   /** What `expand` can inline: relation name → the resource, found by `<name>_id`. */

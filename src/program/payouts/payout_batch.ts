@@ -74,6 +74,7 @@ export const payoutBatches = resource({
     created_at: timestamp,
     updated_at: timestamp,
   },
+  changes_with: { table: 'program.payout', field: 'batch_id' },
   computed: {
     status: sql`case
       when t.stage <> 'ready' then t.stage

@@ -84,6 +84,27 @@ t.test('gives what a transaction wrote that was still open at the position', asy
   t.match((await exported('tags', position)).objects, [{ id: 'tag_late' }]);
 });
 
+t.test('gives a payout batch whose status follows from a payout that changed', async (t) => {
+  const { organization_id } = merchant;
+  const { id: partner_id } = await partner('paid@example.com');
+  await rail.query(sql`
+    insert into program.payout_batch
+      (organization_id, id, program_id, stage, cutoff, due_at, approval_required, created_at, updated_at)
+    values (${organization_id}, 'batch_1', ${program.id}, 'ready', now(), now(), false, now(), now())`);
+  await rail.query(sql`alter table program.payout disable trigger payout_adds_up`);
+  await rail.query(sql`
+    insert into program.payout (organization_id, id, program_id, batch_id, partner_id, amount_minor, currency, status, method,
+      period_start, period_end, due_at, commission_count, created_at, updated_at)
+    values (${organization_id}, 'pyt_1', ${program.id}, 'batch_1', ${partner_id}, 5000, 'USD', 'pending', 'paypal',
+      now(), now(), now(), 1, now(), now())`);
+  const { objects, position } = await exported('payout_batches');
+  t.match(objects, [{ id: 'batch_1', status: 'ready' }]);
+  await rail.query(sql`update program.payout set status = 'paid', paid_at = now() where id = 'pyt_1'`);
+  const { objects: changed } = await exported('payout_batches', position);
+  t.strictSame(changed, [await merchant.get('/v1/payout_batches/batch_1')]);
+  t.match(changed, [{ status: 'completed' }]);
+});
+
 t.test('refuses a position of another resource, of another organization, of a restored database', async (t) => {
   const refused = async (path: string, message: RegExp, caller = merchant) => {
     const answer = await caller.request('GET', path);
