@@ -146,6 +146,7 @@ export const program: Product = {
     'program.audit',
     'program.audit_tallies',
     'program.audit_reports',
+    'program.audit_commission_entries',
     'program.audit_tracking_values',
     'program.audit_payouts',
   ],

@@ -109,7 +109,7 @@ comment on column data.application.updated_at is 'When it last changed.';
 create or replace view data.payout_method with (security_barrier = true) as
 select
   m.partner_id,
-  p.program_id as program_id,
+  p.program_id,
   m.method,
   case when (select data.sees_personal()) then m.hint end as hint,
   m.created_at,

@@ -143,7 +143,7 @@ select
   r.name,
   r.rate_type,
   r.rate_value,
-  p.currency as currency,
+  p.currency,
   r.priority,
   r.status,
   r.applies_to,
