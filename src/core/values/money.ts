@@ -15,3 +15,19 @@ export const currency = z
 
 /** Currency of a stored record: checked when it was written. */
 export const storedCurrency = z.string().length(3).describe('ISO 4217.');
+
+/** The currencies whose minor unit is not a hundredth (ISO 4217), by their number of digits. */
+const unusual_digits = {
+  0: 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF',
+  3: 'BHD IQD JOD KWD LYD OMR TND',
+  4: 'CLF UYW',
+};
+const digits_by_currency = new Map(
+  Object.entries(unusual_digits).flatMap(([digits, codes]) => codes.split(' ').map((code) => [code, Number(digits)])),
+);
+
+/**
+ * How many digits after the point an amount of the currency has: 2 for EUR, 0 for JPY, 3 for KWD. Not those of `Intl`, whose CLDR data give 0
+ * for HUF, IDR, IQD and fourteen others: an amount written by them would be a hundred or a thousand times too high.
+ */
+export const fractionDigits = (currency: string): number => digits_by_currency.get(currency) ?? 2;

@@ -1,26 +1,9 @@
-/**
- * Amounts as decimals in files for banks, accountants and wallets, from integers and back, exactly.
- *
- * The number of digits is that of ISO 4217 and not that of `Intl`, whose CLDR data give 0 for HUF, IDR, IQD and fourteen others: an amount
- * written by them would be a hundred or a thousand times too high.
- */
-
-/** The currencies whose minor unit is not a hundredth. */
-const digits_of: Record<number, string> = {
-  0: 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF',
-  3: 'BHD IQD JOD KWD LYD OMR TND',
-  4: 'CLF UYW',
-};
-const digits_by_currency = new Map(
-  Object.entries(digits_of).flatMap(([digits, codes]) => codes.split(' ').map((code) => [code, Number(digits)])),
-);
-
-/** How many digits after the point an amount of the currency has: 2 for EUR, 0 for JPY, 3 for KWD. */
-export const currencyDigits = (currency: string): number => digits_by_currency.get(currency) ?? 2;
+/** Amounts as decimals in files for banks, accountants and wallets, from integers and back, exactly. */
+import { fractionDigits } from '../../../core/values/money.ts';
 
 /** `-1234` in EUR is `-12.34`, in JPY `-1234`, in KWD `-1.234`. */
 export const decimal = (amount_minor: bigint | number, currency: string): string =>
-  withPoint(BigInt(amount_minor), currencyDigits(currency));
+  withPoint(BigInt(amount_minor), fractionDigits(currency));
 
 /** The decimal as a number for a CSV or JSON writer, exactly: a text such as `-12.34` would be taken for a formula. */
 export const decimalCell = (amount_minor: number, currency: string): unknown =>
@@ -39,7 +22,7 @@ export function withPoint(value: bigint, digits: number): string {
  */
 export function minorUnits(text: string, currency: string): number | null {
   const [, whole, fraction = ''] = /^(\d{1,18})(?:\.(\d{0,18}))?$/.exec(text) ?? [];
-  const digits = currencyDigits(currency);
+  const digits = fractionDigits(currency);
   if (whole === undefined || /[1-9]/.test(fraction.slice(digits))) return null;
   const value = Number(whole + fraction.slice(0, digits).padEnd(digits, '0'));
   return Number.isSafeInteger(value) ? value : null;

@@ -1,4 +1,5 @@
-import { currencyDigits, decimal, withPoint } from './amount.ts';
+import { fractionDigits } from '../../../core/values/money.ts';
+import { decimal, withPoint } from './amount.ts';
 import { bankIdentifier } from './identifier.ts';
 import { sepaText } from './latin.ts';
 import {
@@ -139,7 +140,7 @@ function accountOf(creditor: Creditor): { agent: string; account: string } {
 function controlSum(blocks: PaymentBlock[]): string {
   const digits = mostDigits(blocks.map(({ currency }) => currency));
   const sum = blocks.reduce(
-    (sum, { total_minor, currency }) => sum + total_minor * 10n ** BigInt(digits - currencyDigits(currency)),
+    (sum, { total_minor, currency }) => sum + total_minor * 10n ** BigInt(digits - fractionDigits(currency)),
     0n,
   );
   return String(sum).length > most_digits ? '' : `<CtrlSum>${withPoint(sum, digits)}</CtrlSum>`;

@@ -1,5 +1,5 @@
 import { isValidBIC, isValidIBAN } from 'ibantools';
-import { currencyDigits } from './amount.ts';
+import { fractionDigits } from '../../../core/values/money.ts';
 import { sepaText } from './latin.ts';
 
 /** Who is paid: the details of a payout method, by IBAN or by an account in the United States. */
@@ -64,4 +64,4 @@ function sepaRefusal(terms: BlockTerms, amount_minor: number, creditor: Creditor
 }
 
 /** How many digits the currencies have at most. */
-export const mostDigits = (currencies: string[]): number => Math.max(0, ...currencies.map(currencyDigits));
+export const mostDigits = (currencies: string[]): number => Math.max(0, ...currencies.map(fractionDigits));

@@ -1,32 +1,4 @@
-/** Currencies whose minor unit is not a hundredth (ISO 4217). */
-const fraction_digits: Readonly<Record<string, number>> = {
-  ...Object.fromEntries(
-    [
-      'BIF',
-      'CLP',
-      'DJF',
-      'GNF',
-      'ISK',
-      'JPY',
-      'KMF',
-      'KRW',
-      'PYG',
-      'RWF',
-      'UGX',
-      'UYI',
-      'VND',
-      'VUV',
-      'XAF',
-      'XOF',
-      'XPF',
-    ].map((currency) => [currency, 0]),
-  ),
-  ...Object.fromEntries(['BHD', 'IQD', 'JOD', 'KWD', 'LYD', 'OMR', 'TND'].map((currency) => [currency, 3])),
-  CLF: 4,
-  UYW: 4,
-};
-
-export const fractionDigits = (currency: string): number => fraction_digits[currency] ?? 2;
+import { fractionDigits } from '../../../core/values/money.ts';
 
 /** 1234 of USD is `12.34`, of JPY `1234`, of KWD `1.234`. No floating point is involved. */
 export function decimalOf(amount_minor: number, currency: string): string {

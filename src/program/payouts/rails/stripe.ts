@@ -4,8 +4,8 @@
  */
 import type { Stripe } from 'stripe';
 import { z } from 'zod';
+import { fractionDigits } from '../../../core/values/money.ts';
 import { Problem } from '../../../core/values/problem.ts';
-import { fractionDigits } from './amount.ts';
 import { at, listAt, quoted, textAt } from './answer.ts';
 import {
   type Answer,

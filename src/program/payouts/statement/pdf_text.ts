@@ -1,4 +1,5 @@
-import { currencyDigits, decimal } from '../bank/amount.ts';
+import { fractionDigits } from '../../../core/values/money.ts';
+import { decimal } from '../bank/amount.ts';
 import { latin } from '../bank/latin.ts';
 
 /** Printable characters of WinAnsi, the encoding of the standard fonts of PDF: Latin letters of Western Europe. */
@@ -17,7 +18,7 @@ export function pdfText(text: string, most: number): string {
 
 /** `1234567` in EUR is `12,345.67`: exact, because Intl gets a decimal and no float, and the digits of ISO 4217. */
 export function pdfAmount(amount_minor: number, currency: string): string {
-  const digits = currencyDigits(currency);
+  const digits = fractionDigits(currency);
   const format = new Intl.NumberFormat('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
   return format.format(decimal(amount_minor, currency) as Intl.StringNumericLiteral);
 }

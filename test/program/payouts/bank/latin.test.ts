@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { currencyDigits, decimal, minorUnits } from '../../../../src/program/payouts/bank/amount.ts';
+import { fractionDigits } from '../../../../src/core/values/money.ts';
+import { decimal, minorUnits } from '../../../../src/program/payouts/bank/amount.ts';
 import { bankIdentifier, railIdentifier } from '../../../../src/program/payouts/bank/identifier.ts';
 import { sepaText } from '../../../../src/program/payouts/bank/latin.ts';
 
@@ -80,5 +81,5 @@ t.test('reads what it writes, and refuses what is no amount of the currency', as
     ['', 'EUR', null],
   ];
   for (const [text, code, expected] of cases) t.equal(minorUnits(text, code), expected, `${text} ${code}`);
-  t.equal(currencyDigits('EUR'), 2);
+  t.equal(fractionDigits('EUR'), 2);
 });

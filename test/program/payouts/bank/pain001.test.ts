@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import t from 'tap';
 import { memoryPages, validateXML } from 'xmllint-wasm';
-import { currencyDigits } from '../../../../src/program/payouts/bank/amount.ts';
+import { fractionDigits } from '../../../../src/core/values/money.ts';
 import {
   type PaymentBlock,
   type PaymentFile,
@@ -271,7 +271,7 @@ function checkTotals(message: Node, blocks: Block[]): void {
     const { currency, transfers } = blocks[at] as Block;
     same(exact(one(info, 'CtrlSum')), sums[at]);
     same(one(info, 'NbOfTxs'), String(transfers.length));
-    const scale = 10n ** BigInt(6 - currencyDigits(currency));
+    const scale = 10n ** BigInt(6 - fractionDigits(currency));
     same(
       sums[at],
       transfers.reduce((sum, { amount_minor }) => sum + BigInt(amount_minor) * scale, 0n),
