@@ -94,8 +94,15 @@ export async function openServices(config: Config, log: Logger): Promise<Service
     base_url,
     own_hosts,
     name_servers: config.RAIL_WEBHOOK_NAME_SERVERS,
+    provider_urls: providerUrls(config),
     mailer: await openMailer(config, base_url),
   };
+}
+
+/** Those that are set. */
+function providerUrls({ RAIL_PAYPAL_URL, RAIL_WISE_URL, RAIL_STRIPE_URL }: Config): Record<string, string> {
+  const urls = { paypal: RAIL_PAYPAL_URL, wise: RAIL_WISE_URL, stripe: RAIL_STRIPE_URL };
+  return Object.fromEntries(Object.entries(urls).filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
 /** The sender's domain is that of the service, unless it is told another; an address of a machine is none. */

@@ -31,6 +31,7 @@ export const services = {
   allow_private_addresses: true,
   own_hosts: [],
   name_servers: undefined as string[] | undefined,
+  provider_urls: {} as Record<string, string>,
   base_url: 'http://127.0.0.1',
   mailer: undefined as Mailer | undefined,
 };
@@ -82,19 +83,22 @@ export interface Rail {
  * file fails when its data is not as it must always be then.
  * @param audit false where a test corrupts its data on purpose
  * @param durability `durable` where a test kills what writes
+ * @param provider_urls where servers that stand in for payout providers are
  */
 export async function startRail({
   worker = true,
   audit = true,
   durability = 'fast' as Durability,
+  provider_urls = undefined as Record<string, string> | undefined,
 } = {}): Promise<Rail> {
   const url = await cloneDatabase(await serverUrl(t, durability));
   const database = openDatabase(url, { size: 20, name: 'rail test' });
   const store: Store = { database, writeEvents };
-  const app = await buildApi({ store, services, log });
+  const own_services = provider_urls ? { ...services, provider_urls } : services;
+  const app = await buildApi({ store, services: own_services, log });
   await app.listen({ port: 0, host: '127.0.0.1' });
   const base_url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
-  const running = worker ? startWorker({ url, store, services, concurrency: 4, log }) : undefined;
+  const running = worker ? startWorker({ url, store, services: own_services, concurrency: 4, log }) : undefined;
   await running?.ready;
   t.teardown(async () => {
     const wrong = audit ? await auditOf(database) : [];
@@ -112,7 +116,7 @@ export async function startRail({
   return {
     url,
     address: base_url,
-    services,
+    services: own_services,
     store,
     app,
     key,

@@ -115,14 +115,14 @@ async function answer(
   const { method, url, headers, rawBody } = request;
   const idempotent = idempotentRequest(method, url, headers['idempotency-key'], rawBody);
   const options = { organization_id: caller.organization_id, request_id: request.id, idempotency_key: idempotent?.key };
-  const rejection = await externalRejection(request, operation, services);
+  const { rejection, asked } = await askOutside(request, operation, services);
   const outcome = await transaction(store, options, async (tx) => {
     const first = idempotent && storedReply(tx, idempotent, services.vault);
     if (first) return { ...first, replayed: true };
     refuseInvalid(request);
     if (rejection) throw rejection;
     const result = await operation
-      .run({ tx, caller, services, params: request.params, query: request.query, body: request.body })
+      .run({ tx, caller, services, params: request.params, query: request.query, body: request.body, asked })
       .catch(problemThatCommits);
     if (result instanceof Problem) return result;
     const reply = { status: statusOf(operation, request.body), body: JSON.stringify(result) };
@@ -137,19 +137,18 @@ const statusOf = ({ status, other_reply }: Operation, body: unknown): Operation[
   other_reply?.when(body) ? other_reply.status : status;
 
 /** External checks on a request. Their outcome is reported only where the request is not a replay of one that was answered. */
-async function externalRejection(
+async function askOutside(
   request: FastifyRequest,
   { ask }: Operation,
   services: Services,
-): Promise<Problem | undefined> {
-  if (!ask || request.validationError) return undefined;
+): Promise<{ rejection?: Problem; asked?: unknown }> {
+  if (!ask || request.validationError) return {};
   try {
-    await ask({ body: request.body, services });
+    return { asked: await ask({ params: request.params, body: request.body, services }) };
   } catch (error) {
-    if (error instanceof Problem) return error;
+    if (error instanceof Problem) return { rejection: error };
     throw error;
   }
-  return undefined;
 }
 
 /** A rejection whose writes commit: it is thrown after the commit. */

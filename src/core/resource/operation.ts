@@ -30,7 +30,7 @@ type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 const nothing = z.strictObject({});
 type Nothing = typeof nothing;
 
-interface Options<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType> {
+interface Options<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType, Asked = unknown> {
   /** `partners.create`: also the operationId. */
   name: string;
   method: Method;
@@ -53,11 +53,14 @@ interface Options<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType,
   status?: 200 | 201 | 202;
   /** Another answer, to requests whose body asks for it: a preview, say. */
   other_reply?: { status: 200; reply: z.ZodType; when(body: z.infer<B>): boolean };
-  /** External checks, made before the transaction, since none may be open while others are waited for. Throws a Problem. */
-  ask?: (context: Pick<Context<z.infer<P>, z.infer<Q>, z.infer<B>>, 'body' | 'services'>) => Promise<void>;
+  /**
+   * External checks, made before the transaction, since none may be open while others are waited for. Throws a Problem; what it gives is
+   * `asked` of `run`.
+   */
+  ask?: (context: Pick<Context<z.infer<P>, z.infer<Q>, z.infer<B>>, 'params' | 'body' | 'services'>) => Promise<Asked>;
   /** The errors that it may answer, besides those that follow from its path and fields: see description/operation_errors.ts. */
   errors?: ProblemCode[];
-  run: (context: Context<z.infer<P>, z.infer<Q>, z.infer<B>>) => Promise<z.input<R>>;
+  run: (context: Context<z.infer<P>, z.infer<Q>, z.infer<B>> & { asked: Asked }) => Promise<z.input<R>>;
   /** All its rows, in a transaction that only reads, for a GET whose query has `format: formatField`: see the room formats. */
   stream?: (context: Context<z.infer<P>, z.infer<Q>, z.infer<B>> & { format: StreamFormat }) => Promise<RowStream>;
   /** NDJSON is all that it answers, a line for each `reply`; `run` is not called. Its stream sees one state of the database, and may write at its end. */
@@ -82,7 +85,8 @@ export function operation<
   P extends z.ZodType = Nothing,
   Q extends z.ZodType = Nothing,
   B extends z.ZodType = Nothing,
->(options: Options<P, Q, B, R>): Operation {
+  Asked = undefined,
+>(options: Options<P, Q, B, R, Asked>): Operation {
   return {
     ...(options as unknown as Options<z.ZodType, z.ZodType, z.ZodType, z.ZodType>),
     params: options.params ?? nothing,

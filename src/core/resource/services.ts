@@ -9,6 +9,8 @@ export interface Services {
   base_url: string;
   /** Host names of this service: no webhook endpoint may name them. */
   own_hosts: string[];
+  /** Base URLs of payout providers, by their names, where others than the providers' own are set. */
+  provider_urls: Readonly<Record<string, string>>;
   /** The name servers that resolve hosts of webhook endpoints; the system's when left out. */
   name_servers?: string[] | undefined;
   /** Undefined where no SMTP server is set: mail is logged then. */

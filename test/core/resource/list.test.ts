@@ -364,7 +364,15 @@ function listOf(
     const within = 'program_id' in shapeOf(operation.query) ? { program_id } : {};
     const asked = { limit: 25, expand: [], include: [], ...within, ...query };
     const params = operation.path.includes('{id}') ? { id: `whe_${newest}` } : {};
-    return (await operation.run({ tx: recording, caller, services, params, query: asked, body: undefined })) as Json;
+    return (await operation.run({
+      asked: undefined,
+      tx: recording,
+      caller,
+      services,
+      params,
+      query: asked,
+      body: undefined,
+    })) as Json;
   });
 }
 
