@@ -123,6 +123,7 @@ export const program: Product = {
     ...inboundSigningOperations,
     ...webhooksOf(events),
   ],
+  exported,
   scopes: [
     ...resources.split(' ').flatMap((resource) => [`${resource}:read`, `${resource}:write`]),
     ...['reports:read', 'payouts:send', 'data:read'],
