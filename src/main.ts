@@ -232,31 +232,6 @@ const data = rail
   .command('data')
   .description('Serves data teams, who query Postgres directly through the views of schema data.');
 
-data
-  .command('export')
-  .summary('prints what changed since a position')
-  .description(
-    'Prints all objects of a resource, or with --since those that were created, changed or deleted since that position, as NDJSON. The last line holds the ' +
-      'position for the next time. Without that line the output is incomplete. GET /v1/exports/{resource} gives the same.',
-  )
-  .argument('<resource>', 'what to export: sales, partners, …; an unknown one prints the list')
-  .requiredOption('--organization <id>', "id of the organization; 'rail org list' lists them")
-  .option('--since <position>', 'position of the last line of an earlier export (default: everything)')
-  .addHelpText('after', example('rail data export sales --organization org_… --since pos_… > sales.ndjson'))
-  .action(async (resource, options) => (await import('./commands/data/export.ts')).exportData(resource, options));
-
-data
-  .command('publication')
-  .summary('prints SQL for logical replication')
-  .description(
-    'Prints the SQL that publishes the rows of all organizations for logical replication, with reasons. It runs nothing. Logical replication ignores ' +
-      'row-level security: it is for those who run the service alone.',
-  )
-  .option('--name <name>', 'name of the publication', identifier, 'rail')
-  .addOption(json())
-  .addHelpText('after', example('rail data publication > publication.sql'))
-  .action(async (options) => (await import('./commands/data/publication.ts')).printPublication(options));
-
 const data_user = data.command('user').description('Manages logins that read schema data of one organization.');
 
 data_user
@@ -317,11 +292,6 @@ rail
 function positiveInteger(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('It must be an integer greater than 0.');
-}
-
-function identifier(text: string): string {
-  if (/^[a-z][a-z0-9_]{0,40}$/.test(text)) return text;
-  throw new InvalidArgumentError('It must be lower-case letters, digits and _, and begin with a letter.');
 }
 
 function port(text: string): number {

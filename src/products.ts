@@ -13,8 +13,6 @@ export const products: Products = [program];
 const parts: Part[] = [core, webhooks, data, ...products];
 
 export const operations = products.flatMap((product) => product.operations);
-/** What the change feed gives. */
-export const exported = products.flatMap((product) => product.exported ?? []);
 export const schedules = parts.flatMap((part) => part.schedules);
 export const encrypted = parts.flatMap((part) => part.encrypted);
 /** What `/metrics` shows of the database. */

@@ -31,7 +31,7 @@ for (const operation of operations) {
 }
 
 async function worldOf(caller: Caller): Promise<World> {
-  return new World(caller, receiver.url, await rail.key(caller.organization_id));
+  return new World(caller, receiver.url, await rail.key(caller.organization_id), rail);
 }
 
 type Test = Parameters<Parameters<typeof t.test>[0]>[0];

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Operation } from '../src/core/resource/operation.ts';
 import { operations } from '../src/products.ts';
-import { type Answer, type Caller, eventually, type Json } from './harness.ts';
+import { type Answer, type Caller, eventually, type Json, type Rail, sql } from './harness.ts';
 
 /**
  * Valid requests for operations, derived from what the operations say of themselves, so that a new operation is covered by being
@@ -54,6 +54,11 @@ const payout_method = {
   details: { account_holder: 'Ada Lovelace', iban: 'DE89370400440532013000', bic: 'COBADEFFXXX' },
 };
 
+const wallet = {
+  method: 'crypto',
+  details: { address: 'bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq', network: 'bitcoin' },
+};
+
 /** An object in a state that an operation needs, where a newly made one will not do. By operation; gives its id. */
 const prepared: Record<string, (world: World) => Promise<string>> = {
   'partners.get_payout_method': async (world) => {
@@ -67,6 +72,16 @@ const prepared: Record<string, (world: World) => Promise<string>> = {
   },
   'payout_batches.approve': async (world) => (await batchOfOne(world, { payout_approval_required: true })).id,
   'payout_batches.delete': async (world) => (await batchOfOne(world)).id,
+  'payout_batches.send': async (world) => (await batchOfOne(world)).id,
+  'payouts.send': async (world) => (await payoutToWallet(world)).id,
+  async 'payouts.retry'(world) {
+    const { id } = await payoutToWallet(world);
+    await world.caller.post(`/v1/payouts/${id}/send`);
+    await world.rail?.query(sql`
+      with failed as (update program.payout_attempt set status = 'failed', ended_at = now() where payout_id = ${id})
+      update program.payout set status = 'failed', failed_at = now() where id = ${id}`);
+    return id;
+  },
 };
 
 /** A batch of one payout, of a new program, once it is created. By a colleague. */
@@ -77,12 +92,20 @@ async function batchOfOne(world: World, settings: Json = {}): Promise<Json> {
   return batchWith(world, program_id);
 }
 
-async function batchWith(world: World, program_id: string): Promise<Json> {
+/** A payout that needs no credentials to be sent. */
+async function payoutToWallet(world: World): Promise<Json> {
+  const { id: program_id } = await world.make('programs');
+  await world.caller.patch(`/v1/programs/${program_id}`, { payout_methods: ['crypto'] });
+  await batchWith(world, program_id, wallet);
+  return (await world.caller.get(`/v1/payouts?program_id=${program_id}`)).data[0];
+}
+
+async function batchWith(world: World, program_id: string, method: Json = payout_method): Promise<Json> {
   const { id: partner_id } = await world.caller.post('/v1/partners', {
     program_id,
     email: `${fresh('payee')}@example.com`,
   });
-  await world.caller.request('PUT', `/v1/partners/${partner_id}/payout_method`, payout_method);
+  await world.caller.request('PUT', `/v1/partners/${partner_id}/payout_method`, method);
   await world.caller.post('/v1/commissions', { program_id, partner_id, amount_minor: 10_000 });
   const { id } = await world.colleague.post('/v1/payout_batches', { program_id });
   let batch: Json = {};
@@ -124,10 +147,13 @@ export class World {
   /** Another person of the organization. */
   readonly colleague: Caller;
   readonly receiver_url: string;
+  /** For what only the outside can make happen, such as a payment that fails. */
+  readonly rail: Rail | undefined;
   readonly #fixtures = new Map<string, Promise<Json>>();
 
-  constructor(caller: Caller, receiver_url: string, colleague = caller) {
+  constructor(caller: Caller, receiver_url: string, colleague = caller, rail?: Rail) {
     this.caller = caller;
+    this.rail = rail;
     this.colleague = colleague;
     this.receiver_url = receiver_url;
   }

@@ -122,7 +122,7 @@ async function putInPayout(rail: Rail, commission_id: string, status: 'processin
       returning id
     ),
     attempt as (
-      update program.payout_attempt set status = 'paid', ended_at = now() where payout_id in (select id from held)
+      update program.payout_attempt set status = 'paid', settled = true, ended_at = now() where payout_id in (select id from held)
     )
     update program.commission set status = 'paid', paid_at = now() where payout_id in (select id from held) returning id`);
   if (settled) return;
@@ -155,9 +155,9 @@ async function putInPayout(rail: Rail, commission_id: string, status: 'processin
     ),
     attempt as (
       insert into program.payout_attempt (
-        organization_id, payout_id, number, id, program_id, rail, mode, amount_minor, currency, request, status, began_at, ended_at
+        organization_id, payout_id, number, id, program_id, rail, mode, amount_minor, currency, request, status, settled, began_at, ended_at
       )
-      select organization_id, id, 1, id || '-1', program_id, method, 'live', amount_minor, currency, '', case status when 'paid' then 'paid' else 'processing' end, now(), paid_at
+      select organization_id, id, 1, id || '-1', program_id, method, 'live', amount_minor, currency, '', case status when 'paid' then 'paid' else 'processing' end, status = 'paid', now(), paid_at
       from payout
     )
     update program.commission set status = case ${status} when 'paid' then 'paid' else 'due' end, payout_id = ${`pyt_${id}`}, paid_at = ${paid_at}

@@ -28,6 +28,7 @@ import { payoutBatchOperations } from './payouts/batches/batch.ts';
 import { payoutOperations, payouts } from './payouts/payout.ts';
 import { payoutBatches } from './payouts/payout_batch.ts';
 import { payoutChangeOperations } from './payouts/payout_change.ts';
+import { sendOperations } from './payouts/sending/send.ts';
 import { personalDataOperations } from './personal_data.ts';
 import { createProgramOperations } from './programs/create_program.ts';
 import { programOperations, programs } from './programs/program.ts';
@@ -117,13 +118,13 @@ export const program: Product = {
     ...payoutBatchOperations,
     ...payoutOperations,
     ...payoutChangeOperations,
+    ...sendOperations,
     ...riskFlagOperations,
     ...reportOperations,
     ...exportOperations(exported),
     ...inboundSigningOperations,
     ...webhooksOf(events),
   ],
-  exported,
   scopes: [
     ...resources.split(' ').flatMap((resource) => [`${resource}:read`, `${resource}:write`]),
     ...['reports:read', 'payouts:send', 'data:read'],
@@ -131,6 +132,8 @@ export const program: Product = {
   schedules: [
     { name: 'program/mature_commissions', cron: '* * * * *', missed: 'latest' },
     { name: 'program/tell_due_payouts', cron: '* * * * *', missed: 'latest' },
+    { name: 'program/send_due_payouts', cron: '* * * * *', missed: 'latest' },
+    { name: 'program/poll_payouts', cron: '* * * * *', missed: 'latest' },
     { name: 'program/create_monthly_batches', cron: '0 0 1 * *', missed: 'each' },
     { name: 'program/fold_tallies', cron: '* * * * *', missed: 'latest' },
     { name: 'program/fold_reports', cron: '* * * * *', missed: 'latest' },

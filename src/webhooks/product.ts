@@ -3,7 +3,6 @@ import type { Examples } from '../core/description/example.ts';
 import type { Part } from '../core/part.ts';
 import type { Store, Tx } from '../core/postgres/transaction.ts';
 import type { Operation } from '../core/resource/operation.ts';
-import type { AnyResource } from '../core/resource/resource.ts';
 import type { Services } from '../core/resource/services.ts';
 import type { EventPolicy } from './events/policy.ts';
 
@@ -22,8 +21,6 @@ export interface Product extends Part {
   examples: Examples;
   /** Every operation of its API. */
   operations: Operation[];
-  /** What its change feed gives. */
-  exported?: AnyResource[];
   /** Scopes that keys may have besides those that its operations need. */
   scopes: string[];
   events: EventPolicy;

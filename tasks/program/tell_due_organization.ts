@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { scheduled } from '../../src/core/jobs/schedule.ts';
 import { batchTask } from '../../src/core/jobs/task.ts';
-import { tellDue } from '../../src/program/payouts/due.ts';
+import { tellDue } from '../../src/program/payouts/sending/due.ts';
 
 const most = 500;
 

@@ -184,10 +184,19 @@ const corruptions: Record<
       unjudged(sql`update program.payout set status = 'processing', paid_at = null where id = ${payout_id}`),
     mends: () => unjudged(sql`update program.payout set status = 'paid', paid_at = now() where id = ${payout_id}`),
   },
-  'a payout that a rail paid is paid, or its excess was taken back': {
+  'what a rail paid settles its payout, or is taken back': {
     subject: `${payout_id}-1`,
     breaks: () => unjudged(sql`update program.payout set status = 'pending', paid_at = null where id = ${payout_id}`),
     mends: () => unjudged(sql`update program.payout set status = 'paid', paid_at = now() where id = ${payout_id}`),
+  },
+  'a payout is settled by one attempt': {
+    subject: payout_id,
+    breaks: () =>
+      unjudged(sql`
+        insert into program.payout_attempt
+        select (jsonb_populate_record(a, jsonb_build_object('id', 'pyt_twin-2', 'number', 2))).*
+        from program.payout_attempt a where a.payout_id = ${payout_id}`),
+    mends: () => rail.query(sql`delete from program.payout_attempt where id = 'pyt_twin-2'`),
   },
   'nobody is sent an amount that differs from the payout': {
     subject: `${payout_id}-1`,

@@ -139,16 +139,18 @@ as $$
   where p.status = 'processing' and coalesce(a.status, '') not in ('prepared', 'in_doubt', 'processing')
 
   union all
-  select 'a payout that a rail paid is paid, or its excess was taken back', a.organization_id, a.id, format('the payout is %s', p.status)
+  select 'what a rail paid settles its payout, or is taken back', a.organization_id, a.id, format('the payout is %s', p.status)
   from program.payout_attempt a
   join program.payout p on p.organization_id = a.organization_id and p.id = a.payout_id
-  where a.status = 'paid' and a.mode = 'live' and (p.status <> 'paid' or p.deleted_at is not null)
-    and not exists (
-      select
-      from program.commission c
-      where c.organization_id = a.organization_id and c.partner_id = p.partner_id and c.kind = 'clawback' and c.clawback_of is null
-        and c.note like '%' || a.id || '%'
-    )
+  where a.status = 'paid' and a.mode = 'live' and a.excess_commission_id is null
+    and not (a.settled and p.status = 'paid' and p.deleted_at is null)
+
+  union all
+  select 'a payout is settled by one attempt', a.organization_id, a.payout_id, format('%s attempts settled it', count(*))
+  from program.payout_attempt a
+  where a.status = 'paid' and a.settled
+  group by a.organization_id, a.payout_id
+  having count(*) > 1
 
   union all
   select 'nobody is sent an amount that differs from the payout', a.organization_id, a.id, format('%s %s were sent of %s', a.amount_minor, a.currency, p.amount_minor)

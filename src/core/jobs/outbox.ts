@@ -46,8 +46,11 @@ export type Outcome =
   /** It may have had its effect. */
   | { status: 'unknown'; reason: string };
 
-/** One kind of call, over rows of one table. What passes through is plain data; a throw leaves the attempt in doubt. */
-export interface Channel<Request> {
+/**
+ * One kind of call, over rows of one table. What passes through is plain data; a throw leaves the attempt in doubt.
+ * `Result`: an outcome with what the channel has to know of it besides.
+ */
+export interface Channel<Request, Result extends Outcome = Outcome> {
   /** How its transactions are opened. */
   opening(row: IntentRow): Opening;
   /** Reads and locks the row. Undefined where nothing is to be sent any more. */
@@ -55,11 +58,11 @@ export interface Channel<Request> {
   /** Writes that the attempt was begun: its number, that it is in doubt, and the request where that may change afterwards. */
   begin(tx: Tx, attempt: Attempt<Request>): Promise<unknown>;
   /** With a deadline of its own: nothing else cuts it off but a worker that must be gone. */
-  call(attempt: Attempt<Request>, cut_off: AbortSignal): Promise<Outcome>;
+  call(attempt: Attempt<Request>, cut_off: AbortSignal): Promise<Result>;
   /** What became of an attempt. Undefined where the other side has never heard of it, so that it may be sent (again) under its key. */
-  lookUp?(attempt: Attempt<Request>, cut_off: AbortSignal): Promise<Outcome | undefined>;
+  lookUp?(attempt: Attempt<Request>, cut_off: AbortSignal): Promise<Result | undefined>;
   /** Writes the outcome. After `unknown` the attempt stays in doubt. */
-  record(tx: Tx, attempt: Attempt<Request>, outcome: Outcome): Promise<unknown>;
+  record(tx: Tx, attempt: Attempt<Request>, outcome: Result): Promise<unknown>;
 }
 
 /**
@@ -67,11 +70,11 @@ export interface Channel<Request> {
  * @returns the outcome; undefined where nothing was to be sent
  * @throws CallUnfinished to be tried again, after the job's growing wait; whatever the channel throws
  */
-export async function makeCall<Request>(
-  channel: Channel<Request>,
+export async function makeCall<Request, Result extends Outcome>(
+  channel: Channel<Request, Result>,
   row: IntentRow,
   { store, cut_off }: { store: Store; cut_off: AbortSignal },
-): Promise<Outcome | undefined> {
+): Promise<Result | undefined> {
   const opening = channel.opening(row);
   const claimed = await transaction(store, opening, (tx) => claim(channel, tx, row));
   if (!claimed) return undefined;
@@ -83,7 +86,11 @@ export async function makeCall<Request>(
   return outcome;
 }
 
-async function claim<Request>(channel: Channel<Request>, tx: Tx, { organization_id, id }: IntentRow) {
+async function claim<Request, Result extends Outcome>(
+  channel: Channel<Request, Result>,
+  tx: Tx,
+  { organization_id, id }: IntentRow,
+) {
   const intent = await channel.read(tx, { organization_id, id });
   if (!intent) return undefined;
   const { request, attempts, in_doubt } = intent;

@@ -4,6 +4,7 @@ import { DeletedMarker } from '../../core/resource/deleted_marker.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
 import { pastTimestamp, text } from '../../core/values/fields.ts';
 import { Problem } from '../../core/values/problem.ts';
+import { updateAttempt } from './attempt.ts';
 import { confirmNotPaid } from './last_attempt.ts';
 import { type Payout, payouts } from './payout.ts';
 import { payoutBatches } from './payout_batch.ts';
@@ -32,6 +33,8 @@ export const payoutChangeOperations: Operation[] = [
     async run({ tx, params, body }) {
       const payout = await payouts.get(tx, params.id, { lock: true });
       await requireApproved(tx, payout);
+      statusAfter(payout, 'mark_paid');
+      if (payout.status === 'processing') await markAttemptPaid(tx, payout);
       return settlePaid(tx, payout, 'mark_paid', {
         external_id: body.external_id ?? payout.external_id,
         paid_at: body.paid_at ?? tx.now,
@@ -58,6 +61,10 @@ export const payoutChangeOperations: Operation[] = [
     },
   }),
 ];
+
+/** The transfer in the bank's file is what was paid: the bank's report of it changes nothing any more. */
+const markAttemptPaid = (tx: Tx, { id, attempt }: Payout) =>
+  updateAttempt(tx, `${id}-${attempt}`, { status: 'paid', settled: true, ended_at: tx.now });
 
 /**
  * Money moves once the payout's batch is ready.

@@ -7,7 +7,7 @@ import { type Commission, commissions } from '../commissions/commission.ts';
 import { event } from '../events/event.ts';
 import { raiseFlag } from '../programs/raise_flag.ts';
 import { type Payout, payouts } from './payout.ts';
-import { allowsAction, statusAfter } from './payout_state.ts';
+import { statusAfter } from './payout_state.ts';
 import type { PayoutErrorCode } from './rails/rail.ts';
 import { freeCommissions } from './release.ts';
 
@@ -124,8 +124,11 @@ export interface DoublePayment {
   currency: string;
 }
 
-/** "A second success, or one after deletion, writes a `clawback` of the excess (`clawback_of` null) and raises the flag `double_payout`." */
-export async function takeBackExcess(tx: Tx, excess: DoublePayment): Promise<void> {
+/**
+ * "A second success, or one after deletion, writes a `clawback` of the excess (`clawback_of` null) and raises the flag `double_payout`."
+ * @returns the id of the clawback
+ */
+export async function takeBackExcess(tx: Tx, excess: DoublePayment): Promise<string> {
   const { program_id, partner_id, payout_id, attempt_id, amount_minor, currency } = excess;
   const commission = (await commissions.insert(tx, {
     ...{ id: newId('com'), program_id, partner_id, kind: 'clawback', amount_minor: -amount_minor, currency },
@@ -134,7 +137,5 @@ export async function takeBackExcess(tx: Tx, excess: DoublePayment): Promise<voi
   tx.emit(event('commission.created', commission));
   const evidence = { payout_id, attempt_id, amount_minor, currency };
   await raiseFlag(tx, { program_id, partner_id, customer_id: null, kind: 'double_payout', severity: 'high', evidence });
+  return commission.id;
 }
-
-/** Whether the payout can still become paid by an attempt. */
-export const canSucceed = ({ status }: Payout): boolean => allowsAction(status, 'succeed');

@@ -14,7 +14,7 @@ const an_hour_ago = new Date(Date.now() - 3_600_000).toISOString();
 for (const operation of operations) {
   t.test(`${operation.name}: the sample that /docs shows succeeds as it is`, async (t) => {
     const merchant = await rail.organization();
-    const world = new World(merchant, receiver.url, await rail.key(merchant.organization_id));
+    const world = new World(merchant, receiver.url, await rail.key(merchant.organization_id), rail);
     await prepared[operation.name]?.(world);
     const route = paths[operation.path][operation.method.toLowerCase()];
     const { path } = await world.sample(operation);

@@ -1,4 +1,4 @@
-import { eventually, type Json } from '../../harness.ts';
+import { eventually, type Json, type Rail, sql } from '../../harness.ts';
 import type { Shop } from '../../shop.ts';
 
 export const bank = {
@@ -38,4 +38,34 @@ export async function generated(merchant: Shop['merchant'], batch_id: string): P
     return batch.progress.state === 'done';
   }, 'the batch to be created');
   return batch;
+}
+
+let versions = 0;
+
+/** Credentials of a provider's rail, as they are kept once they were tried. */
+export async function setRail(
+  rail: Rail,
+  { merchant: { organization_id }, program_id }: Shop,
+  name: string,
+  credentials: object,
+  mode = 'live',
+): Promise<void> {
+  const id = `rail_x${++versions}`;
+  const encrypted = rail.services.vault.encrypt(JSON.stringify(credentials), id);
+  await rail.query(sql`
+    insert into program.rail (organization_id, program_id, id, rail, version, mode, credentials, created_at, updated_at)
+    values (${organization_id}, ${program_id}, ${id}, ${name}, ${versions}, ${mode}, ${encrypted}, now(), now())`);
+}
+
+/** A payout once its status is one of these. */
+export async function payoutAfter({ merchant }: Shop, { id }: Json, ...statuses: string[]): Promise<Json> {
+  let payout: Json = {};
+  await eventually(
+    async () => {
+      payout = await merchant.get(`/v1/payouts/${id}`);
+      return statuses.includes(payout.status);
+    },
+    `the payout to be ${statuses.join(' or ')}`,
+  );
+  return payout;
 }

@@ -1,8 +1,8 @@
 import sql from 'sql-template-tag';
-import type { Tx } from '../../core/postgres/transaction.ts';
-import { tenant } from '../../core/resource/resource.ts';
-import { event } from '../events/event.ts';
-import { type Payout, payouts } from './payout.ts';
+import type { Tx } from '../../../core/postgres/transaction.ts';
+import { tenant } from '../../../core/resource/resource.ts';
+import { event } from '../../events/event.ts';
+import { type Payout, payouts } from '../payout.ts';
 
 /** Pending payouts, called `t`, of batches that can be sent, that are due at a time and were not told to be. */
 const untold = (at: string) => sql`

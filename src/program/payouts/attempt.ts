@@ -1,0 +1,66 @@
+import sql, { join, raw, type Sql } from 'sql-template-tag';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { tenant } from '../../core/resource/resource.ts';
+import type { PayoutErrorCode, RailMode } from './rails/rail.ts';
+
+export type AttemptStatus = 'prepared' | 'in_doubt' | 'processing' | 'paid' | 'failed' | 'returned';
+
+/** A payout as it was sent once. */
+export interface PayoutAttempt {
+  /** The idempotency key: `<payout id>-<number>`. */
+  id: string;
+  payout_id: string;
+  program_id: string;
+  number: number;
+  rail: string;
+  mode: RailMode;
+  credentials_version: number | null;
+  amount_minor: number;
+  currency: string;
+  /** Encrypted for `id`. */
+  request: Buffer;
+  state: Record<string, string>;
+  status: AttemptStatus;
+  reference: string | null;
+  error_code: PayoutErrorCode | null;
+  began_at: string;
+  ended_at: string | null;
+  last_sent_at: string | null;
+  last_answer: string | null;
+  polls: number;
+  settled: boolean;
+  excess_commission_id: string | null;
+  owner_told_at: string | null;
+}
+
+const columns = raw(
+  'id payout_id program_id number rail mode credentials_version amount_minor currency request state status reference error_code began_at ended_at last_sent_at last_answer polls settled excess_commission_id owner_told_at'
+    .split(' ')
+    .map((column) => `t.${column}`)
+    .join(', '),
+);
+
+/** Attempts, called `t`, in the order of their ids. Lock their payouts before. */
+export const attemptsWhere = (tx: Tx, where: Sql): Promise<PayoutAttempt[]> =>
+  tx.all<PayoutAttempt>(sql`
+    select ${columns} from program.payout_attempt t where ${tenant(tx)} and ${where} order by t.payout_id, t.number for no key update of t`);
+
+/** What of an attempt changes. */
+export type AttemptChanges = Partial<
+  Omit<
+    PayoutAttempt,
+    'id' | 'payout_id' | 'program_id' | 'number' | 'rail' | 'mode' | 'amount_minor' | 'currency' | 'request'
+  >
+> & {
+  error_message?: string | null;
+  next_poll_at?: string | null;
+  looked_up_at?: string;
+  claimed_until?: string | null;
+};
+
+export async function updateAttempt(tx: Tx, id: string, changes: AttemptChanges): Promise<void> {
+  const settings = Object.entries(changes).map(([column, value]) =>
+    column === 'state' ? sql`state = ${JSON.stringify(value)}` : sql`${raw(column)} = ${value}`,
+  );
+  await tx.all(sql`update program.payout_attempt t set ${join(settings)} where ${tenant(tx)} and t.id = ${id}`);
+}

@@ -1,0 +1,105 @@
+/** What a payout becomes by what a rail, or a bank's report, says of one of its attempts: see README.md. */
+import sql from 'sql-template-tag';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { tenant } from '../../core/resource/resource.ts';
+import { newId } from '../../core/values/id.ts';
+import { type Commission, commissions } from '../commissions/commission.ts';
+import { isOpen } from '../commissions/commission_state.ts';
+import { voidCommission } from '../commissions/commission_void.ts';
+import { event } from '../events/event.ts';
+import { type PayoutAttempt, updateAttempt } from './attempt.ts';
+import { type Payout, payouts } from './payout.ts';
+import { allowsAction } from './payout_state.ts';
+import type { PayoutErrorCode } from './rails/rail.ts';
+import { settleFailed, settlePaid, settleReturned, takeBackExcess } from './settle.ts';
+
+/** Terminal, or a return after that. */
+export type AttemptOutcome =
+  | { status: 'paid'; reference: string | null; paid_at: string; fee_minor: number | null }
+  | {
+      status: 'failed' | 'returned';
+      reference: string | null;
+      error_code: PayoutErrorCode;
+      error_message: string;
+    };
+
+/** The payout of an attempt, deleted or not, locked. */
+export async function lockPayout(tx: Tx, payout_id: string): Promise<Payout & { deleted_at: string | null }> {
+  return tx.one(sql`
+    select ${payouts.columns}, t.deleted_at from ${payouts.from} where ${tenant(tx)} and t.id = ${payout_id} for no key update of t`);
+}
+
+/**
+ * Writes what became of an attempt, and settles its payout where that follows. The caller has locked both, the payout first. What is known
+ * already changes nothing.
+ */
+export async function applyOutcome(
+  tx: Tx,
+  payout: Payout & { deleted_at: string | null },
+  attempt: PayoutAttempt,
+  outcome: AttemptOutcome,
+): Promise<void> {
+  if (outcome.status === 'paid') await applyPaid(tx, payout, attempt, outcome);
+  else if (attempt.status === 'paid') await applyReturn(tx, payout, attempt, outcome);
+  else await applyFailure(tx, payout, attempt, outcome);
+}
+
+async function applyPaid(
+  tx: Tx,
+  payout: Payout & { deleted_at: string | null },
+  attempt: PayoutAttempt,
+  { reference, paid_at, fee_minor }: AttemptOutcome & { status: 'paid' },
+): Promise<void> {
+  if (attempt.status === 'paid') return;
+  const settles = payout.deleted_at === null && allowsAction(payout.status, 'succeed');
+  const excess_commission_id =
+    settles || attempt.mode === 'test' ? null : await takeBackExcess(tx, excessOf(attempt, payout));
+  await updateAttempt(tx, attempt.id, {
+    ...{ status: 'paid', reference, error_code: null, error_message: null, ended_at: tx.now },
+    ...{ settled: settles, excess_commission_id },
+  });
+  if (settles) await settlePaid(tx, payout, 'succeed', { external_id: reference, paid_at, fee_minor });
+}
+
+const excessOf = ({ id, program_id, payout_id, amount_minor, currency }: PayoutAttempt, { partner_id }: Payout) => ({
+  ...{ program_id, partner_id, payout_id, attempt_id: id, amount_minor, currency },
+});
+
+/** "A return after days is a failure with `returned`." What came back of an excess is no longer taken back. */
+async function applyReturn(
+  tx: Tx,
+  payout: Payout & { deleted_at: string | null },
+  attempt: PayoutAttempt,
+  { error_code, error_message }: AttemptOutcome & { status: 'failed' | 'returned' },
+): Promise<void> {
+  await updateAttempt(tx, attempt.id, { status: 'returned', error_code, error_message, ended_at: tx.now });
+  if (attempt.excess_commission_id !== null) await forgiveExcess(tx, attempt.excess_commission_id);
+  else if (attempt.settled && payout.status === 'paid') await settleReturned(tx, payout, { error_message });
+}
+
+async function forgiveExcess(tx: Tx, commission_id: string): Promise<void> {
+  const clawback = await commissions.get(tx, commission_id, { lock: true });
+  if (isOpen(clawback.status) && clawback.payout_id === null) {
+    await voidCommission(tx, clawback, 'payout_returned', { edited_by_hand: true });
+    return;
+  }
+  if (clawback.status === 'voided' || clawback.status === 'rejected') return;
+  const { program_id, partner_id, amount_minor, currency } = clawback;
+  const bonus = (await commissions.insert(tx, {
+    ...{ id: newId('com'), program_id, partner_id, kind: 'bonus', amount_minor: -amount_minor, currency },
+    ...{ status: 'due', mature_at: tx.now, note: `The payment that ${commission_id} took back was returned.` },
+  })) as Commission;
+  tx.emit(event('commission.created', bonus));
+}
+
+async function applyFailure(
+  tx: Tx,
+  payout: Payout & { deleted_at: string | null },
+  attempt: PayoutAttempt,
+  { status, reference, error_code, error_message }: AttemptOutcome & { status: 'failed' | 'returned' },
+): Promise<void> {
+  if (attempt.status === 'failed' || attempt.status === 'returned') return;
+  await updateAttempt(tx, attempt.id, { status, reference, error_code, error_message, ended_at: tx.now });
+  const is_current = payout.deleted_at === null && payout.status === 'processing' && payout.attempt === attempt.number;
+  if (is_current) await settleFailed(tx, payout, { error_code, error_message });
+}

@@ -1,0 +1,83 @@
+import type { Tx } from '../../../core/postgres/transaction.ts';
+import { idParams, type Operation, operation } from '../../../core/resource/operation.ts';
+import type { Services } from '../../../core/resource/services.ts';
+import { Problem } from '../../../core/values/problem.ts';
+import { programs } from '../../programs/program.ts';
+import { type Payout, payouts } from '../payout.ts';
+import { payoutBatches } from '../payout_batch.ts';
+import { requireApproved } from '../payout_change.ts';
+import { statusAfter } from '../payout_state.ts';
+import { type Held, sendPayouts, textOf } from './prepare.ts';
+
+const by_method =
+  'With `paypal`, `wise` or `stripe` a worker asks the provider to pay, and the payout becomes `paid` or `failed` by what the provider reports. With `bank_transfer`, `wire` or `crypto` the payout goes into a file, which the export of its batch returns; it becomes `paid` or `failed` by the bank’s status report, or is marked as paid.';
+
+export const sendOperations: Operation[] = [
+  operation({
+    name: 'payouts.send',
+    method: 'POST',
+    path: '/v1/payouts/{id}/send',
+    scope: 'payouts:send',
+    summary: 'Sends a pending payout.',
+    doc: `${by_method} The partner is judged again: a payout that cannot be sent stays pending, with 409 \`payout_locked\` and \`payout.not_eligible\`. It can be sent before it is due.`,
+    params: idParams,
+    reply: payouts.schema,
+    errors: ['payout_locked'],
+    run: ({ tx, params, services }) => sendOne(tx, services, params.id, 'send'),
+  }),
+  operation({
+    name: 'payouts.retry',
+    method: 'POST',
+    path: '/v1/payouts/{id}/retry',
+    scope: 'payouts:send',
+    summary: 'Sends a failed payout again.',
+    doc: 'Starts another attempt with an idempotency key of its own, to the payout method that the partner has now.',
+    params: idParams,
+    reply: payouts.schema,
+    errors: ['payout_locked'],
+    run: ({ tx, params, services }) => sendOne(tx, services, params.id, 'retry'),
+  }),
+  operation({
+    name: 'payout_batches.send',
+    method: 'POST',
+    path: '/v1/payout_batches/{id}/send',
+    scope: 'payouts:send',
+    summary: 'Sends the pending payouts of a batch.',
+    doc: `${by_method} A worker sends them: those of one file method go into one file. What cannot be sent stays pending, with \`payout.not_eligible\`.`,
+    params: idParams,
+    reply: payoutBatches.schema,
+    status: 202,
+    errors: ['payout_locked'],
+    async run({ tx, params }) {
+      const batch = await payoutBatches.get(tx, params.id, { lock: 'share' });
+      if (batch.status !== 'ready') {
+        throw new Problem(
+          'payout_locked',
+          `The batch is ${batch.status}. Only the payouts of a batch that is ready can be sent.`,
+        );
+      }
+      const { organization_id, request_id } = tx;
+      tx.enqueue('program/send_payout_batch', { organization_id, request_id, id: batch.id });
+      return batch;
+    },
+  }),
+];
+
+/** @throws Problem payout_locked, which keeps what was told of a payout that cannot be sent */
+async function sendOne(
+  tx: Tx,
+  services: Pick<Services, 'vault'>,
+  payout_id: string,
+  action: 'send' | 'retry',
+): Promise<Payout> {
+  const payout = await payouts.get(tx, payout_id, { lock: true });
+  statusAfter(payout, action);
+  await requireApproved(tx, payout);
+  const program = await programs.get(tx, payout.program_id);
+  const [held] = await sendPayouts(tx, services, program, [payout], action);
+  if (held) throw cannotSend(held);
+  return payouts.get(tx, payout_id);
+}
+
+const cannotSend = ({ reason }: Held): Problem =>
+  new Problem('payout_locked', `The payout cannot be sent (${reason}). ${textOf(reason)}`, { keep_effects: true });

@@ -1,0 +1,92 @@
+import sql, { type Sql } from 'sql-template-tag';
+import type { Opening } from '../../../core/jobs/task.ts';
+import type { TaskContext } from '../../../core/jobs/worker_context.ts';
+import { type Tx, transaction } from '../../../core/postgres/transaction.ts';
+import { tenant } from '../../../core/resource/resource.ts';
+import type { Services } from '../../../core/resource/services.ts';
+import { type Program, programs } from '../../programs/program.ts';
+import { type Payout, payouts } from '../payout.ts';
+import { payoutBatches } from '../payout_batch.ts';
+import { rail_names } from '../rails/rail.ts';
+import { sendPayouts } from './prepare.ts';
+
+/** What a provider is asked to pay is sent in small steps; what goes into a file in one, so that a batch has one file. */
+const steps: { which: Sql; most: number }[] = [
+  { which: sql`t.method = any(${[...rail_names]})`, most: 100 },
+  { which: sql`t.method <> all(${[...rail_names]})`, most: 50_000 },
+];
+
+/**
+ * Sends pending payouts, a step a transaction. What cannot be sent stays pending. It may be run again: what was sent is passed over.
+ * @param which of the program's pending payouts, called `t`
+ */
+async function sendMany(program_id: string, which: Sql, opening: Opening, context: TaskContext): Promise<void> {
+  for (const step of steps) {
+    let after: string | undefined = '';
+    while (after !== undefined && !context.stopping.aborted) {
+      const from: string = after;
+      after = await transaction(context.store, opening, async (tx) => {
+        const program = await programs.get(tx, program_id);
+        const all = sql`${step.which} and ${which}`;
+        return sendNext(tx, context.services, program, { which: all, after: from, most: step.most });
+      });
+    }
+  }
+}
+
+/** @returns the last of the payouts that were looked at; undefined where there was none */
+async function sendNext(
+  tx: Tx,
+  services: Pick<Services, 'vault'>,
+  program: Program,
+  { which, after, most }: { which: Sql; after: string; most: number },
+): Promise<string | undefined> {
+  const next = await tx.all<Payout>(sql`
+    select ${payouts.columns}
+    from ${payouts.from}
+    where ${tenant(tx)} and t.program_id = ${program.id} and ${payouts.alive} and t.status = 'pending' and t.id > ${after} and ${which}
+    order by t.id
+    limit ${most}
+    for no key update of t`);
+  for (const batch_id of new Set(next.map((payout) => payout.batch_id))) {
+    const of_batch = next.filter((payout) => payout.batch_id === batch_id);
+    await sendPayouts(tx, services, program, of_batch, 'send');
+  }
+  return next.at(-1)?.id;
+}
+
+/** Sends what is pending of a batch that is ready. */
+export async function sendBatch(
+  { organization_id, request_id, id }: { organization_id: string; request_id: string | null; id: string },
+  context: TaskContext,
+): Promise<void> {
+  const opening = { organization_id, request_id };
+  const batch = await transaction(context.store, opening, (tx) =>
+    payoutBatches.find(tx, sql`${tenant(tx)} and t.id = ${id} and t.stage = 'ready'`),
+  );
+  if (batch) await sendMany(batch.program_id, sql`t.batch_id = ${id} and ${of_ready_batch}`, opening, context);
+}
+
+const of_ready_batch = sql`exists (
+  select
+  from program.payout_batch b
+  where b.organization_id = t.organization_id and b.id = t.batch_id and b.stage = 'ready' and b.deleted_at is null
+)`;
+
+/** Payouts, called `t`, that are due and were not found to be unable to be sent just now. */
+const due_by = (at: string): Sql =>
+  sql`t.due_at <= ${at}::timestamptz and (t.held_until is null or t.held_until <= ${at}::timestamptz) and ${of_ready_batch}`;
+
+/** Programs that send automatically, and have payouts that are due. Reads across tenants: for the scheduled task alone. */
+export const programsWithDue = (tx: Tx, at: string): Promise<{ organization_id: string; id: string }[]> =>
+  tx.all(sql`
+    select distinct t.organization_id, t.program_id as id
+    from program.payout t
+    join program.program g on g.organization_id = t.organization_id and g.id = t.program_id and g.auto_payouts_enabled
+    where t.status = 'pending' and t.deleted_at is null and ${due_by(at)}`);
+
+/** "Send … at `due_at` with `auto_payouts_enabled`." */
+export const sendDue = (
+  { organization_id, run_id, id, tick }: { organization_id: string; run_id: string; id: string; tick: string },
+  context: TaskContext,
+): Promise<void> => sendMany(id, due_by(tick), { organization_id, request_id: run_id }, context);

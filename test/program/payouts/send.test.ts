@@ -1,0 +1,182 @@
+import t from 'tap';
+import { eventually, type Json, sql, startRail } from '../../harness.ts';
+import { openShop, type Shop } from '../../shop.ts';
+import { batchOf, payee, payoutAfter, setRail } from './fixture.ts';
+import { PayPalServer } from './rails/paypal_server.ts';
+
+const rail = await startRail();
+const paypal = await new PayPalServer().start();
+t.teardown(() => paypal.stop());
+rail.services.provider_urls.paypal = paypal.url;
+
+const by_paypal = { method: 'paypal', details: { email: 'ada@partner.example.com' } };
+
+/** A program that pays by PayPal, and a payout of 60 USD in it. */
+async function onePayout(
+  settings: Json = {},
+  mode = 'live',
+): Promise<{ shop: Shop; payout: Json; key(n: number): string }> {
+  const shop = await openShop(rail, settings);
+  await setRail(rail, shop, 'paypal', paypal.credentials, mode);
+  await payee(shop, [6000], { payout_method: by_paypal });
+  await batchOf(shop);
+  const [payout] = await shop.list('payouts');
+  await shop.events();
+  return { shop, payout: payout as Json, key: (n) => `${payout?.id}-${n}` };
+}
+
+const types = async (shop: Shop) => (await shop.events()).map(({ type }) => type);
+
+let ticks = 0;
+
+/** As if the time of the next look had come. */
+async function poll(payout: Json): Promise<void> {
+  await rail.query(sql`
+    update program.payout_attempt set next_poll_at = '2026-01-01' where payout_id = ${payout.id} and claimed_until is null`);
+  await rail.tick('program/poll_payouts', new Date(Date.UTC(2026, 0, 2, 0, ++ticks)).toISOString());
+}
+
+/** The payout once it has one of these statuses: PayPal tells it when it is asked. */
+async function ended(shop: Shop, payout: Json, ...statuses: string[]): Promise<Json> {
+  await eventually(async () => {
+    const [attempt] = await rail.query(sql`
+      select last_answer from program.payout_attempt where payout_id = ${payout.id} order by number desc limit 1`);
+    return attempt?.last_answer !== null;
+  }, 'the first answer');
+  await poll(payout);
+  return payoutAfter(shop, payout, ...statuses);
+}
+
+t.test('sends a payout, and settles it when the rail has paid', async (t) => {
+  const { shop, payout, key } = await onePayout();
+  t.match(await shop.merchant.post(`/v1/payouts/${payout.id}/send`), { status: 'processing', attempt: 1 });
+  const paid = await ended(shop, payout, 'paid');
+  t.match(paid, { livemode: true, attempt: 1, method: 'paypal' });
+  t.match(paypal.movedFor(key(1)), { times: 1, amount_minor: 6000, currency: 'USD' });
+  t.same(await types(shop), ['payout.updated', 'payout.paid', 'commission.paid']);
+  t.match(await shop.list('commissions'), [{ status: 'paid', payout_id: payout.id }]);
+});
+
+t.test('fails a payout that the rail refuses, and pays once when it is retried', async (t) => {
+  const { shop, payout, key } = await onePayout();
+  paypal.next_status = 'FAILED';
+  await shop.merchant.post(`/v1/payouts/${payout.id}/send`);
+  const failed = await ended(shop, payout, 'failed');
+  t.ok(failed.error_code);
+  paypal.next_status = 'SUCCESS';
+  t.match(await shop.merchant.post(`/v1/payouts/${payout.id}/retry`), {
+    status: 'processing',
+    attempt: 2,
+    error_code: null,
+  });
+  await ended(shop, payout, 'paid');
+  t.same(await types(shop), ['payout.updated', 'payout.failed', 'payout.updated', 'payout.paid', 'commission.paid']);
+  t.equal(paypal.movedFor(key(2))?.times, 1);
+});
+
+t.test('finds out what became of a call whose answer was lost, and pays once', async (t) => {
+  const { shop, payout, key } = await onePayout();
+  paypal.fail({ method: 'POST', path: '/v1/payments/payouts', fault: { kind: 'drop', when: 'after' } });
+  await shop.merchant.post(`/v1/payouts/${payout.id}/send`);
+  await eventually(async () => {
+    const [attempt] = await rail.query(
+      sql`select last_answer from program.payout_attempt where payout_id = ${payout.id}`,
+    );
+    return attempt?.last_answer?.startsWith('unknown') === true;
+  }, 'the answer to be lost');
+  t.match(await shop.merchant.get(`/v1/payouts/${payout.id}`), { status: 'processing' });
+  await ended(shop, payout, 'paid');
+  t.equal(paypal.movedFor(key(1))?.times, 1);
+});
+
+t.test('makes a paid payout failed when it comes back, and its commissions due', async (t) => {
+  const { shop, payout, key } = await onePayout();
+  await shop.merchant.post(`/v1/payouts/${payout.id}/send`);
+  await ended(shop, payout, 'paid');
+  await shop.events();
+  paypal.settle(key(1), 'REFUNDED');
+  t.match(await ended(shop, payout, 'failed'), { error_code: 'returned', paid_at: null });
+  t.same(await types(shop), ['payout.failed', 'commission.updated']);
+  t.match(await shop.list('commissions'), [{ status: 'due', payout_id: payout.id, paid_at: null }]);
+});
+
+t.test('pays a failed payout that succeeds late, and takes back what a second attempt pays', async (t) => {
+  const { shop, payout, key } = await onePayout();
+  paypal.next_status = 'FAILED';
+  await shop.merchant.post(`/v1/payouts/${payout.id}/send`);
+  await ended(shop, payout, 'failed');
+  paypal.next_status = 'SUCCESS';
+  await shop.merchant.post(`/v1/payouts/${payout.id}/retry`);
+  await ended(shop, payout, 'paid');
+  await shop.events();
+  paypal.settle(key(1), 'SUCCESS');
+  await poll(payout);
+  await eventually(async () => (await shop.list('commissions', 'kind=clawback')).length === 1, 'the clawback');
+  t.match(await shop.list('commissions', 'kind=clawback'), [
+    { amount_minor: -6000, status: 'due', clawback_of: null, payout_id: null },
+  ]);
+  t.same(await types(shop), ['commission.created', 'risk_flag.created']);
+  t.match(await shop.list('risk_flags'), [{ kind: 'double_payout' }]);
+});
+
+t.test('never counts a payout of a rail in test mode, and frees its commissions at the end', async (t) => {
+  const { shop, payout } = await onePayout({}, 'test');
+  t.equal(payout.livemode, false);
+  await shop.merchant.post(`/v1/payouts/${payout.id}/send`);
+  t.match(await ended(shop, payout, 'paid'), { livemode: false });
+  t.same(await types(shop), ['payout.updated', 'payout.deleted']);
+  t.match(await shop.list('commissions'), [{ status: 'due', payout_id: null }]);
+});
+
+t.test('does not send to a partner who is not eligible any more, and says so', async (t) => {
+  const { shop, payout } = await onePayout();
+  await shop.merchant.patch(`/v1/partners/${payout.partner_id}`, { status: 'suspended' });
+  await shop.events();
+  const refused = await shop.merchant.request('POST', `/v1/payouts/${payout.id}/send`);
+  t.match(refused, { status: 409, body: { error: { code: 'payout_locked' } } });
+  t.match(refused.body.error.message, /partner_suspended/);
+  const again = await shop.merchant.request('POST', `/v1/payouts/${payout.id}/send`);
+  t.equal(again.status, 409);
+  t.match(
+    (await shop.events()).map(({ type, data }) => ({ type, ...data })),
+    [{ type: 'payout.not_eligible', payout_id: payout.id, reason: 'partner_suspended' }],
+    'told once',
+  );
+  t.match(await shop.merchant.get(`/v1/payouts/${payout.id}`), { status: 'pending' });
+});
+
+t.test('sends what is due by itself where the program wants that, within the limit of a day', async (t) => {
+  const shop = await openShop(rail, { auto_payouts_enabled: true, payout_limit_minor: 10_000 });
+  await setRail(rail, shop, 'paypal', paypal.credentials);
+  await payee(shop, [6000], { payout_method: by_paypal });
+  await payee(shop, [6000], { payout_method: by_paypal });
+  await batchOf(shop, { due_at: '2026-01-01T00:00:00Z' });
+  await rail.tick('program/send_due_payouts', new Date().toISOString());
+  await eventually(async () => (await shop.list('payouts', 'status=processing')).length === 1, 'the first to be sent');
+  t.equal((await shop.list('payouts', 'status=pending')).length, 1, 'the second would exceed the limit');
+  await eventually(async () => {
+    const mail = await rail.query(sql`
+      select subject from core.outgoing_mail
+      where organization_id = ${shop.merchant.organization_id} and subject like 'The payout limit%'`);
+    return mail.length === 1;
+  }, 'the owner to be emailed');
+});
+
+t.test('deletes a failed payout once the rail has said that nothing was paid', async (t) => {
+  const { shop, payout } = await onePayout();
+  paypal.next_status = 'FAILED';
+  await shop.merchant.post(`/v1/payouts/${payout.id}/send`);
+  await ended(shop, payout, 'failed');
+  paypal.next_status = 'SUCCESS';
+  await rail.query(
+    sql`update program.payout_attempt set claimed_until = null, looked_up_at = null where payout_id = ${payout.id}`,
+  );
+  const first = await shop.merchant.request('DELETE', `/v1/payouts/${payout.id}`);
+  t.match(first, { status: 409, body: { error: { code: 'payout_locked' } } });
+  t.ok(first.headers['retry-after']);
+  await eventually(async () => {
+    const { status } = await shop.merchant.request('DELETE', `/v1/payouts/${payout.id}`);
+    return status === 200;
+  }, 'the look-up to allow it');
+  t.match(await shop.list('commissions'), [{ status: 'due', payout_id: null }]);
+});
