@@ -258,6 +258,41 @@ const kinds: Kind[] = [
     },
   },
   {
+    table: 'program.payout_batch',
+    prefix: 'batch',
+    columns: {
+      ...in_program,
+      stage: `'ready'`,
+      cutoff: 's.at',
+      due_at: 's.at',
+      approval_required: 'false',
+      generated_at: 's.at',
+      ...times,
+    },
+  },
+  {
+    table: 'program.payout',
+    prefix: 'pyt',
+    columns: {
+      ...in_program,
+      batch_id: own('batch'),
+      partner_id: star('part'),
+      amount_minor: '1980',
+      currency: `'USD'`,
+      // Of a test of a rail, which is over: only these hold no commissions.
+      livemode: 'false',
+      status: `'failed'`,
+      failed_at: 's.at',
+      method: `'paypal'`,
+      period_start: 's.at',
+      period_end: 's.at',
+      due_at: 's.at',
+      due_told_at: 's.at',
+      commission_count: '1',
+      ...times,
+    },
+  },
+  {
     table: 'program.risk_flag',
     prefix: 'rsk',
     columns: {
