@@ -9,7 +9,7 @@ import { voidCommission } from '../commissions/commission_void.ts';
 import { event } from '../events/event.ts';
 import { type PayoutAttempt, updateAttempt } from './attempt.ts';
 import { type Payout, payouts } from './payout.ts';
-import { allowsAction } from './payout_state.ts';
+import { allowsAction, hasEndedTest } from './payout_state.ts';
 import type { PayoutErrorCode } from './rails/rail.ts';
 import { settleFailed, settlePaid, settleReturned, takeBackExcess } from './settle.ts';
 
@@ -51,7 +51,7 @@ async function applyPaid(
   { reference, paid_at, fee_minor }: AttemptOutcome & { status: 'paid' },
 ): Promise<void> {
   if (attempt.status === 'paid') return;
-  const settles = payout.deleted_at === null && allowsAction(payout.status, 'succeed');
+  const settles = payout.deleted_at === null && !hasEndedTest(payout) && allowsAction(payout.status, 'succeed');
   const excess_commission_id =
     settles || attempt.mode === 'test' ? null : await takeBackExcess(tx, excessOf(attempt, payout));
   await updateAttempt(tx, attempt.id, {
@@ -74,7 +74,8 @@ async function applyReturn(
 ): Promise<void> {
   await updateAttempt(tx, attempt.id, { status: 'returned', error_code, error_message, ended_at: tx.now });
   if (attempt.excess_commission_id !== null) await forgiveExcess(tx, attempt.excess_commission_id);
-  else if (attempt.settled && payout.status === 'paid') await settleReturned(tx, payout, { error_message });
+  else if (attempt.settled && payout.status === 'paid' && payout.livemode)
+    await settleReturned(tx, payout, { error_message });
 }
 
 async function forgiveExcess(tx: Tx, commission_id: string): Promise<void> {

@@ -44,11 +44,24 @@ export const payout_states: Readonly<Record<PayoutStatus, State<PayoutStatus, Pa
 /** Methods without a rail that confirms: a person says that a payout in processing was paid. */
 export const methods_by_hand: readonly string[] = ['bank_transfer', 'wire', 'crypto'];
 
+/** A payout of a rail in test mode that came to its end holds no commissions any more. */
+export const hasEndedTest = ({ status, livemode }: { status: PayoutStatus; livemode: boolean }): boolean =>
+  !livemode && (status === 'paid' || status === 'failed');
+
 /**
  * The status that an action leads to.
  * @throws Problem payout_locked: "Anything else: 409"
  */
-export function statusAfter(payout: { status: PayoutStatus; method: string }, action: PayoutAction): PayoutStatus {
+export function statusAfter(
+  payout: { status: PayoutStatus; method: string; livemode: boolean },
+  action: PayoutAction,
+): PayoutStatus {
+  if (hasEndedTest(payout)) {
+    throw new Problem(
+      'payout_locked',
+      'The payout was sent in test mode and has ended: its commissions are due again, and the next batch includes them.',
+    );
+  }
   if (action === 'mark_paid' && payout.status === 'processing' && !methods_by_hand.includes(payout.method)) {
     throw new Problem('payout_locked', `The payout was sent, and ${payout.method} will report whether it is paid.`);
   }

@@ -126,6 +126,10 @@ t.test('never counts a payout of a rail in test mode, and frees its commissions 
   t.match(await ended(shop, payout, 'paid'), { livemode: false });
   t.same(await types(shop), ['payout.updated', 'payout.deleted']);
   t.match(await shop.list('commissions'), [{ status: 'due', payout_id: null }]);
+  for (const action of ['retry', 'mark_paid']) {
+    t.match(await shop.merchant.request('POST', `/v1/payouts/${payout.id}/${action}`), { status: 409 });
+  }
+  t.match(await shop.merchant.request('DELETE', `/v1/payouts/${payout.id}`), { status: 409 });
 });
 
 t.test('does not send to a partner who is not eligible any more, and says so', async (t) => {
