@@ -1,3 +1,4 @@
+import sql from 'sql-template-tag';
 import { z } from 'zod';
 import { type Operation, readOperations } from '../../core/resource/operation.ts';
 import { resource } from '../../core/resource/resource.ts';
@@ -6,6 +7,7 @@ import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { minor, minorNotNegative, storedCurrency } from '../../core/values/money.ts';
 import { program_id } from '../events/fields.ts';
 import { partners } from '../partners/partner.ts';
+import { groupFilter, timeFilters } from '../programs/period.ts';
 import { payout_methods, programs } from '../programs/program.ts';
 import { payoutBatches } from './payout_batch.ts';
 import { payout_states } from './payout_state.ts';
@@ -59,4 +61,5 @@ export const payoutOperations: Operation[] = readOperations({
   resource: payouts,
   within: programs,
   by: ['status', 'partner_id', 'batch_id', 'method', 'currency'],
+  filters: { group_id: groupFilter, ...timeFilters({ at: sql`t.created_at`, name: 'created_at' }) },
 });

@@ -2,6 +2,7 @@ import sql, { join, type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import type { Filter } from '../../core/resource/list_query.ts';
 import { timestampInput } from '../../core/values/fields.ts';
+import { idTimePart } from '../../core/values/id.ts';
 
 /** Days of a calendar, without a time zone: `first` is in it, `after` no longer. */
 export interface Period {
@@ -94,11 +95,11 @@ export function timeFilters(time: Time): Record<string, Filter> {
       schema: timestampInput
         .optional()
         .describe(`Returns only objects whose \`${name}\` is at or after this time.${only}`),
-      where: (value: string) => within(time, sql`${value}::timestamptz`, undefined),
+      where: (value: string) => within(time, sql`${value}::timestamptz`, undefined, { from: Date.parse(value) }),
     },
     to: {
       schema: timestampInput.optional().describe(`Returns only objects whose \`${name}\` is before this time.${only}`),
-      where: (value: string) => within(time, undefined, sql`${value}::timestamptz`),
+      where: (value: string) => within(time, undefined, sql`${value}::timestamptz`, { to: Date.parse(value) }),
     },
     period: {
       schema: period.describe(
@@ -106,7 +107,8 @@ export function timeFilters(time: Time): Record<string, Filter> {
       ),
       where: (value: string, { timezone: zone = 'UTC' }: { timezone?: string }) => {
         const { first, after } = periodOf(value) as Period;
-        return within(time, startOf(first, zone), startOf(after, zone));
+        const near = { from: Date.parse(first) - day_ms, to: Date.parse(after) + day_ms };
+        return within(time, startOf(first, zone), startOf(after, zone), near);
       },
     },
     timezone: {
@@ -116,25 +118,33 @@ export function timeFilters(time: Time): Record<string, Filter> {
   };
 }
 
-function within({ at, counted, id_prefix }: Time, from: Sql | undefined, to: Sql | undefined): Sql {
+const hour_ms = 3_600_000;
+
+/** `near`: the same bounds in milliseconds since 1970, give or take a day. */
+function within(
+  { at, counted, id_prefix }: Time,
+  from: Sql | undefined,
+  to: Sql | undefined,
+  near: { from?: number; to?: number },
+): Sql {
   const conditions = [
     ...(from ? [sql`${at} >= ${from}`] : []),
     ...(to ? [sql`${at} < ${to}`] : []),
     ...(counted ? [counted.where] : []),
-    ...(id_prefix ? [idsWithin(id_prefix, from, to)] : []),
+    ...(id_prefix ? [idsWithin(id_prefix, near)] : []),
   ];
   return join(conditions, ' and ');
 }
 
 /** How far the clock of a service may be from the database's: ids begin with the time of the one, rows have that of the other. */
-const clock_difference = sql`interval '1 hour'`;
+const clock_difference_ms = hour_ms;
 
-/** The ids of rows `t` in a stretch of time, and some around it. */
-export function idsWithin(prefix: string, from: Sql | undefined, to: Sql | undefined, id: Sql = sql`t.id`): Sql {
-  const bound = (at: Sql): Sql => sql`${`${prefix}_`} || core.id_time_part(${at})`;
+/** The ids in a stretch of time, and some around it: as constants, by which a plan leaves out partitions. */
+export function idsWithin(prefix: string, { from, to }: { from?: number; to?: number }, id: Sql = sql`t.id`): Sql {
+  const bound = (at: number): string => `${prefix}_${idTimePart(at)}`;
   const conditions = [
-    ...(from ? [sql`${id} >= ${bound(sql`${from} - ${clock_difference}`)}`] : []),
-    ...(to ? [sql`${id} < ${bound(sql`${to} + ${clock_difference}`)}`] : []),
+    ...(from === undefined ? [] : [sql`${id} >= ${bound(from - clock_difference_ms)}`]),
+    ...(to === undefined ? [] : [sql`${id} < ${bound(to + clock_difference_ms)}`]),
   ];
   return join(conditions, ' and ');
 }

@@ -13,8 +13,8 @@ export const dimensions = [
 ] as const;
 export type Dimension = (typeof dimensions)[number];
 
-/** Filters of reports: the dimensions, and the group that a partner is in today. */
-export type Filters = Partial<Record<Dimension | 'group_id', string>>;
+/** Filters of reports: the dimensions, the group that a partner is in today, and of payouts their batch. */
+export type Filters = Partial<Record<Dimension | 'group_id' | 'batch_id', string>>;
 
 /** The lengths of the spans in program.report_total, in minutes: as program.report_spans() has them. */
 export const span_lengths: Record<Dimension | '', number[]> = {
@@ -40,7 +40,12 @@ export function summedBy(rows: Dimension | '', filters: Filters): Dimension | ''
 }
 
 /** The condition on rows that a filter selects. `column` gives what a dimension is read from; '' and null are none. */
-export function filterCondition(tx: Tx, program_id: string, filters: Filters, column: (name: Dimension) => Sql): Sql {
+export function filterCondition(
+  tx: Tx,
+  program_id: string,
+  filters: Filters,
+  column: (name: Dimension | 'batch_id') => Sql,
+): Sql {
   const conditions = Object.entries(filters).map(([name, value]) => {
     if (name === 'group_id') return inGroup(tx, program_id, column('partner_id'), value);
     const field = column(name as Dimension);
@@ -56,7 +61,7 @@ const inGroup = (tx: Tx, program_id: string, partner_id: Sql, group_id: string):
       and ${group_id === 'none' ? sql`p.group_id is null` : sql`p.group_id = ${group_id}`})`;
 
 /** Which facts have a dimension at all: as program.report_keys() says it. */
-export function appliesTo(names: (Dimension | '' | 'group_id')[], alias: string): Sql {
+export function appliesTo(names: (keyof Filters | '')[], alias: string): Sql {
   const noun = raw(`${alias}.noun`);
   if (names.some((name) => name === 'product_id' || name === 'customer_id'))
     return sql`${noun} in ('sale', 'refund', 'commission', 'clawback', 'paid')`;

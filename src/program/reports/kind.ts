@@ -1,22 +1,38 @@
 import type { Dimension } from './dimension.ts';
-import { all_metrics, type Metric, metrics_without_clicks, sale_metrics } from './metric.ts';
+import {
+  all_metrics,
+  fact_measures,
+  type Measures,
+  type Metric,
+  metrics_without_clicks,
+  payout_measures,
+  payout_metrics,
+  sale_metrics,
+} from './metric.ts';
 
 /** What a report has a row for, and what it says of each. */
 export interface Kind {
   /** What its rows are summed by; groups are sums of their partners. */
   dimension: Dimension | '';
   /** The row's property that identifies it, and the filter that selects it. */
-  key: Dimension | 'group_id' | 'period';
+  key: Dimension | 'group_id' | 'period' | 'batch_id';
+  /** In the order in which rows have them. */
   metrics: Metric[];
+  measures: Measures;
+  /** By which metric rows are ordered where the request does not say; the highest first. */
+  default_sort: Metric;
   /** The list whose `total_count` is the row's count. */
-  list: 'sales' | 'clicks';
+  list: 'sales' | 'clicks' | 'payouts';
   doc: string;
   /** What else a row says: fields of what its key is the id of. */
   labels?: { table: string; fields: readonly string[] };
 }
 
+const of_facts = { measures: fact_measures, default_sort: 'revenue_minor' } as const;
+
 export const kinds = {
   overview: {
+    ...of_facts,
     dimension: '',
     key: 'period',
     metrics: all_metrics,
@@ -24,6 +40,7 @@ export const kinds = {
     doc: 'one row for each day, week or month',
   },
   partners: {
+    ...of_facts,
     dimension: 'partner_id',
     key: 'partner_id',
     metrics: all_metrics,
@@ -32,6 +49,7 @@ export const kinds = {
     labels: { table: 'program.partner', fields: ['handle', 'status', 'group_id'] },
   },
   groups: {
+    ...of_facts,
     dimension: 'partner_id',
     key: 'group_id',
     metrics: all_metrics,
@@ -40,6 +58,7 @@ export const kinds = {
     labels: { table: 'program.partner_group', fields: ['name'] },
   },
   links: {
+    ...of_facts,
     dimension: 'link_id',
     key: 'link_id',
     metrics: all_metrics,
@@ -48,6 +67,7 @@ export const kinds = {
     labels: { table: 'program.link', fields: ['partner_id', 'url'] },
   },
   coupons: {
+    ...of_facts,
     dimension: 'coupon_id',
     key: 'coupon_id',
     metrics: metrics_without_clicks,
@@ -56,6 +76,7 @@ export const kinds = {
     labels: { table: 'program.coupon', fields: ['code'] },
   },
   countries: {
+    ...of_facts,
     dimension: 'country',
     key: 'country',
     metrics: all_metrics,
@@ -63,14 +84,23 @@ export const kinds = {
     doc: 'by country of the visit',
   },
   landing_pages: {
+    ...of_facts,
     dimension: 'landing_page',
     key: 'landing_page',
     metrics: all_metrics,
     list: 'clicks',
     doc: 'by host and path of the page where the visitor arrived',
   },
-  products: { dimension: 'product_id', key: 'product_id', metrics: sale_metrics, list: 'sales', doc: 'by product' },
+  products: {
+    ...of_facts,
+    dimension: 'product_id',
+    key: 'product_id',
+    metrics: sale_metrics,
+    list: 'sales',
+    doc: 'by product',
+  },
   customers: {
+    ...of_facts,
     dimension: 'customer_id',
     key: 'customer_id',
     metrics: sale_metrics,
@@ -78,6 +108,16 @@ export const kinds = {
     doc: 'by customer',
     labels: { table: 'program.customer', fields: ['partner_id'] },
   },
+  payouts: {
+    measures: payout_measures,
+    default_sort: 'paid_minor',
+    dimension: '',
+    key: 'batch_id',
+    metrics: payout_metrics,
+    list: 'payouts',
+    doc: 'payouts by batch, by when they were created',
+    labels: { table: 'program.payout_batch', fields: ['due_at'] },
+  },
 } as const satisfies Record<string, Kind>;
 
-export type FactReport = keyof typeof kinds;
+export type ReportName = keyof typeof kinds;

@@ -1,9 +1,5 @@
 import { z } from 'zod';
 
-/** What reports add up, as the columns of program.report_fact and program.report_total. */
-export const counted = ['clicks', 'referrals', 'leads', 'customers', 'sales'] as const;
-export const added = ['revenue_minor', 'refunds_minor', 'commissions_minor', 'clawbacks_minor', 'paid_minor'] as const;
-
 const docs = {
   clicks: 'Clicks, by when they were made.',
   referrals: 'Referrals that are not deleted, by when they were created.',
@@ -17,33 +13,60 @@ const docs = {
   commissions_minor:
     'Commissions of sales and bonuses that are neither voided nor rejected, by when the customer was charged; without a sale, by when they were created.',
   clawbacks_minor: 'What clawbacks take back, as a positive number, by when they were created.',
-  paid_minor: 'Paid commissions less paid clawbacks, by when they were paid.',
+  paid_minor:
+    'Paid commissions less paid clawbacks, by when they were paid. In `payouts`: what is paid, other than in test mode.',
   epc_minor:
     'Earnings per click: `commissions_minor` divided by clicks, rounded half away from zero. 0 without clicks.',
+  payouts: 'Payouts, by when they were created.',
+  pending_minor: 'What they come to that are pending.',
+  processing_minor: 'What they come to that are processing.',
+  failed_minor: 'What they come to that failed.',
+  fee_minor: 'What their rails charged, as far as that is known.',
 } as const;
 
 export type Metric = keyof typeof docs;
 export type Totals = Partial<Record<Metric, number>>;
 
-export const all_metrics = Object.keys(docs) as Metric[];
+/** What a report adds up: the columns of its facts, and what follows from their sums. */
+export interface Measures {
+  /** Numbers of things, whatever their currency. */
+  counted: readonly Metric[];
+  /** Amounts, each in a currency. */
+  added: readonly Metric[];
+  /** All that is shown of another currency. */
+  money: readonly Metric[];
+  derived: readonly Metric[];
+}
+
+/** Of program.report_fact and program.report_total. */
+export const fact_measures = {
+  counted: ['clicks', 'referrals', 'leads', 'customers', 'sales'],
+  added: ['revenue_minor', 'refunds_minor', 'commissions_minor', 'clawbacks_minor', 'paid_minor'],
+  money: ['revenue_minor', 'refunds_minor', 'net_revenue_minor', 'commissions_minor', 'clawbacks_minor', 'paid_minor'],
+  derived: ['net_revenue_minor', 'conversion_bps', 'epc_minor'],
+} as const satisfies Measures;
+
+const payout_money = ['pending_minor', 'processing_minor', 'paid_minor', 'failed_minor', 'fee_minor'] as const;
+export const payout_measures = {
+  counted: ['payouts'],
+  added: payout_money,
+  money: payout_money,
+  derived: [],
+} as const satisfies Measures;
+
+export const payout_metrics: Metric[] = ['payouts', ...payout_money];
+const every_metric = Object.keys(docs) as Metric[];
+export const all_metrics = every_metric.filter((name) => name === 'paid_minor' || !payout_metrics.includes(name));
 /** Clicks have no coupons. */
 export const metrics_without_clicks = all_metrics.filter(
   (name) => !['clicks', 'conversion_bps', 'epc_minor'].includes(name),
 );
-export const money_metrics = [
-  'revenue_minor',
-  'refunds_minor',
-  'net_revenue_minor',
-  'commissions_minor',
-  'clawbacks_minor',
-  'paid_minor',
-] as const satisfies Metric[];
-export const sale_metrics: Metric[] = ['sales', ...money_metrics];
+export const sale_metrics: Metric[] = ['sales', ...fact_measures.money];
 
 const integer = (name: Metric) => z.int().describe(docs[name]);
 
 /** The metrics of a report are those that its rows have. */
-export const metric_fields = Object.fromEntries(all_metrics.map((name) => [name, integer(name).optional()])) as Record<
+export const metric_fields = Object.fromEntries(every_metric.map((name) => [name, integer(name).optional()])) as Record<
   Metric,
   z.ZodOptional<z.ZodInt>
 >;
@@ -52,10 +75,9 @@ export const other_currencies = z
   .array(
     z.object({
       currency: z.string().length(3).describe('ISO 4217.'),
-      ...(Object.fromEntries(money_metrics.map((name) => [name, integer(name)])) as Record<
-        (typeof money_metrics)[number],
-        z.ZodInt
-      >),
+      ...(Object.fromEntries(
+        [...fact_measures.money, ...payout_money].map((name) => [name, integer(name).optional()]),
+      ) as Partial<Record<Metric, z.ZodOptional<z.ZodInt>>>),
     }),
   )
   .describe("Money in other currencies than the program's, by currency. It is never added up.");

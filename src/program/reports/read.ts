@@ -2,10 +2,11 @@ import sql, { join, raw } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { type Program, programs } from '../programs/program.ts';
+import type { Asked, Read } from './asked.ts';
 import type { Filters } from './dimension.ts';
 import type { Kind } from './kind.ts';
 import type { Metric, Totals } from './metric.ts';
-import { type Asked, type Read, reportStatement } from './statement.ts';
+import { reportStatement } from './statement.ts';
 import { type Interval, type Interval_, intervalsOf, type Window, type Windows } from './window.ts';
 
 export interface Rows {
@@ -40,7 +41,7 @@ type Base = Pick<Asked, 'program' | 'is_summed' | 'kind' | 'filters'>;
 
 async function readKeys(tx: Tx, base: Base, { kind, windows, metric, descending, limit }: Options) {
   const { current, previous } = windows;
-  const order = { metric: metric ?? ('revenue_minor' as const), descending: metric === undefined || descending, limit };
+  const order = { metric: metric ?? kind.default_sort, descending: metric === undefined || descending, limit };
   const read = await tx.all<Read>(
     reportStatement(tx, {
       ...base,

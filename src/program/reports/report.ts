@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { formatField, type StreamFormat } from '../../core/formats/format.ts';
+import { type RowStream, rowStream } from '../../core/formats/row_stream.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { type Operation, operation } from '../../core/resource/operation.ts';
 import { id, objectName, text, timestamp, timestampInput } from '../../core/values/fields.ts';
@@ -8,12 +10,12 @@ import { program_id } from '../events/fields.ts';
 import { period, timezone } from '../programs/period.ts';
 import { programs } from '../programs/program.ts';
 import { dimensions, type Filters } from './dimension.ts';
-import { type FactReport, type Kind, kinds } from './kind.ts';
+import { type Kind, kinds, type ReportName } from './kind.ts';
 import { deltaOf, type Metric, MetricDelta, metric_fields, other_currencies } from './metric.ts';
 import { readReport } from './read.ts';
 import { intervals, windowsOf } from './window.ts';
 
-const names = Object.keys(kinds) as [FactReport, ...FactReport[]];
+const names = Object.keys(kinds) as [ReportName, ...ReportName[]];
 const report = z.enum(names).describe(`${names.map((name) => `\`${name}\`: ${kinds[name].doc}`).join('. ')}.`);
 
 /** The times for which facts exist, with room for a window before. */
@@ -23,6 +25,7 @@ const reportTime = timestampInput.refine(
 );
 
 const most_rows = 10_000;
+const default_rows = 1_000;
 const most_intervals = 1_000;
 const limit_bounds = `must be an integer from 1 to ${most_rows}`;
 
@@ -40,6 +43,9 @@ const filters = {
   landing_page: filter('Only visitors who arrived at this page, as `acme.example.com/pricing`. `none`: not known.'),
   product_id: filter('Only sales of this product, and their money. `none`: without one.'),
   customer_id: filter('Only sales to this customer, and their money. `none`: without one.'),
+  batch_id: filter(
+    'Only payouts of this batch: for the report `payouts`, which filters by this, the partner, the group and the period alone.',
+  ),
 };
 
 const query = {
@@ -61,16 +67,18 @@ const query = {
     .optional()
     .meta({
       description:
-        'The metric that rows are ordered by, with `-` in front of it for descending; rows with the same value by their key. The default is `-revenue_minor`; an `overview` is in the order of time.',
+        'The metric that rows are ordered by, with `-` in front of it for descending; rows with the same value by their key. The default is `-revenue_minor`, of `payouts` `-paid_minor`; an `overview` is in the order of time.',
       examples: ['-revenue_minor'],
     }),
   limit: z
     .preprocess(
       (given) => (typeof given === 'string' && /^[0-9]+$/.test(given) ? Number(given) : given),
-      z.int(limit_bounds).min(1, limit_bounds).max(most_rows, limit_bounds),
+      z.int(limit_bounds).min(1, limit_bounds).max(most_rows, limit_bounds).optional(),
     )
-    .prefault(1_000)
-    .describe('The maximum number of rows. Totals are of all rows.'),
+    .describe(
+      `The maximum number of rows. Totals are of all rows. The default is ${default_rows}, and \`csv\` and \`ndjson\` return all.`,
+    ),
+  format: formatField,
 };
 
 const key = (what: string) => text.nullable().optional().describe(`${what} Null: none.`);
@@ -93,6 +101,8 @@ const Row = z
     name: key("The group's name."),
     url: key("The link's URL."),
     code: key("The coupon's code."),
+    batch_id: key('The batch of payouts.'),
+    due_at: timestamp.nullable().optional().describe('When the payouts of the batch are due.'),
     ...metric_fields,
     other_currencies,
   })
@@ -134,7 +144,7 @@ const Report = z
         filter_type: text.describe('The query parameter that its value becomes; null becomes `none`.'),
         value_prop: text.describe('The property that holds the value.'),
         list: text.describe(
-          "The list with the same filter, whose `total_count` is the row's number of sales or clicks.",
+          "The list with the same filter, whose `total_count` is the row's number of sales, clicks or payouts.",
         ),
       })
       .describe(
@@ -143,15 +153,14 @@ const Report = z
   })
   .meta({ id: 'Report', description: 'Metrics of a window, by what the report is about.' });
 
-type Query = z.output<z.ZodObject<typeof query>> & { report: FactReport };
+type Query = z.output<z.ZodObject<typeof query>> & { report: ReportName };
 
 const doc =
   'A report counts each fact at its own time, with the attribution of today; what was deleted vanishes. It is exact at every moment: what was just written is in it. Money in other currencies stands in `other_currencies`.';
 
 export const reportOperations: Operation[] = [
   operation({
-    name: 'reports.list',
-    title: 'Run a report',
+    name: 'reports.run',
     method: 'GET',
     path: '/v1/reports',
     scope: 'reports:read',
@@ -160,6 +169,7 @@ export const reportOperations: Operation[] = [
     query: z.strictObject({ report, ...query }),
     reply: Report,
     run: ({ tx, query }) => runReport(tx, query as Query),
+    stream: ({ tx, query, format }) => streamReport(tx, query as Query, format),
   }),
   operation({
     name: 'reports.get',
@@ -173,6 +183,7 @@ export const reportOperations: Operation[] = [
     query: z.strictObject(query),
     reply: Report,
     run: ({ tx, params, query }) => runReport(tx, { ...(query as Query), report: params.report }),
+    stream: ({ tx, params, query, format }) => streamReport(tx, { ...(query as Query), report: params.report }, format),
   }),
 ];
 
@@ -186,10 +197,10 @@ export async function runReport(tx: Tx, query: Query): Promise<z.input<typeof Re
   if (kind.key === 'period') refuseManyIntervals(windows.current, query.interval);
   const { current, previous } = await readReport(tx, program, {
     ...{ kind, windows, metric, descending },
-    filters: filtersOf(query),
+    filters: filtersOf(kind, query),
     timezone: query.timezone,
     interval: query.interval,
-    limit: query.limit,
+    limit: query.limit ?? default_rows,
   });
   return {
     object: 'report',
@@ -231,7 +242,26 @@ function refuseManyIntervals({ from, to }: { from: string; to: string }, interva
   throw invalid('interval', `The window has more than ${most} days. Use a longer 'interval', or a shorter window.`);
 }
 
-const filtersOf = (query: Query): Filters =>
-  Object.fromEntries(
-    [...dimensions, 'group_id' as const].flatMap((name) => (query[name] === undefined ? [] : [[name, query[name]]])),
-  );
+const payout_filters = ['partner_id', 'group_id', 'batch_id'] as const;
+const fact_filters = [...dimensions, 'group_id'] as const;
+
+/** @throws Problem invalid_parameter for a filter that the report does not have */
+function filtersOf({ list }: Kind, query: Query): Filters {
+  const known: readonly string[] = list === 'payouts' ? payout_filters : fact_filters;
+  const given = [...fact_filters, 'batch_id' as const].filter((name) => query[name] !== undefined);
+  const unknown = given.find((name) => !known.includes(name));
+  if (unknown) throw invalid(unknown, `The report '${query.report}' does not filter by '${unknown}'. Leave it out.`);
+  return Object.fromEntries(given.map((name) => [name, query[name]]));
+}
+
+/** All rows of the window, each with the currency of its amounts. */
+async function streamReport(tx: Tx, query: Query, format: StreamFormat): Promise<RowStream> {
+  if (query.limit !== undefined)
+    throw invalid('limit', `'limit' is for JSON, and ${format} returns all rows: leave it out.`);
+  const kind: Kind = kinds[query.report];
+  const { currency, rows } = await runReport(tx, { ...query, compare: 'none', limit: Number.MAX_SAFE_INTEGER });
+  const keys = kind.key === 'period' ? ['period', 'from', 'to'] : [kind.key, ...(kind.labels?.fields ?? [])];
+  const columns = [...keys, ...kind.metrics, 'currency', 'other_currencies'];
+  const ordered = rows.map((row) => ({ ...row, currency }));
+  return rowStream(`${query.report}_report`, columns, ordered);
+}

@@ -2,35 +2,14 @@ import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { idsWithin } from '../programs/period.ts';
 import { safeSum } from '../programs/tally.ts';
+import type { Asked } from './asked.ts';
 import { appliesTo, type Dimension, type Filters, filterCondition, span_lengths, summedBy } from './dimension.ts';
 import type { Kind } from './kind.ts';
-import { added, counted, type Metric, money_metrics } from './metric.ts';
+import { fact_measures, type Measures } from './metric.ts';
+import { payoutFacts } from './payout_fact.ts';
 import { type Cover, cover } from './span.ts';
 
-export interface Asked {
-  program: { id: string; currency: string };
-  /** Whether the program's facts are summed: see rebuild.ts. */
-  is_summed: boolean;
-  kind: Kind;
-  filters: Filters;
-  /** The bounds of windows that follow each other, as ISO 8601. */
-  bounds: string[];
-  /** How many of the windows are of the period before. */
-  previous_windows: number;
-  /** By which metric rows are ordered within their window, and how many each window shows; undefined: all of them, in the order of time. */
-  order: { metric: Metric; descending: boolean; limit: number } | undefined;
-}
-
-/** What a statement gives: for each window its rows, and for each side (0: the period before, 1: the window itself) its totals. */
-export type Read = Record<Metric, number> & {
-  is_total: boolean;
-  side: number;
-  /** The window, counted from 1; 0 in totals. */
-  nth: number;
-  /** Empty where facts have no key. */
-  key: string;
-  other_currencies: Record<string, unknown>[];
-};
+const { counted, added } = fact_measures;
 
 /**
  * A report in one statement, which sees one state: the sums of spans, what is not folded into them yet, and the facts themselves where no
@@ -38,20 +17,22 @@ export type Read = Record<Metric, number> & {
  */
 export function reportStatement(tx: Tx, asked: Asked): Sql {
   const { program, kind, previous_windows, order } = asked;
+  const { measures } = kind;
+  const summed = [...measures.counted, ...measures.added].map((name) => raw(name));
   const shown = order ? sql`r.place <= ${order.limit}` : sql`true`;
   return sql`
-    with facts (w, key, currency, ${columns}) as (${facts(tx, asked)}),
+    with facts (w, key, currency, ${join(summed)}) as (${kind.key === 'batch_id' ? payoutFacts(tx, asked) : facts(tx, asked)}),
     by_currency as materialized (
       select
         f.w, case when f.w > ${previous_windows} then 1 else 0 end as side, ${keyOf(kind)} as key, f.currency,
-        ${join(sums('f'))}
+        ${join(summed.map((name) => sql`sum(f.${name}) as ${name}`))}
       from facts f
       ${kind.key === 'group_id' ? groupOfPartner(tx) : sql``}
       group by 1, 2, 3, 4
-      having num_nonnulls(${join([...counted, ...added].map((name) => sql`nullif(sum(f.${raw(name)}), 0)`))}) > 0
+      having num_nonnulls(${join(summed.map((name) => sql`nullif(sum(f.${name}), 0)`))}) > 0
     ),
     by_key as (
-      select c.w, c.side, c.key, ${join(metrics(program.currency))}
+      select c.w, c.side, c.key, ${join(metrics(measures, program.currency))}
       from by_currency c
       group by c.w, c.side, c.key
     ),
@@ -60,15 +41,15 @@ export function reportStatement(tx: Tx, asked: Asked): Sql {
       from by_key k
     )
     select
-      false as is_total, r.side, r.w as nth, r.key, ${join(fields('r'))},
-      ${otherCurrencies(program.currency, sql`c.w = r.w and c.key = r.key`)} as other_currencies, r.place
+      false as is_total, r.side, r.w as nth, r.key, ${join(fields(measures, 'r'))},
+      ${otherCurrencies(measures, program.currency, sql`c.w = r.w and c.key = r.key`)} as other_currencies, r.place
     from ranked r
     where ${shown}
     union all
     select
-      true, s.side, 0, '', ${join(fields('t'))}, ${otherCurrencies(program.currency, sql`c.side = s.side`)}, 0
+      true, s.side, 0, '', ${join(fields(measures, 't'))}, ${otherCurrencies(measures, program.currency, sql`c.side = s.side`)}, 0
     from (values (0), (1)) as s (side)
-    cross join lateral (select ${join(metrics(program.currency))} from by_currency c where c.side = s.side) as t
+    cross join lateral (select ${join(metrics(measures, program.currency))} from by_currency c where c.side = s.side) as t
     where s.side = 1 or ${previous_windows > 0}
     order by is_total desc, side, nth, place`;
 }
@@ -83,33 +64,33 @@ const keyOf = ({ key }: Kind): Sql => (key === 'group_id' ? sql`coalesce(p.group
 const groupOfPartner = (tx: Tx): Sql =>
   sql`left join program.partner p on p.organization_id = ${tx.organization_id} and p.id = f.key`;
 
-const sums = (alias: string): Sql[] =>
-  [...counted, ...added].map((name) => sql`sum(${raw(alias)}.${raw(name)}) as ${raw(name)}`);
-
 /** All metrics of rows `c` of by_currency: counts over all currencies, money in the program's. */
-function metrics(currency: string): Sql[] {
+function metrics({ counted, added, derived }: Measures, currency: string): Sql[] {
   const own = (sum: string): Sql => sql`coalesce(sum(c.${raw(sum)}) filter (where c.currency = ${currency}), 0)`;
   const count = (name: string): Sql => sql`coalesce(sum(c.${raw(name)}), 0)`;
   const share = (of: Sql): Sql => sql`coalesce(round(${of}::numeric / nullif(sum(c.clicks), 0)), 0)`;
+  const follows: Record<string, () => Sql> = {
+    net_revenue_minor: () => sql`${own('revenue_minor')} - ${own('refunds_minor')}`,
+    conversion_bps: () => share(sql`(${count('customers')} * 10000)`),
+    epc_minor: () => share(own('commissions_minor')),
+  };
   return [
     ...counted.map((name) => sql`${safeSum(count(name))} as ${raw(name)}`),
     ...added.map((name) => sql`${safeSum(own(name))} as ${raw(name)}`),
-    sql`${safeSum(sql`${own('revenue_minor')} - ${own('refunds_minor')}`)} as net_revenue_minor`,
-    sql`${safeSum(share(sql`(${count('customers')} * 10000)`))} as conversion_bps`,
-    sql`${safeSum(share(own('commissions_minor')))} as epc_minor`,
+    ...derived.map((name) => sql`${safeSum(follows[name]?.() as Sql)} as ${raw(name)}`),
   ];
 }
 
-const fields = (alias: string): Sql[] =>
-  [...counted, ...added, 'net_revenue_minor', 'conversion_bps', 'epc_minor'].map((name) => raw(`${alias}.${name}`));
+const fields = ({ counted, added, derived }: Measures, alias: string): Sql[] =>
+  [...counted, ...added, ...derived].map((name) => raw(`${alias}.${name}`));
 
 /** Money of rows `c` of by_currency in other currencies than the program's. */
-function otherCurrencies(currency: string, where: Sql): Sql {
+function otherCurrencies({ money }: Measures, currency: string, where: Sql): Sql {
   const amount = (name: string): Sql =>
     name === 'net_revenue_minor'
       ? safeSum(sql`coalesce(sum(c.revenue_minor), 0) - coalesce(sum(c.refunds_minor), 0)`)
       : safeSum(sql`sum(c.${raw(name)})`);
-  const pairs = money_metrics.map((name) => sql`${raw(`'${name}'`)}, ${amount(name)}`);
+  const pairs = money.map((name) => sql`${raw(`'${name}'`)}, ${amount(name)}`);
   return sql`(
     select coalesce(json_agg(o.money order by o.currency collate "C"), '[]')
     from (
@@ -185,7 +166,7 @@ function fromFacts(tx: Tx, asked: Asked, { from, to }: { from: number; to: numbe
     select width_bucket(f.at, ${asked.bounds}::timestamptz[]), ${keyColumn(asked, 'f')}, f.currency, ${columns}
     from program.report_fact f
     where f.organization_id = ${tx.organization_id} and f.program_id = ${asked.program.id}
-      and f.at >= ${first} and f.at < ${after} and (f.noun <> 'click' or (${idsWithin('clk', first, after, sql`f.id`)}))
+      and f.at >= ${first} and f.at < ${after} and (f.noun <> 'click' or (${idsWithin('clk', { from, to }, sql`f.id`)}))
       and ${isAsked(tx, asked, 'f')}`;
 }
 

@@ -4,10 +4,15 @@ import { foldReports } from '../../../src/program/reports/fold.ts';
 import { rebuildReports } from '../../../src/program/reports/rebuild.ts';
 import { type Json, sql, startRail } from '../../harness.ts';
 import { openShop } from '../../shop.ts';
+import { batchOf, bonus, payee } from '../payouts/fixture.ts';
 
 const rail = await startRail();
 const fold = (most = 1_000_000): Promise<number> =>
   transaction(rail.store, { organization_id: null, request_id: null }, (tx) => foldReports(tx, most));
+
+/** An hour before and after. */
+const aroundNow = (): string =>
+  `from=${new Date(Date.now() - 3_600_000).toISOString()}&to=${new Date(Date.now() + 3_600_000).toISOString()}`;
 
 t.test('counts what was just written, before and after it is folded', async (t) => {
   const shop = await openShop(rail);
@@ -69,4 +74,105 @@ t.test('counts what was there before anything was noted, while others write', as
     await fold();
   }
   t.same(await rail.audit(), []);
+});
+
+t.test('adds up payouts by batch, as their list counts them', async (t) => {
+  const shop = await openShop(rail);
+  const ada = await payee(shop, [6_000, 500]);
+  await payee(shop, [7_000, 8_000]);
+  await bonus(shop, ada, 9_000, { currency: 'EUR' });
+  const batch = await batchOf(shop);
+  const [payout] = await shop.list('payouts', `partner_id=${ada.id}&currency=USD`);
+  await shop.merchant.post(`/v1/payouts/${payout?.id}/mark_paid`, {});
+  const where = `program_id=${shop.program_id}&${aroundNow()}`;
+  const report = await shop.merchant.get(`/v1/reports/payouts?${where}`);
+  const sums = {
+    payouts: 3,
+    pending_minor: 15_000,
+    processing_minor: 0,
+    paid_minor: 6_500,
+    failed_minor: 0,
+    fee_minor: 0,
+  };
+  t.match(report.totals, sums);
+  t.match(report.rows, [{ batch_id: batch.id, due_at: batch.due_at, ...sums }]);
+  t.match(report.totals.other_currencies, [{ currency: 'EUR', pending_minor: 9_000 }]);
+  t.match(report.drill_down_config, { field: 'batch_id', filter_type: 'batch_id', list: 'payouts' });
+  const listed = await shop.merchant.get(`/v1/payouts?${where}&batch_id=${batch.id}`);
+  t.equal(listed.total_count, report.rows[0].payouts);
+  const own = await shop.merchant.get(`/v1/reports/payouts?${where}&partner_id=${ada.id}`);
+  t.equal(own.totals.payouts, (await shop.merchant.get(`/v1/payouts?${where}&partner_id=${ada.id}`)).total_count);
+  const refused = await shop.merchant.request('GET', `/v1/reports/payouts?${where}&country=DE`);
+  t.match(refused, { status: 400, body: { error: { code: 'invalid_parameter', param: 'country' } } });
+});
+
+t.test('sorts, limits, and gives all rows as CSV and NDJSON', async (t) => {
+  const shop = await openShop(rail);
+  const partners = [await shop.partner(), await shop.partner(), await shop.partner()];
+  for (const [nth, { id: partner_id }] of partners.entries())
+    await shop.sale({ partner_id, amount_minor: 1_000 * (nth + 1), occurred_at: new Date().toISOString() });
+  const where = `program_id=${shop.program_id}&${aroundNow()}`;
+  const ids = async (query: string): Promise<string[]> =>
+    (await shop.merchant.get(`/v1/reports/partners?${where}&${query}`)).rows.map(({ partner_id }: Json) => partner_id);
+  const by_revenue = partners.map(({ id }) => id).reverse();
+  t.same(await ids(''), by_revenue);
+  t.same(await ids('sort=revenue_minor'), by_revenue.toReversed());
+  t.same(await ids('sort=-sales'), by_revenue.toSorted(), 'equal ones by their key');
+  const limited = await shop.merchant.get(`/v1/reports/partners?${where}&limit=1`);
+  t.same([limited.rows.length, limited.totals.revenue_minor], [1, 6_000], 'totals are of all rows');
+  const url = `${rail.address}/v1/reports/partners?${where}&format=csv`;
+  const csv = await fetch(url, { headers: { Authorization: `Bearer ${shop.merchant.key}` } });
+  const [head, first] = (await csv.text()).split('\r\n');
+  t.match(head, /^partner_id,handle,status,group_id,clicks,.*,epc_minor,currency,other_currencies$/);
+  t.match(first, new RegExp(`^${by_revenue[0]},.*,USD,\\[\\]$`));
+  const lines = await shop.merchant.get(`/v1/reports/partners?${where}&format=ndjson`);
+  t.same(
+    lines.data.map(({ partner_id }: Json) => partner_id),
+    by_revenue,
+  );
+  for (const [query, param] of [
+    ['sort=handle', 'sort'],
+    ['limit=0', 'limit'],
+    ['limit=1&format=csv', 'limit'],
+    ['timezone=Mars/Olympus', 'timezone'],
+    ['timezone=%2B05:30', 'timezone'],
+    ['period=2026-W54', 'period'],
+    ['period=2026-02-30', 'period'],
+    ['batch_id=batch_1', 'batch_id'],
+  ] as const) {
+    const { status, body } = await shop.merchant.request('GET', `/v1/reports/partners?${where}&${query}`);
+    t.match({ status, ...body.error }, { status: 400, code: 'invalid_parameter', param }, query);
+  }
+});
+
+t.test('names the days, weeks and months of a zone, and takes those as many before', async (t) => {
+  const shop = await openShop(rail);
+  const overview = (query: string): Promise<Json> =>
+    shop.merchant.get(`/v1/reports/overview?program_id=${shop.program_id}&${query}`);
+  const days = await overview('from=2026-03-07T05:00:00Z&to=2026-03-10T04:00:00Z&timezone=America/New_York');
+  t.match(days.rows, [
+    { period: '2026-03-07', from: '2026-03-07T05:00:00.000Z', to: '2026-03-08T05:00:00.000Z' },
+    { period: '2026-03-08', from: '2026-03-08T05:00:00.000Z', to: '2026-03-09T04:00:00.000Z' },
+    { period: '2026-03-09', from: '2026-03-09T04:00:00.000Z', to: '2026-03-10T04:00:00.000Z' },
+  ]);
+  t.equal(days.previous_period.from, '2026-03-04T05:00:00.000Z', 'three days before, although one has 23 hours');
+  const weeks = await overview('from=2025-12-25T00:00:00Z&to=2026-01-07T12:00:00Z&interval=week');
+  t.match(weeks.rows, [
+    { period: '2025-W52', from: '2025-12-25T00:00:00.000Z', to: '2025-12-29T00:00:00.000Z' },
+    { period: '2026-W01', to: '2026-01-05T00:00:00.000Z' },
+    { period: '2026-W02', to: '2026-01-07T12:00:00.000Z' },
+  ]);
+  t.equal(weeks.previous_period.from, '2025-12-11T12:00:00.000Z', 'as long as the window');
+  const havana = await overview(
+    'from=2026-10-31T04:00:00Z&to=2026-11-03T05:00:00Z&timezone=America/Havana&compare=none',
+  );
+  t.match(havana.rows, [
+    { period: '2026-10-31' },
+    { period: '2026-11-01', from: '2026-11-01T04:00:00.000Z', to: '2026-11-02T05:00:00.000Z' },
+    { period: '2026-11-02' },
+  ]);
+  t.same([havana.previous_period, havana.delta], [undefined, undefined]);
+  const month = await overview('from=2026-01-01T00:00:00Z&to=2027-01-01T00:00:00Z&period=2026-02&interval=month');
+  t.match(month, { from: '2026-02-01T00:00:00.000Z', to: '2026-03-01T00:00:00.000Z' });
+  t.equal(month.rows.length, 1);
 });

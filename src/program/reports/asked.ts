@@ -1,0 +1,29 @@
+import type { Filters } from './dimension.ts';
+import type { Kind } from './kind.ts';
+import type { Metric } from './metric.ts';
+
+/** What a statement is made for. */
+export interface Asked {
+  program: { id: string; currency: string };
+  /** Whether the program's facts are summed: see rebuild.ts. */
+  is_summed: boolean;
+  kind: Kind;
+  filters: Filters;
+  /** The bounds of windows that follow each other, as ISO 8601. */
+  bounds: string[];
+  /** How many of the windows are of the period before. */
+  previous_windows: number;
+  /** By which metric rows are ordered within their window, and how many each window shows; undefined: all of them, in the order of time. */
+  order: { metric: Metric; descending: boolean; limit: number } | undefined;
+}
+
+/** What a statement gives: for each window its rows, and for each side (0: the period before, 1: the window itself) its totals. */
+export type Read = Record<Metric, number> & {
+  is_total: boolean;
+  side: number;
+  /** The window, counted from 1; 0 in totals. */
+  nth: number;
+  /** Empty where facts have no key. */
+  key: string;
+  other_currencies: Record<string, unknown>[];
+};
