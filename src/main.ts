@@ -176,6 +176,36 @@ rail
   .action(async (schedule, options) => (await import('./commands/run.ts')).runSchedule(schedule, options));
 
 rail
+  .command('report')
+  .summary('prints a report of a program')
+  .description(
+    'Prints a report of a program: totals, what changed since the window before, and rows with bars. ' +
+      'Reports: overview, partners, groups, links, coupons, countries, landing_pages, products, customers, payouts.',
+  )
+  .argument('<name>', 'name of the report, such as overview')
+  .option('--program <id>', "id of the program (default: the demo's, or the only program)")
+  .option('--from <time>', 'ISO 8601 time that the window begins at', time)
+  .option('--to <time>', 'ISO 8601 time that the window ends at (default: now)', time)
+  .option('--days <number>', 'length of the window in days, unless --from is given', positiveInteger, 30)
+  .addOption(
+    new Option('--interval <interval>', 'rows of an overview').choices(['day', 'week', 'month']).default('day'),
+  )
+  .option('--timezone <name>', 'IANA time zone', 'UTC')
+  .option('--sort <metric>', 'metric that rows are ordered by; -revenue_minor is descending')
+  .option('--limit <number>', 'number of rows', positiveInteger, 20)
+  .option('--filter <name=value...>', 'filters of the API, such as country=DE', [])
+  .option('--csv', 'print all rows as CSV')
+  .addOption(json())
+  .addHelpText(
+    'after',
+    example(
+      'rail report overview --days 90 --interval week',
+      'rail report partners --sort=-clicks --csv > partners.csv',
+    ),
+  )
+  .action(async (name, options) => (await import('./commands/report/report.ts')).report(name, options));
+
+rail
   .command('audit')
   .summary('checks the consistency of the data')
   .description(

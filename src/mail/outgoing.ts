@@ -15,14 +15,16 @@ export interface Draft {
   /** One line. */
   subject: string;
   text: string;
+  /** The same for mail programs that show HTML. */
+  html?: string;
 }
 
 /** Writes a mail in the transaction of what it reports; it is sent once that has committed. */
-export async function queueMail(tx: Tx, { organization_id, recipient, subject, text }: Draft): Promise<string> {
+export async function queueMail(tx: Tx, { organization_id, recipient, subject, text, html }: Draft): Promise<string> {
   const id = newId('mail');
   await tx.all(sql`
-    insert into core.outgoing_mail (organization_id, id, recipient, subject, text, created_at)
-    values (${organization_id}, ${id}, ${recipient}, ${subject}, ${text}, ${tx.now}::timestamptz)
+    insert into core.outgoing_mail (organization_id, id, recipient, subject, text, html, created_at)
+    values (${organization_id}, ${id}, ${recipient}, ${subject}, ${text}, ${html ?? null}, ${tx.now}::timestamptz)
     returning id`);
   tx.enqueue('core/send_mail', { organization_id, id });
   return id;
@@ -73,7 +75,7 @@ async function handOver(mailer: Mailer, mail: Mail, cut_off: AbortSignal): Promi
 
 const unsent = (tx: Tx, { organization_id, id }: IntentRow) =>
   tx.maybe<Omit<Mail, 'recipient'> & { recipient: string | null; attempts: number }>(sql`
-    select m.organization_id, m.id, m.recipient, m.subject, m.text, m.created_at, m.attempts
+    select m.organization_id, m.id, m.recipient, m.subject, m.text, m.html, m.created_at, m.attempts
     from core.outgoing_mail m
     where m.organization_id = ${organization_id} and m.id = ${id} and m.sent_at is null
     for update`);

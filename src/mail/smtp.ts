@@ -24,12 +24,13 @@ export async function createMailer({ smtp_url, from }: { smtp_url: string; from:
   const { createTransport } = await import('nodemailer');
   const transport = createTransport({ url: smtp_url, ...limits, disableFileAccess: true, disableUrlAccess: true });
   const domain = from.replace(/^.*@|>$/g, '');
-  return async ({ id, recipient, subject, text, created_at }, cut_off) => {
+  return async ({ id, recipient, subject, text, html, created_at }, cut_off) => {
     const message: SendMailOptions = {
       from,
       to: { name: '', address: recipient },
       subject,
       text,
+      ...(html === null ? {} : { html }),
       date: created_at,
       messageId: `<${id}@${domain}>`,
       headers: { 'Auto-Submitted': 'auto-generated' },

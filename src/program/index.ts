@@ -138,6 +138,7 @@ export const program: Product = {
     { name: 'program/fold_tallies', cron: '* * * * *', missed: 'latest' },
     { name: 'program/fold_reports', cron: '* * * * *', missed: 'latest' },
     { name: 'program/rebuild_reports', cron: '*/5 * * * *', missed: 'latest' },
+    { name: 'program/send_weekly_summaries', cron: '0 6 * * 1', missed: 'latest' },
     { name: 'program/keep_partitions', cron: '8 3 * * *', missed: 'latest' },
   ],
   encrypted: [

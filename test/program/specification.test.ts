@@ -172,6 +172,7 @@ t.test('a new program has the documented defaults', async (t) => {
     attribution: 'last_click',
     application_required: false,
     auto_enrol_customers: false,
+    weekly_summary: false,
     min_payouts: {},
     payout_approval_required: false,
     payout_limit_minor: null,

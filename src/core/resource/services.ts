@@ -24,6 +24,7 @@ export interface Mail {
   /** One line. */
   subject: string;
   text: string;
+  html: string | null;
   created_at: string;
 }
 

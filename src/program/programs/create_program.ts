@@ -37,6 +37,7 @@ const defaults = {
   application_required: false,
   auto_enrol_customers: false,
   default_rejection_reason: 'Thank you for applying. We cannot take you on as a partner at this time.',
+  weekly_summary: false,
 } satisfies Partial<Program>;
 
 export const NewProgram = z.strictObject({ name, website_url, currency, ...withDefaults(optional, defaults) });

@@ -127,6 +127,9 @@ export const programs = resource({
     default_rejection_reason: text.describe(
       'The reason given to a rejected applicant when the rejection has no reason.',
     ),
+    weekly_summary: z
+      .boolean()
+      .describe('Whether the owner of the organization gets a summary of each week by mail, on Mondays.'),
     created_at: timestamp,
     updated_at: timestamp,
   },
@@ -192,6 +195,7 @@ export const settings = {
   application_required: z.boolean(),
   auto_enrol_customers: z.boolean(),
   default_rejection_reason: text.max(1000).regex(/\S/, 'must not be blank'),
+  weekly_summary: z.boolean(),
 };
 
 /**

@@ -153,7 +153,10 @@ const Report = z
   })
   .meta({ id: 'Report', description: 'Metrics of a window, by what the report is about.' });
 
-type Query = z.output<z.ZodObject<typeof query>> & { report: ReportName };
+/** A report as it is asked for. */
+export const reportQuery = z.strictObject({ report, ...query });
+type Query = z.output<typeof reportQuery>;
+export type ReportReply = z.output<typeof Report>;
 
 const doc =
   'A report counts each fact at its own time, with the attribution of today; what was deleted vanishes. It is exact at every moment: what was just written is in it. Money in other currencies stands in `other_currencies`.';
@@ -166,7 +169,7 @@ export const reportOperations: Operation[] = [
     scope: 'reports:read',
     summary: 'Runs the report that `report` names.',
     doc,
-    query: z.strictObject({ report, ...query }),
+    query: reportQuery,
     reply: Report,
     run: ({ tx, query }) => runReport(tx, query as Query),
     stream: ({ tx, query, format }) => streamReport(tx, query as Query, format),
@@ -188,7 +191,7 @@ export const reportOperations: Operation[] = [
 ];
 
 /** @throws Problem resource_not_found; invalid_parameter */
-export async function runReport(tx: Tx, query: Query): Promise<z.input<typeof Report>> {
+export async function runReport(tx: Tx, query: Query): Promise<ReportReply> {
   const kind: Kind = kinds[query.report];
   if (query.from >= query.to) throw invalid('to', "'to' must be later than 'from'.");
   const { metric, descending } = orderOf(kind, query.sort);
@@ -209,12 +212,12 @@ export async function runReport(tx: Tx, query: Query): Promise<z.input<typeof Re
     currency: program.currency,
     timezone: query.timezone,
     ...windows.current,
-    ...(current as object as Pick<z.input<typeof Report>, 'rows' | 'totals'>),
+    ...(current as object as Pick<ReportReply, 'rows' | 'totals'>),
     ...(windows.previous && previous
       ? {
           previous_period: {
             ...windows.previous,
-            ...(previous as object as Pick<z.input<typeof Report>, 'rows' | 'totals'>),
+            ...(previous as object as Pick<ReportReply, 'rows' | 'totals'>),
           },
           delta: deltaOf(current.totals, previous.totals),
         }
@@ -255,7 +258,7 @@ function filtersOf({ list }: Kind, query: Query): Filters {
 }
 
 /** All rows of the window, each with the currency of its amounts. */
-async function streamReport(tx: Tx, query: Query, format: StreamFormat): Promise<RowStream> {
+export async function streamReport(tx: Tx, query: Query, format: StreamFormat): Promise<RowStream> {
   if (query.limit !== undefined)
     throw invalid('limit', `'limit' is for JSON, and ${format} returns all rows: leave it out.`);
   const kind: Kind = kinds[query.report];

@@ -1,0 +1,44 @@
+import { bar } from '../chart.ts';
+import { type Bar, daysOf, figuresOf, how_to_stop, leftOut, type Summary, topPartnersOf } from './summary.ts';
+
+export function subjectOf({ program, week, overview }: Summary): string {
+  const { sales = 0 } = overview.totals;
+  const count = sales === 1 ? '1 sale' : `${sales.toLocaleString('en')} sales`;
+  return `${oneLine(program.name)}: ${count} in week ${week}`;
+}
+
+const oneLine = (text: string): string => text.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim();
+
+/** The summary as plain text. */
+export function textOf(summary: Summary): string {
+  const partners = topPartnersOf(summary);
+  const left_out = leftOut(summary);
+  return [
+    `${oneLine(summary.program.name)}, week ${summary.week} (UTC)`,
+    '',
+    ...aligned(figuresOf(summary).map(({ name, value, change }) => [name, value, change])),
+    '',
+    'Revenue by day',
+    ...bars(daysOf(summary)),
+    '',
+    ...(partners.length > 0 ? ['Revenue by partner', ...bars(partners), ''] : []),
+    ...(left_out ? [left_out, ''] : []),
+    'Changes are from the week before.',
+    how_to_stop,
+    '',
+  ].join('\n');
+}
+
+const bar_width = 20;
+
+function bars(lines: Bar[]): string[] {
+  const most = Math.max(0, ...lines.map(({ amount }) => amount));
+  return aligned(lines.map(({ name, value, amount }) => [name, value, bar(amount, most, bar_width)]));
+}
+
+/** The second column to the right. */
+function aligned(rows: [string, string, string][]): string[] {
+  const width = (column: 0 | 1) => Math.max(0, ...rows.map((row) => row[column].length));
+  const [first, second] = [width(0), width(1)];
+  return rows.map(([name, value, last]) => `${name.padEnd(first)}  ${value.padStart(second)}  ${last}`.trimEnd());
+}

@@ -1,0 +1,49 @@
+import t from 'tap';
+import { bar, changeText, narrowed, sparkline } from '../../src/program/reports/chart.ts';
+import { encryption_key, startRail } from '../harness.ts';
+import { rail as runRail } from '../rail_process.ts';
+import { openShop } from '../shop.ts';
+
+t.setTimeout(240_000);
+
+const service = await startRail();
+const environment = { DATABASE_URL: service.url, RAIL_ENCRYPTION_KEY: encryption_key.toString('base64') };
+const report = (...args: string[]) => runRail(t, ['report', ...args], environment);
+
+t.test('prints a report as a table with bars, as CSV and as JSON', async (t) => {
+  const shop = await openShop(service);
+  await shop.rule();
+  const [ada, bob] = [await shop.partner(), await shop.partner()];
+  await shop.sale({ partner_id: ada.id, amount_minor: 123_450 });
+  await shop.sale({ partner_id: bob.id, amount_minor: 61_725 });
+  await shop.sale({ partner_id: bob.id, amount_minor: 100, currency: 'EUR' });
+  const to = ['--to', new Date(Date.now() + 60_000).toISOString()];
+  const table = await report('partners', ...to);
+  t.match(table, { code: 0, stderr: '' });
+  t.match(table.stdout, /^revenue +USD 1,851\.75 +—$/m);
+  t.match(table.stdout, new RegExp(`^${ada.id} +${ada.handle} .*USD 1,234\\.50.* █{24}$`, 'm'));
+  t.match(table.stdout, new RegExp(`^${bob.id} .* █{12}$`, 'm'));
+  t.match(table.stdout, 'Not included: money in EUR');
+  t.match((await report('overview', ...to, '--days', '5')).stdout, /^revenue +▁+█/m);
+  const csv = await report('partners', ...to, '--csv', '--filter', `partner_id=${bob.id}`);
+  t.match(csv.stdout, new RegExp(`^partner_id,handle,[^\\r\\n]*\\r\\n${bob.id},[^\\r\\n]*\\r\\n$`));
+  t.match(JSON.parse((await report('products', ...to, '--json')).stdout), { object: 'report', totals: { sales: 3 } });
+  for (const wrong of [
+    ['bogus'],
+    ['partners', '--sort=handle'],
+    ['partners', '--filter', 'bogus=1'],
+    ['partners', '--program', 'prg_x'],
+  ])
+    t.match(await report(...wrong), { code: 2, stdout: '', stderr: /^rail: / }, wrong.join(' '));
+});
+
+t.test('draws numbers as bars and sparklines', async (t) => {
+  t.same(
+    [bar(0, 10, 8), bar(10, 10, 8), bar(5, 10, 8), bar(1, 1_000, 8), bar(-5, 10, 8)],
+    ['', '████████', '████', '▏', ''],
+  );
+  t.equal(sparkline([0, 1, 2, 7]), '▁▂▃█');
+  t.equal(sparkline([0, 0]), '▁▁');
+  t.same(narrowed([1, 2, 3, 4, 5], 3), [3, 7, 5]);
+  t.same([changeText(null), changeText(1_234), changeText(-50), changeText(0)], ['—', '+12.3 %', '-0.5 %', '±0.0 %']);
+});
