@@ -36,6 +36,8 @@ export function createStatements(login: LoginRole, verifier: string, service: st
     idle_in_transaction_session_timeout: String(idle_ms),
     lock_timeout: String(lock_ms),
     search_path: 'data',
+    // As for requests of the API: see core.open_request.
+    random_page_cost: '1.1',
   };
   return [
     `create role ${role} login nosuperuser nocreatedb nocreaterole noreplication connection limit ${login.connection_limit} password ${escapeLiteral(verifier)}${until}`,

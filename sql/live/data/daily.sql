@@ -1,4 +1,5 @@
--- Rollups by day (UTC). They are read from the rows, so that they are exact at any moment; a filter by day reads the rows of its days alone.
+-- Rollups by day (UTC). They are read from the rows, so that they are exact at any moment. A filter by day cannot use an index behind row-level
+-- security; one by created_at or id on the rows themselves can.
 
 create or replace view data.click_daily with (security_barrier = true) as
 select

@@ -104,7 +104,8 @@ select
   r.status,
   r.expires_at,
   r.created_at,
-  r.updated_at
+  r.updated_at,
+  r.country
 from program.referral r
 where r.organization_id = (select data.organization_id())
   and r.deleted_at is null;
@@ -120,3 +121,4 @@ comment on column data.referral.status is 'visit, lead (signed up) or converted 
 comment on column data.referral.expires_at is 'When the attribution window ends.';
 comment on column data.referral.created_at is 'When it was recorded.';
 comment on column data.referral.updated_at is 'When it last changed.';
+comment on column data.referral.country is 'ISO 3166-1 alpha-2 country code of the click that made it. Null: not known.';
