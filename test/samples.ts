@@ -30,6 +30,7 @@ const special: Record<string, (world: World, given: Json) => Promise<Json>> = {
       ? {}
       : { customer_id: (await world.fixture('customers')).id },
   'partners.put_payout_method': async () => payout_method,
+  'rails.put': async () => debtor,
   'webhook_endpoints.replay': async (_, given) =>
     given.from ? { to: new Date(Date.parse(given.from) + 60_000).toISOString() } : { failed_since: fresh_time() },
 };
@@ -59,6 +60,13 @@ const wallet = {
   details: { address: 'bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq', network: 'bitcoin' },
 };
 
+/** The rail of every sample: nobody is asked about the account of a bank file. Providers are tried in the tests of their own. */
+const sample_rail = 'bank_transfer';
+const debtor = {
+  mode: 'live',
+  credentials: { name: 'Acme GmbH', iban: 'DE89370400440532013000', bic: 'COBADEFFXXX' },
+};
+
 /** An object in a state that an operation needs, where a newly made one will not do. By operation; gives its id. */
 const prepared: Record<string, (world: World) => Promise<string>> = {
   'partners.get_payout_method': async (world) => {
@@ -82,7 +90,14 @@ const prepared: Record<string, (world: World) => Promise<string>> = {
       update program.payout set status = 'failed', failed_at = now() where id = ${id}`);
     return id;
   },
+  'rails.get': async (world) => withRail(world, (await world.fixture('programs')).id),
+  'rails.delete': async (world) => withRail(world, (await world.make('programs')).id),
 };
+
+async function withRail(world: World, program_id: string): Promise<string> {
+  await world.caller.request('PUT', `/v1/programs/${program_id}/rails/${sample_rail}`, debtor);
+  return program_id;
+}
 
 /** A batch of one payout, of a new program, once it is created. By a colleague. */
 async function batchOfOne(world: World, settings: Json = {}): Promise<Json> {
@@ -212,7 +227,7 @@ export class World {
     const id = prepared[name]
       ? await prepared[name](this)
       : ((await (method === 'GET' ? this.fixture(plural) : this.make(plural))).id as string);
-    return path.replace('{id}', id);
+    return path.replace('{id}', id).replace('{rail}', sample_rail);
   }
 
   async #body(operation: Operation, given: Json): Promise<Json> {

@@ -33,6 +33,11 @@ const delivery = {
   ],
   ...{ created_at: times.sale, updated_at: times.sale },
 };
+const debtor = { name: 'Acme GmbH', iban: 'DE89370400440532013000', bic: 'COBADEFFXXX' };
+const rail = {
+  ...{ id: sampleId('rail'), program_id: program.id, rail: 'bank_transfer', mode: 'live', account: debtor.name },
+  ...{ hint: '3000', warnings: [], webhook_url: null, version: 1, created_at: times.change, updated_at: times.change },
+};
 const queued = { status: 'pending', attempt: 0, attempts: [], created_at: times.change, updated_at: times.change };
 const replayed = { id: sampleId('whd').replace(/.$/, '4'), replay_of: delivery.id };
 
@@ -47,6 +52,7 @@ export const examples: Examples = {
     },
     payout_method: { method: 'bank_transfer', hint: '3000', updated_at: times.change },
     tax_form: { status: 'verified', updated_at: times.change },
+    rail,
     inbound_signing: { required: true, updated_at: times.change },
     webhook_replay: { from: '2026-11-21T09:30:00.000Z', to: '2026-11-21T12:30:00.000Z' },
   },
@@ -71,6 +77,7 @@ export const examples: Examples = {
       },
     },
     'partners.put_tax_form': { body: { status: 'verified' } },
+    'rails.put': { body: { mode: rail.mode, credentials: debtor } },
     'applications.create': {
       body: {
         ...pick(application, 'program_id', 'email', 'group_id', 'answers', 'source'),

@@ -15,4 +15,10 @@ export const guide = `1. A **program** (\`POST /v1/programs\`) holds the setting
 8. Suspected fraud raises a **risk flag**, which a person closes (\`POST /v1/risk_flags/{id}/resolve\`).
 9. Each step emits an **event**: register a webhook endpoint to receive them, instead of polling.
 
+**Payout rails.** Set the credentials that a program pays partners with by \`PUT /v1/programs/{id}/rails/{rail}\`: they are tried at the provider first, then encrypted. \`webhook_url\` of the rail is where the provider reports what became of payouts: the address of this service, followed by \`/rails/{rail}/{program_id}\`. It takes no API key, because the provider signs its requests, and each request only makes Rail look up the payouts that it names. Without it, Rail asks at growing intervals.
+
+- **PayPal**: in the developer dashboard, under Apps & Credentials, open your app, add a webhook with the URL and the event types of payouts (\`PAYMENT.PAYOUTSBATCH.*\`, \`PAYMENT.PAYOUTS-ITEM.*\`), and set its id as \`webhook_id\`.
+- **Wise**: in the settings of your account, under Webhooks, add the URL for transfer updates (\`transfers#state-change\`). Nothing else is to be set: Wise signs with a key that Rail knows.
+- **Stripe**: in the dashboard, under Webhooks, add an endpoint with the URL and the events \`transfer.created\`, \`transfer.updated\` and \`transfer.reversed\`, and set its signing secret as \`webhook_secret\`.
+
 **Which refusals count as success.** 409 \`resource_already_exists\` for a charge or a refund, and 409 \`sale_already_refunded\`, mean that it is recorded already. \`self_referral\` and \`click_expired\` decide a sign-up: do not send it again, and send the customer's sales as usual.`;

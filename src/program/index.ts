@@ -25,6 +25,8 @@ import { tagOperations, tags } from './partners/tag.ts';
 import { taxFormOperations } from './partners/tax_form.ts';
 import { updatePartnerOperations } from './partners/update_partner.ts';
 import { payoutBatchOperations } from './payouts/batches/batch.ts';
+import { railOperations } from './payouts/credentials/rail.ts';
+import { mountRailWebhooks } from './payouts/credentials/rail_webhook.ts';
 import { payoutOperations, payouts } from './payouts/payout.ts';
 import { payoutBatches } from './payouts/payout_batch.ts';
 import { payoutChangeOperations } from './payouts/payout_change.ts';
@@ -119,6 +121,7 @@ export const program: Product = {
     ...payoutOperations,
     ...payoutChangeOperations,
     ...sendOperations,
+    ...railOperations,
     ...riskFlagOperations,
     ...reportOperations,
     ...exportOperations(exported),
@@ -156,5 +159,8 @@ export const program: Product = {
     'program.audit_payouts',
   ],
   demo: { noun: 'program', path: '/v1/programs', open: openDemoProgram },
-  mountRoutes: mountShortLinks,
+  mountRoutes(...given) {
+    mountShortLinks(...given);
+    mountRailWebhooks(...given);
+  },
 };

@@ -3,6 +3,7 @@ import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { translateError } from '../postgres/errors.ts';
+import { max_body_bytes } from '../values/api.ts';
 import { newId } from '../values/id.ts';
 import { Problem } from '../values/problem.ts';
 import { closeSoon, isClosing } from './connections.ts';
@@ -24,7 +25,7 @@ function problemOf(error: unknown, request: FastifyRequest): Problem {
   }
   const { code, statusCode = 500, message } = translated as FastifyError;
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
-    return new Problem('payload_too_large', 'The body is larger than 1 MiB. Send a smaller one.');
+    return new Problem('payload_too_large', `The body is larger than ${mostOf(request)}. Send a smaller one.`);
   }
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
     return new Problem('unsupported_media_type', "Send the body as JSON with 'Content-Type: application/json'.", {
@@ -37,6 +38,11 @@ function problemOf(error: unknown, request: FastifyRequest): Problem {
   if (statusCode < 500) return new Problem('invalid_parameter', message);
   request.log.error({ err: error }, 'a request failed');
   return new Problem('internal_error', 'An unexpected error occurred. Retry with the same idempotency key.');
+}
+
+/** As its route bounds it: `1 MiB`, `64 KiB`. */
+function mostOf({ routeOptions: { bodyLimit = max_body_bytes } }: FastifyRequest): string {
+  return bodyLimit < 1024 * 1024 ? `${bodyLimit / 1024} KiB` : `${bodyLimit / (1024 * 1024)} MiB`;
 }
 
 /** Its error is that of a lost connection, as is one of Postgres. */

@@ -25,11 +25,10 @@ const PayoutMethod = z
 const spaceless = text.max(64).transform((value) => value.replaceAll(/\s/g, '').toUpperCase());
 const holder = text.min(1).max(200);
 
-const Iban = z.strictObject({
-  account_holder: holder,
-  iban: spaceless.refine(isValidIBAN, 'must be an IBAN with a valid checksum'),
-  bic: spaceless.refine(isValidBIC, 'must be a BIC of 8 or 11 characters'),
-});
+export const iban = spaceless.refine(isValidIBAN, 'must be an IBAN with a valid checksum');
+export const bic = spaceless.refine(isValidBIC, 'must be a BIC of 8 or 11 characters');
+
+const Iban = z.strictObject({ account_holder: holder, iban, bic });
 const Account = z.strictObject({
   account_holder: holder,
   account_number: text.regex(/^[0-9]{4,17}$/, 'must be 4 to 17 digits'),

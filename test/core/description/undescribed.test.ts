@@ -48,7 +48,7 @@ t.test('every parameter but a cursor has an example, which its operation takes',
       const { name, in: where } = parameter;
       const { query, params } = operation;
       const schema = where === 'query' ? query : params;
-      const others = where === 'query' ? requiredOf(route) : {};
+      const others = requiredOf(route, where);
       const example = exampleOf(parameter);
       t.equal(example === undefined, isCursor(name), `${operation.name}: ${name}`);
       const { error } = schema.safeParse({ ...others, ...(isCursor(name) ? {} : { [name]: example }) });
@@ -144,10 +144,10 @@ const exampleOf = ({ example, examples }: Json): unknown => example ?? examples?
 const isCursor = (name: string): boolean => ['starting_after', 'ending_before'].includes(name);
 
 /** What a query must have besides. */
-const requiredOf = ({ parameters }: Json): Json =>
+const requiredOf = ({ parameters }: Json, place: string): Json =>
   Object.fromEntries(
     parameters
-      .filter(({ in: where, required }: Json) => where === 'query' && required)
+      .filter(({ in: where, required }: Json) => where === place && required)
       .map(({ name, example }: Json) => [name, example]),
   );
 

@@ -3,13 +3,13 @@ import sql from 'sql-template-tag';
 import type { Vault } from '../../../core/encryption/vault.ts';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import { tenant } from '../../../core/resource/resource.ts';
-import type { BankMethod } from '../bank/transfer.ts';
-import type { Credentials, RailMode, RailName } from '../rails/rail.ts';
+import type { Credentials, RailMode } from '../rails/rail.ts';
+import type { RailMethod } from './rail_method.ts';
 
-/** What credentials are kept for: a provider, or the account that a bank file pays from (`name`, `iban`, `bic`). */
-export type RailMethod = RailName | BankMethod;
-
-/** The version that a new attempt is sent with. Undefined: the program has no credentials for the rail. */
+/**
+ * The version that a new attempt is sent with: it stays the current one until the transaction ends. Undefined: the program has no credentials for
+ * the rail.
+ */
 export const currentRail = (
   tx: Tx,
   program_id: string,
@@ -18,7 +18,8 @@ export const currentRail = (
   tx.maybe(sql`
     select t.id, t.version, t.mode
     from program.rail t
-    where ${tenant(tx)} and t.program_id = ${program_id} and t.rail = ${rail} and t.deleted_at is null`);
+    where ${tenant(tx)} and t.program_id = ${program_id} and t.rail = ${rail} and t.deleted_at is null
+    for share of t`);
 
 /**
  * A version of the credentials, which may have been replaced since: an attempt is looked up with those that it was sent with. For
