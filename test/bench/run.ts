@@ -3,12 +3,13 @@ import { audit } from './audit.ts';
 import { bodies } from './bodies.ts';
 import { exports } from './export.ts';
 import { command } from './harness.ts';
+import { payouts } from './payouts.ts';
 import { reports } from './reports.ts';
 import { slice } from './slice.ts';
 import { webhooks } from './webhooks.ts';
 
 /** `npm run bench -- NAME`: one file a bench, one line here. */
-const benches = [slice, webhooks, api, bodies, audit, exports, reports];
+const benches = [slice, webhooks, api, bodies, audit, exports, reports, payouts];
 
 const stopping = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort());

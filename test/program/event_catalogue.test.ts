@@ -2,6 +2,7 @@ import t from 'tap';
 import { catalogue } from '../../src/program/events/catalogue.ts';
 import { eventually, type Json, type Received, startRail, startReceiver } from '../harness.ts';
 import { openShop } from '../shop.ts';
+import { bank, batchOf, bonus } from './payouts/fixture.ts';
 
 /** Section 6 of the specification, "Catalogue": type, (PB) where a partner's postback may receive it, and all fields of `data`. */
 const specified = `
@@ -60,8 +61,8 @@ const rows = specified
     return { type, postback: postback !== undefined, fields: (fields as string).split(', ').sort() };
   });
 const fieldsOf = new Map(rows.map(({ type, fields }) => [type, fields]));
-/** They need payouts, whose tests tell of them. */
-const by_payouts = (type: string): boolean => type.startsWith('payout.') || type === 'commission.paid';
+/** They need a rail that fails, whose tests tell of them. */
+const by_rails = ['payout.updated', 'payout.failed'];
 
 /** Fields of one event's data, without the one that clawbacks have besides. */
 const keysOf = ({ kind, ...data }: Json): string[] =>
@@ -85,7 +86,7 @@ const identity = {
   external_customer_id: 'processors-own-4711',
 };
 
-/** A program's life: everything but payouts happens at least once. */
+/** A program's life: everything happens at least once. */
 async function live(): Promise<void> {
   const rule = await shop.rule({ name: 'Standard' });
   const bob = await shop.partner();
@@ -120,6 +121,8 @@ async function live(): Promise<void> {
   await merchant.delete(`/v1/sales/${wrong.id}`);
   await shop.sale({ partner_id: bob.id });
 
+  await pay();
+
   const self = await shop.click(ada);
   const refused = { program_id, click_id: self.id, email: ada.email };
   await merchant.request('POST', '/v1/customers', refused);
@@ -137,6 +140,21 @@ async function live(): Promise<void> {
   await merchant.request('DELETE', `/v1/referrals/${wanted.referral_id}`, { reason });
   const last = await shop.referred(ada, { email: undefined });
   await merchant.request('DELETE', `/v1/referrals/${last.referral_id}`, { reason: 'the_end' });
+}
+
+/** One payout of Ada is paid, and one is deleted; Eve cannot be paid. */
+async function pay(): Promise<void> {
+  const { id: eve_id } = await shop.partner();
+  await merchant.request('PUT', `/v1/partners/${ada.id}/payout_method`, bank);
+  await bonus(shop, ada, 12_345);
+  await bonus(shop, { id: eve_id }, 6_000);
+  const first = await batchOf(shop, { due_at: '2026-11-01T00:00:00Z' });
+  const [paid] = await shop.list('payouts', `batch_id=${first.id}`);
+  await merchant.post(`/v1/payouts/${paid?.id}/mark_paid`, { external_id: 'transfer_1' });
+  await bonus(shop, ada, 7_000);
+  const second = await batchOf(shop);
+  const [deleted] = await shop.list('payouts', `batch_id=${second.id}`);
+  await merchant.delete(`/v1/payouts/${deleted?.id}`);
 }
 
 await live();
@@ -160,12 +178,48 @@ t.test('every example is valid', async (t) => {
   }
 });
 
-t.test('every type except payouts is emitted with exactly the fields of the specification', async (t) => {
-  for (const { type, fields } of rows.filter((row) => !by_payouts(row.type))) {
-    const told = all.received.filter(({ body }) => body.type === type);
-    t.ok(told.length > 0, `${type} was told`);
-    for (const { body } of told) t.same(keysOf(body.data), fields, type);
-  }
+t.test(
+  'every type is emitted with exactly the fields of the specification, and the values of the catalogue',
+  async (t) => {
+    for (const { type, fields } of rows.filter((row) => !by_rails.includes(row.type))) {
+      const told = all.received.filter(({ body }) => body.type === type);
+      t.ok(told.length > 0, `${type} was told`);
+      for (const { body } of told) {
+        t.same(keysOf(body.data), fields, type);
+        t.same(catalogue[type as keyof typeof catalogue].data.safeParse(body.data).error, undefined, type);
+      }
+    }
+  },
+);
+
+t.test('payouts are told with what they are of', async (t) => {
+  const told = (type: string) =>
+    all.received
+      .filter(({ body }) => body.type === type && body.data.partner_id === ada.id)
+      .map(({ body }) => body.data);
+  const created = told('payout.created')[0] as Json;
+  const { payout_id, batch_id } = created;
+  const clawback = told('commission.created').find(({ kind }) => kind === 'clawback') as Json;
+  const money = { payout_id, partner_id: ada.id, amount_minor: 12_345 + clawback.amount_minor, currency: 'USD' };
+  const due_at = '2026-11-01T00:00:00.000Z';
+  t.same(created, { ...money, batch_id, status: 'pending', due_at });
+  t.same(told('payout.due'), [{ ...money, due_at }]);
+  const [paid] = told('payout.paid') as [Json];
+  t.same(paid, { ...money, method: 'bank_transfer', external_id: 'transfer_1', paid_at: paid.paid_at });
+  const commissions = told('commission.paid');
+  t.same(
+    commissions.map(({ amount_minor }) => amount_minor).sort((a, b) => a - b),
+    [clawback.amount_minor, 12_345],
+    'clawbacks are paid too',
+  );
+  for (const { commission_id, amount_minor, ...rest } of commissions)
+    t.same(rest, { payout_id, partner_id: ada.id, currency: 'USD', paid_at: paid.paid_at }, commission_id);
+  const refused = all.received.find(({ body }) => body.type === 'payout.not_eligible')?.body.data as Json;
+  t.match(refused, { payout_id: null, amount_minor: 6_000, currency: 'USD', reason: 'no_payout_method' });
+  t.match(refused.reason_text, /no payout method/);
+  const [deleted] = told('payout.deleted') as [Json];
+  t.same(deleted, { payout_id: deleted.payout_id, partner_id: ada.id });
+  t.not(deleted.payout_id, payout_id);
 });
 
 t.test('the body has the keys of the specification, and sums and times are of the right kind', async (t) => {

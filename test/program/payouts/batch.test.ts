@@ -154,3 +154,17 @@ t.test('needs another user’s approval where the program demands it', async (t)
     body: { error: { code: 'approval_not_allowed' } },
   });
 });
+
+t.test(
+  'finds the commissions of a payout by an index, as the constraint does for each payout of a batch',
+  async (t) => {
+    const client = await rail.store.database.connect();
+    await client.query('begin; set local enable_seqscan = off');
+    const { rows } = await client.query(
+      `explain select from program.commission c where c.organization_id = 'org_x' and c.payout_id = 'pyt_x'`,
+    );
+    await client.query('rollback');
+    client.release();
+    t.match(JSON.stringify(rows), /Index (Only )?Scan using commission_in_payout/);
+  },
+);
