@@ -249,10 +249,12 @@ t.test('reads two at a time for an organization, and lets go of one that the cli
 
 t.test('breaks the connection when it fails in the middle', async (t) => {
   const { response } = await opened(big_path, { key: big.key });
-  await eventually(async () => (await readers()) === 1, 'the reader to wait');
-  await rail.query(sql`
-    select pg_terminate_backend(pid) from pg_stat_activity
-    where datname = current_database() and state like 'idle in transaction%' and query like 'fetch %'`);
+  await eventually(async () => {
+    const ended = await rail.query(sql`
+      select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and state <> 'idle' and query like 'fetch %'`);
+    return ended.length === 1;
+  }, 'the connection that reads to be ended');
   await t.rejects(text(response), { code: 'ECONNRESET' });
   t.equal(response.complete, false);
 });
