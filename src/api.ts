@@ -7,6 +7,7 @@ import { mountOperations } from './core/http/request.ts';
 import { createServer, type ServerLimits } from './core/http/server.ts';
 import type { Store } from './core/postgres/transaction.ts';
 import type { Services } from './core/resource/services.ts';
+import { mountDataPage } from './data/page.ts';
 import { products as offered } from './products.ts';
 import type { Product, Products } from './webhooks/product.ts';
 import { terms } from './webhooks/terms.ts';
@@ -33,6 +34,7 @@ export async function buildApi({
   for (const product of products) await app.register(async (scope) => mountProduct(scope, product, store, services));
   const [{ title, events }] = products;
   mountReference(app, { title, path: events.path });
+  mountDataPage(app, store.database);
   mountHealth(app, store.database);
   await app.ready();
   return app;

@@ -262,6 +262,17 @@ const data = rail
   .command('data')
   .description('Serves data teams, who query Postgres directly through the views of schema data.');
 
+data
+  .command('dictionary')
+  .description('Prints what is in schema data: every view and column with its description.')
+  .addOption(
+    new Option('--format <format>', 'markdown, json, or dbt for the sources.yml of a dbt project')
+      .choices(['markdown', 'json', 'dbt'])
+      .default('markdown'),
+  )
+  .addHelpText('after', example('rail data dictionary --format dbt > models/rail_sources.yml'))
+  .action(async (options) => (await import('./commands/data/dictionary.ts')).dictionary(options));
+
 const data_user = data.command('user').description('Manages logins that read schema data of one organization.');
 
 data_user

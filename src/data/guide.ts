@@ -1,0 +1,128 @@
+/** What the page for data teams says besides the dictionary. A test runs each of the example queries. */
+
+export interface Example {
+  title: string;
+  sql: string;
+}
+
+export const examples: Example[] = [
+  {
+    title: 'Revenue and commissions of each partner in a month',
+    sql: `select p.handle, s.currency, sum(s.amount_minor) as revenue_minor, sum(c.counted_minor) as commissions_minor
+from data.sale s
+join data.partner p on p.id = s.partner_id
+left join data.commission c on c.sale_id = s.id and c.kind <> 'clawback'
+where s.occurred_at >= '2026-10-01' and s.occurred_at < '2026-11-01'
+group by p.handle, s.currency
+order by revenue_minor desc`,
+  },
+  {
+    title: 'What was owed to partners at the end of a month',
+    sql: `select currency, payable_minor, receivable_minor
+from data.payable_liability('2026-11-01T00:00Z')`,
+  },
+  {
+    title: 'The account of a partner',
+    sql: `select posted_at, kind, cause, external_charge_id, opening_minor, amount_minor, closing_minor
+from data.partner_ledger
+where partner_id = 'part_01kfq0m1cmf7sb4g38p06mzq9d' and currency = 'USD'
+order by position`,
+  },
+  {
+    title: 'From click to sale, week by week',
+    sql: `select date_trunc('week', day)::date as week, sum(clicks) as clicks, sum(leads) as leads, sum(customers) as customers, sum(sales) as sales
+from data.funnel_daily
+group by week
+order by week`,
+  },
+  {
+    title: 'What cohorts of customers bring, by the months since they first paid',
+    sql: `select cohort, months_since, customers, net_revenue_minor
+from data.cohort_revenue
+where currency = 'USD'
+order by cohort, months_since`,
+  },
+  {
+    title: 'Partners whose sales are refunded most often',
+    sql: `select partner_id, month, sales, refunded_sales, refund_rate_bps / 100.0 as refund_rate_percent
+from data.refund_rate
+where sales >= 10
+order by refund_rate_bps desc
+limit 20`,
+  },
+  {
+    title: 'Charges of a month, to be compared with the statement of the processor',
+    sql: `select external_id, object, currency, amount_minor, fee_minor, occurred_at
+from data.reconciliation
+where occurred_at >= '2026-10-01' and occurred_at < '2026-11-01'
+order by occurred_at`,
+  },
+  {
+    title: 'What partners without a verified tax form were paid in a year',
+    sql: `select partner_id, currency, paid_minor, tax_form_status
+from data.paid_yearly
+where year = 2026 and tax_form_status <> 'verified'
+order by paid_minor desc`,
+  },
+  {
+    title: 'Endpoints that answer badly',
+    sql: `select e.url, h.day, h.deliveries, h.failed, h.delivered_bps / 100.0 as delivered_percent
+from data.webhook_health h
+join data.webhook_endpoint e on e.id = h.endpoint_id
+where h.delivered_bps < 9900
+order by h.day desc`,
+  },
+];
+
+/** Paragraphs; what stands between backticks is code. */
+export const rules = [
+  'Schema `data` has a view for each resource, named by its noun, and views for the questions that come first. They show the rows of one organization. Deleted rows are left out, ids are those of the API, times are `timestamptz`, and days and months are in UTC.',
+  'Amounts are integers in minor units of the currency in the same row: 1999 is 19.99 USD, and 1999 JPY. Never add up rows of different currencies.',
+  'Commissions are reduced in place when their sale is refunded. Use `data.commission_entry`, which is only added to, for figures of a month that must not change: `posted_at` is when an entry was written, `effective_at` when it happened.',
+  'Clicks, events, deliveries and attempts are many: filter them by `created_at` (`at` of attempts) or by `id`. Ids sort by time. A filter by the day of a daily view reads all rows of the organization.',
+  'Columns are added to the views, and none is removed or changes its type. Name the columns that you read.',
+];
+
+export interface Tool {
+  name: string;
+  text: string;
+  code?: string;
+}
+
+export const tools: Tool[] = [
+  {
+    name: 'A login',
+    text: 'Whoever runs Rail creates a login for you. It reads schema data of your organization and nothing else, without emails, names and other personal columns unless `--personal-data` is given.',
+    code: "rail data user create --organization org_… --name 'Metabase' --expires 365d",
+  },
+  { name: 'psql', text: 'Connect by the URL that was printed.', code: `psql "$RAIL_DATA_URL" -c '\\dv data.*'` },
+  {
+    name: 'Metabase',
+    text: 'Add a database of the type PostgreSQL with host, port, database name, user and password of the URL. Under Schemas choose only `data`. The comments of views and columns become their descriptions.',
+  },
+  {
+    name: 'Grafana',
+    text: 'Add a data source of the type PostgreSQL with the same settings. A time series is a query with a time, such as this one.',
+    code: `select occurred_at as time, amount_minor / 100.0 as revenue
+from data.sale
+where $__timeFilter(occurred_at) and currency = 'USD'
+order by occurred_at`,
+  },
+  {
+    name: 'dbt',
+    text: 'Print the sources, and write models by them. The login cannot write, so the models need a database of their own, for example DuckDB with this Postgres attached for reading, or a warehouse that the change feed fills (`rail data export`).',
+    code: 'rail data dictionary --format dbt > models/rail_sources.yml',
+  },
+  {
+    name: 'A notebook',
+    text: 'In Python, with pandas and SQLAlchemy:',
+    code: `import os, pandas, sqlalchemy
+engine = sqlalchemy.create_engine(os.environ["RAIL_DATA_URL"].replace("postgres://", "postgresql+psycopg://"))
+sales = pandas.read_sql("select occurred_at, currency, amount_minor from data.sale", engine)`,
+  },
+];
+
+export const limits = [
+  'A login is read-only, and a statement runs for a minute unless the login was made with `--statement-timeout`. It can undo both settings; a worker ends what runs for longer, every minute.',
+  'Where `DATABASE_READ_URL` names a replica, logins connect to it, and what they read may lag by some seconds.',
+];
