@@ -4,9 +4,10 @@ import { transaction } from '../../../src/core/postgres/transaction.ts';
 import { credentialsOf, currentRail } from '../../../src/program/payouts/credentials/rail_credentials.ts';
 import { type Caller, encryption_key, eventually, type Json, sql, startRail } from '../../harness.ts';
 import { openShop, type Shop } from '../../shop.ts';
-import { payee } from './fixture.ts';
+import { batchOf, payee, payoutAfter } from './fixture.ts';
 import { holdsNoSecret, startServer } from './rails/attempt.ts';
 import { PayPalServer } from './rails/paypal_server.ts';
+import { deliver } from './rails/provider_server.ts';
 import { StripeServer } from './rails/stripe_server.ts';
 import { WiseServer } from './rails/wise_server.ts';
 
@@ -244,4 +245,26 @@ t.test('needs payouts:send to change, and payouts:read to look', async (t) => {
   t.equal((await put(shop, 'wire', debtor, 'live', writer)).body.error.code, 'insufficient_scope');
   await put(shop, 'wire', debtor);
   t.match(await writer.get(pathOf(shop, 'wire')), { rail: 'wire' });
+});
+
+t.test('a payout is settled, and comes back, as soon as the webhook of its provider has it looked up', async (t) => {
+  const shop = await openShop(rail, { payout_methods: ['wise'] });
+  const { body: set } = await put(shop, 'wise', wise.credentials, 'live');
+  await payee(shop, [5_000], { payout_method: { method: 'wise', details: { account_id: '333' } } });
+  await batchOf(shop);
+  const [payout] = (await shop.list('payouts')) as [Json];
+  await shop.merchant.post(`/v1/payouts/${payout.id}/send`);
+  await eventually(async () => {
+    const [attempt] = await rail.query(sql`
+      select from program.payout_attempt where payout_id = ${payout.id} and reference is not null and claimed_until is null`);
+    return attempt !== undefined;
+  }, 'Wise to have the transfer');
+  const key = `${payout.id}-1`;
+  const url = set.webhook_url.replace(rail.services.base_url, rail.address);
+  wise.advance(key, 'outgoing_payment_sent');
+  t.equal((await deliver(url, wise.webhook(key))).status, 200);
+  t.match(await payoutAfter(shop, payout, 'paid'), { livemode: true, method: 'wise' });
+  wise.advance(key, 'funds_refunded');
+  t.equal((await deliver(url, wise.webhook(key))).status, 200);
+  t.match(await payoutAfter(shop, payout, 'failed'), { error_code: 'returned' });
 });
