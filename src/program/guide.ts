@@ -12,8 +12,9 @@ export const guide = `1. A **program** (\`POST /v1/programs\`) holds the setting
 5. The customer pays: \`POST /v1/sales\` with the processor's charge, once for each charge, renewals too. The answer holds the **commission**, or a warning that says why there is none. A **coupon** (\`POST /v1/coupons\`) credits the first sale to its partner without a click, by its \`external_id\`. If a charge came with a customer and a coupon, send both: \`external_customer_id\` (or \`customer_id\`) says who paid, \`customer\` has the details, \`coupon_external_id\` the coupon that was used, and \`click_id\` the click if you have it. On the first sale the coupon decides who is credited, later the partner of the customer.
 6. Refunds go to \`POST /v1/sales/{id}/refund\` (\`GET /v1/refunds\` lists them), corrections to \`PATCH /v1/sales/{id}\`: the commissions are adjusted automatically.
 7. A commission has one of these statuses: ${commission_statuses}. \`POST /v1/commissions\` creates a bonus.
-8. Suspected fraud raises a **risk flag**, which a person closes (\`POST /v1/risk_flags/{id}/resolve\`).
-9. Each step emits an **event**: register a webhook endpoint to receive them, instead of polling.
+8. What is due is paid in **payouts** (\`POST /v1/payout_batches\`): see *Paying partners*.
+9. Suspected fraud raises a **risk flag**, which a person closes (\`POST /v1/risk_flags/{id}/resolve\`).
+10. Each step emits an **event**: register a webhook endpoint to receive them, instead of polling.
 
 **Payout rails.** Set the credentials that a program pays partners with by \`PUT /v1/programs/{id}/rails/{rail}\`: they are tried at the provider first, then encrypted. \`webhook_url\` of the rail is where the provider reports what became of payouts: the address of this service, followed by \`/rails/{rail}/{program_id}\`. It takes no API key, because the provider signs its requests, and each request only makes Rail look up the payouts that it names. Without it, Rail asks at growing intervals.
 

@@ -24,6 +24,7 @@ import { payoutMethodOperations } from './partners/payout_method.ts';
 import { tagOperations, tags } from './partners/tag.ts';
 import { taxFormOperations } from './partners/tax_form.ts';
 import { updatePartnerOperations } from './partners/update_partner.ts';
+import { paying_partners } from './paying_partners.ts';
 import { payoutBatchOperations } from './payouts/batches/batch.ts';
 import { railOperations } from './payouts/credentials/rail.ts';
 import { mountRailWebhooks } from './payouts/credentials/rail_webhook.ts';
@@ -87,6 +88,7 @@ export const program: Product = {
   title: 'Rail',
   summary: 'Affiliate programs: partners, links, clicks, sales, commissions, payouts and signed webhooks.',
   guide,
+  chapters: [{ title: 'Paying partners', text: paying_partners }],
   test_keys:
     'A test key reads and writes the same data as a live key: it only labels the responses with `X-Rail-Livemode: false`.',
   examples,

@@ -15,6 +15,8 @@ export interface Product extends Part {
   summary: string;
   /** How its parts work together, in Markdown: the description begins with it. */
   guide: string;
+  /** What needs a chapter of its own there, in Markdown. */
+  chapters?: { title: string; text: string }[];
   /** What test keys may do, in Markdown. */
   test_keys: string;
   /** Values for the examples of the description. */

@@ -7,6 +7,7 @@ import type { DeliveryTerms } from './openapi_webhooks.ts';
 /** What holds for every operation and every webhook, in Markdown: the OpenAPI description and llms-full.txt both carry it. */
 export const conventions = (described: Described): { title: string; text: string }[] => [
   { title: 'How it works', text: described.guide },
+  ...(described.chapters ?? []),
   ...ofRequests(described),
   ...ofWebhooks(described),
 ];

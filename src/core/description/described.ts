@@ -16,6 +16,8 @@ export interface Described {
   test_keys: string;
   /** How the product's parts play together, in Markdown. */
   guide: string;
+  /** What needs a chapter of its own, in Markdown. */
+  chapters?: { title: string; text: string }[];
   delivery: DeliveryTerms;
   /** How the service is reached from outside: where a proxy puts a path in front of it, paths are below that. */
   base_url: string;
