@@ -19,10 +19,21 @@ export const batch_states = {
 /** What a batch came to: shared by batches and previews. */
 export const batchSums = {
   amounts: z
-    .array(z.object({ currency: storedCurrency, payouts: count, amount_minor: minor }))
+    .array(
+      z.object({
+        currency: storedCurrency,
+        payouts: count.describe('The number of payouts in the currency.'),
+        amount_minor: minor.describe('Their sum, in minor units of the currency.'),
+      }),
+    )
     .describe('The number of payouts and their sum, for each currency.'),
   not_eligible: z
-    .array(z.object({ reason: z.enum(not_eligible_reasons), count }))
+    .array(
+      z.object({
+        reason: z.enum(not_eligible_reasons).describe('Why the balances are not paid.'),
+        count: count.describe('The number of balances.'),
+      }),
+    )
     .describe('How many balances could not be paid, by reason.'),
 };
 
@@ -40,7 +51,7 @@ export const payoutFiles = z.array(
     file: z.int().describe('The number of the file: the `file` parameter of the export.'),
     message_id: text.describe('The message id in the file (`MsgId`).'),
     method: text.describe('The payout method of its payouts.'),
-    payouts: count,
+    payouts: count.describe('The number of payouts in the file.'),
     created_at: timestamp,
   }),
 );

@@ -79,7 +79,7 @@ t.test('each code has the status that its users know', (t) => {
       'signature_expired',
     ],
     402: ['plan_limit_reached', 'feature_not_in_plan'],
-    403: ['insufficient_scope', 'test_key_not_allowed'],
+    403: ['insufficient_scope', 'approval_not_allowed', 'test_key_not_allowed'],
     404: ['resource_not_found', 'route_not_found'],
     405: ['method_not_allowed'],
     408: ['request_timeout'],
@@ -101,7 +101,13 @@ t.test('each code has the status that its users know', (t) => {
     501: ['not_implemented'],
     503: ['service_unavailable'],
   };
-  for (const code of ['invalid_cursor', 'currency_mismatch', 'refund_exceeds_sale', 'address_not_allowed'] as const) {
+  for (const code of [
+    'invalid_cursor',
+    'invalid_position',
+    'currency_mismatch',
+    'refund_exceeds_sale',
+    'address_not_allowed',
+  ] as const) {
     by_status[400]?.push(code);
   }
   for (const code of ['commission_locked', 'payout_locked', 'sale_already_refunded', 'endpoint_disabled'] as const) {

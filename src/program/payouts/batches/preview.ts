@@ -13,22 +13,38 @@ const step = 2000;
 /** How many payouts, and balances that are not paid, a preview lists. Its sums cover all. */
 const most_listed = 1000;
 
-const listed = { partner_id: id('part'), amount_minor: minor, currency: storedCurrency };
+const listed = {
+  partner_id: id('part'),
+  amount_minor: minor.describe('The balance, in minor units of the currency.'),
+  currency: storedCurrency,
+};
 
 export const BatchPreview = z
   .object({
     object: objectName('payout_batch_preview'),
     program_id,
-    cutoff: timestamp,
-    due_at: timestamp,
-    partners_looked_at: z.int().min(0),
+    cutoff: timestamp.describe('Commissions whose `mature_at` is before this time are included.'),
+    due_at: timestamp.describe('When the payouts would be due.'),
+    partners_looked_at: z.int().min(0).describe('The partners whose balance was looked at.'),
     payouts_total: z.int().min(0).describe('How many payouts the batch would have.'),
     ...batchSums,
     payouts: z
-      .array(z.object({ ...listed, method: z.enum(payout_methods), commission_count: z.int() }))
+      .array(
+        z.object({
+          ...listed,
+          method: z.enum(payout_methods).describe("The partner's payout method."),
+          commission_count: z.int().describe('The number of commissions in it.'),
+        }),
+      )
       .describe(`Who would be paid what: the first ${most_listed} by partner.`),
     unpaid: z
-      .array(z.object({ ...listed, reason: z.enum(not_eligible_reasons), reason_text: text }))
+      .array(
+        z.object({
+          ...listed,
+          reason: z.enum(not_eligible_reasons).describe('Why the balance is not paid.'),
+          reason_text: text.describe('The reason in words.'),
+        }),
+      )
       .describe(`Who would not be paid, and why: the first ${most_listed} by partner.`),
   })
   .meta({ id: 'PayoutBatchPreview', description: 'What a batch would contain if it were created now.' });
