@@ -50,12 +50,22 @@ export async function openPostgres(config: Config, mode: 'own' | 'use', log: Log
   return embedded;
 }
 
+/** @param read_url a replica, which gets as many connections again */
 export const openStore = (
   url: string,
   connections: { size: number; name: string },
   log: Logger,
   writeEvents: WriteEvents,
-): Store => ({ database: openDatabase(url, { ...connections, log }), writeEvents });
+  read_url?: string,
+): Store => ({
+  database: openDatabase(url, { ...connections, log }),
+  replica: read_url === undefined ? undefined : openDatabase(read_url, { ...connections, log }),
+  writeEvents,
+});
+
+export async function closeStore({ database, replica }: Store): Promise<void> {
+  await Promise.all([database.end(), replica?.end()]);
+}
 
 /** A host as it stands in a URL: an IPv6 address in brackets. */
 const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host);

@@ -11,7 +11,15 @@ import { migrate } from '../core/postgres/migrate.ts';
 import type { Store } from '../core/postgres/transaction.ts';
 import type { Services } from '../core/resource/services.ts';
 import { requireSharedKey } from '../encryption_key.ts';
-import { createLog, openPostgres, openServices, openStore, reachPostgres, requireBaseUrl } from '../service.ts';
+import {
+  closeStore,
+  createLog,
+  openPostgres,
+  openServices,
+  openStore,
+  reachPostgres,
+  requireBaseUrl,
+} from '../service.ts';
 
 /** How long a process waits for Postgres when it starts. */
 export const max_wait_ms = 60_000;
@@ -89,7 +97,13 @@ export async function runProcess(
     if (ran.length > 0) log.info({ ran }, 'migrated');
     const services = await openServices(config, log);
     const { writeEvents } = await import('../products.ts');
-    const store = openStore(postgres.url, { size: connections.store, name: processName() }, log, writeEvents);
+    const store = openStore(
+      postgres.url,
+      { size: connections.store, name: processName() },
+      log,
+      writeEvents,
+      config.DATABASE_READ_URL,
+    );
     await warnOfShortage(store, config, log);
     const metrics = await openMetrics(config, store, log);
     await serve({ config, log, url: postgres.url, store, services, connections }, stopping).finally(() =>
@@ -198,7 +212,7 @@ interface Parts {
 /** Takes nothing new, finishes what runs, lets go of jobs and connections. Nothing may hold it up for longer than it has. */
 export async function stopParts({ app, worker }: Parts, { store, log }: Running): Promise<void> {
   log.info('stopping: what runs may finish');
-  const all = Promise.all([app && closeApi(app), worker?.stop()]).then(() => store.database.end());
+  const all = Promise.all([app && closeApi(app), worker?.stop()]).then(() => closeStore(store));
   const late = AbortSignal.timeout(stop_ms);
   await Promise.race([all, stopped(late)]);
   if (late.aborted) log.warn('stopped before everything had finished: its jobs are run again');

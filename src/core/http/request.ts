@@ -6,7 +6,7 @@ import { verifySignature } from '../encryption/signature.ts';
 import { type Format, formatOf } from '../formats/format.ts';
 import type { Database } from '../postgres/database.ts';
 import { unstorableText } from '../postgres/errors.ts';
-import { type Store, type Tx, transaction } from '../postgres/transaction.ts';
+import { lagging, type Store, type Tx, transaction } from '../postgres/transaction.ts';
 import type { Operation } from '../resource/operation.ts';
 import { requireScope } from '../resource/scope.ts';
 import type { Services } from '../resource/services.ts';
@@ -25,6 +25,7 @@ export function mountOperations(app: FastifyInstance, operations: Operation[], s
 }
 
 function mount(app: FastifyInstance, operation: Operation, store: Store, services: Services): void {
+  const source = operation.may_lag ? lagging(store) : store;
   app.route({
     method: operation.method,
     url: routePath(operation.path),
@@ -40,8 +41,8 @@ function mount(app: FastifyInstance, operation: Operation, store: Store, service
     preValidation: async (request) => requireSignature(request, request.presented as Presented),
     handler: async (request, reply) => {
       const rows = rowsAsked(request, operation, services);
-      if (rows) return sendRows(request, reply, { ...rows, store });
-      const { status, body, replayed } = await withinDeadline(request, answer(request, operation, store, services));
+      if (rows) return sendRows(request, reply, { ...rows, store: source });
+      const { status, body, replayed } = await withinDeadline(request, answer(request, operation, source, services));
       if (replayed) reply.header('Idempotent-Replayed', 'true');
       return reply.code(status).header('Content-Type', 'application/json; charset=utf-8').send(Buffer.from(body));
     },

@@ -153,8 +153,13 @@ export class Tx {
 /** Opens transactions: the pool, and how products write their events. */
 export interface Store {
   database: Database;
+  /** What reads that may lag are made on, where there is one. */
+  replica?: Database | undefined;
   writeEvents: WriteEvents;
 }
+
+/** The same store, for transactions that write nothing and may see a state of some seconds ago. */
+export const lagging = (store: Store): Store => ({ ...store, database: store.replica ?? store.database });
 
 /**
  * Runs `work` in a transaction and commits it. All or nothing: a throw rolls everything back. A deadlock runs it again, and so does what

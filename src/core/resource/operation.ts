@@ -58,6 +58,8 @@ interface Options<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType,
    * `asked` of `run`.
    */
   ask?: (context: Pick<Context<z.infer<P>, z.infer<Q>, z.infer<B>>, 'params' | 'body' | 'services'>) => Promise<Asked>;
+  /** It writes nothing, and may answer from a replica, whose state is some seconds old. */
+  may_lag?: boolean;
   /** The errors that it may answer, besides those that follow from its path and fields: see description/operation_errors.ts. */
   errors?: ProblemCode[];
   run: (context: Context<z.infer<P>, z.infer<Q>, z.infer<B>> & { asked: Asked }) => Promise<z.input<R>>;
