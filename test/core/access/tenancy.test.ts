@@ -130,12 +130,15 @@ t.test('the rows of the other organization are there all the same', async (t) =>
   }
 });
 
+/** What a table answers that takes inserts alone. */
+const append_only = 'P0001';
+
 t.test('it can neither write a row for another organization nor move one there', async (t) => {
   let tried = 0;
   for (const { name } of own_tables) {
     const columns = await rail.query<{ name: string }>(sql`
       select a.attname as name from pg_attribute a
-      where a.attrelid = ${name}::regclass and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+      where a.attrelid = ${name}::regclass and a.attnum > 0 and not a.attisdropped and a.attgenerated = '' and a.attidentity <> 'a'
         and has_column_privilege('rail_api', a.attrelid, a.attnum, 'insert')`);
     if (columns.length === 0) continue;
     const list = raw(columns.map((column) => column.name).join(', '));
@@ -150,7 +153,7 @@ t.test('it can neither write a row for another organization nor move one there',
     const copy = sql`insert into ${raw(name)} (${list}) select ${values} from ${raw(name)} limit 1 returning 1 as written`;
     const move = sql`update ${raw(name)} set organization_id = ${other.organization_id} returning 1 as moved`;
     t.equal(await codeOf(as(one, (tx) => tx.all(copy))), refused, `insert into ${name}`);
-    t.equal(await codeOf(as(one, (tx) => tx.all(move))), refused, `update ${name}`);
+    t.ok([refused, append_only].includes(await codeOf(as(one, (tx) => tx.all(move)))), `update ${name}`);
   }
   t.ok(tried > 12);
 });
