@@ -12,6 +12,9 @@ const pick = <Record_ extends object>(record: Record_, ...fields: (keyof Record_
 
 const changed = { updated_at: times.change };
 const reviewed = { ...changed, reviewed_by_user_id: sampleId('key'), reviewed_at: times.change };
+const by_hand = { ...story.payout_batch, scheduled_for: null };
+const no_progress = { state: 'running', partners_looked_at: 0, payouts: 0, amounts: [], not_eligible: [] };
+const sent = { status: 'processing', submitted_at: times.due, attempt: 1, updated_at: times.due };
 const secret = 'whsec_c2FtcGxlLXNlY3JldC1zYW1wbGUtc2VjcmV0';
 
 const event = {
@@ -45,7 +48,8 @@ const replayed = { id: sampleId('whd').replace(/.$/, '4'), replay_of: delivery.i
 export const examples: Examples = {
   records: {
     ...{ program, group, partner, application, link, coupon, customer, sale, commission, risk_flag, refund },
-    ...{ tag: story.tag, rule: story.rule, click: story.click, referral: story.referral, payout: story.payout },
+    ...{ tag: story.tag, rule: story.rule, click: story.click, referral: story.referral },
+    ...{ payout: story.payout, payout_batch: story.payout_batch },
     ...{ event, webhook_endpoint: endpoint, webhook_delivery: delivery },
     magic_link: {
       ...{ url: 'https://rail.example.com/portal/sign_in?token=kQ3v7Yp2', expires_at: '2026-11-16T11:15:00.000Z' },
@@ -159,6 +163,22 @@ export const examples: Examples = {
     'commissions.void': {
       body: { reason: 'order_cancelled' },
       reply: { ...changed, status: 'voided', voided_at: times.change, void_reason: 'order_cancelled' },
+    },
+    'payout_batches.create': {
+      body: pick(story.payout_batch, 'program_id'),
+      reply: { ...by_hand, status: 'generating', progress: no_progress },
+    },
+    'payout_batches.approve': {
+      reply: {
+        ...{ approval_required: true, approved_by_user_id: sampleId('usr'), approved_at: times.due },
+        updated_at: times.due,
+      },
+    },
+    'payouts.send': { reply: sent },
+    'payouts.retry': { reply: { ...sent, submitted_at: times.paid, attempt: 2, updated_at: times.paid } },
+    'payouts.mark_paid': {
+      body: { external_id: 'transfer_0001' },
+      reply: { status: 'paid', external_id: 'transfer_0001', paid_at: times.paid, updated_at: times.paid },
     },
     'risk_flags.resolve': {
       body: { resolution: 'dismissed', note: 'Two people in one household.' },

@@ -143,9 +143,24 @@ export const refund = {
   ...created(times.change),
 };
 
+export const payout_batch = {
+  ...{ id: sampleId('batch'), program_id, status: 'ready', cutoff: times.payout, due_at: times.due },
+  ...{ scheduled_for: times.payout, approval_required: false, created_by_user_id: null },
+  ...{ approved_by_user_id: null, approved_at: null, files: [] },
+  progress: {
+    ...{ state: 'done', partners_looked_at: 2, payouts: 1 },
+    amounts: [{ currency: 'USD', payouts: 1, amount_minor: 1980 }],
+    not_eligible: [{ reason: 'no_payout_method', count: 1 }],
+  },
+  ...created(times.payout),
+};
+
 export const payout = {
-  ...{ id: sampleId('pyt'), program_id, batch_id: sampleId('batch'), partner_id, amount_minor: 1980 },
-  ...{ currency: 'USD', status: 'pending', method: 'bank_transfer', due_at: times.due },
+  ...{ id: sampleId('pyt'), program_id, batch_id: payout_batch.id, partner_id, amount_minor: 1980, fee_minor: null },
+  ...{ currency: 'USD', status: 'pending', livemode: true, method: 'bank_transfer', external_id: null },
+  ...{ destination_hint: '3000', period_start: times.sale, period_end: times.payout, due_at: times.due },
+  ...{ submitted_at: null, paid_at: null, failed_at: null, attempt: 0, error_code: null, error_message: null },
+  commission_count: 1,
   ...created(times.payout),
 };
 
