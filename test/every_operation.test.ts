@@ -235,9 +235,14 @@ async function includes(t: Test, operation: Operation, allowed: string[]): Promi
 const rowsIn = ({ body }: Answer): Json[] => (Array.isArray(body.data) ? body.data : [body]);
 
 /** The status it says, the headers of every response, and no key beyond its schema's. */
-function succeeds(t: Test, { status, reply, is_feed }: Operation, answer: Answer): void {
+function succeeds(t: Test, { status, reply, is_feed, file }: Operation, answer: Answer): void {
   t.equal(answer.status, status, answer.text.slice(0, 300));
   const succeeded = answer.status < 300;
+  if (succeeded && file?.only) {
+    hasStandardHeaders(t, answer, answer.headers['content-type']?.split(';')[0]);
+    t.ok(Object.values(file.media_types).some((type) => answer.headers['content-type']?.startsWith(type)));
+    return void t.not(answer.text, '');
+  }
   hasStandardHeaders(t, answer, succeeded && is_feed ? media_types.ndjson : undefined);
   if (!succeeded) return;
   for (const body of is_feed ? answer.body.data : [answer.body]) {

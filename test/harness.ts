@@ -187,7 +187,7 @@ export function callerOf(base_url: string, key: string, organization_id: string)
 
 function bodyOf(text: string, type: string | null): Json {
   if (type?.startsWith('application/x-ndjson')) return { data: linesOf(text) };
-  return text ? JSON.parse(text) : {};
+  return text && (type === null || type.startsWith('application/json')) ? JSON.parse(text) : {};
 }
 
 /** The lines of NDJSON. */

@@ -29,6 +29,7 @@ const special: Record<string, (world: World, given: Json) => Promise<Json>> = {
     ['partner_id', 'click_id', 'customer_id'].some((claim) => given[claim] !== undefined)
       ? {}
       : { customer_id: (await world.fixture('customers')).id },
+  'payout_batches.take_in_report': async ({ report }) => ({ document: report }),
   'partners.put_payout_method': async () => payout_method,
   'rails.put': async () => debtor,
   'webhook_endpoints.replay': async (_, given) =>
@@ -47,6 +48,11 @@ function chosen(path: string, params: z.ZodType): string {
     return word;
   });
 }
+
+/** What a bank says of a payment that it has settled. */
+const settledReport = (message_id: string, key: string): string =>
+  `<Document><CstmrPmtStsRpt><OrgnlGrpInfAndSts><OrgnlMsgId>${message_id}</OrgnlMsgId></OrgnlGrpInfAndSts><OrgnlPmtInfAndSts>
+<TxInfAndSts><OrgnlEndToEndId>${key}</OrgnlEndToEndId><TxSts>ACSC</TxSts></TxInfAndSts></OrgnlPmtInfAndSts></CstmrPmtStsRpt></Document>`;
 
 const fresh_time = (): string => new Date(Date.now() - 60_000).toISOString();
 
@@ -81,6 +87,18 @@ const prepared: Record<string, (world: World) => Promise<string>> = {
   'payout_batches.approve': async (world) => (await batchOfOne(world, { payout_approval_required: true })).id,
   'payout_batches.delete': async (world) => (await batchOfOne(world)).id,
   'payout_batches.send': async (world) => (await batchOfOne(world)).id,
+  'payout_batches.take_in_report': async (world) => {
+    const { id, batch_id } = await payoutToWallet(world);
+    await world.caller.post(`/v1/payouts/${id}/send`);
+    const { files } = await world.caller.get(`/v1/payout_batches/${batch_id}`);
+    world.report = settledReport(files[0].message_id, `${id}-1`);
+    return batch_id;
+  },
+  'payout_batches.export': async (world) => {
+    const { id, batch_id } = await payoutToWallet(world);
+    await world.caller.post(`/v1/payouts/${id}/send`);
+    return batch_id;
+  },
   'payouts.send': async (world) => (await payoutToWallet(world)).id,
   async 'payouts.retry'(world) {
     const { id } = await payoutToWallet(world);
@@ -162,6 +180,8 @@ export class World {
   /** Another person of the organization. */
   readonly colleague: Caller;
   readonly receiver_url: string;
+  /** A bank's report on what was sent last. */
+  report = '';
   /** For what only the outside can make happen, such as a payment that fails. */
   readonly rail: Rail | undefined;
   readonly #fixtures = new Map<string, Promise<Json>>();

@@ -4,7 +4,7 @@ import { type Channel, type IntentRow, makeCall, type Outcome } from '../core/jo
 import { service_opening } from '../core/jobs/task.ts';
 import type { TaskContext } from '../core/jobs/worker_context.ts';
 import type { Tx } from '../core/postgres/transaction.ts';
-import type { Mail, Mailer } from '../core/resource/services.ts';
+import type { Attachment, Mail, Mailer } from '../core/resource/services.ts';
 import { newId } from '../core/values/id.ts';
 import type { MailNotSent } from './smtp.ts';
 
@@ -17,14 +17,23 @@ export interface Draft {
   text: string;
   /** The same for mail programs that show HTML. */
   html?: string;
+  attachment?: Attachment;
 }
 
 /** Writes a mail in the transaction of what it reports; it is sent once that has committed. */
-export async function queueMail(tx: Tx, { organization_id, recipient, subject, text, html }: Draft): Promise<string> {
+export async function queueMail(
+  tx: Tx,
+  { organization_id, recipient, subject, text, html, attachment }: Draft,
+): Promise<string> {
   const id = newId('mail');
   await tx.all(sql`
-    insert into core.outgoing_mail (organization_id, id, recipient, subject, text, html, created_at)
-    values (${organization_id}, ${id}, ${recipient}, ${subject}, ${text}, ${html ?? null}, ${tx.now}::timestamptz)
+    insert into core.outgoing_mail (
+      organization_id, id, recipient, subject, text, html, attachment_name, attachment_type, attachment, created_at
+    )
+    values (
+      ${organization_id}, ${id}, ${recipient}, ${subject}, ${text}, ${html ?? null}, ${attachment?.name ?? null},
+      ${attachment?.media_type ?? null}, ${attachment?.content ?? null}, ${tx.now}::timestamptz
+    )
     returning id`);
   tx.enqueue('core/send_mail', { organization_id, id });
   return id;
@@ -48,10 +57,14 @@ const smtpChannel = ({ services: { mailer }, log }: TaskContext): Channel<Mail> 
   async read(tx, row) {
     const mail = await unsent(tx, row);
     if (!mail) return undefined;
-    const { attempts, recipient, ...content } = mail;
-    if (mailer && recipient !== null) return { request: { ...content, recipient }, attempts, in_doubt: false };
+    const { attempts, recipient, attachment, ...content } = mail;
+    if (mailer && recipient !== null)
+      return { request: { ...content, recipient, attachment }, attempts, in_doubt: false };
     const obstacle = mailer ? 'The organization has no owner with an email address.' : 'SMTP_URL is not set.';
-    log.warn({ mail: { ...content, recipient } }, `a mail is logged instead of sent: ${obstacle}`);
+    log.warn(
+      { mail: { ...content, recipient, attachment: attachment?.name } },
+      `a mail is logged instead of sent: ${obstacle}`,
+    );
     await record(tx, row, obstacle);
     return undefined;
   },
@@ -73,12 +86,21 @@ async function handOver(mailer: Mailer, mail: Mail, cut_off: AbortSignal): Promi
   }
 }
 
-const unsent = (tx: Tx, { organization_id, id }: IntentRow) =>
-  tx.maybe<Omit<Mail, 'recipient'> & { recipient: string | null; attempts: number }>(sql`
-    select m.organization_id, m.id, m.recipient, m.subject, m.text, m.html, m.created_at, m.attempts
+type Unsent = Omit<Mail, 'recipient'> & { recipient: string | null; attempts: number };
+
+async function unsent(tx: Tx, { organization_id, id }: IntentRow): Promise<Unsent | undefined> {
+  const mail = await tx.maybe<
+    Omit<Unsent, 'attachment'> & { name: string | null; media_type: string; content: Buffer }
+  >(sql`
+    select m.organization_id, m.id, m.recipient, m.subject, m.text, m.html, m.created_at, m.attempts, m.attachment_name as name,
+      m.attachment_type as media_type, m.attachment as content
     from core.outgoing_mail m
     where m.organization_id = ${organization_id} and m.id = ${id} and m.sent_at is null
     for update`);
+  if (!mail) return undefined;
+  const { name, media_type, content, ...rest } = mail;
+  return { ...rest, attachment: name === null ? null : { name, media_type, content } };
+}
 
 const record = (tx: Tx, { organization_id, id }: IntentRow, error: string | null): Promise<object[]> =>
   tx.all(sql`

@@ -1,6 +1,6 @@
 /** How mail is handed to an SMTP server. */
 import type { SendMailOptions } from 'nodemailer';
-import type { Mailer } from '../core/resource/services.ts';
+import type { Attachment, Mailer } from '../core/resource/services.ts';
 
 /** The message may hold what the server said of the recipient, and never what SMTP_URL holds. */
 export class MailNotSent extends Error {
@@ -24,13 +24,16 @@ export async function createMailer({ smtp_url, from }: { smtp_url: string; from:
   const { createTransport } = await import('nodemailer');
   const transport = createTransport({ url: smtp_url, ...limits, disableFileAccess: true, disableUrlAccess: true });
   const domain = from.replace(/^.*@|>$/g, '');
-  return async ({ id, recipient, subject, text, html, created_at }, cut_off) => {
-    const message: SendMailOptions = {
+  return async ({ id, recipient, subject, text, html, attachment, created_at }, cut_off) => {
+    const message: SendMailOptions & { baseBoundary: string } = {
       from,
       to: { name: '', address: recipient },
       subject,
       text,
       ...(html === null ? {} : { html }),
+      attachments: attachment ? [attached(attachment)] : [],
+      // What is between the parts follows from the id too, so that a mail which is sent twice is the same.
+      baseBoundary: id,
       date: created_at,
       messageId: `<${id}@${domain}>`,
       headers: { 'Auto-Submitted': 'auto-generated' },
@@ -41,6 +44,8 @@ export async function createMailer({ smtp_url, from }: { smtp_url: string; from:
     });
   };
 }
+
+const attached = ({ name, media_type, content }: Attachment) => ({ filename: name, contentType: media_type, content });
 
 interface SmtpError extends Error {
   code?: string;

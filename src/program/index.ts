@@ -28,9 +28,12 @@ import { paying_partners } from './paying_partners.ts';
 import { payoutBatchOperations } from './payouts/batches/batch.ts';
 import { railOperations } from './payouts/credentials/rail.ts';
 import { mountRailWebhooks } from './payouts/credentials/rail_webhook.ts';
+import { payoutFileOperations } from './payouts/files/export.ts';
+import { payoutReportOperations } from './payouts/files/report.ts';
 import { payoutOperations, payouts } from './payouts/payout.ts';
 import { payoutBatches } from './payouts/payout_batch.ts';
 import { payoutChangeOperations } from './payouts/payout_change.ts';
+import { payoutStatementOperations } from './payouts/payout_statement.ts';
 import { sendOperations } from './payouts/sending/send.ts';
 import { personalDataOperations } from './personal_data.ts';
 import { createProgramOperations } from './programs/create_program.ts';
@@ -120,10 +123,13 @@ export const program: Product = {
     ...commissionOperations,
     ...commissionChangeOperations,
     ...payoutBatchOperations,
+    ...payoutFileOperations,
+    ...payoutReportOperations,
     ...payoutOperations,
     ...payoutChangeOperations,
     ...sendOperations,
     ...railOperations,
+    ...payoutStatementOperations,
     ...riskFlagOperations,
     ...reportOperations,
     ...exportOperations(exported),

@@ -105,6 +105,27 @@ t.test('a mail arrives as it was written', async (t) => {
   });
 });
 
+t.test('a mail has its attachment, and is the same when it is sent twice', async (t) => {
+  const smtp = await startSmtpServer();
+  await workWith(t, { SMTP_URL: `smtp://127.0.0.1:${smtp.port}` });
+  const content = Buffer.from(Array.from({ length: 5000 }, (_, nth) => nth % 256));
+  const id = await queue({ attachment: { name: 'statement-2026-00001.pdf', media_type: 'application/pdf', content } });
+  const [mail] = await smtp.until(1);
+  t.match(mail?.headers['content-type'], /^multipart\/mixed/);
+  t.match(mail?.text, /Content-Type: application\/pdf; name=statement-2026-00001\.pdf/);
+  t.match(mail?.text, /A text\./);
+  const [, encoded = ''] = /filename=statement-2026-00001\.pdf\n\n([A-Za-z0-9+/=\n]+)/.exec(mail?.text ?? '') ?? [];
+  t.ok(Buffer.from(encoded, 'base64').equals(content));
+  await until(id, ({ sent_at }) => sent_at !== null);
+  await rail.query(sql`update core.outgoing_mail set sent_at = null where id = ${id}`);
+  await rail.query(
+    sql`select graphile_worker.add_job('core/send_mail', ${JSON.stringify({ organization_id, id })}::json) is null as lost`,
+  );
+  const [first, again] = await smtp.until(2);
+  t.equal(again?.text, first?.text);
+  t.same(again?.headers, first?.headers);
+});
+
 t.test('a mail of a transaction that fails is never sent', async (t) => {
   const smtp = await startSmtpServer();
   await workWith(t, { SMTP_URL: `smtp://127.0.0.1:${smtp.port}` });

@@ -72,7 +72,8 @@ function parse(raw: string): Pick<ReceivedMail, 'headers' | 'text'> {
   const headers = Object.fromEntries(
     fields.map((field) => [field.slice(0, field.indexOf(':')).toLowerCase(), field.slice(field.indexOf(':') + 2)]),
   );
-  const decode = decoders[headers['content-transfer-encoding'] as keyof typeof decoders];
+  // A mail of several parts is left as it is: each part has an encoding of its own.
+  const decode = decoders[(headers['content-transfer-encoding'] ?? '7bit') as keyof typeof decoders];
   return { headers, text: decode(raw.slice(end + 4)).replaceAll('\r\n', '\n') };
 }
 

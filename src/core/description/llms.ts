@@ -120,7 +120,10 @@ function operationText(operation: Listed, schemas: Schemas): string[] {
       : []),
     ...Object.entries(responses).flatMap(([status, { content = {} }]) => {
       const media = content[json] ?? content[media_types.ndjson];
-      return media && status.startsWith('2') ? replyText(status, media, schemas) : [];
+      if (!status.startsWith('2')) return [];
+      return media
+        ? replyText(status, media, schemas)
+        : ['', `Reply: ${status} with a file, ${Object.keys(content).join(' or ')}.`];
     }),
     '',
     `Errors: ${[...errors.map((code) => `\`${code}\` (${problems[code].status})`), 'and the errors of every operation'].join(', ')}.`,

@@ -149,8 +149,11 @@ function pathOperation(
         content: operation.is_feed
           ? { [media_types.ndjson]: { schema: opened(reply), example: exampleReply(reply, samples, changes) } }
           : {
-              [json]: { schema: opened(reply), example: exampleReply(reply, samples, changes) },
+              ...(operation.file?.only
+                ? {}
+                : { [json]: { schema: opened(reply), example: exampleReply(reply, samples, changes) } }),
               ...(operation.stream ? streamContent() : {}),
+              ...fileContent(operation),
             },
       },
       ...refusals(operation, common),
@@ -168,10 +171,20 @@ const streamContent = (): Record<string, Media> => ({
   },
 });
 
+/** The files of an answer. */
+const fileContent = ({ file }: Operation): Record<string, Media> =>
+  Object.fromEntries(Object.values(file?.media_types ?? {}).map((type) => [type, { schema: { type: 'string' } }]));
+
 /** The body, with the story's example or the operation's own, else one that is made from the schema. */
-function bodyOf({ name, body: judge, example }: Operation, { schema }: Media, samples: Samples) {
+function bodyOf({ name, body: judge, example, upload }: Operation, { schema }: Media, samples: Samples) {
   const told = samples.operations[name]?.body ?? example ?? exampleBody(schema, samples, judge);
-  return { required: !judge.safeParse(undefined).success, content: { [json]: { schema, example: told } as Media } };
+  const filesTaken = Object.fromEntries(
+    (upload?.media_types ?? []).map((type) => [type, { schema: { type: 'string' } }]),
+  );
+  return {
+    required: !judge.safeParse(undefined).success,
+    content: { [json]: { schema, example: told } as Media, ...filesTaken },
+  };
 }
 
 /** What the reply to an operation has that the story's record has not: what a deletion deleted, what an update sent, and what the product says. */

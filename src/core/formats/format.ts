@@ -15,28 +15,31 @@ export const formatField = z
     'The format of the response. `csv` and `ndjson` return all objects that match, without pages. The default is what the header `Accept` asks for, otherwise `json`.',
   );
 
-const format_of_type: Record<string, Format> = {
-  'application/json': 'json',
-  'application/*': 'json',
-  '*/*': 'json',
-  [media_types.csv]: 'csv',
-  [media_types.ndjson]: 'ndjson',
-};
+const json_ranges = ['application/json', 'application/*', '*/*'];
 
-/** The format that a request asks for: by its parameter, or else by the media type that its `Accept` prefers. */
-export function formatOf(asked: unknown, accept: string | undefined): Format {
-  if (asked !== undefined) return asked as Format;
+/**
+ * The format that a request asks for: by its parameter, or else by the media type that its `Accept` prefers.
+ * @param types the media types of what can be had besides JSON, by format
+ */
+export function formatOf(
+  asked: unknown,
+  accept: string | undefined,
+  types: Record<string, string> = media_types,
+): string {
+  if (asked !== undefined) return asked as string;
+  const format_of_type = new Map(Object.entries(types).map(([format, type]) => [type, format]));
+  for (const range of json_ranges) format_of_type.set(range, 'json');
   const [preferred] = (accept ?? '')
     .split(',')
-    .map(weighed)
+    .map((range) => weighed(range, format_of_type))
     .filter(({ format, weight }) => format !== undefined && weight > 0)
     .sort((one, other) => other.weight - one.weight);
   return preferred?.format ?? 'json';
 }
 
 /** `text/csv;q=0.9` */
-function weighed(range: string): { format: Format | undefined; weight: number } {
+function weighed(range: string, format_of_type: Map<string, string>): { format: string | undefined; weight: number } {
   const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
   const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2);
-  return { format: format_of_type[type], weight: weight === undefined ? 1 : Number(weight) || 0 };
+  return { format: format_of_type.get(type), weight: weight === undefined ? 1 : Number(weight) || 0 };
 }

@@ -1,5 +1,5 @@
 import { csvLine, headerLine } from './csv.ts';
-import type { StreamFormat } from './format.ts';
+import { media_types, type StreamFormat } from './format.ts';
 
 type Row = Record<string, unknown>;
 
@@ -11,6 +11,21 @@ export interface RowStream {
   columns: string[];
   rows: Iterable<object[]> | AsyncIterable<object[]>;
 }
+
+/** An answer that is a file. */
+export interface FileStream {
+  /** With its ending. */
+  name: string;
+  media_type: string;
+  chunks: AsyncIterable<string | Buffer>;
+}
+
+/** The rows as a file. */
+export const fileOf = (stream: RowStream, format: StreamFormat): FileStream => ({
+  name: `${stream.name}.${format}`,
+  media_type: `${media_types[format]}; charset=utf-8`,
+  chunks: textOf(stream, format),
+});
 
 /** Rows that are at hand: a report's. */
 export const rowStream = (name: string, columns: string[], rows: object[]): RowStream => ({

@@ -7,6 +7,7 @@ import { max_body_bytes } from '../values/api.ts';
 import { newId } from '../values/id.ts';
 import { Problem } from '../values/problem.ts';
 import { closeSoon, isClosing } from './connections.ts';
+import { notTaken } from './json_body.ts';
 import { responseHeaders } from './response_headers.ts';
 
 /** Answers a request with what was thrown while it was handled. Unexpected errors are logged, and answer 500. */
@@ -27,11 +28,7 @@ function problemOf(error: unknown, request: FastifyRequest): Problem {
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
     return new Problem('payload_too_large', `The body is larger than ${mostOf(request)}. Send a smaller one.`);
   }
-  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
-    return new Problem('unsupported_media_type', "Send the body as JSON with 'Content-Type: application/json'.", {
-      param: 'Content-Type',
-    });
-  }
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return notTaken();
   if (code === 'FST_ERR_MAX_PARAM_LENGTH') {
     return new Problem('route_not_found', 'The path does not exist: no id is as long as the one in it.');
   }

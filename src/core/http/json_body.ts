@@ -1,17 +1,23 @@
 /**
- * Reads JSON bodies strictly: UTF-8, uncompressed, bounded in depth and number of values, no name twice, no prototype keys, and only texts
+ * Reads JSON bodies strictly, and files where an operation takes one: UTF-8, uncompressed, bounded in depth and number of values, no name twice, no prototype keys, and only texts
  * that Postgres can store.
  */
 import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { unstorableText } from '../postgres/errors.ts';
+import type { Upload } from '../resource/operation.ts';
 import { Problem } from '../values/problem.ts';
 import { lowerFirst } from '../values/validation.ts';
 import { checkJsonText } from './json_text.ts';
 
+/** What the operations take as files. */
+const file_types = ['application/xml', 'text/xml'];
 const no_bytes = Buffer.alloc(0);
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    upload?: Upload | undefined;
+  }
   interface FastifyRequest {
     rawBody: Buffer;
   }
@@ -25,6 +31,7 @@ export function readJsonStrictly(app: FastifyInstance): void {
     done();
   });
   app.removeAllContentTypeParsers();
+  readFiles(app);
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     request.rawBody = body as Buffer;
     if (isCompressed(request)) return done(compressed());
@@ -45,6 +52,27 @@ export function readJsonStrictly(app: FastifyInstance): void {
     });
   });
 }
+
+/** A file is the text of one field of the body. */
+function readFiles(app: FastifyInstance): void {
+  app.addContentTypeParser(file_types, { parseAs: 'buffer' }, (request, body, done) => {
+    const { upload } = request.routeOptions.config;
+    const [type = ''] = (request.headers['content-type'] ?? '').toLowerCase().split(/\s*;/);
+    request.rawBody = body as Buffer;
+    if (!upload?.media_types.includes(type)) return done(notTaken());
+    if (isCompressed(request)) return done(compressed());
+    if (!isUtf8(body as Buffer)) return done(fileNotUtf8());
+    done(null, { [upload.field]: body.toString('utf8') });
+  });
+}
+
+export const notTaken = (): Problem =>
+  new Problem('unsupported_media_type', "Send the body as JSON with 'Content-Type: application/json'.", {
+    param: 'Content-Type',
+  });
+
+const fileNotUtf8 = (): Problem =>
+  new Problem('invalid_parameter', 'The file is not encoded in UTF-8. Save it as UTF-8 and send it again.');
 
 const isCompressed = ({ headers: { 'content-encoding': encoding = 'identity' } }: FastifyRequest): boolean =>
   encoding.toLowerCase() !== 'identity';

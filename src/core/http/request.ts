@@ -3,7 +3,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { ZodError } from 'zod';
 import { authenticate, type Presented, requireRate } from '../access/authenticate.ts';
 import { verifySignature } from '../encryption/signature.ts';
-import { type Format, formatOf } from '../formats/format.ts';
+import { formatOf, type StreamFormat } from '../formats/format.ts';
+import { fileOf } from '../formats/row_stream.ts';
 import type { Database } from '../postgres/database.ts';
 import { unstorableText } from '../postgres/errors.ts';
 import { lagging, type Store, type Tx, transaction } from '../postgres/transaction.ts';
@@ -16,7 +17,7 @@ import { validationProblem } from '../values/validation.ts';
 import { withinDeadline } from './deadline.ts';
 import { idempotentRequest, keepReply, type Reply, storedReply } from './idempotency.ts';
 import { pathOfUnstorable } from './json_body.ts';
-import { type Rows, sendRows } from './row_streams.ts';
+import { type Streamed, sendStream } from './row_streams.ts';
 import { refuseEmptyId } from './unknown_path.ts';
 
 /** Mounts operations: authentication, scope, signature, idempotency and the transaction are the same for all. */
@@ -31,6 +32,8 @@ function mount(app: FastifyInstance, operation: Operation, store: Store, service
     url: routePath(operation.path),
     schema: routeSchema(operation),
     attachValidation: true,
+    ...(operation.upload ? { bodyLimit: operation.upload.most_bytes } : {}),
+    config: { upload: operation.upload },
     onRequest: async (request) => {
       refuseEmptyId(request);
       request.presented = await identify(request, store.database);
@@ -40,8 +43,8 @@ function mount(app: FastifyInstance, operation: Operation, store: Store, service
     },
     preValidation: async (request) => requireSignature(request, request.presented as Presented),
     handler: async (request, reply) => {
-      const rows = rowsAsked(request, operation, services);
-      if (rows) return sendRows(request, reply, { ...rows, store: source });
+      const streamed = streamAsked(request, operation, services);
+      if (streamed) return sendStream(request, reply, { ...streamed, store: source });
       const { status, body, replayed } = await withinDeadline(request, answer(request, operation, source, services));
       if (replayed) reply.header('Idempotent-Replayed', 'true');
       return reply.code(status).header('Content-Type', 'application/json; charset=utf-8').send(Buffer.from(body));
@@ -50,19 +53,30 @@ function mount(app: FastifyInstance, operation: Operation, store: Store, service
 }
 
 /** What is asked for in another format than JSON. What is wrong with a request is said by the JSON answer. */
-function rowsAsked(request: FastifyRequest, operation: Operation, services: Services): Rows | undefined {
-  const { stream, is_feed } = operation;
-  if (!stream || request.validationError) return undefined;
-  const { params, query, headers } = request;
-  const format = is_feed ? 'ndjson' : formatOf((query as { format?: Format }).format, headers.accept);
+function streamAsked(request: FastifyRequest, operation: Operation, services: Services): Streamed | undefined {
+  const { stream, file, is_feed } = operation;
+  const format = formatAsked(request, operation);
   if (format === 'json') return undefined;
   refuseInvalid(request);
+  const { params, query } = request;
   const caller = request.presented as Presented;
+  const given = { caller, services, params, query, body: undefined };
   return {
-    format,
     is_feed,
-    rowsOf: (tx: Tx) => stream({ tx, caller, services, params, query, body: undefined, format }),
+    open: async (tx: Tx) => {
+      if (file) return file.open({ ...given, tx, format });
+      const rows = await (stream as NonNullable<typeof stream>)({ ...given, tx, format: format as StreamFormat });
+      return fileOf(rows, format as StreamFormat);
+    },
   };
+}
+
+function formatAsked({ query, headers, validationError }: FastifyRequest, operation: Operation): string {
+  const { stream, file, is_feed } = operation;
+  if (!(stream || file) || validationError) return 'json';
+  if (is_feed) return 'ndjson';
+  if (file?.only) return Object.keys(file.media_types)[0] as string;
+  return formatOf((query as { format?: string }).format, headers.accept, file?.media_types);
 }
 
 /** Who asks. What does not say so by a valid key counts against its address. */

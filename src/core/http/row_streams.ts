@@ -1,9 +1,8 @@
-/** Answers that are all rows of an operation in CSV or NDJSON: how many are open at once, and how long each may take to be read. */
+/** Answers that are streamed: all rows of an operation in CSV or NDJSON, and files. How many are open at once, and how long each may take to be read. */
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Presented } from '../access/authenticate.ts';
-import { media_types, type StreamFormat } from '../formats/format.ts';
-import { type RowStream, textOf } from '../formats/row_stream.ts';
+import type { FileStream } from '../formats/row_stream.ts';
 import { reading } from '../postgres/reading.ts';
 import type { Store, Tx } from '../postgres/transaction.ts';
 import { Problem } from '../values/problem.ts';
@@ -26,33 +25,32 @@ const pool_share = 0.25;
 /** How many are open, by organization. */
 export type OpenStreams = Map<string, number>;
 
-export interface Rows {
-  format: StreamFormat;
+export interface Streamed {
   is_feed: boolean | undefined;
-  rowsOf: (tx: Tx) => Promise<RowStream>;
+  open: (tx: Tx) => Promise<FileStream>;
 }
 
-/** Answers with the rows, once the first of them are at hand: what fails before that is an error like any other. */
-export async function sendRows(
+/** Answers with the file, once its first part is at hand: what fails before that is an error like any other. */
+export async function sendStream(
   request: FastifyRequest,
   reply: FastifyReply,
-  { format, store, is_feed, rowsOf }: Rows & { store: Store },
+  { store, is_feed, open }: Streamed & { store: Store },
 ): Promise<FastifyReply> {
   const { organization_id } = request.presented as Presented;
   const release = take(request.server.open_streams, organization_id, store.database.options.max);
-  let name = '';
+  let opened = { name: '', media_type: '' };
   const chunks = reading(store, { organization_id, request_id: request.id, is_feed }, async function* (tx) {
-    const rows = await rowsOf(tx);
-    name = rows.name;
-    yield* textOf(rows, format);
+    const file = await open(tx);
+    opened = file;
+    yield* file.chunks;
   });
   const first = await withinDeadline(request, chunks.next()).catch((error) => {
     end(chunks, release);
     throw error;
   });
   reply.headers({
-    'Content-Type': `${media_types[format]}; charset=utf-8`,
-    'Content-Disposition': `attachment; filename="${name}.${format}"`,
+    'Content-Type': opened.media_type,
+    'Content-Disposition': `attachment; filename="${opened.name}"`,
     Vary: 'Accept',
   });
   if (request.method === 'HEAD') {
@@ -69,7 +67,7 @@ export async function sendRows(
   return reply.send(body);
 }
 
-function end(chunks: AsyncGenerator<string>, release: () => void): void {
+function end(chunks: AsyncGenerator<string | Buffer>, release: () => void): void {
   chunks.return(undefined).then(release, release);
 }
 
@@ -79,7 +77,7 @@ function take(open: OpenStreams, organization_id: string, pool_size: number): ()
   if (own >= most_of_organization) {
     throw new Problem(
       'rate_limit_exceeded',
-      `Your organization is already reading ${own} responses in CSV or NDJSON. Retry when one of them is complete.`,
+      `Your organization is already reading ${own} streamed responses. Retry when one of them is complete.`,
       { headers: { 'Retry-After': '5' } },
     );
   }
@@ -87,7 +85,7 @@ function take(open: OpenStreams, organization_id: string, pool_size: number): ()
   if (all >= Math.max(1, Math.floor(pool_size * pool_share))) {
     throw new Problem(
       'service_unavailable',
-      'The service is sending as many responses in CSV or NDJSON as it can. Retry in a few seconds.',
+      'The service is sending as many streamed responses as it can. Retry in a few seconds.',
       { headers: { 'Retry-After': '5' } },
     );
   }
@@ -101,8 +99,8 @@ function take(open: OpenStreams, organization_id: string, pool_size: number): ()
 
 /** The chunks, for as long as they are taken fast enough. */
 async function* paced(
-  first: IteratorResult<string>,
-  chunks: AsyncGenerator<string>,
+  first: IteratorResult<string | Buffer>,
+  chunks: AsyncGenerator<string | Buffer>,
   { reader_pause_ms, reader_bytes_per_s }: ReaderLimits,
   cut: (error: Error) => void,
 ): AsyncGenerator<Buffer> {
@@ -110,7 +108,7 @@ async function* paced(
   let sent_bytes = 0;
   try {
     for (let result = first; !result.done; result = await chunks.next()) {
-      const chunk = Buffer.from(result.value);
+      const chunk = typeof result.value === 'string' ? Buffer.from(result.value) : result.value;
       const allowed_ms = reader_pause_ms + (sent_bytes / reader_bytes_per_s) * 1_000 - waited_ms;
       const timer = setTimeout(() => cut(new Error('The reader is too slow.')), Math.min(allowed_ms, reader_pause_ms));
       const began = performance.now();

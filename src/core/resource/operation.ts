@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { StreamFormat } from '../formats/format.ts';
-import type { RowStream } from '../formats/row_stream.ts';
+import type { FileStream, RowStream } from '../formats/row_stream.ts';
 import type { Tx } from '../postgres/transaction.ts';
 import type { ProblemCode } from '../values/problem.ts';
 import { enrich } from './enrich.ts';
@@ -26,6 +26,15 @@ export interface Context<Params, Query, Body> {
   body: Body;
 }
 
+/** A body that may also be sent as a file, instead of JSON. */
+export interface Upload {
+  /** The field of the body that the file stands for: a text. */
+  field: string;
+  media_types: string[];
+  /** Of the body, in either form. */
+  most_bytes: number;
+}
+
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 const nothing = z.strictObject({});
 type Nothing = typeof nothing;
@@ -46,6 +55,7 @@ interface Options<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType,
   params?: P;
   query?: Q;
   body?: B;
+  upload?: Upload;
   /** A body, where one derived from its schema would be refused. */
   example?: z.input<B>;
   reply: R;
@@ -65,6 +75,14 @@ interface Options<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType,
   run: (context: Context<z.infer<P>, z.infer<Q>, z.infer<B>> & { asked: Asked }) => Promise<z.input<R>>;
   /** All its rows, in a transaction that only reads, for a GET whose query has `format: formatField`: see the room formats. */
   stream?: (context: Context<z.infer<P>, z.infer<Q>, z.infer<B>> & { format: StreamFormat }) => Promise<RowStream>;
+  /** The files that a GET answers with, in a transaction that only reads: beside JSON by `format` in its query and by `Accept`. */
+  file?: {
+    /** By format: `{ pdf: 'application/pdf' }`. */
+    media_types: Record<string, string>;
+    open: (context: Context<z.infer<P>, z.infer<Q>, z.infer<B>> & { format: string }) => Promise<FileStream>;
+    /** It answers nothing but a file, of any of the types; `run` is not called. */
+    only?: true;
+  };
   /** NDJSON is all that it answers, a line for each `reply`; `run` is not called. Its stream sees one state of the database, and may write at its end. */
   is_feed?: true;
 }

@@ -25,7 +25,15 @@ export interface Mail {
   subject: string;
   text: string;
   html: string | null;
+  attachment: Attachment | null;
   created_at: string;
+}
+
+/** A file that goes with a mail. */
+export interface Attachment {
+  name: string;
+  media_type: string;
+  content: Buffer;
 }
 
 /** Hands a mail to the SMTP server. @throws MailNotSent */

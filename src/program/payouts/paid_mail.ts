@@ -1,32 +1,97 @@
+import { buffer } from 'node:stream/consumers';
 import sql from 'sql-template-tag';
-import type { Tx } from '../../core/postgres/transaction.ts';
+import { service_opening } from '../../core/jobs/task.ts';
+import { type Store, type Tx, transaction } from '../../core/postgres/transaction.ts';
+import { tenant } from '../../core/resource/resource.ts';
+import type { Attachment } from '../../core/resource/services.ts';
 import { queueMail } from '../../mail/outgoing.ts';
 import { formatMoney } from './money_text.ts';
+import { numberStatements, statementFile, statementOf } from './payout_statement.ts';
+import type { Statement } from './statement/statement.ts';
+
+/** A statement with more lines is a file of megabytes, which mail servers refuse. */
+const most_attached_lines = 20_000;
 
 interface PaidPayout {
-  amount_minor: number;
-  currency: string;
-  recipient: string;
-  program_name: string;
+  program_id: string;
+  /** Whether the partner is to be told. */
+  is_told: boolean;
 }
 
-/** Emails the partner that a payout was paid, once for each time that it was, unless `email_payout_paid` is off. For the service's own tasks. */
-export async function mailPaid(tx: Tx, organization_id: string, payout_id: string): Promise<void> {
-  const payout = await tx.maybe<PaidPayout>(sql`
+/**
+ * Gives the statement of a payout its number, and emails it to the partner: once for each time that the payout was paid, unless
+ * `email_payout_paid` is off.
+ */
+export async function mailPaid(store: Store, organization_id: string, payout_id: string): Promise<void> {
+  const statement = await transaction(store, { organization_id, request_id: null }, (tx) => toBeSent(tx, payout_id));
+  if (!statement) return;
+  const attachment = statement.lines.length > most_attached_lines ? undefined : await drawn(statement);
+  await transaction(store, service_opening, (tx) => queuePaid(tx, { organization_id, statement, attachment }));
+}
+
+async function toBeSent(tx: Tx, payout_id: string): Promise<Statement | undefined> {
+  const paid = await tx.maybe<PaidPayout>(sql`
+    select t.program_id, t.partner_told_of is distinct from t.paid_at and p.email_payout_paid and p.deleted_at is null as is_told
+    from program.payout t
+    join program.partner p on p.organization_id = t.organization_id and p.id = t.partner_id
+    where ${tenant(tx)} and t.id = ${payout_id} and t.status = 'paid' and t.livemode`);
+  if (!paid) return undefined;
+  await numberStatements(tx, paid.program_id);
+  return paid.is_told ? statementOf(tx, payout_id) : undefined;
+}
+
+/** The statement as a PDF. The package that draws is loaded with the first. */
+async function drawn(statement: Statement): Promise<Attachment> {
+  const { statementPdf } = await import('./statement/statement_pdf.ts');
+  return {
+    name: statementFile(statement, 'pdf'),
+    media_type: 'application/pdf',
+    content: await buffer(statementPdf(statement)),
+  };
+}
+
+interface PaidMail {
+  organization_id: string;
+  statement: Statement;
+  attachment: Attachment | undefined;
+}
+
+/** For the service itself: tenants cannot write mail. Nothing where another job has told of this payment, or it came back meanwhile. */
+async function queuePaid(tx: Tx, { organization_id, statement, attachment }: PaidMail): Promise<void> {
+  const { payout, program, currency } = statement;
+  const told = await tx.maybe<{ recipient: string }>(sql`
     update program.payout t
     set partner_told_of = t.paid_at
-    from program.partner p, program.program g
-    where t.organization_id = ${organization_id} and t.id = ${payout_id} and t.status = 'paid' and t.livemode
+    from program.partner p
+    where t.organization_id = ${organization_id} and t.id = ${payout.id} and t.status = 'paid' and t.paid_at = ${payout.paid_at}::timestamptz
       and t.partner_told_of is distinct from t.paid_at
       and p.organization_id = t.organization_id and p.id = t.partner_id and p.email_payout_paid and p.deleted_at is null
-      and g.organization_id = t.organization_id and g.id = t.program_id
-    returning t.amount_minor, t.currency, p.email as recipient, g.product_name as program_name`);
-  if (!payout) return;
-  const amount = formatMoney(payout.amount_minor, payout.currency);
+    returning p.email as recipient`);
+  if (!told) return;
+  const amount = formatMoney(payout.amount_minor, currency);
   await queueMail(tx, {
     organization_id,
-    recipient: payout.recipient,
-    subject: `Your payout of ${amount} from ${payout.program_name.replaceAll(/\s+/g, ' ')}`,
-    text: `${payout.program_name} has paid you ${amount}.\n\nPayout: ${payout_id}\n`,
+    recipient: told.recipient,
+    subject: `Your payout of ${amount} from ${program.name.replaceAll(/\s+/g, ' ')}`,
+    text: textOf(statement, attachment !== undefined),
+    ...(attachment ? { attachment } : {}),
   });
 }
+
+function textOf(
+  { number, program, payout, period_start, period_end, currency }: Statement,
+  is_attached: boolean,
+): string {
+  const account = payout.destination_hint === null ? '' : `, account ending in ${payout.destination_hint}`;
+  const from = period_start === null ? '' : `${period_start.slice(0, 10)} to `;
+  return `${program.name} has paid you ${formatMoney(payout.amount_minor, currency)}.
+
+Method: ${(payout.method ?? 'other').replaceAll('_', ' ')}${account}
+Period: ${from}${lastDate(period_end)} (UTC)
+Statement: ${number}${is_attached ? ', attached' : ''}
+Payout: ${payout.id}
+`;
+}
+
+/** The last date of a period that ends before this time. */
+const lastDate = (end: string): string => new Date(Date.parse(end) - 1).toISOString().slice(0, 10);

@@ -10,7 +10,7 @@ const shown: { at: string; value: Json }[] = [
   ...operations.flatMap((operation) => {
     const { responses, requestBody } = openapi.paths[operation.path][operation.method.toLowerCase()];
     const { content } = responses[operation.status];
-    const reply = (content['application/json'] ?? content['application/x-ndjson']).example as Json;
+    const reply = ((content['application/json'] ?? content['application/x-ndjson'])?.example ?? {}) as Json;
     const body = requestBody?.content['application/json'].example as Json | undefined;
     const replies = (Array.isArray(reply.data) ? reply.data : [reply]).map((value: Json) => ({
       at: `reply of ${operation.name}`,

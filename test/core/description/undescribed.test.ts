@@ -136,7 +136,7 @@ t.test('the numbers of the text are those that the service goes by', async (t) =
 const routeNamed = (name: string): Json => routes.find(({ operationId }) => operationId === name) as Json;
 
 function schemaOf({ content }: Json): Json {
-  return (content['application/json'] ?? content['application/x-ndjson']).schema;
+  return (content['application/json'] ?? content['application/x-ndjson'] ?? Object.values<Json>(content)[0]).schema;
 }
 
 const exampleOf = ({ example, examples }: Json): unknown => example ?? examples?.default.value;

@@ -45,9 +45,10 @@ function drawParties(doc: Document, { program, partner }: Statement, top: number
 }
 
 /** The facts of the payout, each with its label. What is not known is left out. */
-function factsOf({ number, payout, period_start, period_end, currency }: Statement): [string, string][] {
+function factsOf({ number, livemode, payout, period_start, period_end, currency }: Statement): [string, string][] {
   const facts: [string, string | null][] = [
     ['Statement', pdfText(number, 60)],
+    ['Mode', livemode ? null : 'Test: nobody is paid'],
     ['Payout', payout.id],
     ['Period', `${period_start ? `${pdfDate(period_start)} to ` : 'until '}${lastDate(period_end)}`],
     ['Status', payout.status.replace(/^./, (letter) => letter.toUpperCase())],

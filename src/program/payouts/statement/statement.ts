@@ -5,9 +5,11 @@ import { minor, minorNotNegative, storedCurrency } from '../../../core/values/mo
 const Line = z.object({
   date: timestamp.describe('When the commission was created.'),
   commission_id: id('com'),
-  kind: z.enum(['sale', 'bonus', 'clawback']),
-  sale_reference: text.nullable().describe("The sale's `external_charge_id`. Null: none, or a bonus."),
-  sale_amount_minor: minor.nullable().describe('The amount of the sale, in the same currency. Null: a bonus.'),
+  kind: z.enum(['sale', 'bonus', 'clawback']).describe('The kind of the commission.'),
+  sale_reference: text
+    .nullable()
+    .describe("The sale's `external_charge_id`. Of a clawback, that of the sale it goes back to. Null: a bonus."),
+  sale_amount_minor: minor.nullable().describe('The amount of the sale. Null: a bonus, or a sale in another currency.'),
   description: text.describe('What the line is, in words.'),
   amount_minor: minor.describe('What the partner is paid. Negative for a clawback.'),
 });
@@ -21,8 +23,8 @@ const Totals = z.object({
 
 const StatementPayout = z.object({
   id: id('pyt'),
-  status: z.enum(['pending', 'processing', 'paid', 'failed']),
-  amount_minor: minorNotNegative,
+  status: z.enum(['pending', 'processing', 'paid', 'failed']).describe('The status of the payout.'),
+  amount_minor: minorNotNegative.describe('The amount of the payout.'),
   fee_minor: minorNotNegative.nullable().describe('The fee of the rail. Null: not known.'),
   method: text.nullable().describe('How the partner is paid. Null: not yet chosen.'),
   destination_hint: text.nullable().describe('The last four characters of the account. Null: none.'),
@@ -33,15 +35,24 @@ const StatementPayout = z.object({
 /** What a payout consists of, as an accountant keeps it. Its renderings are JSON (this schema), CSV and PDF. */
 export const Statement = z
   .object({
-    number: text.describe('The number of the statement.'),
-    program: z.object({ id: id('prg'), name: text }),
-    partner: z.object({ id: id('part'), name: text, email: text.nullable() }),
+    number: text.describe(
+      'The number of the statement, such as `2026-00042`. `DRAFT` until the payout is paid, `TEST` in test mode.',
+    ),
+    livemode: z.boolean().describe('False: the payout is sent through a rail in test mode, and nobody is paid.'),
+    program: z.object({ id: id('prg'), name: text.describe('The name of the program.') }).describe('Who pays.'),
+    partner: z
+      .object({
+        id: id('part'),
+        name: text.describe('The name of the partner.'),
+        email: text.nullable().describe("The partner's email address. Null: none."),
+      })
+      .describe('Who is paid.'),
     period_start: timestamp.nullable().describe('Start of the period of the payout. Null: no start.'),
     period_end: timestamp.describe('End of the period, which is no part of it.'),
     currency: storedCurrency,
-    payout: StatementPayout,
-    lines: z.array(Line),
-    totals: Totals,
+    payout: StatementPayout.describe('The payout as it is now.'),
+    lines: z.array(Line).describe('The commissions of the payout, oldest first.'),
+    totals: Totals.describe('The sums of the lines.'),
   })
   .meta({ id: 'Statement', description: 'What a payout consists of: each commission with its sale, and totals.' });
 

@@ -1,27 +1,16 @@
 import t from 'tap';
 import { transaction } from '../../../../src/core/postgres/transaction.ts';
-import { tenant } from '../../../../src/core/resource/resource.ts';
 import { freezeFile } from '../../../../src/program/payouts/files/freeze.ts';
 import type { FileMethod } from '../../../../src/program/payouts/files/frozen_transfer.ts';
-import { type Payout, payouts } from '../../../../src/program/payouts/payout.ts';
+import { payouts } from '../../../../src/program/payouts/payout.ts';
 import { type Json, sql, startRail } from '../../../harness.ts';
 import { openShop, type Shop } from '../../../shop.ts';
 import { bank, batchOf, payee } from '../fixture.ts';
-import { debtor, setDebtor } from './fixture.ts';
+import { debtor, freezeAll, setDebtor } from './fixture.ts';
 
 const rail = await startRail();
 
-/** Sends all payouts of a batch that can be sent. */
-const freeze = ({ merchant: { organization_id } }: Shop, batch_id: string, method: FileMethod = 'bank_transfer') =>
-  transaction(rail.store, { organization_id, request_id: null }, async (tx) => {
-    const locked = await tx.all<Payout>(sql`
-      select ${payouts.columns}
-      from ${payouts.from}
-      where ${tenant(tx)} and t.batch_id = ${batch_id} and t.status in ('pending', 'failed') and t.method = ${method}
-      order by t.id
-      for no key update of t`);
-    await freezeFile(tx, rail.services, batch_id, method, locked);
-  });
+const freeze = (shop: Shop, batch_id: string, method?: FileMethod) => freezeAll(rail, shop, batch_id, method);
 
 const attemptsOf = (batch_id: string): Promise<Json[]> =>
   rail.query(sql`

@@ -22,6 +22,7 @@ export function statement(lines: StatementLine[] = [line()], changes: Partial<St
   const totals = statementTotals(lines);
   return {
     number: 'S-2026-000123',
+    livemode: true,
     program: { id: `prg_${suffix}`, name: 'Acme GmbH' },
     partner: { id: `part_${suffix}`, name: 'Ada Lovelace', email: 'ada@partner.example.com' },
     period_start: '2026-10-01T00:00:00.000Z',

@@ -1,0 +1,130 @@
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import { sha256 } from '../../../core/encryption/vault.ts';
+import type { Tx } from '../../../core/postgres/transaction.ts';
+import { idParams, type Operation, operation } from '../../../core/resource/operation.ts';
+import { tenant } from '../../../core/resource/resource.ts';
+import { id, objectName, text, timestamp } from '../../../core/values/fields.ts';
+import { newId } from '../../../core/values/id.ts';
+import { alreadyExists } from '../../../core/values/problem.ts';
+import type { BankReport } from '../bank/bank_report.ts';
+import { payoutBatches } from '../payout_batch.ts';
+import { applyReport, type StoredResult } from './apply_report.ts';
+import { readReport } from './read_report.ts';
+import { contentOfReport } from './report_outcomes.ts';
+
+const count = z.int().min(0);
+
+const PayoutReport = z
+  .object({
+    id: id('rep'),
+    object: objectName('payout_report'),
+    batch_id: id('batch'),
+    state: z.enum(['running', 'done']).describe('`running`: a worker is settling payouts. `done`: all are settled.'),
+    kind: z.enum(['pain.002', 'camt.054']).describe('What the bank sent.'),
+    message_id: text.nullable().describe("The bank's id of the report (`MsgId`). Null: none."),
+    applied: z
+      .array(
+        z.object({
+          payout_id: id('pyt'),
+          status: z.enum(['pending', 'processing', 'paid', 'failed']).describe('The status after the report.'),
+        }),
+      )
+      .describe('The payouts that the report settled, so far.'),
+    unchanged: z.array(id('pyt')).describe('Payouts whose outcome was known already.'),
+    waiting: count.describe('Payments that the bank has not finished.'),
+    not_of_batch: count.describe('Payments of the account that are not of this batch.'),
+    created_at: timestamp,
+  })
+  .meta({ id: 'PayoutReport', description: 'A report of a bank on the payouts of a batch, and what it changed.' });
+
+type PayoutReport = z.infer<typeof PayoutReport>;
+
+export const payoutReportOperations: Operation[] = [
+  operation({
+    name: 'payout_batches.take_in_report',
+    method: 'POST',
+    path: '/v1/payout_batches/{id}/statuses',
+    scope: 'payouts:send',
+    title: 'Take in a bank report',
+    summary: "Settles payouts by a bank's report: pain.002 or camt.054.",
+    doc: 'Send the XML as the field `document`, or as the body with `Content-Type: application/xml`: at most 10 MiB. Payments that the bank settled become `paid`; rejected ones, also those of a rejected file or payment information, become `failed`; returned ones become `failed` with `returned`. A pain.002 must be on a file of the batch, and name its payments alone; of a camt.054, other payments of the account are passed over. A report that does not fit is refused as a whole. If it settles many payouts, a worker goes on after the response: `state` is `running`, and `GET` shows when it is `done`. A report that was taken in before is 409 with the first result in `existing`.',
+    params: idParams,
+    body: z.strictObject({ document: text.min(1).describe('The XML of the report, as the bank supplied it.') }),
+    example: {
+      document:
+        '<?xml version="1.0" encoding="UTF-8"?><Document xmlns="urn:iso:std:iso:20022:tech:xsd:pain.002.001.10"><CstmrPmtStsRpt>…</CstmrPmtStsRpt></Document>',
+    },
+    upload: { field: 'document', media_types: ['application/xml', 'text/xml'], most_bytes: 10 * 1024 * 1024 },
+    reply: PayoutReport,
+    errors: ['resource_already_exists'],
+    ask: ({ body }) => readReport(body.document),
+    async run({ tx, params, body, asked }) {
+      const batch = await payoutBatches.get(tx, params.id);
+      return takeIn(tx, batch.id, body.document, asked);
+    },
+  }),
+  operation({
+    name: 'payout_batches.list_reports',
+    method: 'GET',
+    path: '/v1/payout_batches/{id}/statuses',
+    scope: 'payouts:read',
+    title: 'List bank reports',
+    summary: 'Lists the last ten bank reports that were taken in for a batch, newest first.',
+    params: idParams,
+    reply: z.object({
+      object: objectName('list'),
+      data: z.array(PayoutReport).describe('The reports.'),
+    }),
+    async run({ tx, params }) {
+      const batch = await payoutBatches.get(tx, params.id);
+      return { object: 'list' as const, data: await reportsOf(tx, batch.id) };
+    },
+  }),
+];
+
+/** @throws Problem resource_already_exists, invalid_parameter */
+async function takeIn(tx: Tx, batch_id: string, document: string, report: BankReport): Promise<PayoutReport> {
+  const fingerprint = sha256(document);
+  const id = newId('rep');
+  const inserted = await tx.maybe(sql`
+    insert into program.payout_report (organization_id, id, batch_id, kind, message_id, sha256, result, created_at)
+    values (${tx.organization_id}, ${id}, ${batch_id}, ${report.kind}, ${report.report_id ?? ''}, ${fingerprint}, '{}', ${tx.now}::timestamptz)
+    on conflict (organization_id, batch_id, sha256) do nothing
+    returning 1`);
+  if (!inserted) {
+    const existing = await storedReport(tx, batch_id, fingerprint);
+    throw alreadyExists('document', `The report was taken in before, as ${existing.id}.`, existing);
+  }
+  const { told, waiting, not_of_batch } = await contentOfReport(tx, batch_id, report);
+  const left = told.sort((one, other) =>
+    one.payout_id < other.payout_id ? -1 : Number(one.payout_id > other.payout_id),
+  );
+  const result: StoredResult = { applied: [], unchanged: [], waiting, not_of_batch, left };
+  await applyReport(tx, id, result);
+  return storedReport(tx, batch_id, fingerprint);
+}
+
+type Row = Omit<PayoutReport, 'object' | 'state' | keyof StoredResult> & { result: StoredResult };
+
+const shown = ({ result: { left, ...result }, id, ...row }: Row): PayoutReport => ({
+  ...{ id, object: 'payout_report', ...row, message_id: row.message_id || null },
+  ...{ state: left.length === 0 ? 'done' : 'running', ...result },
+});
+
+const columns = sql`t.id, t.batch_id, t.kind, t.message_id, t.result, t.created_at`;
+
+async function storedReport(tx: Tx, batch_id: string, fingerprint: Buffer): Promise<PayoutReport> {
+  return shown(
+    await tx.one<Row>(
+      sql`select ${columns} from program.payout_report t where ${tenant(tx)} and t.batch_id = ${batch_id} and t.sha256 = ${fingerprint}`,
+    ),
+  );
+}
+
+async function reportsOf(tx: Tx, batch_id: string): Promise<PayoutReport[]> {
+  const rows = await tx.all<Row>(
+    sql`select ${columns} from program.payout_report t where ${tenant(tx)} and t.batch_id = ${batch_id} order by t.id desc limit 10`,
+  );
+  return rows.map(shown);
+}

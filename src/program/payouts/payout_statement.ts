@@ -1,0 +1,147 @@
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
+import { tenant } from '../../core/resource/resource.ts';
+import { Problem } from '../../core/values/problem.ts';
+import { type Payout, payouts } from './payout.ts';
+import { Statement, type StatementLine, statementTotals } from './statement/statement.ts';
+import { statementCsv } from './statement/statement_csv.ts';
+
+export const payoutStatementOperations: Operation[] = [
+  operation({
+    name: 'payouts.get_statement',
+    method: 'GET',
+    path: '/v1/payouts/{id}/statement',
+    scope: 'payouts:read',
+    summary: 'Returns the statement of a payout: each commission with its sale, and the totals.',
+    doc: 'As JSON, CSV or PDF, by `format` or by the header `Accept`. A payout that was never paid has a draft. A paid one has a number, which it keeps: `2026-00042`, without gaps for each program and year. In the first seconds after the payment, until the number is given, the response is 409 with `Retry-After`.',
+    params: idParams,
+    query: z.strictObject({
+      format: z
+        .enum(['json', 'csv', 'pdf'])
+        .optional()
+        .describe('The format of the response. The default is what the header `Accept` asks for, otherwise `json`.'),
+    }),
+    reply: Statement,
+    errors: ['invalid_state_transition'],
+    run: ({ tx, params }) => statementOf(tx, params.id),
+    file: {
+      media_types: { csv: 'text/csv', pdf: 'application/pdf' },
+      async open({ tx, params, format }) {
+        const statement = await statementOf(tx, params.id);
+        const name = statementFile(statement, format);
+        if (format === 'csv') return { name, media_type: 'text/csv; charset=utf-8', chunks: gathered(statement) };
+        // The package pdfkit takes its time to load, and few processes ever draw one.
+        const { statementPdf } = await import('./statement/statement_pdf.ts');
+        return { name, media_type: 'application/pdf', chunks: statementPdf(statement) };
+      },
+    },
+  }),
+];
+
+/** `statement-2026-00042.pdf`, and of a draft `statement-pyt_….pdf`. */
+export const statementFile = ({ number, payout }: Statement, ending: string): string =>
+  `statement-${/^\d/.test(number) ? number : payout.id}.${ending}`;
+
+const chunk_length = 32_768;
+
+async function* gathered(statement: Statement): AsyncGenerator<string> {
+  let chunk = '';
+  for (const line of statementCsv(statement)) {
+    chunk += line;
+    if (chunk.length < chunk_length) continue;
+    yield chunk;
+    chunk = '';
+  }
+  yield chunk;
+}
+
+/** Gives a number to each paid payout of the program that has none. */
+export const numberStatements = (tx: Tx, program_id: string): Promise<object[]> =>
+  tx.all(sql`select program.number_statements(${tx.organization_id}, ${program_id})`);
+
+/** @throws Problem resource_not_found, invalid_state_transition */
+export async function statementOf(tx: Tx, payout_id: string): Promise<Statement> {
+  const payout = await payouts.get(tx, payout_id);
+  const parties = await partiesOf(tx, payout);
+  const lines = await linesOf(tx, payout);
+  const { period_start, period_end, currency, livemode } = payout;
+  return {
+    number: numberOf(payout, parties.statement_number),
+    livemode,
+    program: { id: payout.program_id, name: parties.program_name },
+    partner: { id: payout.partner_id, name: parties.partner_name, email: parties.partner_email },
+    ...{ period_start, period_end, currency },
+    payout: {
+      ...{ id: payout.id, status: payout.status, amount_minor: payout.amount_minor, fee_minor: payout.fee_minor },
+      ...{ method: payout.method, destination_hint: payout.destination_hint },
+      ...{ paid_at: payout.paid_at, external_id: payout.external_id },
+    },
+    lines,
+    totals: statementTotals(lines),
+  };
+}
+
+/** @throws Problem invalid_state_transition */
+function numberOf({ status, livemode }: Payout, statement_number: string | null): string {
+  if (!livemode && (status === 'paid' || status === 'failed')) {
+    throw new Problem(
+      'invalid_state_transition',
+      'The payout was sent in test mode and has ended. It has no statement, because its commissions are due again.',
+    );
+  }
+  if (!livemode) return 'TEST';
+  if (statement_number !== null) return statement_number;
+  if (status !== 'paid') return 'DRAFT';
+  throw new Problem(
+    'invalid_state_transition',
+    'The payout has just been paid, and its statement has no number yet. Try again in a few seconds.',
+    { headers: { 'Retry-After': '2' } },
+  );
+}
+
+interface Parties {
+  statement_number: string | null;
+  program_name: string;
+  partner_name: string;
+  partner_email: string;
+}
+
+/** A partner who was deleted since is still named. */
+const partiesOf = (tx: Tx, { id }: Payout): Promise<Parties> =>
+  tx.one(sql`
+    select t.statement_number, g.product_name as program_name, p.email as partner_email,
+      coalesce(p.company_name, p.display_name, nullif(concat_ws(' ', p.first_name, p.last_name), ''), p.email) as partner_name
+    from program.payout t
+    join program.partner p on p.organization_id = t.organization_id and p.id = t.partner_id
+    join program.program g on g.organization_id = t.organization_id and g.id = t.program_id
+    where ${tenant(tx)} and t.id = ${id}`);
+
+interface Row extends Omit<StatementLine, 'description'> {
+  note: string | null;
+  refunded_minor: number | null;
+}
+
+async function linesOf(tx: Tx, { id }: Payout): Promise<StatementLine[]> {
+  const rows = await tx.all<Row>(sql`
+    select t.created_at as date, t.id as commission_id, t.kind, t.amount_minor, t.note, s.external_charge_id as sale_reference,
+      case when s.currency = t.currency then s.amount_minor end as sale_amount_minor, s.refunded_minor
+    from program.commission t
+    left join program.commission o on o.organization_id = t.organization_id and o.id = t.clawback_of
+    left join program.sale s on s.organization_id = t.organization_id and s.id = coalesce(t.sale_id, o.sale_id)
+    where ${tenant(tx)} and t.payout_id = ${id}
+    order by t.created_at, t.id`);
+  return rows.map(({ note, refunded_minor, ...line }) => ({
+    ...line,
+    description: descriptionOf(line.kind, (refunded_minor ?? 0) > 0, note),
+  }));
+}
+
+/** In words; a note of the merchant's, where there is one. */
+function descriptionOf(kind: StatementLine['kind'], is_refunded: boolean, note: string | null): string {
+  if (note !== null) return note;
+  if (kind === 'bonus') return 'Bonus';
+  if (kind === 'clawback') return is_refunded ? 'Taken back after a refund' : 'Taken back';
+  return is_refunded ? 'Commission for a sale that was refunded in part' : 'Commission for a sale';
+}

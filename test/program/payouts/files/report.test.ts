@@ -1,0 +1,260 @@
+import t from 'tap';
+import { eventually, type Json, startRail } from '../../../harness.ts';
+import { openShop, type Shop } from '../../../shop.ts';
+import { batchOf, bonus, payee } from '../fixture.ts';
+import { freezeAll, setDebtor } from './fixture.ts';
+
+const rail = await startRail();
+
+interface Sent {
+  batch: Json;
+  message_id: string;
+  /** By amount. */
+  payouts: Json[];
+}
+
+/** A batch of these amounts that was sent to the bank. */
+async function sent(shop: Shop, amounts: number[], { currency = 'USD' } = {}): Promise<Sent> {
+  await setDebtor(rail, shop);
+  for (const amount of amounts) await bonus(shop, await payee(shop, []), amount, { currency });
+  const { id } = await batchOf(shop);
+  await freezeAll(rail, shop, id);
+  const batch = await shop.merchant.get(`/v1/payout_batches/${id}`);
+  const payouts = await shop.list('payouts', `batch_id=${id}`);
+  return {
+    batch,
+    message_id: batch.files[0].message_id,
+    payouts: payouts.sort((a, b) => a.amount_minor - b.amount_minor),
+  };
+}
+
+const inFile = (id: string): string => id.replace('_', '-');
+const keyOf = ({ id }: Json, number = 1): string => `${inFile(id)}-${number}`;
+
+const transaction = (payout: Json, status: string, reason = '', number = 1) =>
+  `<TxInfAndSts><OrgnlEndToEndId>${keyOf(payout, number)}</OrgnlEndToEndId><TxSts>${status}</TxSts>${
+    reason ? `<StsRsnInf><Rsn><Cd>${reason}</Cd></Rsn></StsRsnInf>` : ''
+  }</TxInfAndSts>`;
+
+const pain002 = (message_id: string, transactions: string, { group = '', block = '' } = {}) =>
+  `<?xml version="1.0" encoding="UTF-8"?>
+<Document xmlns="urn:iso:std:iso:20022:tech:xsd:pain.002.001.10"><CstmrPmtStsRpt>
+<GrpHdr><MsgId>BANK-1</MsgId><CreDtTm>2026-11-20T10:00:00Z</CreDtTm></GrpHdr>
+<OrgnlGrpInfAndSts><OrgnlMsgId>${inFile(message_id)}</OrgnlMsgId><OrgnlMsgNmId>pain.001.001.09</OrgnlMsgNmId>${
+    group ? `<GrpSts>${group}</GrpSts>` : ''
+  }</OrgnlGrpInfAndSts>
+<OrgnlPmtInfAndSts><OrgnlPmtInfId>${inFile(message_id)}-1</OrgnlPmtInfId>${block ? `<PmtInfSts>${block}</PmtInfSts>` : ''}${transactions}</OrgnlPmtInfAndSts>
+</CstmrPmtStsRpt></Document>`;
+
+const entry = (key: string, amount: string, currency: string, direction = 'DBIT', returned = '') =>
+  `<Ntry><Amt Ccy="${currency}">${amount}</Amt><CdtDbtInd>${direction}</CdtDbtInd><Sts><Cd>BOOK</Cd></Sts><BookgDt><Dt>2026-11-20</Dt></BookgDt>
+<NtryDtls><TxDtls><Refs><AcctSvcrRef>REF-1</AcctSvcrRef><EndToEndId>${key}</EndToEndId></Refs>${returned}</TxDtls></NtryDtls></Ntry>`;
+
+const camt054 = (entries: string) =>
+  `<?xml version="1.0" encoding="UTF-8"?>
+<Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.054.001.08"><BkToCstmrDbtCdtNtfctn><GrpHdr><MsgId>N-1</MsgId><CreDtTm>2026-11-20T10:00:00Z</CreDtTm></GrpHdr>
+<Ntfctn><Id>1</Id>${entries}</Ntfctn></BkToCstmrDbtCdtNtfctn></Document>`;
+
+const takeIn = ({ merchant }: Shop, { id }: Json, document: string, headers?: Record<string, string>) =>
+  merchant.request('POST', `/v1/payout_batches/${id}/statuses`, headers ? document : { document }, headers);
+
+const statuses = async (shop: Shop, { id }: Json): Promise<string[]> =>
+  (await shop.list('payouts', `batch_id=${id}`))
+    .sort((a, b) => a.amount_minor - b.amount_minor)
+    .map(({ status }) => status);
+
+t.test('settles payouts by a pain.002, and takes a report in once', async (t) => {
+  const shop = await openShop(rail);
+  const { batch, message_id, payouts } = await sent(shop, [6000, 7000, 8000]);
+  const [one, two, three] = payouts as [Json, Json, Json];
+  await shop.events();
+  const document = pain002(
+    message_id,
+    transaction(one, 'ACSC') + transaction(two, 'RJCT', 'AC04') + transaction(three, 'ACSP'),
+  );
+  const { status, body } = await takeIn(shop, batch, document);
+  t.equal(status, 200, JSON.stringify(body));
+  t.match(body, {
+    ...{ object: 'payout_report', batch_id: batch.id, state: 'done', kind: 'pain.002', message_id: 'BANK-1' },
+    ...{ waiting: 1, not_of_batch: 0, unchanged: [] },
+  });
+  t.same(
+    body.applied.sort((a: Json, b: Json) => (a.status < b.status ? 1 : -1)),
+    [
+      { payout_id: one.id, status: 'paid' },
+      { payout_id: two.id, status: 'failed' },
+    ],
+  );
+  t.same(await statuses(shop, batch), ['paid', 'failed', 'processing']);
+  t.match(await shop.merchant.get(`/v1/payouts/${two.id}`), {
+    error_code: 'account_closed',
+    error_message: /rejected/,
+  });
+  t.match((await shop.events()).map(({ type }) => type).sort(), ['commission.paid', 'payout.failed', 'payout.paid']);
+  const again = await takeIn(shop, batch, document, { 'Content-Type': 'application/xml' });
+  t.match(again, { status: 409, body: { error: { code: 'resource_already_exists', param: 'document' } } });
+  t.same(again.body.existing, body);
+  t.same((await shop.merchant.get(`/v1/payout_batches/${batch.id}/statuses`)).data, [body]);
+});
+
+t.test('takes a rejection of the file or of a payment information down to each payment', async (t) => {
+  for (const reached of [{ group: 'RJCT' }, { block: 'RJCT' }]) {
+    const shop = await openShop(rail);
+    const { batch, message_id, payouts } = await sent(shop, [6000, 7000]);
+    const document = pain002(message_id, transaction(payouts[0] as Json, 'RJCT', 'AM04'), reached);
+    t.match(await takeIn(shop, batch, document), { status: 200, body: { state: 'done', applied: { length: 2 } } });
+    t.same(await statuses(shop, batch), ['failed', 'failed']);
+    t.match((await shop.list('payouts', `batch_id=${batch.id}`)).map(({ error_code }) => error_code).sort(), [
+      'insufficient_funds',
+      'provider_rejected',
+    ]);
+  }
+  const shop = await openShop(rail);
+  const { batch, message_id } = await sent(shop, [6000, 7000]);
+  t.match(await takeIn(shop, batch, pain002(message_id, '', { group: 'ACSC' })), {
+    status: 200,
+    body: { applied: [] },
+  });
+  t.same(await statuses(shop, batch), ['processing', 'processing'], 'a success reaches none');
+});
+
+t.test('settles payouts by a camt.054 in each currency, and takes back what was returned', async (t) => {
+  const amounts: [string, number, string, string][] = [
+    ['USD', 123_456, '1234.56', '1234.57'],
+    ['JPY', 5001, '5001', '50.01'],
+    ['KWD', 12_345, '12.345', '123.45'],
+  ];
+  for (const [currency, amount, written, wrong] of amounts) {
+    const shop = await openShop(rail, { min_payout_minor: 0 });
+    const { batch, payouts } = await sent(shop, [amount], { currency });
+    const [payout] = payouts as [Json];
+    for (const other of [entry(keyOf(payout), wrong, currency), entry(keyOf(payout), written, 'EUR')]) {
+      t.match(await takeIn(shop, batch, camt054(other)), {
+        status: 400,
+        body: { error: { code: 'invalid_parameter' } },
+      });
+    }
+    t.same(await statuses(shop, batch), ['processing']);
+    const booked = camt054(entry(keyOf(payout), written, currency) + entry('INVOICE-7', '1', currency));
+    t.match(await takeIn(shop, batch, booked, { 'Content-Type': 'text/xml; charset=utf-8' }), {
+      status: 200,
+      body: { kind: 'camt.054', applied: [{ payout_id: payout.id, status: 'paid' }], not_of_batch: 1 },
+    });
+    t.match(await shop.merchant.get(`/v1/payouts/${payout.id}`), {
+      external_id: 'REF-1',
+      paid_at: '2026-11-20T00:00:00.000Z',
+    });
+    const returned = '<RtrInf><Rsn><Cd>AC04</Cd></Rsn><AddtlInf>Account closed</AddtlInf></RtrInf>';
+    t.match(await takeIn(shop, batch, camt054(entry(keyOf(payout), written, currency, 'CRDT', returned))), {
+      body: { applied: [{ payout_id: payout.id, status: 'failed' }] },
+    });
+    t.match(await shop.merchant.get(`/v1/payouts/${payout.id}`), {
+      ...{ status: 'failed', error_code: 'returned', error_message: 'Account closed', paid_at: null },
+    });
+    t.match(await takeIn(shop, batch, camt054(entry(keyOf(payout), written, currency))), {
+      body: { applied: [], unchanged: [payout.id] },
+    });
+  }
+});
+
+t.test('takes back what a late success pays a second time', async (t) => {
+  const shop = await openShop(rail);
+  const { batch, message_id, payouts } = await sent(shop, [6000]);
+  const [payout] = payouts as [Json];
+  await takeIn(shop, batch, pain002(message_id, transaction(payout, 'RJCT', 'AC04')));
+  await shop.merchant.delete(`/v1/payouts/${payout.id}`);
+  const late = await takeIn(shop, batch, pain002(message_id, transaction(payout, 'ACSC')));
+  t.equal(late.status, 200, late.text);
+  const [clawback] = await shop.list('commissions', 'kind=clawback');
+  t.match(clawback, { amount_minor: -6000, clawback_of: null, partner_id: payout.partner_id });
+  t.match(await shop.list('risk_flags'), [{ kind: 'double_payout' }]);
+});
+
+t.test('refuses what does not fit, and changes nothing', async (t) => {
+  const shop = await openShop(rail);
+  const { batch, message_id, payouts } = await sent(shop, [6000, 7000]);
+  const [one] = payouts as [Json];
+  const other = await sent(shop, [9000]);
+  const refusals: [string, RegExp][] = [
+    [pain002(other.message_id, transaction(other.payouts[0] as Json, 'ACSC')), /which is not a file of this batch/],
+    [pain002(message_id, transaction(one, 'ACSC') + transaction(other.payouts[0] as Json, 'ACSC')), /not in the file/],
+    [pain002(message_id, transaction(one, 'ACSC') + transaction({ id: 'pyt_nobody' }, 'ACSC')), /'pyt-nobody-1'/],
+    [pain002(message_id, transaction(one, 'ACSC') + transaction(one, 'RJCT')), /both/],
+    [camt054(entry('INVOICE-7', '1', 'USD')), /names no payment of this batch/],
+    ['<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', /declaration/],
+    ['{"a": 1}', /XML|root/],
+    ['<Document><FIToFICstmrCdtTrf></FIToFICstmrCdtTrf></Document>', /FIToFICstmrCdtTrf/],
+    [`${'<a>'.repeat(10_000)}${'</a>'.repeat(10_000)}`, /./],
+    [pain002(message_id, transaction(one, 'ACSC').repeat(600) + transaction(one, 'RJCT')), /both/],
+  ];
+  for (const [document, message] of refusals) {
+    for (const headers of [undefined, { 'Content-Type': 'application/xml' }]) {
+      const answer = await takeIn(shop, batch, document, headers);
+      t.match(answer, { status: 400, body: { error: { code: 'invalid_parameter', message } } }, answer.text);
+    }
+  }
+  t.same(await statuses(shop, batch), ['processing', 'processing']);
+  t.same((await shop.merchant.get(`/v1/payout_batches/${batch.id}/statuses`)).data, []);
+});
+
+t.test('takes files up to 10 MiB here alone', async (t) => {
+  const shop = await openShop(rail);
+  const { batch, message_id, payouts } = await sent(shop, [6000]);
+  const xml = { 'Content-Type': 'application/xml' };
+  const path = `/v1/payout_batches/${batch.id}/statuses`;
+  const padding = `<!-- ${' '.repeat(9000)} -->`;
+  const report = pain002(message_id, transaction(payouts[0] as Json, 'ACSC'));
+  const large = report.replace('</CstmrPmtStsRpt>', `${padding.repeat(300)}</CstmrPmtStsRpt>`);
+  t.ok(large.length > 2 * 1024 * 1024);
+  t.match(await shop.merchant.request('POST', path, large, xml), { status: 200, body: { applied: { length: 1 } } });
+  t.match(await shop.merchant.request('POST', path, ' '.repeat(10 * 1024 * 1024 + 1), xml), {
+    status: 413,
+    body: { error: { code: 'payload_too_large', message: /10 MiB/ } },
+  });
+  t.match(await shop.merchant.request('POST', '/v1/payout_batches', report, xml), {
+    status: 415,
+    body: { error: { code: 'unsupported_media_type' } },
+  });
+  const key = { Authorization: `Bearer ${shop.merchant.key}` };
+  const latin = await fetch(new URL(path, rail.address), {
+    method: 'POST',
+    headers: { ...key, ...xml },
+    body: Buffer.from('<a>\xfc</a>', 'latin1'),
+  });
+  t.equal(latin.status, 400);
+  t.match(((await latin.json()) as Json).error.message, /not encoded in UTF-8/);
+});
+
+t.test('goes on with many payouts in a worker', async (t) => {
+  const shop = await openShop(rail);
+  const { batch, message_id, payouts } = await sent(
+    shop,
+    Array.from({ length: 230 }, (_, nth) => 6000 + nth),
+  );
+  const { body } = await takeIn(shop, batch, pain002(message_id, '', { group: 'RJCT' }));
+  t.match(body, { state: 'running', applied: { length: 200 } });
+  let report: Json = {};
+  await eventually(async () => {
+    [report] = (await shop.merchant.get(`/v1/payout_batches/${batch.id}/statuses`)).data;
+    return report.state === 'done';
+  }, 'the report to be applied');
+  t.equal(new Set(report.applied.map(({ payout_id }: Json) => payout_id)).size, 230);
+  t.ok(payouts.length > 0);
+  t.match(await shop.merchant.get(`/v1/payout_batches/${batch.id}`), { status: 'completed' });
+});
+
+t.test('settles once what ten reports and a person settle at the same time', async (t) => {
+  const shop = await openShop(rail);
+  const { batch, message_id, payouts } = await sent(shop, [6000, 7000]);
+  const [one, two] = payouts as [Json, Json];
+  const document = (nth: number) =>
+    pain002(message_id, transaction(one, 'ACSC') + transaction(two, 'ACSC')).replace('BANK-1', `B-${nth}`);
+  await shop.events();
+  await Promise.all([
+    ...Array.from({ length: 10 }, (_, nth) => takeIn(shop, batch, document(nth % 5))),
+    shop.merchant.request('POST', `/v1/payouts/${one.id}/mark_paid`),
+  ]);
+  t.same(await statuses(shop, batch), ['paid', 'paid']);
+  t.equal((await shop.events()).filter(({ type }) => type === 'payout.paid').length, 2);
+  t.same(await shop.list('commissions', 'kind=clawback'), []);
+});
