@@ -16,21 +16,29 @@ export async function deletePayout(tx: Tx, payout: Payout): Promise<void> {
   const freed = await freeCommissions(tx, payout.id);
   await payouts.update(tx, payout.id, { deleted_at: tx.now });
   tx.emit(event('payout.deleted', payout));
-  if (await partners.find(tx, sql`${tenant(tx)} and t.id = ${payout.partner_id}`)) return;
+  await forfeitFreed(tx, payout, freed);
+}
+
+/** "Partners that are deleted lose what is freed": their clawbacks stay. */
+export async function forfeitFreed(tx: Tx, { partner_id }: Payout, freed: Commission[]): Promise<void> {
+  if (await partners.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`)) return;
   for (const commission of freed) {
     if (commission.amount_minor > 0) await voidCommission(tx, commission, 'partner_deleted');
   }
 }
 
-/** Deletes the payouts of a partner that were not sent yet. */
+/**
+ * Deletes the payouts of a partner that were not sent yet. Those that were are waited for: what gives them up at this time either finds the
+ * partner deleted, or has freed their commissions by then.
+ */
 export async function deletePendingPayouts(tx: Tx, partner_id: string): Promise<void> {
-  const pending = await tx.all<Payout>(sql`
+  const unsettled = await tx.all<Payout>(sql`
     select ${payouts.columns}
     from ${payouts.from}
-    where ${tenant(tx)} and ${payouts.alive} and t.partner_id = ${partner_id} and t.status = 'pending'
+    where ${tenant(tx)} and ${payouts.alive} and t.partner_id = ${partner_id} and t.status <> 'paid'
     order by t.id
     for no key update of t`);
-  for (const payout of pending) await deletePayout(tx, payout);
+  for (const payout of unsettled) if (payout.status === 'pending') await deletePayout(tx, payout);
 }
 
 /** Makes the commissions of a payout free for the next batch. They were `due` in it, and stay so. */

@@ -9,7 +9,7 @@ import { raiseFlag } from '../programs/raise_flag.ts';
 import { type Payout, payouts } from './payout.ts';
 import { statusAfter } from './payout_state.ts';
 import type { PayoutErrorCode } from './rails/rail.ts';
-import { freeCommissions } from './release.ts';
+import { forfeitFreed, freeCommissions } from './release.ts';
 
 export interface Settlement {
   external_id: string | null;
@@ -107,9 +107,10 @@ export async function settleReturned(
  * for the books there is no such payout. It can still be read.
  */
 async function endTest(tx: Tx, payout: Payout, changes: Partial<Payout>): Promise<Payout> {
-  await freeCommissions(tx, payout.id);
+  const freed = await freeCommissions(tx, payout.id);
   const ended = await payouts.update(tx, payout.id, changes);
   tx.emit(event('payout.deleted', ended));
+  await forfeitFreed(tx, payout, freed);
   return ended;
 }
 
