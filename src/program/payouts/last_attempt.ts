@@ -21,7 +21,8 @@ export async function confirmNotPaid(tx: Tx, payout: Payout): Promise<void> {
       and coalesce(t.looked_up_at, '-infinity') < greatest(t.ended_at, ${tx.now}::timestamptz - ${fresh}::interval)`);
   if (!unconfirmed) return;
   await tx.all(sql`
-    update program.payout_attempt t set next_poll_at = ${tx.now}::timestamptz where ${tenant(tx)} and t.payout_id = ${payout.id}`);
+    update program.payout_attempt t set next_poll_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.payout_id = ${payout.id} and t.rail = any(${[...rail_names]})`);
   tx.enqueue('program/poll_payout', { organization_id: tx.organization_id, id: payout.id });
   throw new Problem(
     'payout_locked',
