@@ -163,6 +163,11 @@ const corruptions: Record<
       await rail.query(sql`delete from program.program where name = 'Other'`);
     },
   },
+  'a batch that is deleted has no payout that was sent': {
+    subject: payout_id,
+    breaks: () => rail.query(sql`update program.payout_batch set deleted_at = now()`),
+    mends: () => rail.query(sql`update program.payout_batch set deleted_at = null`),
+  },
   'a payout of a batch has its partner and currency alone': {
     subject: undefined,
     breaks: () =>

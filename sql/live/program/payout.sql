@@ -120,6 +120,12 @@ as $$
   where p.program_id <> b.program_id
 
   union all
+  select 'a batch that is deleted has no payout that was sent', p.organization_id, p.id, format('it is %s', p.status)
+  from program.payout p
+  join program.payout_batch b on b.organization_id = p.organization_id and b.id = p.batch_id
+  where b.deleted_at is not null and p.deleted_at is null and p.status <> 'pending'
+
+  union all
   select 'a payout of a batch has its partner and currency alone', p.organization_id, p.batch_id, format('%s has %s payouts in %s', p.partner_id, count(*), p.currency)
   from program.payout p
   group by p.organization_id, p.batch_id, p.partner_id, p.currency

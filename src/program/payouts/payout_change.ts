@@ -1,13 +1,15 @@
+import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { DeletedMarker } from '../../core/resource/deleted_marker.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
+import { lockOf, tenant } from '../../core/resource/resource.ts';
 import { pastTimestamp, text } from '../../core/values/fields.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { updateAttempt } from './attempt.ts';
 import { confirmNotPaid } from './last_attempt.ts';
 import { type Payout, payouts } from './payout.ts';
-import { payoutBatches } from './payout_batch.ts';
+import { type PayoutBatch, payoutBatches } from './payout_batch.ts';
 import { statusAfter } from './payout_state.ts';
 import { deletePayout } from './release.ts';
 import { settlePaid } from './settle.ts';
@@ -31,9 +33,7 @@ export const payoutChangeOperations: Operation[] = [
     reply: payouts.schema,
     errors: ['payout_locked'],
     async run({ tx, params, body }) {
-      const payout = await payouts.get(tx, params.id, { lock: true });
-      await requireApproved(tx, payout);
-      statusAfter(payout, 'mark_paid');
+      const payout = await lockApproved(tx, params.id, (payout) => statusAfter(payout, 'mark_paid'));
       if (payout.status === 'processing') await markAttemptPaid(tx, payout);
       return settlePaid(tx, payout, 'mark_paid', {
         external_id: body.external_id ?? payout.external_id,
@@ -67,11 +67,22 @@ const markAttemptPaid = (tx: Tx, { id, attempt }: Payout) =>
   updateAttempt(tx, `${id}-${attempt}`, { status: 'paid', settled: true, ended_at: tx.now });
 
 /**
- * Money moves once the payout's batch is ready.
+ * Locks a payout whose money is to move. Its batch is locked before: it must be ready, and is not deleted meanwhile.
+ * @param judge throws where the payout's own status does not allow it, which is told first
  * @throws Problem payout_locked
  */
-export async function requireApproved(tx: Tx, { batch_id }: Payout): Promise<void> {
-  const { status } = await payoutBatches.get(tx, batch_id);
+export async function lockApproved(tx: Tx, payout_id: string, judge: (payout: Payout) => unknown): Promise<Payout> {
+  const { batch_id } = await payouts.get(tx, payout_id);
+  const batch = await payoutBatches.find(tx, sql`${tenant(tx)} and t.id = ${batch_id}`, lockOf('share'));
+  const payout = await payouts.get(tx, payout_id, { lock: true });
+  judge(payout);
+  if (!batch) throw new Problem('payout_locked', `The batch ${batch_id} is deleted, and so will be its payouts.`);
+  requireReady(batch);
+  return payout;
+}
+
+/** @throws Problem payout_locked */
+function requireReady({ id: batch_id, status }: PayoutBatch): void {
   if (status === 'awaiting_approval')
     throw new Problem('payout_locked', `The batch ${batch_id} is not approved yet. Approve it first.`);
   if (status === 'generating')

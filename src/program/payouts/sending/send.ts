@@ -5,7 +5,7 @@ import { Problem } from '../../../core/values/problem.ts';
 import { programs } from '../../programs/program.ts';
 import { type Payout, payouts } from '../payout.ts';
 import { payoutBatches } from '../payout_batch.ts';
-import { requireApproved } from '../payout_change.ts';
+import { lockApproved } from '../payout_change.ts';
 import { statusAfter } from '../payout_state.ts';
 import { type Held, sendPayouts, textOf } from './prepare.ts';
 
@@ -70,9 +70,7 @@ async function sendOne(
   payout_id: string,
   action: 'send' | 'retry',
 ): Promise<Payout> {
-  const payout = await payouts.get(tx, payout_id, { lock: true });
-  statusAfter(payout, action);
-  await requireApproved(tx, payout);
+  const payout = await lockApproved(tx, payout_id, (payout) => statusAfter(payout, action));
   const program = await programs.get(tx, payout.program_id);
   const [held] = await sendPayouts(tx, services, program, [payout], action);
   if (held) throw cannotSend(held);

@@ -41,18 +41,27 @@ async function sendNext(
   program: Program,
   { which, after, most }: { which: Sql; after: string; most: number },
 ): Promise<string | undefined> {
-  const next = await tx.all<Payout>(sql`
-    select ${payouts.columns}
+  const pending = sql`
     from ${payouts.from}
-    where ${tenant(tx)} and t.program_id = ${program.id} and ${payouts.alive} and t.status = 'pending' and t.id > ${after} and ${which}
-    order by t.id
-    limit ${most}
-    for no key update of t`);
+    where ${tenant(tx)} and t.program_id = ${program.id} and ${payouts.alive} and t.status = 'pending' and t.id > ${after} and ${which}`;
+  const batch_ids = await lockBatches(tx, sql`select t.batch_id ${pending} order by t.id limit ${most}`);
+  const next = await tx.all<Payout>(sql`
+    select ${payouts.columns} ${pending} and t.batch_id = any(${batch_ids}) order by t.id limit ${most} for no key update of t`);
   for (const batch_id of new Set(next.map((payout) => payout.batch_id))) {
     const of_batch = next.filter((payout) => payout.batch_id === batch_id);
     await sendPayouts(tx, services, program, of_batch, 'send');
   }
   return next.at(-1)?.id;
+}
+
+/** Locks batches that are ready: before their payouts, so that none is deleted whose payouts are sent. @returns their ids */
+async function lockBatches(tx: Tx, ids: Sql): Promise<string[]> {
+  const ready = await tx.all<{ id: string }>(sql`
+    select b.id from program.payout_batch b
+    where b.organization_id = ${tx.organization_id} and b.stage = 'ready' and b.deleted_at is null and b.id in (${ids})
+    order by b.id
+    for share`);
+  return ready.map(({ id }) => id);
 }
 
 /** Sends what is pending of a batch that is ready. */
