@@ -34,3 +34,6 @@ as $$
   ) as d (dimension, key, applies)
   where d.applies
 $$;
+
+-- Adds up bigints to a bigint, many times faster per key than sum(), which answers a numeric. What does not fit raises 22003.
+create or replace aggregate program.bigint_sum(bigint) (sfunc = int8pl, stype = bigint, combinefunc = int8pl, parallel = safe);

@@ -141,13 +141,17 @@ const clock_difference_ms = hour_ms;
 
 /** The ids in a stretch of time, and some around it: as constants, by which a plan leaves out partitions. */
 export function idsWithin(prefix: string, { from, to }: { from?: number; to?: number }, id: Sql = sql`t.id`): Sql {
-  const bound = (at: number): string => `${prefix}_${idTimePart(at)}`;
   const conditions = [
-    ...(from === undefined ? [] : [sql`${id} >= ${bound(from - clock_difference_ms)}`]),
-    ...(to === undefined ? [] : [sql`${id} < ${bound(to + clock_difference_ms)}`]),
+    ...(from === undefined ? [] : [sql`${id} >= ${firstId(prefix, from)}`]),
+    ...(to === undefined ? [] : [sql`${id} < ${idAfter(prefix, to)}`]),
   ];
   return join(conditions, ' and ');
 }
+
+/** No id of a row of this time or later is before this one. */
+export const firstId = (prefix: string, from: number): string => `${prefix}_${idTimePart(from - clock_difference_ms)}`;
+/** The ids of all rows before this time are before this one. */
+export const idAfter = (prefix: string, to: number): string => `${prefix}_${idTimePart(to + clock_difference_ms)}`;
 
 /** A filter by a column, whose value `none` is null. */
 export const keyFilter = (column: Sql, description: string): Filter => ({

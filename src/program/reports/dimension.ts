@@ -60,6 +60,10 @@ const inGroup = (tx: Tx, program_id: string, partner_id: Sql, group_id: string):
     where p.organization_id = ${tx.organization_id} and p.program_id = ${program_id}
       and ${group_id === 'none' ? sql`p.group_id is null` : sql`p.group_id = ${group_id}`})`;
 
+/** Whether clicks have all of the dimensions. */
+export const hasClicks = (names: (keyof Filters | '')[]): boolean =>
+  !names.some((name) => name === 'coupon_id' || name === 'product_id' || name === 'customer_id');
+
 /** Which facts have a dimension at all: as program.report_keys() says it. */
 export function appliesTo(names: (keyof Filters | '')[], alias: string): Sql {
   const noun = raw(`${alias}.noun`);

@@ -12,7 +12,7 @@ export function payoutFacts(tx: Tx, { program, filters, bounds }: Asked): Sql {
     ...[amountIn('failed'), sql`p.fee_minor`],
   ];
   return sql`
-    select width_bucket(p.created_at, ${bounds}::timestamptz[]), p.batch_id, p.currency, 1, ${join(columns)}
+    select width_bucket(p.created_at, ${bounds}::timestamptz[]), p.batch_id, p.currency, 1::bigint, ${join(columns)}
     from program.payout p
     where p.organization_id = ${tx.organization_id} and p.program_id = ${program.id} and p.deleted_at is null
       and p.created_at >= ${bounds[0]}::timestamptz and p.created_at < ${bounds.at(-1)}::timestamptz

@@ -4,11 +4,9 @@ export interface Stretch {
   to: number;
 }
 
-/** Spans of one length that lie in one window. */
+/** Spans of one length, one after the other. */
 export interface SpanRange extends Stretch {
   minutes: number;
-  /** The window, counted from 1. */
-  window: number;
 }
 
 export interface Cover {
@@ -18,52 +16,59 @@ export interface Cover {
 }
 
 const minute_ms = 60_000;
-/** Beyond so many edges, one look at the facts of the whole time is quicker. */
+/** Beyond so many ranges, or edges, a plan for each of them takes longer than to read more rows. */
+const most_ranges = 24;
 const most_edges = 8;
 
 /**
- * Covers windows with the longest spans that fit.
+ * Covers windows with the longest spans that fit, none of which is in two windows.
  * @param bounds of windows that follow each other, ascending: n windows have n + 1
- * @param lengths of the spans that there are, in minutes
+ * @param lengths of the spans that there are, in minutes, ascending
  */
 export function cover(bounds: number[], lengths: number[]): Cover {
-  const longest_first = lengths.toSorted((a, b) => b - a);
-  const ranges: SpanRange[] = [];
-  const edges: Stretch[] = [];
-  for (let window = 1; window < bounds.length; window++) {
-    const stretch = { from: bounds[window - 1] as number, to: bounds[window] as number };
-    fill(stretch, longest_first, window, ranges, edges);
-  }
-  const joined = joinAdjacent(edges);
-  if (joined.length <= most_edges) return { ranges, edges: joined };
+  const longest = coverBy(bounds, lengths);
+  const { ranges, edges } = longest.ranges.length <= most_ranges ? longest : coverBy(bounds, lengths.slice(0, 1));
+  if (ranges.length <= most_ranges && edges.length <= most_edges) return { ranges, edges };
   return { ranges: [], edges: [{ from: bounds[0] as number, to: bounds.at(-1) as number }] };
 }
 
-function fill({ from, to }: Stretch, lengths: number[], window: number, ranges: SpanRange[], edges: Stretch[]): void {
+function coverBy(bounds: number[], lengths: number[]): Cover {
+  const longest_first = lengths.toReversed();
+  const found: Cover = { ranges: [], edges: [] };
+  for (let window = 1; window < bounds.length; window++) {
+    fill({ from: bounds[window - 1] as number, to: bounds[window] as number }, longest_first, found);
+  }
+  const by_length = Map.groupBy(found.ranges, ({ minutes }) => minutes);
+  return { ranges: [...by_length.values()].flatMap(joinAdjacent), edges: joinAdjacent(found.edges) };
+}
+
+/** From the beginning to the end, so that ranges and edges come in their order. */
+function fill({ from, to }: Stretch, lengths: number[], found: Cover): void {
   if (from >= to) return;
   const [minutes, ...shorter] = lengths;
   if (minutes === undefined) {
-    edges.push({ from, to });
+    found.edges.push({ from, to });
     return;
   }
   const length = minutes * minute_ms;
   const first = Math.ceil(from / length) * length;
   const last = Math.floor(to / length) * length;
   if (first >= last) {
-    fill({ from, to }, shorter, window, ranges, edges);
+    fill({ from, to }, shorter, found);
     return;
   }
-  fill({ from, to: first }, shorter, window, ranges, edges);
-  ranges.push({ from: first, to: last, minutes, window });
-  fill({ from: last, to }, shorter, window, ranges, edges);
+  fill({ from, to: first }, shorter, found);
+  found.ranges.push({ from: first, to: last, minutes });
+  fill({ from: last, to }, shorter, found);
 }
 
-function joinAdjacent(edges: Stretch[]): Stretch[] {
-  const joined: Stretch[] = [];
-  for (const edge of edges.toSorted((a, b) => a.from - b.from)) {
+/** @param stretches in their order */
+function joinAdjacent<Kind extends Stretch>(stretches: Kind[]): Kind[] {
+  const joined: Kind[] = [];
+  for (const stretch of stretches) {
     const last = joined.at(-1);
-    if (last && last.to === edge.from) last.to = edge.to;
-    else joined.push({ ...edge });
+    if (last && last.to === stretch.from) last.to = stretch.to;
+    else joined.push({ ...stretch });
   }
   return joined;
 }

@@ -1,13 +1,21 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
-import { idsWithin } from '../programs/period.ts';
+import { firstId, idAfter, idsWithin } from '../programs/period.ts';
 import { safeSum } from '../programs/tally.ts';
 import type { Asked } from './asked.ts';
-import { appliesTo, type Dimension, type Filters, filterCondition, span_lengths, summedBy } from './dimension.ts';
+import {
+  appliesTo,
+  type Dimension,
+  type Filters,
+  filterCondition,
+  hasClicks,
+  span_lengths,
+  summedBy,
+} from './dimension.ts';
 import type { Kind } from './kind.ts';
 import { fact_measures, type Measures } from './metric.ts';
 import { payoutFacts } from './payout_fact.ts';
-import { type Cover, cover } from './span.ts';
+import { cover, type SpanRange, type Stretch } from './span.ts';
 
 const { counted, added } = fact_measures;
 
@@ -24,32 +32,41 @@ export function reportStatement(tx: Tx, asked: Asked): Sql {
     with facts (w, key, currency, ${join(summed)}) as (${kind.key === 'batch_id' ? payoutFacts(tx, asked) : facts(tx, asked)}),
     by_currency as materialized (
       select
-        f.w, case when f.w > ${previous_windows} then 1 else 0 end as side, ${keyOf(kind)} as key, f.currency,
-        ${join(summed.map((name) => sql`sum(f.${name}) as ${name}`))}
+        f.w, ${keyOf(kind)} as key, f.currency,
+        ${join(summed.map((name) => sql`program.bigint_sum(f.${name}) as ${name}`))}
       from facts f
       ${kind.key === 'group_id' ? groupOfPartner(tx) : sql``}
-      group by 1, 2, 3, 4
-      having num_nonnulls(${join(summed.map((name) => sql`nullif(sum(f.${name}), 0)`))}) > 0
+      group by 1, 2, 3
     ),
     by_key as (
-      select c.w, c.side, c.key, ${join(metrics(measures, program.currency))}
+      select c.w, c.key, ${join(metrics(measures, program.currency))}
       from by_currency c
-      group by c.w, c.side, c.key
+      group by c.w, c.key
+    ),
+    others as materialized (${moneyIn(measures, program.currency, previous_windows)}),
+    other_rows as (
+      select o.w, o.key, json_agg(o.money order by o.currency collate "C") as other_currencies from others o where o.side is null group by o.w, o.key
     ),
     ranked as (
-      select k.*, row_number() over (partition by k.w order by ${rank(order)}) as place
+      select k.*, o.other_currencies, row_number() over (partition by k.w order by ${rank(order)}) as place
       from by_key k
+      left join other_rows o on o.w = k.w and o.key = k.key
+      where o.key is not null or ${join(
+        [...measures.counted, ...measures.added].map((name) => sql`k.${raw(name)} <> 0`),
+        ' or ',
+      )}
     )
     select
-      false as is_total, r.side, r.w as nth, r.key, ${join(fields(measures, 'r'))},
-      ${otherCurrencies(measures, program.currency, sql`c.w = r.w and c.key = r.key`)} as other_currencies, r.place
+      false as is_total, ${sideOf('r', previous_windows)} as side, r.w as nth, r.key, ${join(fields(measures, 'r'))},
+      coalesce(r.other_currencies, '[]') as other_currencies, r.place
     from ranked r
     where ${shown}
     union all
     select
-      true, s.side, 0, '', ${join(fields(measures, 't'))}, ${otherCurrencies(measures, program.currency, sql`c.side = s.side`)}, 0
+      true, s.side, 0, '', ${join(fields(measures, 't'))}, 
+      (select coalesce(json_agg(o.money order by o.currency collate "C"), '[]') from others o where o.side = s.side), 0
     from (values (0), (1)) as s (side)
-    cross join lateral (select ${join(metrics(measures, program.currency))} from by_currency c where c.side = s.side) as t
+    cross join lateral (select ${join(metrics(measures, program.currency))} from by_currency c where ${sideOf('c', previous_windows)} = s.side) as t
     where s.side = 1 or ${previous_windows > 0}
     order by is_total desc, side, nth, place`;
 }
@@ -59,6 +76,10 @@ const rank = (order: Asked['order']): Sql =>
     ? sql`k.${raw(order.metric)} ${raw(order.descending ? 'desc' : 'asc')}, k.key collate "C"`
     : sql`k.key collate "C"`;
 
+/** 0: the period before, 1: the window itself. */
+const sideOf = (alias: string, previous_windows: number): Sql =>
+  sql`case when ${raw(alias)}.w > ${previous_windows} then 1 else 0 end`;
+
 const keyOf = ({ key }: Kind): Sql => (key === 'group_id' ? sql`coalesce(p.group_id, '')` : sql`f.key`);
 
 const groupOfPartner = (tx: Tx): Sql =>
@@ -66,9 +87,10 @@ const groupOfPartner = (tx: Tx): Sql =>
 
 /** All metrics of rows `c` of by_currency: counts over all currencies, money in the program's. */
 function metrics({ counted, added, derived }: Measures, currency: string): Sql[] {
-  const own = (sum: string): Sql => sql`coalesce(sum(c.${raw(sum)}) filter (where c.currency = ${currency}), 0)`;
-  const count = (name: string): Sql => sql`coalesce(sum(c.${raw(name)}), 0)`;
-  const share = (of: Sql): Sql => sql`coalesce(round(${of}::numeric / nullif(sum(c.clicks), 0)), 0)`;
+  const own = (sum: string): Sql =>
+    sql`coalesce(program.bigint_sum(c.${raw(sum)}) filter (where c.currency = ${currency}), 0)`;
+  const count = (name: string): Sql => sql`coalesce(program.bigint_sum(c.${raw(name)}), 0)`;
+  const share = (of: Sql): Sql => sql`coalesce(round(${of}::numeric / nullif(program.bigint_sum(c.clicks), 0)), 0)`;
   const follows: Record<string, () => Sql> = {
     net_revenue_minor: () => sql`${own('revenue_minor')} - ${own('refunds_minor')}`,
     conversion_bps: () => share(sql`(${count('customers')} * 10000)`),
@@ -84,21 +106,23 @@ function metrics({ counted, added, derived }: Measures, currency: string): Sql[]
 const fields = ({ counted, added, derived }: Measures, alias: string): Sql[] =>
   [...counted, ...added, ...derived].map((name) => raw(`${alias}.${name}`));
 
-/** Money of rows `c` of by_currency in other currencies than the program's. */
-function otherCurrencies({ money }: Measures, currency: string, where: Sql): Sql {
+/** Money of rows `c` of by_currency in other currencies than the program's: by window and key, and by side. */
+function moneyIn({ money, counted, added }: Measures, currency: string, previous_windows: number): Sql {
   const amount = (name: string): Sql =>
     name === 'net_revenue_minor'
-      ? safeSum(sql`coalesce(sum(c.revenue_minor), 0) - coalesce(sum(c.refunds_minor), 0)`)
-      : safeSum(sql`sum(c.${raw(name)})`);
+      ? safeSum(
+          sql`coalesce(program.bigint_sum(c.revenue_minor), 0) - coalesce(program.bigint_sum(c.refunds_minor), 0)`,
+        )
+      : safeSum(sql`program.bigint_sum(c.${raw(name)})`);
   const pairs = money.map((name) => sql`${raw(`'${name}'`)}, ${amount(name)}`);
-  return sql`(
-    select coalesce(json_agg(o.money order by o.currency collate "C"), '[]')
+  const something = [...counted, ...added].map((name) => sql`nullif(program.bigint_sum(c.${raw(name)}), 0)`);
+  return sql`
+    select c.w, c.key, c.side, c.currency, json_build_object('currency', c.currency, ${join(pairs)}) as money
     from (
-      select c.currency, json_build_object('currency', c.currency, ${join(pairs)}) as money
-      from by_currency c
-      where ${where} and c.currency not in ('', ${currency})
-      group by c.currency
-    ) as o)`;
+      select b.*, ${sideOf('b', previous_windows)} as side from by_currency b where b.currency not in ('', ${currency})
+    ) as c
+    group by grouping sets ((c.w, c.key, c.currency), (c.side, c.currency))
+    having num_nonnulls(${join(something)}) > 0`;
 }
 
 /** Rows of `w` (the window, from 1), `key`, `currency` and the sums. */
@@ -106,47 +130,51 @@ function facts(tx: Tx, asked: Asked): Sql {
   const { kind, filters, bounds, is_summed } = asked;
   const times = bounds.map((bound) => Date.parse(bound));
   const dimension = is_summed ? summedBy(kind.dimension, filters) : undefined;
-  const whole = { ranges: [], edges: [{ from: times[0] as number, to: times.at(-1) as number }] };
-  const covered: Cover = dimension === undefined ? whole : cover(times, span_lengths[dimension]);
+  const whole = { from: times[0] as number, to: times.at(-1) as number };
+  if (dimension === undefined) return join([fromFacts(tx, asked, whole), nothing], ' union all ');
+  const { ranges, edges } = cover(times, span_lengths[dimension]);
+  if (ranges.length === 0) return join([fromFacts(tx, asked, whole), nothing], ' union all ');
   return join(
     [
-      ...(covered.ranges.length > 0 && dimension !== undefined
-        ? [fromTotals(tx, asked, dimension, covered), fromNotes(tx, asked, covered)]
-        : []),
-      ...covered.edges.map((edge) => fromFacts(tx, asked, edge)),
-      nothing,
+      ...ranges.map((range) => fromTotals(tx, asked, dimension, range)),
+      fromNotes(tx, asked, edges),
+      ...edges.map((edge) => fromEdge(tx, asked, edge)),
     ],
     ' union all ',
   );
 }
 
-const columns = join([...counted, ...added].map((name) => raw(name)));
-/** Where a window is empty. */
+const columns = join([...counted, ...added].map((name) => sql`${raw(name)}::bigint`));
+/** An empty window has no facts, and a statement needs a part. */
 const nothing = sql`
   select 0, '' collate "C", '' collate "C", ${join([
     ...counted.map(() => sql`null::bigint`),
-    ...added.map(() => sql`null::numeric`),
+    ...added.map(() => sql`null::bigint`),
   ])} where false`;
 
-function fromTotals(tx: Tx, { program, kind, filters }: Asked, dimension: Dimension | '', { ranges }: Cover): Sql {
-  const starts = ranges.map(({ from }) => new Date(from).toISOString());
-  const ends = ranges.map(({ to }) => new Date(to).toISOString());
+/** The bounds are constants, so that Postgres knows how few rows there are between them. */
+function fromTotals(
+  tx: Tx,
+  { program, kind, filters, bounds }: Asked,
+  dimension: Dimension | '',
+  range: SpanRange,
+): Sql {
   return sql`
-    select g.w, ${kind.dimension === '' ? sql`''` : sql`t.key`}, t.currency, ${columns}
-    from unnest(
-      ${ranges.map(({ window }) => window)}::integer[], ${ranges.map(({ minutes }) => minutes)}::integer[],
-      ${starts}::timestamptz[], ${ends}::timestamptz[]
-    ) as g (w, minutes, first, after)
-    join program.report_total t on t.minutes = g.minutes and t.starts_at >= g.first and t.starts_at < g.after
+    select
+      width_bucket(t.starts_at, ${bounds}::timestamptz[]), ${kind.dimension === '' ? sql`''` : sql`t.key`}, t.currency, ${columns}
+    from program.report_total t
     where t.organization_id = ${tx.organization_id} and t.program_id = ${program.id} and t.dimension = ${dimension}
+      and t.minutes = ${range.minutes} and t.starts_at >= ${isoOf(range.from)}::timestamptz and t.starts_at < ${isoOf(range.to)}::timestamptz
       and ${filterCondition(tx, program.id, filters, () => sql`t.key`)}`;
 }
 
+const isoOf = (time: number): string => new Date(time).toISOString();
+
 /** What is not folded yet, but for the edges, which are read from the facts. */
-function fromNotes(tx: Tx, asked: Asked, { edges }: Cover): Sql {
-  const starts = edges.map(({ from }) => new Date(from).toISOString());
-  const ends = edges.map(({ to }) => new Date(to).toISOString());
-  const signed = [...counted, ...added].map((name) => sql`c.sign * c.${raw(name)} as ${raw(name)}`);
+function fromNotes(tx: Tx, asked: Asked, edges: Stretch[]): Sql {
+  const starts = edges.map(({ from }) => isoOf(from));
+  const ends = edges.map(({ to }) => isoOf(to));
+  const signed = [...counted, ...added].map((name) => sql`(c.sign * c.${raw(name)})::bigint as ${raw(name)}`);
   return sql`
     select width_bucket(c.at, ${asked.bounds}::timestamptz[]), ${keyColumn(asked, 'c')}, c.currency, ${join(signed)}
     from program.report_change c
@@ -159,9 +187,8 @@ function fromNotes(tx: Tx, asked: Asked, { edges }: Cover): Sql {
       and ${isAsked(tx, asked, 'c')}`;
 }
 
-function fromFacts(tx: Tx, asked: Asked, { from, to }: { from: number; to: number }): Sql {
-  const iso = (time: number) => new Date(time).toISOString();
-  const [first, after] = [sql`${iso(from)}::timestamptz`, sql`${iso(to)}::timestamptz`];
+function fromFacts(tx: Tx, asked: Asked, { from, to }: Stretch): Sql {
+  const [first, after] = [sql`${isoOf(from)}::timestamptz`, sql`${isoOf(to)}::timestamptz`];
   return sql`
     select width_bucket(f.at, ${asked.bounds}::timestamptz[]), ${keyColumn(asked, 'f')}, f.currency, ${columns}
     from program.report_fact f
@@ -170,11 +197,25 @@ function fromFacts(tx: Tx, asked: Asked, { from, to }: { from: number; to: numbe
       and ${isAsked(tx, asked, 'f')}`;
 }
 
+/** The facts of some hours. */
+function fromEdge(tx: Tx, asked: Asked, { from, to }: Stretch): Sql {
+  const { program, kind, filters, bounds } = asked;
+  return sql`
+    select width_bucket(f.at, ${bounds}::timestamptz[]), ${keyColumn(asked, 'f')}, f.currency, ${columns}
+    from program.report_facts_between(
+      ${tx.organization_id}, ${program.id}, ${isoOf(from)}::timestamptz, ${isoOf(to)}::timestamptz, ${firstId('clk', from)},
+      ${idAfter('clk', to)}, ${hasClicks([kind.dimension, ...namesOf(filters)])}::boolean
+    ) f
+    where ${isAsked(tx, asked, 'f')}`;
+}
+
+const namesOf = (filters: Filters): (keyof Filters)[] => Object.keys(filters) as (keyof Filters)[];
+
 const keyColumn = ({ kind }: Asked, alias: string): Sql =>
   kind.dimension === '' ? sql`'' collate "C"` : sql`coalesce(${raw(`${alias}.${kind.dimension}`)}, '')`;
 
 function isAsked(tx: Tx, { program, kind, filters }: Asked, alias: string): Sql {
-  const names = [kind.dimension, ...(Object.keys(filters) as (keyof Filters)[])];
+  const names = [kind.dimension, ...namesOf(filters)];
   const matches = filterCondition(tx, program.id, filters, (name) => raw(`${alias}.${name}`));
   return sql`${appliesTo(names, alias)} and ${matches}`;
 }
