@@ -1,8 +1,10 @@
 import t from 'tap';
 import { catalogue } from '../../src/program/events/catalogue.ts';
-import { eventually, type Json, type Received, startRail, startReceiver } from '../harness.ts';
+import { payout_error_codes } from '../../src/program/payouts/rails/rail.ts';
+import { eventually, type Json, type Received, sql, startRail, startReceiver } from '../harness.ts';
 import { openShop } from '../shop.ts';
-import { bank, batchOf, bonus } from './payouts/fixture.ts';
+import { bank, batchOf, bonus, payee } from './payouts/fixture.ts';
+import { PayPalServer } from './payouts/rails/paypal_server.ts';
 
 /** Section 6 of the specification, "Catalogue": type, (PB) where a partner's postback may receive it, and all fields of `data`. */
 const specified = `
@@ -61,8 +63,6 @@ const rows = specified
     return { type, postback: postback !== undefined, fields: (fields as string).split(', ').sort() };
   });
 const fieldsOf = new Map(rows.map(({ type, fields }) => [type, fields]));
-/** They need a rail that fails, whose tests tell of them. */
-const by_rails = ['payout.updated', 'payout.failed'];
 
 /** Fields of one event's data, without the one that clawbacks have besides. */
 const keysOf = ({ kind, ...data }: Json): string[] =>
@@ -70,7 +70,9 @@ const keysOf = ({ kind, ...data }: Json): string[] =>
     .concat(kind === 'clawback' || kind === undefined ? [] : ['kind'])
     .sort();
 
-const rail = await startRail();
+const paypal = await new PayPalServer().start();
+t.teardown(() => paypal.stop());
+const rail = await startRail({ provider_urls: { paypal: paypal.url } });
 const shop = await openShop(rail, { auto_enrol_customers: true });
 const { merchant } = shop;
 const program_id = shop.program.id;
@@ -155,6 +157,29 @@ async function pay(): Promise<void> {
   const second = await batchOf(shop);
   const [deleted] = await shop.list('payouts', `batch_id=${second.id}`);
   await merchant.delete(`/v1/payouts/${deleted?.id}`);
+  await failByPayPal();
+}
+
+/** PayPal refuses a payout. */
+async function failByPayPal(): Promise<void> {
+  await merchant.request('PUT', `/v1/programs/${program_id}/rails/paypal`, {
+    mode: 'live',
+    credentials: paypal.credentials,
+  });
+  const details = { email: 'zoe@partner.example.com' };
+  await payee(shop, [8_000], { payout_method: { method: 'paypal', details } });
+  const batch = await batchOf(shop);
+  const [payout] = await shop.list('payouts', `batch_id=${batch.id}&method=paypal`);
+  paypal.next_status = 'FAILED';
+  await merchant.post(`/v1/payouts/${payout?.id}/send`);
+  let minute = 0;
+  await eventually(async () => {
+    // As if the time of the next look had come.
+    await rail.query(sql`
+      update program.payout_attempt set next_poll_at = '2026-01-01' where payout_id = ${payout?.id} and claimed_until is null`);
+    await rail.tick('program/poll_payouts', new Date(Date.UTC(2026, 0, 2, 0, ++minute)).toISOString());
+    return (await merchant.get(`/v1/payouts/${payout?.id}`)).status === 'failed';
+  }, 'PayPal to refuse the payout');
 }
 
 await live();
@@ -181,7 +206,7 @@ t.test('every example is valid', async (t) => {
 t.test(
   'every type is emitted with exactly the fields of the specification, and the values of the catalogue',
   async (t) => {
-    for (const { type, fields } of rows.filter((row) => !by_rails.includes(row.type))) {
+    for (const { type, fields } of rows) {
       const told = all.received.filter(({ body }) => body.type === type);
       t.ok(told.length > 0, `${type} was told`);
       for (const { body } of told) {
@@ -220,6 +245,14 @@ t.test('payouts are told with what they are of', async (t) => {
   const [deleted] = told('payout.deleted') as [Json];
   t.same(deleted, { payout_id: deleted.payout_id, partner_id: ada.id });
   t.not(deleted.payout_id, payout_id);
+  const failed = all.received.find(({ body }) => body.type === 'payout.failed')?.body.data as Json;
+  const { payout_id: failed_id, partner_id } = failed;
+  const why = { method: 'paypal', error_code: failed.error_code, error_message: failed.error_message };
+  t.same(failed, { payout_id: failed_id, partner_id, amount_minor: 8_000, currency: 'USD', ...why });
+  t.match(failed.error_code, new RegExp(`^(${payout_error_codes.join('|')})$`));
+  t.match(failed.error_message, /\w/);
+  const updated = all.received.filter(({ body }) => body.type === 'payout.updated').map(({ body }) => body.data);
+  t.same(updated, [{ payout_id: failed_id, partner_id, status: 'processing', previous_status: 'pending' }]);
 });
 
 t.test('the body has the keys of the specification, and sums and times are of the right kind', async (t) => {
