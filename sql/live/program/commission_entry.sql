@@ -32,39 +32,6 @@ as $$
   ) as r on true
 $$;
 
-create or replace function program.write_entries_of_new_commissions() returns trigger
-language plpgsql
-as $$
-begin
-  insert into program.commission_entry
-    (organization_id, commission_id, program_id, partner_id, sale_id, refund_id, kind, cause, amount_minor, currency, effective_at, posted_at)
-  select
-    w.organization_id, w.id, w.program_id, w.partner_id, w.sale_id, c.refund_id,
-    case when w.kind = 'clawback' then 'clawed_back' when w.clawback_of is not null then 'adjusted' else 'earned' end,
-    case
-      when w.kind = 'clawback' and w.sale_id is null then 'paid_twice'
-      when c.cause = 'edited_by_hand' then 'sale_corrected'
-      else coalesce(c.cause, w.kind)
-    end,
-    w.amount_minor, w.currency,
-    coalesce(case when w.kind = 'sale' then s.occurred_at end, c.effective_at, w.created_at), now()
-  from written w
-  left join program.sale s on w.kind = 'sale' and s.organization_id = w.organization_id and s.id = w.sale_id
-  left join lateral program.cause_of_change(w.organization_id, w.sale_id, w.created_at) as c
-    on w.kind <> 'sale' and w.sale_id is not null
-  where program.counted_minor(w.amount_minor, w.status, w.deleted_at) <> 0;
-
-  insert into program.commission_entry
-    (organization_id, commission_id, program_id, partner_id, sale_id, payout_id, kind, cause, amount_minor, currency, effective_at, posted_at)
-  select
-    w.organization_id, w.id, w.program_id, w.partner_id, w.sale_id, w.payout_id, 'paid', 'payout_paid', -w.amount_minor, w.currency,
-    coalesce(w.paid_at, w.created_at), now()
-  from written w
-  where w.status = 'paid' and w.deleted_at is null and w.amount_minor <> 0;
-  return null;
-end
-$$;
-
 -- An amount of 0 is no entry.
 create or replace function program.write_entry(
   commission program.commission, kind text, cause text, refund_id text, payout_id text, amount_minor bigint, effective_at timestamptz
@@ -78,6 +45,48 @@ as $$
     commission.organization_id, commission.id, commission.program_id, commission.partner_id, commission.sale_id, refund_id, payout_id,
     kind, cause, amount_minor, commission.currency, coalesce(effective_at, commission.updated_at), now()
   where amount_minor <> 0
+$$;
+
+-- What nearly every commission is, one that a sale earned, takes the shortest way: one row, and the time of its sale.
+create or replace function program.write_entries_of_new_commission() returns trigger
+language plpgsql
+as $$
+declare
+  sold_at timestamptz;
+  why record;
+begin
+  if program.counted_minor(new.amount_minor, new.status, new.deleted_at) = 0 then
+    return null;
+  end if;
+  if new.kind = 'sale' then
+    select s.occurred_at into sold_at
+    from program.sale s
+    where s.organization_id = new.organization_id and s.id = new.sale_id;
+    insert into program.commission_entry
+      (organization_id, commission_id, program_id, partner_id, sale_id, kind, cause, amount_minor, currency, effective_at, posted_at)
+    values (
+      new.organization_id, new.id, new.program_id, new.partner_id, new.sale_id, 'earned', 'sale', new.amount_minor, new.currency,
+      coalesce(sold_at, new.created_at), now()
+    );
+  elsif new.sale_id is null then
+    perform program.write_entry(
+      new, case new.kind when 'clawback' then 'clawed_back' else 'earned' end, case new.kind when 'clawback' then 'paid_twice' else new.kind end,
+      null, null, new.amount_minor, new.created_at
+    );
+  else
+    select c.cause, c.refund_id, c.effective_at into why
+    from program.cause_of_change(new.organization_id, new.sale_id, new.created_at) c;
+    perform program.write_entry(
+      new, case when new.kind = 'clawback' then 'clawed_back' when new.clawback_of is not null then 'adjusted' else 'earned' end,
+      case why.cause when 'edited_by_hand' then 'sale_corrected' else why.cause end,
+      why.refund_id, null, new.amount_minor, why.effective_at
+    );
+  end if;
+  if new.status = 'paid' then
+    perform program.write_entry(new, 'paid', 'payout_paid', null, new.payout_id, -new.amount_minor, new.paid_at);
+  end if;
+  return null;
+end
 $$;
 
 create or replace function program.write_entries_of_changed_commission() returns trigger
@@ -139,8 +148,9 @@ begin
 end
 $$;
 
-create or replace trigger entries_inserted after insert on program.commission referencing new table as written
-for each statement execute function program.write_entries_of_new_commissions();
+create or replace trigger entries_inserted after insert on program.commission
+for each row execute function program.write_entries_of_new_commission();
+drop function if exists program.write_entries_of_new_commissions();
 create or replace trigger entries_updated after update on program.commission for each row
 when (
   (old.amount_minor, old.status, old.deleted_at, old.partner_id, old.currency, old.program_id)
