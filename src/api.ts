@@ -7,6 +7,7 @@ import { mountOperations } from './core/http/request.ts';
 import { createServer, type ServerLimits } from './core/http/server.ts';
 import type { Store } from './core/postgres/transaction.ts';
 import type { Services } from './core/resource/services.ts';
+import { mountGraphql } from './data/graphql/mount.ts';
 import { mountDataPage } from './data/page.ts';
 import { products as offered } from './products.ts';
 import type { Product, Products } from './webhooks/product.ts';
@@ -36,6 +37,7 @@ export async function buildApi({
   mountReference(app, { title, path: events.path });
   mountDataPage(app, store.database);
   mountHealth(app, store.database);
+  mountGraphql(app, store);
   await app.ready();
   return app;
 }

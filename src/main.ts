@@ -260,7 +260,16 @@ payouts
 
 const data = rail
   .command('data')
-  .description('Serves data teams, who query Postgres directly through the views of schema data.');
+  .description('Serves data teams, who query the views of schema data in Postgres directly or by GraphQL.');
+
+data
+  .command('graphql-schema')
+  .summary('prints the GraphQL schema')
+  .description(
+    'Prints the schema of POST /graphql in the schema definition language, for tools that generate code from it.',
+  )
+  .addHelpText('after', example('rail data graphql-schema > schema.graphql'))
+  .action(async () => (await import('./commands/data/graphql_schema.ts')).printGraphqlSchema());
 
 data
   .command('dictionary')

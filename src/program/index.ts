@@ -138,7 +138,7 @@ export const program: Product = {
   ],
   scopes: [
     ...resources.split(' ').flatMap((resource) => [`${resource}:read`, `${resource}:write`]),
-    ...['reports:read', 'payouts:send', 'data:read'],
+    ...['reports:read', 'payouts:send', 'data:read', 'data:personal'],
   ],
   schedules: [
     { name: 'program/mature_commissions', cron: '* * * * *', missed: 'latest' },

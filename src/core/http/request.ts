@@ -34,14 +34,7 @@ function mount(app: FastifyInstance, operation: Operation, store: Store, service
     attachValidation: true,
     ...(operation.upload ? { bodyLimit: operation.upload.most_bytes } : {}),
     config: { upload: operation.upload },
-    onRequest: async (request) => {
-      refuseEmptyId(request);
-      request.presented = await identify(request, store.database);
-      requireRate(request.presented.rate);
-      requireVersion(request);
-      requireScope(request.presented.scopes, operation.scope);
-    },
-    preValidation: async (request) => requireSignature(request, request.presented as Presented),
+    ...guards(store.database, operation.scope),
     handler: async (request, reply) => {
       const streamed = streamAsked(request, operation, services);
       if (streamed) return sendStream(request, reply, { ...streamed, store: source });
@@ -51,6 +44,18 @@ function mount(app: FastifyInstance, operation: Operation, store: Store, service
     },
   });
 }
+
+/** The hooks of a route that needs a key: who asks, how often, in which version, with which scope, and signed as the key demands. */
+export const guards = (database: Database, scope: string) => ({
+  onRequest: async (request: FastifyRequest) => {
+    refuseEmptyId(request);
+    request.presented = await identify(request, database);
+    requireRate(request.presented.rate);
+    requireVersion(request);
+    requireScope(request.presented.scopes, scope);
+  },
+  preValidation: async (request: FastifyRequest) => requireSignature(request, request.presented as Presented),
+});
 
 /** What is asked for in another format than JSON. What is wrong with a request is said by the JSON answer. */
 function streamAsked(request: FastifyRequest, operation: Operation, services: Services): Streamed | undefined {

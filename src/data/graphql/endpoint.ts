@@ -1,0 +1,112 @@
+/** What answers GraphQL requests: PostGraphile's schema over schema data, and the limits of what may be asked of it. Loaded by the first request. */
+import {
+  type ExecutionResult,
+  type FormattedExecutionResult,
+  type GraphQLSchema,
+  lexicographicSortSchema,
+  printSchema,
+} from 'graphql';
+import type { Logger } from 'pino';
+import { execute } from 'postgraphile/grafast';
+import type { Database } from '../../core/postgres/database.ts';
+import { tooCostly } from './cost.ts';
+import { type Asked, Documents } from './document.ts';
+import { most_cost } from './limits.ts';
+import { formatted } from './problem.ts';
+import { buildSchema } from './schema/schema.ts';
+import { type Reader, Session } from './session.ts';
+
+/** How long the catalogue may take to be read. */
+const opening_ms = 30_000;
+/** How long a plan may take to be made. */
+const planning_ms = 1_000;
+
+const preset = { grafast: { timeouts: { planning: planning_ms }, explain: false } } as const;
+
+export interface Answered {
+  results: FormattedExecutionResult[];
+  /** Of all operations together. */
+  cost: number;
+}
+
+export class GraphqlEndpoint {
+  readonly schema: GraphQLSchema;
+  readonly #database: Database;
+  readonly #documents: Documents;
+
+  private constructor(schema: GraphQLSchema, database: Database) {
+    this.schema = schema;
+    this.#database = database;
+    this.#documents = new Documents(schema);
+  }
+
+  /** Reads which views there are, and builds the schema: half a second of CPU, once for each process. */
+  static async open(database: Database): Promise<GraphqlEndpoint> {
+    const deadline = performance.now() + opening_ms;
+    const session = new Session(database, { organization_id: null, sees_personal: false, deadline });
+    try {
+      return new GraphqlEndpoint(await buildSchema(session.withPgClient), database);
+    } finally {
+      await session.close();
+    }
+  }
+
+  /** The schema in GraphQL's own language, its types and fields by name. */
+  sdl(): string {
+    return printSchema(lexicographicSortSchema(this.schema));
+  }
+
+  /** Answers operations one after the other, all in one state of the database. What they cost together is counted before the first one reads. */
+  async answer(asked: Asked[], reader: Reader, log: Logger): Promise<Answered> {
+    const opened = asked.map((one) => this.#open(one));
+    const cost = opened.reduce((sum, one) => sum + ('cost' in one ? one.cost : 0), 0);
+    if (cost > most_cost) return { results: asked.map(() => ({ errors: [formatted(tooCostly(cost), log)] })), cost };
+    const session = new Session(this.#database, reader);
+    try {
+      const results: FormattedExecutionResult[] = [];
+      for (const [index, one] of opened.entries()) {
+        results.push(
+          'errors' in one
+            ? refused(one.errors, log)
+            : await this.#run(asked[index] as Asked, one.document, session, log),
+        );
+      }
+      return { results, cost };
+    } finally {
+      await session.close();
+    }
+  }
+
+  #open(asked: Asked): ReturnType<Documents['open']> | { errors: readonly unknown[] } {
+    try {
+      return this.#documents.open(asked);
+    } catch (error) {
+      return { errors: error instanceof AggregateError ? error.errors : [error] };
+    }
+  }
+
+  async #run(
+    { operationName, variables }: Asked,
+    document: ReturnType<Documents['open']>['document'],
+    { withPgClient }: Session,
+    log: Logger,
+  ): Promise<FormattedExecutionResult> {
+    const result = (await execute({
+      schema: this.schema,
+      document,
+      variableValues: variables ?? {},
+      operationName: operationName ?? null,
+      contextValue: { pgSettings: null, withPgClient },
+      resolvedPreset: preset,
+    } as never)) as ExecutionResult;
+    const { data, errors } = result;
+    return {
+      ...(errors ? refused(errors, log) : {}),
+      ...(data === undefined ? {} : { data }),
+    };
+  }
+}
+
+const refused = (errors: readonly unknown[], log: Logger): FormattedExecutionResult => ({
+  errors: errors.map((error) => formatted(error, log)),
+});

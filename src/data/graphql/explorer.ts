@@ -1,0 +1,56 @@
+/** Ruru, the page that explores the API in a browser, from its package: grafserv serves it, and nothing it loads comes from elsewhere. */
+import { createHash } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { grafserv } from 'postgraphile/grafserv/fastify/v5';
+
+type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
+
+const page_path = '/graphiql';
+const static_path = '/graphiql/static/';
+
+/** Gives the handler of the page and of its files. */
+export async function openExplorer(): Promise<Handler> {
+  const handlers = new Map<string, Handler>();
+  const server = grafserv({
+    schema: null as never,
+    preset: {
+      grafserv: { graphqlPath: '/graphql', graphiqlPath: page_path, graphiqlStaticPath: static_path, graphiql: true },
+    } as GraphileConfig.Preset,
+  });
+  await server.ready();
+  // The API has its routes already: from grafserv's own come the handlers.
+  const routes = { route: ({ url, handler }: { url: string; handler: Handler }) => handlers.set(url, handler) };
+  await server.addTo(routes as unknown as FastifyInstance);
+  const page = handlers.get(page_path) as Handler;
+  const file = handlers.get(`${static_path}*`) as Handler;
+  return async (request, reply) => {
+    reply.serializer((payload: unknown) => payload as string);
+    if (request.routeOptions.url !== page_path) return file(request, reply);
+    // Its scripts are known by their hash, which a compressed page would hide.
+    delete request.headers['accept-encoding'];
+    const html = String(await page(request, reply));
+    reply.headers({ 'Content-Security-Policy': policyOf(html), 'Referrer-Policy': 'no-referrer' });
+    return html;
+  };
+}
+
+/** Scripts are the package's, and the page's own by their hash. Nothing is asked of another origin. */
+function policyOf(html: string): string {
+  const inline = [...html.matchAll(/<script(?![^>]*\bsrc=)[^>]*>([\s\S]+?)<\/script>/g)].map(([, text]) =>
+    hashOf(text as string),
+  );
+  return [
+    "default-src 'none'",
+    `script-src 'self' ${inline.join(' ')}`,
+    "worker-src 'self' blob:",
+    "style-src 'self' 'unsafe-inline'",
+    "img-src 'self' data:",
+    "font-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+}
+
+const hashOf = (script: string): string => `'sha256-${createHash('sha256').update(script).digest('base64')}'`;

@@ -1,0 +1,15 @@
+/** Loads what needs PostGraphile, and only then: it takes a second and a hundred megabytes. */
+export function loadEndpoint(): Promise<typeof import('./endpoint.ts')> {
+  quiet();
+  return import('./endpoint.ts');
+}
+
+export function loadExplorer(): Promise<typeof import('./explorer.ts')> {
+  quiet();
+  return import('./explorer.ts');
+}
+
+/** Grafast prints advice for developers unless it is told that this is no development. It reads that from nowhere else. */
+function quiet(): void {
+  process.env.GRAPHILE_ENV ??= 'production';
+}

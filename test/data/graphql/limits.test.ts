@@ -1,0 +1,139 @@
+/** What is refused before anything is read, however it is written; and what is given up because it takes too long. */
+import { getIntrospectionQuery } from 'graphql';
+import pg from 'pg';
+import t from 'tap';
+import { buildApi } from '../../../src/api.ts';
+import { callerOf, log, startRail } from '../../harness.ts';
+import { graphOf } from './client.ts';
+
+const rail = await startRail({ worker: false });
+const caller = await rail.organization();
+const graph = graphOf(caller);
+
+const times = (count: number, text: (index: number) => string): string =>
+  Array.from({ length: count }, (_, index) => text(index)).join(' ');
+
+t.test('refuses a page over 100 rows, whichever way it is asked for', async (t) => {
+  const refused = ['page_too_large'];
+  t.same(await graph.codes('{ sales(first: 101) { nodes { id } } }'), refused);
+  t.same(await graph.codes('{ sales(last: 1000000) { nodes { id } } }'), refused);
+  t.same(await graph.codes('query ($n: Int) { sales(first: $n) { nodes { id } } }', { n: 101 }), refused);
+  t.same(
+    await graph.codes('query ($n: Int) { sales(first: $n) { nodes { id } } }', { n: null }),
+    refused,
+    'null is no limit',
+  );
+  t.same(
+    await graph.codes('query ($n: Int) { sales(first: $n) { nodes { id } } }'),
+    refused,
+    'nor is a missing variable',
+  );
+  t.same(await graph.codes('query ($n: Int = 500) { sales(first: $n) { nodes { id } } }'), refused);
+  t.same(await graph.codes('{ partners { nodes { sales(first: 200) { nodes { id } } } } }'), refused);
+  t.same(await graph.codes('{ sales(first: 2, last: 2) { nodes { id } } }'), ['query_invalid']);
+  t.same(await graph.codes('{ sales(first: 100) { nodes { id } } }'), []);
+});
+
+t.test('refuses depth over 10, through fragments too', async (t) => {
+  const one = 'sales(first: 1)';
+  const deep = `{ ${one} { nodes { customer { ${one} { nodes { customer { ${one} { nodes { customer { partner { id } } } } } } } } } } }`;
+  t.same(await graph.codes(deep), ['query_too_deep']);
+  const fragments = `{ ${one} { nodes { ...a } } } fragment a on Sale { customer { ...b } }
+    fragment b on Customer { ${one} { nodes { customer { ...c } } } }
+    fragment c on Customer { ${one} { nodes { customer { partner { program { id } } } } } }`;
+  t.same(await graph.codes(fragments), ['query_too_deep']);
+  t.same(await graph.codes(`{ ${one} { nodes { customer { partner { program { id } } } } } }`), []);
+});
+
+t.test('counts pages within pages, aliases, fragments, totalCount and aggregates before it reads', async (t) => {
+  const refused = ['query_too_costly'];
+  const lists = '{ partners(first: 100) { nodes { sales(first: 100) { nodes { id status } } } } }';
+  t.same(await graph.codes(lists), refused);
+  t.same(await graph.codes(`{ ${times(60, (n) => `a${n}: sales { totalCount }`)} }`), refused, 'aliases');
+  t.same(await graph.codes(`{ ${times(60, (n) => `a${n}: sales { aggregates { count } }`)} }`), refused, 'aggregates');
+  t.same(
+    await graph.codes('{ partners(first: 100) { nodes { sales { totalCount } } } }'),
+    refused,
+    'a count for each row',
+  );
+  const spread = `{ ${times(60, (n) => `a${n}: sales(first: 100) { ...rows }`)} } fragment rows on SaleConnection { nodes { id status currency } }`;
+  t.same(await graph.codes(spread), refused, 'fragments');
+  const { body } = await graph.send({ query: lists });
+  t.match(body.errors[0], { message: /first.*totalCount/, extensions: { limit: 50_000 } });
+});
+
+t.test('says what a request costs', async (t) => {
+  const { headers } = await graph.send({ query: '{ sales(first: 10) { nodes { id status customer { id } } } }' });
+  // The connection 10, ten sales at 10, their two fields, ten customers at 10 and their id.
+  t.equal(headers['rail-query-cost'], String(10 + 10 * (10 + 2 + 10 + 1)));
+});
+
+t.test('adds up the costs of a batch', async (t) => {
+  const query = '{ partners(first: 40) { nodes { sales(first: 20) { nodes { id status } } } } }';
+  t.match((await graph.send([{ query }])).body, [{ data: {} }]);
+  const { body } = await graph.send(Array.from({ length: 10 }, () => ({ query })));
+  t.equal(body.length, 10);
+  for (const { errors } of body as unknown as { errors: unknown }[])
+    t.match(errors, [{ extensions: { code: 'query_too_costly' } }]);
+});
+
+t.test('refuses batches over 10, and empty ones', async (t) => {
+  const batch = (count: number) => graph.send(Array.from({ length: count }, () => ({ query: '{ __typename }' })));
+  t.equal((await batch(10)).status, 200);
+  t.match(await batch(11), { status: 400, body: { error: { code: 'invalid_parameter', message: /10 operations/ } } });
+  t.equal((await batch(0)).status, 400);
+});
+
+t.test('refuses fragments that contain themselves, and those that multiply', async (t) => {
+  const cycle = '{ sales { nodes { ...a } } } fragment a on Sale { id ...b } fragment b on Sale { id ...a }';
+  t.same(await graph.codes(cycle), ['query_invalid']);
+  const doubling = `{ sales { nodes { ...f0 } } } ${times(40, (n) => `fragment f${n} on Sale { ...f${n + 1} ...f${n + 1} }`)} fragment f40 on Sale { id }`;
+  t.same(await graph.codes(doubling), ['query_too_large'], 'a trillion fields');
+});
+
+t.test('refuses floods of aliases, of directives and of text', async (t) => {
+  t.same(await graph.codes(`{ sales { nodes { ${times(1_500, (n) => `a${n}: id`)} } } }`), ['query_too_large']);
+  t.same(await graph.codes(`{ sales { nodes { id ${times(1_500, () => '@skip(if: false)')} } } }`), [
+    'query_too_large',
+  ]);
+  t.same(await graph.codes(`{ ${times(200_000, () => 'a')} }`), ['query_too_large'], 'tokens');
+  t.same(
+    await graph.codes(`{ sales { nodes { ${times(900, () => 'id')} } } }`),
+    ['query_too_large'],
+    'a field again and again',
+  );
+  t.same(await graph.codes(`{ sales { nodes { ${times(20, () => 'id')} } } }`), []);
+  t.equal((await graph.send({ query: `{ sales { nodes { id } } } # ${'x'.repeat(1_100_000)}` })).status, 413);
+});
+
+t.test('bounds introspection, and lets tools have theirs', async (t) => {
+  t.ok((await graph.data(getIntrospectionQuery())).__schema);
+  const deep = '{ __schema { types { fields { type { fields { type { fields { type { fields { name } } } } } } } } } }';
+  t.not((await graph.codes(deep)).length, 0);
+  const many = `{ ${times(30, (n) => `a${n}: __schema { types { fields { name args { name type { name } } type { name } } } }`)} }`;
+  t.same(await graph.codes(many), ['query_too_costly']);
+});
+
+t.test('tells no more than a few errors of a query', async (t) => {
+  t.ok((await graph.codes(`{ ${times(500, (n) => `nothing${n}`)} }`)).length <= 5);
+});
+
+t.test('ends a statement with the deadline of its request, in Postgres too', async (t) => {
+  const api = await buildApi({ store: rail.store, services: rail.services, log, limits: { answer_ms: 2_000 } });
+  t.teardown(() => api.close());
+  const impatient = graphOf(
+    callerOf(await api.listen({ port: 0, host: '127.0.0.1' }), caller.key, caller.organization_id),
+  );
+  await impatient.data('{ programs { totalCount } }');
+  const blocker = new pg.Client({ connectionString: rail.url });
+  await blocker.connect();
+  t.teardown(() => blocker.end());
+  await blocker.query('begin; lock table program.coupon in access exclusive mode');
+  t.same(await impatient.codes('{ coupons { nodes { id } } }'), ['deadline_exceeded']);
+  const { rows } = await blocker.query(
+    `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+  );
+  t.same(rows, [], 'nothing waits in Postgres any more');
+  await blocker.query('rollback');
+  t.same(await impatient.codes('{ coupons { nodes { id } } }'), []);
+});

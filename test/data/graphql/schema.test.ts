@@ -1,0 +1,41 @@
+/**
+ * The schema is a contract, as the views are: fields may be added, and none may go. `schema.graphql` is the record; it is written by
+ * `npx rail data graphql-schema > test/data/graphql/schema.graphql`.
+ */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { buildSchema, findBreakingChanges, type GraphQLObjectType, isObjectType } from 'graphql';
+import t from 'tap';
+import { loadEndpoint } from '../../../src/data/graphql/load.ts';
+import { tags } from '../../../src/data/graphql/schema/tags.ts';
+import { startRail } from '../../harness.ts';
+import { viewsOf } from '../tenant.ts';
+
+const rail = await startRail({ worker: false });
+const recorded = await readFile(join(import.meta.dirname, 'schema.graphql'), 'utf8');
+const { GraphqlEndpoint } = await loadEndpoint();
+const endpoint = await GraphqlEndpoint.open(rail.store.database);
+
+t.test('keeps each type, field and argument as it is recorded, and records each that is added', async (t) => {
+  t.same(findBreakingChanges(buildSchema(recorded), endpoint.schema), []);
+  t.same(`${endpoint.sdl()}\n`, recorded);
+});
+
+t.test('has every view, and each column under its name', async (t) => {
+  const views = (await viewsOf(rail)).map((name) => name.replaceAll('"', '').replace('data.', ''));
+  t.same(Object.keys(tags).toSorted(), views.toSorted());
+  const contract = JSON.parse(await readFile(join(import.meta.dirname, '..', 'contract.json'), 'utf8'));
+  const types = Object.values(endpoint.schema.getTypeMap()).filter(isObjectType) as GraphQLObjectType[];
+  for (const [view, columns] of Object.entries<[string, string][]>(contract)) {
+    const name = view.replaceAll(/(^|_)(\w)/g, (_, _start, letter: string) => letter.toUpperCase());
+    const fields = types.find((type) => type.name === name)?.getFields() ?? {};
+    for (const [column] of columns) t.ok(fields[column], `${name}.${column}`);
+  }
+});
+
+t.test('describes every list and every column', async (t) => {
+  for (const type of Object.values(endpoint.schema.getTypeMap()).filter(isObjectType)) {
+    if (type.name.startsWith('__')) continue;
+    for (const field of Object.values(type.getFields())) t.ok(field.description, `${type.name}.${field.name}`);
+  }
+});
