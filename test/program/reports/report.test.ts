@@ -176,3 +176,50 @@ t.test('names the days, weeks and months of a zone, and takes those as many befo
   t.match(month, { from: '2026-02-01T00:00:00.000Z', to: '2026-03-01T00:00:00.000Z' });
   t.equal(month.rows.length, 1);
 });
+
+t.test(
+  'counts each fact once while its sale is given away, its commission paid and voided, and notes are folded',
+  async (t) => {
+    const shop = await openShop(rail);
+    await shop.rule();
+    const partners = [await shop.partner(), await shop.partner()];
+    const sales = await Promise.all([1, 2, 3].map(() => shop.sale({ partner_id: partners[0]?.id, product_id: 'pro' })));
+    let running = true;
+    const folding = (async () => {
+      while (running) await fold(5);
+    })();
+    const reassign = async (sale: Json, nth: number) =>
+      shop.merchant.request('PATCH', `/v1/sales/${sale.id}`, {
+        partner_id: partners[nth % 2]?.id,
+        product_id: nth % 3 === 0 ? 'team' : 'pro',
+      });
+    const decide = async (sale: Json, nth: number) => {
+      const [commission] = await shop.commissionsOf(sale);
+      if (!commission) return;
+      if (nth % 2 === 0)
+        await rail.query(sql`
+          update program.commission set status = 'paid', payout_id = 'pyt_race', paid_at = now()
+          where id = ${commission.id} and status in ('pending', 'due')`);
+      else await shop.merchant.request('POST', `/v1/commissions/${commission.id}/void`, {});
+    };
+    const refund = (sale: Json) => shop.merchant.request('POST', `/v1/sales/${sale.id}/refund`, { amount_minor: 100 });
+    const writes = sales.flatMap((sale) =>
+      Array.from({ length: 8 }, (_, nth) => [reassign(sale, nth), decide(sale, nth), refund(sale)]).flat(),
+    );
+    await Promise.allSettled(writes);
+    running = false;
+    await folding;
+    t.same(await rail.audit(), []);
+    const { rows } = await shop.merchant.get(`/v1/reports/partners?program_id=${shop.program_id}&${aroundNow()}`);
+    t.equal(
+      rows.reduce((sum: number, row: Json) => sum + row.sales, 0),
+      3,
+    );
+    for (const { partner_id, sales: count } of rows) {
+      const listed = await shop.merchant.get(
+        `/v1/sales?program_id=${shop.program_id}&${aroundNow()}&partner_id=${partner_id}`,
+      );
+      t.equal(listed.total_count, count);
+    }
+  },
+);
