@@ -258,6 +258,19 @@ payouts
   .addHelpText('after', example('rail payouts status --program prg_…', 'rail payouts status --batch batch_…'))
   .action(async (options) => (await import('./commands/payouts/status.ts')).showPayouts(options));
 
+payouts
+  .command('export')
+  .summary("writes a batch's payment file")
+  .description(
+    'Writes the payment file of a batch whose payouts were sent: pain.001 for bank_transfer and wire, CSV for crypto, the same bytes each time. ' +
+      'It holds the account numbers of partners.',
+  )
+  .requiredOption('--batch <id>', 'id of the batch')
+  .option('--file <number>', 'number of the file, if the batch has several', positiveInteger)
+  .option('--out <file>', 'write to this file, which only you can read (default: standard output)')
+  .addHelpText('after', example('rail payouts export --batch batch_… --out payouts.xml'))
+  .action(async (options) => (await import('./commands/payouts/export.ts')).exportPayouts(options));
+
 const data = rail
   .command('data')
   .description('Serves data teams, who query the views of schema data in Postgres directly or by GraphQL.');

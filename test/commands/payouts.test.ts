@@ -1,6 +1,8 @@
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import t from 'tap';
 import { encryption_key, type Json, sql, startRail } from '../harness.ts';
-import { batchOf, bonus, generated, payee } from '../program/payouts/fixture.ts';
+import { batchOf, bonus, generated, payee, setRail } from '../program/payouts/fixture.ts';
 import { rail as runRail, spawnRail } from '../rail_process.ts';
 import { openShop } from '../shop.ts';
 
@@ -109,6 +111,26 @@ t.test('shows batches, their payouts by status and currency, and errors by code'
     (await rail('status', '--batch', batches[0].id)).stdout,
     new RegExp(`\n\nBATCH +ERROR +PAYOUTS +AMOUNT\n${batches[0].id} +account_closed +1 +USD 90\\.00\n$`),
   );
+});
+
+t.test('exports the payment file of a batch, as the API does', async (t) => {
+  const { shop } = await openProgram();
+  const batch = await batchOf(shop);
+  const options = ['export', '--batch', batch.id];
+  t.match(await rail(...options), { code: 1, stdout: '', stderr: /^rail: The batch has no file yet.*\n$/ });
+  const debtor = { name: 'Acme GmbH', iban: 'DE89370400440532013000', bic: 'COBADEFFXXX' };
+  await setRail(service, shop, 'bank_transfer', debtor);
+  const [usd] = (await shop.list('payouts')).filter(({ currency }) => currency === 'JPY');
+  await shop.merchant.post(`/v1/payouts/${usd?.id}/send`);
+  const { text } = await shop.merchant.request('GET', `/v1/payout_batches/${batch.id}/export`);
+  t.match(text, '<?xml');
+  t.same(await rail(...options), { code: 0, stdout: text, stderr: '' });
+  const out = join(t.testdir({}), 'payouts.xml');
+  t.match(await rail(...options, '--file', '1', '--out', out), { code: 0, stdout: '', stderr: '' });
+  t.equal(await readFile(out, 'utf8'), text);
+  t.equal((await stat(out)).mode & 0o777, 0o600);
+  t.match(await rail(...options, '--file', '2'), { code: 1, stdout: '', stderr: /no file 2/ });
+  t.match(await rail('export', '--batch', 'batch_unknown'), { code: 1, stderr: /There is no batch 'batch_unknown'/ });
 });
 
 t.test('says what is wrong in one line', async (t) => {

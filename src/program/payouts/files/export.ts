@@ -42,7 +42,7 @@ export const payoutFileOperations: Operation[] = [
 ];
 
 /** @throws Problem invalid_state_transition, missing_parameter, resource_not_found */
-async function fileOf(tx: Tx, batch_id: string, number: number | undefined): Promise<StoredFile> {
+export async function fileOf(tx: Tx, batch_id: string, number: number | undefined): Promise<StoredFile> {
   const files = await tx.all<StoredFile>(sql`
     select t.id, t.batch_id, t.number, t.rail as method, t.debtor, t.created_at,
       (select a.mode from program.payout_attempt a where a.organization_id = t.organization_id and a.file_id = t.id limit 1) as mode
