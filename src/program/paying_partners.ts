@@ -72,6 +72,8 @@ curl -sS "$RAIL/v1/payout_batches/$BATCH" -H "Authorization: Bearer $KEY"
 curl -sS -X POST "$RAIL/v1/payout_batches/$BATCH/send" -H "Authorization: Bearer $KEY"
 \`\`\`
 
+**Report what the bank says.** \`POST /v1/payout_batches/{id}/statuses\` takes the bank's status report (pain.002), or its notification (camt.054) where it sends no other, as XML. Each payment that it names settles its payout: accepted and settled is \`paid\`, rejected is \`failed\`, returned is \`failed\` with \`returned\`. Until then, a payout by file stays \`processing\`. Without such reports, mark payouts as paid by hand.
+
 **What becomes of a payout.** A payout has one of these statuses:
 
 | status | meaning |
