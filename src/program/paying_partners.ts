@@ -107,4 +107,6 @@ ${error_codes}
 
 **Test mode.** The \`mode\` of a rail decides whether money moves, not the key. Payouts of a rail in test mode have \`livemode: false\`, never count as paid, and give their commissions back when they end.
 
+**Statements.** \`GET /v1/payouts/{id}/statement\` shows what a payout consists of, as JSON, CSV or PDF: each commission with the \`external_charge_id\` of its sale, refunds and clawbacks, bonuses, and totals.
+
 **Reconciliation.** The amount of a payout is always the sum of its commissions: \`GET /v1/commissions?payout_id=…\` lists them, clawbacks included, and \`format=csv\` gives them to a spreadsheet. \`external_id\` is the id of the payment at the provider, and \`fee_minor\` what it charged. In a bank statement, the end-to-end id of a transfer is the id of the payout with the number of the attempt behind it, with hyphens in place of underscores. \`GET /v1/reports/payouts\` shows each batch with what is pending, processing, paid and failed.`;
