@@ -8,6 +8,20 @@ type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown
 const page_path = '/graphiql';
 const static_path = '/graphiql/static/';
 
+/** What a new tab holds: where the key goes, and a first query. */
+const first_tab = {
+  defaultHeaders: '{ "Authorization": "Bearer rail_live_…" }',
+  defaultQuery: `# Enter your API key under Headers below. It needs the scope 'data:read'.
+{
+  sales(first: 5) {
+    nodes { id amount_minor currency occurred_at customer { id } partner { handle } }
+    aggregates { currency count amount_minor_sum }
+    pageInfo { endCursor hasNextPage }
+  }
+}
+`,
+};
+
 /** Gives the handler of the page and of its files. */
 export async function openExplorer(): Promise<Handler> {
   const handlers = new Map<string, Handler>();
@@ -15,6 +29,7 @@ export async function openExplorer(): Promise<Handler> {
     schema: null as never,
     preset: {
       grafserv: { graphqlPath: '/graphql', graphiqlPath: page_path, graphiqlStaticPath: static_path, graphiql: true },
+      ruru: { clientConfig: first_tab },
     } as GraphileConfig.Preset,
   });
   await server.ready();
