@@ -2,6 +2,7 @@ import { api } from './api.ts';
 import { audit } from './audit.ts';
 import { bodies } from './bodies.ts';
 import { exports } from './export.ts';
+import { graphql } from './graphql.ts';
 import { command } from './harness.ts';
 import { payouts } from './payouts.ts';
 import { reports } from './reports.ts';
@@ -9,7 +10,7 @@ import { slice } from './slice.ts';
 import { webhooks } from './webhooks.ts';
 
 /** `npm run bench -- NAME`: one file a bench, one line here. */
-const benches = [slice, webhooks, api, bodies, audit, exports, reports, payouts];
+const benches = [slice, webhooks, api, bodies, audit, exports, reports, graphql, payouts];
 
 const stopping = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort());
