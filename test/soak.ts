@@ -12,6 +12,10 @@ const soaks: Record<string, { doc: string; run: (asked: Asked) => Promise<unknow
     doc: 'kills the worker before and after every statement of the slice; some minutes',
     run: () => import('./crash/soak.ts'),
   },
+  payouts: {
+    doc: 'kills the worker 500 times while payouts are created and sent; an hour or so',
+    run: () => import('./crash/payout_soak.ts'),
+  },
   api: {
     doc: 'requests made up from the description, from another seed each time: [--seconds 600] [--seed N]',
     run: async (asked) => (await import('./core/http/soak.ts')).soakApi(asked),

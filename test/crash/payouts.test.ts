@@ -1,0 +1,32 @@
+import t from 'tap';
+import { startRail } from '../harness.ts';
+import { killsOf, spread } from './payout_kills.ts';
+import { countRound, killedRound, openPayoutLine } from './payout_round.ts';
+
+t.setTimeout(290_000);
+
+/** On a busy machine fewer rounds are enough: a soak makes hundreds. */
+const until = Date.now() + 150_000;
+const rail = await startRail({ worker: false, durability: 'durable' });
+const line = await openPayoutLine(rail);
+
+t.test('pays each payout once when the worker is killed between any two statements and calls', async (t) => {
+  const counts = await countRound(line, 'rail');
+  t.ok(
+    counts.statements > 20 && counts.calls >= 3,
+    `a round is ${counts.statements} statements and ${counts.calls} calls`,
+  );
+  const rounds = 16;
+  let killed = 0;
+  for (const { kill, trouble } of spread(killsOf(counts, rounds))) {
+    if (Date.now() > until) break;
+    const outcome = await killedRound(line, 'rail', kill, trouble);
+    if (outcome.killed) killed++;
+    t.same(outcome.faults, [], outcome.text);
+  }
+  t.ok(killed > 4, `${killed} of ${rounds} rounds killed it`);
+  t.ok(
+    (await line.provider.moved()).every(({ times }) => times === 1),
+    'by the count of the rail',
+  );
+});

@@ -1,0 +1,24 @@
+import t from 'tap';
+import { startRail } from '../harness.ts';
+import { killsOf, spread } from './payout_kills.ts';
+import { countRound, killedRound, openPayoutLine } from './payout_round.ts';
+
+t.setTimeout(290_000);
+
+/** On a busy machine fewer rounds are enough: a soak makes hundreds. */
+const until = Date.now() + 150_000;
+const rail = await startRail({ worker: false, durability: 'durable' });
+const line = await openPayoutLine(rail);
+
+t.test('creates the payouts of a batch, and freezes its file, once when the worker is killed', async (t) => {
+  const { statements } = await countRound(line, 'file');
+  const rounds = 14;
+  let killed = 0;
+  for (const { kill } of spread(killsOf({ statements, calls: 0 }, rounds))) {
+    if (Date.now() > until) break;
+    const outcome = await killedRound(line, 'file', kill);
+    if (outcome.killed) killed++;
+    t.same(outcome.faults, [], outcome.text);
+  }
+  t.ok(killed > 4, `${killed} of ${rounds} rounds killed it`);
+});
