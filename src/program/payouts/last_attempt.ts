@@ -9,6 +9,21 @@ import { rail_names } from './rails/rail.ts';
 const fresh = '15 minutes';
 
 /**
+ * A payout fails while one of its attempts is open where an earlier attempt succeeded late and came back. What the open one comes to decides.
+ * @throws Problem payout_locked
+ */
+export async function refuseOpenAttempt(tx: Tx, { id, status }: Payout): Promise<void> {
+  if (status !== 'failed') return;
+  const open = await tx.maybe<{ id: string }>(sql`
+    select t.id
+    from program.payout_attempt t
+    where ${tenant(tx)} and t.payout_id = ${id} and t.status in ('prepared', 'in_doubt', 'processing')
+    limit 1`);
+  if (open)
+    throw new Problem('payout_locked', `The attempt ${open.id} can still be paid. Wait until it is paid or failed.`);
+}
+
+/**
  * "DELETE, after a look-up at the rail": what a provider was asked to pay is given up only when a look-up after the failure found it unpaid.
  * Else a look-up is requested, and the caller told to come back.
  * @throws Problem payout_locked, which keeps the request for the look-up

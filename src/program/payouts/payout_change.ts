@@ -7,7 +7,7 @@ import { lockOf, tenant } from '../../core/resource/resource.ts';
 import { pastTimestamp, text } from '../../core/values/fields.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { updateAttempt } from './attempt.ts';
-import { confirmNotPaid } from './last_attempt.ts';
+import { confirmNotPaid, refuseOpenAttempt } from './last_attempt.ts';
 import { type Payout, payouts } from './payout.ts';
 import { type PayoutBatch, payoutBatches } from './payout_batch.ts';
 import { statusAfter } from './payout_state.ts';
@@ -34,6 +34,7 @@ export const payoutChangeOperations: Operation[] = [
     errors: ['payout_locked'],
     async run({ tx, params, body }) {
       const payout = await lockApproved(tx, params.id, (payout) => statusAfter(payout, 'mark_paid'));
+      await refuseOpenAttempt(tx, payout);
       if (payout.status === 'processing') await markAttemptPaid(tx, payout);
       return settlePaid(tx, payout, 'mark_paid', {
         external_id: body.external_id ?? payout.external_id,
@@ -55,6 +56,7 @@ export const payoutChangeOperations: Operation[] = [
     async run({ tx, params }) {
       const payout = await payouts.get(tx, params.id, { lock: true });
       statusAfter(payout, 'delete');
+      await refuseOpenAttempt(tx, payout);
       await confirmNotPaid(tx, payout);
       await deletePayout(tx, payout);
       return { id: payout.id, object: 'payout', deleted: true as const };

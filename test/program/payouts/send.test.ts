@@ -184,3 +184,27 @@ t.test('deletes a failed payout once the rail has said that nothing was paid', a
   }, 'the look-up to allow it');
   t.match(await shop.list('commissions'), [{ status: 'due', payout_id: null }]);
 });
+
+t.test('leaves a payout that failed as it is while an attempt of it can still be paid', async (t) => {
+  const { shop, payout, key } = await onePayout();
+  paypal.next_status = 'FAILED';
+  await shop.merchant.post(`/v1/payouts/${payout.id}/send`);
+  await ended(shop, payout, 'failed');
+  paypal.next_status = 'PENDING';
+  await shop.merchant.post(`/v1/payouts/${payout.id}/retry`);
+  paypal.settle(key(1), 'SUCCESS');
+  await ended(shop, payout, 'paid');
+  paypal.settle(key(1), 'REFUNDED');
+  t.match(await ended(shop, payout, 'failed'), { error_code: 'returned' });
+  for (const [method, action] of [
+    ['POST', '/retry'],
+    ['POST', '/mark_paid'],
+    ['DELETE', ''],
+  ] as const) {
+    const { status, body } = await shop.merchant.request(method, `/v1/payouts/${payout.id}${action}`);
+    t.match({ status, message: body.error.message }, { status: 409, message: new RegExp(key(2)) });
+  }
+  paypal.next_status = 'SUCCESS';
+  await ended(shop, payout, 'paid');
+  t.equal(paypal.movedFor(key(2))?.times, 1);
+});

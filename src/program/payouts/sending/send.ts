@@ -3,6 +3,7 @@ import { idParams, type Operation, operation } from '../../../core/resource/oper
 import type { Services } from '../../../core/resource/services.ts';
 import { Problem } from '../../../core/values/problem.ts';
 import { programs } from '../../programs/program.ts';
+import { refuseOpenAttempt } from '../last_attempt.ts';
 import { type Payout, payouts } from '../payout.ts';
 import { payoutBatches } from '../payout_batch.ts';
 import { lockApproved } from '../payout_change.ts';
@@ -71,6 +72,7 @@ async function sendOne(
   action: 'send' | 'retry',
 ): Promise<Payout> {
   const payout = await lockApproved(tx, payout_id, (payout) => statusAfter(payout, action));
+  await refuseOpenAttempt(tx, payout);
   const program = await programs.get(tx, payout.program_id);
   const [held] = await sendPayouts(tx, services, program, [payout], action);
   if (held) throw cannotSend(held);
