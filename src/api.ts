@@ -33,14 +33,16 @@ export async function buildApi({
 }: ApiOptions): Promise<FastifyInstance> {
   const app = createServer(log, { ...limits, https: services.base_url.startsWith('https:') });
   for (const product of products) await app.register(async (scope) => mountProduct(scope, product, store, services));
-  const [{ title, events }] = products;
-  mountReference(app, { title, path: events.path });
+  const [first, ...others] = products;
+  mountReference(app, [referred(first), ...others.map(referred)]);
   mountDataPage(app, store.database);
   mountHealth(app, store.database);
   mountGraphql(app, store);
   await app.ready();
   return app;
 }
+
+const referred = ({ title, events }: Product) => ({ title, path: events.path });
 
 /** A product's operations and description, in a scope of their own, because a description is read off the routes of its scope. */
 async function mountProduct(scope: FastifyInstance, product: Product, store: Store, services: Services): Promise<void> {

@@ -9,6 +9,13 @@ const nameServers = z
     areNameServers,
     'must be IP addresses, optionally with ports, comma-separated, such as 1.1.1.1,[2606:4700::1111]:53',
   );
+const hostNames = z
+  .string()
+  .transform((list) => list.split(',').map((host) => host.trim().toLowerCase()))
+  .refine(
+    (hosts) => hosts.every((host) => /^[a-z0-9.-]+$/.test(host)),
+    'must be host names, comma-separated, such as chat.example.com,hooks.example.com',
+  );
 const mailbox = '[^\\s<>()@",:;]+@[^\\s<>()@",:;]+';
 /** With or without a name; nothing that could begin a second address or header. */
 const oneAddress = new RegExp(`^(?:[^<>()@",:;\\r\\n]+<${mailbox}>|${mailbox})$`);
@@ -79,6 +86,9 @@ const Environment = z.object({
     .describe(
       'IP addresses of the name servers that resolve hosts of webhooks, comma-separated. Unset: those of the system.',
     ),
+  RAIL_CHAT_HOSTS: hostNames
+    .optional()
+    .describe('Hosts of team chats, comma-separated, besides those of Slack, Discord and Microsoft Teams.'),
   RAIL_PAYPAL_URL: providerUrl('PayPal'),
   RAIL_WISE_URL: providerUrl('Wise'),
   RAIL_STRIPE_URL: providerUrl('Stripe'),

@@ -3,12 +3,14 @@ import { jobBacklog } from './core/jobs/backlog.ts';
 import type { Part } from './core/part.ts';
 import { data } from './data/index.ts';
 import { program } from './program/index.ts';
+import { recruitment } from './recruitment/index.ts';
 import { eventWriter } from './webhooks/events/event.ts';
 import { webhooks } from './webhooks/index.ts';
 import type { Products } from './webhooks/product.ts';
+import type { RetryTimes } from './webhooks/queue/due_retries.ts';
 
 /** What this service offers: one line a product. */
-export const products: Products = [program];
+export const products: Products = [program, recruitment];
 
 const parts: Part[] = [core, webhooks, data, ...products];
 
@@ -19,4 +21,7 @@ export const encrypted = parts.flatMap((part) => part.encrypted);
 export const backlogs = [jobBacklog(schedules), ...parts.flatMap((part) => part.backlog ?? [])];
 export const extensions = parts.flatMap((part) => part.extendWorker ?? []);
 export const audits = parts.flatMap((part) => part.audits);
+/** Of the products whose retries are sent at these times. */
+export const deliveryPrefixes = (times: RetryTimes): string[] =>
+  products.flatMap(({ events }) => (events.retries === times ? [events.delivery_prefix] : []));
 export const writeEvents = eventWriter(products.map(({ events }) => events));

@@ -103,6 +103,7 @@ export async function openServices(config: Config, log: Logger): Promise<Service
     allow_private_addresses: config.RAIL_WEBHOOK_ALLOW_PRIVATE,
     base_url,
     own_hosts,
+    chat_hosts: config.RAIL_CHAT_HOSTS ?? [],
     name_servers: config.RAIL_WEBHOOK_NAME_SERVERS,
     provider_urls: providerUrls(config),
     mailer: await openMailer(config, base_url),

@@ -5,7 +5,7 @@ import { api_version } from '../src/core/values/api.ts';
 import { type ProblemCode, problems } from '../src/core/values/problem.ts';
 import { operations } from '../src/products.ts';
 import { type Answer, type Caller, callerOf, eventually, type Json, sql, startRail, startReceiver } from './harness.ts';
-import { fieldsOf, resourceNamedBy, resources, type Sample, send, World } from './samples.ts';
+import { fieldsOf, resourceNamedBy, resourceOf, resources, type Sample, send, World } from './samples.ts';
 
 const rail = await startRail();
 const receiver = await startReceiver();
@@ -15,10 +15,11 @@ const scopes = [...new Set(operations.map(({ scope }) => scope))];
 
 for (const operation of operations) {
   t.test(operation.name, async (t) => {
-    const [, , plural = ''] = operation.path.split('/');
+    const plural = resourceOf(operation.path);
     if (operation.method === 'GET' && resources.includes(plural)) await own.fixture(plural);
     await needsAKeyWithItsScope(t, operation);
     await succeedsAsItSays(t, operation);
+    if (operation.test_keys === false) await refusesTestKeys(t, operation);
     if (operation.path.includes('{id}')) await hidesOtherOrganizations(t, operation);
     await refusesWhatItDoesNotKnow(t, operation);
     if (operation.method === 'PATCH') await takesEachFieldByItself(t, operation);
@@ -59,6 +60,13 @@ async function succeedsAsItSays(t: Test, operation: Operation): Promise<void> {
   await t.test('answers a key that has its scope alone with its status and strictly its schema', async (t) => {
     const answer = await send(await keyWith([operation.scope]), operation, await own.sample(operation));
     succeeds(t, operation, answer);
+  });
+}
+
+async function refusesTestKeys(t: Test, operation: Operation): Promise<void> {
+  await t.test('answers 403 test_key_not_allowed to a test key that has every scope', async (t) => {
+    const answer = await send(await testKey(), operation, await own.sample(operation));
+    isRefused(t, answer, 403, 'test_key_not_allowed', undefined, 'false');
   });
 }
 
@@ -251,8 +259,8 @@ function succeeds(t: Test, { status, reply, is_feed, file }: Operation, answer: 
 }
 
 /** The catalogue's type and status, and the envelope of every error. */
-function isRefused(t: Test, answer: Answer, status: number, code: string, param?: string): void {
-  hasStandardHeaders(t, answer);
+function isRefused(t: Test, answer: Answer, status: number, code: string, param?: string, livemode = 'true'): void {
+  hasStandardHeaders(t, answer, undefined, livemode);
   t.equal(answer.status, status, answer.text.slice(0, 300));
   t.same(Object.keys(answer.body), ['error']);
   t.strictSame(answer.body.error, {
@@ -264,15 +272,21 @@ function isRefused(t: Test, answer: Answer, status: number, code: string, param?
   t.match(answer.body.error.message, /^.{10,}\.$/);
 }
 
-function hasStandardHeaders(t: Test, { headers }: Pick<Answer, 'headers'>, type = 'application/json'): void {
+function hasStandardHeaders(
+  t: Test,
+  { headers }: Pick<Answer, 'headers'>,
+  type = 'application/json',
+  livemode = 'true',
+): void {
   t.equal(headers['x-rail-version'], api_version);
-  t.equal(headers['x-rail-livemode'], 'true');
+  t.equal(headers['x-rail-livemode'], livemode);
   t.match(headers['rail-request-id'], /^req_[0-9a-z]{26}$/);
   t.ok(headers['content-type']?.startsWith(type));
   for (const name of ['limit', 'remaining', 'reset']) t.match(headers[`x-ratelimit-${name}`], /^\d+$/);
 }
 
 const keyWith = (some: string[]): Promise<Caller> => rail.key(own.caller.organization_id, { scopes: some });
+const testKey = (): Promise<Caller> => rail.key(own.caller.organization_id, { mode: 'test' });
 const stranger = (): Caller => callerOf(baseUrl(), 'rail_live_nobody', '');
 const anonymous = (): Caller => ({
   ...stranger(),
@@ -305,7 +319,7 @@ async function rowsOf(organization_id: string): Promise<Json> {
         false, true, '')))[1]::text
       order by 1) as counts
     from information_schema.columns c
-    where c.column_name = 'organization_id' and c.table_schema in ('core', 'webhooks', 'program')
+    where c.column_name = 'organization_id' and c.table_schema in ('core', 'webhooks', 'program', 'recruitment')
       and c.table_name not in ('tally', 'tally_change', 'total', 'report_change', 'report_total')`);
   return row?.counts as Json;
 }

@@ -31,6 +31,7 @@ export const services = {
   allow_private_addresses: true,
   own_hosts: [],
   name_servers: undefined as string[] | undefined,
+  chat_hosts: ['127.0.0.1'],
   provider_urls: {} as Record<string, string>,
   base_url: 'http://127.0.0.1',
   mailer: undefined as Mailer | undefined,

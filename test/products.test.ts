@@ -37,6 +37,11 @@ const events: EventPolicy = {
   },
   envelope_doc: '`livemode` is false for a test event.',
   https_only: false,
+  endpoint_types: null,
+  chatText: null,
+  retries: 'half_hourly',
+  names_requests: true,
+  lists_all: true,
   most_in_log: 50,
 };
 const notes: Product = {

@@ -149,11 +149,15 @@ async function batchWith(world: World, program_id: string, method: Json = payout
   return batch;
 }
 
-/** What makes an object come about that the API cannot create. Where a kind is not named here, the world's sales are enough. */
+/** What makes an object come about that the API cannot create, or gives it where no list does. Where a kind is not named here, the world's sales are enough. */
 const consequences: Record<string, (world: World) => Promise<unknown>> = {
   async webhook_deliveries(world) {
     const { id } = await world.fixture('webhook_endpoints');
     await world.caller.post(`/v1/webhook_endpoints/${id}/ping`);
+  },
+  async recruitment_webhook_deliveries(world) {
+    const { id } = await world.fixture('recruitment_webhook_endpoints');
+    return world.caller.post(`/recruitment/v1/webhook_endpoints/${id}/ping`);
   },
   async payouts(world) {
     await batchWith(world, (await world.fixture('programs')).id);
@@ -202,9 +206,12 @@ export class World {
 
   /** A new object where the API can make one; else one that followed from what the API made. */
   async make(plural: string): Promise<Json> {
-    const create = operations.find(({ method, path }) => method === 'POST' && path === `/v1/${plural}`);
+    const isOf = ({ path }: Operation) => /\/v1\/[a-z_]+$/.test(path) && resourceOf(path) === plural;
+    const create = operations.find((one) => one.method === 'POST' && isOf(one));
     if (create) return this.call(create, await this.sample(create));
-    const list = operations.find(({ method, path }) => method === 'GET' && path === `/v1/${plural}`);
+    const list = operations.find((one) => one.method === 'GET' && isOf(one));
+    const consequence = consequences[plural];
+    if (!list && consequence) return (await consequence(this)) as Json;
     if (!list) throw untaught(`make one of ${plural}, which the API can neither create nor list`);
     const newest = async () => (await this.call(list, await this.sample(list))).data[0] as Json | undefined;
     const before = consequences[plural] ? (await newest())?.id : undefined;
@@ -241,7 +248,7 @@ export class World {
   }
 
   async #path({ name, method, path, params }: Operation): Promise<string> {
-    const [, plural] = /\/([a-z_]+)\/\{id\}/.exec(path) ?? [];
+    const plural = /\/[a-z_]+\/\{id\}/.test(path) ? resourceOf(path) : undefined;
     if (path === '/v1/exports/{resource}') return '/v1/exports/sales';
     if (plural === undefined) return chosen(path, params);
     const id = prepared[name]
@@ -369,14 +376,16 @@ export function resourceNamedBy(field: string): string | undefined {
   return resources.find((name) => name === plural) ?? resources.find((name) => name.endsWith(`_${plural}`));
 }
 
-/** What has a path of its own: `partners`, `webhook_endpoints`. */
+/** What has a path of its own: `partners`, `webhook_endpoints`, `recruitment_webhook_endpoints`. */
 export const resources: string[] = [
-  ...new Set(
-    operations
-      .filter(({ path }) => /^\/v1\/[a-z_]+\/\{id\}$/.test(path))
-      .map(({ path }) => path.split('/')[2] as string),
-  ),
+  ...new Set(operations.filter(({ path }) => /\/v1\/[a-z_]+\/\{id\}$/.test(path)).map(({ path }) => resourceOf(path))),
 ];
+
+/** `partners` of `/v1/partners/{id}`, `recruitment_webhook_endpoints` of `/recruitment/v1/webhook_endpoints/{id}`. */
+export function resourceOf(path: string): string {
+  const [, root = '', plural = ''] = /^\/(?:([a-z]+)\/)?v1\/([a-z_]+)/.exec(path) ?? [];
+  return root === '' ? plural : `${root}_${plural}`;
+}
 
 let made = 0;
 

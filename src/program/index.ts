@@ -72,6 +72,11 @@ const events: EventPolicy = {
   envelope_doc:
     '`request.id` is the id of the API request or scheduled run that caused the event, null where nothing did, and a test event (`id` begins with `evt_test_`) has no `request`.',
   https_only: false,
+  endpoint_types: null,
+  chatText: null,
+  retries: 'half_hourly',
+  names_requests: true,
+  lists_all: true,
   most_in_log: null,
 };
 

@@ -1,10 +1,10 @@
 import type { Part } from '../core/part.ts';
 import { webhookBacklog } from './queue/backlog.ts';
-import { sweep } from './terms.ts';
+import { sweeps } from './terms.ts';
 
 /** What webhooks schedule, encrypt and promise, whatever the product. */
 export const webhooks: Part = {
-  schedules: [sweep, { name: 'webhooks/keep_partitions', cron: '7 3 * * *', missed: 'latest' }],
+  schedules: [...sweeps, { name: 'webhooks/keep_partitions', cron: '7 3 * * *', missed: 'latest' }],
   encrypted: [{ table: 'webhooks.endpoint', id: 'id', columns: ['secret', 'previous_secret'] }],
   audits: ['webhooks.audit'],
   backlog: webhookBacklog,

@@ -17,7 +17,7 @@ import type { EventPolicy } from './events/policy.ts';
 /** The operations of a product's webhooks, at its path and under its names: the event log, endpoints, and deliveries. */
 export const webhooksOf = (policy: EventPolicy): Operation[] =>
   [
-    ...eventOperations(policy),
+    ...(policy.lists_all ? eventOperations(policy) : []),
     ...readEndpointOperations(policy),
     createEndpointOperation(policy),
     updateEndpointOperation(policy),

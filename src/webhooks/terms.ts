@@ -7,10 +7,14 @@ import { switch_off } from './endpoints/switch_off.ts';
 import { kept_days } from './events/event_log.ts';
 import { type EventPolicy, subjectNoun } from './events/policy.ts';
 import { waits_s } from './queue/delivery.ts';
+import { retry_times } from './queue/due_retries.ts';
 import { timeout_ms, user_agent } from './queue/send.ts';
 
-/** Makes the retries that are due. */
-export const sweep: Schedule = { name: 'webhooks/enqueue_due_retries', cron: '1,31 * * * *', missed: 'latest' };
+/** Make the retries that are due. */
+export const sweeps: Schedule[] = [
+  { name: 'webhooks/enqueue_due_retries', cron: retry_times.half_hourly, missed: 'latest' },
+  { name: 'webhooks/enqueue_due_retries_each_minute', cron: retry_times.every_minute, missed: 'latest' },
+];
 
 /** What the description promises of a product's webhooks: read off the code that keeps it. */
 export const terms = (policy: EventPolicy): DeliveryTerms => ({
@@ -20,12 +24,17 @@ export const terms = (policy: EventPolicy): DeliveryTerms => ({
   user_agent,
   timeout_ms,
   waits_s,
-  sweep_minutes: (sweep.cron.split(' ')[0] as string).split(',').map(Number),
+  sweep_minutes: sweepMinutes(policy),
   overlap_ms,
   kept_days,
   most_endpoints,
   switch_off,
 });
+
+function sweepMinutes({ retries }: EventPolicy): number[] {
+  const [minutes = ''] = retry_times[retries].split(' ');
+  return minutes === '*' ? [] : minutes.split(',').map(Number);
+}
 
 function postbacksOf({ owner, catalogue }: EventPolicy): DeliveryTerms['postbacks'] {
   if (!owner) return null;

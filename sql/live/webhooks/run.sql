@@ -10,6 +10,7 @@ returns table (
   token bigint,
   organization_id text,
   endpoint_updated_at timestamptz,
+  type text,
   url text,
   https_only boolean,
   secret bytea,
@@ -45,7 +46,7 @@ begin
       returning q.endpoint_id, q.organization_id, q.lease_token, q.done_position
     )
     select
-      l.endpoint_id, l.lease_token, l.organization_id, e.updated_at, e.url, e.https_only, e.secret,
+      l.endpoint_id, l.lease_token, l.organization_id, e.updated_at, e.type, e.url, e.https_only, e.secret,
       case when e.previous_secret_expires_at > now() then e.previous_secret end,
       d.queue_position, d.delivery_id, d.event_id, d.event_type, d.attempt, d.body, d.request_id, d.cancelled
     from leased l
@@ -91,7 +92,7 @@ begin
     from next n
     join webhooks.endpoint e on e.organization_id = n.organization_id and e.id = n.endpoint_id
     left join lateral (
-      select case when e.partner_id is null then v.body else v.postback_body end as body, v.request_id
+      select webhooks.body_for(e.type, e.partner_id, v.body, v.postback_body, v.chat_text) as body, v.request_id
       from webhooks.event v
       where v.organization_id = n.organization_id
         and v.id >= n.event_id

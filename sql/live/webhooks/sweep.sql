@@ -39,12 +39,29 @@ begin
 end
 $$;
 
--- The delivery sweep, at 1 and 31 minutes past: retries that are due go to the ends of their endpoints' queues, in the order of their queue
--- positions before. `enqueued` is the number of them; the caller wakes the endpoints.
-create or replace function webhooks.enqueue_due_retries(at timestamptz, most integer, out enqueued integer, out endpoint_ids text[])
+-- The delivery sweep: retries that are due go to the ends of their endpoints' queues, in the order of their queue positions before.
+-- `enqueued` is the number of them; the caller wakes the endpoints. Of the product whose deliveries have this prefix, so that only its
+-- partitions are read; null: of all.
+create or replace function webhooks.enqueue_due_retries(
+  at timestamptz,
+  most integer,
+  delivery_prefix text default null,
+  out enqueued integer,
+  out endpoint_ids text[]
+)
 language plpgsql volatile
 as $$
+declare
+  -- Where ids of the prefix begin and end: ` follows _.
+  first_id constant text := coalesce(delivery_prefix || '_', '');
+  last_id constant text := coalesce(delivery_prefix || '`', '~');
 begin
+  if not exists (
+    select from webhooks.delivery w where w.next_attempt_at <= at and w.id >= first_id collate "C" and w.id < last_id collate "C"
+  ) then
+    enqueued := 0;
+    return;
+  end if;
   perform pg_advisory_xact_lock(2, 0);
 
   with due as (
@@ -53,6 +70,8 @@ begin
       select w.organization_id, w.id, w.queue_position
       from webhooks.delivery w
       where w.next_attempt_at <= at
+        and w.id >= first_id collate "C"
+        and w.id < last_id collate "C"
       order by w.next_attempt_at
       limit most
     ) as d

@@ -43,7 +43,7 @@ export async function register(
       ...{ subject_id: of.id, url, description: describe(), event_types },
     });
   });
-  return { organization_id, endpoint_id: endpoint.id, secret: endpoint.secret };
+  return { organization_id, endpoint_id: endpoint.id, secret: endpoint.secret as string };
 }
 
 export async function remove(

@@ -12,7 +12,7 @@ export const conventions = (described: Described): { title: string; text: string
   ...ofWebhooks(described),
 ];
 
-const ofRequests = ({ path, test_keys }: Pick<Described, 'path' | 'test_keys'>) => [
+const ofRequests = ({ path, test_keys, delivery }: Described) => [
   {
     title: 'Requests and responses',
     text: `Requests and responses are JSON. A request with a body needs the header \`Content-Type: application/json\`. A body has at most ${max_body_bytes / 1024 / 1024} MiB, is nested at most ${max_body_depth} levels deep, and holds at most ${max_body_values.toLocaleString('en')} values. An unknown field or query parameter is refused with \`unknown_parameter\`.
@@ -23,7 +23,7 @@ Free-form objects, such as \`metadata\`, are returned as you sent them. Integers
 
 Status codes of success: 201 for a created object, 202 for work that is queued, 200 for everything else. A deletion returns \`{id, object, deleted: true}\`. \`PATCH\` changes only the fields that you send.
 
-Every response, errors included, has the headers \`X-Rail-Version\`, \`X-Rail-Livemode\`, \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\`, \`X-RateLimit-Reset\` and \`Rail-Request-Id\`, besides \`Cache-Control: no-store\` and \`X-Content-Type-Options: nosniff\`; where the service is reached by https, also \`Strict-Transport-Security\`. Include the request id when you ask for help. Events that a request causes carry the same id.
+Every response, errors included, has the headers \`X-Rail-Version\`, \`X-Rail-Livemode\`, \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\`, \`X-RateLimit-Reset\` and \`Rail-Request-Id\`, besides \`Cache-Control: no-store\` and \`X-Content-Type-Options: nosniff\`; where the service is reached by https, also \`Strict-Transport-Security\`. Include the request id when you ask for help.${delivery.names_requests ? ' Events that a request causes carry the same id.' : ''}
 
 These need no API key: \`/docs\` (this description in a browser), \`${path}/openapi.json\`, \`${rootOf(path)}/llms.txt\`, \`${rootOf(path)}/llms-full.txt\`, \`/healthz\` (the process is running) and \`/readyz\` (its database is ready).`,
   },
@@ -84,35 +84,24 @@ Requests without a valid API key are limited by the public address that they com
 ];
 
 const ofWebhooks = ({ path, delivery }: Pick<Described, 'path' | 'delivery'>) => {
-  const {
-    timeout_ms,
-    waits_s,
-    sweep_minutes,
-    overlap_ms,
-    kept_days,
-    most_endpoints,
-    switch_off,
-    subject,
-    delivery_prefix,
-    postbacks,
-    envelope_doc,
-  } = delivery;
+  const { timeout_ms, waits_s, overlap_ms, kept_days, most_endpoints, switch_off } = delivery;
+  const { subject, delivery_prefix, postbacks, envelope_doc, https_only, names_requests, lists_all } = delivery;
   return [
     {
       title: 'Webhooks',
-      text: `Register an endpoint with \`POST ${path}/webhook_endpoints\` (at most ${most_endpoints} per ${subject}), and store the \`secret\` of the response: it is shown only once. The endpoint then receives a signed \`POST\` for each event of its ${subject} whose type is in \`event_types\`; an empty list means all types. The URL must be a public \`http\` or \`https\` address: private, loopback, link-local and internal addresses are refused when you save the endpoint and at every delivery. Redirects are not followed. \`POST ${path}/webhook_endpoints/{id}/ping\` sends a test event.
+      text: `Register an endpoint with \`POST ${path}/webhook_endpoints\` (at most ${most_endpoints} per ${subject}), and store the \`secret\` of the response: it is shown only once. The endpoint then receives a signed \`POST\` for each event of its ${subject} whose type is in \`event_types\`; an empty list means all types. The URL must be a public ${https_only ? '`https`' : '`http` or `https`'} address: private, loopback, link-local and internal addresses are refused when you save the endpoint and at every delivery. Redirects are not followed. \`POST ${path}/webhook_endpoints/{id}/ping\` sends a test event.
 
 **Body.** \`{${envelopeKeys(delivery).join(', ')}}\`. ${envelope_doc}
 
-**Headers.** \`Rail-Signature\`, \`Rail-Event\` (the type), \`Rail-Event-Id\` (the \`id\` of the body, the same on retries and replays), \`Rail-Delivery-Id\` (\`${delivery_prefix}_…\`, new for each replay), \`Rail-Attempt\` (1 to ${waits_s.length + 1}) and \`Rail-Request-Id\` (if a request or a scheduled run caused the event). The Standard Webhooks headers are sent too: \`webhook-id\`, \`webhook-timestamp\` and \`webhook-signature\`.
+**Headers.** \`Rail-Signature\`, \`Rail-Event\` (the type), \`Rail-Event-Id\` (the \`id\` of the body, the same on retries and replays), \`Rail-Delivery-Id\` (\`${delivery_prefix}_…\`, new for each replay)${names_requests ? ',' : ' and'} \`Rail-Attempt\` (1 to ${waits_s.length + 1})${names_requests ? ' and `Rail-Request-Id` (if a request or a scheduled run caused the event)' : ''}. The Standard Webhooks headers are sent too: \`webhook-id\`, \`webhook-timestamp\` and \`webhook-signature\`.
 
-**Responses.** Answer any 2xx within ${timeout_ms / 1000} seconds, and process the event afterwards. The status line acknowledges the delivery, however slow the body is that follows. Any other response, including a redirect, is a failed attempt. A delivery has up to ${waits_s.length + 1} attempts. The ${waits_s.length} retries come at least ${waits_s.slice(0, -1).map(duration).join(', ')} and ${duration(waits_s.at(-1) as number)} after the one before; retries that are due are sent at ${sweep_minutes.join(' and ')} minutes past the hour. If the last attempt fails, the delivery is \`failed\` and stays in the log.
+**Responses.** Answer any 2xx within ${timeout_ms / 1000} seconds, and process the event afterwards. The status line acknowledges the delivery, however slow the body is that follows. Any other response, including a redirect, is a failed attempt. A delivery has up to ${waits_s.length + 1} attempts. The ${waits_s.length} retries come at least ${waits_s.slice(0, -1).map(duration).join(', ')} and ${duration(waits_s.at(-1) as number)} after the one before; retries that are due are sent ${retryTimes(delivery)}. If the last attempt fails, the delivery is \`failed\` and stays in the log.
 
-**Order.** Events have a strict sequence, which is the order of \`GET ${path}/events\`. An endpoint receives one request at a time, and first attempts are made in that sequence. A failed attempt does not hold up the events after it: its retry is sent later, after the events that were sent meanwhile. An event can therefore arrive after newer ones. Compare \`created_at\`, or read the object by the ids in \`data\`, before you overwrite newer state.
+**Order.** Events have a strict sequence${lists_all ? `, which is the order of \`GET ${path}/events\`` : ''}. An endpoint receives one request at a time, and first attempts are made in that sequence. A failed attempt does not hold up the events after it: its retry is sent later, after the events that were sent meanwhile. An event can therefore arrive after newer ones. Compare \`created_at\`, or read the object by the ids in \`data\`, before you overwrite newer state.
 
 **Duplicates.** Delivery is at least once: ignore an \`id\` that you have already processed. An event is written in the same transaction as the change that it reports, so there is no change without its event and no event without its change.
 
-**Log and replays.** Events and deliveries are kept ${kept_days} days. \`GET ${path}/webhook_endpoints/{id}/deliveries\` lists the deliveries with each attempt. \`POST ${path}/webhook_deliveries/{id}/replay\` and \`POST ${path}/webhook_endpoints/{id}/replay\` send events again, with the same body and event id. An endpoint whose last ${switch_off.least_failures} events all failed every retry within ${switch_off.within_days} days, over ${switch_off.span_days} days or more, is disabled, and the owner is notified by email. Enabling it, or rotating its secret, restarts the count.${postbacks ? `\n\n${postbackText(postbacks)}` : ''}`,
+**Log and replays.** Events and deliveries are kept ${kept_days} days. \`GET ${path}/webhook_endpoints/{id}/deliveries\` lists the ${lastOf(delivery)}deliveries with each attempt. \`POST ${path}/webhook_deliveries/{id}/replay\` ${lists_all ? `and \`POST ${path}/webhook_endpoints/{id}/replay\` send events again` : 'sends a delivery again, up to that age'}, with the same body and event id. An endpoint whose last ${switch_off.least_failures} events all failed every retry within ${switch_off.within_days} days, over ${switch_off.span_days} days or more, is disabled, and the owner is notified by email. Enabling it, or rotating its secret, restarts the count.${postbacks ? `\n\n${postbackText(postbacks)}` : ''}`,
     },
     {
       title: 'Verifying a webhook',
@@ -139,6 +128,11 @@ You can also use a Standard Webhooks library with the same secret. \`webhook-sig
     },
   ];
 };
+
+const retryTimes = ({ sweep_minutes }: DeliveryTerms): string =>
+  sweep_minutes.length > 0 ? `at ${sweep_minutes.join(' and ')} minutes past the hour` : 'within a minute of being due';
+
+const lastOf = ({ most_in_log }: DeliveryTerms): string => (most_in_log === null ? '' : `last ${most_in_log} `);
 
 const envelopeKeys = ({ envelope }: DeliveryTerms): string[] =>
   Object.keys(envelope({ id: '', type: '', created_at: '', data: {}, request_id: null, livemode: true }));

@@ -32,7 +32,15 @@ export interface DeliveryTerms {
   timeout_ms: number;
   /** The least wait before each attempt but the first. */
   waits_s: number[];
-  /** Minutes of the hour at which retries that are due are made. */
+  /** Only https addresses are taken. */
+  https_only: boolean;
+  /** Whether webhooks name what caused their event. */
+  names_requests: boolean;
+  /** Whether all events are listed, and deliveries replayed in bulk. */
+  lists_all: boolean;
+  /** How many of an endpoint's newest deliveries its log shows; null: all that are kept. */
+  most_in_log: number | null;
+  /** Minutes of the hour at which retries that are due are made; none: every minute. */
   sweep_minutes: number[];
   /** How long a secret signs on after a rotation. */
   overlap_ms: number;
@@ -137,10 +145,15 @@ const always = (name: string, description: string, schema: Schema): Parameter =>
   required: true,
 });
 
+const request_header = parameter(
+  'Rail-Request-Id',
+  'The API request (`req_…`) or scheduled run (`run_…`) that caused the event; absent on test events and if nothing did.',
+  text(sampleId('req')),
+);
 const hmac = '0123456789abcdef'.repeat(4);
 const webhookHeaders = (
   type: string,
-  { id_prefix, delivery_prefix, waits_s, user_agent }: DeliveryTerms,
+  { id_prefix, delivery_prefix, waits_s, user_agent, names_requests }: DeliveryTerms,
 ): Parameter[] => [
   always('User-Agent', 'The sender.', { type: 'string', const: user_agent }),
   always(
@@ -165,11 +178,7 @@ const webhookHeaders = (
     maximum: waits_s.length + 1,
     examples: [1],
   }),
-  parameter(
-    'Rail-Request-Id',
-    'The API request (`req_…`) or scheduled run (`run_…`) that caused the event; absent on test events and if nothing did.',
-    text(sampleId('req')),
-  ),
+  ...(names_requests ? [request_header] : []),
   always('webhook-id', "Standard Webhooks: the event's id.", text(sampleId(id_prefix))),
   always('webhook-timestamp', 'Standard Webhooks: when it was signed, in Unix seconds.', text('1795253400')),
   always(

@@ -37,7 +37,7 @@ export const errorsOf = (operation: Operation): ProblemCode[] => [
 ];
 
 /** Those that not all of its kind have. */
-export function ownErrorsOf({ path, query, body, errors = [] }: Operation): ProblemCode[] {
+export function ownErrorsOf({ path, query, body, test_keys, errors = [] }: Operation): ProblemCode[] {
   const fields = [query, body].flatMap(fieldsOf);
   const demands = !query.safeParse({}).success || !body.safeParse(undefined).success;
   const when = (holds: boolean, code: ProblemCode) => (holds ? [code] : []);
@@ -46,6 +46,7 @@ export function ownErrorsOf({ path, query, body, errors = [] }: Operation): Prob
     ...when(fields.includes('expand'), 'invalid_expand'),
     ...when(fields.includes('include'), 'invalid_include'),
     ...when(fields.includes('starting_after'), 'invalid_cursor'),
+    ...when(test_keys === false, 'test_key_not_allowed'),
     ...when(path.includes('{') || fields.some((field) => field.endsWith('_id')), 'resource_not_found'),
     ...errors,
   ];

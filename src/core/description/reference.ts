@@ -4,6 +4,13 @@ import { type Page, page, sendPage } from './description.ts';
 
 const script_path = '/docs/scalar.js';
 
+/** What the page shows, the first one unless another is chosen. */
+type ReferredServices = [ReferredService, ...ReferredService[]];
+interface ReferredService {
+  title: string;
+  path: string;
+}
+
 interface Reference {
   html: Page;
   script: Page;
@@ -14,11 +21,11 @@ interface Reference {
  * `GET /docs`: the description for people, in a browser, without a key. Everything it loads comes from here, by relative addresses, so
  * that it works behind a proxy that puts a path in front; the policy has the browser refuse anything else.
  */
-export function mountReference(app: FastifyInstance, { title, path }: { title: string; path: string }): void {
-  mountRoot(app, path);
+export function mountReference(app: FastifyInstance, services: ReferredServices): void {
+  mountRoot(app, services[0].path);
   let loading: Promise<Reference> | undefined;
   const reference = () => {
-    loading ??= load({ title, path });
+    loading ??= load(services);
     return loading;
   };
   const schema = { hide: true } as object;
@@ -47,7 +54,7 @@ function mountRoot(app: FastifyInstance, path: string): void {
  * Scalar's page and script never change while the process runs: its plugin is asked for them once, on a server of its own. That takes a
  * tenth of a second and some megabytes, which only a process pays that somebody asked for the page.
  */
-async function load(of: { title: string; path: string }): Promise<Reference> {
+async function load(of: ReferredServices): Promise<Reference> {
   const { default: scalar } = await import('@scalar/fastify-api-reference');
   const source = Fastify();
   await source.register(scalar, { routePrefix: '/docs', configuration: configurationOf(of) });
@@ -58,11 +65,16 @@ async function load(of: { title: string; path: string }): Promise<Reference> {
   return { html: page(html as string), script: page(script as string), policy: policyOf(html as string) };
 }
 
+/** `v1`, `recruitment-v1`: what addresses of the page name a service by. */
+const slugOf = (path: string): string => path.slice(1).replaceAll('/', '-');
+
 /** Without what would lead to services of others: fonts, telemetry, a proxy for requests, assistants and a client on the web. */
-const configurationOf = ({ title, path }: { title: string; path: string }) => ({
-  pageTitle: `${title} API`,
+const configurationOf = (services: ReferredServices) => ({
+  pageTitle: `${services[0].title} API`,
   cdn: script_path.slice(1),
-  url: `${path.slice(1)}/openapi.json`,
+  sources: services.map(({ title, path }) => ({
+    ...{ title, slug: slugOf(path), url: `${path.slice(1)}/openapi.json` },
+  })),
   withDefaultFonts: false,
   telemetry: false,
   agent: { disabled: true },

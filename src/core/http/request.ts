@@ -9,7 +9,7 @@ import type { Database } from '../postgres/database.ts';
 import { unstorableText } from '../postgres/errors.ts';
 import { lagging, type Store, type Tx, transaction } from '../postgres/transaction.ts';
 import type { Operation } from '../resource/operation.ts';
-import { requireScope } from '../resource/scope.ts';
+import { requireMode, requireScope } from '../resource/scope.ts';
 import type { Services } from '../resource/services.ts';
 import { api_version } from '../values/api.ts';
 import { Problem } from '../values/problem.ts';
@@ -34,7 +34,7 @@ function mount(app: FastifyInstance, operation: Operation, store: Store, service
     attachValidation: true,
     ...(operation.upload ? { bodyLimit: operation.upload.most_bytes } : {}),
     config: { upload: operation.upload },
-    ...guards(store.database, operation.scope),
+    ...guards(store.database, operation),
     handler: async (request, reply) => {
       const streamed = streamAsked(request, operation, services);
       if (streamed) return sendStream(request, reply, { ...streamed, store: source });
@@ -45,14 +45,15 @@ function mount(app: FastifyInstance, operation: Operation, store: Store, service
   });
 }
 
-/** The hooks of a route that needs a key: who asks, how often, in which version, with which scope, and signed as the key demands. */
-export const guards = (database: Database, scope: string) => ({
+/** The hooks of a route that needs a key: who asks, how often, in which version, with which scope and mode, and signed as the key demands. */
+export const guards = (database: Database, operation: Pick<Operation, 'scope' | 'test_keys'>) => ({
   onRequest: async (request: FastifyRequest) => {
     refuseEmptyId(request);
     request.presented = await identify(request, database);
     requireRate(request.presented.rate);
     requireVersion(request);
-    requireScope(request.presented.scopes, scope);
+    requireScope(request.presented.scopes, operation.scope);
+    requireMode(request.presented, operation);
   },
   preValidation: async (request: FastifyRequest) => requireSignature(request, request.presented as Presented),
 });

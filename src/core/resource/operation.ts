@@ -70,6 +70,8 @@ interface Options<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType,
   ask?: (context: Pick<Context<z.infer<P>, z.infer<Q>, z.infer<B>>, 'params' | 'body' | 'services'>) => Promise<Asked>;
   /** It writes nothing, and may answer from a replica, whose state is some seconds old. */
   may_lag?: boolean;
+  /** Whether test keys may call it. Undefined: as the product has it for all of its operations. */
+  test_keys?: boolean;
   /** The errors that it may answer, besides those that follow from its path and fields: see description/operation_errors.ts. */
   errors?: ProblemCode[];
   run: (context: Context<z.infer<P>, z.infer<Q>, z.infer<B>> & { asked: Asked }) => Promise<z.input<R>>;
@@ -116,6 +118,12 @@ export function operation<
     tag: options.name.split('.')[0] as string,
   };
 }
+
+/** An operation of a product that test keys may not call, unless the operation says that they may. */
+export const refusingTestKeys = (operation: Operation): Operation => ({
+  ...operation,
+  test_keys: operation.test_keys ?? false,
+});
 
 /** The path parameter of everything that acts on one object. */
 export const idParams = z.strictObject({ id: z.string().min(1).describe('The id of the object.') });

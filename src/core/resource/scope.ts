@@ -8,6 +8,12 @@ export function requireScope(scopes: string[], scope: string): void {
   });
 }
 
+/** @throws Problem test_key_not_allowed */
+export function requireMode({ mode }: { mode: 'live' | 'test' }, { test_keys }: { test_keys?: boolean }): void {
+  if (mode === 'live' || test_keys !== false) return;
+  throw new Problem('test_key_not_allowed', 'A test key cannot do this. Use a live key.');
+}
+
 export function hasScope(scopes: string[], scope: string): boolean {
   return scopes.includes('*') || scopes.includes(scope) || (scope.endsWith(':read') && scopes.includes('*:read'));
 }

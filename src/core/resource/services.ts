@@ -11,6 +11,8 @@ export interface Services {
   own_hosts: string[];
   /** Base URLs of payout providers, by their names, where others than the providers' own are set. */
   provider_urls: Readonly<Record<string, string>>;
+  /** Hosts that endpoints of team chats may be at besides those of the tools themselves. */
+  chat_hosts: string[];
   /** The name servers that resolve hosts of webhook endpoints; the system's when left out. */
   name_servers?: string[] | undefined;
   /** Undefined where no SMTP server is set: mail is logged then. */

@@ -36,7 +36,7 @@ export function mountGraphql(app: FastifyInstance, store: Store): void {
     url: '/graphql',
     // Its name is that of its metrics; the description of the REST API leaves it out.
     schema: { operationId: 'graphql', hide: true } as object,
-    ...guards(store.database, read_scope),
+    ...guards(store.database, { scope: read_scope }),
     handler: async (request, reply) => {
       const asked = operationsOf(request.body);
       const { organization_id } = request.presented as Presented;

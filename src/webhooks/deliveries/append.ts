@@ -1,14 +1,19 @@
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
+import type { Caller } from '../../core/resource/operation.ts';
 import { newId } from '../../core/values/id.ts';
 import { Problem } from '../../core/values/problem.ts';
-import { type Endpoint, endpointsOf } from '../endpoints/endpoint.ts';
+import { type Endpoint, endpointFor } from '../endpoints/endpoint.ts';
 import { type EventPolicy, subjectOf } from '../events/policy.ts';
 import { type Delivery, deliveriesOf } from './delivery.ts';
 
-/** @throws Problem endpoint_disabled */
-export async function enabledEndpoint(tx: Tx, policy: EventPolicy, endpoint_id: string): Promise<Endpoint> {
-  const endpoint = await endpointsOf(policy).get(tx, endpoint_id);
+/** @throws Problem resource_not_found, endpoint_disabled */
+export async function enabledEndpoint(
+  { tx, caller }: { tx: Tx; caller: Caller },
+  policy: EventPolicy,
+  endpoint_id: string,
+): Promise<Endpoint> {
+  const endpoint = await endpointFor({ tx, caller }, policy, endpoint_id);
   if (endpoint.status === 'enabled') return endpoint;
   throw new Problem('endpoint_disabled', 'The endpoint is switched off: enable it first.', { param: 'id' });
 }

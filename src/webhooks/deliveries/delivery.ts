@@ -4,7 +4,7 @@ import { list } from '../../core/resource/list.ts';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { resource } from '../../core/resource/resource.ts';
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
-import { endpointsOf } from '../endpoints/endpoint.ts';
+import { endpointFor } from '../endpoints/endpoint.ts';
 import { kept_days } from '../events/event_log.ts';
 import {
   type EventPolicy,
@@ -59,7 +59,7 @@ export const deliveriesOf = perProduct((policy) => {
     computed: {
       ...referenceColumns({ ...policy, owner: null }),
       request_body: sql`coalesce(t.request_body, (
-        select case when e.partner_id is null then v.body else v.postback_body end
+        select webhooks.body_for(e.type, e.partner_id, v.body, v.postback_body, v.chat_text)
         from webhooks.event v
         join webhooks.endpoint e on e.organization_id = t.organization_id and e.id = t.endpoint_id
         where v.organization_id = t.organization_id and v.id = t.event_id
@@ -120,23 +120,26 @@ export function deliveryLogOperations(policy: EventPolicy): Operation[] {
       resource: deliveries,
       by: ['endpoint_id', 'status'],
       filters: { event_type },
-    }).map((read) => ({ ...read, scope: 'webhooks:read' })),
+    })
+      .filter(({ name }) => policy.lists_all || name.endsWith('.get'))
+      .map((read) => ({ ...read, scope: 'webhooks:read' })),
     operation({
       name: 'webhook_endpoints.deliveries',
       title: "List an endpoint's deliveries",
       method: 'GET',
       path: '/v1/webhook_endpoints/{id}/deliveries',
       scope: 'webhooks:read',
-      summary: 'Lists the deliveries of an endpoint, newest first.',
+      summary: `Lists the ${policy.most_in_log === null ? '' : `last ${policy.most_in_log} `}deliveries of an endpoint, newest first.`,
       params: idParams,
       query: (log.query as z.ZodObject).omit({ endpoint_id: true }),
       reply: log.reply,
+      test_keys: true,
       async run({ tx, params, query, caller }) {
-        const { id: endpoint_id } = await endpointsOf(policy).get(tx, params.id);
+        const { id: endpoint_id } = await endpointFor({ tx, caller }, policy, params.id);
         return log.page(tx, { ...(query as Record<string, unknown>), endpoint_id }, caller.scopes);
       },
       async stream({ tx, params, query, caller, format }) {
-        const { id: endpoint_id } = await endpointsOf(policy).get(tx, params.id);
+        const { id: endpoint_id } = await endpointFor({ tx, caller }, policy, params.id);
         return log.stream(tx, { ...(query as Record<string, unknown>), endpoint_id }, caller.scopes, format);
       },
     }),

@@ -1,11 +1,12 @@
+import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
-import { newId } from '../../core/values/id.ts';
-import type { Endpoint } from '../endpoints/endpoint.ts';
+import { type Endpoint, typeOf } from '../endpoints/endpoint.ts';
 import { requirePostbackTypes } from '../endpoints/postback.ts';
-import { postbackBody } from '../events/event.ts';
+import { newTestId, postbackBody } from '../events/event.ts';
 import { type EventPolicy, ownerOf } from '../events/policy.ts';
+import { isChat } from '../queue/chat.ts';
 import { append, enabledEndpoint } from './append.ts';
 import { deliveriesOf } from './delivery.ts';
 
@@ -31,12 +32,13 @@ export const pingOperation = (policy: EventPolicy): Operation =>
       .default({}),
     reply: deliveriesOf(policy).schema,
     errors: ['endpoint_disabled'],
-    async run({ tx, params, body }) {
-      const to = await enabledEndpoint(tx, policy, params.id);
+    test_keys: true,
+    async run({ tx, params, body, caller }) {
+      const to = await enabledEndpoint({ tx, caller }, policy, params.id);
       const event_type = body.event_type ?? to.event_types[0] ?? firstTypeFor(to, policy);
       if (ownerOf(policy, to) !== null) requirePostbackTypes(policy.catalogue, [event_type], 'event_type');
-      const event_id = newId('evt').replace('evt_', 'evt_test_');
-      const request_body = testBody(tx, policy, to, { id: event_id, type: event_type });
+      const event_id = newTestId();
+      const request_body = await testBody(tx, policy, to, { id: event_id, type: event_type });
       return append(tx, policy, to, { event_id, event_type, replay_of: null, request_body });
     },
   });
@@ -49,13 +51,20 @@ function firstTypeFor(endpoint: Endpoint, policy: EventPolicy): string {
 }
 
 /** The catalogue's example of a type, as the endpoint would receive it. */
-function testBody(
-  { now: created_at }: Tx,
+async function testBody(
+  tx: Tx,
   policy: EventPolicy,
   endpoint: Endpoint,
   { id, type }: { id: string; type: string },
-): string | null {
+): Promise<string | null> {
+  const { now: created_at } = tx;
   const data = policy.catalogue[type]?.example as object;
   const event = { id, type, created_at, data, request_id: undefined, livemode: false };
+  if (isChat(typeOf(endpoint))) return chatBody(tx, typeOf(endpoint), `Test: ${policy.chatText?.(event)}`);
   return ownerOf(policy, endpoint) === null ? JSON.stringify(policy.envelope(event)) : postbackBody(policy, event);
+}
+
+async function chatBody(tx: Tx, type: string, line: string): Promise<string> {
+  const { body } = await tx.one<{ body: string }>(sql`select webhooks.chat_body(${type}, ${line}) as body`);
+  return body;
 }

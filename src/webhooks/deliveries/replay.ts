@@ -23,7 +23,7 @@ const replayOf = perProduct(({ namespace, endpoint_prefix }) =>
 
 export const replayOperations = (policy: EventPolicy): Operation[] => [
   replayOneOperation(policy),
-  replayManyOperation(policy),
+  ...(policy.lists_all ? [replayManyOperation(policy)] : []),
 ];
 
 const replayOneOperation = (policy: EventPolicy): Operation =>
@@ -38,10 +38,10 @@ const replayOneOperation = (policy: EventPolicy): Operation =>
     reply: deliveriesOf(policy).schema,
     status: 202,
     errors: ['endpoint_disabled'],
-    async run({ tx, params }) {
+    async run({ tx, params, caller }) {
       const deliveries = deliveriesOf(policy);
       const { id: replay_of, endpoint_id, event_id, event_type } = await deliveries.get(tx, params.id);
-      const to = await enabledEndpoint(tx, policy, endpoint_id);
+      const to = await enabledEndpoint({ tx, caller }, policy, endpoint_id);
       const { body } = await tx.one<{ body: string | null }>(
         sql`select t.request_body as body from ${deliveries.from} where ${tenant(tx)} and t.id = ${replay_of}`,
       );
@@ -74,8 +74,8 @@ const replayManyOperation = (policy: EventPolicy): Operation =>
     reply: replayOf(policy),
     status: 202,
     errors: ['endpoint_disabled'],
-    async run({ tx, params, body }) {
-      const { id: endpoint_id } = await enabledEndpoint(tx, policy, params.id);
+    async run({ tx, params, body, caller }) {
+      const { id: endpoint_id } = await enabledEndpoint({ tx, caller }, policy, params.id);
       const { from, to } = windowOf(body, tx.now);
       tx.enqueue('webhooks/replay_many', {
         organization_id: tx.organization_id,

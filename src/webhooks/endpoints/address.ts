@@ -4,6 +4,7 @@ import type { Services } from '../../core/resource/services.ts';
 import { asParsed, text } from '../../core/values/fields.ts';
 import { Problem } from '../../core/values/problem.ts';
 import type { EventPolicy } from '../events/policy.ts';
+import { isChat, isChatAddress } from '../queue/chat.ts';
 
 /** How long a host may take to resolve when it is saved. */
 const resolve_ms = 3_000;
@@ -20,11 +21,20 @@ export function requirePublic(
   const judged = checkEndpointUrl(address, {
     allowPrivate: allow_private_addresses,
     ownHosts: own_hosts,
-    httpsOnly: https_only,
+    httpsOnly: https_only && !allow_private_addresses,
   });
   if (!judged.ok) throw new Problem('address_not_allowed', judged.reason, { param: 'url' });
   return judged.url;
 }
+
+/** An endpoint of a team chat is at the tool's own host, or at one that the operator allows. @throws Problem address_not_allowed */
+export function requireChatAddress(type: string, address: string, services: Services): void {
+  if (!isChat(type) || isChatAddress(type, new URL(address), services)) return;
+  const message = `The address is not that of an incoming webhook of ${chat_names[type]}. Copy it from there.`;
+  throw new Problem('address_not_allowed', message, { param: 'url' });
+}
+
+const chat_names: Record<string, string> = { slack: 'Slack', discord: 'Discord', teams: 'Microsoft Teams' };
 
 /** Judges also what the host resolves to. @throws Problem address_not_allowed */
 export async function requirePublicHost(address: string, services: Services, policy: EventPolicy): Promise<void> {

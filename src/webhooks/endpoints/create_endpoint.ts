@@ -7,9 +7,10 @@ import type { Services } from '../../core/resource/services.ts';
 import { id, sampleId, text } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { Problem } from '../../core/values/problem.ts';
-import { type EventPolicy, subjectNoun } from '../events/policy.ts';
-import { requirePublic, requirePublicHost, url } from './address.ts';
-import { endpointsOf, eventTypesOf, withSecretOf } from './endpoint.ts';
+import { type EndpointType, type EventPolicy, subjectNoun } from '../events/policy.ts';
+import { isChat } from '../queue/chat.ts';
+import { requireChatAddress, requirePublic, requirePublicHost, url } from './address.ts';
+import { addressValues, endpointsOf, eventTypesOf, withSecretOf } from './endpoint.ts';
 import { requirePostback } from './postback.ts';
 import { newSecret } from './secret.ts';
 
@@ -24,9 +25,10 @@ export function createEndpointOperation(policy: EventPolicy): Operation {
     path: '/v1/webhook_endpoints',
     scope: 'webhooks:write',
     summary: 'Creates a webhook endpoint: a URL that receives events.',
-    doc: 'Store the `secret` of the response: it is not shown again. The host must resolve to public addresses only. Private, loopback, link-local and internal addresses are refused, both here and at every delivery.',
+    doc: `Store the \`secret\` of the response: it is not shown again. The host must resolve to public addresses only. Private, loopback, link-local and internal addresses are refused, both here and at every delivery.${policy.endpoint_types ? ' A test key always creates an endpoint of the type `test`.' : ''}`,
     body: z.strictObject({
       ...((subject ? { [subject.field]: id(subject.prefix) } : {}) as Record<never, z.ZodType>),
+      ...typeInput(policy),
       url,
       description: text.max(500).nullable().optional(),
       event_types: eventTypesOf(policy).default([]).describe('The event types to send. Empty: all types.'),
@@ -41,18 +43,28 @@ export function createEndpointOperation(policy: EventPolicy): Operation {
     status: 201,
     ask: ({ body, services }) => requirePublicHost(body.url, services, policy),
     errors: ['address_not_allowed', 'plan_limit_reached'],
-    async run({ tx, body, services }) {
+    test_keys: true,
+    async run({ tx, body, services, caller }) {
       const { url: address, description, event_types, ...references } = body as typeof body & Record<string, string>;
+      const type =
+        policy.endpoint_types && caller.mode === 'test' ? 'test' : (references.type as EndpointType | undefined);
       const subject_id = subject ? (references[subject.field] as string) : tx.organization_id;
       const owner_id = owner ? references[owner.field] : undefined;
       await subject?.resource.get(tx, subject_id, { param: subject.field, lock: true });
       if (owner_id !== undefined) await requirePostback(tx, policy, { owner_id, subject_id, event_types });
-      const fields = { subject_id, owner_id, url: address, description, event_types };
+      const fields = { subject_id, owner_id, type, url: address, description, event_types };
       const { id: endpoint_id, secret } = await createEndpoint(tx, services, policy, fields);
       return { ...(await endpoints.get(tx, endpoint_id)), secret };
     },
   });
 }
+
+const typeInput = ({ endpoint_types }: EventPolicy): Record<never, z.ZodType> => {
+  if (!endpoint_types) return {};
+  const meaning =
+    '`live` receives what happens, `test` the events of tests alone. `slack`, `discord` and `teams` take the address of an incoming webhook of that tool, and receive each event as a short message.';
+  return { type: z.enum(endpoint_types).default(endpoint_types[0]).describe(meaning) };
+};
 
 const ownerInput = ({ owner }: EventPolicy): Record<never, z.ZodType> => {
   if (!owner) return {};
@@ -70,31 +82,34 @@ interface NewEndpoint {
   url: string;
   description?: string | null | undefined;
   event_types?: string[] | undefined;
-  /** False: it receives the events of tests, and those alone. */
-  livemode?: boolean | undefined;
+  type?: EndpointType | undefined;
 }
 
 /**
- * Registers an endpoint with a new secret, which only this answer holds in the clear. The caller holds the subject's row lock.
+ * Registers an endpoint with a new secret, which only this answer holds in the clear; a team chat has none. The caller holds the subject's row lock.
  * @throws Problem address_not_allowed, plan_limit_reached
  */
 export async function createEndpoint(
   tx: Tx,
   services: Services,
   policy: EventPolicy,
-  { subject_id, owner_id, ...fields }: NewEndpoint,
-): Promise<{ id: string; secret: string }> {
-  requirePublic(fields.url, services, policy);
+  { subject_id, owner_id, type = 'live', url: address, ...fields }: NewEndpoint,
+): Promise<{ id: string; secret: string | null }> {
+  requirePublic(address, services, policy);
+  requireChatAddress(type, address, services);
   await requireRoom(tx, policy, subject_id);
   const endpoint_id = newId(policy.endpoint_prefix);
-  const secret = newSecret();
+  const secret = isChat(type) ? null : newSecret();
   await endpointsOf(policy).insert(tx, {
     ...fields,
     id: endpoint_id,
+    type,
+    livemode: type !== 'test',
     program_id: subject_id,
     partner_id: owner_id,
     https_only: policy.https_only,
-    secret: services.vault.encrypt(secret, endpoint_id),
+    ...addressValues(type, endpoint_id, address, services),
+    ...(secret === null ? {} : { secret: services.vault.encrypt(secret, endpoint_id) }),
   });
   await insert(tx, 'webhooks.endpoint_queue', { endpoint_id });
   return { id: endpoint_id, secret };

@@ -2,10 +2,13 @@ import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { DeletedMarker } from '../../core/resource/deleted_marker.ts';
-import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
+import { type Caller, idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { componentName, resource } from '../../core/resource/resource.ts';
+import type { Services } from '../../core/resource/services.ts';
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
+import { notFound } from '../../core/values/problem.ts';
 import {
+  type EndpointType,
   type EventPolicy,
   ownerFields,
   ownerOf,
@@ -16,7 +19,8 @@ import {
   subjectNoun,
   withinSubject,
 } from '../events/policy.ts';
-import { requirePublicHost, url } from './address.ts';
+import { hintOf, isChat } from '../queue/chat.ts';
+import { requireChatAddress, requirePublicHost, url } from './address.ts';
 import { requirePostbackTypes } from './postback.ts';
 
 const statuses = ['enabled', 'disabled'] as const;
@@ -35,7 +39,8 @@ export const endpointsOf = perProduct((policy) => {
       object: objectName('webhook_endpoint'),
       ...subjectFields(policy),
       ...ownerFields(policy, ownerMeaning(policy)),
-      url: text.describe('Where events are sent to.'),
+      ...typeFields(policy),
+      url: text.describe(urlMeaning(policy)),
       description: text.nullable().describe('Your note. Null: none.'),
       event_types: z.array(text).describe('The event types to send. Empty: all types.'),
       status: z.enum(statuses).describe('`disabled`: nothing is sent, until it is enabled.'),
@@ -56,15 +61,55 @@ const ownerMeaning = ({ owner }: EventPolicy): string => {
   return `Set: a ${noun}'s postback, which receives that ${noun}'s own events alone.`;
 };
 
+const typeFields = ({ endpoint_types }: EventPolicy): Record<never, z.ZodType> =>
+  endpoint_types
+    ? { type: z.enum(endpoint_types).describe('`test`: it receives test events alone. It never changes.') }
+    : {};
+
+const urlMeaning = ({ chatText }: EventPolicy): string =>
+  chatText
+    ? 'Where events are sent to. Of a team chat, its host and the last 4 characters: the address is a secret.'
+    : 'Where events are sent to.';
+
 export type Endpoint = z.infer<ReturnType<typeof endpointsOf>['record']>;
 
 /** An endpoint as it is shown when it has a new secret. */
 export const withSecretOf = perProduct((policy) =>
-  z.object({ ...endpointsOf(policy).record.shape, secret: text.describe('`whsec_…`, shown this once.') }).meta({
+  z.object({ ...endpointsOf(policy).record.shape, secret: secretOf(policy) }).meta({
     id: componentName(`${policy.namespace}webhook_endpoint_with_secret`),
     description: 'An endpoint with its signing secret, which is shown this once.',
   }),
 );
+
+const secretOf = ({ chatText }: EventPolicy) => {
+  const secret = text.describe('`whsec_…`, shown this once.');
+  return chatText
+    ? secret.nullable().describe('`whsec_…`, shown this once. Null: a team chat, which has none.')
+    : secret;
+};
+
+/** The type of an endpoint of a product that has types. */
+export const typeOf = (endpoint: object): EndpointType => (endpoint as { type?: EndpointType }).type ?? 'live';
+
+/**
+ * An endpoint as this key may use it: where endpoints have types, a test key finds those of tests alone.
+ * @throws Problem resource_not_found
+ */
+export async function endpointFor(
+  { tx, caller }: { tx: Tx; caller: Pick<Caller, 'mode'> },
+  policy: EventPolicy,
+  endpoint_id: string,
+  options: { lock?: boolean } = {},
+): Promise<Endpoint> {
+  const endpoints = endpointsOf(policy);
+  const endpoint = await endpoints.get(tx, endpoint_id, options);
+  if (policy.endpoint_types === null || caller.mode === 'live' || typeOf(endpoint) === 'test') return endpoint;
+  throw notFound(endpoints.object, endpoint_id);
+}
+
+/** What is stored of an endpoint's address: of a team chat it is the secret, and a hint of it is shown. */
+export const addressValues = (type: string, endpoint_id: string, address: string, { vault }: Services) =>
+  isChat(type) ? { url: hintOf(address), secret: vault.encrypt(address, endpoint_id) } : { url: address };
 
 /** Types of events as callers choose them. */
 export const eventTypesOf = ({ catalogue }: EventPolicy) =>
@@ -93,10 +138,13 @@ export function updateEndpointOperation(policy: EventPolicy): Operation {
       if (body.url !== undefined) await requirePublicHost(body.url, services, policy);
     },
     errors: ['address_not_allowed'],
-    async run({ tx, params, body }) {
+    async run({ tx, params, body: { url: address, ...body }, services }) {
       const before = await endpoints.get(tx, params.id, { lock: true });
       if (ownerOf(policy, before) !== null) requirePostbackTypes(policy.catalogue, body.event_types ?? []);
-      return endpoints.update(tx, before.id, body);
+      const type = typeOf(before);
+      if (address !== undefined) requireChatAddress(type, address, services);
+      const changed = address === undefined ? {} : addressValues(type, before.id, address, services);
+      return endpoints.update(tx, before.id, { ...body, ...changed });
     },
   });
 }
@@ -112,8 +160,9 @@ export function enableEndpointOperation(policy: EventPolicy): Operation {
     doc: 'The endpoint receives events that happen from now on. Replay the events that it missed while it was disabled.',
     params: idParams,
     reply: endpoints.schema,
-    async run({ tx, params }) {
-      const { status } = await endpoints.get(tx, params.id, { lock: true });
+    test_keys: true,
+    async run({ tx, params, caller }) {
+      const { status } = await endpointFor({ tx, caller }, policy, params.id, { lock: true });
       return endpoints.update(tx, params.id, {
         ...(status === 'enabled' ? {} : await fromNowOn(tx)),
         status: 'enabled',
@@ -138,8 +187,9 @@ export function disableEndpointOperation(policy: EventPolicy): Operation {
     summary: 'Disables an endpoint. Nothing more is sent to it, and pending deliveries are cancelled.',
     params: idParams,
     reply: endpoints.schema,
-    async run({ tx, params }) {
-      const before = await endpoints.get(tx, params.id, { lock: true });
+    test_keys: true,
+    async run({ tx, params, caller }) {
+      const before = await endpointFor({ tx, caller }, policy, params.id, { lock: true });
       if (before.status === 'disabled') return before;
       return endpoints.update(tx, params.id, { status: 'disabled', disabled_reason: 'disabled_by_hand' });
     },
@@ -156,8 +206,9 @@ export function deleteEndpointOperation(policy: EventPolicy): Operation {
     summary: 'Deletes an endpoint. Pending deliveries are cancelled.',
     params: idParams,
     reply: DeletedMarker,
-    async run({ tx, params }) {
-      const { id: endpoint_id } = await endpoints.get(tx, params.id, { lock: true });
+    test_keys: true,
+    async run({ tx, params, caller }) {
+      const { id: endpoint_id } = await endpointFor({ tx, caller }, policy, params.id, { lock: true });
       await endpoints.update(tx, endpoint_id, { deleted_at: tx.now });
       return { id: endpoint_id, object: 'webhook_endpoint', deleted: true as const };
     },

@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
-import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
+import { type Caller, idParams, type Operation, operation } from '../../core/resource/operation.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import type { Services } from '../../core/resource/services.ts';
+import { requireState } from '../../core/values/fields.ts';
 import type { EventPolicy } from '../events/policy.ts';
-import { endpointsOf, withSecretOf } from './endpoint.ts';
+import { isChat } from '../queue/chat.ts';
+import { endpointFor, endpointsOf, typeOf, withSecretOf } from './endpoint.ts';
 
 /** "Rotating gives a new secret at once and keeps the old one signing for 24 hours." */
 export const overlap_ms = 86_400_000;
@@ -23,13 +25,21 @@ export const rotateSecretOperation = (policy: EventPolicy): Operation =>
     doc: 'During this time each signature header has two entries, that of the new secret first. If you rotate again, the older secret stops at once: at most two secrets are valid.',
     params: idParams,
     reply: withSecretOf(policy),
-    run: ({ tx, params, services }) => rotateSecret(tx, services, policy, params.id),
+    test_keys: true,
+    ...(policy.chatText ? { errors: ['invalid_state_transition'] } : {}),
+    run: ({ tx, params, services, caller }) => rotateSecret({ tx, caller }, services, policy, params.id),
   });
 
 /** The old secret signs on beside the new one, in place of one that did so already. */
-async function rotateSecret(tx: Tx, { vault }: Services, policy: EventPolicy, endpoint_id: string) {
+async function rotateSecret(
+  { tx, caller }: { tx: Tx; caller: Caller },
+  { vault }: Services,
+  policy: EventPolicy,
+  endpoint_id: string,
+) {
   const endpoints = endpointsOf(policy);
-  await endpoints.get(tx, endpoint_id, { lock: true });
+  const endpoint = await endpointFor({ tx, caller }, policy, endpoint_id, { lock: true });
+  requireState(!isChat(typeOf(endpoint)), 'A team chat has no signing secret. Change its `url` instead.');
   const { old } = await tx.one<{ old: Buffer }>(
     sql`select t.secret as old from ${endpoints.from} where ${tenant(tx)} and t.id = ${endpoint_id}`,
   );

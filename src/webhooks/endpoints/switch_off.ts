@@ -94,14 +94,20 @@ Once it answers with a 2xx within ten seconds, switch it on again:
 
 Then what failed can be sent again:
 
-  POST ${path}/replay
-  {"failed_since": "${dead.first_failed_at}"}
-
-What happens while it is off is not kept for it; GET ${api}/events
-lists all events of the last 30 days.
+${policy.lists_all ? replayMany(api, path, dead) : replayEach(api)}
 `;
   return { subject: `Webhook endpoint switched off: ${new URL(dead.url).host}`, text };
 }
+
+const replayMany = (api: string, path: string, { first_failed_at }: DeadEndpoint): string => `  POST ${path}/replay
+  {"failed_since": "${first_failed_at}"}
+
+What happens while it is off is not kept for it; GET ${api}/events
+lists all events of the last 30 days.`;
+
+const replayEach = (api: string): string => `  POST ${api}/webhook_deliveries/{id}/replay
+
+for each delivery. What happens while it is off is not kept for it.`;
 
 /** Without the query, which is where receivers put their keys. */
 function addressOf({ url }: DeadEndpoint): string {

@@ -44,17 +44,22 @@ function writeStatement(
   const events = drafts.map(({ type, subject_id, owner_id, data, livemode = true }) => {
     const known = policy.catalogue[type];
     if (!known) throw new Error(`No event type '${type}' in the catalogue.`);
-    const id = newId(policy.id_prefix);
+    const id = livemode ? newId(policy.id_prefix) : newTestId();
     const event = { id, type, created_at: now, data: known.data.parse(data), request_id, livemode };
     return {
       ...{ id, program_id: subject_id, partner_id: owner_id, type, livemode },
       body: JSON.stringify(policy.envelope(event)),
       postback_body: postbackBody(policy, event),
+      chat_text: policy.chatText?.(event) ?? null,
     };
   });
-  return sql`select webhooks.write_events(${organization_id}, ${request_id}, ${now}::timestamptz, ${JSON.stringify(events)}::json,
+  const cause = policy.names_requests ? request_id : null;
+  return sql`select webhooks.write_events(${organization_id}, ${cause}, ${now}::timestamptz, ${JSON.stringify(events)}::json,
     ${policy.delivery_prefix})`;
 }
+
+/** Of the event of a test: it is sent once. */
+export const newTestId = (): string => newId('evt').replace('evt_', 'evt_test_');
 
 /** The body that a postback receives; null: it receives nothing of the type. */
 export function postbackBody({ catalogue, envelope }: EventPolicy, event: EmittedEvent): string | null {

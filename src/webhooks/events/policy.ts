@@ -4,6 +4,8 @@ import type { EmittedEvent, Tx } from '../../core/postgres/transaction.ts';
 import type { AnyResource } from '../../core/resource/resource.ts';
 import { id } from '../../core/values/fields.ts';
 import { notFound } from '../../core/values/problem.ts';
+import type { chat_types } from '../queue/chat.ts';
+import type { RetryTimes } from '../queue/due_retries.ts';
 import type { Catalogue } from './catalogue.ts';
 
 /** What a product's webhooks have of their own: everything else is the same for all products. */
@@ -30,11 +32,23 @@ export interface EventPolicy {
   /** What the envelope holds besides id, type, created_at and data, and what the description says of it. */
   envelope_fields: Record<string, z.ZodType>;
   envelope_doc: string;
-  /** Endpoints must be https addresses. */
+  /** Endpoints must be https addresses, unless private ones are allowed. */
   https_only: boolean;
+  /** The types that an endpoint is created with, the usual one first: see migration 0100. Null: all are live. */
+  endpoint_types: readonly [EndpointType, ...EndpointType[]] | null;
+  /** The line of text that team chats receive. Null: no endpoint is one. */
+  chatText: ((event: Pick<EmittedEvent, 'type' | 'data'>) => string) | null;
+  /** When retries that are due are sent. */
+  retries: RetryTimes;
+  /** Whether webhooks name what caused their event, in `Rail-Request-Id`. */
+  names_requests: boolean;
+  /** Whether all events and deliveries are listed, and replayed in bulk. Else there are the logs of endpoints, and single replays. */
+  lists_all: boolean;
   /** How many of an endpoint's newest deliveries its log shows; null: all that are kept. */
   most_in_log: number | null;
 }
+
+export type EndpointType = 'live' | 'test' | (typeof chat_types)[number];
 
 /** A field of events and endpoints that refers to a record of the product: `program_id`, `prg`, programs. */
 export interface Reference {

@@ -31,11 +31,11 @@ export function resultOf(
   outcome: Outcome,
 ): DeliveryResult {
   const attempt = before + 1;
-  const { acknowledged, ...logged } = outcome;
+  const { acknowledged, retry_after_s = 0, ...logged } = outcome;
   const result = { delivery_id, queue_position, attempt, ...logged };
   if (acknowledged) return { ...result, status: 'delivered' };
   if (attempt >= most_attempts || isTest(event_id)) return { ...result, status: 'failed' };
-  return { ...result, status: 'pending', next_attempt_at: nextAttemptAt(outcome.at, attempt) };
+  return { ...result, status: 'pending', next_attempt_at: nextAttemptAt(outcome.at, attempt, retry_after_s) };
 }
 
 export const cancelled = ({ delivery_id, queue_position }: QueuedDelivery): DeliveryResult => ({
@@ -48,5 +48,5 @@ export const cancelled = ({ delivery_id, queue_position }: QueuedDelivery): Deli
 const isTest = (event_id: string): boolean => event_id.startsWith('evt_test_');
 
 /** "Retry waits, measured from the previous attempt": when the attempt after `attempt` may be made at the earliest. */
-export const nextAttemptAt = (previous_at: string, attempt: number): string =>
-  new Date(Date.parse(previous_at) + (waits_s[attempt - 1] as number) * 1_000).toISOString();
+export const nextAttemptAt = (previous_at: string, attempt: number, least_s = 0): string =>
+  new Date(Date.parse(previous_at) + Math.max(waits_s[attempt - 1] as number, least_s) * 1_000).toISOString();

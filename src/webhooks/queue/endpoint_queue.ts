@@ -85,15 +85,17 @@ async function beginRuns(
   const asked_at = performance.now();
   const rows = await runAgain<LeaseRow>(
     database,
-    sql`select endpoint_id, token, organization_id, endpoint_updated_at, url, https_only, secret, previous_secret, queue_position, delivery_id,
-        event_id, event_type, attempt, body, request_id, cancelled
+    sql`select endpoint_id, token, organization_id, endpoint_updated_at, type, url, https_only, secret, previous_secret, queue_position,
+        delivery_id, event_id, event_type, attempt, body, request_id, cancelled
       from webhooks.begin_runs(${endpoint_ids}, ${worker_id}, make_interval(secs => ${lease_s}), ${most_deliveries})`,
   );
   const leases = new Map<string, Lease>();
   for (const row of rows) {
-    const { endpoint_id, token, organization_id, endpoint_updated_at, url, https_only, secret, previous_secret } = row;
+    const { endpoint_id, token, organization_id, endpoint_updated_at } = row;
+    const { type, url, https_only, secret, previous_secret } = row;
     const lease = leases.get(endpoint_id) ?? {
-      ...{ endpoint_id, token, organization_id, endpoint_updated_at, url, https_only, secret, previous_secret },
+      ...{ endpoint_id, token, organization_id, endpoint_updated_at },
+      ...{ type, url, https_only, secret, previous_secret },
       asked_at,
       deliveries: [],
     };

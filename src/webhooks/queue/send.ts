@@ -1,4 +1,5 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Agent, Dispatcher } from 'undici';
 import { railSignature } from '../../core/encryption/signature.ts';
 import type { Vault } from '../../core/encryption/vault.ts';
@@ -7,6 +8,7 @@ import { AddressRefused, checkEndpointUrl } from '../../core/net/address.ts';
 import { connectionOrigin } from '../../core/net/origin.ts';
 import { NameNotResolved } from '../../core/net/resolve.ts';
 import type { Services } from '../../core/resource/services.ts';
+import { isChat, retryAfterOf } from './chat.ts';
 
 /**
  * "Any 2xx within 10 seconds acknowledges": over name, connection, TLS and headers together. The status line decides; what there is of a body
@@ -20,8 +22,10 @@ const most_response_bytes = 16_384;
 /** What is stored of an endpoint that is needed to send to it. */
 export interface Addressee {
   endpoint_id: string;
+  type: string;
   url: string;
   https_only: boolean;
+  /** Of a team chat, its address. */
   secret: Buffer;
   previous_secret: Buffer | null;
 }
@@ -31,7 +35,7 @@ export interface Receiver {
   /** Undefined where the URL is not one to send to, for the reason given. */
   target: { origin: URL; path: string } | undefined;
   refusal: string;
-  /** Of the newest secret first; two during a rotation. */
+  /** Of the newest secret first; two during a rotation. None where the receiver is a team chat, which verifies no signature. */
   keys: SigningKeys[];
 }
 
@@ -43,15 +47,17 @@ interface SigningKeys {
 
 /** @throws Error when the secret cannot be opened */
 export function receiverOf(
-  { endpoint_id, url, https_only, secret, previous_secret }: Addressee,
+  { endpoint_id, type, url, https_only, secret, previous_secret }: Addressee,
   { vault, allow_private_addresses, own_hosts }: Services,
 ): Receiver {
-  const judged = checkEndpointUrl(url, {
+  const secrets = openSecrets(vault, endpoint_id, [secret, previous_secret]);
+  const address = isChat(type) ? (secrets[0] as string) : url;
+  const judged = checkEndpointUrl(address, {
     allowPrivate: allow_private_addresses,
     ownHosts: own_hosts,
-    httpsOnly: https_only,
+    httpsOnly: https_only && !allow_private_addresses,
   });
-  const keys = openSecrets(vault, endpoint_id, [secret, previous_secret]).map(keysOf);
+  const keys = isChat(type) ? [] : secrets.map(keysOf);
   if (!judged.ok) return { target: undefined, refusal: judged.reason, keys };
   const target = { origin: connectionOrigin(judged.url, endpoint_id), path: judged.url.pathname + judged.url.search };
   return { target, refusal: '', keys };
@@ -74,6 +80,8 @@ export interface Outcome {
   status_code: number | null;
   response_body: string | null;
   error: string | null;
+  /** The least wait before the next attempt that a team chat asks for. */
+  retry_after_s?: number | undefined;
 }
 
 export type SendContext = Pick<WorkerContext, 'cut_off'> & { agent: Agent };
@@ -106,7 +114,7 @@ export class Sender {
       const t = Math.floor(at.getTime() / 1000);
       this.#begin(exchange, delivery, t);
       if (next) this.#signed = { of: next, t, headers: headersOf(this.#receiver, next, t) };
-      return outcomeOf(await exchange.answer, at, started);
+      return outcomeOf(this.#heeded(await exchange.answer), at, started);
     } catch (error) {
       if (cut_off.aborted) return undefined;
       return outcomeOf({ status_code: null, response_body: null, error: reasonOf(error) }, at, started);
@@ -114,6 +122,12 @@ export class Sender {
       clearTimeout(timer);
       cut_off.removeEventListener('abort', cut);
     }
+  }
+
+  /** A team chat that is sent too much says for how long it takes nothing. */
+  #heeded({ retry_after_s, ...answer }: Answer): Answer {
+    const heeds = this.#receiver.keys.length === 0 && answer.status_code === 429;
+    return heeds ? { ...answer, retry_after_s } : answer;
   }
 
   /** @throws AddressRefused */
@@ -129,7 +143,7 @@ export class Sender {
 class DeadlinePassed extends Error {}
 class CutOff extends Error {}
 
-type Answer = Pick<Outcome, 'status_code' | 'response_body' | 'error'>;
+type Answer = Pick<Outcome, 'status_code' | 'response_body' | 'error' | 'retry_after_s'>;
 
 const outcomeOf = (answer: Answer, at: Date, started: number): Outcome => ({
   ...answer,
@@ -147,6 +161,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   readonly #chunks: Buffer[] = [];
   #size = 0;
   #status_code = 0;
+  #retry_after_s: number | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   #abortion: Error | undefined;
 
@@ -167,8 +182,9 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#abortion) controller.abort(this.#abortion);
   }
 
-  onResponseStart(_: Dispatcher.DispatchController, status_code: number): void {
+  onResponseStart(_: Dispatcher.DispatchController, status_code: number, headers: IncomingHttpHeaders): void {
     this.#status_code = status_code;
+    this.#retry_after_s = retryAfterOf(headers['retry-after']);
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -203,17 +219,19 @@ class Exchange implements Dispatcher.DispatchHandler {
       status_code,
       response_body: read.replaceAll('\0', '\uFFFD'),
       error: this.#is_acknowledged ? null : `The endpoint answered ${status_code}.`,
+      retry_after_s: this.#retry_after_s,
     });
   }
 }
 
-/** The headers of section 6, "Request": ours, and the same delivery in Standard Webhooks form. */
+/** The headers of section 6, "Request": ours, and the same delivery in Standard Webhooks form. Of a team chat, the first two alone. */
 export function headersOf({ keys }: Pick<Receiver, 'keys'>, delivery: Sendable, t: number): Record<string, string> {
   const { event_id, event_type, delivery_id, attempt, body, request_id } = delivery;
+  const common = { 'Content-Type': 'application/json', 'User-Agent': user_agent };
+  if (keys.length === 0) return common;
   const rail = keys.map((each) => each.rail);
   return {
-    'Content-Type': 'application/json',
-    'User-Agent': user_agent,
+    ...common,
     'Rail-Signature': railSignature(rail, t, body),
     'Rail-Event': event_type,
     'Rail-Event-Id': event_id,

@@ -9,10 +9,11 @@ import { ErrorBody } from '../../../src/core/description/openapi_parts.ts';
 import { railSignature } from '../../../src/core/encryption/signature.ts';
 import type { Operation } from '../../../src/core/resource/operation.ts';
 import { type ProblemCode, problems } from '../../../src/core/values/problem.ts';
-import { operations } from '../../../src/products.ts';
 import { program } from '../../../src/program/index.ts';
+import { recruitment } from '../../../src/recruitment/index.ts';
 import { type Json, log, startRail } from '../../harness.ts';
 
+const { operations } = program;
 const rail = await startRail({ worker: false });
 /** A request of somebody who has no key. */
 const visit = (path: string, headers: Record<string, string> = {}) =>
@@ -104,6 +105,45 @@ t.test('the description is made by the first request for one of its texts, and o
   );
   t.equal(replies[0]?.body, replies[3]?.body);
   t.equal(readings, 1);
+});
+
+t.test('each product has a document of its own, with its operations, events and examples', async (t) => {
+  const document = JSON.parse(await textOf('/recruitment/v1/openapi.json')) as Json;
+  const text = await textOf('/recruitment/llms-full.txt');
+  const index = await textOf('/recruitment/llms.txt');
+  const described = Object.entries<Json>(document.paths).flatMap(([path, methods]) =>
+    Object.entries<Json>(methods).map(([method, route]) => ({ ...route, method: method.toUpperCase(), path }) as Json),
+  );
+  t.same(
+    described.map(({ operationId, method, path }) => [operationId, method, path]).sort(),
+    recruitment.operations.map(({ name, method, path }) => [name, method, path]).sort(),
+  );
+  t.same(Object.keys(document.webhooks), Object.keys(recruitment.events.catalogue));
+  for (const operation of recruitment.operations) {
+    const route = described.find(({ operationId }) => operationId === operation.name) as Json;
+    const { example } = route.responses[operation.status].content['application/json'];
+    t.same(faults(operation.reply, example), [], `reply of ${operation.name}`);
+    t.ok(index.includes(`\`${operation.method} ${operation.path}\``), operation.name);
+    t.ok(text.includes(`### ${operation.method} ${operation.path}\n`), operation.name);
+    t.equal(route['x-errors'].includes('test_key_not_allowed'), operation.test_keys === false, operation.name);
+  }
+  for (const [type, { data, example }] of Object.entries(recruitment.events.catalogue)) {
+    const { requestBody, parameters } = document.webhooks[type].post;
+    const shown = requestBody.content['application/json'].example;
+    t.same(faults(data, shown.data), [], type);
+    t.same(Object.keys(shown), ['id', 'type', 'version', 'created_at', 'livemode', 'data']);
+    if ('occurred_at' in example) t.equal(shown.data.occurred_at, shown.created_at, type);
+    t.notOk(parameters.some(({ name }: Json) => name === 'Rail-Request-Id'));
+  }
+  t.match(text, 'retries that are due are sent within a minute of being due');
+  t.match(text, 'a public `https` address');
+  t.match(text, 'lists the last 50 deliveries');
+  t.notMatch(text, 'GET /recruitment/v1/events');
+  const file = join(t.testdir(), 'openapi.json');
+  await writeFile(file, JSON.stringify(document));
+  const { totals, problems: found } = await redocly(file);
+  t.same(found, []);
+  t.match(totals, { errors: 0, warnings: 0 });
 });
 
 t.test('the OpenAPI document passes the recommended rules of Redocly, examples against schemas included', async (t) => {

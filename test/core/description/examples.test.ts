@@ -1,8 +1,9 @@
 import t from 'tap';
-import { operations } from '../../../src/products.ts';
+import { program } from '../../../src/program/index.ts';
 import { type Json, startRail, startReceiver } from '../../harness.ts';
 import { resources, type Sample, send, World } from '../../samples.ts';
 
+const { operations } = program;
 const rail = await startRail();
 const receiver = await startReceiver();
 const { paths, components } = (await (await fetch(`${rail.address}/v1/openapi.json`)).json()) as Json;
@@ -73,7 +74,7 @@ async function withRealIds(example: string, world: World): Promise<Json> {
 /** `partners` of `part`: read off the examples of what the API answers. */
 function pluralOf(prefix: string): string {
   const found = resources.find((plural) => {
-    const media = paths[`/v1/${plural}/{id}`].get?.responses[200].content['application/json'];
+    const media = paths[`/v1/${plural}/{id}`]?.get?.responses[200].content['application/json'];
     return media?.example.id?.startsWith(`sample_${prefix}_`);
   });
   if (found === undefined) throw new Error(`Nothing in the API has ids that begin with ${prefix}_.`);

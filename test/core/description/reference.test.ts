@@ -25,9 +25,19 @@ for (const [nth, place] of places.entries()) {
     t.equal(script.headers.get('content-type'), 'text/javascript; charset=utf-8');
     t.match(await script.text(), 'createApiReference');
 
-    const description = await fetch(new URL(settingsIn(html).url, response.url));
-    t.equal(new URL(description.url).origin, new URL(place).origin);
-    t.match(await description.json(), { openapi: '3.1.0' });
+    const shown = settingsIn(html).sources as Json[];
+    t.same(
+      shown.map(({ title, slug }) => [title, slug]),
+      [
+        ['Rail', 'v1'],
+        ['Rail Recruitment', 'recruitment-v1'],
+      ],
+    );
+    for (const { title, url } of shown) {
+      const description = await fetch(new URL(url, response.url));
+      t.equal(new URL(description.url).origin, new URL(place).origin);
+      t.match(await description.json(), { openapi: '3.1.0', info: { title } });
+    }
   });
 }
 

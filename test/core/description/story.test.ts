@@ -1,7 +1,8 @@
 import t from 'tap';
-import { operations } from '../../../src/products.ts';
+import { program } from '../../../src/program/index.ts';
 import { type Json, startRail } from '../../harness.ts';
 
+const { operations } = program;
 const rail = await startRail({ worker: false });
 const openapi = (await (await fetch(`${rail.address}/v1/openapi.json`)).json()) as Json;
 

@@ -1,11 +1,11 @@
 import t from 'tap';
 import { errors_of_all, errorsOf, ownErrorsOf } from '../../../src/core/description/operation_errors.ts';
 import { type ProblemCode, problems } from '../../../src/core/values/problem.ts';
-import { operations } from '../../../src/products.ts';
 import { program } from '../../../src/program/index.ts';
 import { terms } from '../../../src/webhooks/terms.ts';
 import { type Json, startRail } from '../../harness.ts';
 
+const { operations } = program;
 const rail = await startRail({ worker: false });
 const textOf = async (path: string) => (await fetch(rail.address + path)).text();
 const openapi = JSON.parse(await textOf('/v1/openapi.json')) as Json;
@@ -17,6 +17,7 @@ t.test(
   'nothing in the description goes without one: operations, parameters, fields, replies, headers, events',
   async (t) => {
     t.same(undescribed(openapi), []);
+    t.same(undescribed(JSON.parse(await textOf('/recruitment/v1/openapi.json'))), []);
   },
 );
 

@@ -6,10 +6,11 @@ import type { Document, Parameter, PathOperation } from '../../../src/core/descr
 import { errorsOf } from '../../../src/core/description/operation_errors.ts';
 import type { Operation } from '../../../src/core/resource/operation.ts';
 import { type ProblemCode, problems } from '../../../src/core/values/problem.ts';
-import { operations } from '../../../src/products.ts';
+import { program } from '../../../src/program/index.ts';
 import type { Answer, Caller } from '../../harness.ts';
 import { resourceNamedBy, resources, World } from '../../samples.ts';
 
+const { operations } = program;
 export interface GeneratedRequest {
   /** Of the operation. */
   name: string;
