@@ -30,7 +30,7 @@ export const paying_partners = `You pay partners in four steps: set up a rail, c
 
 In the examples, \`$RAIL\` is the address of the service, \`$KEY\` an API key with the scopes \`payouts:write\` and \`payouts:send\`, and \`$PROGRAM\` the id of a program.
 
-**Set up.** The program's \`payout_methods\` are those that partners can choose from, and \`PUT /v1/partners/{id}/payout_method\` sets a partner's. Before you send, set the credentials of each rail: \`PUT /v1/programs/{id}/rails/{rail}\`. The credentials of \`bank_transfer\` and \`wire\` are the account that pays; \`crypto\` has none. \`payouts:write\` creates batches; only \`payouts:send\` moves money or sees account numbers.
+**Set up.** The program's \`payout_methods\` are those that partners can choose from, and \`PUT /v1/partners/{id}/payout_method\` sets a partner's. Before you send, set the credentials of each rail: \`PUT /v1/programs/{id}/rails/{rail}\`. The credentials of \`bank_transfer\` and \`wire\` are the account that pays; \`crypto\` has none. \`payouts:write\` creates batches; only \`payouts:send\` moves money, sees account numbers, or changes whether payouts are approved, sent automatically and limited.
 
 \`\`\`sh
 curl -sS -X PUT "$RAIL/v1/programs/$PROGRAM/rails/bank_transfer" -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \\

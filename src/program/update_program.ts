@@ -1,14 +1,24 @@
+import { isDeepStrictEqual } from 'node:util';
 import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../core/postgres/transaction.ts';
 import { idParams, type Operation, operation } from '../core/resource/operation.ts';
 import { tenant } from '../core/resource/resource.ts';
+import { requireScope } from '../core/resource/scope.ts';
 import { alreadyExists } from '../core/values/problem.ts';
 import { lockValues } from './partners/handle.ts';
 import { links } from './partners/link.ts';
 import { type Program, programs, refuseTakenDomain, settings } from './programs/program.ts';
 
 const ProgramChanges = z.strictObject(settings).partial();
+
+/** What decides whether money moves without a person, without a second one, and how much: only `payouts:send` moves money. */
+const sending_settings = [
+  'payout_approval_required',
+  'auto_payouts_enabled',
+  'payout_limit_minor',
+  'payout_limits',
+] as const satisfies (keyof Program)[];
 
 export const updateProgramOperations: Operation[] = [
   operation({
@@ -17,14 +27,15 @@ export const updateProgramOperations: Operation[] = [
     path: '/v1/programs/{id}',
     scope: 'programs:write',
     summary: "Updates a program's settings.",
-    doc: "Only the fields in the request change. Existing commissions keep their amounts and dates: a new holding period applies to later commissions only. A parameter cannot be added to `url_params` while a link with this parameter has the value of another partner's handle: the response is 409 with the link under `existing`.",
+    doc: "Only the fields in the request change. Existing commissions keep their amounts and dates: a new holding period applies to later commissions only. A parameter cannot be added to `url_params` while a link with this parameter has the value of another partner's handle: the response is 409 with the link under `existing`. A change of `payout_approval_required`, `auto_payouts_enabled`, `payout_limit_minor` or `payout_limits` requires the scope `payouts:send`, too.",
     params: idParams,
     body: ProgramChanges,
     reply: programs.schema,
     errors: ['resource_already_exists'],
-    async run({ tx, params, body }) {
+    async run({ tx, params, body, caller }) {
       if (body.url_params) await lockValues(tx, params.id);
       const before = await programs.get(tx, params.id, { lock: true });
+      if (changesSending(before, body)) requireScope(caller.scopes, 'payouts:send');
       const moves = body.custom_domain !== undefined && body.custom_domain !== before.custom_domain;
       const changes = { ...body, ...(moves ? { custom_domain_shared: false } : {}) };
       const after = await programs.update(tx, params.id, changes).catch(refuseTakenDomain);
@@ -33,6 +44,9 @@ export const updateProgramOperations: Operation[] = [
     },
   }),
 ];
+
+const changesSending = (before: Program, changes: z.infer<typeof ProgramChanges>): boolean =>
+  sending_settings.some((name) => changes[name] !== undefined && !isDeepStrictEqual(changes[name], before[name]));
 
 /**
  * Under a parameter that becomes one of the program's `url_params`, no value may stand for two partners.

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { insert } from '../../core/postgres/write.ts';
 import { type Operation, operation } from '../../core/resource/operation.ts';
+import { requireScope } from '../../core/resource/scope.ts';
 import { withDefaults } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { currency } from '../../core/values/money.ts';
@@ -49,12 +50,15 @@ export const createProgramOperations: Operation[] = [
     path: '/v1/programs',
     scope: 'programs:write',
     summary: 'Creates a program with its default group.',
-    doc: 'The default of `product_name` is the name. A `custom_domain` that another program has is refused with 409, without the program under `existing`.',
+    doc: 'The default of `product_name` is the name. A `custom_domain` that another program has is refused with 409, without the program under `existing`. `auto_payouts_enabled: true` requires the scope `payouts:send`, too.',
     body: NewProgram,
     reply: programs.schema,
     status: 201,
     errors: ['resource_already_exists'],
-    run: ({ tx, body }) => createProgram(tx, body),
+    run({ tx, body, caller }) {
+      if (body.auto_payouts_enabled) requireScope(caller.scopes, 'payouts:send');
+      return createProgram(tx, body);
+    },
   }),
 ];
 
