@@ -1,4 +1,4 @@
-import sql from 'sql-template-tag';
+import sql, { raw, type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { type Operation, readOperations } from '../../core/resource/operation.ts';
@@ -110,6 +110,18 @@ export const partners = resource({
     load: partnerStats,
   },
 });
+
+/**
+ * What a partner is called in payments and statements: the company, else the first and last name, else the display name, else the email address.
+ * @param alias of program.partner in the statement
+ */
+export const payeeName = (alias: 't' | 'p'): Sql => {
+  const partner = raw(alias);
+  return sql`coalesce(
+    nullif(${partner}.company_name, ''), nullif(concat_ws(' ', nullif(${partner}.first_name, ''), nullif(${partner}.last_name, '')), ''),
+    nullif(${partner}.display_name, ''), ${partner}.email
+  )`;
+};
 
 export type Partner = z.infer<typeof partners.record>;
 

@@ -4,6 +4,7 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { Problem } from '../../core/values/problem.ts';
+import { payeeName } from '../partners/partner.ts';
 import { type Payout, payouts } from './payout.ts';
 import { Statement, type StatementLine, statementTotals } from './statement/statement.ts';
 import { statementCsv } from './statement/statement_csv.ts';
@@ -112,7 +113,7 @@ interface Parties {
 const partiesOf = (tx: Tx, { id }: Payout): Promise<Parties> =>
   tx.one(sql`
     select t.statement_number, g.product_name as program_name, p.email as partner_email,
-      coalesce(p.company_name, p.display_name, nullif(concat_ws(' ', p.first_name, p.last_name), ''), p.email) as partner_name
+      ${payeeName('p')} as partner_name
     from program.payout t
     join program.partner p on p.organization_id = t.organization_id and p.id = t.partner_id
     join program.program g on g.organization_id = t.organization_id and g.id = t.program_id

@@ -1,7 +1,8 @@
 import t from 'tap';
 import { eventually, type Json, sql, startRail } from '../../harness.ts';
 import { openShop, type Shop } from '../../shop.ts';
-import { batchOf, payee, payoutAfter, setRail } from './fixture.ts';
+import { debtor } from './files/fixture.ts';
+import { bank, batchOf, payee, payoutAfter, setRail } from './fixture.ts';
 import { PayPalServer } from './rails/paypal_server.ts';
 
 const rail = await startRail();
@@ -147,6 +148,51 @@ t.test('does not send to a partner who is not eligible any more, and says so', a
     'told once',
   );
   t.match(await shop.merchant.get(`/v1/payouts/${payout.id}`), { status: 'pending' });
+});
+
+t.test('calls a partner the same in a call to a rail and in a file', async (t) => {
+  const shop = await openShop(rail);
+  await setRail(rail, shop, 'paypal', paypal.credentials);
+  await setRail(rail, shop, 'bank_transfer', debtor);
+  const person = { first_name: 'Ada', last_name: 'Lovelace' };
+  for (const names of [{ ...person, company_name: 'Ada Ltd' }, person, {}]) {
+    for (const payout_method of [by_paypal, bank]) {
+      const { id } = await payee(shop, [6000], { ...names, payout_method });
+      await shop.merchant.patch(`/v1/partners/${id}`, { display_name: 'Countess' });
+    }
+  }
+  await payee(shop, [6000], { email: 'nameless@partner.example.com', payout_method: by_paypal });
+  await batchOf(shop);
+  const sent = (await shop.list('payouts')).reverse();
+  for (const { id } of sent) await shop.merchant.post(`/v1/payouts/${id}/send`);
+  const attempts = await rail.query(sql`
+    select a.id, a.rail, a.request from program.payout_attempt a where a.program_id = ${shop.program_id} order by a.payout_id`);
+  t.same(
+    attempts.map((attempt) => [
+      attempt.rail,
+      JSON.parse(rail.services.vault.decrypt(attempt.request, attempt.id)).partner_name,
+    ]),
+    [
+      ...['Ada Ltd', 'Ada Lovelace', 'Countess'].flatMap((name) => [
+        ['paypal', name],
+        ['bank_transfer', name],
+      ]),
+      ['paypal', 'nameless@partner.example.com'],
+    ],
+  );
+});
+
+t.test('holds a payout that has no account to be paid from, until it goes into a file', async (t) => {
+  const shop = await openShop(rail);
+  await payee(shop, [6000]);
+  await batchOf(shop);
+  const [payout] = await shop.list('payouts');
+  const holdOf = () => rail.query(sql`select held_reason, held_until from program.payout where id = ${payout?.id}`);
+  t.equal((await shop.merchant.request('POST', `/v1/payouts/${payout?.id}/send`)).status, 409);
+  t.match(await holdOf(), [{ held_reason: 'no_credentials', held_until: /./ }]);
+  await setRail(rail, shop, 'bank_transfer', debtor);
+  t.match(await shop.merchant.post(`/v1/payouts/${payout?.id}/send`), { status: 'processing' });
+  t.match(await holdOf(), [{ held_reason: null, held_until: null }]);
 });
 
 t.test('sends what is due by itself where the program wants that, within the limit of a day', async (t) => {

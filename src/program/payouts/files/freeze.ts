@@ -6,6 +6,7 @@ import { tenant } from '../../../core/resource/resource.ts';
 import type { Services } from '../../../core/resource/services.ts';
 import { Problem } from '../../../core/values/problem.ts';
 import { event } from '../../events/event.ts';
+import { payeeName } from '../../partners/partner.ts';
 import { type Creditor, transferRefusal } from '../bank/transfer.ts';
 import { credentialsOf, currentRail } from '../credentials/rail_credentials.ts';
 import { type Payout, payouts } from '../payout.ts';
@@ -88,7 +89,7 @@ async function debtorOf(
 async function destinationsOf(tx: Tx, batch_payouts: Payout[]): Promise<Map<string, Destination>> {
   const rows = await tx.all<Destination & { partner_id: string }>(sql`
     select t.partner_id, t.method, t.details, t.hint, p.email as partner_email, g.product_name as program_name,
-      coalesce(p.display_name, nullif(concat_ws(' ', p.first_name, p.last_name), ''), p.company_name, p.email) as partner_name
+      ${payeeName('p')} as partner_name
     from program.payout_method t
     join program.partner p on p.organization_id = t.organization_id and p.id = t.partner_id
     join program.program g on g.organization_id = p.organization_id and g.id = p.program_id
@@ -206,7 +207,7 @@ const submitting = (tx: Tx, method: FileMethod, mode: RailMode, sendings: Sendin
     update program.payout t
     set status = 'processing', livemode = ${mode === 'live'}, submitted_at = ${tx.now}::timestamptz, attempt = t.attempt + 1,
       method = ${method}, destination_hint = s.hint, failed_at = null, error_code = null, error_message = null,
-      updated_at = ${tx.now}::timestamptz
+      held_reason = null, held_until = null, updated_at = ${tx.now}::timestamptz
     from unnest(${sendings.map(({ payout }) => payout.id)}::text[], ${sendings.map(({ hint }) => hint)}::text[]) as s (id, hint)
     where ${tenant(tx)} and t.id = s.id
     returning ${payouts.columns}

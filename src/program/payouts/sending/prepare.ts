@@ -4,6 +4,7 @@ import { insert } from '../../../core/postgres/write.ts';
 import { tenant } from '../../../core/resource/resource.ts';
 import type { Services } from '../../../core/resource/services.ts';
 import { event } from '../../events/event.ts';
+import { payeeName } from '../../partners/partner.ts';
 import type { PayoutMethodName, Program } from '../../programs/program.ts';
 import { type Creditor, transferRefusal } from '../bank/transfer.ts';
 import { canPay } from '../can_pay.ts';
@@ -90,7 +91,7 @@ export async function sendPayouts(
 const payeeOf = (tx: Tx, partner_id: string): Promise<PayeeRow | undefined> =>
   tx.maybe<PayeeRow>(sql`
     select t.status, t.min_payout_minor, t.tax_form_status, m.method, m.details, m.hint, t.email as partner_email,
-      coalesce(nullif(t.company_name, ''), nullif(concat_ws(' ', t.first_name, t.last_name), ''), t.display_name, t.handle) as partner_name
+      ${payeeName('t')} as partner_name
     from program.partner t
     left join program.payout_method m on m.organization_id = t.organization_id and m.partner_id = t.id
     where ${tenant(tx)} and t.id = ${partner_id} and t.deleted_at is null`);
