@@ -177,6 +177,40 @@ t.test('names the days, weeks and months of a zone, and takes those as many befo
   t.equal(month.rows.length, 1);
 });
 
+t.test('notes an update that changes what counts, and no other', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const customer = await shop.referred(await shop.partner());
+  const sale = await shop.sale({ customer_id: customer.id });
+  const [commission] = await shop.commissionsOf(sale);
+  const tenant = { organization_id: shop.merchant.organization_id, request_id: null };
+  const notesOf = (update: ReturnType<typeof sql>): Promise<Json[]> =>
+    transaction(rail.store, tenant, async (tx) => {
+      await tx.all(update);
+      return tx.all(sql`
+        select t.sign, t.noun from program.report_change t where t.xmin = pg_current_xact_id()::xid order by t.noun, t.sign`);
+    });
+  const ofNothing = [
+    sql`update program.commission set status = 'due' where id = ${commission?.id}`,
+    sql`update program.customer set status = 'trial' where id = ${customer.id}`,
+    sql`update program.sale set status = status, metadata = '{"a":1}' where id = ${sale.id}`,
+    sql`update program.referral set status = 'lead' where id = ${customer.referral_id}`,
+  ];
+  for (const update of ofNothing) t.same(await notesOf(update), []);
+  t.same(await notesOf(sql`update program.commission set amount_minor = 1 where id = ${commission?.id}`), [
+    { sign: -1, noun: 'commission' },
+    { sign: 1, noun: 'commission' },
+  ]);
+  const voided = sql`
+    update program.commission set status = 'voided', voided_at = now(), void_reason = 'voided' where id = ${commission?.id}`;
+  t.same(await notesOf(voided), [{ sign: -1, noun: 'commission' }]);
+  t.same(await notesOf(sql`update program.customer set converted_at = null where id = ${customer.id}`), [
+    { sign: -1, noun: 'customer' },
+    { sign: -1, noun: 'lead' },
+    { sign: 1, noun: 'lead' },
+  ]);
+});
+
 t.test(
   'counts each fact once while its sale is given away, its commission paid and voided, and notes are folded',
   async (t) => {
