@@ -86,6 +86,15 @@ org
   .addHelpText('after', example('rail org list --json'))
   .action(async (options) => (await import('./commands/access/org.ts')).listOrgs(options));
 
+org
+  .command('plan')
+  .description('Shows the plan of an organization in the recruitment service, or changes it.')
+  .requiredOption('--org <id>', "id of the organization; 'rail org list' lists them")
+  .addOption(new Option('--plan <name>', 'the new plan').choices(['starter', 'grow', 'enterprise']))
+  .addOption(json())
+  .addHelpText('after', example('rail org plan --org org_… --plan grow'))
+  .action(async (options) => (await import('./commands/access/plan.ts')).showPlan(options));
+
 const user = rail.command('user').description('Manages the users of organizations: the people whom keys belong to.');
 
 user

@@ -1,9 +1,11 @@
 import t from 'tap';
 import { media_types } from '../src/core/formats/format.ts';
+import { transaction } from '../src/core/postgres/transaction.ts';
 import type { Operation } from '../src/core/resource/operation.ts';
 import { api_version } from '../src/core/values/api.ts';
 import { type ProblemCode, problems } from '../src/core/values/problem.ts';
 import { operations } from '../src/products.ts';
+import { changePlan } from '../src/recruitment/change_plan.ts';
 import { type Answer, type Caller, callerOf, eventually, type Json, sql, startRail, startReceiver } from './harness.ts';
 import { fieldsOf, resourceNamedBy, resourceOf, resources, type Sample, send, World } from './samples.ts';
 
@@ -32,6 +34,8 @@ for (const operation of operations) {
 }
 
 async function worldOf(caller: Caller): Promise<World> {
+  const { organization_id } = caller;
+  await transaction(rail.store, { organization_id, request_id: null }, (tx) => changePlan(tx, 'grow')); // its ledger has an entry
   return new World(caller, receiver.url, await rail.key(caller.organization_id), rail);
 }
 

@@ -77,6 +77,7 @@ const events: EventPolicy = {
   retries: 'half_hourly',
   names_requests: true,
   lists_all: true,
+  requireIncluded: null,
   most_in_log: null,
 };
 

@@ -1,6 +1,7 @@
 import type { Examples } from '../core/description/example.ts';
 import { sampleId } from '../core/values/fields.ts';
 import { catalogue } from './events/catalogue.ts';
+import { included } from './plan/limits.ts';
 
 const times = { endpoint: '2026-11-20T08:00:00.000Z', event: '2026-11-21T09:30:00.000Z' };
 
@@ -26,10 +27,20 @@ const queued = { status: 'pending', attempt: 0, attempts: [] };
 const ping = { ...event, id: test_id, livemode: false };
 const secret = 'whsec_c2FtcGxlLXNlY3JldC1zYW1wbGUtc2VjcmV0';
 
+const plan = {
+  ...{ object: 'plan', name: 'grow', ...included.grow, spending_ceiling_minor: 5_000, spent_minor: 0, currency: 'USD' },
+  credits: { balance: 699, spent: 1, refunded: 0, resets_at: '2026-12-01T00:00:00.000Z' },
+};
+const credit_entry = {
+  ...{ id: sampleId('fcr'), kind: 'spend', amount: -1, balance: 699, reason: 'search', search_id: sampleId('fsc') },
+  ...{ scan_id: null, prospect_id: null, created_at: times.event },
+};
+
 /** Values for the examples of the description. */
 export const examples: Examples = {
-  records: { webhook_endpoint: endpoint, webhook_delivery: delivery },
+  records: { webhook_endpoint: endpoint, webhook_delivery: delivery, plan, credit_entry },
   operations: {
+    'plan.update': { body: { spending_ceiling_minor: plan.spending_ceiling_minor } },
     'recruitment_webhook_endpoints.create': {
       body: { url: endpoint.url, type: 'live', description: endpoint.description },
       reply: { secret },

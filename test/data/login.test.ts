@@ -93,7 +93,7 @@ t.test('reads nothing but schema data', async (t) => {
   const tables = await rail.query<{ name: string }>(sql`
     select c.oid::regclass::text as name from pg_class c
     where c.relkind in ('r', 'p', 'v', 'm', 'S')
-      and c.relnamespace::regnamespace::text in ('core', 'webhooks', 'program', 'migration', 'graphile_worker')`);
+      and c.relnamespace::regnamespace::text in ('core', 'webhooks', 'program', 'recruitment', 'migration', 'graphile_worker')`);
   t.ok(tables.length > 40);
   for (const { name } of tables) t.equal(await psql.codeOf(`select * from ${name}`), refused, name);
   for (const call of [

@@ -61,6 +61,7 @@ as $$
   where w.status = 'enabled' and w.deleted_at is null
     and w.livemode = e.livemode
     and w.listens_from < e.position
+    and (w.listens_until is null or e.position < w.listens_until)
     and (w.event_types = '{}' or e.type = any (w.event_types))
     and (w.partner_id is null or (w.partner_id = e.partner_id and e.postback_body is not null))
     and not exists (select from webhooks.pending_event p where p.position = e.position)

@@ -52,6 +52,7 @@ begin
       and e.deleted_at is null
       and e.livemode = t.livemode
       and e.listens_from < t.position
+      and (e.listens_until is null or t.position < e.listens_until)
       and (e.event_types = '{}' or t.type = any (e.event_types))
       and (e.partner_id is null or (e.partner_id = t.partner_id and t.for_partner))
     order by t.position

@@ -95,7 +95,7 @@ export const headers = {
   'X-RateLimit-Limit': header('The number of requests that the key can make per second.', { type: 'integer' }),
   'X-RateLimit-Remaining': header('The number of requests left in this second.', { type: 'integer' }),
   'X-RateLimit-Reset': header('The Unix time, in seconds, at which the next second begins.', { type: 'integer' }),
-  'Rail-Request-Id': header('The id of this request. Events that it causes carry the same id.', {
+  'Rail-Request-Id': header('The id of this request. Include it when you ask for help.', {
     type: 'string',
     examples: [sampleId('req')],
   }),

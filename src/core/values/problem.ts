@@ -101,6 +101,7 @@ export const problems = {
   ),
   plan_limit_reached: entry('plan_error', 'The plan’s limit is reached.'),
   feature_not_in_plan: entry('plan_error', 'The plan does not include this feature.'),
+  no_credits: entry('plan_error', 'No credits are left this month.'),
   not_implemented: entry('not_implemented_error', 'The feature is not available yet.'),
   internal_error: entry('api_error', 'An unexpected error occurred. Retry with the same idempotency key.'),
   service_unavailable: entry(

@@ -7,12 +7,13 @@ import { type Endpoint, endpointFor } from '../endpoints/endpoint.ts';
 import { type EventPolicy, subjectOf } from '../events/policy.ts';
 import { type Delivery, deliveriesOf } from './delivery.ts';
 
-/** @throws Problem resource_not_found, endpoint_disabled */
+/** @throws Problem feature_not_in_plan, resource_not_found, endpoint_disabled */
 export async function enabledEndpoint(
   { tx, caller }: { tx: Tx; caller: Caller },
   policy: EventPolicy,
   endpoint_id: string,
 ): Promise<Endpoint> {
+  await policy.requireIncluded?.(tx);
   const endpoint = await endpointFor({ tx, caller }, policy, endpoint_id);
   if (endpoint.status === 'enabled') return endpoint;
   throw new Problem('endpoint_disabled', 'The endpoint is switched off: enable it first.', { param: 'id' });

@@ -5,7 +5,7 @@ import { idParams, type Operation, operation } from '../../core/resource/operati
 import { type Endpoint, typeOf } from '../endpoints/endpoint.ts';
 import { requirePostbackTypes } from '../endpoints/postback.ts';
 import { newTestId, postbackBody } from '../events/event.ts';
-import { type EventPolicy, ownerOf } from '../events/policy.ts';
+import { type EventPolicy, ownerOf, planErrors } from '../events/policy.ts';
 import { isChat } from '../queue/chat.ts';
 import { append, enabledEndpoint } from './append.ts';
 import { deliveriesOf } from './delivery.ts';
@@ -31,7 +31,7 @@ export const pingOperation = (policy: EventPolicy): Operation =>
       })
       .default({}),
     reply: deliveriesOf(policy).schema,
-    errors: ['endpoint_disabled'],
+    errors: ['endpoint_disabled', ...planErrors(policy)],
     test_keys: true,
     async run({ tx, params, body, caller }) {
       const to = await enabledEndpoint({ tx, caller }, policy, params.id);

@@ -6,7 +6,7 @@ import { componentName, tenant } from '../../core/resource/resource.ts';
 import { id, objectName, timestamp, timestampInput } from '../../core/values/fields.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { kept_days } from '../events/event_log.ts';
-import { type EventPolicy, perProduct } from '../events/policy.ts';
+import { type EventPolicy, perProduct, planErrors } from '../events/policy.ts';
 import { append, enabledEndpoint, enqueue } from './append.ts';
 import { deliveriesOf } from './delivery.ts';
 
@@ -37,7 +37,7 @@ const replayOneOperation = (policy: EventPolicy): Operation =>
     params: idParams,
     reply: deliveriesOf(policy).schema,
     status: 202,
-    errors: ['endpoint_disabled'],
+    errors: ['endpoint_disabled', ...planErrors(policy)],
     async run({ tx, params, caller }) {
       const deliveries = deliveriesOf(policy);
       const { id: replay_of, endpoint_id, event_id, event_type } = await deliveries.get(tx, params.id);
@@ -73,7 +73,7 @@ const replayManyOperation = (policy: EventPolicy): Operation =>
     example: { failed_since: '2026-11-21T09:30:00.000Z' },
     reply: replayOf(policy),
     status: 202,
-    errors: ['endpoint_disabled'],
+    errors: ['endpoint_disabled', ...planErrors(policy)],
     async run({ tx, params, body, caller }) {
       const { id: endpoint_id } = await enabledEndpoint({ tx, caller }, policy, params.id);
       const { from, to } = windowOf(body, tx.now);

@@ -7,7 +7,7 @@ import type { Services } from '../../core/resource/services.ts';
 import { id, sampleId, text } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { Problem } from '../../core/values/problem.ts';
-import { type EndpointType, type EventPolicy, subjectNoun } from '../events/policy.ts';
+import { type EndpointType, type EventPolicy, planErrors, subjectNoun } from '../events/policy.ts';
 import { isChat } from '../queue/chat.ts';
 import { requireChatAddress, requirePublic, requirePublicHost, url } from './address.ts';
 import { addressValues, endpointsOf, eventTypesOf, withSecretOf } from './endpoint.ts';
@@ -42,9 +42,10 @@ export function createEndpointOperation(policy: EventPolicy): Operation {
     reply: withSecretOf(policy),
     status: 201,
     ask: ({ body, services }) => requirePublicHost(body.url, services, policy),
-    errors: ['address_not_allowed', 'plan_limit_reached'],
+    errors: ['address_not_allowed', 'plan_limit_reached', ...planErrors(policy)],
     test_keys: true,
     async run({ tx, body, services, caller }) {
+      await policy.requireIncluded?.(tx);
       const { url: address, description, event_types, ...references } = body as typeof body & Record<string, string>;
       const type =
         policy.endpoint_types && caller.mode === 'test' ? 'test' : (references.type as EndpointType | undefined);

@@ -13,6 +13,7 @@ import {
   ownerFields,
   ownerOf,
   perProduct,
+  planErrors,
   recordsOf,
   referenceColumns,
   subjectFields,
@@ -161,7 +162,9 @@ export function enableEndpointOperation(policy: EventPolicy): Operation {
     params: idParams,
     reply: endpoints.schema,
     test_keys: true,
+    errors: planErrors(policy),
     async run({ tx, params, caller }) {
+      await policy.requireIncluded?.(tx);
       const { status } = await endpointFor({ tx, caller }, policy, params.id, { lock: true });
       return endpoints.update(tx, params.id, {
         ...(status === 'enabled' ? {} : await fromNowOn(tx)),

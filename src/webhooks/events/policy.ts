@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { EmittedEvent, Tx } from '../../core/postgres/transaction.ts';
 import type { AnyResource } from '../../core/resource/resource.ts';
 import { id } from '../../core/values/fields.ts';
-import { notFound } from '../../core/values/problem.ts';
+import { notFound, type ProblemCode } from '../../core/values/problem.ts';
 import type { chat_types } from '../queue/chat.ts';
 import type { RetryTimes } from '../queue/due_retries.ts';
 import type { Catalogue } from './catalogue.ts';
@@ -44,6 +44,8 @@ export interface EventPolicy {
   names_requests: boolean;
   /** Whether all events and deliveries are listed, and replayed in bulk. Else there are the logs of endpoints, and single replays. */
   lists_all: boolean;
+  /** Whether the organization's plan includes webhooks. Null: every plan does. @throws Problem feature_not_in_plan */
+  requireIncluded: ((tx: Tx) => Promise<void>) | null;
   /** How many of an endpoint's newest deliveries its log shows; null: all that are kept. */
   most_in_log: number | null;
 }
@@ -60,6 +62,10 @@ export interface Reference {
 /** What endpoints listen to, as a word: `program`. */
 export const subjectNoun = ({ subject }: EventPolicy): string =>
   subject?.resource.object.replaceAll('_', ' ') ?? 'organization';
+
+/** The error of operations that only some plans include, where the product has plans. */
+export const planErrors = ({ requireIncluded }: EventPolicy): ProblemCode[] =>
+  requireIncluded ? ['feature_not_in_plan'] : [];
 
 /** What an endpoint or a delivery is about; the organization where the product has no narrower subject. */
 export const subjectOf = ({ subject }: EventPolicy, tx: Tx, record: object): string =>

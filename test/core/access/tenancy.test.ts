@@ -26,7 +26,7 @@ const tables = await rail.query<{ name: string; partition: boolean; protected: b
   join pg_namespace n on n.oid = c.relnamespace
   join pg_attribute a on a.attrelid = c.oid and not a.attisdropped
     and a.attname = case when c.oid = 'core.organization'::regclass then 'id' else 'organization_id' end
-  where c.relkind in ('r', 'p') and n.nspname in ('core', 'webhooks', 'program')
+  where c.relkind in ('r', 'p') and n.nspname in ('core', 'webhooks', 'program', 'recruitment')
   order by 1`);
 const own_tables = tables.filter(({ partition, name }) => !partition && !out_of_reach.has(name));
 
@@ -51,16 +51,16 @@ t.test('every table of an organization is protected by row-level security, and s
 t.test('a role that may read every table, partition and view reads no row of an organization', async (t) => {
   const [row] = await rail.query<{ name: string }>(sql`select 'reader_of_' || current_database() as name`);
   const reader = (row as { name: string }).name;
-  const in_schemas = 'in schema core, webhooks, program';
+  const in_schemas = 'in schema core, webhooks, program, recruitment';
   await rail.query(sql`create role ${raw(reader)}`);
-  await rail.query(sql`grant usage on schema core, webhooks, program to ${raw(reader)}`);
+  await rail.query(sql`grant usage on schema core, webhooks, program, recruitment to ${raw(reader)}`);
   await rail.query(sql`grant select on all tables ${raw(in_schemas)} to ${raw(reader)}`);
   await rail.query(sql`grant select on all tables ${raw(in_schemas)} to rail_api`);
   const views = await rail.query<{ name: string }>(sql`
     select format('%I.%I', a.table_schema, a.table_name) as name
     from information_schema.columns a
     join information_schema.views v using (table_schema, table_name)
-    where a.column_name = 'organization_id' and a.table_schema in ('core', 'webhooks', 'program')`);
+    where a.column_name = 'organization_id' and a.table_schema in ('core', 'webhooks', 'program', 'recruitment')`);
   const columnOf = (name: string) => raw(name === 'core.organization' ? 'id' : 'organization_id');
   const foreignRows = (tx: Tx, name: string) =>
     tx.all(sql`select from ${raw(name)} where ${columnOf(name)} <> ${one.organization_id} limit 1`);

@@ -28,7 +28,7 @@ async function connect(t: Test, url: string): Promise<pg.Client> {
 /** Everything that names the role, and which tables are protected. */
 async function privilegesIn(client: pg.Client): Promise<object[]> {
   const { rows } = await client.query(`
-    with own (oid) as (select oid from pg_namespace where nspname in ('core', 'webhooks', 'program'))
+    with own (oid) as (select oid from pg_namespace where nspname in ('core', 'webhooks', 'program', 'recruitment'))
     select 'schema' as kind, n.nspname::text as name, (select array_agg(x::text order by x::text) from unnest(n.nspacl) as x where x::text not like 'rail=%') as acl, null as rest
     from pg_namespace n where n.oid in (select oid from own)
     union all
@@ -43,7 +43,7 @@ async function privilegesIn(client: pg.Client): Promise<object[]> {
     from pg_proc p where p.pronamespace in (select oid from own)
     union all
     select 'policy', p.tablename || '.' || p.policyname, p.roles::text[], p.qual || p.with_check
-    from pg_policies p where p.schemaname in ('core', 'webhooks', 'program')
+    from pg_policies p where p.schemaname in ('core', 'webhooks', 'program', 'recruitment')
     order by 1, 2`);
   return rows;
 }

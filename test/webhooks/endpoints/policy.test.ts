@@ -39,6 +39,7 @@ const recruitment: EventPolicy = {
   retries: 'every_minute',
   names_requests: false,
   lists_all: true,
+  requireIncluded: null,
   most_in_log: 50,
 };
 

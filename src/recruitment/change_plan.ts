@@ -1,0 +1,14 @@
+import type { Tx } from '../core/postgres/transaction.ts';
+import { resumeEndpoints, stopEndpoints } from '../webhooks/endpoints/entitlement.ts';
+import { included, type PlanName } from './plan/limits.ts';
+import { setPlan } from './plan/plan.ts';
+import { events } from './webhooks.ts';
+
+/** Changes the plan of an organization, for the operator, and what follows from it. @returns the plan before */
+export async function changePlan(tx: Tx, name: PlanName): Promise<PlanName> {
+  const before = await setPlan(tx, name);
+  const [had, has] = [before, name].map((plan) => included[plan as PlanName].features.webhooks);
+  if (had && !has) stopEndpoints(tx, events);
+  if (!had && has) await resumeEndpoints(tx, events);
+  return before;
+}

@@ -1,0 +1,128 @@
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { type Operation, operation } from '../../core/resource/operation.ts';
+import { objectName, timestamp } from '../../core/values/fields.ts';
+import { minorNotNegative, storedCurrency } from '../../core/values/money.ts';
+import { Problem } from '../../core/values/problem.ts';
+import { type Account, currentAccount, lockAccount, refill } from './credit.ts';
+import {
+  creditsOf,
+  type Feature,
+  Features,
+  included,
+  Limits,
+  monthOf,
+  nextMonth,
+  type PlanName,
+  plan_names,
+} from './limits.ts';
+
+const Plan = z
+  .object({
+    object: objectName('plan'),
+    name: z.enum(plan_names).describe('The plan. The operator of the service sets it.'),
+    features: Features.describe('What the plan includes.'),
+    limits: Limits.describe('How much of it.'),
+    credits: z
+      .object({
+        balance: z.int().nullable().describe('Credits that are left this month. Null: they are not limited.'),
+        spent: z.int().describe('Credits that were spent this month.'),
+        refunded: z.int().describe('Credits that were refunded this month.'),
+        resets_at: timestamp
+          .nullable()
+          .describe('When the credits of the next month come. Null: they are not limited.'),
+      })
+      .describe('A search, a scan that is asked for by hand and a reveal cost a credit each.'),
+    spending_ceiling_minor: minorNotNegative
+      .nullable()
+      .describe('What searches may spend on their providers in a month, in minor units. Null: any amount.'),
+    spent_minor: minorNotNegative.describe('What they spent this month, in minor units.'),
+    currency: storedCurrency,
+  })
+  .meta({
+    id: 'Plan',
+    description: 'What an organization may do in the recruitment service, and what it did this month.',
+  });
+
+/** Prices of providers are in US dollars. */
+const currency = 'USD';
+
+export const planOperations: Operation[] = [
+  operation({
+    name: 'plan.get',
+    title: 'Retrieve the plan',
+    method: 'GET',
+    path: '/recruitment/v1/plan',
+    scope: 'plan:read',
+    summary: 'Retrieves the plan of the organization, with its limits and credits.',
+    reply: Plan,
+    run: async ({ tx }) => read(tx, await currentAccount(tx)),
+  }),
+  operation({
+    name: 'plan.update',
+    title: 'Update the plan',
+    method: 'PATCH',
+    path: '/recruitment/v1/plan',
+    scope: 'plan:write',
+    summary: 'Changes what searches may spend in a month.',
+    body: z
+      .strictObject({
+        spending_ceiling_minor: minorNotNegative
+          .nullable()
+          .describe('What searches may spend on their providers in a month, in minor units. Null: any amount.'),
+      })
+      .partial(),
+    reply: Plan,
+    async run({ tx, body }) {
+      const account = await currentAccount(tx);
+      const { spending_ceiling_minor = account.spending_ceiling_minor } = body;
+      await tx.all(sql`
+        update recruitment.plan
+        set spending_ceiling_minor = ${spending_ceiling_minor}, updated_at = ${tx.now}::timestamptz
+        where organization_id = ${tx.organization_id}`);
+      return read(tx, { ...account, spending_ceiling_minor });
+    },
+  }),
+];
+
+async function read(tx: Tx, account: Account): Promise<z.infer<typeof Plan>> {
+  const { name, spending_ceiling_minor, credit_balance } = account;
+  const used = await tx.one<{ spent: number; refunded: number }>(sql`
+    select
+      coalesce(-sum(t.amount) filter (where t.kind = 'spend'), 0)::bigint as spent,
+      coalesce(sum(t.amount) filter (where t.kind = 'refund'), 0)::bigint as refunded
+    from recruitment.credit_entry t
+    where t.organization_id = ${tx.organization_id} and t.created_at >= ${monthOf(tx.now)}::timestamp at time zone 'UTC'`);
+  const limited = creditsOf(name) !== null;
+  return {
+    ...{ object: 'plan', name, ...included[name] },
+    credits: { balance: limited ? credit_balance : null, ...used, resets_at: limited ? nextMonth(tx.now) : null },
+    ...{ spending_ceiling_minor, spent_minor: 0, currency },
+  };
+}
+
+/** @throws Problem feature_not_in_plan */
+export async function requireFeature(tx: Tx, feature: Feature): Promise<void> {
+  const name = await planName(tx);
+  if (included[name].features[feature]) return;
+  throw new Problem('feature_not_in_plan', `The plan '${name}' does not include ${feature.replaceAll('_', ' ')}.`);
+}
+
+/** The plan of the organization. */
+export async function planName(tx: Tx): Promise<PlanName> {
+  const plan = await tx.maybe<{ name: PlanName }>(
+    sql`select p.name from recruitment.plan p where p.organization_id = ${tx.organization_id}`,
+  );
+  return plan?.name ?? 'enterprise';
+}
+
+/** Changes the plan, for the operator. @returns it as it was before */
+export async function setPlan(tx: Tx, name: PlanName): Promise<PlanName> {
+  const account = await lockAccount(tx);
+  if (account.name === name) return name;
+  await tx.all(sql`
+    update recruitment.plan set name = ${name}, updated_at = ${tx.now}::timestamptz where organization_id = ${tx.organization_id}`);
+  await refill(tx, { ...account, name }, 'plan_changed');
+  return account.name;
+}
