@@ -22,7 +22,7 @@ export const payoutChangeOperations: Operation[] = [
     path: '/v1/payouts/{id}/mark_paid',
     scope: 'payouts:send',
     summary: 'Records that a payout was paid outside of Rail.',
-    doc: 'For a pending or failed payout, and for one in processing by `bank_transfer`, `wire` or `crypto`. The payout and its commissions become `paid`. Other methods report by themselves whether a payout in processing is paid.',
+    doc: 'For a pending or failed payout, and for one in processing by `bank_transfer`, `wire` or `crypto`. The payout and its commissions become `paid`. A payout that was sent in test mode ends without paying anybody: its commissions are due again. Other methods report by themselves whether a payout in processing is paid.',
     params: idParams,
     body: z
       .strictObject({

@@ -114,6 +114,34 @@ t.test('sends by crypto without an account, and in test mode by settings in test
   );
 });
 
+t.test('pays nobody when a payout that was sent in test mode is marked as paid', async (t) => {
+  const shop = await openShop(rail);
+  await setDebtor(rail, shop, { mode: 'test' });
+  await payee(shop, [6000]);
+  const batch = await batchOf(shop);
+  await freeze(shop, batch.id);
+  await shop.events();
+  const [{ id }] = (await shop.list('payouts')) as [Json];
+  t.match(await shop.merchant.post(`/v1/payouts/${id}/mark_paid`), { status: 'paid', livemode: false });
+  t.match(await shop.list('commissions'), [{ status: 'due', payout_id: null, paid_at: null }]);
+  t.same(
+    (await shop.events()).map(({ type }) => type),
+    ['payout.deleted'],
+  );
+  t.match(await shop.merchant.request('POST', `/v1/payouts/${id}/mark_paid`), { status: 409 });
+});
+
+t.test('counts a payout that was never sent and is marked as paid, also where its rail is in test mode', async (t) => {
+  const shop = await openShop(rail);
+  await setDebtor(rail, shop, { mode: 'test' });
+  await payee(shop, [6000]);
+  await batchOf(shop);
+  const [{ id, livemode }] = (await shop.list('payouts')) as [Json];
+  t.equal(livemode, false);
+  t.match(await shop.merchant.post(`/v1/payouts/${id}/mark_paid`), { status: 'paid', livemode: true });
+  t.match(await shop.list('commissions'), [{ status: 'paid', payout_id: id }]);
+});
+
 t.test('numbers files that are sent at the same time', async (t) => {
   const shop = await openShop(rail);
   await setDebtor(rail, shop);
