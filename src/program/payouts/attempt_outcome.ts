@@ -7,6 +7,7 @@ import { type Commission, commissions } from '../commissions/commission.ts';
 import { isOpen } from '../commissions/commission_state.ts';
 import { voidCommission } from '../commissions/commission_void.ts';
 import { event } from '../events/event.ts';
+import { partners } from '../partners/partner.ts';
 import { type PayoutAttempt, updateAttempt } from './attempt.ts';
 import { type Payout, payouts } from './payout.ts';
 import { allowsAction, hasEndedTest } from './payout_state.ts';
@@ -85,6 +86,8 @@ async function forgiveExcess(tx: Tx, commission_id: string): Promise<void> {
     return;
   }
   if (clawback.status === 'voided' || clawback.status === 'rejected') return;
+  // A partner who is deleted is owed nothing more.
+  if (!(await partners.find(tx, sql`${tenant(tx)} and t.id = ${clawback.partner_id}`))) return;
   const { program_id, partner_id, amount_minor, currency } = clawback;
   const bonus = (await commissions.insert(tx, {
     ...{ id: newId('com'), program_id, partner_id, kind: 'bonus', amount_minor: -amount_minor, currency },
