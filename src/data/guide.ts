@@ -8,12 +8,19 @@ export interface Example {
 export const examples: Example[] = [
   {
     title: 'Revenue and commissions of each partner in a month',
-    sql: `select p.handle, s.currency, sum(s.amount_minor) as revenue_minor, sum(c.counted_minor) as commissions_minor
-from data.sale s
-join data.partner p on p.id = s.partner_id
-left join data.commission c on c.sale_id = s.id and c.kind <> 'clawback'
-where s.occurred_at >= '2026-10-01' and s.occurred_at < '2026-11-01'
-group by p.handle, s.currency
+    sql: `select p.handle, t.currency, sum(t.revenue_minor) as revenue_minor, sum(t.commissions_minor) as commissions_minor
+from (
+  select partner_id, currency, amount_minor as revenue_minor, 0 as commissions_minor, occurred_at
+  from data.sale
+  union all
+  select c.partner_id, c.currency, 0, c.counted_minor, coalesce(s.occurred_at, c.created_at)
+  from data.commission c
+  left join data.sale s on s.id = c.sale_id
+  where c.kind <> 'clawback'
+) t
+join data.partner p on p.id = t.partner_id
+where t.occurred_at >= '2026-10-01T00:00Z' and t.occurred_at < '2026-11-01T00:00Z'
+group by p.handle, t.currency
 order by revenue_minor desc`,
   },
   {
@@ -51,10 +58,10 @@ order by refund_rate_bps desc
 limit 20`,
   },
   {
-    title: 'Charges of a month, to be compared with the statement of the processor',
+    title: 'Charges, refunds and payouts of a month, to be compared with the statements of the processor and the rails',
     sql: `select external_id, object, currency, amount_minor, fee_minor, occurred_at
 from data.reconciliation
-where occurred_at >= '2026-10-01' and occurred_at < '2026-11-01'
+where occurred_at >= '2026-10-01T00:00Z' and occurred_at < '2026-11-01T00:00Z'
 order by occurred_at`,
   },
   {

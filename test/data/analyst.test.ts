@@ -1,6 +1,7 @@
 /** The views that analysts and accountants ask for first, against the rows that they are about. */
 import sql from 'sql-template-tag';
 import t from 'tap';
+import { examples } from '../../src/data/guide.ts';
 import { eventually, type Json, startRail, startReceiver } from '../harness.ts';
 import { openShop } from '../shop.ts';
 import { connectAs, newLogin } from './tenant.ts';
@@ -190,4 +191,29 @@ t.test('tells what was paid in a year, and reconciles by the ids of others', asy
     { object: 'refund', amount_minor: '-2500' },
     { object: 'sale', amount_minor: '10000' },
   ]);
+});
+
+t.test('counts each sale once in the example of revenue and commissions, as the report does', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const [ada, alan] = [await shop.partner(), await shop.partner()];
+  const raised = await shop.sale({ ...march, partner_id: ada.id, amount_minor: 10_000 });
+  const moved = await shop.sale({ ...march, partner_id: alan.id, amount_minor: 7_000 });
+  for (const { commissions } of [raised, moved]) await shop.pay(commissions[0]);
+  await shop.merchant.patch(`/v1/sales/${raised.id}`, { amount_minor: 20_000 });
+  await shop.merchant.patch(`/v1/sales/${moved.id}`, { partner_id: ada.id });
+  const example = examples[0]?.sql.replace('2026-10-01', '2026-03-01').replace('2026-11-01', '2026-04-01') as string;
+  const window = 'from=2026-03-01T00:00:00Z&to=2026-04-01T00:00:00Z';
+  const { rows } = await shop.merchant.get(`/v1/reports/partners?program_id=${shop.program_id}&${window}`);
+  const analyst = await connectAs(await newLogin(rail, shop.merchant));
+  t.same(
+    await analyst.query(example),
+    rows.map(({ handle, revenue_minor, commissions_minor }: Json) => ({
+      handle,
+      currency: 'USD',
+      revenue_minor: `${revenue_minor}`,
+      commissions_minor: `${commissions_minor}`,
+    })),
+  );
+  t.match(rows, [{ revenue_minor: 27_000 }, { revenue_minor: 0 }]);
 });
