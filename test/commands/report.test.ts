@@ -25,6 +25,10 @@ t.test('prints a report as a table with bars, as CSV and as JSON', async (t) => 
   t.match(table.stdout, new RegExp(`^${bob.id} .* █{12}$`, 'm'));
   t.match(table.stdout, 'Not included: money in EUR');
   t.match((await report('overview', ...to, '--days', '5')).stdout, /^revenue +▁+█/m);
+  t.match(
+    (await report('payouts', ...to)).stdout,
+    /^pending +USD 0\.00 .*\nprocessing +USD 0\.00 .*\nfailed +USD 0\.00 /m,
+  );
   const csv = await report('partners', ...to, '--csv', '--filter', `partner_id=${bob.id}`);
   t.match(csv.stdout, new RegExp(`^partner_id,handle,[^\\r\\n]*\\r\\n${bob.id},[^\\r\\n]*\\r\\n$`));
   t.match(JSON.parse((await report('products', ...to, '--json')).stdout), { object: 'report', totals: { sales: 3 } });
