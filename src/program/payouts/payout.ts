@@ -40,7 +40,7 @@ export const payouts = resource({
     method: z.enum(payout_methods).describe("The partner's payout method."),
     external_id: text.nullable().describe("The rail's id of the payment. Null: none."),
     destination_hint: text.nullable().describe('The last four characters of the account that it is paid to.'),
-    period_start: timestamp.describe('When the oldest of its commissions was created.'),
+    period_start: timestamp.describe('When the oldest of its commissions was created, or matured if that was earlier.'),
     period_end: timestamp.describe("The batch's cut-off."),
     due_at: timestamp.describe('When it is due.'),
     submitted_at: timestamp.nullable().describe('When it was last sent. Null: not yet.'),

@@ -39,6 +39,17 @@ t.test('creates one payout for each partner and currency, of what is due', async
   );
 });
 
+t.test('covers a period that begins before it ends, also of sales that were recorded after its end', async (t) => {
+  const shop = await openShop(rail, { holding_period_days: 30 });
+  await shop.rule();
+  const partner = await payee(shop, []);
+  await shop.sale({ partner_id: partner.id, amount_minor: 60_000, occurred_at: '2026-02-01T00:00:00Z' });
+  await batchOf(shop, { cutoff: '2026-07-01T00:00:00Z' });
+  t.match(await shop.list('payouts'), [
+    { period_start: '2026-03-03T00:00:00.000Z', period_end: '2026-07-01T00:00:00.000Z' },
+  ]);
+});
+
 t.test('emits payout.due at creation where the time has passed, and once', async (t) => {
   const shop = await openShop(rail);
   await payee(shop, [6000]);

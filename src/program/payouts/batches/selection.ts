@@ -75,14 +75,14 @@ export async function balancesOf(
   const known = new Map(payees.map((payee) => [payee.id, payee]));
   const balances = await tx.all<BalanceRow>(sql`
     with payable as (
-      select t.id, t.partner_id, t.currency, t.amount_minor, t.created_at
+      select t.id, t.partner_id, t.currency, t.amount_minor, t.created_at, t.mature_at
       from program.commission t
       where ${selected(tx, selection)} and t.partner_id = any(${[...known.keys()]})
       order by t.id
       ${is_preview ? empty : sql`for no key update`}
     )
     select p.partner_id, p.currency, sum(p.amount_minor)::bigint as amount_minor, array_agg(p.id) as commission_ids,
-      min(p.created_at) as period_start
+      least(min(p.created_at), min(p.mature_at)) as period_start
     from payable p
     group by p.partner_id, p.currency
     having sum(p.amount_minor) <> 0 and abs(sum(p.amount_minor)) <= ${Number.MAX_SAFE_INTEGER}
