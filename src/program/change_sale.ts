@@ -70,12 +70,13 @@ export const saleChangeOperations: Operation[] = [
     path: '/v1/sales/{id}',
     scope: 'sales:write',
     summary: 'Deletes a sale, for example when an import is rolled back.',
-    doc: 'Unpaid commissions are deleted, and paid ones are clawed back. The ids of the charge and of its refunds can be used again.',
+    doc: 'Unpaid commissions are deleted, and paid ones are clawed back. If the customer first paid by this sale, `converted_at` of the customer becomes the time of the earliest sale that is left, or null. The ids of the charge and of its refunds can be used again.',
     params: idParams,
     reply: DeletedMarker,
     async run({ tx, params }) {
-      const { sale } = await lockSale(tx, params.id);
+      const { sale, customer } = await lockSale(tx, params.id);
       await sales.update(tx, sale.id, { deleted_at: tx.now });
+      if (customer) await moveConversion(tx, sale, customer);
       await deleteRefunds(tx, sale);
       if (isAttributed(sale)) {
         tx.emit(event('sale.deleted', sale));
@@ -86,6 +87,15 @@ export const saleChangeOperations: Operation[] = [
     },
   }),
 ];
+
+/** The customer first paid by the earliest sale that is left; without any, reports and cohorts do not count the customer as one who paid. */
+const moveConversion = (tx: Tx, { occurred_at }: Sale, { id: customer_id }: Customer) =>
+  tx.all(sql`
+    update program.customer t
+    set updated_at = ${tx.now}::timestamptz, converted_at = (
+      select min(s.occurred_at) from program.sale s
+      where s.organization_id = t.organization_id and s.customer_id = t.id and s.deleted_at is null)
+    where ${tenant(tx)} and t.id = ${customer_id} and t.converted_at = ${occurred_at}::timestamptz`);
 
 type Correction = Partial<Pick<Sale, keyof typeof amounts | 'product_id' | 'metadata'>> & { partner_id?: string };
 

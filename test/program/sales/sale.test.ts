@@ -594,6 +594,34 @@ t.test('a deleted sale takes back what it earned: unpaid is deleted, paid is cla
   t.equal(again.activity_outcome, 'commission_created', 'its charge may be recorded again');
 });
 
+t.test('a customer first paid by the earliest sale that is not deleted', async (t) => {
+  const shop = await openShop(rail);
+  const customer = await shop.referred(await shop.partner());
+  const [first, second, third] = [
+    await shop.sale({ customer_id: customer.id, occurred_at: '2026-03-02T00:00:00Z' }),
+    await shop.sale({ customer_id: customer.id, occurred_at: '2026-05-02T00:00:00Z' }),
+    await shop.sale({ customer_id: customer.id, occurred_at: '2026-04-02T00:00:00Z' }),
+  ];
+  const convertedAfter = async ({ id }: Json): Promise<string | null> => {
+    await shop.merchant.delete(`/v1/sales/${id}`);
+    return (await shop.merchant.get(`/v1/customers/${customer.id}`)).converted_at;
+  };
+  const window = 'from=2026-03-01T00:00:00Z&to=2026-06-01T00:00:00Z&interval=month&compare=none';
+  const counted = async (): Promise<number[]> => {
+    const { rows } = await shop.merchant.get(`/v1/reports/overview?program_id=${shop.program_id}&${window}`);
+    return rows.map(({ customers }: Json) => customers);
+  };
+  t.same(await counted(), [1, 0, 0]);
+  t.equal(await convertedAfter(first), '2026-04-02T00:00:00.000Z');
+  t.same(await counted(), [0, 1, 0]);
+  t.equal(await convertedAfter(second), '2026-04-02T00:00:00.000Z');
+  t.equal(await convertedAfter(third), null);
+  t.notOk((await counted()).some((customers) => customers > 0));
+  const again = await shop.sale({ customer_id: customer.id, occurred_at: '2026-05-03T00:00:00Z' });
+  t.ok(again.is_first_sale);
+  t.same(await counted(), [0, 0, 1]);
+});
+
 t.test('a moment that Postgres cannot keep is refused, not failed on', async (t) => {
   const shop = await openShop(rail);
   await shop.rule();
