@@ -60,7 +60,7 @@ BATCH=$(curl -sS "$RAIL/v1/payout_batches" -H "Authorization: Bearer $KEY" -H 'C
 curl -sS "$RAIL/v1/payout_batches/$BATCH" -H "Authorization: Bearer $KEY"
 \`\`\`
 
-**Approve it.** If the program sets \`payout_approval_required\`, the batch waits as \`awaiting_approval\`. \`POST /v1/payout_batches/{id}/approve\` needs a key of a user other than the one whose key created the batch (403 \`approval_not_allowed\`); the operator creates such keys with \`rail key create --user\`. A batch that the schedule or the command line created can be approved by any user. After approval, amounts can only shrink. To refuse a batch, delete it: its commissions are due again.
+**Approve it.** If the program sets \`payout_approval_required\`, the batch waits as \`awaiting_approval\`. \`POST /v1/payout_batches/{id}/approve\` needs a key of a user other than the one whose key created the batch (403 \`approval_not_allowed\`); the operator creates such keys with \`rail key create --user\`. A batch that the schedule or the command line created can be approved by any user. After approval, amounts can only shrink. If a partner's payout method is changed after the batch was created, the payout stays pending: delete it, and the next batch includes its commissions. To refuse a batch, delete it: its commissions are due again.
 
 **Send the payouts.** \`POST /v1/payout_batches/{id}/send\` sends all pending payouts of a batch, \`POST /v1/payouts/{id}/send\` sends one. If the program sets \`auto_payouts_enabled\`, payouts are sent when they are due. The payout method, the tax form and the status of the partner are checked again: a payout that cannot be sent stays pending.
 

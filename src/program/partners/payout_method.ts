@@ -1,9 +1,11 @@
+import { isDeepStrictEqual } from 'node:util';
 import { isValidBIC, isValidIBAN } from 'ibantools';
 import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
 import { tenant } from '../../core/resource/resource.ts';
+import type { Services } from '../../core/resource/services.ts';
 import { email, id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { validationProblem } from '../../core/values/validation.ts';
@@ -85,16 +87,31 @@ export const payoutMethodOperations: Operation[] = [
       const { id: partner_id, program_id } = await partners.get(tx, params.id, { lock: true });
       await requireOfferedMethod(tx, program_id, body.method);
       const details = checkDetails(body.method, body.details);
+      if (await isSame(tx, services, partner_id, body.method, details)) return shown(tx, partner_id);
       const encrypted = services.vault.encrypt(JSON.stringify(details), partner_id);
+      // The time of the clock: where this waited for a batch that is being created, its payouts come before.
       await tx.all(sql`
         insert into program.payout_method (organization_id, partner_id, method, details, hint)
         values (${tx.organization_id}, ${partner_id}, ${body.method}, ${encrypted}, ${hintOf(details)})
         on conflict (organization_id, partner_id) do update set
-          method = excluded.method, details = excluded.details, hint = excluded.hint, updated_at = ${tx.now}::timestamptz`);
+          method = excluded.method, details = excluded.details, hint = excluded.hint, updated_at = clock_timestamp()`);
       return shown(tx, partner_id);
     },
   }),
 ];
+
+/** What is set again as it is keeps the time of its last change, which tells whether payouts were approved with it. */
+async function isSame(
+  tx: Tx,
+  { vault }: Pick<Services, 'vault'>,
+  partner_id: string,
+  method: PayoutMethodName,
+  details: Record<string, string>,
+): Promise<boolean> {
+  const before = await tx.maybe<{ method: string; details: Buffer }>(sql`
+    select t.method, t.details from program.payout_method t where ${tenant(tx)} and t.partner_id = ${partner_id}`);
+  return before?.method === method && isDeepStrictEqual(JSON.parse(vault.decrypt(before.details, partner_id)), details);
+}
 
 async function requireOfferedMethod(tx: Tx, program_id: string, method: PayoutMethodName): Promise<void> {
   const { payout_methods: offered } = await programs.get(tx, program_id);

@@ -195,6 +195,33 @@ t.test('holds a payout that has no account to be paid from, until it goes into a
   t.match(await holdOf(), [{ held_reason: null, held_until: null }]);
 });
 
+t.test('pays an approved batch only where its money was to go when the batch was created', async (t) => {
+  const { shop, payout, key } = await onePayout({ payout_approval_required: true });
+  const approver = await rail.key(shop.merchant.organization_id);
+  const putMethod = (details: Json) =>
+    shop.merchant.request('PUT', `/v1/partners/${payout.partner_id}/payout_method`, { method: 'paypal', details });
+  const send = () => shop.merchant.request('POST', `/v1/payouts/${payout.id}/send`);
+  await approver.post(`/v1/payout_batches/${payout.batch_id}/approve`);
+  await putMethod({ email: 'mallory@elsewhere.example.com' });
+  const refused = await send();
+  t.match(refused, { status: 409, body: { error: { code: 'payout_locked' } } });
+  t.match(refused.body.error.message, /destination_not_approved/);
+  await putMethod(by_paypal.details);
+  t.match(await send(), { status: 409 }, 'changed back is changed: nobody approved it');
+  t.equal(paypal.movedFor(key(1)), undefined);
+
+  await shop.merchant.delete(`/v1/payouts/${payout.id}`);
+  const batch = await batchOf(shop);
+  await putMethod(by_paypal.details);
+  await approver.post(`/v1/payout_batches/${batch.id}/approve`);
+  const [next] = await shop.list('payouts');
+  t.match(
+    await shop.merchant.post(`/v1/payouts/${next?.id}/send`),
+    { status: 'processing' },
+    'the same again is no change',
+  );
+});
+
 t.test('sends what is due by itself where the program wants that, within the limit of a day', async (t) => {
   const shop = await openShop(rail, { auto_payouts_enabled: true, payout_limit_minor: 10_000 });
   await setRail(rail, shop, 'paypal', paypal.credentials);

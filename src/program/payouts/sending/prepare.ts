@@ -22,13 +22,20 @@ import { nextPollAt } from './poll_time.ts';
 const held_ms = 3_600_000;
 
 /** Why a payout is not sent: what a batch calls not eligible, or what the program lacks today. */
-export type HeldReason = NotEligibleReason | 'no_credentials' | 'limit_reached' | 'partner_deleted';
+export type HeldReason =
+  | NotEligibleReason
+  | 'no_credentials'
+  | 'limit_reached'
+  | 'partner_deleted'
+  | 'destination_not_approved';
 
 const held_texts: Readonly<Record<Exclude<HeldReason, NotEligibleReason>, string>> = {
   no_credentials:
     'The program has no credentials for the payout method. Set them with PUT /v1/programs/{id}/rails/{rail}.',
   limit_reached: 'The payout would exceed what the program may send today. It can be sent tomorrow (UTC).',
   partner_deleted: 'The partner is deleted. Mark the payout as paid, or delete it.',
+  destination_not_approved:
+    'The payout method was changed after the batch that was approved. Delete the payout: the next batch includes its commissions.',
 };
 
 export const textOf = (reason: HeldReason): string =>
@@ -39,6 +46,8 @@ interface PayeeRow extends Payee {
   partner_email: string;
   details: Buffer | null;
   hint: string | null;
+  /** When the payout method was last changed. */
+  changed_at: string | null;
 }
 
 export interface Held {
@@ -66,7 +75,8 @@ export async function sendPayouts(
   for (const payout of batch_payouts) {
     statusAfter(payout, action);
     const payee = await payeeOf(tx, payout.partner_id);
-    const reason = await heldReason(tx, services, program, payout, payee, limit);
+    const reason =
+      (await notApproved(tx, payout, payee, action)) ?? (await heldReason(tx, services, program, payout, payee, limit));
     if (reason) held.push({ payout: await hold(tx, payout, reason), reason });
     else if (isRailName(payee?.method as string))
       await sendByRail(tx, services, program, payout, payee as PayeeRow, action);
@@ -90,11 +100,27 @@ export async function sendPayouts(
 
 const payeeOf = (tx: Tx, partner_id: string): Promise<PayeeRow | undefined> =>
   tx.maybe<PayeeRow>(sql`
-    select t.status, t.min_payout_minor, t.tax_form_status, m.method, m.details, m.hint, t.email as partner_email,
+    select t.status, t.min_payout_minor, t.tax_form_status, m.method, m.details, m.hint, m.updated_at as changed_at, t.email as partner_email,
       ${payeeName('t')} as partner_name
     from program.partner t
     left join program.payout_method m on m.organization_id = t.organization_id and m.partner_id = t.id
     where ${tenant(tx)} and t.id = ${partner_id} and t.deleted_at is null`);
+
+/**
+ * Whoever approves a batch approves where its money goes: what was changed since is not sent. A retry is decided by a person, for each payout:
+ * it takes the method that the partner has now.
+ */
+async function notApproved(
+  tx: Tx,
+  { batch_id, created_at }: Payout,
+  payee: PayeeRow | undefined,
+  action: 'send' | 'retry',
+): Promise<'destination_not_approved' | undefined> {
+  if (action === 'retry' || !payee?.changed_at || payee.changed_at <= created_at) return undefined;
+  const { approval_required } = await tx.one<{ approval_required: boolean }>(sql`
+    select t.approval_required from program.payout_batch t where ${tenant(tx)} and t.id = ${batch_id}`);
+  return approval_required ? 'destination_not_approved' : undefined;
+}
 
 async function heldReason(
   tx: Tx,
