@@ -45,8 +45,10 @@ $$;
 
 -- After commissions changed: each payout that one of them is in, or was in, and that does not add up at this moment, is written once more as it
 -- is, so that its own constraint judges it at the commit. A payout that adds up now is judged again by whatever changes it or them later.
+-- Always by the indexes: a session keeps the plan of when there were few payouts.
 create or replace function program.judge_payouts_of_commissions() returns trigger
 language plpgsql
+set enable_seqscan = off
 as $$
 begin
   if not exists (select from after a where a.payout_id is not null)
@@ -55,9 +57,8 @@ begin
   end if;
   if exists (
     select
-    from after a
-    left join program.payout p on p.organization_id = a.organization_id and p.id = a.payout_id
-    where a.payout_id is not null and p.id is null
+    from (select distinct a.organization_id, a.payout_id from after a where a.payout_id is not null) as entered
+    where not exists (select from program.payout p where p.organization_id = entered.organization_id and p.id = entered.payout_id)
   ) then
     raise exception 'A commission is put into a payout that does not exist.'
       using errcode = 'foreign_key_violation', constraint = 'commission_payout_exists';
@@ -69,7 +70,14 @@ begin
     union
     select b.organization_id, b.payout_id from before b where b.payout_id is not null
   ) as touched
-  where p.organization_id = touched.organization_id and p.id = touched.payout_id and program.payout_fault(p) is not null;
+  cross join lateral (
+    -- `offset 0`: no other payout than these is judged, whatever the order of the joins.
+    select program.payout_fault(q) as fault
+    from program.payout q
+    where q.organization_id = touched.organization_id and q.id = touched.payout_id
+    offset 0
+  ) as judged
+  where p.organization_id = touched.organization_id and p.id = touched.payout_id and judged.fault is not null;
   return null;
 end
 $$;
