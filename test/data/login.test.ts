@@ -135,6 +135,8 @@ t.test('cannot hold up the service', async (t) => {
     'pg_try_advisory_xact_lock(1)',
     'pg_advisory_xact_lock_shared(1)',
     'pg_advisory_unlock_all()',
+    "pg_logical_emit_message(false, 'x', repeat('x', 100))",
+    "pg_logical_emit_message(true, 'x', ''::bytea)",
     "pg_read_file('/etc/passwd')",
     `pg_cancel_backend(${service?.pid})`,
     `pg_terminate_backend(${service?.pid})`,

@@ -1,6 +1,7 @@
 -- What Postgres lets everybody do, and a login of a data team must not: hold the advisory locks by which workers prove that they live, sleep on
--- a connection, write temporary tables and large objects (a read-only session is undone by SET), and see what other sessions do. Taken from
--- PUBLIC before the first login is made, and given to the service's own roles. Each row is a statement, in the order to run them.
+-- a connection, write temporary tables and large objects (a read-only session is undone by SET), write to the WAL (which a read-only session may),
+-- and see what other sessions do. Taken from PUBLIC before the first login is made, and given to the service's own roles. Each row is a
+-- statement, in the order to run them.
 create or replace function data.missing_protection() returns table (nth integer, subject text, missing text, statement text)
 language sql stable
 as $$
@@ -11,6 +12,7 @@ as $$
       select case
         when f.proname ~ '^pg_(try_)?advisory_' then 'pg_advisory_*'
         when f.proname ~ '^pg_sleep' then 'pg_sleep*'
+        when f.proname = 'pg_logical_emit_message' then 'pg_logical_emit_message'
         when f.proname ~ '^lo_|^lowrite$|^loread$' then 'large objects'
         when f.proname = 'pg_stat_get_activity' then 'pg_stat_get_activity'
       end as subject
