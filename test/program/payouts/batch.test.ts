@@ -1,3 +1,4 @@
+import pg from 'pg';
 import t from 'tap';
 import { startRail } from '../../harness.ts';
 import { openShop } from '../../shop.ts';
@@ -164,6 +165,23 @@ t.test('needs another user’s approval where the program demands it', async (t)
     status: 403,
     body: { error: { code: 'approval_not_allowed' } },
   });
+});
+
+t.test('judges only the payout whose commission is changed', async (t) => {
+  const shop = await openShop(rail);
+  const ada = await payee(shop, [6000]);
+  await payee(shop, [7000]);
+  await batchOf(shop);
+  const client = new pg.Client({ connectionString: rail.url });
+  await client.connect();
+  t.teardown(() => client.end());
+  await client.query(`begin; set local track_functions = 'all'`);
+  await client.query(`update program.commission set note = 'Changed' where partner_id = $1`, [ada.id]);
+  const { rows } = await client.query<{ calls: string }>(
+    `select calls from pg_stat_xact_user_functions where schemaname = 'program' and funcname = 'payout_fault'`,
+  );
+  await client.query('rollback');
+  t.same(rows, [{ calls: '1' }]);
 });
 
 t.test(
