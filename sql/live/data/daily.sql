@@ -119,6 +119,6 @@ comment on column data.funnel_daily.program_id is 'The program (prg_).';
 comment on column data.funnel_daily.partner_id is 'The partner (part_).';
 comment on column data.funnel_daily.clicks is 'Clicks on this day.';
 comment on column data.funnel_daily.referrals is 'New visitors on this day.';
-comment on column data.funnel_daily.leads is 'Customers who signed up on this day.';
-comment on column data.funnel_daily.customers is 'Customers who first paid on this day.';
+comment on column data.funnel_daily.leads is 'Customers who signed up on this day. Erased ones are not counted.';
+comment on column data.funnel_daily.customers is 'Customers who first paid on this day. Erased ones are not counted.';
 comment on column data.funnel_daily.sales is 'Sales that occurred on this day.';

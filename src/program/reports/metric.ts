@@ -3,8 +3,8 @@ import { z } from 'zod';
 const docs = {
   clicks: 'Clicks, by when they were made.',
   referrals: 'Referrals that are not deleted, by when they were created.',
-  leads: 'Customers, by when they signed up.',
-  customers: 'Customers, by when they first paid.',
+  leads: 'Customers, by when they signed up. Erased ones are not counted.',
+  customers: 'Customers, by when they first paid. Erased ones are not counted.',
   conversion_bps: 'Customers as a share of clicks, in basis points, rounded half away from zero. 0 without clicks.',
   sales: 'Sales in any currency that a partner is credited with, by when the customer was charged.',
   revenue_minor: 'The amounts of these sales, before refunds.',
