@@ -8,7 +8,7 @@ import { requireScope } from '../core/resource/scope.ts';
 import { alreadyExists } from '../core/values/problem.ts';
 import { lockValues } from './partners/handle.ts';
 import { links } from './partners/link.ts';
-import { type Program, programs, refuseTakenDomain, settings } from './programs/program.ts';
+import { type Program, programs, refuseOwnCurrency, refuseTakenDomain, settings } from './programs/program.ts';
 
 const ProgramChanges = z.strictObject(settings).partial();
 
@@ -35,6 +35,7 @@ export const updateProgramOperations: Operation[] = [
     async run({ tx, params, body, caller }) {
       if (body.url_params) await lockValues(tx, params.id);
       const before = await programs.get(tx, params.id, { lock: true });
+      refuseOwnCurrency(before.currency, body);
       if (changesSending(before, body)) requireScope(caller.scopes, 'payouts:send');
       const moves = body.custom_domain !== undefined && body.custom_domain !== before.custom_domain;
       const changes = { ...body, ...(moves ? { custom_domain_shared: false } : {}) };

@@ -8,7 +8,7 @@ import { withDefaults } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { currency } from '../../core/values/money.ts';
 import { alreadyExists } from '../../core/values/problem.ts';
-import { type Program, programs, refuseTakenDomain, settings } from './program.ts';
+import { type Program, programs, refuseOwnCurrency, refuseTakenDomain, settings } from './program.ts';
 import { slugOf } from './slug.ts';
 
 const { name, website_url, ...optional } = settings;
@@ -56,6 +56,7 @@ export const createProgramOperations: Operation[] = [
     status: 201,
     errors: ['resource_already_exists'],
     run({ tx, body, caller }) {
+      refuseOwnCurrency(body.currency, body);
       if (body.auto_payouts_enabled) requireScope(caller.scopes, 'payouts:send');
       return createProgram(tx, body);
     },

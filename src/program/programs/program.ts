@@ -5,7 +5,7 @@ import { resource } from '../../core/resource/resource.ts';
 import { type States, statusSchema } from '../../core/resource/states.ts';
 import { country, id, objectName, text, timestamp, url } from '../../core/values/fields.ts';
 import { currency, minorNotNegative, storedCurrency } from '../../core/values/money.ts';
-import { alreadyExists } from '../../core/values/problem.ts';
+import { alreadyExists, Problem } from '../../core/values/problem.ts';
 import { type Counter, countersOf, moneyOf, rowsOf, totalOf } from './tally.ts';
 
 export const payout_methods = ['bank_transfer', 'wire', 'crypto', 'paypal', 'wise', 'stripe'] as const;
@@ -205,6 +205,23 @@ export const settings = {
 export function refuseTakenDomain(error: unknown): never {
   if ((error as { constraint?: string }).constraint !== 'program_custom_domain_unique') throw error;
   throw alreadyExists('custom_domain', 'The custom_domain is already in use. Use a different one.', undefined);
+}
+
+const fields_of_own_currency = { min_payouts: 'min_payout_minor', payout_limits: 'payout_limit_minor' } as const;
+
+/**
+ * Amounts in the program's own currency have a field of their own: among those of other currencies, nothing would ever read them.
+ * @throws Problem invalid_parameter
+ */
+export function refuseOwnCurrency(
+  currency: string,
+  given: Partial<Pick<Program, keyof typeof fields_of_own_currency>>,
+): void {
+  for (const [field, own] of Object.entries(fields_of_own_currency)) {
+    if (given[field as keyof typeof fields_of_own_currency]?.[currency] === undefined) continue;
+    const message = `${currency} is the program's currency, and '${field}' holds the other currencies. Set '${own}' instead.`;
+    throw new Problem('invalid_parameter', message, { param: `${field}.${currency}` });
+  }
 }
 
 export const programOperations: Operation[] = readOperations({ resource: programs, by: ['status'] });

@@ -50,3 +50,21 @@ t.test('a new program that sends by itself takes it, too', async (t) => {
   });
   t.match(await writer.post('/v1/programs', program), { auto_payouts_enabled: false });
 });
+
+t.test('amounts for other currencies refuse that of the program, which nothing would read', async (t) => {
+  const shop = await openShop(rail, { currency: 'EUR', payout_limits: { USD: 5 }, min_payouts: { USD: 5 } });
+  for (const [field, own] of [
+    ['payout_limits', 'payout_limit_minor'],
+    ['min_payouts', 'min_payout_minor'],
+  ] as const) {
+    const refusal = {
+      status: 400,
+      body: { error: { code: 'invalid_parameter', param: `${field}.EUR`, message: new RegExp(`'${own}'`) } },
+    };
+    const amounts = { [field]: { USD: 6, EUR: 7 } };
+    t.match(await shop.merchant.request('PATCH', `/v1/programs/${shop.program_id}`, amounts), refusal);
+    const program = { name: 'Second', website_url: 'https://acme.example.com', currency: 'EUR' };
+    t.match(await shop.merchant.request('POST', '/v1/programs', { ...program, ...amounts }), refusal);
+  }
+  t.match(await shop.merchant.get(`/v1/programs/${shop.program_id}`), shop.program);
+});
