@@ -49,7 +49,7 @@ const Progress = z
 export const payoutFiles = z.array(
   z.object({
     file: z.int().describe('The number of the file: the `file` parameter of the export.'),
-    message_id: text.describe('The message id in the file (`MsgId`).'),
+    message_id: text.describe('The message id in the file (`MsgId`), which reports of the bank name.'),
     method: text.describe('The payout method of its payouts.'),
     payouts: count.describe('The number of payouts in the file.'),
     created_at: timestamp,
@@ -109,7 +109,7 @@ export const payoutBatches = resource({
       ))`,
     files: sql`(
       select coalesce(json_agg(json_build_object(
-        'file', f.number, 'message_id', f.id, 'method', f.rail,
+        'file', f.number, 'message_id', replace(f.id, '_', '-'), 'method', f.rail,
         'payouts', (select count(*) from program.payout_attempt a where a.organization_id = f.organization_id and a.file_id = f.id),
         'created_at', to_char(f.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) order by f.number), '[]')
       from program.payout_file f

@@ -5,6 +5,7 @@ import { tenant } from '../../../core/resource/resource.ts';
 import { Problem } from '../../../core/values/problem.ts';
 import type { BankReport } from '../bank/bank_report.ts';
 import type { BookedTransfer, BookingReport } from '../bank/camt054.ts';
+import { bankIdentifier } from '../bank/identifier.ts';
 import { paymentInformationId } from '../bank/pain001.ts';
 import type { BankStatus, StatusReport, TransferStatus } from '../bank/pain002.ts';
 import type { PayoutErrorCode } from '../rails/rail.ts';
@@ -49,7 +50,9 @@ async function ofStatuses(tx: Tx, batch_id: string, report: StatusReport): Promi
   const sent = await sentWhere(tx, sql`t.file_id = ${message_id}`);
   const stranger = statuses.find(({ end_to_end_id }) => !sent.has(end_to_end_id));
   if (stranger) {
-    throw refused(`The report names the payment '${stranger.end_to_end_id}', which is not in the file ${message_id}.`);
+    throw refused(
+      `The report names the payment '${stranger.end_to_end_id}', which is not in the file ${bankIdentifier(message_id)}.`,
+    );
   }
   const listed = statuses
     .filter(({ outcome }) => outcome !== 'waiting')
@@ -73,7 +76,7 @@ async function reachedBelow(tx: Tx, report: StatusReport, sent: Map<string, Sent
     const block = blocks.find(({ id }) => id === status.payment_information_id);
     if (!block) {
       throw refused(
-        `The report rejects the payment information '${status.payment_information_id ?? ''}', which is not in the file ${report.message_id}.`,
+        `The report rejects the payment information '${status.payment_information_id ?? ''}', which is not in the file ${bankIdentifier(report.message_id)}.`,
       );
     }
     return others

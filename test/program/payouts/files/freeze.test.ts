@@ -65,7 +65,7 @@ t.test('writes down what is sent, and makes the payouts processing', async (t) =
     before.map(({ id }) => ['payout.updated', id, 'processing', 'pending']).sort(),
   );
   t.match(await shop.merchant.get(`/v1/payout_batches/${batch.id}`), {
-    files: [{ file: 1, message_id: file_id, method: 'bank_transfer', payouts: 2 }],
+    files: [{ file: 1, message_id: file_id.replace('_', '-'), method: 'bank_transfer', payouts: 2 }],
   });
 });
 

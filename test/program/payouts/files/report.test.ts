@@ -40,10 +40,10 @@ const pain002 = (message_id: string, transactions: string, { group = '', block =
   `<?xml version="1.0" encoding="UTF-8"?>
 <Document xmlns="urn:iso:std:iso:20022:tech:xsd:pain.002.001.10"><CstmrPmtStsRpt>
 <GrpHdr><MsgId>BANK-1</MsgId><CreDtTm>2026-11-20T10:00:00Z</CreDtTm></GrpHdr>
-<OrgnlGrpInfAndSts><OrgnlMsgId>${inFile(message_id)}</OrgnlMsgId><OrgnlMsgNmId>pain.001.001.09</OrgnlMsgNmId>${
+<OrgnlGrpInfAndSts><OrgnlMsgId>${message_id}</OrgnlMsgId><OrgnlMsgNmId>pain.001.001.09</OrgnlMsgNmId>${
     group ? `<GrpSts>${group}</GrpSts>` : ''
   }</OrgnlGrpInfAndSts>
-<OrgnlPmtInfAndSts><OrgnlPmtInfId>${inFile(message_id)}-1</OrgnlPmtInfId>${block ? `<PmtInfSts>${block}</PmtInfSts>` : ''}${transactions}</OrgnlPmtInfAndSts>
+<OrgnlPmtInfAndSts><OrgnlPmtInfId>${message_id}-1</OrgnlPmtInfId>${block ? `<PmtInfSts>${block}</PmtInfSts>` : ''}${transactions}</OrgnlPmtInfAndSts>
 </CstmrPmtStsRpt></Document>`;
 
 const entry = (key: string, amount: string, currency: string, direction = 'DBIT', returned = '') =>
