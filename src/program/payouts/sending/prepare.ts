@@ -32,7 +32,8 @@ export type HeldReason =
 const held_texts: Readonly<Record<Exclude<HeldReason, NotEligibleReason>, string>> = {
   no_credentials:
     'The program has no credentials for the payout method. Set them with PUT /v1/programs/{id}/rails/{rail}.',
-  limit_reached: 'The payout would exceed what the program may send today. It can be sent tomorrow (UTC).',
+  limit_reached:
+    'The payout would exceed what the program may send today. It can be sent tomorrow (UTC) if the limit of a day allows its amount; otherwise raise the limit.',
   partner_deleted: 'The partner is deleted. Mark the payout as paid, or delete it.',
   destination_not_approved:
     'The payout method was changed after the batch that was approved. Delete the payout: the next batch includes its commissions.',
