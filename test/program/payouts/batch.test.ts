@@ -1,8 +1,10 @@
 import pg from 'pg';
 import t from 'tap';
-import { startRail } from '../../harness.ts';
+import { transaction } from '../../../src/core/postgres/transaction.ts';
+import { programsWithBalances, startOfMonth } from '../../../src/program/payouts/batches/monthly.ts';
+import { eventually, startRail } from '../../harness.ts';
 import { openShop } from '../../shop.ts';
-import { bank, batchOf, bonus, payee } from './fixture.ts';
+import { bank, batchOf, bonus, generated, payee } from './fixture.ts';
 
 const rail = await startRail();
 
@@ -61,6 +63,36 @@ t.test('emits payout.due at creation where the time has passed, and once', async
     (await shop.events()).map(({ type }) => type),
     ['payout.created', 'payout.due'],
   );
+});
+
+t.test('creates the batch of a month once, whenever in the month the schedule is run', async (t) => {
+  const now = new Date();
+  const month = startOfMonth(now.toISOString());
+  const before = new Date(Date.parse(month) - 1).toISOString();
+  const shop = await openShop(rail, { payout_term: 'net_15' });
+  const ada = await payee(shop, []);
+  await bonus(shop, ada, 6000, { mature_at: before });
+  await bonus(shop, ada, 7000);
+  await rail.tick('program/create_monthly_batches', now.toISOString());
+  await eventually(async () => (await shop.list('payout_batches')).length > 0, 'the batch of the month');
+  await rail.tick('program/create_monthly_batches', month);
+  const [{ id }] = (await shop.list('payout_batches')) as [{ id: string }];
+  t.match(await generated(shop.merchant, id), {
+    cutoff: month,
+    scheduled_for: month,
+    due_at: new Date(Date.parse(month) + 15 * 86_400_000).toISOString(),
+    progress: { amounts: [{ currency: 'USD', payouts: 1, amount_minor: 6000 }] },
+  });
+  t.equal((await shop.list('payout_batches')).length, 1);
+});
+
+t.test('creates no batch for a month that is yet to come', async (t) => {
+  const shop = await openShop(rail);
+  await payee(shop, [6000]);
+  const programs = (cutoff: string) =>
+    transaction(rail.store, { organization_id: null, request_id: null }, (tx) => programsWithBalances(tx, cutoff));
+  t.ok((await programs(new Date().toISOString())).some(({ id }) => id === shop.program_id));
+  t.same(await programs(new Date(Date.now() + 3 * 86_400_000).toISOString()), []);
 });
 
 t.test('tells why a balance is not paid, and leaves its commissions as they are', async (t) => {

@@ -4,12 +4,18 @@ import { tenant } from '../../../core/resource/resource.ts';
 import { programs } from '../../programs/program.ts';
 import { createBatch, dueAt } from './batch.ts';
 
-/** Active programs with something to pay or to take back. Reads across tenants: for the scheduled task alone. */
+/** The start of the month that a scheduled run is in: a run by hand names any time. */
+export const startOfMonth = (tick: string): string => `${new Date(tick).toISOString().slice(0, 7)}-01T00:00:00.000Z`;
+
+/**
+ * Active programs with something to pay or to take back; none for a month that is more than a day ahead, which only a run by hand can be.
+ * Reads across tenants: for the scheduled task alone.
+ */
 export const programsWithBalances = (tx: Tx, cutoff: string): Promise<{ organization_id: string; id: string }[]> =>
   tx.all(sql`
     select t.organization_id, t.id
     from program.program t
-    where t.status = 'active' and exists (
+    where t.status = 'active' and ${cutoff}::timestamptz < ${tx.now}::timestamptz + interval '1 day' and exists (
       select
       from program.commission c
       where c.organization_id = t.organization_id and c.program_id = t.id and c.status in ('pending', 'approved', 'due')
