@@ -143,6 +143,7 @@ function pathOperation(
     ],
     ...(request_body ? { requestBody: request_body } : {}),
     responses: {
+      ...otherResponse(route, operation, samples),
       [operation.status]: {
         description: z.globalRegistry.get(operation.reply)?.description ?? operation.summary,
         headers: headerRefs([...every_response, ...(operation.method === 'POST' ? ['Idempotent-Replayed'] : [])]),
@@ -158,6 +159,21 @@ function pathOperation(
       },
       ...refusals(operation, common),
     },
+  };
+}
+
+/** The answer to a body that asks for another one than the operation's own: to a preview, say. */
+function otherResponse(
+  { responses }: PathOperation,
+  { other_reply }: Operation,
+  samples: Samples,
+): Record<string, Response> {
+  const schema = other_reply && responses[other_reply.status]?.content?.[json]?.schema;
+  if (!other_reply || !schema) return {};
+  const { description = '' } = z.globalRegistry.get(other_reply.reply) ?? {};
+  const content = { [json]: { schema: opened(schema), example: exampleReply(schema, samples, {}) } };
+  return {
+    [other_reply.status]: { description, headers: headerRefs([...every_response, 'Idempotent-Replayed']), content },
   };
 }
 

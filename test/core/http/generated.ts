@@ -192,7 +192,9 @@ function faultOf(operation: Operation, { status, headers, body }: Answer, docume
   if (status >= 500) return 'the service failed';
   if (!(status in responses)) return 'the status is not described';
   if (status < 300) {
-    const { success, data } = operation.reply.safeParse(body);
+    const { other_reply } = operation;
+    const reply = other_reply?.status === status && operation.status !== status ? other_reply.reply : operation.reply;
+    const { success, data } = reply.safeParse(body);
     return success && isDeepStrictEqual(data, body) ? undefined : 'the reply is not as its schema has it';
   }
   const { code, type, message } = body.error ?? {};

@@ -118,7 +118,7 @@ t.test('a time may have any offset, wherever it is sent', async (t) => {
   }
 });
 
-/** The texts that a schema takes, without those of a format or a pattern, which bound their characters too. */
+/** The texts that a schema takes, without those of a format, a pattern or a list of names, which bound their characters too. */
 function textsIn(schema: z.core.$ZodType, path: string): [path: string, text: z.ZodString][] {
   const { type, ...def } = schema._zod.def as never as Record<string, never> & { type: string };
   const inner = def.innerType ?? def.element ?? def.in ?? def.left;
@@ -128,7 +128,10 @@ function textsIn(schema: z.core.$ZodType, path: string): [path: string, text: z.
   if (inner) return textsIn(inner, path);
   const text = schema as z.ZodString;
   const checks = (def.checks ?? []) as { _zod: { def: { check: string } } }[];
-  const isFree = type === 'string' && !def.format && !checks.some(({ _zod }) => _zod.def.check === 'string_format');
+  const isFree =
+    type === 'string' &&
+    !def.format &&
+    !checks.some(({ _zod }) => ['string_format', 'custom'].includes(_zod.def.check));
   return isFree ? [[path, text]] : [];
 }
 
