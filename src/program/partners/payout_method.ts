@@ -25,7 +25,11 @@ const PayoutMethod = z
   .meta({ id: 'PayoutMethod', description: 'How a partner is paid. The details are encrypted and never returned.' });
 
 const spaceless = text.max(64).transform((value) => value.replaceAll(/\s/g, '').toUpperCase());
-const holder = text.min(1).max(200);
+/** A bank's file needs a name: a payout to somebody without one would never be sent. */
+const holder = text
+  .min(1)
+  .max(200)
+  .refine((name) => /[\p{L}\p{N}]/u.test(name), 'must have a letter or digit');
 
 export const iban = spaceless.refine(isValidIBAN, 'must be an IBAN with a valid checksum');
 export const bic = spaceless.refine(isValidBIC, 'must be a BIC of 8 or 11 characters');

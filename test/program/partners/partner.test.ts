@@ -401,6 +401,12 @@ t.test('an error in the details of a payout method names the field', async (t) =
     ['paypal', { email: 'ada@example.com', x: 'y' }, 'unknown_parameter', 'details.x'],
     ['paypal', { email: 'ada' }, 'invalid_parameter', 'details.email'],
     ['bank_transfer', { account_holder: 'Ada', iban: 'DE00', bic: 'COBADEFFXXX' }, 'invalid_parameter', 'details.iban'],
+    [
+      'bank_transfer',
+      { account_holder: ' ', iban: 'DE89370400440532013000', bic: 'COBADEFFXXX' },
+      'invalid_parameter',
+      'details.account_holder',
+    ],
   ] as const) {
     t.match(await put(method, details), { status: 400, body: { error: { code, param } } });
   }
