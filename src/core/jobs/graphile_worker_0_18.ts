@@ -3,6 +3,7 @@
  *
  * - `surviveLostConnections`: when a connection is lost, it ends the process by a rejection that nobody handles, waits for minutes, or never
  *   finishes its shutdown. When the statement that completes jobs loses a deadlock, it shuts its pool down instead of asking again.
+ * - `believeMigrationsAlone`: it shuts down when it is notified of a breaking migration, and any session of the database may notify.
  * - `batched_completions`: completed one by one, jobs that are finished when the pool stops can stay locked, and run again four hours later.
  * - `keepReturnable`: it shuts down by force when it stops with jobs waiting in its local queue, because it refuses to return them unless
  *   something else is going on in that queue.
@@ -55,6 +56,31 @@ function isLost(error: Error, { isOver, onLost }: LostConnections): boolean {
   onLost(error);
   return true;
 }
+
+/** Passes on that graphile-worker was migrated only where it was, since the connection was opened. All other notifications only make it look for jobs. */
+export function believeMigrationsAlone(pool: pg.Pool): void {
+  pool.on('connect', (client) => {
+    const emit = client.emit.bind(client) as (...given: unknown[]) => boolean;
+    let is_asking = false;
+    const verify = async (given: unknown[]) => {
+      is_asking = true;
+      const { rows } = await client.query<{ migrated: boolean }>(migrated_since).finally(() => (is_asking = false));
+      if (rows[0]?.migrated) emit(...given);
+    };
+    client.emit = ((...given: unknown[]) => {
+      const [name, message] = given as [string, pg.Notification | undefined];
+      if (name !== 'notification' || message?.channel !== 'worker:migrate') return emit(...given);
+      if (!is_asking) verify(given).catch(() => {});
+      return true;
+    }) as typeof client.emit;
+  });
+}
+
+const migrated_since = `
+  select exists (
+    select from graphile_worker.migrations m
+    where m.breaking and m.ts > (select a.backend_start from pg_stat_activity a where a.pid = pg_backend_pid())
+  ) as migrated`;
 
 export const batched_completions = { completeJobBatchDelay: 0, failJobBatchDelay: 0 } satisfies NonNullable<
   RunnerOptions['preset']

@@ -11,6 +11,7 @@ import type { Logger } from 'pino';
 import { watchPool } from '../metrics/metrics.ts';
 import {
   batched_completions,
+  believeMigrationsAlone,
   isPoolSizeWarning,
   keepReturnable,
   type LostConnections,
@@ -55,6 +56,7 @@ export function openJobConnections(url: string, size: number, log: Logger, lost:
   });
   watchPool('jobs', pool);
   surviveLostConnections(pool, lost);
+  believeMigrationsAlone(pool);
   return pool.on('error', (error) => log.warn({ err: error }, 'an idle connection of the job queue broke'));
 }
 
