@@ -165,7 +165,8 @@ async function askOutside(
 ): Promise<{ rejection?: Problem; asked?: unknown }> {
   if (!ask || request.validationError) return {};
   try {
-    return { asked: await ask({ params: request.params, body: request.body, services }) };
+    const caller = request.presented as Presented;
+    return { asked: await ask({ caller, params: request.params, body: request.body, services }) };
   } catch (error) {
     if (error instanceof Problem) return { rejection: error };
     throw error;

@@ -67,7 +67,9 @@ interface Options<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType,
    * External checks, made before the transaction, since none may be open while others are waited for. Throws a Problem; what it gives is
    * `asked` of `run`.
    */
-  ask?: (context: Pick<Context<z.infer<P>, z.infer<Q>, z.infer<B>>, 'params' | 'body' | 'services'>) => Promise<Asked>;
+  ask?: (
+    context: Pick<Context<z.infer<P>, z.infer<Q>, z.infer<B>>, 'caller' | 'params' | 'body' | 'services'>,
+  ) => Promise<Asked>;
   /** It writes nothing, and may answer from a replica, whose state is some seconds old. */
   may_lag?: boolean;
   /** Whether test keys may call it. Undefined: as the product has it for all of its operations. */

@@ -48,7 +48,7 @@ export const payoutReportOperations: Operation[] = [
     scope: 'payouts:send',
     title: 'Take in a bank report',
     summary: "Settles payouts by a bank's report: pain.002 or camt.054.",
-    doc: 'Send the XML as the field `document`, or as the body with `Content-Type: application/xml`: at most 10 MiB. Payments that the bank settled become `paid`; rejected ones, also those of a rejected file or payment information, become `failed`; returned ones become `failed` with `returned`. A pain.002 must be on a file of the batch, and name its payments alone; of a camt.054, other payments of the account are passed over. A report that does not fit is refused as a whole. If it settles many payouts, a worker goes on after the response: `state` is `running`, and `GET` shows when it is `done`. A report that was taken in before is 409 with the first result in `existing`.',
+    doc: 'Send the XML as the field `document`, or as the body with `Content-Type: application/xml`: at most 10 MiB. Payments that the bank settled become `paid`; rejected ones, also those of a rejected file or payment information, become `failed`; returned ones become `failed` with `returned`. A pain.002 must be on a file of the batch, and name its payments alone; of a camt.054, other payments of the account are passed over. A report that does not fit is refused as a whole. If it settles many payouts, a worker goes on after the response: `state` is `running`, and `GET` shows when it is `done`. An organization can have two long reports read at once (429 `rate_limit_exceeded`). A report that was taken in before is 409 with the first result in `existing`.',
     params: idParams,
     body: z.strictObject({ document: text.min(1).describe('The XML of the report, as the bank supplied it.') }),
     example: {
@@ -58,7 +58,7 @@ export const payoutReportOperations: Operation[] = [
     upload: { field: 'document', media_types: ['application/xml', 'text/xml'], most_bytes: 10 * 1024 * 1024 },
     reply: PayoutReport,
     errors: ['resource_already_exists'],
-    ask: ({ body }) => readReport(body.document),
+    ask: ({ body, caller }) => readReport(body.document, caller.organization_id),
     async run({ tx, params, body, asked }) {
       const batch = await payoutBatches.get(tx, params.id);
       return takeIn(tx, batch.id, body.document, asked);
