@@ -109,7 +109,8 @@ interface List {
 // biome-ignore lint/suspicious/noExplicitAny: a query schema's fields are of every kind
 type Shape = Record<string, any>;
 const shapeOf = ({ query }: Operation): Shape => (query as unknown as { shape?: Shape }).shape ?? {};
-const isList = (operation: Operation): boolean => operation.method === 'GET' && 'limit' in shapeOf(operation);
+const isList = (operation: Operation): boolean =>
+  operation.method === 'GET' && operation.path.startsWith('/v1/') && 'limit' in shapeOf(operation);
 
 /** What is asked of a list: plainly, with everything besides, by each filter, and at the end. */
 async function pagesOf(place: Place, operation: Operation): Promise<List> {

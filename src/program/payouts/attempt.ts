@@ -1,7 +1,10 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
+import { declareUnique } from '../../core/postgres/errors.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import type { PayoutErrorCode, RailMode } from './rails/rail.ts';
+
+declareUnique('payout_attempt', { payout_attempt_number_unique: null });
 
 export type AttemptStatus = 'prepared' | 'in_doubt' | 'processing' | 'paid' | 'failed' | 'returned';
 

@@ -17,6 +17,7 @@ export const payouts = resource({
   object: 'payout',
   plural: 'payouts',
   table: 'program.payout',
+  unique: { payout_statement_number: null },
   doc: 'What a partner is paid at once, in one currency: the sum of the commissions in it.',
   soft_delete: true,
   relations: { partner: partners, batch: payoutBatches },

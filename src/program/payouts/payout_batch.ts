@@ -61,7 +61,7 @@ export const payoutBatches = resource({
   plural: 'payout_batches',
   scoped_as: 'payouts',
   table: 'program.payout_batch',
-  unique: { payout_batch_one_a_month: null },
+  unique: { payout_batch_one_a_month: null, payout_file_number: null, payout_report_once: null },
   doc: 'A selection of what is due to partners: one payout for each partner and currency.',
   soft_delete: true,
   fields: {

@@ -1,6 +1,6 @@
 import { raw } from 'sql-template-tag';
 import t, { type Test } from 'tap';
-import { transaction } from '../../../src/core/postgres/transaction.ts';
+import { type Tx, transaction } from '../../../src/core/postgres/transaction.ts';
 import type { Operation } from '../../../src/core/resource/operation.ts';
 import { personalDataOperations } from '../../../src/program/personal_data.ts';
 import { assessCustomer } from '../../../src/program/risk/risk.ts';
@@ -262,16 +262,25 @@ t.test('erasing and exporting read the rows of the customer, not those of the or
   for (const name of ['customers.export', 'customers.delete']) {
     const operation = personalDataOperations.find((one) => one.name === name) as Operation;
     await transaction(rail.store, { organization_id: merchant.organization_id, request_id: null }, async (tx) => {
+      const before = await rowsRead(tx);
       const document = (await operation.run({ tx, params: { id: customer.id } } as never)) as Json;
       if (document.sales)
         t.match(document.sales, [{ id: sale.id }, { id: deleted.id }], 'deleted sales are part of it');
-      const read = await tx.all<{ relname: string; rows: number }>(sql`
-        select relname, seq_tup_read + idx_tup_fetch as rows from pg_stat_xact_user_tables
-        where relname ~ '^(sale|referral|click.*|event_default)$'`);
-      for (const { relname, rows } of read) t.ok(rows < 100, `${name} reads ${rows} rows of program.${relname}`);
+      for (const [table, rows] of await rowsRead(tx)) {
+        const more = rows - (before.get(table) ?? 0);
+        t.ok(more < 100, `${name} reads ${more} rows of program.${table}`);
+      }
     });
   }
 });
+
+/** How many rows the connection has read of tables: also before the transaction, where that is not yet passed on to the server's statistics. */
+async function rowsRead(tx: Tx): Promise<Map<string, number>> {
+  const read = await tx.all<{ relname: string; rows: number }>(sql`
+    select relname, seq_tup_read + idx_tup_fetch as rows from pg_stat_xact_user_tables
+    where relname ~ '^(sale|referral|click.*|event_default)$'`);
+  return new Map(read.map(({ relname, rows }) => [relname, rows]));
+}
 
 /** Thousands of events of the shop that are older than any id. */
 async function addOldEvents({ program_id }: Shop, t: Test): Promise<void> {

@@ -1,10 +1,13 @@
 /** The credentials of a program's rails, as those who send payouts read them. */
 import sql from 'sql-template-tag';
 import type { Vault } from '../../../core/encryption/vault.ts';
+import { declareUnique } from '../../../core/postgres/errors.ts';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import { tenant } from '../../../core/resource/resource.ts';
 import type { Credentials, RailMode } from '../rails/rail.ts';
 import type { RailMethod } from './rail_method.ts';
+
+declareUnique('rail', { rail_current: null, rail_version: null });
 
 /**
  * The version that a new attempt is sent with: it stays the current one until the transaction ends. Undefined: the program has no credentials for
