@@ -6,6 +6,9 @@ import type { PayoutErrorCode, RailMode } from './rails/rail.ts';
 
 declareUnique('payout_attempt', { payout_attempt_number_unique: null });
 
+/** The `last_answer` of an attempt whose payout a person marked as paid. */
+export const by_hand = 'marked as paid';
+
 export type AttemptStatus = 'prepared' | 'in_doubt' | 'processing' | 'paid' | 'failed' | 'returned';
 
 /** A payout as it was sent once. */

@@ -8,7 +8,7 @@ import { isOpen } from '../commissions/commission_state.ts';
 import { voidCommission } from '../commissions/commission_void.ts';
 import { event } from '../events/event.ts';
 import { partners } from '../partners/partner.ts';
-import { type PayoutAttempt, updateAttempt } from './attempt.ts';
+import { by_hand, type PayoutAttempt, updateAttempt } from './attempt.ts';
 import { type Payout, payouts } from './payout.ts';
 import { allowsAction, hasEndedTest } from './payout_state.ts';
 import type { PayoutErrorCode } from './rails/rail.ts';
@@ -40,6 +40,8 @@ export async function applyOutcome(
   attempt: PayoutAttempt,
   outcome: AttemptOutcome,
 ): Promise<void> {
+  // A person knows of another payment than the one that failed: "the one way out of `paid`" is a return.
+  if (outcome.status === 'failed' && attempt.last_answer === by_hand) return;
   if (outcome.status === 'paid') await applyPaid(tx, payout, attempt, outcome);
   else if (attempt.status === 'paid') await applyReturn(tx, payout, attempt, outcome);
   else await applyFailure(tx, payout, attempt, outcome);

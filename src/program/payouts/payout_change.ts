@@ -6,7 +6,7 @@ import { idParams, type Operation, operation } from '../../core/resource/operati
 import { lockOf, tenant } from '../../core/resource/resource.ts';
 import { pastTimestamp, text } from '../../core/values/fields.ts';
 import { Problem } from '../../core/values/problem.ts';
-import { updateAttempt } from './attempt.ts';
+import { by_hand, updateAttempt } from './attempt.ts';
 import { confirmNotPaid, refuseOpenAttempt } from './last_attempt.ts';
 import { type Payout, payouts } from './payout.ts';
 import { type PayoutBatch, payoutBatches } from './payout_batch.ts';
@@ -66,7 +66,7 @@ export const payoutChangeOperations: Operation[] = [
 
 /** The transfer in the bank's file is what was paid: the bank's report of it changes nothing any more. */
 const markAttemptPaid = (tx: Tx, { id, attempt }: Payout) =>
-  updateAttempt(tx, `${id}-${attempt}`, { status: 'paid', settled: true, ended_at: tx.now });
+  updateAttempt(tx, `${id}-${attempt}`, { status: 'paid', settled: true, last_answer: by_hand, ended_at: tx.now });
 
 /**
  * Locks a payout whose money is to move. Its batch is locked before: it must be ready, and is not deleted meanwhile.

@@ -78,7 +78,7 @@ t.test('each code has the status that its users know', (t) => {
       'signature_invalid',
       'signature_expired',
     ],
-    402: ['plan_limit_reached', 'feature_not_in_plan'],
+    402: ['plan_limit_reached', 'feature_not_in_plan', 'no_credits'],
     403: ['insufficient_scope', 'approval_not_allowed', 'test_key_not_allowed'],
     404: ['resource_not_found', 'route_not_found'],
     405: ['method_not_allowed'],

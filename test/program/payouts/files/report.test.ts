@@ -258,3 +258,14 @@ t.test('settles once what ten reports and a person settle at the same time', asy
   t.equal((await shop.events()).filter(({ type }) => type === 'payout.paid').length, 2);
   t.same(await shop.list('commissions', 'kind=clawback'), []);
 });
+
+t.test('leaves a payout that was marked as paid as it is when the bank rejects the transfer', async (t) => {
+  const shop = await openShop(rail);
+  const { batch, message_id, payouts } = await sent(shop, [6000]);
+  const [payout] = payouts as [Json];
+  await shop.merchant.post(`/v1/payouts/${payout.id}/mark_paid`, { external_id: 'BY-HAND' });
+  const { status } = await takeIn(shop, batch, pain002(message_id, transaction(payout, 'RJCT', 'AC04')));
+  t.equal(status, 200);
+  t.match(await shop.merchant.get(`/v1/payouts/${payout.id}`), { status: 'paid', external_id: 'BY-HAND' });
+  t.match(await shop.list('commissions'), [{ status: 'paid' }]);
+});
