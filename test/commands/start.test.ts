@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { callerOf } from '../harness.ts';
+import { callerOf, eventually } from '../harness.ts';
 import { makeDataDir, type RailProcess, rail, spawnRail } from '../rail_process.ts';
 import { isAlive, postgresOf } from '../runner/run_directory.ts';
 
@@ -114,7 +114,7 @@ t.test('the first start prints the address, the keys and a first request, and de
   const postgres = (await postgresOf(dataDir)) as number;
   const { code } = await first.stop('SIGINT');
   t.equal(code, 0);
-  t.notOk(isAlive(postgres), 'Ctrl-C leaves no Postgres behind');
+  await eventually(() => !isAlive(postgres), 'Ctrl-C to leave no Postgres behind');
   t.equal(await postgresOf(dataDir), undefined);
   await t.rejects(fetch(`${url}/healthz`));
   t.match(await listening.ended, { code: 1, stderr: /rail: Postgres has gone/ }, 'and rail listen does not stay');

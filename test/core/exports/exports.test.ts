@@ -138,7 +138,7 @@ t.test('gives an organization its own rows alone, to a key with data:read alone'
 
 t.test('exports every resource that the product lists, by an index', async (t) => {
   const listed = operations
-    .filter(({ name, tag }) => name === `${tag}.list`)
+    .filter(({ name, tag, path }) => name === `${tag}.list` && path === `/v1/${tag}`)
     .map(({ tag }) => tag)
     .filter((tag) => tag !== 'events' && !tag.startsWith('webhook_'));
   for (const resource of listed) {

@@ -52,7 +52,7 @@ t.test('the description has the deleted marker among the shapes of every expande
   let relations = 0;
   for (const { get } of Object.values<Json>(paths)) {
     const expand = get?.parameters?.find(({ name }: Json) => name === 'expand');
-    const $ref = get?.responses['200'].content['application/json'].schema.$ref;
+    const $ref = get?.responses['200'].content['application/json']?.schema.$ref;
     if (!expand || !$ref) continue;
     const { properties } = components.schemas[$ref.split('/').at(-1)];
     for (const name of expand.schema.items.enum) {
