@@ -4,14 +4,17 @@ import { tenant } from '../../../core/resource/resource.ts';
 import { event } from '../../events/event.ts';
 import { type Payout, payouts } from '../payout.ts';
 
+/** That the batch of a payout, called `t`, can be sent. */
+export const of_ready_batch = sql`exists (
+  select
+  from program.payout_batch b
+  where b.organization_id = t.organization_id and b.id = t.batch_id and b.stage = 'ready' and b.deleted_at is null
+)`;
+
 /** Pending payouts, called `t`, of batches that can be sent, that are due at a time and were not told to be. */
 const untold = (at: string) => sql`
   t.status = 'pending' and t.due_told_at is null and t.deleted_at is null and t.attempt = 0 and t.due_at <= ${at}::timestamptz
-    and exists (
-      select
-      from program.payout_batch b
-      where b.organization_id = t.organization_id and b.id = t.batch_id and b.stage = 'ready' and b.deleted_at is null
-    )`;
+    and ${of_ready_batch}`;
 
 /** Organizations with payouts that have become due. Reads across tenants: for the scheduled task alone. */
 export const organizationsWithDue = (tx: Tx, at: string): Promise<{ organization_id: string }[]> =>

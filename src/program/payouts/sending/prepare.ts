@@ -11,6 +11,7 @@ import { canPay } from '../can_pay.ts';
 import { currentRail } from '../credentials/rail_credentials.ts';
 import { type NotEligibleReason, obstacle, type Payee, reason_texts } from '../eligibility.ts';
 import { freezeFile } from '../files/freeze.ts';
+import type { FileMethod } from '../files/frozen_transfer.ts';
 import { type Payout, payouts } from '../payout.ts';
 import { statusAfter } from '../payout_state.ts';
 import type { Transfer } from '../rails/rail.ts';
@@ -72,29 +73,20 @@ export async function sendPayouts(
 ): Promise<Held[]> {
   const limit = new DailyLimit(tx, program);
   const held: Held[] = [];
-  const by_file = new Map<PayoutMethodName, Payout[]>();
+  const for_files: { method: FileMethod; payout: Payout }[] = [];
   for (const payout of batch_payouts) {
     statusAfter(payout, action);
     const payee = await payeeOf(tx, payout.partner_id);
     const reason =
       (await notApproved(tx, payout, payee, action)) ?? (await heldReason(tx, services, program, payout, payee, limit));
+    const method = payee?.method as PayoutMethodName;
     if (reason) held.push({ payout: await hold(tx, payout, reason), reason });
-    else if (isRailName(payee?.method as string))
-      await sendByRail(tx, services, program, payout, payee as PayeeRow, action);
-    else
-      by_file.set(payee?.method as PayoutMethodName, [
-        ...(by_file.get(payee?.method as PayoutMethodName) ?? []),
-        payout,
-      ]);
+    else if (isRailName(method)) await sendByRail(tx, services, program, payout, payee as PayeeRow, action);
+    else for_files.push({ method, payout });
   }
-  for (const [method, of_method] of by_file) {
-    await freezeFile(
-      tx,
-      services,
-      (of_method[0] as Payout).batch_id,
-      method as 'bank_transfer' | 'wire' | 'crypto',
-      of_method,
-    );
+  for (const [method, of_method] of Map.groupBy(for_files, (one) => one.method)) {
+    const file_payouts = of_method.map(({ payout }) => payout);
+    await freezeFile(tx, services, (file_payouts[0] as Payout).batch_id, method, file_payouts);
   }
   return held;
 }
@@ -206,5 +198,5 @@ async function sendByRail(
     ...{ held_reason: null, held_until: null },
   });
   tx.emit(event('payout.updated', sent, { previous_status: payout.status }));
-  tx.enqueue('program/send_payout', { organization_id: tx.organization_id, request_id: tx.request_id, id: payout.id });
+  tx.enqueue('program/poll_payout', { organization_id: tx.organization_id, request_id: tx.request_id, id: payout.id });
 }

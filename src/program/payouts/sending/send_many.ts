@@ -8,6 +8,7 @@ import { type Program, programs } from '../../programs/program.ts';
 import { type Payout, payouts } from '../payout.ts';
 import { payoutBatches } from '../payout_batch.ts';
 import { rail_names } from '../rails/rail.ts';
+import { of_ready_batch } from './due.ts';
 import { sendPayouts } from './prepare.ts';
 
 /** What a provider is asked to pay is sent in small steps; what goes into a file in one, so that a batch has one file. */
@@ -75,12 +76,6 @@ export async function sendBatch(
   );
   if (batch) await sendMany(batch.program_id, sql`t.batch_id = ${id} and ${of_ready_batch}`, opening, context);
 }
-
-const of_ready_batch = sql`exists (
-  select
-  from program.payout_batch b
-  where b.organization_id = t.organization_id and b.id = t.batch_id and b.stage = 'ready' and b.deleted_at is null
-)`;
 
 /** Payouts, called `t`, that are due and were not found to be unable to be sent just now. */
 const due_by = (at: string): Sql =>
