@@ -112,6 +112,6 @@ function amountOf(
   );
 }
 
-/** Whether no batch with more payments than its details stands behind the entry. */
+/** Whether the entry is of one payment: none of its details sums up several. */
 const isOfOne = (entry: Element): boolean =>
   children(entry, 'NtryDtls').every((group) => ['1', null].includes(text(group, 'Btch', 'NbOfTxs')));

@@ -10,7 +10,7 @@ import { type Payout, payouts } from '../payout.ts';
 import { addUp, balancesOf, type Judged, nextPartners, type Sums } from './selection.ts';
 
 /** A batch as its generation sees it. */
-interface Generating {
+interface Generating extends Omit<Sums, 'payouts'> {
   id: string;
   program_id: string;
   cutoff: string;
@@ -42,7 +42,7 @@ export async function generateStep(tx: Tx, batch_id: string, most: number): Prom
 /** Two batches of a program take turns, a step each. */
 async function lockGenerating(tx: Tx, batch_id: string): Promise<Generating | undefined> {
   const batch = await tx.maybe<Generating>(sql`
-    select t.id, t.program_id, t.cutoff, t.due_at, t.approval_required, t.last_partner_id
+    select t.id, t.program_id, t.cutoff, t.due_at, t.approval_required, t.last_partner_id, t.amounts, t.not_eligible
     from program.payout_batch t
     where ${tenant(tx)} and t.id = ${batch_id} and t.stage = 'generating' and t.deleted_at is null
     for no key update`);
@@ -103,9 +103,7 @@ function tellNotEligible(tx: Tx, { program_id }: Generating, judged: Judged[]): 
 
 /** Writes how far the batch is, and what it came to so far. */
 async function note(tx: Tx, batch: Generating, judged: Judged[], partner_ids: string[]): Promise<void> {
-  const before = await tx.one<Omit<Sums, 'payouts'>>(sql`
-    select t.amounts, t.not_eligible from program.payout_batch t where ${tenant(tx)} and t.id = ${batch.id}`);
-  const { payouts: created, ...sums } = addUp(judged, before);
+  const { payouts: created, ...sums } = addUp(judged, batch);
   await tx.all(sql`
     update program.payout_batch t
     set last_partner_id = ${partner_ids.at(-1) ?? batch.last_partner_id}, partners_looked_at = t.partners_looked_at + ${partner_ids.length},
