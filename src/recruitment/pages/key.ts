@@ -1,0 +1,196 @@
+/** What a prospect is known by in its channel: unique per brand and channel, and never with an `@`, so that it is no address. */
+import { domainToASCII, domainToUnicode } from 'node:url';
+import { getDomain, getHostname } from 'tldts';
+import {
+  type AccountChannel,
+  account_platforms,
+  type Channel,
+  type PathPlatform,
+  path_platforms,
+  platform_names,
+  subdomain_platforms,
+} from './platforms.ts';
+
+const MAX_CHARACTERS = 2048;
+const KEY = /^[A-Za-z0-9._-]{1,255}$/;
+const CHANNEL_ID = /^UC[\w-]{22}$/;
+
+/**
+ * The canonical key of what a person or a page wrote: an address of a page, or a key already. A registrable domain for sites (the name
+ * below it where a domain is shared by publishers), the id or the lower-case handle of an account for youtube, instagram, tiktok and x. An
+ * account that only a path names is written as a name below its platform: `john.facebook.com`. Undefined where the text names no prospect
+ * of this channel, an email address among them. Of its own results it gives the same again.
+ */
+export function canonicalKey(channel: Channel, text: string): string | undefined {
+  const trimmed = text.trim();
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+  if (trimmed.length > MAX_CHARACTERS || /[\s\u0000-\u001f\u007f\\]/.test(trimmed)) return undefined;
+  const key = isAccountChannel(channel) ? accountKey(channel, trimmed) : siteKey(trimmed);
+  return key !== undefined && KEY.test(key) ? key : undefined;
+}
+
+/** The channel that an address of a page belongs to, by its host. Undefined where it is no address on the web. */
+export function channelOf(url: string): Channel | undefined {
+  const parsed = parseWebAddress(url.trim());
+  if (parsed === undefined) return undefined;
+  const domain = registrableDomain(parsed.hostname);
+  if (domain === undefined) return undefined;
+  return (
+    accountChannelOf(parsed.hostname) ??
+    pathPlatformsOf(parsed.hostname)[0]?.channel ??
+    subdomain_platforms.get(sharedDomainOf(parsed.hostname) ?? '') ??
+    'website'
+  );
+}
+
+/** Where a prospect is on the web, by its canonical key. */
+export function profileUrl(channel: Channel, key: string): string {
+  if (channel === 'youtube' && CHANNEL_ID.test(key)) return `https://www.youtube.com/channel/${key}`;
+  const [template, name] = isAccountChannel(channel)
+    ? [account_platforms[channel].url, key]
+    : (pathTemplateOf(key) ?? ['https://{}/', key]);
+  return template.replace('{}', () => encodeURI(name.startsWith('xn--') ? domainToUnicode(name) || name : name));
+}
+
+/** The registrable domain of a host or URL: what one owner holds, so `a.blogspot.com` but `example.co.uk`. Undefined for addresses and single labels. */
+export function registrableDomain(hostOrUrl: string): string | undefined {
+  const host = getHostname(hostOrUrl) ?? '';
+  return getDomain(host, { allowPrivateDomains: true }) ?? getDomain(host) ?? undefined;
+}
+
+function isAccountChannel(channel: Channel): channel is AccountChannel {
+  return channel in account_platforms;
+}
+
+/** A channel's id keeps its case, since it means something; it cannot be taken for a handle, which is in lower case. */
+function accountKey(channel: AccountChannel, text: string): string | undefined {
+  const { hosts, name } = account_platforms[channel];
+  const url = parseWebAddress(text);
+  const given = url && hosts.includes(getDomain(url.hostname) ?? '') ? accountInPath(channel, url) : text;
+  if (given === undefined) return undefined;
+  if (channel === 'youtube' && CHANNEL_ID.test(given)) return given;
+  const handle = asciiName(given.replace(/^@/, ''));
+  return handle !== undefined && name.test(handle) ? handle : undefined;
+}
+
+function accountInPath(channel: AccountChannel, url: URL): string | undefined {
+  const { paths, own_pages } = account_platforms[channel];
+  if (url.hostname === 'youtu.be') return undefined;
+  // What old addresses of Twitter have: twitter.com/#!/name.
+  const path = url.hash.startsWith('#!/') ? url.hash.slice(2) : url.pathname;
+  for (const pattern of paths) {
+    const name = pattern.exec(path)?.[1];
+    if (name !== undefined) return own_pages.has(name.toLowerCase()) && !path.startsWith('/@') ? undefined : name;
+  }
+  return undefined;
+}
+
+function siteKey(text: string): string | undefined {
+  const known = pathTemplateOf(text);
+  if (known !== undefined) return platform_names.has(known[1].toLowerCase()) ? undefined : keepCase(text, known[1]);
+  const url = parseWebAddress(text);
+  if (url === undefined) return undefined;
+  const host = withoutWww(url.hostname);
+  const platforms = pathPlatformsOf(host);
+  if (platforms.length > 0 && url.pathname !== '/') return keyByPath(platforms, url);
+  const shared = sharedDomainOf(host);
+  if (shared === undefined) return registrableDomain(host);
+  const name = nameBelow(host, shared);
+  return name === undefined ? canonicalShared(shared) : `${name}.${canonicalShared(shared)}`;
+}
+
+function keyByPath(platforms: PathPlatform[], url: URL): string | undefined {
+  for (const { path, host } of platforms) {
+    const name = path.exec(url.pathname)?.[1];
+    const label = name && (isCaseSensitive(host) ? name : asciiName(name));
+    if (label) return `${label}.${host}`;
+  }
+  const shared = sharedDomainOf(url.hostname);
+  const below = shared && nameBelow(url.hostname, shared);
+  return below && `${below}.${shared}`;
+}
+
+/** Platforms whose accounts may be at this host. A subdomain such as de.linkedin.com or m.facebook.com shows the same accounts. */
+function pathPlatformsOf(host: string): PathPlatform[] {
+  const domain = getDomain(host) ?? '';
+  const bare = withoutWww(host);
+  return path_platforms.filter(({ host: own, aliases = [] }) =>
+    [own, ...aliases].some((each) => each === bare || (each === domain && nameOfPublisher(host, domain) === undefined)),
+  );
+}
+
+function nameOfPublisher(host: string, domain: string): string | undefined {
+  return subdomain_platforms.has(domain) ? nameBelow(host, domain) : undefined;
+}
+
+/** The address and the name of a key that is already one of an account below a path platform. */
+function pathTemplateOf(key: string): [template: string, name: string] | undefined {
+  if (!KEY.test(key)) return undefined;
+  const lower = key.toLowerCase();
+  const platform = path_platforms
+    .filter(({ host }) => lower.endsWith(`.${host}`))
+    .toSorted((a, b) => b.host.length - a.host.length)[0];
+  return platform && [platform.url, key.slice(0, -platform.host.length - 1)];
+}
+
+function keepCase(key: string, name: string): string {
+  const host = key.slice(name.length + 1).toLowerCase();
+  return `${isCaseSensitive(host) ? name : name.toLowerCase()}.${host}`;
+}
+
+function isCaseSensitive(host: string): boolean {
+  return host === 'open.spotify.com';
+}
+
+function accountChannelOf(host: string): AccountChannel | undefined {
+  const domain = getDomain(host) ?? '';
+  return (Object.keys(account_platforms) as AccountChannel[]).find((each) =>
+    account_platforms[each].hosts.includes(domain),
+  );
+}
+
+/** The domain of a host whose names are publishers of their own. Blogger shows the same blogs under the domains of many countries. */
+function sharedDomainOf(host: string): string | undefined {
+  const domain = getDomain(host) ?? '';
+  return subdomain_platforms.has(canonicalShared(domain)) ? domain : undefined;
+}
+
+function canonicalShared(domain: string): string {
+  return /^blogspot\.[a-z]{2,3}(?:\.[a-z]{2})?$/.test(domain) ? 'blogspot.com' : domain;
+}
+
+function nameBelow(host: string, domain: string): string | undefined {
+  const name = host
+    .slice(0, -domain.length - 1)
+    .split('.')
+    .at(-1);
+  return name === undefined || name === '' || platform_names.has(name) ? undefined : name;
+}
+
+function withoutWww(host: string): string {
+  return /^www\d?\.[^.]+\./.test(host) ? host.slice(host.indexOf('.') + 1) : host;
+}
+
+/** A handle in another script is written as in a domain name: its letters are ASCII then. */
+function asciiName(name: string): string | undefined {
+  const decoded = decodePath(name)?.normalize('NFC').toLowerCase();
+  if (decoded === undefined) return undefined;
+  return /^[\x21-\x7e]+$/.test(decoded) ? decoded : domainToASCII(decoded) || undefined;
+}
+
+function decodePath(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** With or without its scheme. Undefined for other schemes, for what holds a user's name, and so for an email address. */
+function parseWebAddress(text: string): URL | undefined {
+  const withScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text.replace(/^\/\//, '')}`;
+  const url = URL.parse(withScheme);
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') return undefined;
+  url.hostname = url.hostname.replace(/\.+$/, '');
+  return url;
+}
