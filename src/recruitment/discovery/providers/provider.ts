@@ -1,0 +1,126 @@
+/**
+ * What every search provider does. A provider is a client without a state of its own: whoever asks keeps where it stands, so that any worker
+ * goes on where another one was killed.
+ */
+import type { Dispatcher } from 'undici';
+import type { z } from 'zod';
+
+export const provider_names = ['searxng', 'brave', 'youtube', 'index', 'url_list'] as const;
+export type ProviderName = (typeof provider_names)[number];
+
+export const channels = ['website', 'youtube', 'podcast', 'newsletter', 'instagram', 'tiktok', 'x', 'other'] as const;
+export type Channel = (typeof channels)[number];
+
+/** What is asked of a provider. It is kept with the run, so that each worker asks for the same. */
+export interface ProviderQuery {
+  text: string;
+  /** Two letters, or any country. */
+  country: string | null;
+  /** Two letters, or any language. */
+  language: string | null;
+  /** Of `url_list`: the pages that are to be visited. */
+  urls?: string[];
+  /** Of `index`: pages that link to this domain. */
+  links_to?: string;
+}
+
+/** A page or a channel that was found, as the provider describes it. */
+export interface Hit {
+  url: string;
+  title: string;
+  description: string;
+  /** Where the provider knows it better than the URL tells. */
+  channel?: Channel;
+  /** Of the channel, where the provider has one: its id. */
+  key?: string;
+  country_code?: string;
+  language_code?: string;
+  followers?: number;
+}
+
+export interface SearchPage {
+  hits: Hit[];
+  /** Where the page after it begins. Null: there is none. */
+  next: string | null;
+}
+
+export type Credentials = Readonly<Record<string, string>>;
+
+export interface ProviderContext {
+  credentials: Credentials;
+  /** The provider's base URL, or what a setting puts in its place. */
+  url: string;
+  /** What calls are made through: one that judges addresses, where the organization named the host. */
+  dispatcher: Dispatcher;
+  /** Aborts the calls. */
+  cut_off: AbortSignal;
+  /** How long a call may take. */
+  timeout_ms: number;
+  /** Reads the pages that the organization has fetched: of `index` alone. */
+  findPages?: FindPages;
+}
+
+/** At most so many pages, the best first, after so many of them. */
+export type FindPages = (query: ProviderQuery, limit: number, after: number) => Promise<Hit[]>;
+
+export interface SearchProvider {
+  name: ProviderName;
+  /** For people. */
+  title: string;
+  /** One clause for the documentation. */
+  doc: string;
+  /** What an organization can set. Null: the provider needs nothing. */
+  credentials: z.ZodObject | null;
+  /** The fields of `credentials` that are never shown. */
+  secrets: readonly string[];
+  /** Its base URL. Null: it is among the credentials, or nothing is called. */
+  url: string | null;
+  /** What a page costs, in millionths of a US dollar. */
+  price: number;
+  /** The units of the daily quota that a page takes, where there is such a quota. */
+  units?: number;
+  /**
+   * The pages of a search, each of them one call when it is asked for.
+   * @param from the `next` of the page before
+   * @throws ProviderFailure
+   */
+  search(query: ProviderQuery, context: ProviderContext, from?: string): AsyncIterable<SearchPage>;
+  /**
+   * Tries the credentials.
+   * @throws ProviderFailure
+   */
+  check(context: ProviderContext): Promise<{ warnings: string[] }>;
+}
+
+export type FailureKind =
+  /** It was not reached, answered 5xx or something that is not documented. */
+  | 'unavailable'
+  /** No answer came in time: nobody knows whether the call counts. */
+  | 'lost'
+  /** Too many calls at a time. */
+  | 'rate_limited'
+  /** The quota of a day or a month is used up. */
+  | 'quota_exhausted'
+  /** It refuses the credentials. */
+  | 'refused'
+  /** It refuses the query. */
+  | 'invalid';
+
+/** A call that gave no page. The message holds no secret and nothing of the query. */
+export class ProviderFailure extends Error {
+  override readonly name = 'ProviderFailure';
+  readonly kind: FailureKind;
+  /** How long the provider asks to wait. */
+  readonly retry_after_ms: number | undefined;
+
+  constructor(kind: FailureKind, message: string, retry_after_ms?: number) {
+    super(message);
+    this.kind = kind;
+    this.retry_after_ms = retry_after_ms;
+  }
+
+  /** Whether the call may have been counted by a provider that is paid by the call. */
+  get may_be_billed(): boolean {
+    return this.kind === 'lost';
+  }
+}
