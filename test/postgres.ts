@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { migrate } from '../src/core/postgres/migrate.ts';
 import { openEmbeddedPostgres } from '../src/embedded_postgres/embedded_postgres.ts';
+import { databasePrefix } from './runner/profile.ts';
 import { makeRunDirectory, removeRunDirectory } from './runner/run_directory.ts';
 
 /** The database that every test file's own one is cloned from. */
@@ -54,7 +55,7 @@ export async function cloneDatabase(server_url: string): Promise<string> {
 export const emptyDatabase = (server_url: string): Promise<string> => newDatabase(server_url, '');
 
 async function newDatabase(server_url: string, options: string): Promise<string> {
-  const name = `test_${randomBytes(8).toString('hex')}`;
+  const name = `${databasePrefix(process.env.RAIL_TEST_FILE ?? 'file')}${randomBytes(8).toString('hex')}`;
   await onServer(server_url, async (client) => {
     const { rows } = await client.query<{ fsync: string }>('show fsync');
     const strategy = copy_by[rows[0]?.fsync as 'on' | 'off'];

@@ -9,6 +9,8 @@ export interface FileResult {
   /** Asserts. */
   passed: number;
   failed: number;
+  /** CPU seconds of its process and those that it started; 0 unless the run is profiled. */
+  cpu_s: number;
   /** What went wrong, as tap says it; empty when nothing did. */
   complaint: string;
 }

@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url';
 import root from 'tap';
 import { setFile } from './file_of_process.ts';
 import { timeout_s } from './outcome.ts';
+import { cpuLine, isProfiled } from './profile.ts';
 
 /**
  * The process in which several test files run, one after the other: a line of standard input names each. A file is a subtest of the process,
@@ -21,6 +22,7 @@ registerHooks({
 });
 
 for await (const file of createInterface({ input: process.stdin })) {
+  process.env.RAIL_TEST_FILE = file;
   let counts = { total: 0, pass: 0, fail: 0 };
   const results = await root.test(file, { timeout: timeout_s * 1000 }, async (test) => {
     counts = test.counts;
@@ -29,5 +31,6 @@ for await (const file of createInterface({ input: process.stdin })) {
   });
   const { total, pass, fail } = counts;
   // Not by root.comment: tap keeps a comment until something comes after it.
+  if (isProfiled()) console.log(cpuLine());
   console.log('# %o', { total, pass, fail: results?.ok ? fail : Math.max(fail, 1) });
 }

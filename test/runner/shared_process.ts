@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { counts_line, type FileResult, hanging_ms, outcomeOf } from './outcome.ts';
 import { killGroup, startGroup } from './process_group.ts';
+import { cpuSaid } from './profile.ts';
 
 const main = join(import.meta.dirname, 'shared_main.ts');
 /** How long a process may take to end once there is no file left for it. */
@@ -42,6 +43,8 @@ interface RunningProcess {
   files: string[];
   /** What the file that runs has said. */
   output: string;
+  /** CPU seconds until the last file's end. */
+  cpu_s: number;
   closed: Promise<unknown[]>;
 }
 
@@ -51,7 +54,7 @@ function start(environment: NodeJS.ProcessEnv): RunningProcess {
     { TAP_TIMEOUT: String(no_timeout_s), ...environment },
     { stdin: 'pipe', stderr: 'pipe' },
   );
-  const running: RunningProcess = { child, files: [], output: '', closed: once(child, 'close') };
+  const running: RunningProcess = { child, files: [], output: '', cpu_s: 0, closed: once(child, 'close') };
   child.stdin?.on('error', () => {}); // it has died: that is told by its end
   for (const stream of [child.stdout, child.stderr])
     stream?.on('data', (chunk: string) => {
@@ -68,19 +71,25 @@ async function runIn(running: RunningProcess, file: string): Promise<FileResult>
   const timer = setTimeout(() => killGroup(running.child), hanging_ms);
   const [code, signal] = await Promise.race([running.closed, counted(running)]);
   clearTimeout(timer);
+  const cpu_s = cpuSaid(running.output) - running.cpu_s;
+  running.cpu_s += cpu_s;
   return {
     file,
     seconds: (performance.now() - begun) / 1000,
+    cpu_s,
     ...outcomeOf(running.output, code as number | null, signal as string | null),
   };
 }
+
+/** Characters that the line of counts has at most: only what is new is searched. */
+const longest_counts = 200;
 
 /** Settles when the file has been counted, which it is by tap, also where it has failed. */
 function counted(running: RunningProcess): Promise<[number, null]> {
   const { stdout } = running.child;
   return new Promise((done) => {
-    const look = () => {
-      if (!counts_line.test(running.output)) return;
+    const look = (chunk: string) => {
+      if (!counts_line.test(running.output.slice(-chunk.length - longest_counts))) return;
       stdout?.off('data', look);
       done([0, null]);
     };
@@ -103,6 +112,7 @@ async function endOf(running: RunningProcess): Promise<FileResult | undefined> {
     seconds: (performance.now() - begun) / 1000,
     passed: 0,
     failed: 1,
+    cpu_s: 0,
     complaint,
   };
 }

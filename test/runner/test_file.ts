@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type FileResult, hanging_ms, outcomeOf, timeout_s } from './outcome.ts';
 import { killGroup, startGroup } from './process_group.ts';
+import { cpuSaid } from './profile.ts';
 
 /**
  * Runs a test file in a process of its own.
@@ -14,7 +15,7 @@ export async function runTestFile(
   const begun = performance.now();
   const child = startGroup(
     [file],
-    { TAP_TIMEOUT: String(timeout_s), ...environment },
+    { TAP_TIMEOUT: String(timeout_s), RAIL_TEST_FILE: file, ...environment },
     { stdin: 'ignore', stderr: isOnly ? 'inherit' : 'pipe' },
   );
   const timer = setTimeout(() => killGroup(child), hanging_ms);
@@ -25,5 +26,6 @@ export async function runTestFile(
     });
   const [code, signal] = await once(child, 'close');
   clearTimeout(timer);
-  return { file, seconds: (performance.now() - begun) / 1000, ...outcomeOf(output, code, signal) };
+  const seconds = (performance.now() - begun) / 1000;
+  return { file, seconds, cpu_s: cpuSaid(output), ...outcomeOf(output, code, signal) };
 }

@@ -1,4 +1,6 @@
+import { writeSync } from 'node:fs';
 import { registerHooks } from 'node:module';
+import { cpuLine, isProfiled } from './profile.ts';
 
 /**
  * Loaded into the processes of test files before anything else. tap's package `async-hook-domain` follows every promise of the process, so
@@ -14,3 +16,5 @@ registerHooks({
       ? { url: `data:text/javascript,${encodeURIComponent(domain)}`, shortCircuit: true }
       : next(specifier, context),
 });
+
+if (isProfiled()) process.once('exit', () => writeSync(1, `${cpuLine()}\n`));
