@@ -4,8 +4,16 @@
  */
 import { isIP, isIPv4 } from 'node:net';
 
-/** `allowPrivate` is for development and tests only. `ownHosts` are the names this service answers to, without ports. */
-export type AddressPolicy = { allowPrivate: boolean; ownHosts: readonly string[]; httpsOnly?: boolean };
+/**
+ * `allowPrivate` is for development and tests only. `ownHosts` are the names this service answers to, without ports. `trustedAddresses` are
+ * addresses that names may resolve to although they are not public; in a URL itself they are refused.
+ */
+export type AddressPolicy = {
+  allowPrivate: boolean;
+  ownHosts: readonly string[];
+  httpsOnly?: boolean;
+  trustedAddresses?: readonly string[] | undefined;
+};
 
 export type UrlJudgement = { ok: true; url: URL } | { ok: false; reason: string };
 

@@ -145,7 +145,7 @@ function createConnector(options: PinnedAgentOptions): buildConnector.connector 
     }
     connect(target, (...[error, socket]) => {
       if (error !== null) return callback(error, null);
-      const objection = options.allowPrivate ? undefined : judgePeer(socket);
+      const objection = options.allowPrivate ? undefined : judgePeer(socket, options);
       if (objection === undefined) return callback(null, socket);
       socket.destroy();
       callback(objection, null);
@@ -153,9 +153,9 @@ function createConnector(options: PinnedAgentOptions): buildConnector.connector 
   };
 }
 
-function createLookup({ allowPrivate, nameServers }: PinnedAgentOptions): LookupFunction {
+function createLookup(options: PinnedAgentOptions): LookupFunction {
   return (hostname, { all }, callback) => {
-    resolvePublicAddresses(hostname, { allowPrivate, nameServers }).then(
+    resolvePublicAddresses(hostname, options).then(
       (addresses) => {
         const [first] = addresses;
         if (all) callback(null, firstOfEachFamily(addresses));
@@ -171,7 +171,7 @@ function firstOfEachFamily(addresses: LookupAddress[]): LookupAddress[] {
 }
 
 /** Before anything of the request is written. */
-function judgePeer(socket: Socket): Error | undefined {
-  if (socket.remoteAddress === undefined) return new Error('The connection was closed as soon as it was opened.');
-  return isPublicAddress(socket.remoteAddress) ? undefined : new AddressRefused();
+function judgePeer({ remoteAddress }: Socket, { trustedAddresses = [] }: PinnedAgentOptions): Error | undefined {
+  if (remoteAddress === undefined) return new Error('The connection was closed as soon as it was opened.');
+  return isPublicAddress(remoteAddress) || trustedAddresses.includes(remoteAddress) ? undefined : new AddressRefused();
 }

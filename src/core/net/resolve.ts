@@ -7,7 +7,9 @@ import { AddressRefused, bareHost, isPublicAddress, NOT_PUBLIC } from './address
 /** `nameServers` as `Resolver.setServers` takes them; those of /etc/resolv.conf when left out. `timeoutMs` bounds the whole resolution. */
 export type ResolveOptions = {
   allowPrivate: boolean;
-  nameServers?: readonly string[];
+  /** Of a name, these need not be public. */
+  trustedAddresses?: readonly string[] | undefined;
+  nameServers?: readonly string[] | undefined;
   signal?: AbortSignal;
   timeoutMs?: number;
 };
@@ -37,7 +39,9 @@ export async function resolvePublicAddresses(hostname: string, options: ResolveO
   const host = bareHost(hostname);
   const family = isIP(host);
   const addresses = family === 0 ? await resolveName(host, options) : [{ address: host, family }];
-  if (!options.allowPrivate && !addresses.every(({ address }) => isPublicAddress(address))) throw new AddressRefused();
+  const trusted = family === 0 ? options.trustedAddresses : [];
+  const isAllowed = ({ address }: LookupAddress) => isPublicAddress(address) || trusted?.includes(address);
+  if (!options.allowPrivate && !addresses.every(isAllowed)) throw new AddressRefused();
   return addresses;
 }
 

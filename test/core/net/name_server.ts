@@ -7,7 +7,7 @@ export type RecordType = 'A' | 'AAAA';
 export type Transport = 'udp' | 'tcp';
 
 export interface Reply {
-  /** Addresses, perhaps after the name of a CNAME (it ends with a dot). */
+  /** Addresses, perhaps after the name of a CNAME (it ends with a dot); of MX the preference and the name: `10 mail.example.com`. */
   records?: string[];
   /** 2: the server failed, 3: there is no such name. */
   rcode?: number;
@@ -24,13 +24,16 @@ export type Answer = (
   transport: Transport,
 ) => string[] | Reply | undefined | Promise<string[]>;
 
+/** The mail exchangers of a name, such as `10 mail.example.com`. */
+export type ExchangerAnswer = (name: string) => string[] | Reply;
+
 /** A DNS server on loopback, by UDP and TCP. */
-export async function startNameServer(t: Test, answer: Answer) {
+export async function startNameServer(t: Test, answer: Answer, exchangersOf: ExchangerAnswer = () => []) {
   const queries: string[] = [];
   const replyTo = async (query: Buffer, transport: Transport): Promise<Buffer | undefined> => {
     const { name, type, end } = readQuestion(query);
     queries.push(`${type} ${name}`);
-    const given = await answer(name, type, transport);
+    const given = type === 'MX' ? exchangersOf(name) : await answer(name, type, transport);
     return given && writeReply(query, end, type, Array.isArray(given) ? { records: given } : given, transport);
   };
 
@@ -68,20 +71,24 @@ export async function startNameServer(t: Test, answer: Answer) {
   return { nameServers: [`127.0.0.1:${port}`], queries };
 }
 
-function readQuestion(query: Buffer): { name: string; type: RecordType; end: number } {
+type Asked = RecordType | 'MX';
+const type_names: Record<number, Asked> = { 1: 'A', 15: 'MX', 28: 'AAAA' };
+const type_numbers: Record<Asked, number> = { A: 1, MX: 15, AAAA: 28 };
+
+function readQuestion(query: Buffer): { name: string; type: Asked; end: number } {
   const labels: string[] = [];
   let at = 12;
   for (let length = query.readUInt8(at); length > 0; length = query.readUInt8(at)) {
     labels.push(query.toString('latin1', at + 1, at + 1 + length).toLowerCase());
     at += 1 + length;
   }
-  return { name: labels.join('.'), type: query.readUInt16BE(at + 1) === 1 ? 'A' : 'AAAA', end: at + 5 };
+  return { name: labels.join('.'), type: type_names[query.readUInt16BE(at + 1)] ?? 'AAAA', end: at + 5 };
 }
 
 function writeReply(
   query: Buffer,
   end: number,
-  type: RecordType,
+  type: Asked,
   { records = [], rcode = 0, isTruncated = false, garbage }: Reply,
   transport: Transport,
 ): Buffer {
@@ -94,12 +101,12 @@ function writeReply(
   return Buffer.concat([id, flags, ...counts, query.subarray(12, end), ...writeRecords(type, sent)]);
 }
 
-function writeRecords(type: RecordType, values: string[]): Buffer[] {
+function writeRecords(type: Asked, values: string[]): Buffer[] {
   let owner = Buffer.from([0xc0, 12]);
   return values.map((value) => {
     const isCname = value.endsWith('.');
-    const data = isCname ? encodeName(value) : encodeAddress(value);
-    const kind = isCname ? 5 : type === 'A' ? 1 : 28;
+    const data = isCname ? encodeName(value) : type === 'MX' ? encodeExchange(value) : encodeAddress(value);
+    const kind = isCname ? 5 : type_numbers[type];
     const record = Buffer.concat([owner, ...[kind, 1, 0, 60, data.length].map(uint16), data]);
     if (isCname) owner = Buffer.from(data);
     return record;
@@ -110,6 +117,12 @@ function encodeName(name: string): Buffer {
   return Buffer.concat(
     name.split('.').map((label) => Buffer.concat([Buffer.from([label.length]), Buffer.from(label, 'latin1')])),
   );
+}
+
+/** The null MX of RFC 7505 has the empty name: `0 .`. */
+function encodeExchange(value: string): Buffer {
+  const [preference, name = ''] = value.split(' ');
+  return Buffer.concat([uint16(Number(preference)), name === '.' ? Buffer.from([0]) : encodeName(`${name}.`)]);
 }
 
 /** IPv6 with all its eight groups. */

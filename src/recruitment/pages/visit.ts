@@ -1,0 +1,194 @@
+/** One polite visit of a page. */
+import { type AddressPolicy, checkEndpointUrl } from '../../core/net/address.ts';
+import { decodeText } from './charset.ts';
+import { type Answer, get, TooSlow, Unreadable } from './exchange.ts';
+import { all_forbidden, most_robots_bytes, type RobotsRules, rulesOf } from './robots.ts';
+import type { Visitor } from './visitor.ts';
+
+/** What a visit came to. `url` is where it ended, after redirects. */
+export type Visit =
+  | { outcome: 'page'; url: string; content: 'html' | 'feed'; text: string; is_truncated: boolean; redirects: string[] }
+  /** robots.txt forbids it, or cannot be had; or the server asks for a login or refuses (401, 403, 451). */
+  | { outcome: 'forbidden'; url: string; by: 'robots' | 'robots_unavailable' | 'server'; status: number | null }
+  | { outcome: 'http_error'; url: string; status: number; retry_after_s: number | null }
+  | { outcome: 'not_html'; url: string; content_type: string | null }
+  | { outcome: 'unreachable'; url: string; reason: UnreachableReason };
+
+export type UnreachableReason =
+  | 'invalid_url'
+  | 'address_not_allowed'
+  | 'name_not_resolved'
+  | 'timeout'
+  | 'connection'
+  | 'tls'
+  | 'malformed'
+  | 'too_many_redirects'
+  | 'aborted';
+
+const most_bytes = 1024 * 1024;
+const most_redirects = 3;
+/** "Crawlers SHOULD follow at least five consecutive redirects" to a robots.txt. */
+const most_robots_redirects = 5;
+const most_hold_ms = 60_000;
+const accepted = 'text/html,application/xhtml+xml,application/rss+xml,application/atom+xml,application/xml;q=0.8';
+
+/**
+ * Gets a page: one GET at each hop, robots.txt obeyed, one request a second and host, at most 1 MiB, 5 s and 3 redirects. Each hop goes only
+ * to addresses that were judged. Never throws: whatever goes wrong is the outcome.
+ */
+export async function visit(text: string, visitor: Visitor, signal?: AbortSignal): Promise<Visit> {
+  const hop: Hop = { url: text, redirects: [], left_ms: visitor.timeout_ms };
+  try {
+    while (hop.redirects.length <= most_redirects) {
+      const url = judged(hop.url, visitor.policy);
+      hop.url = url.href;
+      const rules = await robotsOf(url, visitor, signal);
+      if (!rules.allows(url)) return forbiddenByRobots(hop, rules);
+      const request = { accept: accepted, most_bytes, delay_ms: rules.crawl_delay_ms, signal };
+      const answer = await ask(url, hop, visitor, request);
+      const target = targetOf(answer, url.href);
+      if (target === undefined) return visitOf(answer, hop);
+      hop.redirects.push(url.href);
+      hop.url = target;
+    }
+    return { outcome: 'unreachable', url: hop.url, reason: 'too_many_redirects' };
+  } catch (error) {
+    return { outcome: 'unreachable', url: hop.url, reason: signal?.aborted ? 'aborted' : reasonOf(error) };
+  }
+}
+
+/** The rest of what a visit knows between its hops. */
+interface Hop {
+  url: string;
+  redirects: string[];
+  left_ms: number;
+}
+
+class Refused extends Error {
+  readonly reason: UnreachableReason;
+  constructor(reason: UnreachableReason) {
+    super(reason);
+    this.reason = reason;
+  }
+}
+
+/** @throws Refused */
+function judged(text: string, policy: AddressPolicy): URL {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol)) throw new Refused('invalid_url');
+  url.hash = '';
+  const judgement = checkEndpointUrl(url.href, policy);
+  if (!judgement.ok) throw new Refused('address_not_allowed');
+  return judgement.url;
+}
+
+interface Ask {
+  accept: string;
+  most_bytes: number;
+  delay_ms: number;
+  signal?: AbortSignal | undefined;
+}
+
+/** One request of a visit, in its host's turn, in what is left of the visit's time. */
+async function ask(url: URL, hop: Hop, visitor: Visitor, { delay_ms, ...request }: Ask): Promise<Answer> {
+  const { agent, user_agent, clock, pacing } = visitor;
+  await pacing.turn(url.hostname, delay_ms, request.signal);
+  const started = clock.now();
+  const answer = await get(url, { agent, user_agent, timeout_ms: hop.left_ms, ...request });
+  hop.left_ms -= clock.now() - started;
+  const wait_s = retryAfterOf(answer);
+  if (wait_s !== null) pacing.hold(url.hostname, Math.min(wait_s * 1000, most_hold_ms));
+  if (hop.left_ms <= 0) throw new TooSlow();
+  return answer;
+}
+
+/**
+ * The rules for a URL, from the process's memory or from its host. Others may wait for the same file, so that `signal` ends the waiting alone.
+ * @throws where the host cannot be reached: then neither can the page
+ */
+async function robotsOf({ origin }: URL, visitor: Visitor, signal?: AbortSignal): Promise<RobotsRules> {
+  signal?.throwIfAborted();
+  const rules = visitor.robots.rulesOf(origin, () => readRobots(origin, visitor));
+  if (!signal) return rules;
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(signal.reason);
+  signal.addEventListener('abort', abort, { once: true });
+  return Promise.race([rules, aborted.promise]).finally(() => signal.removeEventListener('abort', abort));
+}
+
+async function readRobots(origin: string, visitor: Visitor): Promise<RobotsRules> {
+  const hop: Hop = { url: `${origin}/robots.txt`, redirects: [], left_ms: visitor.timeout_ms };
+  const request = { accept: 'text/plain, */*;q=0.5', most_bytes: most_robots_bytes, delay_ms: 0 };
+  try {
+    while (hop.redirects.length <= most_robots_redirects) {
+      const url = judged(hop.url, visitor.policy);
+      const answer = await ask(url, hop, visitor, request);
+      const target = targetOf(answer, url.href);
+      if (target === undefined) return rulesOf(origin, answer);
+      hop.redirects.push(hop.url);
+      hop.url = target;
+    }
+  } catch (error) {
+    if (hop.redirects.length === 0) throw error;
+  }
+  return all_forbidden;
+}
+
+function forbiddenByRobots({ url }: Hop, { state }: RobotsRules): Visit {
+  const by = state === 'unavailable' ? 'robots_unavailable' : 'robots';
+  return { outcome: 'forbidden', url, by, status: null };
+}
+
+/** Where a redirect leads. Undefined for any other answer. */
+function targetOf({ status, headers }: Answer, from: string): string | undefined {
+  if (![301, 302, 303, 307, 308].includes(status)) return undefined;
+  const target = URL.parse(String(headers.location ?? ''), from);
+  if (headers.location === undefined || target === null) throw new Refused('malformed');
+  return target.href;
+}
+
+function visitOf(answer: Answer, { url, redirects }: Hop): Visit {
+  const { status, headers, bytes, is_truncated } = answer;
+  if (status === 401 || status === 403 || status === 451) return { outcome: 'forbidden', url, by: 'server', status };
+  if (status < 200 || status > 299) {
+    return { outcome: 'http_error', url, status, retry_after_s: retryAfterOf(answer) };
+  }
+  const content_type = headers['content-type'] ?? null;
+  const text = decodeText(bytes, content_type ?? undefined);
+  const content = contentOf(content_type, text);
+  if (content === undefined) return { outcome: 'not_html', url, content_type };
+  return { outcome: 'page', url, content, text, is_truncated, redirects };
+}
+
+/** By the header; what is XML, or not said, by its first element. */
+function contentOf(content_type: string | null, text: string): 'html' | 'feed' | undefined {
+  const type = content_type?.split(';')[0]?.trim().toLowerCase() ?? '';
+  const root = firstElement(text.slice(0, 4_096));
+  if (/^(?:rss|feed|rdf:rdf)$/.test(root)) return /^$|xml$|^text\//.test(type) ? 'feed' : undefined;
+  if (type === '') return /^(?:html|head|body|title|meta)$/.test(root) ? 'html' : undefined;
+  return type === 'text/html' || type === 'application/xhtml+xml' ? 'html' : undefined;
+}
+
+function firstElement(start: string): string {
+  return /<([a-z][\w:]*)/i.exec(start.replace(/<!--.*?-->/gs, ''))?.[1]?.toLowerCase() ?? '';
+}
+
+/** Of an answer that says it is asked too much. Seconds, or a date. */
+function retryAfterOf({ status, headers }: Answer): number | null {
+  const text = headers['retry-after'];
+  if ((status !== 429 && status !== 503) || typeof text !== 'string') return null;
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  const at = Date.parse(text);
+  return Number.isNaN(at) ? null : Math.max(0, Math.ceil((at - Date.now()) / 1000));
+}
+
+function reasonOf(error: unknown): UnreachableReason {
+  if (error instanceof Refused) return error.reason;
+  if (error instanceof TooSlow) return 'timeout';
+  if (error instanceof Unreadable) return 'malformed';
+  const code = String((error as NodeJS.ErrnoException | null)?.code);
+  if (code === 'address_not_allowed' || code === 'name_not_resolved') return code;
+  if (code.includes('TIMEOUT') || code === 'ETIMEDOUT') return 'timeout';
+  if (/^HPE_|^UND_ERR_(?:HEADERS|RES)|^UND_ERR_INVALID/.test(code)) return 'malformed';
+  return /CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO|EPROTO|HOSTNAME/.test(code) ? 'tls' : 'connection';
+}
