@@ -1,0 +1,66 @@
+import { detectAll } from 'tinyld';
+import { read } from './words.ts';
+
+/** Words that are short and frequent, and those that short replies consist of, in their normal form. A word may stand in several. */
+const frequent: Record<string, string> = {
+  en: 'the and is are was you your we our us it its im ive id ill dont not no yes yeah yep nope ok for with from this that to of in on at as be been have has do does can could would will what how who when where why please thanks thank thx hi hey hello sure pass not interested but sorry me my i a if so just never again later maybe off list remove unsubscribe stop much pay sounds good great love wrong person',
+  de: 'der die das und ist sind war nicht kein keine keinen nein ja gerne gern ich wir uns unser mich mir sie ihr ihre ihnen du dich euch ein eine einen einem mit von fur auf aus bei zu zum zur im am an es den dem des wie was wer wo wann warum wenn aber auch noch nur schon bitte danke hallo moin guten tag hier dann jetzt erst spater leider interesse haben hat habe werden wird bin mal doch passt grusse gruss lg mfg abmelden verteiler loschen falsche adresse klar super',
+  fr: 'le la les des du de et est sont pas ne non oui je nous vous on mon ma mes notre nos votre vos un une avec pour par sur dans au aux ce cette ces qui que quoi comment combien quand pourquoi ou si mais aussi encore plus tres bien bonjour bonsoir salut merci svp sil plait suis avez etes ai ete pourquoi desole interesse interessee volontiers liste desabonner desinscrire retirer moi toi elle il accord ca c est j n d l qu',
+  es: 'el la los las de del y es son no si yo nosotros me nos os le les mi mis su sus nuestro nuestra un una unos con por para en al que quien como cuanto cuando donde pero tambien ya muy mas hola buenos buenas dias tardes gracias favor estoy esta estamos soy somos tengo tenemos hay ser interesa interesado ahora luego vale claro perdon lo siento baja correos quiero puedo hasta sobre eso esto persona equivocada dejen dejad vuestro vuestra',
+  it: 'il lo la i gli le di del della dei delle e è sono non no si io noi mi ci vi mio mia nostro nostra un una uno con per in nel al che chi come quanto quando dove perche ma anche gia molto piu ciao buongiorno salve grazie prego per favore sto siamo ho abbiamo ha essere interessa interessato adesso ora dopo certo va bene scusi spiace cancellatemi lista questo questa voi vostra vostro lei basta persona sbagliata volentieri',
+  pt: 'o a os as de do da dos das e é nao sim eu nos me meu minha nosso nossa um uma uns com por para pra em no na ao que quem como quanto quando onde porque mas tambem ja muito mais ola oi bom boa dia tarde obrigado obrigada por favor estou esta estamos sou somos tenho temos ha ser interessa interessado agora depois depois claro desculpe lamento voces voce vossa vosso seu sua isso isto lista remover pessoa errada ta tudo bem gostaria',
+};
+const languages = Object.keys(frequent);
+const share_of_word = new Map<string, Map<string, number>>();
+for (const [language, words] of Object.entries(frequent)) {
+  for (const word of new Set(words.split(' '))) {
+    const shares = share_of_word.get(word) ?? new Map<string, number>();
+    share_of_word.set(word, shares.set(language, 1));
+  }
+}
+/** Below this many words tinyld's answer is worth little, and the six languages are all that is considered. */
+const few_words = 6;
+const most_characters = 1_000;
+
+/** The language of a text (ISO 639-1); null where nothing tells it. */
+export function languageOf(text: string): string | null {
+  const words = read(text.slice(0, most_characters)).sentences.flatMap((sentence) =>
+    sentence.words.map(({ word }) => word).filter((word) => /^\p{L}+$/u.test(word)),
+  );
+  if (words.length === 0) return null;
+  const scores = scoresOf(words, text);
+  const [first, second] = languages
+    .map((language) => ({ language, score: scores.get(language) ?? 0 }))
+    .sort((a, b) => b.score - a.score);
+  if (!first || !second) return null;
+  const detected = detectAll(text.slice(0, most_characters));
+  if (words.length < few_words) {
+    if (first.score > second.score) return first.language;
+    const likely = detected.find(({ lang }) => languages.includes(lang) && (scores.get(lang) ?? 0) === first.score);
+    return likely?.lang ?? (first.score > 0 ? first.language : null);
+  }
+  // Where a third of the words are frequent words of one language, no statistics are needed.
+  if (first.score >= words.length / 3 && first.score >= second.score * 1.3) return first.language;
+  for (const { lang, accuracy } of detected) scores.set(lang, (scores.get(lang) ?? 0) + accuracy * words.length * 0.5);
+  return [...scores].reduce((best, one) => (one[1] > best[1] ? one : best), ['', 0] as [string, number])[0] || null;
+}
+
+/** How many frequent words of each language a text has; a word of several languages counts a part for each. */
+function scoresOf(words: readonly string[], text: string): Map<string, number> {
+  const scores = new Map<string, number>();
+  const add = (language: string, score: number) => scores.set(language, (scores.get(language) ?? 0) + score);
+  for (const word of words) {
+    const shares = share_of_word.get(word);
+    for (const language of shares?.keys() ?? []) add(language, 1 / (shares?.size ?? 1));
+  }
+  for (const [language, letters] of Object.entries(letters_of)) if (letters.test(text)) add(language, 0.7);
+  return scores;
+}
+
+const letters_of: Record<string, RegExp> = {
+  de: /[äöüß]/i,
+  fr: /[èêœçù]|\b(?:qu|l|d|j|n|c|s)['’]/i,
+  es: /[ñ¿¡]/i,
+  it: /[èìò]|\b(?:dell|nell|un|all|c)['’]/i,
+  pt: /[ãõ]|ção|ções/i,
+};

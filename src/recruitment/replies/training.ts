@@ -1,0 +1,93 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Features, featuresOf, places } from './features.ts';
+import { type Label, labels, type Model, scoresOf, softmax } from './model.ts';
+import { random } from './random.ts';
+import { variantsOf } from './variants.ts';
+
+/** A labelled text. */
+export interface Example {
+  label: Label;
+  language: string;
+  text: string;
+}
+const epochs = 30;
+const learning_rate = 0.35;
+/** How strongly weights are drawn to zero at each step. */
+const decay = 0.0004;
+/** How many variants of each text are learned beside it. */
+const variants = 2;
+
+/** The texts under `texts/`: a line is a label, a tab and the text, in which `\n` is a new line. */
+export function readTexts(folder = join(import.meta.dirname, 'texts')): Example[] {
+  const files = readdirSync(folder).filter((name) => name.endsWith('.tsv'));
+  return files.sort().flatMap((name) =>
+    readFileSync(join(folder, name), 'utf8')
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => exampleOf(line, name.slice(0, -'.tsv'.length))),
+  );
+}
+
+function exampleOf(line: string, language: string): Example {
+  const [label = '', text = ''] = line.split('\t');
+  if (!labels.includes(label as Label) || text === '') throw new Error(`Not a labelled text: ${line}`);
+  return { label: label as Label, language, text: text.replaceAll('\\n', '\n') };
+}
+
+interface Row {
+  features: Features;
+  label: number;
+}
+
+/** Trains on the texts and their variants; the same texts give the same model. */
+export function train(examples: readonly Example[], temperature = 1): Model {
+  const next = random(20_261_122);
+  const rows = examples.flatMap(({ text, label, language }): Row[] =>
+    [text, ...variantsOf(text, language, variants, next)].map((one) => ({
+      features: featuresOf(one),
+      label: labels.indexOf(label),
+    })),
+  );
+  return quantized(descend(rows, next), temperature);
+}
+
+/** Stochastic gradient descent with AdaGrad's steps. */
+function descend(rows: readonly Row[], next: () => number): Float64Array {
+  const weights = new Float64Array(places * labels.length);
+  const squares = new Float64Array(places * labels.length).fill(1e-4);
+  const order = rows.map((_, index) => index);
+  for (let epoch = 0; epoch < epochs; epoch++) {
+    shuffle(order, next);
+    for (const index of order) step(weights, squares, rows[index] as Row);
+  }
+  return weights;
+}
+
+function step(weights: Float64Array, squares: Float64Array, { features, label }: Row): void {
+  const shares = softmax(scoresOf(weights, features));
+  const { at, values } = features;
+  for (let index = 0; index < at.length; index++) {
+    const start = (at[index] as number) * labels.length;
+    for (let one = 0; one < labels.length; one++) {
+      const error = (shares[one] as number) - (one === label ? 1 : 0);
+      const weight = weights[start + one] as number;
+      const gradient = error * (values[index] as number) + decay * weight;
+      const square = (squares[start + one] as number) + gradient * gradient;
+      squares[start + one] = square;
+      weights[start + one] = weight - (learning_rate * gradient) / Math.sqrt(square);
+    }
+  }
+}
+
+function quantized(weights: Float64Array, temperature: number): Model {
+  const scale = weights.reduce((most, weight) => Math.max(most, Math.abs(weight)), 1e-9) / 127;
+  return { weights: Int8Array.from(weights, (weight) => Math.round(weight / scale)), scale, temperature };
+}
+
+export function shuffle(order: number[], next: () => number): void {
+  for (let index = order.length - 1; index > 0; index--) {
+    const other = Math.floor(next() * (index + 1));
+    [order[index], order[other]] = [order[other] as number, order[index] as number];
+  }
+}
