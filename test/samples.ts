@@ -324,6 +324,7 @@ export class World {
       country_code: 'DE',
       color: '#336699',
       timezone: 'UTC',
+      default_timezone: 'UTC',
       custom_domain: `${fresh('partners')}.example.com`,
     };
     return known[field] ?? fresh('sample').padEnd(minLength, '-x').slice(0, maxLength);

@@ -36,10 +36,25 @@ const credit_entry = {
   ...{ scan_id: null, prospect_id: null, created_at: times.event },
 };
 
+const brand = {
+  ...{ id: sampleId('fbr'), name: 'Acme Bakeware', website_url: 'https://acme.example.com/', keywords: ['sourdough'] },
+  ...{ competitors: ['rival.example.com'], languages: ['en', 'de'], countries: ['US', 'DE'], channels: ['website'] },
+  ...{ program_id: sampleId('prg'), sender_company: 'Acme GmbH', postal_address: 'Hauptstr. 1, 10827 Berlin, Germany' },
+  ...{ privacy_url: 'https://acme.example.com/privacy', default_timezone: 'Europe/Berlin', scan_schedule: 'weekly' },
+  ...{ scan_weekday: 1, scan_ceiling_minor: 500, retention_days: 180, last_scan_at: times.event },
+  ...{ created_at: times.endpoint, updated_at: times.endpoint },
+};
+const team_member = {
+  ...{ id: sampleId('tm'), user_id: sampleId('usr'), name: 'Grace Hopper', email: 'grace@acme.example.com' },
+  ...{ role: 'member', status: 'invited', created_at: times.endpoint, updated_at: times.endpoint },
+};
+
 /** Values for the examples of the description. */
 export const examples: Examples = {
-  records: { webhook_endpoint: endpoint, webhook_delivery: delivery, plan, credit_entry },
+  records: { brand, team_member, webhook_endpoint: endpoint, webhook_delivery: delivery, plan, credit_entry },
   operations: {
+    'brands.update': { body: { retention_days: 90 }, reply: { retention_days: 90, updated_at: times.event } },
+    'team.update': { body: { role: 'admin' }, reply: { role: 'admin', updated_at: times.event } },
     'plan.update': { body: { spending_ceiling_minor: plan.spending_ceiling_minor } },
     'recruitment_webhook_endpoints.create': {
       body: { url: endpoint.url, type: 'live', description: endpoint.description },

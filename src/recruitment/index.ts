@@ -1,6 +1,8 @@
 import { refusingTestKeys } from '../core/resource/operation.ts';
 import { webhooksOf } from '../webhooks/operations.ts';
 import type { Product } from '../webhooks/product.ts';
+import { brandOperations } from './brands/brand.ts';
+import { teamOperations } from './brands/team_member.ts';
 import { examples } from './examples.ts';
 import { guide, test_keys } from './guide.ts';
 import { creditOperations } from './plan/credit.ts';
@@ -16,8 +18,23 @@ export const recruitment: Product = {
   test_keys,
   examples,
   events,
-  operations: [...planOperations, ...creditOperations, ...webhooksOf(events)].map(refusingTestKeys),
-  scopes: ['plan:read', 'plan:write', 'recruitment_webhooks:read', 'recruitment_webhooks:write'],
+  operations: [
+    ...brandOperations,
+    ...teamOperations,
+    ...planOperations,
+    ...creditOperations,
+    ...webhooksOf(events),
+  ].map(refusingTestKeys),
+  scopes: [
+    'brands:read',
+    'brands:write',
+    'team:read',
+    'team:write',
+    'plan:read',
+    'plan:write',
+    'recruitment_webhooks:read',
+    'recruitment_webhooks:write',
+  ],
   schedules: [],
   encrypted: [],
   audits: ['recruitment.audit'],

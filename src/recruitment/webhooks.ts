@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { EventPolicy } from '../webhooks/events/policy.ts';
+import { base_path } from './events/base_path.ts';
 import { catalogue, prefixes } from './events/catalogue.ts';
 import { chatText } from './events/chat_text.ts';
 import { requireFeature } from './plan/plan.ts';
@@ -7,7 +8,7 @@ import { requireFeature } from './plan/plan.ts';
 /** What the webhooks of the recruitment service have of their own. */
 export const events: EventPolicy = {
   product: 'recruitment',
-  path: '/recruitment/v1',
+  path: base_path,
   namespace: 'recruitment_',
   catalogue,
   ...prefixes,

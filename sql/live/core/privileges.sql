@@ -166,8 +166,18 @@ as $$
   group by n.nspname, c.relname, c.relkind
 
   union all
+  -- In the schemas of products it is the rule: what runs as its owner there is for the API, unless a trigger calls it.
   select f.id::text, 'the role rail_api may not call it', format('grant execute on function %s to rail_api', f.id), true
-  from (values ('core.enqueue(json)'::regprocedure)) as f (id)
+  from (
+    values ('core.enqueue(json)'::regprocedure)
+
+    union all
+    select p.oid::regprocedure
+    from pg_proc p
+    join pg_namespace n on n.oid = p.pronamespace
+    where n.nspname in (select core.own_schemas()) and n.nspname not in ('core', 'data')
+      and p.prosecdef and p.prorettype <> 'trigger'::regtype
+  ) as f (id)
   cross join api
   where has_function_privilege(api.id, f.id, 'execute') is not true
 

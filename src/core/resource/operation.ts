@@ -134,12 +134,12 @@ export const idParams = z.strictObject({ id: z.string().min(1).describe('The id 
 export const readOperations = (options: ListOptions): Operation[] => [listOperation(options), getOperation(options)];
 
 function listOperation(options: ListOptions): Operation {
-  const { plural } = options.resource;
+  const { plural, base_path = '/v1' } = options.resource;
   const { query, reply, page, stream } = list(options);
   return operation({
     name: `${plural}.list`,
     method: 'GET',
-    path: `/v1/${plural}`,
+    path: `${base_path}/${plural}`,
     scope: readScope(options.resource),
     summary: `Lists ${plural.replaceAll('_', ' ')}, ${options.order?.oldest_first ? 'oldest' : 'newest'} first.`,
     ...(options.list_doc ? { doc: options.list_doc } : {}),
@@ -151,11 +151,11 @@ function listOperation(options: ListOptions): Operation {
 }
 
 function getOperation({ resource }: ListOptions): Operation {
-  const { object, plural } = resource;
+  const { object, plural, base_path = '/v1' } = resource;
   return operation({
     name: `${plural}.get`,
     method: 'GET',
-    path: `/v1/${plural}/{id}`,
+    path: `${base_path}/${plural}/{id}`,
     scope: readScope(resource),
     summary: `Retrieves the ${object.replaceAll('_', ' ')} with the given id.`,
     params: idParams,

@@ -22,6 +22,8 @@ export interface ResourceOptions<Shape extends z.ZodRawShape> {
   schema_name?: string;
   /** Its path and scope: `partners`. */
   plural: string;
+  /** What its path begins with, where that is not `/v1`. */
+  base_path?: string;
   /** Its name in scopes, where that is not the plural: what belongs to another resource is read by the scope of that. */
   scoped_as?: string;
   table: string;

@@ -43,9 +43,8 @@ export const occurred_at = timestamp.describe('When it happened. ISO 8601, UTC.'
 export const count = (meaning: string) => z.int().min(0).describe(meaning);
 export const credit_refunded = z.boolean().describe('Whether a credit was given back. False where none was taken.');
 
-export const channel = z
-  .enum(['website', 'youtube', 'podcast', 'newsletter', 'instagram', 'tiktok', 'x', 'other'])
-  .describe('Where the prospect publishes.');
+export const channels = ['website', 'youtube', 'podcast', 'newsletter', 'instagram', 'tiktok', 'x', 'other'] as const;
+export const channel = z.enum(channels).describe('Where the prospect publishes.');
 /** Of the prospect in its channel: a domain, a channel's id, a handle. It never holds an `@`, so that it is no address. */
 export const key = z
   .string()

@@ -7,6 +7,7 @@ import { resource } from '../../core/resource/resource.ts';
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { Problem } from '../../core/values/problem.ts';
+import { base_path } from '../events/base_path.ts';
 import { creditsOf, monthOf, type PlanName } from './limits.ts';
 
 const reasons = {
@@ -22,6 +23,7 @@ export const creditEntries = resource({
   object: 'credit_entry',
   plural: 'credits',
   scoped_as: 'plan',
+  base_path,
   table: 'recruitment.credit_entry',
   doc: 'An entry of the ledger of credits. Entries are never changed.',
   fields: {
@@ -47,9 +49,9 @@ export const creditEntries = resource({
 });
 
 /** The ledger over REST. */
-export const creditOperations: Operation[] = readOperations({ resource: creditEntries, by: ['kind'] })
-  .filter(({ name }) => name.endsWith('.list'))
-  .map((operation) => ({ ...operation, path: operation.path.replace(/^\/v1/, '/recruitment/v1') }));
+export const creditOperations: Operation[] = readOperations({ resource: creditEntries, by: ['kind'] }).filter(
+  ({ name }) => name.endsWith('.list'),
+);
 
 /** What a plan holds of credits; its row is locked until the transaction ends. */
 export interface Account {

@@ -5,6 +5,7 @@ import { type Operation, operation } from '../../core/resource/operation.ts';
 import { objectName, timestamp } from '../../core/values/fields.ts';
 import { minorNotNegative, storedCurrency } from '../../core/values/money.ts';
 import { Problem } from '../../core/values/problem.ts';
+import { base_path } from '../events/base_path.ts';
 import { type Account, currentAccount, lockAccount, refill } from './credit.ts';
 import {
   creditsOf,
@@ -53,7 +54,7 @@ export const planOperations: Operation[] = [
     name: 'plan.get',
     title: 'Retrieve the plan',
     method: 'GET',
-    path: '/recruitment/v1/plan',
+    path: `${base_path}/plan`,
     scope: 'plan:read',
     summary: 'Retrieves the plan of the organization, with its limits and credits.',
     reply: Plan,
@@ -63,7 +64,7 @@ export const planOperations: Operation[] = [
     name: 'plan.update',
     title: 'Update the plan',
     method: 'PATCH',
-    path: '/recruitment/v1/plan',
+    path: `${base_path}/plan`,
     scope: 'plan:write',
     summary: 'Changes what searches may spend in a month.',
     body: z
@@ -107,6 +108,24 @@ export async function requireFeature(tx: Tx, feature: Feature): Promise<void> {
   const name = await planName(tx);
   if (included[name].features[feature]) return;
   throw new Problem('feature_not_in_plan', `The plan '${name}' does not include ${feature.replaceAll('_', ' ')}.`);
+}
+
+/**
+ * Whether one more is within a limit of the plan. Holds the lock of the organization's plan, so that nobody adds one meanwhile.
+ * @throws Problem plan_limit_reached
+ */
+export async function requireRoom(
+  tx: Tx,
+  what: 'brands' | 'inboxes' | 'seats',
+  count: (tx: Tx) => Promise<{ count: number }>,
+): Promise<void> {
+  const { name } = await lockAccount(tx);
+  const limit = included[name].limits[what];
+  if (limit === null || (await count(tx)).count < limit) return;
+  throw new Problem(
+    'plan_limit_reached',
+    `The plan '${name}' includes ${limit} ${limit === 1 ? what.slice(0, -1) : what}, and all are in use. Remove one, or change the plan.`,
+  );
 }
 
 /** The plan of the organization. */
