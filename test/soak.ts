@@ -1,5 +1,8 @@
 /** `npm run soak -- NAME`: what tests do in seconds, for as long as it takes. */
+import { spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { globSync, readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
 interface Asked {
@@ -15,6 +18,10 @@ const soaks: Record<string, { doc: string; run: (asked: Asked) => Promise<unknow
   payouts: {
     doc: 'kills the worker 500 times while payouts are created and sent; an hour or so',
     run: () => import('./crash/payout_soak.ts'),
+  },
+  repeats: {
+    doc: 'the tests that repeat what they make up, as often as effort.ts says for a soak; half an hour',
+    run: repeat,
   },
   api: {
     doc: 'requests made up from the description, from another seed each time: [--seconds 600] [--seed N]',
@@ -36,4 +43,11 @@ if (soak && asked.seconds > 0 && Number.isInteger(asked.seed)) {
   const fault = soak ? '--seconds and --seed are numbers.' : `There is no soak '${name}'.`;
   process.stderr.write(`${fault} There are:\n${names.join('')}`);
   process.exitCode = 2;
+}
+
+async function repeat(): Promise<void> {
+  const files = globSync('test/**/*.test.ts').filter((file) => readFileSync(file, 'utf8').includes('/effort.ts'));
+  const env = { ...process.env, RAIL_TEST_EFFORT: 'soak' };
+  const [code] = await once(spawn(process.execPath, ['test/run.ts', ...files], { env, stdio: 'inherit' }), 'close');
+  process.exitCode = code ?? 1;
 }

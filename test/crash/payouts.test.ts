@@ -1,5 +1,6 @@
 import t from 'tap';
 import { startRail } from '../harness.ts';
+import { effort } from '../runner/effort.ts';
 import { killsOf, spread } from './payout_kills.ts';
 import { countRound, killedRound, openPayoutLine } from './payout_round.ts';
 
@@ -16,7 +17,7 @@ t.test('pays each payout once when the worker is killed between any two statemen
     counts.statements > 20 && counts.calls >= 3,
     `a round is ${counts.statements} statements and ${counts.calls} calls`,
   );
-  const rounds = 16;
+  const rounds = effort.payout_kills;
   let killed = 0;
   for (const { kill, trouble } of spread(killsOf(counts, rounds))) {
     if (Date.now() > until) break;

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { startRail } from '../harness.ts';
+import { effort } from '../runner/effort.ts';
 import { countStatements, crashAt, openLine } from './line.ts';
 
 t.setTimeout(240_000);
@@ -10,7 +11,7 @@ const line = await openLine(rail);
 t.test('survives kill -9 of the worker between any two statements of the slice', async (t) => {
   const statements = await countStatements(line);
   t.ok(statements > 20, `the worker's part of the slice is ${statements} statements`);
-  const rounds = 14;
+  const rounds = effort.worker_kills;
   let killed = 0;
   for (let round = 0; round < rounds; round++) {
     const nth = 1 + Math.floor((round * statements) / rounds);

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { eventually, type Json, startRail } from '../harness.ts';
+import { effort } from '../runner/effort.ts';
 import { openShop, type Shop } from '../shop.ts';
 
 t.setTimeout(120_000);
@@ -403,8 +404,7 @@ t.test('whatever is done to a sale, its commissions are the copied rate of what 
     runs++;
   });
   await fc.assert(property, {
-    numRuns: 10_000,
-    interruptAfterTimeLimit: 15_000,
+    numRuns: effort.sales,
     endOnFailure: process.env.LOG_LEVEL === undefined,
   });
   t.comment(`${runs} sales, ${steps} steps`);

@@ -2,11 +2,12 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import fc from 'fast-check';
 import t from 'tap';
 import { startRail } from '../../harness.ts';
+import { effort } from '../../runner/effort.ts';
 import { answerOf, makeKnown, requestsOf } from './generated.ts';
 
 /** `npm run soak -- api` sends others, for as long as it is told. */
 const seed = 1;
-const requests = 1_500;
+const requests = effort.generated_requests;
 
 const rail = await startRail({ worker: false });
 const caller = await rail.organization();

@@ -11,6 +11,7 @@ import { createPinnedAgent } from '../../../src/core/net/agent.ts';
 import { connectionOrigin } from '../../../src/core/net/origin.ts';
 import { resolvePublicAddresses } from '../../../src/core/net/resolve.ts';
 import { eventually } from '../../harness.ts';
+import { effort } from '../../runner/effort.ts';
 import {
   dotted,
   hex,
@@ -27,7 +28,7 @@ import { type RecordType, type Reply, startNameServer } from './name_server.ts';
 t.setTimeout(300_000);
 
 const PRODUCTION = { allowPrivate: false, ownHosts: ['api.rail-service.com'] };
-const ATTACKS = 100_000;
+const ATTACKS = effort.hostile_addresses;
 const AT_A_TIME = 40;
 /** How often an attack that should reach a public address is made until it does. */
 const TRIES = 10;
@@ -37,7 +38,7 @@ type Script = Record<'save' | 'send', Record<RecordType, Reply>>;
 /** A URL; where it has a script, `{name}` in it stands for a name of its own. */
 type Hostile = { url: string; script?: Script };
 
-t.test('100,000 hostile URLs and host answers lead to no connection inside', async (t) => {
+t.test(`${ATTACKS.toLocaleString('en')} hostile URLs and host answers lead to no connection inside`, async (t) => {
   const trap = await startTrap(t);
   const watching = spyOnConnections(t, trap.server);
   const stage = createStage();

@@ -3,6 +3,7 @@ import t from 'tap';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
 import { foldReports } from '../../../src/program/reports/fold.ts';
 import { type Json, sql, startRail } from '../../harness.ts';
+import { effort } from '../../runner/effort.ts';
 import { fresh, openShop, type Shop } from '../../shop.ts';
 import { dayOf, factsOf, labelOf, rows_of, rowsOf, startOfDay, totalsOf } from './recount.ts';
 
@@ -322,5 +323,5 @@ t.test('equals a recount of the rows, and drills down to lists of as many', { ti
       }
     }
   });
-  await fc.assert(holds, { numRuns: Number(process.env.RECOUNT_RUNS ?? 4), ...seed() });
+  await fc.assert(holds, { numRuns: Number(process.env.RECOUNT_RUNS ?? effort.recounted_histories), ...seed() });
 });

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { startRail } from '../../harness.ts';
 import { type Process, startProcess } from '../../processes.ts';
+import { effort } from '../../runner/effort.ts';
 import { openShop } from '../../shop.ts';
 import { faultsOf, notePlaces } from './delivery_laws.ts';
 import { comeToRest, command, commands, type Model } from './model_commands.ts';
@@ -9,7 +10,7 @@ import { startScriptedReceivers } from './scripted_receiver.ts';
 import { watchEndpoints } from './watched_endpoints.ts';
 
 /** `MODEL_RUNS=500 MODEL_SEED=1 node test/run.ts test/webhooks/queue/model.test.ts`: a soak, or the same runs once more. */
-const runs = Number(process.env.MODEL_RUNS ?? 20);
+const runs = Number(process.env.MODEL_RUNS ?? effort.queue_model_runs);
 const seed = Number(process.env.MODEL_SEED ?? Date.now() % 1_000_000_000);
 
 t.setTimeout(120_000 + runs * 30_000);

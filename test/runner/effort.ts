@@ -1,0 +1,33 @@
+/**
+ * How often a test repeats what it makes up: `npm test` as often as each kind of it needs, `npm run soak -- repeats` as often as there is time.
+ * What a test names, such as a side of a statement that a process is killed at, comes up at least once in both.
+ */
+
+const efforts = {
+  /** Runs of the model of an endpoint's queue, of up to 20 commands each. */
+  queue_model_runs: { test: 5, soak: 100 },
+  /** Kills of a worker amid payouts by a provider: each trouble of the provider comes up in ten. */
+  payout_kills: { test: 10, soak: 16 },
+  /** Kills of a worker amid payouts by file. */
+  payout_file_kills: { test: 7, soak: 14 },
+  /** Kills of a worker amid the slice. */
+  worker_kills: { test: 7, soak: 14 },
+  hostile_addresses: { test: 20_000, soak: 100_000 },
+  /** Requests made up from the description. */
+  generated_requests: { test: 600, soak: 1_500 },
+  /** Sales to which something is done up to 14 times. */
+  sales: { test: 15, soak: 200 },
+  /** Runs of the model of payouts, of 25 to 50 steps each. */
+  payout_model_runs: { test: 5, soak: 12 },
+  /** Attempts at a provider that fails, with each provider. */
+  doubtful_attempts: { test: 50, soak: 150 },
+  /** Histories whose reports are computed again. */
+  recounted_histories: { test: 2, soak: 4 },
+};
+
+const chosen = process.env.RAIL_TEST_EFFORT === 'soak' ? 'soak' : 'test';
+
+export const effort = Object.fromEntries(Object.entries(efforts).map(([name, each]) => [name, each[chosen]])) as Record<
+  keyof typeof efforts,
+  number
+>;
