@@ -256,10 +256,12 @@ export async function eventually(
   what: string,
   within_ms = 15_000,
 ): Promise<void> {
-  const deadline = Date.now() + within_ms;
+  const begun = Date.now();
   while (!(await holds())) {
-    if (Date.now() > deadline) throw new Error(`Waited in vain for ${what}.`);
-    await sleep(10);
+    const waited = Date.now() - begun;
+    if (waited > within_ms) throw new Error(`Waited in vain for ${what}.`);
+    // To ask costs more than to wait: who has waited for long may wait for a little more.
+    await sleep(Math.min(Math.max(waited / 8, 5), 100));
   }
 }
 
