@@ -11,6 +11,7 @@ import { profiling, startProfile } from './runner/profile.ts';
 import { makeRunDirectory, postgresOf, removeRunDirectory } from './runner/run_directory.ts';
 import { shareProcess } from './runner/shared_process.ts';
 import { runTestFile } from './runner/test_file.ts';
+import { warmUp } from './runner/warm_up.ts';
 
 /**
  * `npm test`: typecheck, lint, then every test file, on one Postgres that this starts. The last line is `N passed, N failed`.
@@ -109,17 +110,18 @@ async function runChecks(): Promise<void> {
 async function startServers(): Promise<NodeJS.ProcessEnv> {
   // What kills processes runs on a Postgres that is as durable as in production.
   const needsDurable = files.some((file) => file.startsWith('test/crash/'));
+  const NODE_COMPILE_CACHE = join(directory, 'compiled');
   const [fast, durable] = await Promise.all([
     startPostgresIn(directory, 'fast'),
     needsDurable ? startPostgresIn(directory, 'durable') : undefined,
+    files.length > files_at_once ? warmUp({ NODE_COMPILE_CACHE }) : undefined,
   ]);
   return {
     RAIL_TEST_POSTGRES: fast,
     RAIL_TEST_DURABLE_POSTGRES: durable,
     // Whatever the tests leave behind lies in here, and goes with it.
     TMPDIR: directory,
-    // Two hundred processes load the same modules.
-    NODE_COMPILE_CACHE: join(directory, 'compiled'),
+    NODE_COMPILE_CACHE,
     ...(asked.profile ? profiling : {}),
   };
 }
