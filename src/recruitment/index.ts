@@ -7,6 +7,7 @@ import { examples } from './examples.ts';
 import { guide, test_keys } from './guide.ts';
 import { creditOperations } from './plan/credit.ts';
 import { planOperations } from './plan/plan.ts';
+import { removeMemberOperations } from './remove_member.ts';
 import { events } from './webhooks.ts';
 
 /** The recruitment service. */
@@ -21,6 +22,7 @@ export const recruitment: Product = {
   operations: [
     ...brandOperations,
     ...teamOperations,
+    ...removeMemberOperations,
     ...planOperations,
     ...creditOperations,
     ...webhooksOf(events),

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { transaction } from '../../src/core/postgres/transaction.ts';
 import { changePlan } from '../../src/recruitment/change_plan.ts';
-import { type Caller, sql, startRail } from '../harness.ts';
+import { type Caller, sql, startRail, startReceiver } from '../harness.ts';
 
 const rail = await startRail();
 const v1 = '/recruitment/v1';
@@ -115,4 +115,47 @@ t.test('a plan has room for its number of seats', async (t) => {
     status: 402,
     body: { error: { code: 'plan_limit_reached', message: /includes 1 seat, / } },
   });
+});
+
+const prospect = (caller: Caller, brand_id: string, nth: number, values: { stage?: string; assignee?: string } = {}) =>
+  rail.query(sql`
+    insert into recruitment.prospect (organization_id, id, brand_id, channel, key, source, stage, assignee_member_id)
+    values (${caller.organization_id}, ${`fdi_${String(nth).padStart(26, '0')}`}, ${brand_id}, 'website', ${`site${nth}.example`},
+      'api', ${values.stage ?? 'found'}, ${values.assignee ?? null})`);
+
+t.test('counts the prospects of a brand', async (t) => {
+  const caller = await rail.organization();
+  const { id } = await caller.post(`${v1}/brands`, brand);
+  for (const [nth, stage] of ['found', 'interested', 'agreed', 'active'].entries())
+    await prospect(caller, id, nth, { stage });
+  t.same((await caller.get(`${v1}/brands/${id}?include[]=stats`)).stats, {
+    ...{ prospects: 4, saved: 0, contacted: 0, interested: 2, active: 1 },
+  });
+});
+
+t.test('removes a member, whose prospects nobody owns any more, and adds them again', async (t) => {
+  const caller = await rail.organization();
+  const receiver = await startReceiver();
+  await caller.post(`${v1}/webhook_endpoints`, { url: receiver.url });
+  const { id: brand_id } = await caller.post(`${v1}/brands`, brand);
+  const member = await caller.post(`${v1}/team`, { email: 'grace@example.com', name: 'Grace' });
+  for (const nth of [1, 2]) await prospect(caller, brand_id, nth, { assignee: member.id });
+  await prospect(caller, brand_id, 3);
+  t.match(await caller.request('DELETE', `${v1}/team/${member.id}`), { status: 200, body: { deleted: true } });
+  t.match(await caller.request('DELETE', `${v1}/team/${member.id}`), { status: 200 });
+  const received = await receiver.until(2);
+  t.same(
+    received.map(({ body }) => [body.type, body.data.prospect_id.at(-1), body.data.assignee_member_id]),
+    [
+      ['affiliate.assigned', '1', null],
+      ['affiliate.assigned', '2', null],
+    ],
+  );
+  t.match(received[0]?.body.data, { brand_id, previous_member_id: member.id, by_member_id: null });
+  t.match(await caller.get(`${v1}/team/${member.id}`), { status: 'removed', name: 'Grace' });
+  t.match(await caller.request('PATCH', `${v1}/team/${member.id}`, { name: 'G' }), { status: 409 });
+  const again = await caller.post(`${v1}/team`, { email: 'Grace@example.com', role: 'admin' });
+  t.match(again, { id: member.id, status: 'invited', role: 'admin', name: 'Grace' });
+  const { data } = await caller.get(`${v1}/team?role=owner`);
+  t.equal((await caller.request('DELETE', `${v1}/team/${data[0].id}`)).status, 409);
 });

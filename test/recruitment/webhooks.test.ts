@@ -309,3 +309,15 @@ t.test("never changes an endpoint's type", async (t) => {
     body: { error: { code: 'unknown_parameter' } },
   });
 });
+
+t.test('keeps test events as long as others', async (t) => {
+  const caller = await rail.organization();
+  const receiver = await startReceiver();
+  await caller.post(path, { url: receiver.url, type: 'test' });
+  await emit(caller, { ...hidden(caller, 1), livemode: false }, { ...hidden(caller, 2), livemode: false });
+  const [old, young] = (await receiver.until(2)).map(({ body }) => body.id);
+  await rail.query(sql`update webhooks.event set created_at = now() - interval '31 days' where id = ${old}`);
+  await rail.query(sql`call webhooks.keep_partitions(now(), 'fev', 'fwd')`);
+  const kept = await rail.query<{ id: string }>(sql`select id from webhooks.event where id in (${old}, ${young})`);
+  t.same(kept, [{ id: young }]);
+});

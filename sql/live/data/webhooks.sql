@@ -1,4 +1,4 @@
--- Views of the event and delivery log, which is kept for 30 days.
+-- Views of the event and delivery log of programs, which is kept for 30 days. Where program_id is the organization, it is of the recruitment service.
 
 create or replace view data.event with (security_barrier = true) as
 select
@@ -15,7 +15,8 @@ select
   e.livemode,
   e.created_at
 from webhooks.event e
-where e.organization_id = (select data.organization_id());
+where e.organization_id = (select data.organization_id())
+  and e.program_id <> e.organization_id;
 comment on view data.event is 'What happened, in the order in which endpoints are told. Kept for 30 days. Filter by created_at or by id.';
 comment on column data.event.id is 'The event (evt_). Ids sort by time.';
 comment on column data.event.position is 'Where it stands in the order of events: larger is later. Gaps mean nothing.';
@@ -42,6 +43,7 @@ select
   e.updated_at
 from webhooks.endpoint e
 where e.organization_id = (select data.organization_id())
+  and e.program_id <> e.organization_id
   and e.deleted_at is null;
 comment on view data.webhook_endpoint is 'URLs that receive events. Deleted endpoints are left out.';
 comment on column data.webhook_endpoint.id is 'The endpoint (whe_).';
@@ -70,7 +72,8 @@ select
   d.created_at,
   d.updated_at
 from webhooks.delivery d
-where d.organization_id = (select data.organization_id());
+where d.organization_id = (select data.organization_id())
+  and d.program_id <> d.organization_id;
 comment on view data.webhook_delivery is 'Events on their way to endpoints, and the log of it. Kept for 30 days. Filter by created_at or by id.';
 comment on column data.webhook_delivery.id is 'The delivery (whd_). Ids sort by time.';
 comment on column data.webhook_delivery.program_id is 'The program of its event (prg_).';

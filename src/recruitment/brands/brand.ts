@@ -54,7 +54,34 @@ export const brands = resource({
     created_at: timestamp,
     updated_at: timestamp,
   },
+  stats: {
+    fields: {
+      prospects: z.int().describe('All prospects of the brand, including hidden ones.'),
+      saved: z.int().describe('Saved prospects.'),
+      contacted: z.int().describe('Prospects who were sent an email.'),
+      interested: z.int().describe('Prospects in the stages `interested`, `negotiating` and `agreed`.'),
+      active: z.int().describe('Prospects in the stage `active`.'),
+    },
+    load: countProspects,
+  },
 });
+
+async function countProspects(tx: Tx, brands: { id: string }[]): Promise<Map<string, object>> {
+  const counts = await tx.all<{ brand_id: string; counted: object }>(sql`
+    select
+      b.id as brand_id,
+      json_build_object(
+        'prospects', count(p.id),
+        'saved', count(*) filter (where p.saved),
+        'contacted', count(*) filter (where p.sent > 0),
+        'interested', count(*) filter (where p.stage in ('interested', 'negotiating', 'agreed')),
+        'active', count(*) filter (where p.stage = 'active')
+      ) as counted
+    from unnest(${brands.map(({ id }) => id)}::text[]) as b (id)
+    left join recruitment.prospect p on p.organization_id = ${tx.organization_id} and p.brand_id = b.id
+    group by b.id`);
+  return new Map(counts.map(({ brand_id, counted }) => [brand_id, counted]));
+}
 
 export type Brand = z.infer<typeof brands.record>;
 
