@@ -59,6 +59,13 @@ as $$
   from role where has_schema_privilege(role.reader, 'data', 'usage') is not true
 
   union all
+  select n.nspname, 'the role rail_data lacks USAGE', format('grant usage on schema %I to rail_data', n.nspname)
+  from role
+  cross join (select distinct t.relnamespace as id from table_read r join pg_class t on t.oid = r.table_id) as read
+  join pg_namespace n on n.oid = read.id
+  where has_schema_privilege(role.owner, n.oid, 'usage') is not true
+
+  union all
   select v.name, 'it does not belong to rail_data: it would show the rows of every organization', format('alter view %s owner to rail_data', v.name)
   from view v, role where v.owner <> role.owner
 

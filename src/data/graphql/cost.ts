@@ -98,7 +98,7 @@ class Count {
     const field = this.#definitionOf(type, node.name.value);
     const named = field && getNamedType(field.type);
     const is_introspection = type.name.startsWith('__') || named?.name.startsWith('__') === true;
-    if (!is_introspection && depth > most_depth) throw tooDeep(depth);
+    if (!is_introspection && depth > most_depth) throw tooDeep(node.name.value, depth);
     if (!named || isLeafType(named) || !node.selectionSet) this.#value(node.name.value, is_introspection, place.times);
     else if (is_introspection) this.#introspected(node, named as GraphQLCompositeType, place);
     else this.#object(node, field, named as GraphQLCompositeType, place);
@@ -119,9 +119,12 @@ class Count {
   #object(node: FieldNode, field: Field, type: GraphQLCompositeType, { depth, times, rows }: Place): void {
     const is_counted = type.name.endsWith('Aggregates');
     const are_rows = type.name.endsWith('Edge') || node.name.value === 'nodes';
+    const is_layer = are_rows || ['node', 'pageInfo'].includes(node.name.value);
     const inner = are_rows ? times * rows : times;
     this.#add(inner * costs.object + (is_counted ? times * costs.count : 0));
-    const page = field.args.some(({ name }) => name === 'first') ? this.#pageOf(node) : 1;
+    const is_list = field.args.some(({ name }) => name === 'first');
+    const page = is_list ? this.#pageOf(node) : 1;
+    this.#add(is_list ? costs.planned_list : is_layer ? 0 : costs.planned_object);
     this.selection(node.selectionSet as SelectionSetNode, { type, depth: depth + 1, times: inner, rows: page });
   }
 
@@ -173,10 +176,10 @@ const tooManyFields = (): QueryProblem =>
     { limit: most_fields },
   );
 
-const tooDeep = (depth: number): QueryProblem =>
+const tooDeep = (field: string, depth: number): QueryProblem =>
   new QueryProblem(
     'query_too_deep',
-    `A field stands ${depth} levels deep, and ${most_depth} are the most. Ask for inner objects by their ids in a second request.`,
+    `The field '${field}' is nested ${depth} levels deep; ${most_depth} is the most. A list and its 'nodes' are two levels. Read inner objects by their ids in a second request.`,
     { depth, limit: most_depth },
   );
 

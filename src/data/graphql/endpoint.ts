@@ -6,13 +6,13 @@ import {
   lexicographicSortSchema,
   printSchema,
 } from 'graphql';
-import type { Logger } from 'pino';
 import { execute } from 'postgraphile/grafast';
 import type { Database } from '../../core/postgres/database.ts';
 import { tooCostly } from './cost.ts';
 import { type Asked, Documents } from './document.ts';
+import { formatted, type Report } from './formatted.ts';
 import { most_cost } from './limits.ts';
-import { formatted } from './problem.ts';
+import { QueryProblem } from './problem.ts';
 import { buildSchema } from './schema/schema.ts';
 import { type Reader, Session } from './session.ts';
 
@@ -57,23 +57,27 @@ export class GraphqlEndpoint {
   }
 
   /** Answers operations one after the other, all in one state of the database. What they cost together is counted before the first one reads. */
-  async answer(asked: Asked[], reader: Reader, log: Logger): Promise<Answered> {
+  async answer(asked: Asked[], reader: Reader, report: Report): Promise<Answered> {
+    // The thread may have been busy until now.
+    if (performance.now() > reader.deadline)
+      return { results: asked.map(() => refused([new QueryProblem('deadline_exceeded')], report)), cost: 0 };
     const opened = asked.map((one) => this.#open(one));
     const cost = opened.reduce((sum, one) => sum + ('cost' in one ? one.cost : 0), 0);
-    if (cost > most_cost) return { results: asked.map(() => ({ errors: [formatted(tooCostly(cost), log)] })), cost };
+    if (cost > most_cost) return { results: asked.map(() => ({ errors: [formatted(tooCostly(cost), report)] })), cost };
     const session = new Session(this.#database, reader);
     try {
       const results: FormattedExecutionResult[] = [];
       for (const [index, one] of opened.entries()) {
         results.push(
           'errors' in one
-            ? refused(one.errors, log)
-            : await this.#run(asked[index] as Asked, one.document, session, log),
+            ? refused(one.errors, report)
+            : await this.#run(asked[index] as Asked, one.document, session, report),
         );
       }
       return { results, cost };
     } finally {
-      await session.close();
+      // Nobody waits for the end of a transaction that only read.
+      void session.close();
     }
   }
 
@@ -88,25 +92,26 @@ export class GraphqlEndpoint {
   async #run(
     { operationName, variables }: Asked,
     document: ReturnType<Documents['open']>['document'],
-    { withPgClient }: Session,
-    log: Logger,
+    session: Session,
+    report: Report,
   ): Promise<FormattedExecutionResult> {
+    if (session.is_over) return refused([new QueryProblem('deadline_exceeded')], report);
     const result = (await execute({
       schema: this.schema,
       document,
       variableValues: variables ?? {},
       operationName: operationName ?? null,
-      contextValue: { pgSettings: null, withPgClient },
+      contextValue: { pgSettings: null, withPgClient: session.withPgClient },
       resolvedPreset: preset,
     } as never)) as ExecutionResult;
     const { data, errors } = result;
     return {
-      ...(errors ? refused(errors, log) : {}),
+      ...(errors ? refused(errors, report) : {}),
       ...(data === undefined ? {} : { data }),
     };
   }
 }
 
-const refused = (errors: readonly unknown[], log: Logger): FormattedExecutionResult => ({
-  errors: errors.map((error) => formatted(error, log)),
+const refused = (errors: readonly unknown[], report: Report): FormattedExecutionResult => ({
+  errors: errors.map((error) => formatted(error, report)),
 });

@@ -3,18 +3,16 @@
  * the start of a process pays nothing, nor does a process that nobody asks.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { Presented } from '../../core/access/authenticate.ts';
-import { withinDeadline } from '../../core/http/deadline.ts';
 import { guards } from '../../core/http/request.ts';
-import type { Database } from '../../core/postgres/database.ts';
 import { lagging, type Store } from '../../core/postgres/transaction.ts';
 import { hasScope } from '../../core/resource/scope.ts';
 import { validationProblem } from '../../core/values/validation.ts';
-import { most_operations, share_of_deadline } from './limits.ts';
-import { loadEndpoint, loadExplorer } from './load.ts';
-import { Turns } from './turns.ts';
+import { most_operations } from './limits.ts';
+import { loadExplorer, once } from './load.ts';
+import { QueryProblem, shownProblem } from './problem.ts';
+import { GraphqlThread, type Question } from './thread.ts';
 
 const Operation = z.strictObject({
   query: z.string('must be a text in GraphQL').min(1),
@@ -28,9 +26,8 @@ const read_scope = 'data:read';
 const personal_scope = 'data:personal';
 
 export function mountGraphql(app: FastifyInstance, store: Store): void {
-  const { database } = lagging(store);
-  const turns = new Turns(connectionsFor(database));
-  const endpoint = once(async () => (await loadEndpoint()).GraphqlEndpoint.open(database));
+  const thread = new GraphqlThread(lagging(store).database);
+  app.addHook('onClose', () => thread.close());
   app.route({
     method: 'POST',
     url: '/graphql',
@@ -38,17 +35,12 @@ export function mountGraphql(app: FastifyInstance, store: Store): void {
     schema: { operationId: 'graphql', hide: true } as object,
     ...guards(store.database, { scope: read_scope }),
     handler: async (request, reply) => {
-      const asked = operationsOf(request.body);
-      const { organization_id } = request.presented as Presented;
-      const graphql = await endpoint();
-      const deadline = performance.now() + app.answer_ms * share_of_deadline;
-      const answer = turns.take(organization_id, () =>
-        graphql.answer(asked, readerOf(request, deadline), request.log as Logger),
-      );
-      const { results, cost } = await withinDeadline(request, answer);
-      reply.header('Rail-Query-Cost', cost).serializer(JSON.stringify);
+      const question = questionOf(request);
+      const { body, cost, failures } = await thread.answer(question).catch((error) => refusal(error, question));
+      for (const failure of failures) request.log.error({ err: failure }, 'a GraphQL query failed');
+      if (cost !== undefined) reply.header('Rail-Query-Cost', cost);
       reply.header('Content-Type', 'application/json; charset=utf-8');
-      return reply.send(Array.isArray(request.body) ? results : results[0]);
+      return reply.send(body);
     },
   });
   const explorer = once(async () => (await loadExplorer()).openExplorer());
@@ -57,19 +49,22 @@ export function mountGraphql(app: FastifyInstance, store: Store): void {
   }
 }
 
-/** A quarter of the connections of a process. */
-const connectionsFor = ({ options }: Database): number => Math.floor(options.max / 4);
-
-/** Remembers what `load` gave; what failed is tried again by the next call. */
-function once<T>(load: () => Promise<T>): () => Promise<T> {
-  let loading: Promise<T> | undefined;
-  return () => {
-    loading ??= load().catch((error) => {
-      loading = undefined;
-      throw error;
-    });
-    return loading;
+function questionOf(request: FastifyRequest): Question {
+  const { organization_id, scopes } = request.presented as Presented;
+  return {
+    asked: operationsOf(request.body),
+    is_batch: Array.isArray(request.body),
+    organization_id,
+    sees_personal: hasScope(scopes, personal_scope),
+    answer_ms: request.server.answer_ms,
   };
+}
+
+/** What the thread did not answer. @throws what is no problem of a query */
+function refusal(error: unknown, { asked, is_batch }: Question) {
+  if (!(error instanceof QueryProblem)) throw error;
+  const results = asked.map(() => ({ errors: [shownProblem(error)] }));
+  return { body: Buffer.from(JSON.stringify(is_batch ? results : results[0])), cost: undefined, failures: [] };
 }
 
 /** @throws Problem where the body is neither an operation nor a batch */
@@ -77,9 +72,4 @@ function operationsOf(body: unknown) {
   const { error, data } = Array.isArray(body) ? Batch.safeParse(body) : Operation.safeParse(body);
   if (error) throw validationProblem(error, 'body', body);
   return [data].flat();
-}
-
-function readerOf(request: FastifyRequest, deadline: number) {
-  const { organization_id, scopes } = request.presented as Presented;
-  return { organization_id, sees_personal: hasScope(scopes, personal_scope), deadline };
 }

@@ -1,7 +1,4 @@
 /** Errors of GraphQL requests, in GraphQL's own shape: a message, and in `extensions.code` one of these codes. Never a stack, and never SQL. */
-import { GraphQLError, type GraphQLFormattedError } from 'graphql';
-import type { Logger } from 'pino';
-import { isUnavailable } from '../../core/postgres/errors.ts';
 import { statement_ms } from './limits.ts';
 
 const codes = {
@@ -32,29 +29,8 @@ export class QueryProblem extends Error {
   }
 }
 
-/** What a caller sees of an error. Whatever was not expected is logged, and not shown. */
-export function formatted(error: unknown, log: Logger): GraphQLFormattedError {
-  const cause = error instanceof GraphQLError ? (error.originalError ?? error) : error;
-  const { locations, path } = error instanceof GraphQLError ? error : {};
-  const { code, message, details } = problemOf(cause);
-  if (code === 'internal_error') log.error({ err: cause }, 'a GraphQL query failed');
-  return {
-    message,
-    ...(locations ? { locations } : {}),
-    ...(path ? { path } : {}),
-    extensions: { code, ...details },
-  };
-}
-
-function problemOf(cause: unknown): QueryProblem {
-  if (cause instanceof QueryProblem) return cause;
-  if (cause instanceof GraphQLError) return new QueryProblem('query_invalid', cause.message);
-  const { code: sqlstate = '', name } = cause as { code?: string; name?: string };
-  if (sqlstate === '57014') return new QueryProblem('statement_timeout');
-  if (/^22/.test(sqlstate)) return new QueryProblem('invalid_value');
-  if (isUnavailable(cause)) return new QueryProblem('service_unavailable');
-  // What Grafast itself says to callers: a cursor that is none, `first` beside `last`.
-  if (name === 'SafeError' || cause?.constructor?.name === 'SafeError')
-    return new QueryProblem('query_invalid', (cause as Error).message);
-  return new QueryProblem('internal_error');
-}
+/** As it stands in an answer. */
+export const shownProblem = ({ code, message, details }: QueryProblem) => ({
+  message,
+  extensions: { code, ...details },
+});

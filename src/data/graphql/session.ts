@@ -18,17 +18,26 @@ export interface Reader {
   deadline: number;
 }
 
+/** Owns the views and no table: it reads the columns that they show, of one organization, and may write nothing. */
+const reading_role = 'rail_data';
+
 /** Opens its connection with the first statement, and another transaction after one that failed. To be closed. */
 export class Session {
   readonly #database: Database;
   readonly #reader: Reader;
   #client: pg.PoolClient | undefined;
   #is_open = false;
+  #most_ms = 0;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(database: Database, reader: Reader) {
     this.#database = database;
     this.#reader = reader;
+  }
+
+  /** Whether its request is given up. */
+  get is_over(): boolean {
+    return performance.now() > this.#reader.deadline;
   }
 
   /** For PostGraphile: its statements run one after the other, in the transaction of this session. */
@@ -47,19 +56,12 @@ export class Session {
     this.#client ??= await this.#database.connect();
     const left = Math.floor(this.#reader.deadline - performance.now());
     if (left < 1) throw new QueryProblem('deadline_exceeded');
-    const opening = this.#is_open ? [] : this.#open(this.#client);
-    this.#is_open = true;
-    const timeout = run(
-      this.#client,
-      sql`select set_config('statement_timeout', ${String(Math.min(statement_ms, left))}, true)`,
-    );
-    const result = send<object>(this.#client, {
-      text,
-      values,
-      ...(arrayMode ? { rowMode: 'array' } : {}),
-    } as pg.QueryConfig);
+    const opening = this.#prepare(this.#client, Math.min(statement_ms, left));
+    const name = plannedOnce(text) ? nameOf(this.#client, text) : {};
+    const rowMode = arrayMode ? { rowMode: 'array' } : {};
+    const result = send<object>(this.#client, { text, values, ...name, ...rowMode } as pg.QueryConfig);
     try {
-      return (await together([...opening, timeout, result] as const).then(() => result)) as pg.QueryResult;
+      return (await together([...opening, result] as const).then(() => result)) as pg.QueryResult;
     } catch (error) {
       await this.#rollBack();
       const { code } = error as { code?: string };
@@ -68,8 +70,18 @@ export class Session {
     }
   }
 
-  /** Who reads is said by settings that count for the service's own login alone; the role may read the views and nothing else. */
-  #open(client: pg.PoolClient): Promise<unknown>[] {
+  /** What goes out ahead of a statement, in the same round trip: the transaction is opened, and its statements get the time that is left. */
+  #prepare(client: pg.PoolClient, most_ms: number): Promise<unknown>[] {
+    const is_limited = this.#is_open && this.#most_ms === most_ms;
+    this.#most_ms = most_ms;
+    if (this.#is_open)
+      return is_limited ? [] : [run(client, sql`select set_config('statement_timeout', ${String(most_ms)}, true)`)];
+    this.#is_open = true;
+    return this.#open(client, most_ms);
+  }
+
+  /** Who reads is said by settings that count for the service's own login alone; the role may read what the views show and nothing else. */
+  #open(client: pg.PoolClient, most_ms: number): Promise<unknown>[] {
     const { organization_id, sees_personal } = this.#reader;
     return [
       send(client, { text: 'begin isolation level repeatable read, read only' }),
@@ -77,9 +89,10 @@ export class Session {
         client,
         sql`select set_config('rail.organization_id', ${organization_id ?? ''}, true),
           set_config('rail.sees_personal', ${sees_personal ? 'on' : 'off'}, true),
+          set_config('statement_timeout', ${String(most_ms)}, true),
           set_config('random_page_cost', '1.1', true), set_config('jit', 'off', true),
           set_config('timezone', 'UTC', true), set_config('search_path', 'pg_catalog', true),
-          set_config('role', 'rail_data_reader', true)`,
+          set_config('role', ${reading_role}, true)`,
       ),
     ];
   }
@@ -100,6 +113,36 @@ export class Session {
   async close(): Promise<void> {
     await this.#last;
     await this.#rollBack();
+    if (this.#client) forgetOldest(this.#client);
     this.#release();
+  }
+}
+
+/** A bound decides by which index a statement is best read: with one, it is planned anew each time. */
+const plannedOnce = (text: string): boolean => !/(<|>|<=|>=) ?\$\d/.test(text);
+
+/** How many statements a connection keeps with their plans: clients send the same ones again and again. */
+const most_prepared = 100;
+let next_name = 0;
+const prepared = new WeakMap<object, Map<string, string>>();
+
+/** To plan a statement takes longer than to run it. */
+function nameOf(client: pg.PoolClient, text: string): { name: string } {
+  const names = prepared.get(client) ?? new Map<string, string>();
+  prepared.set(client, names);
+  const name = names.get(text) ?? `graphql_${next_name++}`;
+  names.delete(text);
+  names.set(text, name);
+  return { name };
+}
+
+/** Those that were not sent for the longest time make room. Outside a transaction, where it does no harm that one was never prepared. */
+function forgetOldest(client: pg.PoolClient): void {
+  const names = prepared.get(client) ?? new Map<string, string>();
+  for (const [text, name] of [...names].slice(0, Math.max(0, names.size - most_prepared))) {
+    names.delete(text);
+    const { connection } = client as unknown as { connection: { parsedStatements: Record<string, string> } };
+    delete connection.parsedStatements[name];
+    send(client, { text: `deallocate ${name}` }).catch(() => {});
   }
 }

@@ -1,8 +1,10 @@
 /** What is refused before anything is read, however it is written; and what is given up because it takes too long. */
+import { threadId } from 'node:worker_threads';
 import { getIntrospectionQuery } from 'graphql';
 import pg from 'pg';
 import t from 'tap';
 import { buildApi } from '../../../src/api.ts';
+import { GraphqlThread } from '../../../src/data/graphql/thread.ts';
 import { callerOf, log, startRail } from '../../harness.ts';
 import { graphOf } from './client.ts';
 
@@ -38,6 +40,10 @@ t.test('refuses depth over 10, through fragments too', async (t) => {
   const one = 'sales(first: 1)';
   const deep = `{ ${one} { nodes { customer { ${one} { nodes { customer { ${one} { nodes { customer { partner { id } } } } } } } } } } }`;
   t.same(await graph.codes(deep), ['query_too_deep']);
+  t.match((await graph.send({ query: deep })).body.errors[0], {
+    message: /^The field 'id' is nested 11 levels deep; 10 is the most\. A list and its 'nodes' are two levels\./,
+    extensions: { depth: 11, limit: 10 },
+  });
   const fragments = `{ ${one} { nodes { ...a } } } fragment a on Sale { customer { ...b } }
     fragment b on Customer { ${one} { nodes { customer { ...c } } } }
     fragment c on Customer { ${one} { nodes { customer { partner { program { id } } } } } }`;
@@ -64,8 +70,8 @@ t.test('counts pages within pages, aliases, fragments, totalCount and aggregates
 
 t.test('says what a request costs', async (t) => {
   const { headers } = await graph.send({ query: '{ sales(first: 10) { nodes { id status customer { id } } } }' });
-  // The connection 10, ten sales at 10, their two fields, ten customers at 10 and their id.
-  t.equal(headers['rail-query-cost'], String(10 + 10 * (10 + 2 + 10 + 1)));
+  // A list 300 and its connection 10, ten sales at 10, their two fields; an object 100, ten customers at 10 and their id.
+  t.equal(headers['rail-query-cost'], String(300 + 10 + 100 + 10 * (10 + 2 + 10 + 1)));
 });
 
 t.test('adds up the costs of a batch', async (t) => {
@@ -112,6 +118,43 @@ t.test('bounds introspection, and lets tools have theirs', async (t) => {
   t.not((await graph.codes(deep)).length, 0);
   const many = `{ ${times(30, (n) => `a${n}: __schema { types { fields { name args { name type { name } } type { name } } } }`)} }`;
   t.same(await graph.codes(many), ['query_too_costly']);
+});
+
+t.test('refuses more lists than can be planned in a moment, whatever they read', async (t) => {
+  const lists = (count: number) => `{ ${times(count, (n) => `a${n}: sales(first: 1) { nodes { id } }`)} }`;
+  t.same(await graph.codes(lists(200)), ['query_too_costly']);
+  t.same(await graph.codes(lists(50)), []);
+  const { body } = await graph.send(Array.from({ length: 10 }, () => ({ query: lists(20) })));
+  t.match(body, [{ errors: [{ extensions: { code: 'query_too_costly' } }] }], 'of a batch together');
+});
+
+t.test('plans and answers in a thread of its own, with connections of the process', async (t) => {
+  const { database } = rail.store;
+  const thread = new GraphqlThread(database);
+  const most = database.options.max;
+  const question = {
+    is_batch: false,
+    organization_id: caller.organization_id,
+    sees_personal: false,
+    answer_ms: 30_000,
+  };
+  const { body } = await thread.answer({ ...question, asked: [{ query: '{ programs { totalCount } }' }] });
+  t.match(JSON.parse(Buffer.from(body).toString()), { data: { programs: { totalCount: Number } } });
+  t.not(thread.id, undefined);
+  t.not(thread.id, threadId);
+  t.ok(database.options.max < most);
+  await thread.close();
+  t.equal(thread.id, undefined);
+  t.equal(database.options.max, most);
+});
+
+t.test('says that time ran out where the thread is busy, and not that the database is away', async (t) => {
+  const thread = new GraphqlThread(rail.store.database);
+  t.teardown(() => thread.close());
+  const question = { is_batch: false, organization_id: caller.organization_id, sees_personal: false, answer_ms: 1 };
+  await t.rejects(thread.answer({ ...question, asked: [{ query: getIntrospectionQuery() }] }), {
+    code: 'deadline_exceeded',
+  });
 });
 
 t.test('tells no more than a few errors of a query', async (t) => {

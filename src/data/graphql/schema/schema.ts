@@ -5,6 +5,7 @@ import 'postgraphile/graphile-build-pg';
 import { PostGraphileAmberPreset } from 'postgraphile/presets/amber';
 import { aggregates } from './aggregates.ts';
 import { bounds } from './bounds.ts';
+import { readDefinitions } from './definitions.ts';
 import { lists } from './lists.ts';
 import { naming } from './naming.ts';
 import type { WithPgClient } from './pg_client.ts';
@@ -31,7 +32,7 @@ const left_out = [
 export async function buildSchema(withPgClient: WithPgClient): Promise<GraphQLSchema> {
   const { schema } = await makeSchema({
     extends: [PostGraphileAmberPreset],
-    plugins: [smartTags, naming, scalars, lists, bounds, aggregates],
+    plugins: [await readDefinitions(withPgClient), smartTags, naming, scalars, lists, bounds, aggregates],
     disablePlugins: left_out,
     pgServices: [
       {

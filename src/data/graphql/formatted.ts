@@ -1,0 +1,29 @@
+/** What callers see of the errors of a query. */
+import { GraphQLError, type GraphQLFormattedError } from 'graphql';
+import { isUnavailable } from '../../core/postgres/errors.ts';
+import { QueryProblem, shownProblem } from './problem.ts';
+
+/** What becomes of an error that nobody expected. */
+export type Report = (error: unknown) => void;
+
+/** What a caller sees of an error. Whatever was not expected is reported, and not shown. */
+export function formatted(error: unknown, report: Report): GraphQLFormattedError {
+  const cause = error instanceof GraphQLError ? (error.originalError ?? error) : error;
+  const { locations, path } = error instanceof GraphQLError ? error : {};
+  const problem = problemOf(cause);
+  if (problem.code === 'internal_error') report(cause);
+  return { ...shownProblem(problem), ...(locations ? { locations } : {}), ...(path ? { path } : {}) };
+}
+
+function problemOf(cause: unknown): QueryProblem {
+  if (cause instanceof QueryProblem) return cause;
+  if (cause instanceof GraphQLError) return new QueryProblem('query_invalid', cause.message);
+  const { code: sqlstate = '', name } = cause as { code?: string; name?: string };
+  if (sqlstate === '57014') return new QueryProblem('statement_timeout');
+  if (/^22/.test(sqlstate)) return new QueryProblem('invalid_value');
+  if (isUnavailable(cause)) return new QueryProblem('service_unavailable');
+  // What Grafast itself says to callers: a cursor that is none, `first` beside `last`.
+  if (name === 'SafeError' || cause?.constructor?.name === 'SafeError')
+    return new QueryProblem('query_invalid', (cause as Error).message);
+  return new QueryProblem('internal_error');
+}
