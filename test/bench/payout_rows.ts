@@ -11,7 +11,7 @@ export const payeeId = (nth: number): string => `part_payee${String(nth).padStar
 
 /**
  * Gives a program partners with a payout method, each with ten commissions that are due, a table in one statement, without triggers. Every
- * tenth partner has no payout method.
+ * tenth partner has no payout method. Partners earn in no order: a page of commissions holds those of many.
  */
 export async function fillPayees(client: pg.Client, owner: Owner, partners: number): Promise<void> {
   const [organization, program] = [`'${owner.organization_id}'`, `'${owner.program_id}'`];
@@ -30,7 +30,7 @@ export async function fillPayees(client: pg.Client, owner: Owner, partners: numb
       organization_id, id, program_id, partner_id, kind, amount_minor, currency, status, mature_at, created_at, updated_at
     )
     select ${organization}, 'com_' || core.id_time_part(at) || 'e00g' || lpad(n::text, 12, '0'), ${program},
-      ${partnerId(`1 + n % ${partners}`)}, 'bonus', 1980 + n % 100, 'USD', 'due', at, at, at
+      ${partnerId(`1 + (n::bigint * 7919) % ${partners}`)}, 'bonus', 1980 + n % 100, 'USD', 'due', at, at, at
     from (
       select n, date_trunc('milliseconds', now()) - interval '28 days' * (${partners * commissions_each} - n + 1) / ${partners * commissions_each} as at
       from generate_series(1, ${partners * commissions_each}) as n
@@ -45,6 +45,7 @@ export async function undoBatches(client: pg.Client, { organization_id, program_
     `update program.commission set payout_id = null where organization_id = $1 and program_id = $2 and payout_id is not null`,
     [organization_id, program_id],
   );
+  await client.query('delete from program.payout_commission where organization_id = $1', [organization_id]);
   await client.query(`delete from program.payout where organization_id = $1 and program_id = $2`, [
     organization_id,
     program_id,

@@ -152,6 +152,14 @@ const corruptions: Record<
         sql`update program.commission set status = 'pending', payout_id = null where id = ${of_other.commissions[0].id}`,
       ),
   },
+  "a payout's commissions are those that name it": {
+    subject: of_other.commissions[0].id,
+    breaks: () =>
+      rail.query(sql`
+        insert into program.payout_commission (organization_id, payout_id, commission_id)
+        values (${shop.merchant.organization_id}, 'pyt_x', ${of_other.commissions[0].id})`),
+    mends: () => rail.query(sql`delete from program.payout_commission where payout_id = 'pyt_x'`),
+  },
   "a payout is of its batch's program": {
     subject: undefined,
     breaks: async () => {

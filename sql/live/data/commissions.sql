@@ -8,7 +8,7 @@ select
   c.customer_id,
   c.sale_id,
   c.rule_id,
-  c.payout_id,
+  l.payout_id,
   c.kind,
   c.clawback_of,
   c.currency,
@@ -28,6 +28,8 @@ select
   c.created_at,
   c.updated_at
 from program.commission c
+left join program.payout_commission l
+  on l.organization_id = c.organization_id and l.payout_id = c.payout_id and l.commission_id = c.id
 where c.organization_id = (select data.organization_id())
   and c.deleted_at is null;
 comment on view data.commission is 'What partners earned by sales or as bonuses, or have to return (clawbacks, with negative amounts), as it stands now. How it came about stands in data.commission_entry.';

@@ -19,8 +19,9 @@ as $$
       coalesce(sum(c.amount_minor), 0) as total,
       count(*) filter (where (c.partner_id, c.program_id, c.currency) <> (p.partner_id, p.program_id, p.currency)) as strangers,
       count(*) filter (where c.status <> case when p.status = 'paid' then 'paid' else 'due' end) as unlike
-    from program.commission c
-    where c.organization_id = p.organization_id and c.payout_id = p.id
+    from program.payout_commission l
+    join program.commission c on c.organization_id = l.organization_id and c.id = l.commission_id and c.payout_id = l.payout_id
+    where l.organization_id = p.organization_id and l.payout_id = p.id
   ) as h
 $$;
 
@@ -44,7 +45,8 @@ end
 $$;
 
 -- After commissions changed: each payout that one of them is in, or was in, and that does not add up at this moment, is written once more as it
--- is, so that its own constraint judges it at the commit. A payout that adds up now is judged again by whatever changes it or them later.
+-- is, so that its own constraint judges it at the commit. A payout that adds up now is judged again by whatever changes it or them later; one that
+-- this transaction has written is judged at the commit in any case.
 -- Always by the indexes: a session keeps the plan of when there were few payouts.
 create or replace function program.judge_payouts_of_commissions() returns trigger
 language plpgsql
@@ -74,7 +76,7 @@ begin
     -- `offset 0`: no other payout than these is judged, whatever the order of the joins.
     select program.payout_fault(q) as fault
     from program.payout q
-    where q.organization_id = touched.organization_id and q.id = touched.payout_id
+    where q.organization_id = touched.organization_id and q.id = touched.payout_id and q.changed_in is distinct from pg_current_xact_id()
     offset 0
   ) as judged
   where p.organization_id = touched.organization_id and p.id = touched.payout_id and judged.fault is not null;
@@ -120,6 +122,13 @@ as $$
   from program.commission c
   left join program.payout p on p.organization_id = c.organization_id and p.id = c.payout_id
   where c.payout_id is not null and p.id is null
+
+  union all
+  select 'a payout''s commissions are those that name it', coalesce(c.organization_id, l.organization_id), coalesce(c.id, l.commission_id),
+    format('it names %s, and is noted for %s', coalesce(c.payout_id, 'none'), coalesce(l.payout_id, 'none'))
+  from (select c.organization_id, c.id, c.payout_id from program.commission c where c.payout_id is not null) as c
+  full join program.payout_commission l on l.organization_id = c.organization_id and l.payout_id = c.payout_id and l.commission_id = c.id
+  where c.id is null or l.commission_id is null
 
   union all
   select 'a payout is of its batch''s program', p.organization_id, p.id, format('it is of %s, the batch of %s', p.program_id, b.program_id)

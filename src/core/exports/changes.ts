@@ -51,10 +51,12 @@ const idsChangedBy = (tx: Tx, { table, field }: { table: string; field: string }
 
 /**
  * Whether a row was written by a transaction that the snapshot did not see. A row that is visible now was not written by one that is still
- * to begin: such a number is of another database, from which this one was restored.
+ * to begin: such a number is of another database, from which this one was restored. It is asked for as a bigint too: for a table whose index
+ * of it is of ranges of pages (BRIN), which knows no transactions.
  */
 const isNewTo = (row: 't' | 'o', snapshot: string): Sql => {
   const changed_in = raw(`${row}.changed_in`);
   return sql`(${changed_in} >= pg_snapshot_xmin(${snapshot}::pg_snapshot) and ${changed_in} < pg_snapshot_xmax(pg_current_snapshot())
+    and ${changed_in}::text::bigint >= pg_snapshot_xmin(${snapshot}::pg_snapshot)::text::bigint
     and not pg_visible_in_snapshot(${changed_in}, ${snapshot}::pg_snapshot))`;
 };

@@ -1,4 +1,4 @@
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { list } from '../../core/resource/list.ts';
@@ -84,6 +84,12 @@ export const commissions = resource({
 
 export type Commission = z.infer<typeof commissions.record>;
 
+/** The commissions, called `t`, of a payout. No index holds `payout_id`: see sql/live/program/payout_commission.sql. */
+export const ofPayout = (payout_id: string): Sql => sql`(
+  t.payout_id = ${payout_id} and (t.organization_id, t.id) in (
+    select l.organization_id, l.commission_id from program.payout_commission l where l.payout_id = ${payout_id}
+  ))`;
+
 const maturing = list({
   resource: commissions,
   within: programs,
@@ -119,7 +125,17 @@ export const commissionOperations: Operation[] = [
   ...readOperations({
     resource: commissions,
     within: programs,
-    by: ['status', 'kind', 'partner_id', 'customer_id', 'sale_id', 'rule_id', 'payout_id'],
+    by: ['status', 'kind', 'partner_id', 'customer_id', 'sale_id', 'rule_id'],
+    filters: {
+      payout_id: {
+        schema: z
+          .string()
+          .min(1)
+          .optional()
+          .meta({ examples: id('pyt').meta()?.examples }),
+        where: ofPayout,
+      },
+    },
   }),
 ];
 

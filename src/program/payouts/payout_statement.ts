@@ -4,6 +4,7 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { Problem } from '../../core/values/problem.ts';
+import { ofPayout } from '../commissions/commission.ts';
 import { payeeName } from '../partners/partner.ts';
 import { type Payout, payouts } from './payout.ts';
 import { Statement, type StatementLine, statementTotals } from './statement/statement.ts';
@@ -131,7 +132,7 @@ async function linesOf(tx: Tx, { id }: Payout): Promise<StatementLine[]> {
     from program.commission t
     left join program.commission o on o.organization_id = t.organization_id and o.id = t.clawback_of
     left join program.sale s on s.organization_id = t.organization_id and s.id = coalesce(t.sale_id, o.sale_id)
-    where ${tenant(tx)} and t.payout_id = ${id}
+    where ${tenant(tx)} and ${ofPayout(id)}
     order by t.created_at, t.id`);
   return rows.map(({ note, refunded_minor, ...line }) => ({
     ...line,

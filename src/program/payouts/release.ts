@@ -2,7 +2,7 @@
 import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
-import { type Commission, commissions } from '../commissions/commission.ts';
+import { type Commission, commissions, ofPayout } from '../commissions/commission.ts';
 import { voidCommission } from '../commissions/commission_void.ts';
 import { event } from '../events/event.ts';
 import { partners } from '../partners/partner.ts';
@@ -45,7 +45,7 @@ export async function deletePendingPayouts(tx: Tx, partner_id: string): Promise<
 export const freeCommissions = (tx: Tx, payout_id: string): Promise<Commission[]> =>
   tx.all<Commission>(sql`
     with held as (
-      select t.id from program.commission t where ${tenant(tx)} and t.payout_id = ${payout_id} order by t.id for no key update
+      select t.id from program.commission t where ${tenant(tx)} and ${ofPayout(payout_id)} order by t.id for no key update
     )
     update program.commission t
     set payout_id = null, updated_at = ${tx.now}::timestamptz
@@ -80,7 +80,7 @@ async function takeOut(tx: Tx, payout: Payout, which: Sql): Promise<void> {
     with leaving as (
       select t.id
       from program.commission t
-      where ${tenant(tx)} and t.payout_id = ${payout.id} and ${which} and t.kind <> 'clawback'
+      where ${tenant(tx)} and ${ofPayout(payout.id)} and ${which} and t.kind <> 'clawback'
       order by t.id
       for no key update
     ),

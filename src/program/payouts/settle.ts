@@ -3,7 +3,7 @@ import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { newId } from '../../core/values/id.ts';
-import { type Commission, commissions } from '../commissions/commission.ts';
+import { type Commission, commissions, ofPayout } from '../commissions/commission.ts';
 import { event } from '../events/event.ts';
 import { raiseFlag } from '../programs/raise_flag.ts';
 import { type Payout, payouts } from './payout.ts';
@@ -59,7 +59,7 @@ const payCommissions = (tx: Tx, payout_id: string, paid_at: string): Promise<Com
     with settled as (
       update program.commission t
       set status = 'paid', paid_at = ${paid_at}::timestamptz, updated_at = ${tx.now}::timestamptz
-      where ${tenant(tx)} and t.payout_id = ${payout_id}
+      where ${tenant(tx)} and ${ofPayout(payout_id)}
       returning ${commissions.columns}
     )
     select settled.* from settled order by id`);
@@ -97,7 +97,7 @@ export async function settleReturned(
     with returned as (
       update program.commission t
       set status = 'due', paid_at = null, updated_at = ${tx.now}::timestamptz
-      where ${tenant(tx)} and t.payout_id = ${payout.id}
+      where ${tenant(tx)} and ${ofPayout(payout.id)}
       returning ${commissions.columns}
     )
     select returned.* from returned order by id`);
