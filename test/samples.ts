@@ -86,7 +86,7 @@ const prepared: Record<string, (world: World) => Promise<string>> = {
   },
   'payout_batches.approve': async (world) => (await batchOfOne(world, { payout_approval_required: true })).id,
   'payout_batches.delete': async (world) => (await batchOfOne(world)).id,
-  'payout_batches.send': async (world) => (await batchOfOne(world)).id,
+  'payout_batches.send': async (world) => (await payoutToWallet(world)).batch_id,
   'payout_batches.take_in_report': async (world) => {
     const { id, batch_id } = await payoutToWallet(world);
     await world.caller.post(`/v1/payouts/${id}/send`);

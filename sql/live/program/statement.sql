@@ -1,6 +1,7 @@
 -- Numbers the statements of a program's paid payouts, without gaps: by the year in which they were paid, in the order of payment. A payout that
--- has a number keeps it.
-create or replace function program.number_statements(of_organization text, of_program text) returns void
+-- has a number keeps it. Of one payout alone, where that is about to be no longer paid.
+drop function if exists program.number_statements(text, text);
+create or replace function program.number_statements(of_organization text, of_program text, of_payout text default null) returns void
 language plpgsql
 as $$
 begin
@@ -9,6 +10,7 @@ begin
     select p.id, p.paid_at, extract(year from p.paid_at at time zone 'UTC')::integer as year
     from program.payout p
     where p.organization_id = of_organization and p.program_id = of_program and p.status = 'paid' and p.livemode and p.statement_number is null
+      and (of_payout is null or p.id = of_payout)
     order by p.id
     for no key update
   ),

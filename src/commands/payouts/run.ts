@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import sql from 'sql-template-tag';
 import { run } from '../../core/postgres/database.ts';
 import { type Store, transaction } from '../../core/postgres/transaction.ts';
-import { createBatch, dueAt } from '../../program/payouts/batches/batch.ts';
+import { createBatch, dueAt, refuseFarDueAt } from '../../program/payouts/batches/batch.ts';
 import { countPartners } from '../../program/payouts/batches/selection.ts';
 import { type PayoutBatch, payoutBatches } from '../../program/payouts/payout_batch.ts';
 import { type Program, programs } from '../../program/programs/program.ts';
@@ -49,6 +49,7 @@ async function create(store: Store, options: RunOptions): Promise<Created> {
     const cutoff = requirePast(options.cutoff ?? tx.now, tx.now);
     const partners = await countPartners(tx, { program_id: program.id, cutoff, is_preview: true });
     const due_at = options.dueAt ?? dueAt(program, cutoff);
+    refuseFarDueAt(tx, due_at);
     const batch = await createBatch(tx, program, { cutoff, due_at, created_by_user_id: null });
     return { organization_id, batch, program, partners };
   });

@@ -69,6 +69,7 @@ function linesOf(batches: BatchStatus[]): string[] {
   return [
     ...sheet(columns, batches.flatMap(rowsOf), right, 'There is no batch.'),
     ...generatingLines(batches),
+    ...heldLines(batches),
     ...errorLines(batches),
   ];
 }
@@ -101,6 +102,13 @@ const generatingLines = (batches: BatchStatus[]): string[] =>
       '',
       `${id} is being created: ${grouped(partners_looked_at)} partners looked at, ${grouped(payouts)} payouts so far.`,
     ]);
+
+function heldLines(batches: BatchStatus[]): string[] {
+  const rows = batches.flatMap(({ id, not_sent }) =>
+    not_sent.map(({ reason, reason_text, count }) => [id, reason, grouped(count), reason_text]),
+  );
+  return rows.length === 0 ? [] : ['', ...sheet(['BATCH', 'NOT SENT', 'PAYOUTS', 'REASON'], rows, [2], '')];
+}
 
 function errorLines(batches: BatchStatus[]): string[] {
   const rows = batches.flatMap(({ id, by_status }) =>

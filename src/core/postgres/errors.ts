@@ -13,6 +13,13 @@ export function isUnavailable(error: unknown): boolean {
   );
 }
 
+/** Another transaction changed what this one has read: it is rolled back and run again as it is. */
+export class LostRace extends Error {
+  override readonly name = 'LostRace';
+  /** What Postgres says of the same: a serialization failure. */
+  readonly code = '40001';
+}
+
 /** Whether the transaction was aborted because of another one and can be run again as it is (deadlock, serialization failure). */
 export const isRetryable = (error: unknown): boolean =>
   ['40P01', '40001'].includes((error as { code?: string }).code ?? '');

@@ -146,7 +146,7 @@ export const refund = {
 export const payout_batch = {
   ...{ id: sampleId('batch'), program_id, status: 'ready', cutoff: times.payout, due_at: times.due },
   ...{ scheduled_for: times.payout, approval_required: false, created_by_user_id: null },
-  ...{ approved_by_user_id: null, approved_at: null, files: [] },
+  ...{ approved_by_user_id: null, approved_at: null, not_sent: [], files: [] },
   progress: {
     ...{ state: 'done', partners_looked_at: 2, payouts: 1 },
     amounts: [{ currency: 'USD', payouts: 1, amount_minor: 1980 }],

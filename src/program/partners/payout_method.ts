@@ -10,6 +10,7 @@ import { email, id, objectName, text, timestamp } from '../../core/values/fields
 import { Problem } from '../../core/values/problem.ts';
 import { validationProblem } from '../../core/values/validation.ts';
 import { type PayoutMethodName, payout_methods, programs } from '../programs/program.ts';
+import { mayBeAddress } from './ethereum_address.ts';
 import { partners } from './partner.ts';
 
 const method = z.enum(payout_methods).describe("How the partner is paid: one of the program's `payout_methods`.");
@@ -34,7 +35,24 @@ const holder = text
 export const iban = spaceless.refine(isValidIBAN, 'must be an IBAN with a valid checksum');
 export const bic = spaceless.refine(isValidBIC, 'must be a BIC of 8 or 11 characters');
 
-const Iban = z.strictObject({ account_holder: holder, iban, bic });
+/** What the countries of an IBAN have no IBANs of their own for: banks there have a BIC of theirs. */
+const territories: Record<string, string[]> = {
+  FR: ['BL', 'GF', 'GP', 'MF', 'MQ', 'NC', 'PF', 'PM', 'RE', 'TF', 'WF', 'YT'],
+  GB: ['GG', 'IM', 'JE'],
+  FI: ['AX'],
+};
+
+/** An object with an IBAN and the BIC of its bank: both are of one country. */
+export const ofOneCountry = <Account extends z.ZodType<{ iban: string; bic: string }>>(account: Account): Account =>
+  account.refine(({ iban, bic }) => isBankOf(iban.slice(0, 2), bic.slice(4, 6)), {
+    path: ['bic'],
+    error: 'must be of a bank in the country of the IBAN',
+  });
+
+const isBankOf = (country: string, bank: string): boolean =>
+  country === bank || (territories[country] ?? []).includes(bank);
+
+const Iban = ofOneCountry(z.strictObject({ account_holder: holder, iban, bic }));
 const Account = z.strictObject({
   account_holder: holder,
   account_number: text.regex(/^[0-9]{4,17}$/, 'must be 4 to 17 digits'),
@@ -42,7 +60,12 @@ const Account = z.strictObject({
     .regex(/^[0-9]{9}$/, 'must be 9 digits')
     .refine(isRoutingNumber, 'must be a routing number with a valid checksum'),
 });
-const Crypto = z.strictObject({ address: text.min(20).max(128), network: text.min(2).max(32) });
+const Crypto = z
+  .strictObject({ address: text.min(20).max(128), network: text.min(2).max(32) })
+  .refine(({ address, network }) => mayBeAddress(address, network), {
+    path: ['address'],
+    error: 'must be an address of the network, with a valid checksum where its letters are in mixed case',
+  });
 const ProviderAccount = z.strictObject({ account_id: text.min(3).max(128) });
 
 /** The schema of a method's details. */

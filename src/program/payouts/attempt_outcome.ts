@@ -8,7 +8,7 @@ import { isOpen } from '../commissions/commission_state.ts';
 import { voidCommission } from '../commissions/commission_void.ts';
 import { event } from '../events/event.ts';
 import { partners } from '../partners/partner.ts';
-import { by_hand, type PayoutAttempt, updateAttempt } from './attempt.ts';
+import { type AttemptStatus, by_hand, type PayoutAttempt, updateAttempt } from './attempt.ts';
 import { type Payout, payouts } from './payout.ts';
 import { allowsAction, hasEndedTest } from './payout_state.ts';
 import type { PayoutErrorCode } from './rails/rail.ts';
@@ -33,18 +33,19 @@ export async function lockPayout(tx: Tx, payout_id: string): Promise<Payout & { 
 /**
  * Writes what became of an attempt, and settles its payout where that follows. The caller has locked both, the payout first. What is known
  * already changes nothing.
+ * @returns the attempt's status then
  */
 export async function applyOutcome(
   tx: Tx,
   payout: Payout & { deleted_at: string | null },
   attempt: PayoutAttempt,
   outcome: AttemptOutcome,
-): Promise<void> {
+): Promise<AttemptStatus> {
   // A person knows of another payment than the one that failed: "the one way out of `paid`" is a return.
-  if (outcome.status === 'failed' && attempt.last_answer === by_hand) return;
-  if (outcome.status === 'paid') await applyPaid(tx, payout, attempt, outcome);
-  else if (attempt.status === 'paid') await applyReturn(tx, payout, attempt, outcome);
-  else await applyFailure(tx, payout, attempt, outcome);
+  if (outcome.status === 'failed' && attempt.last_answer === by_hand) return attempt.status;
+  if (outcome.status === 'paid') return applyPaid(tx, payout, attempt, outcome);
+  if (attempt.status === 'paid') return applyReturn(tx, payout, attempt, outcome);
+  return applyFailure(tx, payout, attempt, outcome);
 }
 
 async function applyPaid(
@@ -52,8 +53,8 @@ async function applyPaid(
   payout: Payout & { deleted_at: string | null },
   attempt: PayoutAttempt,
   { reference, paid_at, fee_minor }: AttemptOutcome & { status: 'paid' },
-): Promise<void> {
-  if (attempt.status === 'paid') return;
+): Promise<'paid'> {
+  if (attempt.status === 'paid') return 'paid';
   const settles = payout.deleted_at === null && !hasEndedTest(payout) && allowsAction(payout.status, 'succeed');
   const excess_commission_id =
     settles || attempt.mode === 'test' ? null : await takeBackExcess(tx, excessOf(attempt, payout));
@@ -62,10 +63,14 @@ async function applyPaid(
     ...{ settled: settles, excess_commission_id },
   });
   if (settles) await settlePaid(tx, payout, 'succeed', { external_id: reference, paid_at, fee_minor });
+  return 'paid';
 }
 
-const excessOf = ({ id, program_id, payout_id, amount_minor, currency }: PayoutAttempt, { partner_id }: Payout) => ({
-  ...{ program_id, partner_id, payout_id, attempt_id: id, amount_minor, currency },
+const excessOf = (
+  { id, program_id, payout_id, amount_minor, currency }: PayoutAttempt,
+  { partner_id, deleted_at }: Payout & { deleted_at: string | null },
+) => ({
+  ...{ program_id, partner_id, payout_id, attempt_id: id, amount_minor, currency, is_deleted: deleted_at !== null },
 });
 
 /** "A return after days is a failure with `returned`." What came back of an excess is no longer taken back. */
@@ -74,11 +79,12 @@ async function applyReturn(
   payout: Payout & { deleted_at: string | null },
   attempt: PayoutAttempt,
   { error_code, error_message }: AttemptOutcome & { status: 'failed' | 'returned' },
-): Promise<void> {
+): Promise<'returned'> {
   await updateAttempt(tx, attempt.id, { status: 'returned', error_code, error_message, ended_at: tx.now });
   if (attempt.excess_commission_id !== null) await forgiveExcess(tx, attempt.excess_commission_id);
   else if (attempt.settled && payout.status === 'paid' && payout.livemode)
     await settleReturned(tx, payout, { error_message });
+  return 'returned';
 }
 
 async function forgiveExcess(tx: Tx, commission_id: string): Promise<void> {
@@ -103,9 +109,10 @@ async function applyFailure(
   payout: Payout & { deleted_at: string | null },
   attempt: PayoutAttempt,
   { status, reference, error_code, error_message }: AttemptOutcome & { status: 'failed' | 'returned' },
-): Promise<void> {
-  if (attempt.status === 'failed' || attempt.status === 'returned') return;
+): Promise<AttemptStatus> {
+  if (attempt.status === 'failed' || attempt.status === 'returned') return attempt.status;
   await updateAttempt(tx, attempt.id, { status, reference, error_code, error_message, ended_at: tx.now });
   const is_current = payout.deleted_at === null && payout.status === 'processing' && payout.attempt === attempt.number;
   if (is_current) await settleFailed(tx, payout, { error_code, error_message });
+  return status;
 }

@@ -95,3 +95,24 @@ export const reason_texts: Readonly<Record<NotEligibleReason, string>> = {
   below_minimum: 'The balance is below the minimum for a payout.',
   currency_not_supported: "The partner's payout method cannot pay this amount in this currency.",
 };
+
+/** Why a pending payout was not sent when it was to be: what a batch calls not eligible, or what the program lacks today. */
+export const held_reasons = [
+  ...not_eligible_reasons,
+  'no_credentials',
+  'limit_reached',
+  'partner_deleted',
+  'destination_not_approved',
+] as const satisfies string[];
+export type HeldReason = (typeof held_reasons)[number];
+
+export const held_texts: Readonly<Record<HeldReason, string>> = {
+  ...reason_texts,
+  no_credentials:
+    'The program has no credentials for the payout method. Set them with PUT /v1/programs/{id}/rails/{rail}.',
+  limit_reached:
+    'The payout would exceed what the program may send today. It can be sent tomorrow (UTC) if the limit of a day allows its amount; otherwise raise the limit.',
+  partner_deleted: 'The partner is deleted. Mark the payout as paid, or delete it.',
+  destination_not_approved:
+    'The payout method was changed after the batch that was approved. Delete the payout: the next batch includes its commissions.',
+};

@@ -5,7 +5,7 @@ import { statusSchema } from '../../core/resource/states.ts';
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { minor, storedCurrency } from '../../core/values/money.ts';
 import { program_id } from '../events/fields.ts';
-import { not_eligible_reasons } from './eligibility.ts';
+import { held_reasons, held_texts, not_eligible_reasons } from './eligibility.ts';
 
 const count = z.int().min(0);
 
@@ -36,6 +36,14 @@ export const batchSums = {
     )
     .describe('How many balances could not be paid, by reason.'),
 };
+
+const not_sent = z.array(
+  z.object({
+    reason: z.enum(held_reasons).describe('Why they were not sent.'),
+    reason_text: text.describe('The reason in words.'),
+    count: count.describe('The number of payouts.'),
+  }),
+);
 
 const Progress = z
   .object({
@@ -81,6 +89,9 @@ export const payoutBatches = resource({
     approved_by_user_id: id('usr').nullable().describe('The user who approved it. Null: not approved.'),
     approved_at: timestamp.nullable().describe('When it was approved. Null: not approved.'),
     progress: Progress,
+    not_sent: not_sent.describe(
+      'The pending payouts that were to be sent and could not be, by reason. They can be sent again once the reason is gone.',
+    ),
     files: payoutFiles.describe('The files of the payouts that were sent by bank transfer, wire or crypto.'),
     created_at: timestamp,
     updated_at: timestamp,
@@ -107,6 +118,16 @@ export const payoutBatches = resource({
         select coalesce(json_agg(json_build_object('reason', r.key, 'count', r.value) order by r.key), '[]')
         from jsonb_each(t.not_eligible) as r
       ))`,
+    not_sent: sql`(
+      select coalesce(json_agg(json_build_object(
+        'reason', h.reason, 'reason_text', ${JSON.stringify(held_texts)}::jsonb ->> h.reason, 'count', h.count) order by h.reason), '[]')
+      from (
+        select p.held_reason as reason, count(*) as count
+        from program.payout p
+        where p.organization_id = t.organization_id and p.batch_id = t.id and p.status = 'pending' and p.held_reason is not null
+          and p.deleted_at is null
+        group by p.held_reason
+      ) as h)`,
     files: sql`(
       select coalesce(json_agg(json_build_object(
         'file', f.number, 'message_id', replace(f.id, '_', '-'), 'method', f.rail,

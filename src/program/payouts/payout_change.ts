@@ -26,7 +26,11 @@ export const payoutChangeOperations: Operation[] = [
     params: idParams,
     body: z
       .strictObject({
-        external_id: text.min(1).max(255).optional().describe('The id of the payment, such as a transaction id.'),
+        external_id: text
+          .max(255)
+          .regex(/\S/, 'must not be blank')
+          .optional()
+          .describe('The id of the payment, such as a transaction id.'),
         paid_at: pastTimestamp.optional().describe('When it was paid. The default is the current time.'),
       })
       .default({}),

@@ -1,5 +1,6 @@
 /** Payouts that are given up, and commissions that leave their payout. Locks: payouts by id, then commissions. */
 import sql, { type Sql } from 'sql-template-tag';
+import { LostRace } from '../../core/postgres/errors.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { type Commission, commissions, ofPayout } from '../commissions/commission.ts';
@@ -60,6 +61,27 @@ export const freeCommissions = (tx: Tx, payout_id: string): Promise<Commission[]
  */
 export async function takeOutOfPayouts(tx: Tx, which: Sql): Promise<void> {
   for (const payout of await lockUntried(tx, which)) await takeOut(tx, payout, which);
+  await refuseLostRace(tx, which);
+}
+
+/**
+ * A batch may have put a commission into a payout since the look above, and committed while this waited for the commission. From now on none
+ * can. @throws LostRace: run again, the transaction finds the payout
+ */
+async function refuseLostRace(tx: Tx, which: Sql): Promise<void> {
+  const locked = await tx.all<{ payout_id: string | null }>(sql`
+    select t.payout_id
+    from program.commission t
+    where ${tenant(tx)} and ${which} and t.kind <> 'clawback'
+    order by t.id
+    for no key update of t`);
+  const payout_ids = locked.map(({ payout_id }) => payout_id).filter((id) => id !== null);
+  if (payout_ids.length === 0) return;
+  const untried = await tx.maybe(sql`
+    select from ${payouts.from}
+    where ${tenant(tx)} and ${payouts.alive} and t.id = any(${payout_ids}) and t.status = 'pending' and t.attempt = 0
+    limit 1`);
+  if (untried) throw new LostRace('A batch has put a commission into a payout meanwhile.');
 }
 
 /** The payouts, not yet sent, that hold such commissions, locked in the order of their ids. */

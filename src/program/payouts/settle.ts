@@ -88,6 +88,7 @@ export async function settleReturned(
   { error_message }: Pick<Failure, 'error_message'>,
 ): Promise<Payout> {
   const status = statusAfter(payout, 'return');
+  await numberStatement(tx, payout);
   const returned = await payouts.update(tx, payout.id, {
     ...{ status, failed_at: tx.now, error_code: 'returned', error_message },
     ...not_paid,
@@ -104,6 +105,13 @@ export async function settleReturned(
   for (const commission of due) tx.emit(event('commission.updated', commission, { previous_status: 'paid' }));
   return returned;
 }
+
+/** It was paid, so its statement has a number: it came back before a job gave it one. */
+const numberStatement = (tx: Tx, { id, program_id }: Payout) =>
+  tx.all(sql`
+    select program.number_statements(${tx.organization_id}, ${program_id}, t.id)
+    from program.payout t
+    where ${tenant(tx)} and t.id = ${id} and t.statement_number is null`);
 
 /**
  * "Payouts of a rail in test mode never count as paid, and free their commissions at the end": nothing but `payout.deleted` is told, since
@@ -126,6 +134,8 @@ export interface DoublePayment {
   attempt_id: string;
   amount_minor: number;
   currency: string;
+  /** The payout was deleted before: its commissions are in another, or will be. */
+  is_deleted: boolean;
 }
 
 /**
@@ -133,10 +143,11 @@ export interface DoublePayment {
  * @returns the id of the clawback
  */
 export async function takeBackExcess(tx: Tx, excess: DoublePayment): Promise<string> {
-  const { program_id, partner_id, payout_id, attempt_id, amount_minor, currency } = excess;
+  const { program_id, partner_id, payout_id, attempt_id, amount_minor, currency, is_deleted } = excess;
+  const cause = is_deleted ? 'Paid after the payout was deleted' : 'Paid twice';
   const commission = (await commissions.insert(tx, {
     ...{ id: newId('com'), program_id, partner_id, kind: 'clawback', amount_minor: -amount_minor, currency },
-    ...{ status: 'due', mature_at: tx.now, note: `Paid twice: ${payout_id}, attempt ${attempt_id}.` },
+    ...{ status: 'due', mature_at: tx.now, note: `${cause}: ${payout_id}, attempt ${attempt_id}.` },
   })) as Commission;
   tx.emit(event('commission.created', commission));
   const evidence = { payout_id, attempt_id, amount_minor, currency };

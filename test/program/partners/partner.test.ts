@@ -392,7 +392,7 @@ t.test('a click that matches no partner is not recorded', async (t) => {
 });
 
 t.test('an error in the details of a payout method names the field', async (t) => {
-  const shop = await openShop(rail, { payout_methods: ['paypal', 'bank_transfer'] });
+  const shop = await openShop(rail, { payout_methods: ['paypal', 'bank_transfer', 'crypto'] });
   const { id } = await shop.partner();
   const put = (method: string, details: Json) =>
     shop.merchant.request('PUT', `/v1/partners/${id}/payout_method`, { method, details });
@@ -400,6 +400,24 @@ t.test('an error in the details of a payout method names the field', async (t) =
     ['paypal', {}, 'missing_parameter', 'details.email'],
     ['paypal', { email: 'ada@example.com', x: 'y' }, 'unknown_parameter', 'details.x'],
     ['paypal', { email: 'ada' }, 'invalid_parameter', 'details.email'],
+    [
+      'bank_transfer',
+      { account_holder: 'Ada', iban: 'DE89370400440532013000', bic: 'BNPAFRPP' },
+      'invalid_parameter',
+      'details.bic',
+    ],
+    [
+      'crypto',
+      { address: '0x52908400098527886e0F7030069857D2E4169EE7', network: 'polygon' },
+      'invalid_parameter',
+      'details.address',
+    ],
+    [
+      'crypto',
+      { address: 'bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq', network: 'ERC-20' },
+      'invalid_parameter',
+      'details.address',
+    ],
     ['bank_transfer', { account_holder: 'Ada', iban: 'DE00', bic: 'COBADEFFXXX' }, 'invalid_parameter', 'details.iban'],
     [
       'bank_transfer',
@@ -411,6 +429,17 @@ t.test('an error in the details of a payout method names the field', async (t) =
     t.match(await put(method, details), { status: 400, body: { error: { code, param } } });
   }
   t.match(await put('paypal', { email: 'ada@example.com' }), { status: 200, body: { hint: '.com' } });
+  const french = { account_holder: 'Ada', iban: 'FR1420041010050500013M02606', bic: 'BNPAREPP' };
+  t.match(await put('bank_transfer', french), { status: 200 }, 'a bank of Réunion');
+  for (const [address, network] of [
+    ['0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed', 'ethereum'],
+    ['0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359', 'base'],
+    ['0xfb6916095ca1df60bb79ce92ce3ea74c37c5d359', 'ERC-20'],
+    ['0x5aaEB6053f3e94c9b9a09f33669435E7ef1bEAeD', 'RSK'],
+    ['bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq', 'bitcoin'],
+  ] as const) {
+    t.match(await put('crypto', { address, network }), { status: 200 }, address);
+  }
 });
 
 t.test('slugs have letters without diacritics', async (t) => {

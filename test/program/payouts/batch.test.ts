@@ -2,8 +2,9 @@ import pg from 'pg';
 import t from 'tap';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
 import { ofPayout } from '../../../src/program/commissions/commission.ts';
+import { generateStep } from '../../../src/program/payouts/batches/generate.ts';
 import { programsWithBalances, startOfMonth } from '../../../src/program/payouts/batches/monthly.ts';
-import { eventually, startRail } from '../../harness.ts';
+import { type Answer, eventually, sql, startRail } from '../../harness.ts';
 import { openShop } from '../../shop.ts';
 import { bank, batchOf, bonus, generated, payee } from './fixture.ts';
 
@@ -198,6 +199,82 @@ t.test('needs another user’s approval where the program demands it', async (t)
     status: 403,
     body: { error: { code: 'approval_not_allowed' } },
   });
+});
+
+t.test(
+  'no key can both create and approve a batch: one of no person creates alone, one of a person approves those of others',
+  async (t) => {
+    const shop = await openShop(rail, { payout_approval_required: true });
+    const { organization_id } = shop.merchant;
+    await rail.query(sql`update core.api_key set user_id = null where organization_id = ${organization_id}`);
+    const [machine, person] = [shop.merchant, await rail.key(organization_id)];
+    for (const [creator, approver] of [
+      [machine, machine],
+      [person, machine],
+      [person, person],
+      [machine, person],
+    ] as const) {
+      await payee(shop, [6000]);
+      const { id } = await creator.post('/v1/payout_batches', { program_id: shop.program_id });
+      await generated(shop.merchant, id);
+      const { status } = await approver.request('POST', `/v1/payout_batches/${id}/approve`);
+      t.equal(status, approver === person && creator !== person ? 200 : 403);
+    }
+  },
+);
+
+t.test('refuses a due time that is more than a year ahead', async (t) => {
+  const { merchant, program_id } = await openShop(rail);
+  const due_in = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
+  for (const preview of [true, false]) {
+    const far = await merchant.request('POST', '/v1/payout_batches', { program_id, due_at: due_in(367), preview });
+    t.match(far, { status: 400, body: { error: { code: 'invalid_parameter', param: 'due_at' } } });
+  }
+  await merchant.post('/v1/payout_batches', { program_id, due_at: due_in(365) });
+});
+
+t.test(
+  'a refund that waits for a batch takes the commission out of the new payout, and leaves no clawback',
+  async (t) => {
+    const shop = await openShop(rail, { holding_period_days: 0, min_payout_minor: 1 });
+    await shop.rule();
+    const ada = await payee(shop, [6000]);
+    const sale = await shop.sale({ partner_id: ada.id });
+    const { organization_id } = shop.merchant;
+    const opening = { organization_id, request_id: null };
+    const [{ id: batch_id }] = (await rail.query<{ id: string }>(sql`
+    insert into program.payout_batch (organization_id, id, program_id, stage, cutoff, due_at, approval_required, created_at, updated_at)
+    values (${organization_id}, 'batch_' || right(${sale.id}, 26), ${shop.program_id}, 'generating', now(), now(), false, now(), now())
+    returning id`)) as [{ id: string }];
+    let refund: Promise<Answer> | undefined;
+    await transaction(rail.store, opening, async (tx) => {
+      await generateStep(tx, batch_id, 1000);
+      refund = shop.merchant.request('POST', `/v1/sales/${sale.id}/refund`);
+      await eventually(async () => {
+        const waiting = await rail.query(
+          sql`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+        );
+        return waiting.length > 0;
+      }, 'the refund to wait for the batch');
+    });
+    t.match(await refund, { status: 200 });
+    t.match(await shop.list('payouts'), [{ amount_minor: 6000, commission_count: 1, status: 'pending' }]);
+    t.same(await shop.list('commissions', 'kind=clawback'), []);
+  },
+);
+
+t.test('does not take a blank external id for the id of a payment', async (t) => {
+  const shop = await openShop(rail);
+  await payee(shop, [6000]);
+  await batchOf(shop);
+  const [payout] = await shop.list('payouts');
+  for (const external_id of ['', ' ', '\t\u00a0']) {
+    t.match(await shop.merchant.request('POST', `/v1/payouts/${payout?.id}/mark_paid`, { external_id }), {
+      status: 400,
+      body: { error: { code: 'invalid_parameter', param: 'external_id' } },
+    });
+  }
+  t.match(await shop.merchant.get(`/v1/payouts/${payout?.id}`), { status: 'pending' });
 });
 
 t.test('judges only the payout whose commission is changed', async (t) => {

@@ -195,6 +195,26 @@ t.test('holds a payout that has no account to be paid from, until it goes into a
   t.match(await holdOf(), [{ held_reason: null, held_until: null }]);
 });
 
+t.test('says why nothing of a batch was sent', async (t) => {
+  const shop = await openShop(rail, { payout_methods: ['paypal', 'bank_transfer'] });
+  await payee(shop, [6000]);
+  await payee(shop, [7000], { payout_method: by_paypal });
+  const { id } = await batchOf(shop);
+  const send = () => shop.merchant.request('POST', `/v1/payout_batches/${id}/send`);
+  t.match(await send(), {
+    status: 409,
+    body: { error: { code: 'payout_locked', message: /no_credentials.*bank_transfer, paypal/ } },
+  });
+  await setRail(rail, shop, 'paypal', paypal.credentials);
+  t.match(await send(), { status: 202, body: { not_sent: [] } });
+  const read = () => shop.merchant.get(`/v1/payout_batches/${id}`);
+  await eventually(async () => (await read()).not_sent.length > 0, 'the batch to say what was not sent');
+  t.match((await read()).not_sent, [{ reason: 'no_credentials', reason_text: /credentials/, count: 1 }]);
+  await setRail(rail, shop, 'bank_transfer', debtor);
+  t.equal((await send()).status, 202);
+  await eventually(async () => (await read()).not_sent.length === 0, 'the rest to be sent');
+});
+
 t.test('pays an approved batch only where its money was to go when the batch was created', async (t) => {
   const { shop, payout, key } = await onePayout({ payout_approval_required: true });
   const approver = await rail.key(shop.merchant.organization_id);

@@ -15,6 +15,8 @@ export interface BookedTransfer extends Reason {
   currency: string | null;
   /** When it was booked. */
   at: string | null;
+  /** The IBAN of the account that the notification is on. Null: the bank names the account in another way. */
+  account: string | null;
   /** The bank's reference. */
   external_id: string | null;
 }
@@ -34,7 +36,7 @@ const no_id = 'NOTPROVIDED';
 
 /**
  * Reads a camt.054 debit and credit notification (versions .02 to .12): the element BkToCstmrDbtCdtNtfctn. An account has other payments
- * too: the caller leaves out the ids that are not its own, and compares amount and currency.
+ * too: the caller leaves out the ids that are not its own, and compares the account, the amount and the currency.
  *
  * @throws Problem when there is no notification, or the amount of a payment is no amount of its currency
  */
@@ -42,7 +44,7 @@ export function readBookingReport(report: Element): BookingReport {
   const notifications = children(report, 'Ntfctn');
   if (notifications.length === 0)
     throw refused('BkToCstmrDbtCdtNtfctn has no Ntfctn. Send the camt.054 file as the bank supplied it.');
-  const found = notifications.flatMap((notification) => children(notification, 'Ntry').flatMap(transfersIn));
+  const found = notifications.flatMap(transfersOn);
   const transfers = found.filter((transfer) => transfer !== null);
   return {
     kind: 'camt.054',
@@ -53,14 +55,20 @@ export function readBookingReport(report: Element): BookingReport {
   };
 }
 
+function transfersOn(notification: Element): (BookedTransfer | null)[] {
+  const account = text(notification, 'Acct', 'Id', 'IBAN')?.replaceAll(/\s/g, '').toUpperCase() ?? null;
+  const transfers = children(notification, 'Ntry').flatMap(transfersIn);
+  return transfers.map((transfer) => transfer && { ...transfer, account });
+}
+
 /** The payments of an entry. Null: one that has no EndToEndId. */
-function transfersIn(entry: Element): (BookedTransfer | null)[] {
+function transfersIn(entry: Element): (Omit<BookedTransfer, 'account'> | null)[] {
   const details = children(entry, 'NtryDtls').flatMap((group) => children(group, 'TxDtls'));
   if (details.length === 0) return [null];
   return details.map((detail) => transferOf(entry, detail, details.length === 1));
 }
 
-function transferOf(entry: Element, detail: Element, is_alone: boolean): BookedTransfer | null {
+function transferOf(entry: Element, detail: Element, is_alone: boolean): Omit<BookedTransfer, 'account'> | null {
   const end_to_end_id = text(detail, 'Refs', 'EndToEndId');
   if (end_to_end_id === null || end_to_end_id === no_id) return null;
   return {

@@ -37,7 +37,9 @@ export const payoutBatchOperations: Operation[] = [
         ),
       due_at: timestampInput
         .optional()
-        .describe("When the payouts are due. The default is the cut-off plus the program's payout term."),
+        .describe(
+          "When the payouts are due: within a year from now. The default is the cut-off plus the program's payout term.",
+        ),
       preview: z
         .boolean()
         .default(false)
@@ -53,6 +55,7 @@ export const payoutBatchOperations: Operation[] = [
         throw new Problem('invalid_parameter', 'The cut-off must not be in the future.', { param: 'cutoff' });
       }
       const due_at = body.due_at ?? dueAt(program, cutoff);
+      refuseFarDueAt(tx, due_at);
       if (body.preview) return preview(tx, program, { cutoff, due_at }) as never;
       return createBatch(tx, program, { cutoff, due_at, created_by_user_id: await userOfKey(tx, caller) });
     },
@@ -63,7 +66,7 @@ export const payoutBatchOperations: Operation[] = [
     path: '/v1/payout_batches/{id}/approve',
     scope: 'payouts:send',
     summary: 'Approves a batch, so that its payouts can be sent.',
-    doc: 'The key must belong to a user (`rail key create --user`), other than the one whose key created the batch. A batch that the schedule created can be approved by any user.',
+    doc: 'The key must belong to a user (`rail key create --user`), other than the one whose key created the batch. A batch that the schedule, or a key of no user, created can be approved by any user. No key can do both.',
     params: idParams,
     reply: payoutBatches.schema,
     errors: ['approval_not_allowed', 'invalid_state_transition'],
@@ -97,6 +100,16 @@ export const payoutBatchOperations: Operation[] = [
     },
   }),
 ];
+
+const most_days_ahead = 366;
+
+/** A time far ahead is a mistake: the payouts would wait for it. @throws Problem invalid_parameter */
+export function refuseFarDueAt({ now }: Pick<Tx, 'now'>, due_at: string): void {
+  if (Date.parse(due_at) - Date.parse(now) <= most_days_ahead * day_ms) return;
+  throw new Problem('invalid_parameter', `The payouts must be due within ${most_days_ahead} days.`, {
+    param: 'due_at',
+  });
+}
 
 const term_days = { net_15: 15, net_30: 30, net_60: 60 };
 

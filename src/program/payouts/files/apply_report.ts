@@ -9,7 +9,7 @@ import type { PayoutErrorCode } from '../rails/rail.ts';
 import type { Told } from './report_outcomes.ts';
 
 export interface StoredResult {
-  applied: { payout_id: string; status: PayoutStatus }[];
+  applied: { payout_id: string; status: PayoutStatus | 'deleted' }[];
   unchanged: string[];
   waiting: number;
   not_of_batch: number;
@@ -56,12 +56,13 @@ const open_for: Record<Told['outcome'], AttemptStatus[]> = {
   returned: [...open, 'paid'],
 };
 
-/** @returns the payout's status. Undefined where nothing changed */
-async function apply(tx: Tx, told: Told): Promise<PayoutStatus | undefined> {
+/** @returns what the payout is then. Undefined where nothing changed */
+async function apply(tx: Tx, told: Told): Promise<PayoutStatus | 'deleted' | undefined> {
   const payout = await lockPayout(tx, told.payout_id);
   const [attempt] = (await attemptsWhere(tx, sql`t.id = ${told.attempt_id}`)) as [PayoutAttempt];
   if (!open_for[told.outcome].includes(attempt.status)) return undefined;
   await applyOutcome(tx, payout, attempt, outcomeOf(tx, told));
+  if (payout.deleted_at !== null) return 'deleted';
   const { status } = await tx.one<{ status: PayoutStatus }>(
     sql`select t.status from program.payout t where ${tenant(tx)} and t.id = ${told.payout_id}`,
   );

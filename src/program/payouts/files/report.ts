@@ -4,6 +4,7 @@ import { sha256 } from '../../../core/encryption/vault.ts';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import { idParams, type Operation, operation } from '../../../core/resource/operation.ts';
 import { tenant } from '../../../core/resource/resource.ts';
+import type { Services } from '../../../core/resource/services.ts';
 import { id, objectName, text, timestamp } from '../../../core/values/fields.ts';
 import { newId } from '../../../core/values/id.ts';
 import { alreadyExists } from '../../../core/values/problem.ts';
@@ -27,7 +28,11 @@ const PayoutReport = z
       .array(
         z.object({
           payout_id: id('pyt'),
-          status: z.enum(['pending', 'processing', 'paid', 'failed']).describe('The status after the report.'),
+          status: z
+            .enum(['pending', 'processing', 'paid', 'failed', 'deleted'])
+            .describe(
+              'The status after the report. `deleted`: the payout was deleted before; if the bank paid it, a clawback takes the amount back.',
+            ),
         }),
       )
       .describe('The payouts that the report settled, so far.'),
@@ -48,7 +53,7 @@ export const payoutReportOperations: Operation[] = [
     scope: 'payouts:send',
     title: 'Take in a bank report',
     summary: "Settles payouts by a bank's report: pain.002 or camt.054.",
-    doc: 'Send the XML as the field `document`, or as the body with `Content-Type: application/xml`: at most 10 MiB. Payments that the bank settled become `paid`; rejected ones, also those of a rejected file or payment information, become `failed`; returned ones become `failed` with `returned`. A pain.002 must be on a file of the batch, and name its payments alone; of a camt.054, other payments of the account are passed over. A report that does not fit is refused as a whole. If it settles many payouts, a worker goes on after the response: `state` is `running`, and `GET` shows when it is `done`. An organization can have two long reports read at once (429 `rate_limit_exceeded`). A report that was taken in before is 409 with the first result in `existing`.',
+    doc: 'Send the XML as the field `document`, or as the body with `Content-Type: application/xml`: at most 10 MiB. Payments that the bank settled become `paid`; rejected ones, also those of a rejected file or payment information, become `failed`; returned ones become `failed` with `returned`. A pain.002 must be on a file of the batch, and name its payments alone; a camt.054 must be on the account that the file pays from, where it names an IBAN, and its other payments are passed over. A report that does not fit is refused as a whole. If it settles many payouts, a worker goes on after the response: `state` is `running`, and `GET` shows when it is `done`. An organization can have two long reports read at once (429 `rate_limit_exceeded`). A report that was taken in before is 409 with the first result in `existing`.',
     params: idParams,
     body: z.strictObject({ document: text.min(1).describe('The XML of the report, as the bank supplied it.') }),
     example: {
@@ -59,9 +64,9 @@ export const payoutReportOperations: Operation[] = [
     reply: PayoutReport,
     errors: ['resource_already_exists'],
     ask: ({ body, caller }) => readReport(body.document, caller.organization_id),
-    async run({ tx, params, body, asked }) {
+    async run({ tx, params, body, asked, services }) {
       const batch = await payoutBatches.get(tx, params.id);
-      return takeIn(tx, batch.id, body.document, asked);
+      return takeIn(tx, services, batch.id, body.document, asked);
     },
   }),
   operation({
@@ -84,7 +89,13 @@ export const payoutReportOperations: Operation[] = [
 ];
 
 /** @throws Problem resource_already_exists, invalid_parameter */
-async function takeIn(tx: Tx, batch_id: string, document: string, report: BankReport): Promise<PayoutReport> {
+async function takeIn(
+  tx: Tx,
+  services: Pick<Services, 'vault'>,
+  batch_id: string,
+  document: string,
+  report: BankReport,
+): Promise<PayoutReport> {
   const fingerprint = sha256(document);
   const id = newId('rep');
   const inserted = await tx.maybe(sql`
@@ -96,7 +107,7 @@ async function takeIn(tx: Tx, batch_id: string, document: string, report: BankRe
     const existing = await storedReport(tx, batch_id, fingerprint);
     throw alreadyExists('document', `The report was taken in before, as ${existing.id}.`, existing);
   }
-  const { told, waiting, not_of_batch } = await contentOfReport(tx, batch_id, report);
+  const { told, waiting, not_of_batch } = await contentOfReport(tx, services, batch_id, report);
   const left = told.sort((one, other) =>
     one.payout_id < other.payout_id ? -1 : Number(one.payout_id > other.payout_id),
   );

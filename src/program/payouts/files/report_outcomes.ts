@@ -2,11 +2,12 @@
 import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import { tenant } from '../../../core/resource/resource.ts';
+import type { Services } from '../../../core/resource/services.ts';
 import { Problem } from '../../../core/values/problem.ts';
 import type { BankReport } from '../bank/bank_report.ts';
 import type { BookedTransfer, BookingReport } from '../bank/camt054.ts';
 import { bankIdentifier } from '../bank/identifier.ts';
-import { paymentInformationId } from '../bank/pain001.ts';
+import { type Debtor, paymentInformationId } from '../bank/pain001.ts';
 import type { BankStatus, StatusReport, TransferStatus } from '../bank/pain002.ts';
 import type { PayoutErrorCode } from '../rails/rail.ts';
 import { blocksOf } from './file_content.ts';
@@ -33,14 +34,20 @@ export interface ReportContent {
 interface Sent {
   id: string;
   payout_id: string;
+  file_id: string | null;
   amount_minor: number;
   currency: string;
   execution_date: string;
 }
 
 /** @throws Problem invalid_parameter */
-export const contentOfReport = (tx: Tx, batch_id: string, report: BankReport): Promise<ReportContent> =>
-  report.kind === 'pain.002' ? ofStatuses(tx, batch_id, report) : ofBookings(tx, batch_id, report);
+export const contentOfReport = (
+  tx: Tx,
+  services: Pick<Services, 'vault'>,
+  batch_id: string,
+  report: BankReport,
+): Promise<ReportContent> =>
+  report.kind === 'pain.002' ? ofStatuses(tx, batch_id, report) : ofBookings(tx, services, batch_id, report);
 
 async function ofStatuses(tx: Tx, batch_id: string, report: StatusReport): Promise<ReportContent> {
   const { message_id, statuses } = report;
@@ -94,7 +101,12 @@ const toldOfStatus = (
   error_message: outcome === 'failed' ? (reason_text ?? inWords('rejected', reason_code ?? status)) : null,
 });
 
-async function ofBookings(tx: Tx, batch_id: string, report: BookingReport): Promise<ReportContent> {
+async function ofBookings(
+  tx: Tx,
+  services: Pick<Services, 'vault'>,
+  batch_id: string,
+  report: BookingReport,
+): Promise<ReportContent> {
   const booked = report.transfers.filter(({ outcome }) => outcome !== 'ignored');
   const ids = report.transfers.map(({ end_to_end_id }) => end_to_end_id);
   const sent = await sentWhere(
@@ -105,9 +117,27 @@ async function ofBookings(tx: Tx, batch_id: string, report: BookingReport): Prom
   );
   if (sent.size === 0) throw refused('The notification names no payment of this batch by its EndToEndId.');
   const own = booked.filter(({ end_to_end_id }) => sent.has(end_to_end_id));
+  const accounts = await accountsOf(tx, services, batch_id);
+  for (const transfer of own)
+    refuseOtherAccount(transfer, accounts.get(sent.get(transfer.end_to_end_id)?.file_id ?? ''));
   const told = own.map((transfer) => toldOfBooking(sent.get(transfer.end_to_end_id) as Sent, transfer));
   const strangers = ids.filter((id) => !sent.has(id)).length;
   return { told, waiting: ids.length - strangers - told.length, not_of_batch: strangers + report.without_id };
+}
+
+/** The IBANs that the files of a batch pay from, by file. */
+async function accountsOf(tx: Tx, { vault }: Pick<Services, 'vault'>, batch_id: string): Promise<Map<string, string>> {
+  const files = await tx.all<{ id: string; debtor: Buffer }>(sql`
+    select t.id, t.debtor from program.payout_file t where ${tenant(tx)} and t.batch_id = ${batch_id} and t.debtor is not null`);
+  return new Map(files.map(({ id, debtor }) => [id, (JSON.parse(vault.decrypt(debtor, id)) as Debtor).iban]));
+}
+
+/** What is booked on another account is another payment, whatever its EndToEndId. @throws Problem invalid_parameter */
+function refuseOtherAccount({ account, end_to_end_id }: BookedTransfer, iban: string | undefined): void {
+  if (account === null || iban === undefined || account === iban) return;
+  throw refused(
+    `The notification is on the account ending in ${account.slice(-4)}, and ${bankIdentifier(end_to_end_id)} was sent from the account ending in ${iban.slice(-4)}. Send the notification of that account.`,
+  );
 }
 
 /** @throws Problem invalid_parameter */
@@ -131,7 +161,7 @@ const inWords = (what: string, code: string | null): string =>
 
 async function sentWhere(tx: Tx, where: Sql): Promise<Map<string, Sent>> {
   const rows = await tx.all<Sent>(sql`
-    select t.id, t.payout_id, t.amount_minor, t.currency, t.state ->> 'execution_date' as execution_date
+    select t.id, t.payout_id, t.file_id, t.amount_minor, t.currency, t.state ->> 'execution_date' as execution_date
     from program.payout_attempt t
     where ${tenant(tx)} and ${where}`);
   return new Map(rows.map((row) => [row.id, row]));

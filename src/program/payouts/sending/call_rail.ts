@@ -3,7 +3,6 @@ import sql from 'sql-template-tag';
 import { CallUnfinished, type Channel, makeCall, type Outcome } from '../../../core/jobs/outbox.ts';
 import type { TaskContext } from '../../../core/jobs/worker_context.ts';
 import { type Tx, transaction } from '../../../core/postgres/transaction.ts';
-import { tenant } from '../../../core/resource/resource.ts';
 import { attemptsWhere, type PayoutAttempt, updateAttempt } from '../attempt.ts';
 import { applyOutcome, lockPayout } from '../attempt_outcome.ts';
 import { credentialsOf } from '../credentials/rail_credentials.ts';
@@ -16,6 +15,8 @@ export interface Called {
   organization_id: string;
   request_id: string | null;
   id: string;
+  /** Its attempt, where that was sent just now: no other is open. */
+  number?: number | undefined;
 }
 
 type Context = Pick<TaskContext, 'store' | 'services' | 'cut_off' | 'log'>;
@@ -38,7 +39,8 @@ const call_ms = 120_000;
  * for an attempt that another worker is calling about. What has no final outcome is asked about later, by `next_poll_at`.
  */
 export async function callAbout(called: Called, context: Context): Promise<void> {
-  const { organization_id, request_id, id } = called;
+  const { organization_id, request_id, id, number: new_attempt } = called;
+  if (new_attempt !== undefined) return settle(called, new_attempt, context);
   const attempts = await transaction(context.store, { organization_id, request_id }, (tx) =>
     attemptsWhere(tx, sql`t.payout_id = ${id} and t.rail in ('paypal', 'wise', 'stripe')`),
   );
@@ -73,9 +75,9 @@ function channelOf(called: Called, number: number, { store, services, cut_off }:
       const in_doubt = call.attempt.status !== 'prepared';
       return { request: call, attempts: in_doubt ? number : number - 1, in_doubt };
     },
-    async begin(tx, { request: { attempt } }) {
+    /** `claim` has written it. */
+    async begin() {
       is_noted = true;
-      await updateAttempt(tx, attempt.id, { status: 'in_doubt', last_sent_at: tx.now });
     },
     async call({ request }) {
       const { attempt, transfer, credentials } = request;
@@ -93,7 +95,10 @@ function channelOf(called: Called, number: number, { store, services, cut_off }:
   };
 }
 
-/** The attempt with what it was sent as, for this worker alone until the claim runs out. Undefined where another worker has it. */
+/**
+ * The attempt with what it was sent as, for this worker alone until the claim runs out. Undefined where another worker has it. One that was never
+ * called about is in doubt from now on, and is returned as it was.
+ */
 async function claim(
   tx: Tx,
   payout_id: string,
@@ -107,7 +112,10 @@ async function claim(
   );
   if (!attempt) return undefined;
   const claimed_until = new Date(Date.parse(tx.now) + claim_ms).toISOString();
-  await updateAttempt(tx, attempt.id, { claimed_until, next_poll_at: claimed_until });
+  await updateAttempt(tx, attempt.id, {
+    ...{ claimed_until, next_poll_at: claimed_until },
+    ...(attempt.status === 'prepared' ? { status: 'in_doubt' as const, last_sent_at: tx.now } : {}),
+  });
   const { credentials } = await credentialsOf(
     tx,
     vault,
@@ -146,8 +154,7 @@ async function record(tx: Tx, called: PayoutAttempt, answer: RailOutcome): Promi
   const [attempt] = await attemptsWhere(tx, sql`t.id = ${called.id}`);
   if (!attempt) return;
   const is_terminal = answer.status === 'paid' || answer.status === 'failed' || answer.status === 'returned';
-  if (is_terminal) await applyOutcome(tx, payout, attempt, answer);
-  const ended = await statusOf(tx, attempt.id);
+  const ended = is_terminal ? await applyOutcome(tx, payout, attempt, answer) : attempt.status;
   const is_accepted = answer.status === 'processing' && isOpen(ended);
   const status = is_accepted ? 'processing' : ended;
   const polls = status === attempt.status ? attempt.polls + 1 : 0;
@@ -161,13 +168,6 @@ async function record(tx: Tx, called: PayoutAttempt, answer: RailOutcome): Promi
   });
   await tellOwner(tx, attempt, answer);
 }
-
-const statusOf = async (tx: Tx, id: string): Promise<PayoutAttempt['status']> =>
-  (
-    await tx.one<Pick<PayoutAttempt, 'status'>>(
-      sql`select t.status from program.payout_attempt t where ${tenant(tx)} and t.id = ${id}`,
-    )
-  ).status;
 
 const answerText = (answer: RailOutcome): string =>
   answer.status === 'later' || answer.status === 'unknown' ? `${answer.status}: ${answer.reason}` : answer.status;

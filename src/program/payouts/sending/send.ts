@@ -3,12 +3,14 @@ import { idParams, type Operation, operation } from '../../../core/resource/oper
 import type { Services } from '../../../core/resource/services.ts';
 import { Problem } from '../../../core/values/problem.ts';
 import { programs } from '../../programs/program.ts';
+import { held_texts } from '../eligibility.ts';
 import { refuseOpenAttempt } from '../last_attempt.ts';
 import { type Payout, payouts } from '../payout.ts';
 import { payoutBatches } from '../payout_batch.ts';
 import { lockApproved } from '../payout_change.ts';
 import { statusAfter } from '../payout_state.ts';
-import { type Held, sendPayouts, textOf } from './prepare.ts';
+import { refuseWithoutCredentials } from './credentials_missing.ts';
+import { type Held, sendPayouts } from './prepare.ts';
 
 const by_method =
   'With `paypal`, `wise` or `stripe` a worker asks the provider to pay, and the payout becomes `paid` or `failed` by what the provider reports. With `bank_transfer`, `wire` or `crypto` the payout goes into a file, which the export of its batch returns; it becomes `paid` or `failed` by the bank’s status report, or is marked as paid.';
@@ -44,7 +46,7 @@ export const sendOperations: Operation[] = [
     path: '/v1/payout_batches/{id}/send',
     scope: 'payouts:send',
     summary: 'Sends the pending payouts of a batch.',
-    doc: `${by_method} A worker sends them: those of one file method go into one file. What cannot be sent stays pending, with \`payout.not_eligible\`.`,
+    doc: `${by_method} A worker sends them: those of one file method go into one file. What cannot be sent stays pending, with \`payout.not_eligible\`; \`not_sent\` of the batch counts it by reason. If the program has no credentials for any of the methods, nothing is sent and the response is 409.`,
     params: idParams,
     reply: payoutBatches.schema,
     status: 202,
@@ -57,6 +59,7 @@ export const sendOperations: Operation[] = [
           `The batch is ${batch.status}. Only the payouts of a batch that is ready can be sent.`,
         );
       }
+      await refuseWithoutCredentials(tx, batch);
       const { organization_id, request_id } = tx;
       tx.enqueue('program/send_payout_batch', { organization_id, request_id, id: batch.id });
       return batch;
@@ -80,4 +83,4 @@ async function sendOne(
 }
 
 const cannotSend = ({ reason }: Held): Problem =>
-  new Problem('payout_locked', `The payout cannot be sent (${reason}). ${textOf(reason)}`, { keep_effects: true });
+  new Problem('payout_locked', `The payout cannot be sent (${reason}). ${held_texts[reason]}`, { keep_effects: true });

@@ -50,10 +50,10 @@ const entry = (key: string, amount: string, currency: string, direction = 'DBIT'
   `<Ntry><Amt Ccy="${currency}">${amount}</Amt><CdtDbtInd>${direction}</CdtDbtInd><Sts><Cd>BOOK</Cd></Sts><BookgDt><Dt>2026-11-20</Dt></BookgDt>
 <NtryDtls><TxDtls><Refs><AcctSvcrRef>REF-1</AcctSvcrRef><EndToEndId>${key}</EndToEndId></Refs>${returned}</TxDtls></NtryDtls></Ntry>`;
 
-const camt054 = (entries: string) =>
+const camt054 = (entries: string, account = '') =>
   `<?xml version="1.0" encoding="UTF-8"?>
 <Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.054.001.08"><BkToCstmrDbtCdtNtfctn><GrpHdr><MsgId>N-1</MsgId><CreDtTm>2026-11-20T10:00:00Z</CreDtTm></GrpHdr>
-<Ntfctn><Id>1</Id>${entries}</Ntfctn></BkToCstmrDbtCdtNtfctn></Document>`;
+<Ntfctn><Id>1</Id>${account && `<Acct><Id><IBAN>${account}</IBAN></Id></Acct>`}${entries}</Ntfctn></BkToCstmrDbtCdtNtfctn></Document>`;
 
 const takeIn = ({ merchant }: Shop, { id }: Json, document: string, headers?: Record<string, string>) =>
   merchant.request('POST', `/v1/payout_batches/${id}/statuses`, headers ? document : { document }, headers);
@@ -157,6 +157,30 @@ t.test('settles payouts by a camt.054 in each currency, and takes back what was 
   }
 });
 
+t.test('takes a camt.054 of the account that the file pays from, and of no other', async (t) => {
+  const shop = await openShop(rail);
+  const { batch, payouts } = await sent(shop, [6000]);
+  const booked = entry(keyOf(payouts[0] as Json), '60.00', 'USD');
+  const elsewhere = await takeIn(shop, batch, camt054(booked, 'FR1420041010050500013M02606'));
+  t.match(elsewhere, { status: 400, body: { error: { code: 'invalid_parameter', message: /2606.*3000/ } } });
+  t.same(await statuses(shop, batch), ['processing']);
+  t.match(await takeIn(shop, batch, camt054(booked, 'DE89 3704 0044 0532 0130 00')), {
+    status: 200,
+    body: { applied: { length: 1 } },
+  });
+});
+
+t.test('numbers the statement of a payout that was paid and came back in the same report', async (t) => {
+  const shop = await openShop(rail);
+  const { batch, payouts } = await sent(shop, [6000]);
+  const [payout] = payouts as [Json];
+  const returned = '<RtrInf><Rsn><Cd>AC04</Cd></Rsn></RtrInf>';
+  const both = entry(keyOf(payout), '60.00', 'USD') + entry(keyOf(payout), '60.00', 'USD', 'CRDT', returned);
+  t.match(await takeIn(shop, batch, camt054(both)), { status: 200 });
+  t.match(await shop.merchant.get(`/v1/payouts/${payout.id}`), { status: 'failed', error_code: 'returned' });
+  t.match(await shop.merchant.get(`/v1/payouts/${payout.id}/statement`), { number: /^\d{4}-00001$/ });
+});
+
 t.test('takes back what a late success pays a second time', async (t) => {
   const shop = await openShop(rail);
   const { batch, message_id, payouts } = await sent(shop, [6000]);
@@ -164,9 +188,14 @@ t.test('takes back what a late success pays a second time', async (t) => {
   await takeIn(shop, batch, pain002(message_id, transaction(payout, 'RJCT', 'AC04')));
   await shop.merchant.delete(`/v1/payouts/${payout.id}`);
   const late = await takeIn(shop, batch, pain002(message_id, transaction(payout, 'ACSC')));
-  t.equal(late.status, 200, late.text);
+  t.match(late, { status: 200, body: { applied: [{ payout_id: payout.id, status: 'deleted' }] } }, late.text);
   const [clawback] = await shop.list('commissions', 'kind=clawback');
-  t.match(clawback, { amount_minor: -6000, clawback_of: null, partner_id: payout.partner_id });
+  t.match(clawback, {
+    amount_minor: -6000,
+    clawback_of: null,
+    partner_id: payout.partner_id,
+    note: /^Paid after the payout was deleted: /,
+  });
   t.match(await shop.list('risk_flags'), [{ kind: 'double_payout' }]);
 });
 
