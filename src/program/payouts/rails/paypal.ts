@@ -109,8 +109,11 @@ async function submit(transfer: Transfer, credentials: Credentials, context: Tra
     answer.status < 300 ? textAt(answer.body, 'batch_header', 'payout_batch_id') : originalOf(answer.body);
   if (batch_id === undefined) return refusalOf(answer, credentials, context);
   const known = { ...context, state: { ...context.state, payout_batch_id: batch_id } };
-  await context.keep(known.state);
-  if (answer.status >= 300) return readBatch(transfer, credentials, known);
+  if (answer.status >= 300) {
+    await context.keep(known.state);
+    return readBatch(transfer, credentials, known);
+  }
+  await context.keep(known.state, { with_outcome: true });
   return outcomeOfBatch(answer.body, transfer, { now: context.now, secrets: secretsOf(credentials, context) });
 }
 

@@ -73,8 +73,11 @@ export interface TransferContext extends RailContext {
   last_sent_at: string | null;
   /** What this attempt has kept. */
   state: Readonly<Record<string, string>>;
-  /** Replaces what the attempt keeps. Commits it before it resolves: the next call relies on it. */
-  keep(state: Record<string, string>): Promise<void>;
+  /**
+   * Replaces what the attempt keeps. Commits it before it resolves: the next call relies on it. `with_outcome`: no call follows, and repeating the
+   * last one would tell it again, so it may be written together with the outcome.
+   */
+  keep(state: Record<string, string>, options?: { with_outcome: true }): Promise<void>;
 }
 
 export interface WebhookContext {

@@ -66,7 +66,13 @@ function channelOf(called: Called, number: number, { store, services, cut_off }:
   let is_noted = false;
   const noted = (changes: Parameters<typeof updateAttempt>[2], { attempt }: Call) =>
     transaction(store, opening, (tx) => updateAttempt(tx, attempt.id, changes));
-  const asked = (call: Call) => contextOf(call, services, cut_off, (state) => noted({ state }, call));
+  /** What the rail keeps from now on, and is written with the outcome. */
+  let kept: PayoutAttempt['state'] | undefined;
+  const asked = (call: Call) =>
+    contextOf(call, services, cut_off, async (state, options) => {
+      if (options?.with_outcome) kept = state;
+      else await noted({ state }, call);
+    });
   return {
     opening: () => opening,
     async read(tx) {
@@ -91,7 +97,7 @@ function channelOf(called: Called, number: number, { store, services, cut_off }:
       const found = await railOf(attempt).lookUp(transfer, credentials, asked(request));
       return found && resultOf(found);
     },
-    record: (tx, { request }, { rail }) => record(tx, request.attempt, rail),
+    record: (tx, { request }, { rail }) => record(tx, request.attempt, rail, kept),
   };
 }
 
@@ -149,7 +155,12 @@ function resultOf(rail: RailOutcome): Result {
 }
 
 /** Writes an answer of the rail, or that there was none. */
-async function record(tx: Tx, called: PayoutAttempt, answer: RailOutcome): Promise<void> {
+async function record(
+  tx: Tx,
+  called: PayoutAttempt,
+  answer: RailOutcome,
+  kept?: PayoutAttempt['state'],
+): Promise<void> {
   const payout = await lockPayout(tx, called.payout_id);
   const [attempt] = await attemptsWhere(tx, sql`t.id = ${called.id}`);
   if (!attempt) return;
@@ -159,6 +170,7 @@ async function record(tx: Tx, called: PayoutAttempt, answer: RailOutcome): Promi
   const status = is_accepted ? 'processing' : ended;
   const polls = status === attempt.status ? attempt.polls + 1 : 0;
   await updateAttempt(tx, attempt.id, {
+    ...(kept ? { state: kept } : {}),
     ...(is_accepted ? { status, reference: answer.reference ?? attempt.reference } : {}),
     // The call had no effect: what is known of the calls before it stands.
     ...(answer.status === 'later' ? { last_sent_at: called.last_sent_at } : {}),

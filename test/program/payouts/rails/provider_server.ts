@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface Call {
   method: string;
@@ -53,6 +54,8 @@ export interface Webhook {
 export abstract class ProviderServer {
   readonly calls: Call[] = [];
   readonly movements = new Map<string, Movement>();
+  /** How long each answer takes. */
+  delay_ms = 0;
   readonly #faults: ScriptedFault[] = [];
   #script: (Fault | undefined)[] = [];
   readonly #server: Server;
@@ -123,6 +126,7 @@ export abstract class ProviderServer {
     const answer = this.handle(call);
     if (fault) return this.#break(call, response, fault);
     this.answered(call, answer);
+    if (this.delay_ms > 0) await sleep(this.delay_ms);
     send(response, answer);
   }
 
