@@ -26,6 +26,14 @@ const providerUrl = (provider: string) =>
     .refine((url) => url.startsWith('https:') || loopback.test(url), 'must be https, or http to this machine')
     .optional()
     .describe(`Base URL of ${provider}, for tests with a server that stands in for it. Unset: its own.`);
+const apiKey = (provider: string) =>
+  z
+    .string()
+    .regex(/^[\x21-\x7e]{1,200}$/, 'must be an API key')
+    .optional()
+    .describe(
+      `API key of ${provider} that searches for prospects use, unless an organization has its own. Unset: none.`,
+    );
 const flag = z.enum(['0', '1']).transform((value) => value === '1');
 
 /** The environment, one line a setting. `rail --help` lists them. */
@@ -92,6 +100,17 @@ const Environment = z.object({
   RAIL_PAYPAL_URL: providerUrl('PayPal'),
   RAIL_WISE_URL: providerUrl('Wise'),
   RAIL_STRIPE_URL: providerUrl('Stripe'),
+  RAIL_SEARXNG_URL: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe('Address of a SearXNG instance that searches for prospects use. It may be private. Unset: none.'),
+  RAIL_BRAVE_API_KEY: apiKey('the Brave Search API'),
+  RAIL_BRAVE_URL: providerUrl('the Brave Search API'),
+  RAIL_YOUTUBE_API_KEY: apiKey('the YouTube Data API'),
+  RAIL_YOUTUBE_DAILY_QUOTA: integer(1, 100_000_000)
+    .default(10_000)
+    .describe('Units that searches may use of the quota of RAIL_YOUTUBE_API_KEY in a day.'),
+  RAIL_YOUTUBE_URL: providerUrl('the YouTube Data API'),
   SMTP_URL: z
     .url({ protocol: /^smtps?$/ })
     .optional()

@@ -106,15 +106,33 @@ export async function openServices(config: Config, log: Logger): Promise<Service
     chat_hosts: config.RAIL_CHAT_HOSTS ?? [],
     name_servers: config.RAIL_WEBHOOK_NAME_SERVERS,
     provider_urls: providerUrls(config),
+    search_credentials: searchCredentials(config),
+    visit_interval_ms: 1_000,
     mailer: await openMailer(config, base_url),
   };
 }
 
-/** Those that are set. */
-function providerUrls({ RAIL_PAYPAL_URL, RAIL_WISE_URL, RAIL_STRIPE_URL }: Config): Record<string, string> {
-  const urls = { paypal: RAIL_PAYPAL_URL, wise: RAIL_WISE_URL, stripe: RAIL_STRIPE_URL };
-  return Object.fromEntries(Object.entries(urls).filter((entry): entry is [string, string] => entry[1] !== undefined));
+function providerUrls(config: Config): Record<string, string> {
+  const { RAIL_PAYPAL_URL, RAIL_WISE_URL, RAIL_STRIPE_URL, RAIL_BRAVE_URL, RAIL_YOUTUBE_URL } = config;
+  const payouts = { paypal: RAIL_PAYPAL_URL, wise: RAIL_WISE_URL, stripe: RAIL_STRIPE_URL };
+  return setOf({ ...payouts, brave: RAIL_BRAVE_URL, youtube: RAIL_YOUTUBE_URL });
 }
+
+function searchCredentials(config: Config): Record<string, Record<string, string>> {
+  const { RAIL_SEARXNG_URL, RAIL_BRAVE_API_KEY, RAIL_YOUTUBE_API_KEY, RAIL_YOUTUBE_DAILY_QUOTA } = config;
+  return setOf<Record<string, string>>({
+    searxng: RAIL_SEARXNG_URL === undefined ? undefined : { url: RAIL_SEARXNG_URL },
+    brave: RAIL_BRAVE_API_KEY === undefined ? undefined : { api_key: RAIL_BRAVE_API_KEY },
+    youtube:
+      RAIL_YOUTUBE_API_KEY === undefined
+        ? undefined
+        : { api_key: RAIL_YOUTUBE_API_KEY, daily_quota: String(RAIL_YOUTUBE_DAILY_QUOTA) },
+  });
+}
+
+/** Those that are set. */
+const setOf = <Value>(values: Record<string, Value | undefined>): Record<string, Value> =>
+  Object.fromEntries(Object.entries(values).filter((entry): entry is [string, Value] => entry[1] !== undefined));
 
 /** The sender's domain is that of the service, unless it is told another; an address of a machine is none. */
 async function openMailer({ SMTP_URL, MAIL_FROM }: Config, base_url: string): Promise<Mailer | undefined> {

@@ -33,6 +33,8 @@ export const services = {
   name_servers: undefined as string[] | undefined,
   chat_hosts: ['127.0.0.1'],
   provider_urls: {} as Record<string, string>,
+  search_credentials: {} as Record<string, Record<string, string>>,
+  visit_interval_ms: 1,
   base_url: 'http://127.0.0.1',
   mailer: undefined as Mailer | undefined,
 };
@@ -85,17 +87,19 @@ export interface Rail {
  * @param audit false where a test corrupts its data on purpose
  * @param durability `durable` where a test kills what writes
  * @param provider_urls where servers that stand in for payout providers are
+ * @param own services of this test that differ from those of all
  */
 export async function startRail({
   worker = true,
   audit = true,
   durability = 'fast' as Durability,
   provider_urls = undefined as Record<string, string> | undefined,
+  own = {} as Partial<typeof services>,
 } = {}): Promise<Rail> {
   const url = await cloneDatabase(await serverUrl(t, durability));
   const database = openDatabase(url, { size: 20, name: 'rail test' });
   const store: Store = { database, writeEvents };
-  const own_services = provider_urls ? { ...services, provider_urls } : services;
+  const own_services = { ...services, ...(provider_urls ? { provider_urls } : {}), ...own };
   const app = await buildApi({ store, services: own_services, log });
   await app.listen({ port: 0, host: '127.0.0.1' });
   const base_url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Operation } from '../src/core/resource/operation.ts';
 import { operations } from '../src/products.ts';
 import { type Answer, type Caller, eventually, type Json, type Rail, sql } from './harness.ts';
+import { type SearchServer, startSearxng } from './recruitment/discovery/search_servers.ts';
 
 /**
  * Valid requests for operations, derived from what the operations say of themselves, so that a new operation is covered by being
@@ -32,6 +33,7 @@ const special: Record<string, (world: World, given: Json) => Promise<Json>> = {
   'payout_batches.take_in_report': async ({ report }) => ({ document: report }),
   'partners.put_payout_method': async () => payout_method,
   'rails.put': async () => debtor,
+  'search_providers.put': searchCredentials,
   'webhook_endpoints.replay': async (_, given) =>
     given.from ? { to: new Date(Date.parse(given.from) + 60_000).toISOString() } : { failed_since: fresh_time() },
 };
@@ -110,7 +112,18 @@ const prepared: Record<string, (world: World) => Promise<string>> = {
   },
   'rails.get': async (world) => withRail(world, (await world.fixture('programs')).id),
   'rails.delete': async (world) => withRail(world, (await world.make('programs')).id),
+  'search_providers.delete': async (world) => {
+    await world.caller.request('PUT', '/recruitment/v1/search_providers/searxng', await searchCredentials());
+    return 'searxng';
+  },
 };
+
+let search_server: Promise<SearchServer> | undefined;
+/** Of a provider that stands in for the one that every sample asks. */
+async function searchCredentials(): Promise<Json> {
+  search_server ??= startSearxng([{ url: 'https://baking.example.com/' }]);
+  return { credentials: { url: (await search_server).url } };
+}
 
 async function withRail(world: World, program_id: string): Promise<string> {
   await world.caller.request('PUT', `/v1/programs/${program_id}/rails/${sample_rail}`, debtor);
@@ -250,7 +263,10 @@ export class World {
   async #path({ name, method, path, params }: Operation): Promise<string> {
     const plural = /\/[a-z_]+\/\{id\}/.test(path) ? resourceOf(path) : undefined;
     if (path === '/v1/exports/{resource}') return '/v1/exports/sales';
-    if (plural === undefined) return chosen(path, params);
+    if (plural === undefined) {
+      await prepared[name]?.(this);
+      return chosen(path, params);
+    }
     const id = prepared[name]
       ? await prepared[name](this)
       : ((await (method === 'GET' ? this.fixture(plural) : this.make(plural))).id as string);

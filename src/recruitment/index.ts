@@ -3,6 +3,7 @@ import { webhooksOf } from '../webhooks/operations.ts';
 import type { Product } from '../webhooks/product.ts';
 import { brandOperations } from './brands/brand.ts';
 import { teamOperations } from './brands/team_member.ts';
+import { searchProviderOperations } from './discovery/credentials/search_provider.ts';
 import { examples } from './examples.ts';
 import { guide, test_keys } from './guide.ts';
 import { creditOperations } from './plan/credit.ts';
@@ -23,6 +24,7 @@ export const recruitment: Product = {
     ...brandOperations,
     ...teamOperations,
     ...removeMemberOperations,
+    ...searchProviderOperations,
     ...planOperations,
     ...creditOperations,
     ...webhooksOf(events),
@@ -32,12 +34,14 @@ export const recruitment: Product = {
     'brands:write',
     'team:read',
     'team:write',
+    'searches:read',
+    'searches:write',
     'plan:read',
     'plan:write',
     'recruitment_webhooks:read',
     'recruitment_webhooks:write',
   ],
   schedules: [],
-  encrypted: [],
-  audits: ['recruitment.audit'],
+  encrypted: [{ table: 'recruitment.provider_credential', id: 'id', columns: ['credentials'] }],
+  audits: ['recruitment.audit', 'recruitment.run_audit'],
 };

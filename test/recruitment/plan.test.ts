@@ -63,7 +63,7 @@ t.test('changes the spending ceiling, and nothing else', async (t) => {
 t.test('credits are spent and refunded in the ledger, and those of a new month replace what was left', async (t) => {
   const caller = await rail.organization();
   await onPlan(caller, 'starter');
-  await within(caller, (tx) => spendCredit(tx, 'search', { search_id: 'fsc_1' }));
+  await within(caller, (tx) => spendCredit(tx, 'reveal', { prospect_id: 'fsc_1' }));
   await within(caller, (tx) => spendCredit(tx, 'reveal', { prospect_id: 'fdi_1' }));
   await within(caller, (tx) => refundCredit(tx, 'reveal', { prospect_id: 'fdi_1' }));
   t.match((await plan(caller)).credits, { balance: 39, spent: 2, refunded: 1 });
@@ -71,10 +71,10 @@ t.test('credits are spent and refunded in the ledger, and those of a new month r
     ['grant', 40, 40, 'plan_changed'],
     ['refund', 1, 39, 'reveal'],
     ['spend', -1, 38, 'reveal'],
-    ['spend', -1, 39, 'search'],
+    ['spend', -1, 39, 'reveal'],
   ]);
   const later = new Date(Date.now() + 40 * 86_400_000).toISOString();
-  await within(caller, (tx) => spendCredit(tx, 'search', { search_id: 'fsc_2' }), later);
+  await within(caller, (tx) => spendCredit(tx, 'reveal', { prospect_id: 'fsc_2' }), later);
   const [account] = await rail.query(
     sql`select credit_balance from recruitment.plan where organization_id = ${caller.organization_id}`,
   );
@@ -89,10 +89,10 @@ t.test('50 at once with 10 credits make 10', async (t) => {
   const caller = await rail.organization();
   await onPlan(caller, 'starter');
   for (let nth = 0; nth < 30; nth++)
-    await within(caller, (tx) => spendCredit(tx, 'search', { search_id: `fsc_${nth}` }));
+    await within(caller, (tx) => spendCredit(tx, 'reveal', { prospect_id: `fsc_${nth}` }));
   const spent = await Promise.allSettled(
     Array.from({ length: 50 }, (_, nth) =>
-      within(caller, (tx) => spendCredit(tx, 'search', { search_id: `fsc_${nth}` })),
+      within(caller, (tx) => spendCredit(tx, 'reveal', { prospect_id: `fsc_${nth}` })),
     ),
   );
   const refused = spent.filter((one) => one.status === 'rejected');
@@ -104,7 +104,7 @@ t.test('50 at once with 10 credits make 10', async (t) => {
 
 t.test('enterprise keeps its ledger and is never refused', async (t) => {
   const caller = await rail.organization();
-  for (const nth of [1, 2]) await within(caller, (tx) => spendCredit(tx, 'scan', { scan_id: `fsc_${nth}` }));
+  for (const nth of [1, 2]) await within(caller, (tx) => spendCredit(tx, 'reveal', { prospect_id: `fsc_${nth}` }));
   t.match((await plan(caller)).credits, { balance: null, spent: 2 });
   t.equal((await ledger(caller)).length, 2);
   await onPlan(caller, 'grow');

@@ -9,8 +9,12 @@ export interface Services {
   base_url: string;
   /** Host names of this service: no webhook endpoint may name them. */
   own_hosts: string[];
-  /** Base URLs of payout providers, by their names, where others than the providers' own are set. */
+  /** Base URLs of payout and search providers, by their names, where others than the providers' own are set. */
   provider_urls: Readonly<Record<string, string>>;
+  /** What all organizations ask search providers with that set nothing of their own, by the names of the providers. */
+  search_credentials: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** How long a host is left alone between two requests of visits. */
+  visit_interval_ms: number;
   /** Hosts that endpoints of team chats may be at besides those of the tools themselves. */
   chat_hosts: string[];
   /** The name servers that resolve hosts of webhook endpoints; the system's when left out. */

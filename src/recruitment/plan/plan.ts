@@ -95,11 +95,15 @@ async function read(tx: Tx, account: Account): Promise<z.infer<typeof Plan>> {
       coalesce(sum(t.amount) filter (where t.kind = 'refund'), 0)::bigint as refunded
     from recruitment.credit_entry t
     where t.organization_id = ${tx.organization_id} and t.created_at >= ${monthOf(tx.now)}::timestamp at time zone 'UTC'`);
+  const { spent_minor } = await tx.one<{ spent_minor: number }>(sql`
+    select coalesce(ceil(sum(t.spent_micros) / 10000), 0)::bigint as spent_minor
+    from recruitment.spending t
+    where t.organization_id = ${tx.organization_id} and t.month = ${monthOf(tx.now)}::date`);
   const limited = creditsOf(name) !== null;
   return {
     ...{ object: 'plan', name, ...included[name] },
     credits: { balance: limited ? credit_balance : null, ...used, resets_at: limited ? nextMonth(tx.now) : null },
-    ...{ spending_ceiling_minor, spent_minor: 0, currency },
+    ...{ spending_ceiling_minor, spent_minor, currency },
   };
 }
 

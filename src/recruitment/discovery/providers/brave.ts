@@ -47,6 +47,7 @@ export const brave: SearchProvider = {
   url: 'https://api.search.brave.com',
   price: 5_000,
   search,
+  skip: (from = '0') => (Number(from) < last_offset ? String(Number(from) + 1) : null),
   check,
 };
 

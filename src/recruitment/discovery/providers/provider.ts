@@ -85,6 +85,8 @@ export interface SearchProvider {
    * @throws ProviderFailure
    */
   search(query: ProviderQuery, context: ProviderContext, from?: string): AsyncIterable<SearchPage>;
+  /** Of one that is paid by the page: where the page after `from` begins, which may have been paid for and is not to be paid again. */
+  skip?(from: string | undefined): string | null;
   /**
    * Tries the credentials.
    * @throws ProviderFailure

@@ -1,5 +1,5 @@
 /** One HTTP call to a provider, and what is known when it fails. The one place where a call's failure is judged. */
-import { type Dispatcher, request } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { z } from 'zod';
 import { type ProviderContext, ProviderFailure } from './provider.ts';
 
@@ -39,10 +39,12 @@ async function send(
   headers: Record<string, string>,
 ): Promise<Answer> {
   signal.throwIfAborted();
-  const response = await request(url, {
+  const response = await dispatcher.request({
+    origin: url.origin,
+    path: url.pathname + url.search,
+    method: 'GET',
     headers: { accept: 'application/json', 'user-agent': 'Rail', ...headers },
     signal,
-    dispatcher,
   });
   const text = await readText(response.body);
   return { status: response.statusCode, headers: response.headers, body: parsed(text) };
