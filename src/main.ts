@@ -150,13 +150,19 @@ key
 
 rail
   .command('listen')
-  .summary("receives and verifies a program's webhooks")
+  .summary('receives and verifies webhooks')
   .description(
-    "Receives a program's webhooks, verifies their signatures and order, and prints a line for each. Registers a webhook endpoint and removes it when it ends. " +
+    'Receives the webhooks of a program, or of the recruitment service with --recruitment, verifies their signatures and order, and prints a line for each. Registers a webhook endpoint and removes it when it ends. ' +
       'Exit code 1 if any webhook was invalid. With --forward-to, a local server gets the exact body and headers; if it does not answer 2xx, ' +
       'Rail retries later. The service must run with RAIL_WEBHOOK_ALLOW_PRIVATE=1, as npm start does.',
   )
   .option('--program <id>', "id of the program (default: the demo's, or the only program)")
+  .option('--recruitment', 'receive the webhooks of the recruitment service')
+  .option(
+    '--organization <id>',
+    "with --recruitment: id of the organization (default: the demo's, or the only organization)",
+  )
+  .option('--test', 'with --recruitment: receive test events only')
   .option('--port <number>', 'port to receive on; 0 selects a free port', port, 0)
   .option('--events <types...>', 'event types to receive, separated by spaces or commas (default: all)', listed, [])
   .option('--forward-to <url>', 'forward verified webhooks to a local server, and return its response', httpUrl)
@@ -167,6 +173,7 @@ rail
     example(
       'rail listen --program prg_… --events sale.created,commission.created',
       'rail listen --forward-to localhost:4000/webhooks --print-secret',
+      'rail listen --recruitment --events reply.received,deal.agreed',
     ),
   )
   .action(async (options) => (await import('./commands/listen/listen.ts')).listen(options));

@@ -180,3 +180,26 @@ t.test('shows people what became of each', async (t) => {
   await listening.stop('SIGINT');
   t.match(await runRail(t, ['listen', '--forward-to', 'ftp://localhost/'], environment), { code: 2, stderr: /http/ });
 });
+
+t.test('listens to the recruitment service of an organization', async (t) => {
+  const { organization_id, post } = await service.organization();
+  const listening = spawnRail(t, ['listen', '--json', '--recruitment', '--organization', organization_id], environment);
+  const [, endpoint_id] = await listening.until(/ as (fwe_\w+)/);
+  await post(`/recruitment/v1/webhook_endpoints/${endpoint_id}/ping`, { event_type: 'deal.agreed' });
+  await listening.until(/"signature":"good"/);
+  const [line] = listening.said().stdout.split('\n');
+  t.match(JSON.parse(line as string), { type: 'deal.agreed', order: 'good', faults: [], body: { version: 1 } });
+});
+
+t.test('refuses options of the other service', async (t) => {
+  for (const [args, message] of [
+    [['--recruitment', '--program', 'prg_1'], /Give --program or --recruitment, not both/],
+    [['--test'], /options of --recruitment/],
+    [['--recruitment', '--events', 'sale.created'], /Unknown event sale.created/],
+    [['--recruitment', '--organization', 'org_1'], /There is no organization 'org_1'/],
+  ] as const) {
+    const { code, stderr } = await runRail(t, ['listen', ...args], environment);
+    t.not(code, 0);
+    t.match(stderr, message);
+  }
+});

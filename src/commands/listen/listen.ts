@@ -1,16 +1,16 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import sql from 'sql-template-tag';
-import type { Config } from '../../config.ts';
-import { type Database, run } from '../../core/postgres/database.ts';
+import type { Database } from '../../core/postgres/database.ts';
 import { requireSomeKey } from '../../encryption_key.ts';
 import { program } from '../../program/index.ts';
+import { recruitment } from '../../recruitment/index.ts';
+import type { EventPolicy } from '../../webhooks/events/policy.ts';
 import { type Opened, UsageError, withStore } from '../command.ts';
-import { readDemo } from '../demo.ts';
 import { catchStop, stopped } from '../process.ts';
 import { type Forwarded, forward, forwardedLine, isAcknowledged } from './forward.ts';
-import { type Listened, type Registered, register, remove, removeAbandoned } from './listener_endpoint.ts';
+import { chooseOrganization, chooseProgram } from './listened.ts';
+import { type Registered, register, remove, removeAbandoned } from './listener_endpoint.ts';
 import { watchDeliveries } from './missed_attempts.ts';
 import { type Checked, check, lineOf, Sequence } from './received_webhook.ts';
 
@@ -18,6 +18,11 @@ const most_body_bytes = 4 * 1024 * 1024;
 
 interface ListenOptions {
   program?: string;
+  /** Listen to the recruitment service. */
+  recruitment?: boolean;
+  organization?: string;
+  /** Receive the events of tests alone. */
+  test?: boolean;
   port: number;
   events: string[];
   forwardTo?: URL;
@@ -25,9 +30,10 @@ interface ListenOptions {
   json?: boolean;
 }
 
-/** `rail listen`: receives a program's webhooks until it is stopped, and checks what comes. */
+/** `rail listen`: receives the webhooks of a program, or of the recruitment service, until it is stopped, and checks what comes. */
 export async function listen(options: ListenOptions): Promise<void> {
-  refuseUnknown(options.events);
+  requireOneService(options);
+  refuseUnknown(options.events, (options.recruitment ? recruitment : program).events);
   const stopping = catchStop();
   await withStore((opened) => listenUntil(stopping, opened, options));
 }
@@ -35,11 +41,14 @@ export async function listen(options: ListenOptions): Promise<void> {
 async function listenUntil(stopping: AbortSignal, opened: Opened, options: ListenOptions): Promise<void> {
   requireSomeKey(opened.config);
   const { store } = opened;
-  const of = await chooseProgram(store.database, opened.config, options.program);
+  const of = options.recruitment
+    ? await chooseOrganization(store.database, opened.config, options.organization)
+    : await chooseProgram(store.database, opened.config, options.program);
   await removeAbandoned(store, of);
   const server = await openServer(options.port);
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  const registered = await register(opened, of, url, options.events);
+  const type = options.test ? 'test' : 'live';
+  const registered = await register(opened, of, { url, type, event_types: options.events });
   const counts = receive({ ...options, server, database: store.database, registered });
   const watch = watchDeliveries(store.database, registered);
   console.error(
@@ -56,36 +65,21 @@ async function listenUntil(stopping: AbortSignal, opened: Opened, options: Liste
   if (counts.faulty > 0) process.exitCode = 1;
 }
 
+function requireOneService({ recruitment, program, organization, test }: ListenOptions): void {
+  if (recruitment && program) throw new UsageError('Give --program or --recruitment, not both.');
+  if (!recruitment && (organization || test))
+    throw new UsageError('--organization and --test are options of --recruitment.');
+}
+
 function summaryOf({ received, faulty, forwarded, unacknowledged }: Counts, { forwardTo }: ListenOptions): string {
   const passed_on = forwardTo ? ` ${forwarded} forwarded, ${unacknowledged} of them not acknowledged.` : '';
   return `${received} received, ${faulty} at fault.${passed_on}`;
 }
 
-function refuseUnknown(types: string[]): void {
-  const known = Object.keys(program.events.catalogue);
+function refuseUnknown(types: string[], { catalogue }: EventPolicy): void {
+  const known = Object.keys(catalogue);
   const unknown = types.filter((type) => !known.includes(type));
   if (unknown.length > 0) throw new UsageError(`Unknown event ${unknown.join(', ')}. Known: ${known.join(' ')}`);
-}
-
-/** The one that was asked for, else the demo's, else the only one. */
-async function chooseProgram(database: Database, config: Config, asked: string | undefined): Promise<Listened> {
-  const programs = await run<Listened>(
-    database,
-    sql`select id, organization_id, name from program.program order by id`,
-  );
-  if (asked !== undefined) {
-    const program = programs.find(({ id }) => id === asked);
-    if (program) return program;
-    throw new Error(`There is no program '${asked}'.`);
-  }
-  const demo = await readDemo(config);
-  const chosen =
-    programs.find(({ id }) => id === demo?.program_id) ?? (programs.length === 1 ? programs[0] : undefined);
-  if (chosen) return chosen;
-  if (programs.length === 0)
-    throw new Error("There is no program yet: create one with POST /v1/programs, or begin 'rail start'.");
-  const names = programs.slice(0, 20).map(({ id, name }) => `${id} (${name})`);
-  throw new Error(`Which program? Give --program with one of ${names.join(', ')}.`);
 }
 
 async function openServer(port: number): Promise<Server> {

@@ -5,18 +5,10 @@ import { run } from '../../core/postgres/database.ts';
 import { type Store, transaction } from '../../core/postgres/transaction.ts';
 import { update } from '../../core/postgres/write.ts';
 import type { Services } from '../../core/resource/services.ts';
-import { program } from '../../program/index.ts';
-import { programs } from '../../program/programs/program.ts';
 import { openServices } from '../../service.ts';
 import { createEndpoint } from '../../webhooks/endpoints/create_endpoint.ts';
 import type { Opened } from '../command.ts';
-
-/** The program that is listened to. */
-export interface Listened {
-  id: string;
-  organization_id: string;
-  name: string;
-}
+import type { Listened } from './listened.ts';
 
 export interface Registered {
   organization_id: string;
@@ -30,20 +22,17 @@ const describe = (): string => `${marker} ${hostname()}, process ${process.pid}`
 
 export async function register(
   { config, log, store }: Opened,
-  of: Listened,
-  url: string,
-  event_types: string[],
+  { id: subject_id, organization_id, policy }: Listened,
+  endpoint: { url: string; event_types: string[]; type: 'live' | 'test' },
 ): Promise<Registered> {
   // Whether the service sends to this machine is its own setting: what it refuses shows among the failures.
   const services: Services = { ...(await openServices(config, log)), allow_private_addresses: true, own_hosts: [] };
-  const { organization_id } = of;
-  const endpoint = await transaction(store, { organization_id, request_id: null }, async (tx) => {
-    await programs.get(tx, of.id, { lock: true });
-    return createEndpoint(tx, services, program.events, {
-      ...{ subject_id: of.id, url, description: describe(), event_types },
-    });
+  const { id, secret } = await transaction(store, { organization_id, request_id: null }, async (tx) => {
+    await policy.requireIncluded?.(tx);
+    await policy.subject?.resource.get(tx, subject_id, { lock: true });
+    return createEndpoint(tx, services, policy, { ...endpoint, subject_id, description: describe() });
   });
-  return { organization_id, endpoint_id: endpoint.id, secret: endpoint.secret as string };
+  return { organization_id, endpoint_id: id, secret: secret as string };
 }
 
 export async function remove(
