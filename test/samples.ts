@@ -404,14 +404,22 @@ interface JsonSchema {
   maxLength?: number;
 }
 
+interface Fields {
+  properties: Record<string, JsonSchema>;
+  required: string[];
+}
+
+const known_fields = new WeakMap<z.ZodType, Fields>();
+
 /** The fields that a body or a query may have, as JSON Schema, and which of them it must have. */
-export function fieldsOf(schema: z.ZodType): { properties: Record<string, JsonSchema>; required: string[] } {
-  const { properties = {}, required = [] } = z.toJSONSchema(schema, {
-    io: 'input',
-    unrepresentable: 'any',
-    reused: 'inline',
-  }) as JsonSchema;
-  return { properties, required };
+export function fieldsOf(schema: z.ZodType): Fields {
+  const known = known_fields.get(schema);
+  if (known) return known;
+  const options = { io: 'input', unrepresentable: 'any', reused: 'inline' } as const;
+  const { properties = {}, required = [] } = z.toJSONSchema(schema, options) as JsonSchema;
+  const fields = { properties, required };
+  known_fields.set(schema, fields);
+  return fields;
 }
 
 /** `partner_id`, `partner_ids` → `partners`; undefined where the field names nothing of ours, as in `product_id`. */
