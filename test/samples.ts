@@ -290,7 +290,7 @@ export class World {
 
   async #path({ name, method, path, params }: Operation): Promise<string> {
     const plural = /\/[a-z_]+\/\{id\}/.test(path) ? resourceOf(path) : undefined;
-    if (path === '/v1/exports/{resource}') return '/v1/exports/sales';
+    if (path === '/v1/exports/{resource}') return '/v1/exports/commissions';
     if (plural === undefined) {
       await prepared[name]?.(this);
       return chosen(path, params);
