@@ -82,7 +82,7 @@ export const recruitment: Product = {
   schedules: [{ name: 'recruitment/purge_expired', cron: '43 * * * *', missed: 'latest' }],
   encrypted: [
     { table: 'recruitment.provider_credential', id: 'id', columns: ['credentials'] },
-    { table: 'recruitment.hmac_key', id: 'organization_id', columns: ['key'] },
+    { table: 'recruitment.hmac_key', id: 'id', columns: ['key'] },
     { table: 'recruitment.email_address', id: 'id', columns: ['address'] },
     { table: 'recruitment.suppression', id: 'id', columns: ['value'] },
   ],
