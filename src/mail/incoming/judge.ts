@@ -1,0 +1,132 @@
+import { isAutoReply } from './automatic/auto_reply.ts';
+import { readReturnDate } from './automatic/return_date.ts';
+import { type Bounced, readBounce } from './bounces/bounce.ts';
+import { readFeedbackReport } from './bounces/feedback_report.ts';
+import { type Message, readMessage } from './message/message.ts';
+import { readWritten } from './writing/written_text.ts';
+
+/** What a mail that comes in is. */
+export interface Judgement {
+  kind: 'own' | 'complaint' | 'bounce' | 'auto_reply' | 'unsubscribe' | 'reply';
+  /** Whom a bounce or a complaint is about. */
+  recipients: Bounced[];
+  /** What was newly written; empty for what no person wrote. */
+  text: string;
+  language: string | null;
+  /** What a person means, in the words of whoever asks; null for all others. */
+  reply_kind: string | null;
+  /** Of the kind, from 0 to 1; null where nobody was asked. */
+  confidence: number | null;
+  /** ISO date that an automatic reply names. */
+  resumes_on: string | null;
+  /** Nobody should rely on this before a person has looked. */
+  needs_review: boolean;
+  /** Of the mail that a bounce or a complaint is about. */
+  original_message_id: string | null;
+  /** Of a complaint: `abuse`, `auth-failure`, … */
+  feedback_type: string | null;
+  /** What the subject or the address of a mail to a List-Unsubscribe address names. */
+  unsubscribe_id: string | null;
+}
+
+export interface Meaning {
+  kind: string;
+  confidence: number;
+  language: string | null;
+  unsubscribe: boolean;
+}
+
+/** What only the asker knows. */
+export interface Asker {
+  /** Addresses whose mail is a copy of what was sent. */
+  own_addresses: readonly string[];
+  /** What a person's words mean; the subject's, where there are none. */
+  readMeaning(text: string, subject: string): Meaning;
+  /** Takes the place of the Date that a mail lacks. */
+  now: Date;
+}
+
+/** Below it, the meaning of a text is a guess. */
+export const least_confidence = 0.55;
+
+/** Judges a mail as it stands in the mailbox. It never throws. */
+export async function judgeMail(raw: Uint8Array, asker: Asker): Promise<Judgement> {
+  return judgeMessage(await readMessage(raw), asker);
+}
+
+/**
+ * Judges in this order: own copy, feedback report, bounce, automatic reply, unsubscribe, person. Bounces come before automatic replies, since
+ * many of them say that they are Auto-Submitted.
+ */
+export function judgeMessage(message: Message, asker: Asker): Judgement {
+  const unread = { needs_review: !message.readable };
+  if (isOwn(message, asker)) return { ...judgement('own'), ...unread };
+  const report = readFeedbackReport(message);
+  if (report) return { ...judgement('complaint'), ...report, recipients: report.recipients.map(complained), ...unread };
+  const bounce = readBounce(message);
+  if (bounce) return { ...judgement('bounce'), ...bounce, ...unread };
+  return judgeWritten(message, asker);
+}
+
+function judgeWritten(message: Message, { readMeaning, now }: Asker): Judgement {
+  const { text, own_words } = readWritten(message);
+  const asked = unsubscribeId(message);
+  const request = { text, unsubscribe_id: asked ?? null, needs_review: !message.readable };
+  if (asked !== undefined) return { ...judgement('unsubscribe'), ...request };
+  if (isAutoReply(message, text)) {
+    const resumes_on = readReturnDate(`${message.subject}\n${text}`, message.date ?? now);
+    return {
+      ...judgement('auto_reply'),
+      ...request,
+      language: readMeaning(own_words, '').language,
+      resumes_on,
+    };
+  }
+  const meaning = readMeaning(own_words, message.subject);
+  const sure = message.readable && meaning.confidence >= least_confidence;
+  const judged = { ...request, language: meaning.language, confidence: meaning.confidence, needs_review: !sure };
+  if (meaning.unsubscribe && meaning.kind !== 'angry') return { ...judgement('unsubscribe'), ...judged };
+  const needs_review = !sure || own_words === '';
+  return { ...judgement('reply'), ...judged, reply_kind: meaning.kind, needs_review };
+}
+
+const judgement = (kind: Judgement['kind']): Judgement => ({
+  kind,
+  recipients: [],
+  text: '',
+  language: null,
+  reply_kind: null,
+  confidence: null,
+  resumes_on: null,
+  needs_review: false,
+  original_message_id: null,
+  feedback_type: null,
+  unsubscribe_id: null,
+});
+
+const complained = (address: string): Bounced => ({
+  address,
+  status: null,
+  hard: false,
+  action: 'complained',
+  reason: null,
+});
+
+/** A server's report may name the inbox as its sender: it is no copy. */
+function isOwn({ from, fields }: Message, { own_addresses }: Asker): boolean {
+  const is_report =
+    /^multipart\/report/i.test(fields.get('content-type')) || fields.has('auto-submitted', 'x-failed-recipients');
+  return from !== '' && !is_report && own_addresses.some((address) => address.toLowerCase() === from);
+}
+
+const subject_request = /^\s*(?:re\s*:\s*)?unsubscribe(?:\s+([A-Za-z][A-Za-z0-9_-]{0,99}))?\s*$/i;
+
+/** A mail that List-Unsubscribe's mailto makes: `unsubscribe`, and the id of the message; undefined for any other. */
+function unsubscribeId({ subject, fields, text }: Message): string | null | undefined {
+  const found = subject_request.exec(subject);
+  if (found?.[1]) return found[1];
+  if (/^true$/i.test(fields.get('x-apple-unsubscribe'))) return null;
+  const in_text = /^\s*unsubscribe\s+([a-z]{2,5}_[A-Za-z0-9]{8,64})\s*$/i.exec(text.slice(0, 200));
+  if (in_text) return in_text[1] as string;
+  return found && text.trim().length < 40 && !/[?]/.test(text) ? null : undefined;
+}

@@ -1,0 +1,54 @@
+import { month_pattern } from '../automatic/month_names.ts';
+
+/** Lines by which mail programs introduce what they quote. */
+
+const verbs =
+  'wrote|writes|said|a [ée]crit|[ée]crivait|[ée]crit|schrieb|schreibt|geschrieben|hat folgendes|folgendes geschrieben|escribi[óo]|ha escrito|escribe|ha scritto|scrisse|scriveva|escreveu|escreve|schreef|geschreven|skrev|napsal|nap[íi]sal|napisa[łl]|pisze|kirjoitti|yazd[ıi]|[íi]rta|a scris|έγραψε|написала?|пишет|пише|написав|כתב|كتب|写道|写|寫道|書きました|のメッセージ|作成|작성|wrote the following|vi[ếe]t';
+const verb = new RegExp(`(?:^|[^\\p{L}])(?:${verbs})(?=$|[^\\p{L}])|写道|寫道|書きました|작성`, 'iu');
+const ends_with_verb = new RegExp(`(?:${verbs})\\s*(?:<[^<>]{0,200}>)?\\s*[:：]?\\s*[-_]*$`, 'iu');
+
+const month = `(?:${month_pattern}|серп|січ|лют|бер|квіт|трав|черв|лип|вер|жовт|лист|груд|янв|фев|мар|апр|мая|июн|июл|авг|сен|окт|ноя|дек|mei|mrt|maj)`;
+/** A time, a day of the calendar or an address. */
+const evidence = new RegExp(
+  `\\d{1,2}[:.h]\\d{2}|\\d{1,4}[./-]\\d{1,2}[./-]\\d{2,4}|\\d{1,2}(?:st|nd|rd|th|er|º)?\\.?,?\\s(?:de |di )?${month}|${month}\\p{L}*\\.? \\d{1,2}|\\d{4}年|[^\\s@]@[^\\s@]`,
+  'iu',
+);
+const opening =
+  /^(?:on|at|in|am|le|el|il|em|no dia|op|den|w dniu|dnia|pe|kl|från|von|von:|on:|[-*_]{2,}\s*(?:on|am|le|el|il|em|op)\b|\d{1,4}[-./年]|\d{1,2}\.?\s\p{L}|(?:mon|tue|wed|thu|fri|sat|sun|пон|вто|сре|чет|пят|суб|вос|lun|mar|mer|jeu|ven|sam|dim)\p{L}*[,.]?\s|在|[<"'*\p{L}])/iu;
+
+const separators =
+  /^\W{0,4}[-_=*]{2,}\s*(?:original(?:e| e-?)?[ -]?(?:message|mail|nachricht|appointment)|urspr[uü]ngliche (?:nachricht|mail|e-?mail)|original(?:nachricht|meddelande|melding)|message (?:d.origine|original|initial|transf[eé]r[eé])|mensaje (?:original|reenviado)|messaggio (?:originale|inoltrato)|mensagem (?:original|encaminhada|reencaminhada)|oorspronkelijk bericht|doorgestuurd bericht|forwarded (?:message|by|mail)|weitergeleitete (?:nachricht|mail)|исходное сообщение|пересылаемое сообщение|пересланное сообщение|reply message|quoted (?:message|text)|original|原始邮件|原始郵件|转发邮件|元のメッセージ)(?=\W|$).{0,80}$/iu;
+const begin_forward =
+  /^\W{0,4}(?:begin forwarded message|anfang der weitergeleiteten (?:nachricht|e-?mail)|d[ée]but du message (?:transf[ée]r[ée]|r[ée]exp[ée]di[ée])|inicio del mensaje reenviado|inizio (?:del )?messaggio inoltrato|in[íi]cio da mensagem (?:re)?encaminhada|begin doorgestuurd bericht|v(?:id)?arebefordrat (?:brev|meddelande)|начало переадресованного (?:письма|сообщения))\s*[:：]?\s*$/iu;
+
+/** `-----Original Message-----`, `Begin forwarded message:` and their like. */
+export const isSeparatorOfOriginal = (line: string): boolean =>
+  line.length < 200 && (separators.test(line) || begin_forward.test(line));
+
+/** A cheap look at the first line, before lines are joined. */
+export const mayBeginAttribution = (line: string): boolean => line.length < 400 && opening.test(line.trimStart());
+
+/** Words that an attribution begins with, and a sentence hardly before it. */
+export const beginsAttribution = (line: string): boolean =>
+  /^\s*(?:on|at|am|le|el|il|em|no dia|op|den|w dniu|dnia|von|\d{1,4}[-./年]|\d{1,2}\.? \p{L}+ \d{4}|在)(?=[\s\d]|$)/iu.test(
+    line,
+  );
+
+/**
+ * Whether a line is an attribution. `quoted`: a quote follows, so that less is needed.
+ * Date and writer with a verb: `On Mon, 1 Feb 2027 at 10:00, Ada <ada@example.com> wrote:`; date and writer alone: `2027-02-01 10:00 GMT+01:00 Ada:`.
+ */
+export function isAttribution(line: string, quoted: boolean): boolean {
+  const words = line.trim();
+  const ends = /[:：]\s*[-_*]*$/.test(words) || ends_with_verb.test(words) || /-{2,}$/.test(words);
+  if (ends && verb.test(words) && (evidence.test(words) || quoted)) return !isSentence(words, quoted);
+  if (dated.test(words)) return !/<[^<>]*$/.test(words);
+  return quoted && /^(?:on|am|le|el|il|em|op|at)\b.{5,200}[:：]$/i.test(words) && evidence.test(words);
+}
+
+const dated =
+  /^\d{4}-\d{2}-\d{2} \d{1,2}:\d{2}(?::\d{2})?(?: (?:AM|PM))? (?:GMT|UTC|[+-]\d{4})(?:[+-]\d{1,2}:?\d{2})?,? .{1,200}$/;
+
+/** Somebody's own sentence that happens to name a time: `I said on 3.4. at 10:00 that we agree:`. */
+const isSentence = (words: string, quoted: boolean): boolean =>
+  !quoted && /^(?:i|we|as|he|she|they|ich|wir|je|nous|yo|io|eu)\b/i.test(words) && !/@/.test(words);

@@ -1,0 +1,41 @@
+/** The header that Outlook and its like write above what they quote, in the languages of their users. */
+const names: Record<'from' | 'to' | 'date' | 'subject' | 'other', string> = {
+  from: 'from|von|de|da|van|fr[åa]n|fra|od|от(?: кого)?|отправитель|发件人|寄件者|差出人|보낸 사람|expéditeur|remitente|remetente|mittente|absender|lähettäjä|kimden|feladó|från',
+  to: 'to|an|[àa]|para|aan|till|til|do|кому|收件人|宛先|받는 사람|destinataire|destinatario|destinat[áa]rio|empf[äa]nger|kime|címzett|a',
+  date: 'sent(?: at)?|date|gesendet(?: am)?|datum|envoy[ée](?: le)?|enviad[oa](?: el| em)?|fecha|inviato|data|verzonden|skickat|sendt|wys[łl]ano|отправлено|дата|发送时间|日期|寄件日期|送信日時|보낸 날짜|date d.envoi|l[äa]hetetty|g[öo]nderme|d[áa]tum|dato',
+  subject:
+    'subject|betreff|objet|asunto|oggetto|assunto|onderwerp|[äa]mne|emne|temat|тема|主题|主旨|件名|제목|aihe|konu|t[áa]rgy',
+  other:
+    'cc|kopie|copie|copia|c[óo]pia|bcc|cci|cco|ccn|reply-to|antwort an|r[ée]pondre [àa]|responder a|rispondi a|importance|priority|priorit[äa]t|attachments?|anlagen?|wichtigkeit|message-id|копия|organi[sz]ation',
+};
+export type HeaderName = keyof typeof names;
+
+const patterns = Object.entries(names).map(
+  ([name, words]) =>
+    [
+      name as HeaderName,
+      new RegExp(`^[\\s>*_]{0,20}(?:${words})\\s*[*_]{0,2}\\s?[:：][*_]{0,2}(?:\\s|$|<|"|\\p{L}|\\d)`, 'iu'),
+    ] as const,
+);
+
+/** Which line of a header this is; undefined where it is none. */
+export const headerName = (line: string): HeaderName | undefined =>
+  line.length < 2_000 ? patterns.find(([, pattern]) => pattern.test(line))?.[0] : undefined;
+
+/**
+ * Whether a header of a quoted mail begins here: at least three of its lines follow each other, or two of which one names the
+ * writer and the other the subject or the date. Long lists of recipients run over several lines.
+ */
+export function beginsHeader(lines: readonly string[], at: number): boolean {
+  const first = headerName(lines[at] as string);
+  if (first === undefined || first === 'other') return false;
+  const seen = new Set<HeaderName>();
+  let between = 0;
+  for (const line of lines.slice(at, at + 14)) {
+    const name = headerName(line);
+    if (name) seen.add(name);
+    else if (line.replace(/[\s>]/g, '') === '' || ++between > 4) break;
+  }
+  const told = seen.has('subject') || seen.has('date');
+  return seen.size >= 3 ? told : seen.size === 2 && first === 'from' && told;
+}

@@ -1,0 +1,77 @@
+import { beginsAttribution, isAttribution, isSeparatorOfOriginal, mayBeginAttribution } from './attributions.ts';
+import { headerName } from './header_lines.ts';
+import { isDelimiter, isMobileSignature } from './signatures.ts';
+
+/** What a line of a mail's text is. */
+export type Kind = 'blank' | 'text' | 'quote' | 'attribution' | 'header' | 'delimiter' | 'mobile';
+
+export interface Line {
+  text: string;
+  kind: Kind;
+}
+
+const longest_attribution = 500;
+const most_lines = 20_000;
+/** `> `, and the initials before it that some programs write: `JD> `. */
+const quote = /^\s{0,3}(?:[A-Za-z]{1,3})?>|^\s*\|\s?>/;
+
+/** The kind of each line. An attribution may run over up to five of them. */
+export function readLines(text: string): Line[] {
+  const texts = text.split('\n', most_lines);
+  const lines: Line[] = [];
+  let in_code = false;
+  while (lines.length < texts.length) {
+    const at = lines.length;
+    const line = texts[at] as string;
+    if (/^\s*```/.test(line)) in_code = !in_code;
+    const attributed = in_code ? 0 : linesOfAttribution(texts, at);
+    if (attributed > 0)
+      for (const part of texts.slice(at, at + attributed)) lines.push({ text: part, kind: 'attribution' });
+    else lines.push({ text: line, kind: in_code ? 'text' : kindOf(line) });
+  }
+  return lines;
+}
+
+function kindOf(line: string): Kind {
+  if (line.trim() === '') return 'blank';
+  if (quote.test(line)) return 'quote';
+  if (isDelimiter(line)) return 'delimiter';
+  if (isMobileSignature(line)) return 'mobile';
+  return headerName(line) ? 'header' : 'text';
+}
+
+/** How many lines from here on are one attribution: `On … wrote:`, broken as programs break it. The line before one is none of it. */
+function linesOfAttribution(texts: string[], at: number): number {
+  const count = linesThatFit(texts, at);
+  const begins = beginsAttribution(unquoted(texts[at] as string));
+  return count > 1 && !begins && linesThatFit(texts, at + 1) === count - 1 ? 0 : count;
+}
+
+function linesThatFit(texts: string[], at: number): number {
+  const first = unquoted(texts[at] as string);
+  if (isSeparatorOfOriginal(first)) return 1;
+  if (!mayBeginAttribution(first)) return 0;
+  let joined = '';
+  for (let count = 1; count <= 5; count += 1) {
+    const next = texts[at + count - 1];
+    if (next === undefined) return 0;
+    const words = unquoted(next);
+    if (words.trim() === '') return 0;
+    joined = `${joined} ${words}`.trim();
+    if (joined.length > longest_attribution) return 0;
+    if (isAttribution(joined, isQuoted(texts, at + count))) return count + nameBelow(joined, texts[at + count]);
+  }
+  return 0;
+}
+
+/** `Am 2.2.2026 schrieb`, and the writer on the next line. */
+const nameBelow = (joined: string, next: string | undefined): number =>
+  /\p{L}$/u.test(joined) && next !== undefined && /^[^>].{0,120}:$/.test(next) ? 1 : 0;
+
+const unquoted = (line: string): string => line.replace(/^[\s>]{0,200}/, '');
+
+/** Whether the next line with anything in it is quoted. */
+function isQuoted(texts: string[], from: number): boolean {
+  const next = texts.slice(from, from + 4).find((line) => line.trim() !== '');
+  return next !== undefined && quote.test(next);
+}

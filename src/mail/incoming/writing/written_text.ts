@@ -1,0 +1,127 @@
+import { beginsHeader } from './header_lines.ts';
+import { readHtml } from './html.ts';
+import { type Kind, type Line, readLines } from './lines.ts';
+import { findClosing } from './signatures.ts';
+
+export interface Written {
+  /** What was newly written, without what it quotes, and without signatures. Quotes stay where answers stand between them. */
+  text: string;
+  /** The writer's own sentences alone: no quoted line, no closing, no name. This is what is judged. */
+  own_words: string;
+}
+
+/** What the writer of a mail added to what went before. HTML is read where a mail has no text. */
+export function readWritten({ text, html }: { text: string; html: string }): Written {
+  const source = text.trim() === '' && html !== '' ? readHtml(html) : text;
+  const kept = cutQuotes(cutAtDelimiter(readLines(normalize(source))));
+  const lines = trimmed(kept);
+  const end = findClosing(lines.map((line) => line.text));
+  const shown = end ? lines.slice(0, end.contact) : lines;
+  const own = (end ? lines.slice(0, end.closing) : lines).filter(({ kind }) => kind !== 'quote');
+  return { text: joined(shown), own_words: joined(own) || joined(shown.filter(({ kind }) => kind !== 'quote')) };
+}
+
+const joined = (lines: Line[]): string =>
+  lines
+    .map((line) => line.text)
+    .join('\n')
+    .trim();
+
+/** Blanks at the ends of lines, invisible signs and tabs make no difference; more than two empty lines are two. */
+const normalize = (text: string): string =>
+  text
+    .replace(/\r\n?/g, '\n')
+    .replace(/[\u200B-\u200D\u2060\uFEFF\u00AD]/g, '')
+    .replace(/\u00A0/g, ' ')
+    .replace(/[ \t]+$/gm, '')
+    .replace(/\n{4,}/g, '\n\n\n');
+
+/** Whoever separates a signature has written before it: a line of dashes at the top is none. */
+function cutAtDelimiter(lines: Line[]): Line[] {
+  const end = lines.findIndex(
+    ({ kind }, at) => kind === 'delimiter' && lines.slice(0, at).some((line) => line.kind === 'text'),
+  );
+  const kept = end < 0 ? lines : lines.slice(0, end);
+  return kept.filter(({ kind }) => kind !== 'delimiter' && kind !== 'mobile');
+}
+
+/** Decides by the order of what is quoted and what is written: below it, above it, or between. */
+function cutQuotes(input: Line[]): Line[] {
+  const lines = withoutHeader(input);
+  const first = lines.findIndex(({ kind }) => kind === 'attribution');
+  if (first < 0) return withoutTrailingQuote(lines);
+  const has_text = (part: Line[]): boolean => part.some(({ kind }) => isWritten(kind));
+  const before = lines.slice(0, first);
+  const rest = lines.slice(first);
+  const quotes = rest.some(({ kind }) => kind === 'quote');
+  if (has_text(before)) {
+    if (!quotes || !answersBelow(rest)) return withoutTrailingQuote(before);
+    return withoutAttributions(withoutTrailingQuote(lines));
+  }
+  if (!quotes) return before;
+  return isOneRun(rest)
+    ? trimmed(withoutAttributions(afterQuote(rest)))
+    : withoutAttributions(withoutTrailingQuote(lines));
+}
+
+const isWritten = (kind: Kind): boolean => kind === 'text' || kind === 'header';
+
+/** A header of a quoted mail, and all behind it. */
+function withoutHeader(lines: Line[]): Line[] {
+  const texts = lines.map((line) => line.text);
+  const at = lines.findIndex(
+    ({ kind }, index) => (kind === 'header' || kind === 'quote') && beginsHeader(texts, index),
+  );
+  return at < 0 ? lines : withoutTrailingQuote(lines.slice(0, at));
+}
+
+/** Everything quoted at the end, where something was written at all. */
+function withoutTrailingQuote(lines: Line[]): Line[] {
+  const last = lines.findLastIndex(({ kind }) => isWritten(kind));
+  return lines.slice(0, last + 1);
+}
+
+/** The blank line above an attribution stays, the one below goes with it. */
+function withoutAttributions(lines: Line[]): Line[] {
+  return lines.filter(({ kind }) => kind !== 'attribution');
+}
+
+/** Answers between quotes, or a sentence below a quote; a name below it is a signature. */
+function answersBelow(rest: Line[]): boolean {
+  const runs = runsOf(rest);
+  const written = runs.filter(({ kind }) => kind === 'text');
+  if (written.length >= 2) return true;
+  const [only] = written;
+  if (!only) return false;
+  if (runs.at(-1) !== only) return true;
+  return only.lines.length >= 7 || only.lines.some((line) => isSentence(line.text));
+}
+
+const isSentence = (line: string): boolean => line.trim().split(/\s+/).length >= 3 && /[.?!…]["')\]]?\s*$/.test(line);
+
+/** The quote comes first and one answer follows it. */
+const isOneRun = (rest: Line[]): boolean =>
+  runsOf(rest).filter(({ kind }) => kind === 'text').length === 1 &&
+  runsOf(rest).at(-1)?.kind === 'text' &&
+  rest.findIndex(({ kind }) => isWritten(kind)) > rest.findIndex(({ kind }) => kind === 'quote');
+
+const afterQuote = (rest: Line[]): Line[] => rest.slice(rest.findIndex(({ kind }) => isWritten(kind)));
+
+/** Runs of written and of quoted lines, blank lines aside. */
+function runsOf(lines: Line[]): { kind: 'text' | 'quote'; lines: Line[] }[] {
+  const runs: { kind: 'text' | 'quote'; lines: Line[] }[] = [];
+  for (const line of lines) {
+    if (line.kind === 'blank' || line.kind === 'attribution') continue;
+    const kind = isWritten(line.kind) ? 'text' : 'quote';
+    const last = runs.at(-1);
+    if (last?.kind === kind) last.lines.push(line);
+    else runs.push({ kind, lines: [line] });
+  }
+  return runs;
+}
+
+function trimmed(lines: Line[]): Line[] {
+  const begin = lines.findIndex(({ kind }) => kind !== 'blank');
+  const end = lines.findLastIndex(({ kind }) => kind !== 'blank');
+  return begin < 0 ? [] : lines.slice(begin, end + 1);
+}
