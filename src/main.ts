@@ -232,6 +232,33 @@ rail
   .addHelpText('after', example('rail audit', 'rail audit --json'))
   .action(async (options) => (await import('./commands/audit.ts')).audit(options));
 
+const mail = rail.command('mail').description('Reads mail as the recruitment service does.');
+
+mail
+  .command('judge')
+  .summary('says what a mail is: bounce, complaint, automatic reply, unsubscribe or reply')
+  .description(
+    'Says of each mail what it is: a bounce (of whom, and whether the address is dead), a complaint, an automatic reply (until when), an unsubscribe, ' +
+      'or a reply (what was newly written, its language and kind). The service judges by the same code. Reads no database. ' +
+      'Exit code 1 if a file could not be read.',
+  )
+  .argument('[files...]', 'files that hold one mail each (RFC 5322); - is standard input', ['-'])
+  .option(
+    '--jsonl',
+    'read texts instead, from standard input: a JSON document per line with id, text and optionally subject',
+  )
+  .option('--own <addresses...>', 'addresses of the inbox: mail from them is a copy of what was sent', listed, [])
+  .addOption(new Option('--json', 'print one JSON document per line'))
+  .addHelpText(
+    'after',
+    example(
+      'rail mail judge mailbox/*.eml',
+      'rail mail judge --json - < bounce.eml',
+      `echo '{"id": "1", "subject": "Re: Program", "text": "Sounds good!"}' | rail mail judge --jsonl --json`,
+    ),
+  )
+  .action(async (files, options) => (await import('./commands/mail/judge.ts')).judge(files, options));
+
 const payouts = rail.command('payouts').description('Previews, creates and follows payouts to partners.');
 
 const program = () => new Option('--program <id>', 'id of the program').makeOptionMandatory();

@@ -1,9 +1,12 @@
 import { z } from 'zod';
-import { taskOutsideTransaction } from '../../src/core/jobs/task.ts';
-import { generateBatch } from '../../src/program/payouts/batches/generate.ts';
+import { batchTask } from '../../src/core/jobs/task.ts';
+import { generateStep } from '../../src/program/payouts/batches/generate.ts';
 
-/** Creates the payouts of a batch. */
-export default taskOutsideTransaction({
+const most = 1000;
+
+/** Creates the payouts of a batch, a step a transaction. */
+export default batchTask({
   payload: z.object({ organization_id: z.string(), request_id: z.string().nullable(), id: z.string() }),
-  run: ({ payload, ...context }) => generateBatch(payload, context),
+  most,
+  run: ({ tx, payload: { id } }) => generateStep(tx, id, most),
 });

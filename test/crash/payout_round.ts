@@ -129,11 +129,9 @@ function armedWith(line: PayoutLine, text: () => string): Armed & { kill(): Prom
   return { kill, text, isKilled: () => killed_at, replaced: async () => replacing };
 }
 
-/** @param isDead called before the next worker starts */
-export async function replace(line: PayoutLine, isDead: () => unknown = () => {}): Promise<void> {
+async function replace(line: PayoutLine): Promise<void> {
   await line.worker.end('SIGKILL');
   line.gate.cut();
-  isDead();
   line.worker = await start(line.gate.url, line.provider);
 }
 

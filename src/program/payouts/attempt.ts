@@ -65,13 +65,8 @@ export type AttemptChanges = Partial<
 };
 
 export async function updateAttempt(tx: Tx, id: string, changes: AttemptChanges): Promise<void> {
-  await tx.all(attemptUpdate(tx, id, changes));
-}
-
-/** The statement of `updateAttempt`. */
-export function attemptUpdate(tx: Tx, id: string, changes: AttemptChanges): Sql {
   const settings = Object.entries(changes).map(([column, value]) =>
     column === 'state' ? sql`state = ${JSON.stringify(value)}` : sql`${raw(column)} = ${value}`,
   );
-  return sql`update program.payout_attempt t set ${join(settings)} where ${tenant(tx)} and t.id = ${id}`;
+  await tx.all(sql`update program.payout_attempt t set ${join(settings)} where ${tenant(tx)} and t.id = ${id}`);
 }

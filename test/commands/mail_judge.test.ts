@@ -1,0 +1,100 @@
+import { spawn } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import t from 'tap';
+import { crlf, mail } from '../mail/incoming/mails.ts';
+
+t.setTimeout(120_000);
+
+const main = join(import.meta.dirname, '../../src/main.ts');
+const directory = t.testdir();
+const write = async (name: string, raw: string): Promise<string> => {
+  const file = join(directory, name);
+  await writeFile(file, crlf(raw));
+  return file;
+};
+const reply = await write(
+  'reply.eml',
+  mail(
+    {},
+    'Sounds good, please send me the details!\n\nOn Mon, Feb 2, 2026 at 10:04 AM Ada <ada@shop.example> wrote:\n> Hello',
+  ),
+);
+const bounce = await write(
+  'bounce.eml',
+  mail(
+    { From: 'MAILER-DAEMON@mx.example', Subject: 'Undelivered Mail Returned to Sender' },
+    '<grace@blog.example>: 550 5.1.1 User unknown\nYour message could not be delivered.',
+  ),
+);
+
+/** What the command prints for what it reads. */
+function judge(args: string[], input = ''): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const child = spawn(process.execPath, [main, 'mail', 'judge', ...args]);
+  const said = { stdout: '', stderr: '' };
+  child.stdout.on('data', (chunk) => {
+    said.stdout += chunk;
+  });
+  child.stderr.on('data', (chunk) => {
+    said.stderr += chunk;
+  });
+  child.stdin.end(input);
+  return new Promise((done) => child.on('close', (code) => done({ code, ...said })));
+}
+const linesOf = (stdout: string): object[] =>
+  stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+
+t.test('prints a JSON document for each mail, and names the file that it cannot read', async (t) => {
+  const missing = join(directory, 'missing.eml');
+  const { code, stdout, stderr } = await judge(['--json', reply, missing, bounce]);
+  t.equal(code, 1, 'one file could not be read');
+  t.match(stderr, /^rail: .*missing\.eml: .*no such file/);
+  const [first, second, ...others] = linesOf(stdout);
+  t.match(first, {
+    file: reply,
+    kind: 'reply',
+    text: 'Sounds good, please send me the details!',
+    language: 'en',
+    reply_kind: 'positive',
+    recipients: [],
+    resumes_on: null,
+  });
+  t.match(second, {
+    file: bounce,
+    kind: 'bounce',
+    recipients: [{ address: 'grace@blog.example', status: '5.1.1', hard: true }],
+  });
+  t.same(others, []);
+});
+
+t.test('reads a mail from standard input, and prints a table', async (t) => {
+  const { code, stdout } = await judge(
+    ['-'],
+    mail({ Subject: 'Automatic reply: x' }, 'Back on 12 March 2026.\u001b[2J'),
+  );
+  t.equal(code, 0);
+  t.match(stdout, /^KIND +MEANS +NAME +TEXT\nauto_reply +until 2026-03-12 +- +Back on 12 March 2026\. \[2J\n$/);
+  t.match((await judge(['--own', 'grace@blog.example', '--json', reply])).stdout, /"kind":"own"/);
+});
+
+t.test('judges texts, a line each', async (t) => {
+  const texts = [
+    { id: 'd1', subject: 'Re: Program', text: 'Yes please, how do I sign up?' },
+    { id: 2, text: 'Please take me off your list, thank you.' },
+    { id: 'd3', subject: 'Out of office', text: 'I am back on 12 March.' },
+  ];
+  const { code, stdout, stderr } = await judge(
+    ['--jsonl', '--json'],
+    `${texts.map((text) => JSON.stringify(text)).join('\n')}\n{"id": 4}\nnot JSON\n`,
+  );
+  t.equal(code, 1);
+  t.match(stderr, /^rail: line 4: .*text.*\nrail: line 5: is not JSON\n$/);
+  t.match(linesOf(stdout), [
+    { id: 'd1', kind: 'reply', reply_kind: 'positive' },
+    { id: 2, kind: 'unsubscribe' },
+    { id: 'd3', kind: 'auto_reply', resumes_on: /-03-12$/ },
+  ]);
+});
