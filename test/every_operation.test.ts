@@ -329,6 +329,7 @@ async function rowsOf(organization_id: string): Promise<Json> {
       order by 1) as counts
     from information_schema.columns c
     where c.column_name = 'organization_id' and c.table_schema in ('core', 'webhooks', 'program', 'recruitment')
-      and c.table_name not in ('tally', 'tally_change', 'total', 'report_change', 'report_total')`);
+      and c.table_name not in ('tally', 'tally_change', 'total', 'report_change', 'report_total', 'report_slice', 'report_key')
+      and not (select r.relispartition from pg_class r where r.oid = format('%I.%I', c.table_schema, c.table_name)::regclass)`);
   return row?.counts as Json;
 }

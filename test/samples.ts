@@ -31,6 +31,10 @@ const special: Record<string, (world: World, given: Json) => Promise<Json>> = {
       ? {}
       : { customer_id: (await world.fixture('customers')).id },
   'payout_batches.take_in_report': async ({ report }) => ({ document: report }),
+  'prospects.create': async () => ({ key: `${fresh('site')}.com` }),
+  'prospects.assign': async () => ({ member_id: null }),
+  'do_not_contact.create': async (_, given) =>
+    given.prospect_id === undefined ? { email: `${fresh('barred')}@example.com` } : { kind: 'prospect' },
   'partners.put_payout_method': async () => payout_method,
   'rails.put': async () => debtor,
   'search_providers.put': searchCredentials,
@@ -110,6 +114,19 @@ const prepared: Record<string, (world: World) => Promise<string>> = {
       update program.payout set status = 'failed', failed_at = now() where id = ${id}`);
     return id;
   },
+  async 'prospects.signed_up'(world) {
+    const { id } = await world.make('recruitment_prospects');
+    await world.caller.post(`/recruitment/v1/prospects/${id}/invite`, { via: 'mark' });
+    return id;
+  },
+  'emails.list': async (world) => (await world.fixture('recruitment_emails')).prospect_id,
+  'notes.list': async (world) => (await world.fixture('recruitment_notes')).prospect_id,
+  async 'lists.remove_prospect'(world) {
+    const { id: list_id } = await world.make('recruitment_lists');
+    world.listed_prospect_id = (await world.fixture('recruitment_prospects')).id;
+    await world.caller.post(`/recruitment/v1/lists/${list_id}/prospects`, { prospect_ids: [world.listed_prospect_id] });
+    return list_id;
+  },
   'rails.get': async (world) => withRail(world, (await world.fixture('programs')).id),
   'rails.delete': async (world) => withRail(world, (await world.make('programs')).id),
   'search_providers.delete': async (world) => {
@@ -172,6 +189,15 @@ const consequences: Record<string, (world: World) => Promise<unknown>> = {
     const { id } = await world.fixture('recruitment_webhook_endpoints');
     return world.caller.post(`/recruitment/v1/webhook_endpoints/${id}/ping`);
   },
+  async recruitment_emails(world) {
+    const { id } = await world.make('recruitment_prospects');
+    const email = `${fresh('prospect')}@example.com`;
+    return world.caller.post(`/recruitment/v1/prospects/${id}/emails`, { email });
+  },
+  async recruitment_notes(world) {
+    const { id } = await world.make('recruitment_prospects');
+    return world.caller.post(`/recruitment/v1/prospects/${id}/notes`, { text: 'A note.' });
+  },
   async payouts(world) {
     await batchWith(world, (await world.fixture('programs')).id);
   },
@@ -199,6 +225,8 @@ export class World {
   readonly receiver_url: string;
   /** A bank's report on what was sent last. */
   report = '';
+  /** Who is in the list that was made last. */
+  listed_prospect_id = '';
   /** For what only the outside can make happen, such as a payment that fails. */
   readonly rail: Rail | undefined;
   readonly #fixtures = new Map<string, Promise<Json>>();
@@ -262,7 +290,7 @@ export class World {
 
   async #path({ name, method, path, params }: Operation): Promise<string> {
     const plural = /\/[a-z_]+\/\{id\}/.test(path) ? resourceOf(path) : undefined;
-    if (path === '/v1/exports/{resource}') return '/v1/exports/sales';
+    if (path === '/v1/exports/{resource}') return '/v1/exports/commissions';
     if (plural === undefined) {
       await prepared[name]?.(this);
       return chosen(path, params);
@@ -270,7 +298,7 @@ export class World {
     const id = prepared[name]
       ? await prepared[name](this)
       : ((await (method === 'GET' ? this.fixture(plural) : this.make(plural))).id as string);
-    return path.replace('{id}', id).replace('{rail}', sample_rail);
+    return path.replace('{id}', id).replace('{rail}', sample_rail).replace('{prospect_id}', this.listed_prospect_id);
   }
 
   async #body(operation: Operation, given: Json): Promise<Json> {
@@ -338,6 +366,7 @@ export class World {
       currency: 'USD',
       country: 'DE',
       country_code: 'DE',
+      language_code: 'de',
       color: '#336699',
       timezone: 'UTC',
       default_timezone: 'UTC',
@@ -375,14 +404,22 @@ interface JsonSchema {
   maxLength?: number;
 }
 
+interface Fields {
+  properties: Record<string, JsonSchema>;
+  required: string[];
+}
+
+const known_fields = new WeakMap<z.ZodType, Fields>();
+
 /** The fields that a body or a query may have, as JSON Schema, and which of them it must have. */
-export function fieldsOf(schema: z.ZodType): { properties: Record<string, JsonSchema>; required: string[] } {
-  const { properties = {}, required = [] } = z.toJSONSchema(schema, {
-    io: 'input',
-    unrepresentable: 'any',
-    reused: 'inline',
-  }) as JsonSchema;
-  return { properties, required };
+export function fieldsOf(schema: z.ZodType): Fields {
+  const known = known_fields.get(schema);
+  if (known) return known;
+  const options = { io: 'input', unrepresentable: 'any', reused: 'inline' } as const;
+  const { properties = {}, required = [] } = z.toJSONSchema(schema, options) as JsonSchema;
+  const fields = { properties, required };
+  known_fields.set(schema, fields);
+  return fields;
 }
 
 /** `partner_id`, `partner_ids` → `partners`; undefined where the field names nothing of ours, as in `product_id`. */

@@ -8,6 +8,8 @@ const { escapeIdentifier, escapeLiteral } = pg;
 /** How long a transaction of a login may be idle, and wait for a lock. It can undo both; a worker ends what lasts longer: data.end_sessions. */
 const idle_ms = 60_000;
 const lock_ms = 5_000;
+/** What a statement of a login may write to temporary files, such as to sort: a setting that a login cannot undo. */
+const most_temp_mib = 2_048;
 
 /** What has to run before the first login is made: it takes from PUBLIC what would let a login hold up the service. */
 export async function missingProtection(tx: Tx): Promise<string[]> {
@@ -35,6 +37,7 @@ export function createStatements(login: LoginRole, verifier: string, service: st
     statement_timeout: String(login.statement_timeout_ms),
     idle_in_transaction_session_timeout: String(idle_ms),
     lock_timeout: String(lock_ms),
+    temp_file_limit: `${most_temp_mib}MB`,
     search_path: 'data',
     // As for requests of the API: see core.open_request.
     random_page_cost: '1.1',

@@ -90,6 +90,8 @@ const exported = [
   ...[programs, groups, tags, partners, applications, links, coupons, clicks, referrals, customers],
   ...[rules, sales, refunds, commissions, riskFlags, payoutBatches, payouts],
 ];
+/** Those with emails, names, or what merchants keep of a person. */
+const personal = [partners, applications, customers, sales, riskFlags, payouts];
 
 /** The affiliate program service. */
 export const program: Product = {
@@ -138,7 +140,7 @@ export const program: Product = {
     ...payoutStatementOperations,
     ...riskFlagOperations,
     ...reportOperations,
-    ...exportOperations(exported),
+    ...exportOperations(exported, personal),
     ...inboundSigningOperations,
     ...webhooksOf(events),
   ],

@@ -49,12 +49,89 @@ const team_member = {
   ...{ role: 'member', status: 'invited', created_at: times.endpoint, updated_at: times.endpoint },
 };
 
+const prospect = {
+  ...{
+    id: sampleId('fdi'),
+    brand_id: brand.id,
+    channel: 'website',
+    key: 'baking.example.com',
+    name: 'The Baking Blog',
+  },
+  ...{ url: 'https://baking.example.com/', description: 'Recipes and tests of kitchen appliances.' },
+  ...{ country_code: 'US', language_code: 'en', timezone: 'America/New_York', followers: 12_500, score: 86 },
+  evidence: [
+    { kind: 'competitor_link', url: 'https://baking.example.com/best-tins', text: 'Links to rival.example.com' },
+  ],
+  ...{ source: 'manual', source_run_id: null, stage: 'contacted', saved: true, hidden: false, hidden_reason: null },
+  ...{ assignee_member_id: team_member.id, do_not_contact: null, unsubscribed_at: null, invited_at: null },
+  ...{ signed_up_at: null, partner_id: null, deal_id: null, email_status: 'found', custom: { tier: 'gold' } },
+  ...{ created_at: times.endpoint, updated_at: times.event },
+};
+const prospect_id = prospect.id;
+const list = {
+  ...{ id: sampleId('fls'), brand_id: brand.id, name: 'Favourites', description: 'Those we write to first' },
+  ...{ created_at: times.endpoint, updated_at: times.endpoint },
+};
+const note = {
+  ...{ id: sampleId('fcn'), prospect_id, author_user_id: team_member.user_id, author_member_id: team_member.id },
+  ...{ text: 'Answers on Mondays.', created_at: times.event, updated_at: times.event },
+};
+const email_address = {
+  ...{ id: sampleId('fea'), prospect_id, email: 'ada@baking.example.com', rank: 0, source: 'manual', source_url: null },
+  ...{ verification: 'unknown', suppressed: false, found_at: times.endpoint, used_at: null, bounced_at: null },
+  created_at: times.endpoint,
+};
+const do_not_contact_entry = {
+  ...{ id: sampleId('fdn'), kind: 'address', value: 'grace@rival.example.com', prospect_id: null, reason: 'legal' },
+  ...{ by_user_id: team_member.user_id, created_at: times.event, updated_at: times.event },
+  ...{ lifted_at: null, lift_reason: null },
+  lifted_by_user_id: null,
+};
+const activity = {
+  ...{ id: sampleId('fac'), prospect_id, kind: 'stage_changed', by_user_id: team_member.user_id },
+  ...{ by_member_id: team_member.id, data: { from: 'found', to: 'contacted', reason: 'manual' } },
+  created_at: times.event,
+};
+const outcomes = { data: [{ prospect_id, status: 'done', error: null }] };
+const sample_id = 'sample_fdi_01';
+
 /** Values for the examples of the description. */
 export const examples: Examples = {
-  records: { brand, team_member, webhook_endpoint: endpoint, webhook_delivery: delivery, plan, credit_entry },
+  records: {
+    ...{ brand, team_member, prospect, list, note, email_address, do_not_contact_entry, activity },
+    ...{ webhook_endpoint: endpoint, webhook_delivery: delivery, plan, credit_entry },
+  },
   operations: {
     'brands.update': { body: { retention_days: 90 }, reply: { retention_days: 90, updated_at: times.event } },
     'team.update': { body: { role: 'admin' }, reply: { role: 'admin', updated_at: times.event } },
+    'prospects.create': {
+      body: { ...{ brand_id: brand.id, channel: 'website', key: prospect.key }, email: email_address.email },
+      reply: { stage: 'found', saved: false, assignee_member_id: null, evidence: [], score: null, custom: {} },
+    },
+    'prospects.update': { body: { custom: prospect.custom } },
+    'prospects.save': { body: { list_id: list.id } },
+    'prospects.unsave': { body: {}, reply: { saved: false } },
+    'prospects.hide': { body: { reason: 'competitor' }, reply: { hidden: true, hidden_reason: 'competitor' } },
+    'prospects.move': { body: { stage: 'contacted', reason: 'Met at a fair' } },
+    'prospects.assign': { body: { member_id: team_member.id } },
+    'prospects.invite': { body: { via: 'mark' }, reply: { invited_at: times.event } },
+    'prospects.signed_up': { reply: { stage: 'active', invited_at: times.endpoint, signed_up_at: times.event } },
+    'prospects.do_not_contact': {
+      body: { reason: 'legal' },
+      reply: { do_not_contact: { reason: 'legal', since: times.event } },
+    },
+    'prospects.lift_do_not_contact': { body: { reason: 'mistake' } },
+    'prospects.bulk': { body: { action: 'move', prospect_ids: [prospect_id], stage: 'contacted' }, reply: outcomes },
+    'lists.add_prospects': { body: { prospect_ids: [prospect_id] }, reply: outcomes },
+    'emails.create': { body: { email: email_address.email } },
+    'do_not_contact.create': { body: { kind: 'address', email: do_not_contact_entry.value, reason: 'legal' } },
+    'do_not_contact.lift': {
+      body: { reason: 'mistake' },
+      reply: { lifted_at: times.event, lift_reason: 'mistake', lifted_by_user_id: team_member.user_id },
+    },
+    'sample_prospects.list': {
+      reply: { data: [{ ...prospect, id: sample_id, object: 'prospect', source: 'sample' }], total_count: 12 },
+    },
     'plan.update': { body: { spending_ceiling_minor: plan.spending_ceiling_minor } },
     'recruitment_webhook_endpoints.create': {
       body: { url: endpoint.url, type: 'live', description: endpoint.description },

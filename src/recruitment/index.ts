@@ -1,13 +1,28 @@
 import { refusingTestKeys } from '../core/resource/operation.ts';
 import { webhooksOf } from '../webhooks/operations.ts';
 import type { Product } from '../webhooks/product.ts';
+import { addProspectOperations } from './add_prospect.ts';
 import { brandOperations } from './brands/brand.ts';
 import { teamOperations } from './brands/team_member.ts';
+import { addressOperations } from './contact/add_address.ts';
+import { doNotContactOperations } from './contact/do_not_contact.ts';
+import { emailListOperations } from './contact/email_address.ts';
 import { searchProviderOperations } from './discovery/credentials/search_provider.ts';
 import { examples } from './examples.ts';
 import { guide, test_keys } from './guide.ts';
+import { listOperations } from './lists/list.ts';
+import { listProspectOperations } from './lists/list_prospect.ts';
+import { personalDataOperations } from './personal_data.ts';
 import { creditOperations } from './plan/credit.ts';
 import { planOperations } from './plan/plan.ts';
+import { activityOperations } from './prospects/activity.ts';
+import { assignOperations } from './prospects/assign.ts';
+import { bulkOperations } from './prospects/bulk.ts';
+import { inviteOperations } from './prospects/invite.ts';
+import { noteOperations } from './prospects/note.ts';
+import { readProspectOperations } from './prospects/read.ts';
+import { saveOperations } from './prospects/save.ts';
+import { stageOperations } from './prospects/stage.ts';
 import { removeMemberOperations } from './remove_member.ts';
 import { events } from './webhooks.ts';
 
@@ -25,6 +40,21 @@ export const recruitment: Product = {
     ...teamOperations,
     ...removeMemberOperations,
     ...searchProviderOperations,
+    ...readProspectOperations,
+    ...addProspectOperations,
+    ...saveOperations,
+    ...stageOperations,
+    ...assignOperations,
+    ...inviteOperations,
+    ...bulkOperations,
+    ...activityOperations,
+    ...personalDataOperations,
+    ...emailListOperations,
+    ...addressOperations,
+    ...noteOperations,
+    ...listOperations,
+    ...listProspectOperations,
+    ...doNotContactOperations,
     ...planOperations,
     ...creditOperations,
     ...webhooksOf(events),
@@ -36,12 +66,25 @@ export const recruitment: Product = {
     'team:write',
     'searches:read',
     'searches:write',
+    'prospects:read',
+    'prospects:write',
+    'lists:read',
+    'lists:write',
+    'notes:read',
+    'notes:write',
+    'do_not_contact:read',
+    'do_not_contact:write',
     'plan:read',
     'plan:write',
     'recruitment_webhooks:read',
     'recruitment_webhooks:write',
   ],
-  schedules: [],
-  encrypted: [{ table: 'recruitment.provider_credential', id: 'id', columns: ['credentials'] }],
+  schedules: [{ name: 'recruitment/purge_expired', cron: '43 * * * *', missed: 'latest' }],
+  encrypted: [
+    { table: 'recruitment.provider_credential', id: 'id', columns: ['credentials'] },
+    { table: 'recruitment.hmac_key', id: 'id', columns: ['key'] },
+    { table: 'recruitment.email_address', id: 'id', columns: ['address'] },
+    { table: 'recruitment.suppression', id: 'id', columns: ['value'] },
+  ],
   audits: ['recruitment.audit', 'recruitment.run_audit'],
 };

@@ -7,21 +7,28 @@ import type { Bench, Figure, Sample } from './harness.ts';
 import { type Asked, latencies, openLoop } from './load.ts';
 import { type Merchant, makeMerchant } from './merchant.ts';
 import { commissions_each, fillPayees, payeeId, undoBatches } from './payout_rows.ts';
-import { cpuOf, postmasterOf, type Running, startNode, startPostgres, usedBy } from './processes.ts';
+import { fillPayouts, most_sends, rail_ms, sendByRail, setCredentials, startRail, streamFile } from './payout_sends.ts';
+import { cpuOf, postmasterOf, type Running, startNode, startPostgres, usedBetween, usedBy } from './processes.ts';
 import type { Owner } from './rows.ts';
 
 const default_partners = 100_000;
 const sales_a_second = 20;
+const sends_at_once = 16;
 const poll_ms = 100;
 
 /** A batch of payouts beside what its selection costs as plain SQL, and what it does to sales that are recorded meanwhile. */
 export const payouts: Bench = {
   name: 'payouts',
-  doc: `A batch over ${default_partners.toLocaleString('en')} partners (--size) with ${commissions_each} due commissions each, while sales are recorded.`,
+  doc: `A batch over ${default_partners.toLocaleString('en')} partners (--size) with ${commissions_each} due commissions each, while sales are recorded; sends by a rail, and a payment file of as many transfers as partners.`,
   defaults: { rounds: 1, seconds: 20 },
   async setup(stack, progress, partners = default_partners) {
     const url = await startPostgres(stack);
-    const environment = { DATABASE_URL: url, RAIL_ENCRYPTION_KEY: randomBytes(32).toString('base64') };
+    const key = randomBytes(32).toString('base64');
+    const paypal = await startRail(stack);
+    const environment = {
+      ...{ DATABASE_URL: url, RAIL_ENCRYPTION_KEY: key, RAIL_PAYPAL_URL: paypal.url },
+      ...{ WORKER_CONCURRENCY: String(sends_at_once), DATABASE_POOL_SIZE: '24' },
+    };
     const api = await startNode(stack, '../../src/main.ts', ['api'], environment, { path: '/readyz' });
     const worker = await startNode(stack, '../../src/main.ts', ['worker'], environment, { line: 'worker ready' });
     const database = openDatabase(url, { size: 2, name: 'rail bench' });
@@ -36,8 +43,23 @@ export const payouts: Bench = {
     stack.defer(() => client.end());
     progress(`payouts: ${partners} partners with ${commissions_each * partners} commissions`);
     await fillPayees(client, owner, partners);
+    const sends = Math.min(partners, most_sends);
+    const by_rail = await fillPayouts(client, { merchant, method: 'paypal', payouts: sends, key });
+    const by_file = await fillPayouts(client, { merchant, method: 'bank_transfer', payouts: partners, key });
     await client.query('vacuum (analyze)');
     const place = { api, worker, merchant, owner, client, partners, postgres: await postmasterOf(url) };
+    const sent = {
+      api,
+      worker,
+      merchant,
+      client,
+      postgres: place.postgres,
+      by_rail,
+      by_file,
+      sends,
+      transfers: partners,
+    };
+    await setCredentials(sent, paypal);
     return {
       postgres_url: url,
       figures,
@@ -58,6 +80,16 @@ export const payouts: Bench = {
           baseline: 'plain',
           run: () => batch(place),
         },
+        {
+          name: 'send',
+          doc: `${sends.toLocaleString('en')} payouts by a rail that takes ${rail_ms} ms, ${sends_at_once} at a time`,
+          run: () => sendByRail(sent),
+        },
+        {
+          name: 'file',
+          doc: `pain.001 of ${partners.toLocaleString('en')} transfers: frozen by the worker, then exported`,
+          run: () => streamFile(sent),
+        },
       ],
     };
   },
@@ -69,6 +101,19 @@ const figures: Record<string, Figure> = {
   p50: { unit: 'ms', better: 'lower', doc: 'POST /v1/sales' },
   p99: { unit: 'ms', better: 'lower', doc: 'the same; the ratio is to be at most 2' },
   worker_mib: { unit: 'MiB', better: 'lower', at_most: 256, doc: 'the most memory that the worker had' },
+  sends_per_s: {
+    unit: '/s',
+    better: 'higher',
+    doc: 'payouts a second, from the request to the last answer of the rail',
+  },
+  api_mib: {
+    unit: 'MiB',
+    better: 'lower',
+    at_most: 100,
+    doc: 'the most memory that the API had while the file was exported',
+  },
+  api_idle_mib: { unit: 'MiB', better: 'lower', doc: 'the memory that it had before' },
+  file_mib: { unit: 'MiB', better: 'lower', doc: 'the size of the file' },
   worker_cpu: { unit: 's', better: 'lower', doc: 'CPU time of the worker' },
   postgres_cpu: { unit: 's', better: 'lower', doc: 'CPU time of Postgres' },
 };
@@ -98,15 +143,12 @@ async function plain(place: Place, seconds: number): Promise<Sample> {
   const taken = (performance.now() - began) / 1_000;
   const after = await cpuOf({ postgres_cpu: place.postgres });
   const sales = await openLoop(place.api.url, { connections: 8, seconds, rate: sales_a_second, next: nextSale(place) });
-  return { seconds: taken, ...perSecond(place, taken), ...used(before, after), ...latencies(sales) };
+  return { seconds: taken, ...perSecond(place, taken), ...usedBetween(before, after), ...latencies(sales) };
 }
 
 const perSecond = ({ partners }: Place, seconds: number): Sample => ({
   per_s: (partners * commissions_each) / seconds,
 });
-
-const used = (before: Record<string, number>, after: Record<string, number>): Sample =>
-  Object.fromEntries(Object.entries(after).map(([name, us]) => [name, (us - (before[name] as number)) / 1_000_000]));
 
 async function batch(place: Place): Promise<Sample> {
   const pids = { worker_cpu: place.worker.pid, postgres_cpu: place.postgres };
@@ -128,7 +170,7 @@ async function batch(place: Place): Promise<Sample> {
     seconds,
     worker_mib,
     ...perSecond(place, seconds),
-    ...used(before, after),
+    ...usedBetween(before, after),
     ...latencies({ latencies_ms, seconds }),
   };
 }

@@ -155,6 +155,10 @@ export async function cpuOf(pids: Record<string, number | undefined>): Promise<R
   return Object.fromEntries((await Promise.all(used)).filter(([, us]) => us !== undefined)) as Record<string, number>;
 }
 
+/** Seconds of CPU between two readings of `cpuOf`. */
+export const usedBetween = (before: Record<string, number>, after: Record<string, number>): Record<string, number> =>
+  Object.fromEntries(Object.entries(after).map(([name, us]) => [name, (us - (before[name] as number)) / 1_000_000]));
+
 const ticks_a_second = 100;
 
 /** CPU time and resident memory of a process and its children, ended ones included. Undefined where there is no /proc. */

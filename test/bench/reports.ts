@@ -61,7 +61,7 @@ export const reports: Bench = {
     }
     const fold_us = ((performance.now() - began) * 1_000) / folded;
     await client.query('vacuum (analyze) program.report_total');
-    const mib = await sizeOf(client, 'program.report_total');
+    const mib = (await sizeOf(client, 'program.report_total')) + (await sizeOf(client, 'program.report_key'));
     return {
       postgres_url: url,
       figures: {

@@ -85,7 +85,7 @@ t.test('every encrypted column is known to the rotation', async (t) => {
     where c.data_type = 'bytea' and not r.relispartition and r.relkind in ('r', 'p')
       and c.table_schema not in ('pg_catalog', 'information_schema', 'graphile_worker')
     order by name`);
-  const isHash = ({ name }: { name: string }) => /([._]sha256|\.fingerprint)$/.test(name);
+  const isHash = ({ name }: { name: string }) => /([._](sha256|hmac|hash)|\.fingerprint)$/.test(name);
   /** What is mailed is kept as it is sent. */
   const isMail = ({ name }: { name: string }) => name.startsWith('core.outgoing_mail.');
   t.same(

@@ -129,9 +129,11 @@ function armedWith(line: PayoutLine, text: () => string): Armed & { kill(): Prom
   return { kill, text, isKilled: () => killed_at, replaced: async () => replacing };
 }
 
-async function replace(line: PayoutLine): Promise<void> {
+/** @param isDead called before the next worker starts */
+export async function replace(line: PayoutLine, isDead: () => unknown = () => {}): Promise<void> {
   await line.worker.end('SIGKILL');
   line.gate.cut();
+  isDead();
   line.worker = await start(line.gate.url, line.provider);
 }
 

@@ -4,18 +4,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { type Caller, eventually, sql, startRail } from '../harness.ts';
 import { type Process, startProcess } from '../processes.ts';
+import { effort } from '../runner/effort.ts';
 
 t.setTimeout(240_000);
 
 /** What may be sent to an endpoint and not be written yet. */
 const most_unwritten = 64;
 const endpoint_count = 20;
-const event_count = 500;
+const event_count = effort.events_of_killed_worker;
 
 const rail = await startRail({ worker: false, durability: 'durable' });
 
 t.test(
-  'loses nothing, reorders nothing and overlaps nowhere when a worker is killed amid 10,000 deliveries',
+  `loses nothing, reorders nothing and overlaps nowhere when a worker is killed amid ${endpoint_count * event_count} deliveries`,
   async (t) => {
     const merchant = await rail.organization();
     const receivers = await startReceivers(t, endpoint_count);

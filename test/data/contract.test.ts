@@ -4,6 +4,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { raw } from 'sql-template-tag';
 import t from 'tap';
 import { type Rail, sql, startRail } from '../harness.ts';
 
@@ -78,4 +79,31 @@ t.test('is read by the columns that it shows, and by a role that owns no table',
       and has_column_privilege('rail_data', c.oid, a.attname, 'select') and not pg_has_role('rail_data', c.relowner, 'usage')
       and c.relnamespace::regnamespace::text in (select core.own_schemas())`);
   t.strictSame(secrets, []);
+});
+
+t.test('publishes the columns that views show and the keys of their tables, and no others', async (t) => {
+  const [{ statement } = { statement: '' }] = await rail.query<{ statement: string }>(
+    sql`select data.publication_statement() as statement`,
+  );
+  await rail.query(sql`${raw(statement)}`);
+  const published = await rail.query<{ name: string; column: string }>(sql`
+    select format('%I.%I', p.schemaname, p.tablename) as name, unnest(p.attnames)::text as column
+    from pg_publication_tables p
+    where p.pubname = 'rail_data'`);
+  const read = await rail.query<{ name: string; column: string; is_key: boolean }>(sql`
+    select c.table_id::regclass::text as name, c.column_name as column from data.columns_read() c`);
+  const shown = new Set(read.map(({ name, column }) => `${name}.${column}`));
+  t.same(new Set(published.map(({ name }) => name)), new Set(read.map(({ name }) => name)), 'every table');
+  const others = published.filter(({ name, column }) => !shown.has(`${name}.${column}`));
+  const keys = await rail.query<{ name: string; column: string }>(sql`
+    select i.indrelid::regclass::text as name, a.attname as column
+    from pg_index i
+    join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any(i.indkey)
+    where i.indisprimary`);
+  for (const { name, column } of others)
+    t.ok(
+      keys.some((key) => key.name === name && key.column === column),
+      `${name}.${column}`,
+    );
+  await rail.query(sql`update program.program set name = name`);
 });

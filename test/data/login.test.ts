@@ -148,6 +148,18 @@ t.test('cannot hold up the service', async (t) => {
   t.equal(await psql.codeOf('select * from pg_authid'), refused);
 });
 
+t.test('fills no more of the disk than it may', async (t) => {
+  t.same(await psql.query('show temp_file_limit'), [{ temp_file_limit: '2GB' }]);
+  t.equal(await psql.codeOf('set temp_file_limit = -1'), refused);
+  await rail.query(raw_limit(login.user, '1MB'));
+  const limited = await connectAs(login);
+  const sorted = 'select n, repeat(n::text, 100) from generate_series(1, 100000) n order by 2 offset 99999';
+  t.equal(await limited.codeOf(`set work_mem = '64kB'; ${sorted}`), '53400');
+});
+
+const raw_limit = (user: string, limit: string) =>
+  sql`alter role ${raw(user)} set temp_file_limit = ${raw(`'${limit}'`)}`;
+
 t.test('ends what its user lets run for too long', async (t) => {
   const short = await connectAs(await newLogin(rail, { ...one.caller, statement_timeout_ms: 200 }));
   t.equal(await short.codeOf(endless), '57014', 'the timeout that it begins with');

@@ -32,6 +32,7 @@ export async function fillOrganization(
   const paid = await shop.sale({ customer_id: customer.id });
   await shop.pay(paid.commissions[0]);
   await shop.refund(paid);
+  await rail.query(sql`select program.number_statements(${caller.organization_id}, ${program_id})`);
   return { caller, program_id };
 }
 

@@ -398,12 +398,31 @@ const undoDeliveries = () =>
     update webhooks.delivery d set event_id = u.event_id, queue_position = u.queue_position, status = u.status, attempt = u.attempt
     from public.untouched u where u.id = d.id`);
 
+/** These read the catalogue, which does not grow with the data, and takes as long as all the others. */
+const of_catalogue = ['core.audit', 'data.audit'];
+const [catalogue] = await rail.query<{ text: string }>(
+  sql`select string_agg(pg_get_functiondef(name::regproc), '') as text from unnest(${of_catalogue}::text[]) as name`,
+);
+
+/** What the audit finds that an invariant belongs to: that of the catalogue, or that of the data. */
+async function findingsAround(invariant: string): Promise<Json[]> {
+  const isOfCatalogue = catalogue?.text.includes(invariant.replaceAll("'", "''"));
+  const around = audits.filter((name) => of_catalogue.includes(name) === isOfCatalogue);
+  const client = new pg.Client({ connectionString: rail.url });
+  await client.connect();
+  await client.query(auditSession);
+  const found: Json[] = [];
+  for (const name of around) found.push(...(await client.query(`select * from ${name}()`)).rows);
+  await client.end();
+  return found;
+}
+
 for (const [invariant, { organization_id = shop.merchant.organization_id, subject, breaks, mends }] of Object.entries(
   corruptions,
 )) {
   t.test(`the audit notices when it does not hold that ${invariant}`, async (t) => {
     await breaks();
-    const found = await rail.audit();
+    const found = await findingsAround(invariant);
     t.match(
       found.find((one) => one.invariant === invariant),
       {
@@ -412,7 +431,7 @@ for (const [invariant, { organization_id = shop.merchant.organization_id, subjec
       },
     );
     await mends();
-    t.same(await rail.audit(), [], 'and is content when it holds again');
+    t.same(await findingsAround(invariant), [], 'and is content when it holds again');
   });
 }
 
@@ -479,8 +498,7 @@ t.test('no plan of the audit goes through a table once for each row of another',
   const client = new pg.Client({ connectionString: rail.url });
   await client.connect();
   await client.query(auditSession);
-  // These read the catalogue, which does not grow with the data.
-  for (const audit of audits.filter((one) => !['core.audit', 'data.audit'].includes(one))) {
+  for (const audit of audits.filter((one) => !of_catalogue.includes(one))) {
     const { rows } = await client.query(`explain (format json) select * from ${audit}()`);
     const [{ Plan: plan }] = rows[0]['QUERY PLAN'];
     t.not(

@@ -26,11 +26,6 @@ function oneWon(t: Test, answers: Answer[]): void {
   t.same(idsOf(shown), [won?.id], 'the others are shown the one that was made');
 }
 
-t.afterEach(async (t) => {
-  const wrong = await rail.audit();
-  if (wrong.length > 0) throw new Error(`After '${t.name}' the audit found ${JSON.stringify(wrong)}`);
-});
-
 t.test('concurrent requests for one charge make one sale and one commission', async (t) => {
   const shop = await openShop(rail);
   await shop.rule();

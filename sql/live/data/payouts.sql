@@ -90,6 +90,49 @@ comment on column data.payout.commission_count is 'How many commissions are in i
 comment on column data.payout.created_at is 'When it was recorded.';
 comment on column data.payout.updated_at is 'When it last changed.';
 
+create or replace view data.payout_statement with (security_barrier = true) as
+select
+  p.statement_number,
+  p.id as payout_id,
+  p.program_id,
+  p.partner_id,
+  p.period_start,
+  p.period_end,
+  p.currency,
+  coalesce(c.earned_minor, 0) as earned_minor,
+  coalesce(c.bonus_minor, 0) as bonus_minor,
+  coalesce(c.clawed_back_minor, 0) as clawed_back_minor,
+  p.amount_minor as total_minor,
+  p.fee_minor,
+  p.status,
+  p.paid_at
+from program.payout p
+left join lateral (
+  select
+    sum(x.amount_minor) filter (where x.kind = 'sale')::bigint as earned_minor,
+    sum(x.amount_minor) filter (where x.kind = 'bonus')::bigint as bonus_minor,
+    sum(x.amount_minor) filter (where x.kind = 'clawback')::bigint as clawed_back_minor
+  from program.commission x
+  where x.organization_id = p.organization_id and x.payout_id = p.id and x.deleted_at is null
+) c on true
+where p.organization_id = (select data.organization_id())
+  and p.statement_number is not null;
+comment on view data.payout_statement is 'The numbered statements of payouts, one for each payout that was paid. The numbers of a program have no gaps within a year, and none is changed or given twice.';
+comment on column data.payout_statement.statement_number is 'The number: the year (UTC) in which it was first paid, and where it stands in it, as in 2026-00042.';
+comment on column data.payout_statement.payout_id is 'The payout (pyt_).';
+comment on column data.payout_statement.program_id is 'The program (prg_), whose payouts are numbered by themselves.';
+comment on column data.payout_statement.partner_id is 'The partner (part_).';
+comment on column data.payout_statement.period_start is 'The start of the period that it covers.';
+comment on column data.payout_statement.period_end is 'The end of the period, which is not part of it.';
+comment on column data.payout_statement.currency is 'ISO 4217 code of the currency of the amounts of this row.';
+comment on column data.payout_statement.earned_minor is 'Commissions for sales, in minor units.';
+comment on column data.payout_statement.bonus_minor is 'Bonuses, in minor units.';
+comment on column data.payout_statement.clawed_back_minor is 'Clawbacks: negative, in minor units.';
+comment on column data.payout_statement.total_minor is 'What is paid, in minor units: the sum of the three.';
+comment on column data.payout_statement.fee_minor is 'The fee of the rail, in minor units. Null: not known.';
+comment on column data.payout_statement.status is 'paid; failed where it was returned.';
+comment on column data.payout_statement.paid_at is 'When it settled.';
+
 create or replace view data.payout_attempt with (security_barrier = true) as
 select
   a.id,

@@ -67,6 +67,11 @@ as $$
     )
 
   union all
+  select 1, 'temp_file_limit', format('%I may not set it for logins, which may fill the disk', current_user),
+    format('grant set on parameter temp_file_limit to %I', current_user)
+  where not has_parameter_privilege(current_user, 'temp_file_limit', 'SET')
+
+  union all
   select step.nth, 'schema public', 'everybody may make tables and functions in it', step.statement
   from pg_namespace n
   cross join lateral (

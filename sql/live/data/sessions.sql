@@ -1,6 +1,7 @@
 -- A role can undo what is set on it (statement_timeout, read-only), and the end of its validity ends no session: a worker calls this every
 -- minute. It ends the sessions of logins that were revoked or have expired, that hold an advisory lock, or whose statement or open transaction
--- is older than it may be: an open transaction keeps vacuum from its work.
+-- is older than it may be: an open transaction keeps vacuum from its work. NOTIFY and LISTEN cannot be taken from anybody: where their queue fills
+-- up, which would keep jobs from being enqueued, all sessions of logins are ended.
 create or replace function data.end_sessions() returns table (pid integer, role_name text, reason text)
 language sql volatile
 as $$
@@ -15,6 +16,7 @@ as $$
           and clock_timestamp() - a.state_change > greatest(l.statement_timeout_ms * interval '1 millisecond', interval '1 minute')
           then 'the transaction is idle'
         when a.backend_xmin is not null and clock_timestamp() - a.xact_start > interval '1 hour' then 'the transaction is open for too long'
+        when pg_notification_queue_usage() > 0.1 then 'notifications fill their queue'
         when exists (select from pg_locks k where k.pid = a.pid and k.locktype = 'advisory') then 'it holds an advisory lock'
       end as reason
     from pg_stat_activity a

@@ -18,20 +18,23 @@ begin
     where b.payout_id is not null and l.organization_id = b.organization_id and l.payout_id = b.payout_id and l.commission_id = b.id;
     return null;
   end if;
-  if exists (select from before b where b.payout_id is not null) then
+  -- A batch: nothing was in a payout before, and all comes in the order of the payouts.
+  if not exists (select from before b where b.payout_id is not null) then
+    insert into program.payout_commission (organization_id, payout_id, commission_id)
+    select a.organization_id, a.payout_id, a.id
+    from after a
+    where a.payout_id is not null;
+  else
     delete from program.payout_commission l
     using before b
     left join after a on a.organization_id = b.organization_id and a.id = b.id
     where b.payout_id is not null and b.payout_id is distinct from a.payout_id
       and l.organization_id = b.organization_id and l.payout_id = b.payout_id and l.commission_id = b.id;
-  end if;
-  if exists (select from after a where a.payout_id is not null) then
     insert into program.payout_commission (organization_id, payout_id, commission_id)
     select a.organization_id, a.payout_id, a.id
     from after a
     left join before b on b.organization_id = a.organization_id and b.id = a.id
-    where a.payout_id is not null and a.payout_id is distinct from b.payout_id
-    order by a.organization_id, a.payout_id, a.id;
+    where a.payout_id is not null and a.payout_id is distinct from b.payout_id;
   end if;
   return null;
 end

@@ -33,9 +33,11 @@ as $$
     from finest n
     join program.report_spans() s on s.dimension = n.dimension
     union all
-    select t.organization_id, t.program_id, t.dimension, t.minutes, t.starts_at, t.key, t.currency, -t.clicks, -t.referrals, -t.leads,
+    select s.organization_id, s.program_id, s.dimension, s.minutes, to_timestamp(t.starts_in * 60.0), k.key, t.currency, -t.clicks, -t.referrals, -t.leads,
       -t.customers, -t.sales, -t.revenue_minor, -t.refunds_minor, -t.commissions_minor, -t.clawbacks_minor, -t.paid_minor
     from program.report_total t
+    join program.report_slice s on s.id = t.slice_id
+    join program.report_key k on k.id = t.key_id
   )
   select 'the sums of reports are what they are counted from', d.organization_id, d.program_id,
     format('%s %s in the %s minutes from %s', coalesce(nullif(d.dimension, ''), 'all'), d.key, d.minutes, d.starts_at)

@@ -318,7 +318,9 @@ language plpgsql
 as $$
 begin
   delete from program.report_change c where c.organization_id = old.organization_id and c.program_id = old.id;
-  delete from program.report_total t where t.organization_id = old.organization_id and t.program_id = old.id;
+  perform program.drop_report_totals(array[old.id]);
+  delete from program.report_slice s where s.organization_id = old.organization_id and s.program_id = old.id;
+  delete from program.report_key k where k.organization_id = old.organization_id and k.program_id = old.id;
   return null;
 end
 $$;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type Operation, operation } from '../resource/operation.ts';
-import type { AnyResource } from '../resource/resource.ts';
+import { type AnyResource, readScope } from '../resource/resource.ts';
+import { hasScope, requireScope } from '../resource/scope.ts';
 import { sampleId } from '../values/fields.ts';
 import { changesOf } from './changes.ts';
 import { position_days } from './position.ts';
@@ -17,8 +18,13 @@ const Line = z
     'NDJSON: on each line an object of the resource with its fields, or a deleted object, and on the last line the next position.',
   );
 
-/** The change feed of a product's resources. */
-export function exportOperations(resources: AnyResource[]): Operation[] {
+const personal_scope = 'data:personal';
+
+/**
+ * The change feed of a product's resources.
+ * @param personal those with emails, names and other personal data: who may not read them one by one needs a scope for that
+ */
+export function exportOperations(resources: AnyResource[], personal: AnyResource[]): Operation[] {
   const by_name = new Map(resources.map((resource) => [resource.plural, resource]));
   const names = [...by_name.keys()] as [string, ...string[]];
   const params = z.strictObject({ resource: z.enum(names).describe('What to export.') });
@@ -30,7 +36,7 @@ export function exportOperations(resources: AnyResource[]): Operation[] {
       path: '/v1/exports/{resource}',
       scope: 'data:read',
       summary: 'Exports all objects of a resource, or those that changed since a position, as NDJSON.',
-      doc: `Without \`since\`, every object of the organization. With it, each object that was created, changed or deleted since that position, once, as it is now: an object that is deleted is \`{id, object, deleted: true}\`, also if you never received it. Write the objects to your warehouse by their ids, then keep the position of the last line for the next request. The order of the objects says nothing.
+      doc: `Without \`since\`, every object of the organization. With it, each object that was created, changed or deleted since that position, once, as it is now: an object that is deleted is \`{id, object, deleted: true}\`, also if you never received it. Write the objects to your warehouse by their ids, then keep the position of the last line for the next request. The order of the objects says nothing. To export objects with personal data (${personal.map(({ plural }) => `\`${plural}\``).join(', ')}), the key also needs \`data:personal\`, or the scope that reads them one by one, such as \`customers:read\`.
 
 The last line is \`{"object": "export_position", "resource", "position"}\`. A response without it is incomplete: discard it, and repeat the request.
 
@@ -50,8 +56,10 @@ No change is missed, however long the transaction took that made it: a position 
       errors: ['invalid_position'],
       is_feed: true,
       run: () => Promise.reject(new Error('An export is always streamed.')),
-      async stream({ tx, params: { resource }, query: { since } }) {
+      async stream({ tx, params: { resource }, query: { since }, caller }) {
         const found = by_name.get(resource) as AnyResource;
+        if (personal.includes(found) && !hasScope(caller.scopes, readScope(found)))
+          requireScope(caller.scopes, personal_scope);
         return { name: resource, columns: [], rows: changesOf(tx, found, since) };
       },
     }),

@@ -24,6 +24,6 @@ export async function withinDeadline<Result>(
 const tooLate = (answer_ms: number): Problem =>
   new Problem(
     'service_unavailable',
-    `The service's database did not answer within ${answer_ms / 1_000} seconds. Retry with the same idempotency key.`,
+    `The request was not answered within ${answer_ms / 1_000} seconds, because the database or the service is busy or away. Retry with the same idempotency key.`,
     { headers: { 'Retry-After': '5' } },
   );

@@ -94,6 +94,8 @@ export const problems = {
   commission_locked: entry('conflict_error', 'The commission is in a payout.'),
   payout_locked: entry('conflict_error', 'The payout is in progress or settled.'),
   sale_already_refunded: entry('conflict_error', 'The sale is fully refunded.'),
+  sample_prospect: entry('conflict_error', 'The prospect is a sample, with which this cannot be done.'),
+  cannot_lift: entry('conflict_error', 'What bars the prospect, the address or the domain cannot be lifted here.'),
   endpoint_disabled: entry('conflict_error', 'The webhook endpoint is disabled.'),
   rate_limit_exceeded: entry(
     'rate_limit_error',

@@ -65,8 +65,13 @@ export type AttemptChanges = Partial<
 };
 
 export async function updateAttempt(tx: Tx, id: string, changes: AttemptChanges): Promise<void> {
+  await tx.all(attemptUpdate(tx, id, changes));
+}
+
+/** The statement of `updateAttempt`. */
+export function attemptUpdate(tx: Tx, id: string, changes: AttemptChanges): Sql {
   const settings = Object.entries(changes).map(([column, value]) =>
     column === 'state' ? sql`state = ${JSON.stringify(value)}` : sql`${raw(column)} = ${value}`,
   );
-  await tx.all(sql`update program.payout_attempt t set ${join(settings)} where ${tenant(tx)} and t.id = ${id}`);
+  return sql`update program.payout_attempt t set ${join(settings)} where ${tenant(tx)} and t.id = ${id}`;
 }

@@ -7,14 +7,18 @@ interface ProgramKey {
   id: string;
 }
 
-const nouns = ['click', 'referral', 'lead', 'customer', 'sale', 'refund', 'commission', 'clawback', 'paid'];
+/** The table whose ids the facts of a noun have. */
+const nouns = {
+  ...{ click: 'click', referral: 'referral', lead: 'customer', customer: 'customer', sale: 'sale', refund: 'refund' },
+  ...{ commission: 'commission', clawback: 'commission', paid: 'commission' },
+};
 /** In the order in which a request writes them. Who writes to them waits for some milliseconds. */
 const locked = join(
   ['click', 'referral', 'customer', 'sale', 'refund', 'commission', 'report_change'].map((table) =>
     raw(`program.${table}`),
   ),
 );
-const most_facts = 50_000;
+const most_rows = 20_000;
 
 /**
  * Counts anew what the reports of some programs are counted from: of those from before reports were summed, and of those whose `reports_ready`
@@ -26,7 +30,8 @@ export async function rebuildReports(database: Database): Promise<void> {
   const reader = await database.connect();
   try {
     const programs = await dropSums(writer, reader);
-    for (const program of programs) for (const noun of nouns) await noteAll(reader, program, noun);
+    for (const program of programs)
+      for (const [noun, table] of Object.entries(nouns)) await noteAll(reader, program, noun, table);
     await reader.query('commit');
     await run(
       writer,
@@ -60,33 +65,40 @@ async function dropSums(writer: pg.PoolClient, reader: pg.PoolClient): Promise<P
   );
   const ids = programs.map(({ id }) => id);
   await run(writer, sql`delete from program.report_change t where t.program_id = any(${ids})`);
-  await run(writer, sql`delete from program.report_total t where t.program_id = any(${ids})`);
+  await run(writer, sql`select program.drop_report_totals(${ids})`);
   await writer.query('commit');
   return programs;
 }
 
+/** By ranges of ids, which an index leads to, so that no statement takes long, and all of them together no longer than to read the rows once. */
 async function noteAll(
   reader: pg.PoolClient,
   { organization_id, id: program_id }: ProgramKey,
   noun: string,
+  table: string,
 ): Promise<void> {
-  let last = '';
-  for (;;) {
-    const [noted] = await run<{ last: string | null; count: number }>(
+  for (let after = ''; ; ) {
+    const [range] = await run<{ last: string | null }>(
       reader,
       sql`
-        with noted as (
-          insert into program.report_change
-          select 1, f.*
-          from program.report_fact f
-          where f.organization_id = ${organization_id} and f.program_id = ${program_id} and f.noun = ${raw(`'${noun}'`)} and f.id > ${last}
-          order by f.id
-          limit ${most_facts}
-          returning id
-        )
-        select max(n.id) as last, count(*) as count from noted n`,
+        select max(r.id) as last
+        from (
+          select t.id from program.${raw(table)} t
+          where t.organization_id = ${organization_id} and t.id > ${after}
+          order by t.id
+          limit ${most_rows}
+        ) r`,
     );
-    if (!noted?.last || noted.count < most_facts) return;
-    last = noted.last;
+    if (!range?.last) return;
+    await run(
+      reader,
+      sql`
+        insert into program.report_change
+        select 1, f.*
+        from program.report_fact f
+        where f.organization_id = ${organization_id} and f.program_id = ${program_id} and f.noun = ${raw(`'${noun}'`)}
+          and f.id > ${after} and f.id <= ${range.last}`,
+    );
+    after = range.last;
   }
 }

@@ -27,40 +27,38 @@ export function reportStatement(tx: Tx, asked: Asked): Sql {
   const { program, kind, previous_windows, order } = asked;
   const { measures } = kind;
   const summed = [...measures.counted, ...measures.added].map((name) => raw(name));
-  const shown = order ? sql`r.place <= ${order.limit}` : sql`true`;
+  const sums = summed.map((name) => sql`program.bigint_sum(f.${name})`);
+  const shown = order ? sql`where r.place <= ${order.limit}` : sql``;
   return sql`
     with facts (w, key, currency, ${join(summed)}) as (${kind.key === 'batch_id' ? payoutFacts(tx, asked) : facts(tx, asked)}),
-    by_currency as materialized (
-      select
-        f.w, ${keyOf(kind)} as key, f.currency,
-        ${join(summed.map((name) => sql`program.bigint_sum(f.${name}) as ${name}`))}
+    by_currency (w, key, currency, ${join(summed)}) as materialized (
+      select f.w, ${keyOf(kind)}, f.currency, ${join(sums)}
       from facts f
       ${kind.key === 'group_id' ? groupOfPartner(tx) : sql``}
       group by 1, 2, 3
+      having num_nonnulls(${join(sums.map((sum) => sql`nullif(${sum}, 0)`))}) > 0
     ),
-    by_key as (
-      select c.w, c.key, ${join(metrics(measures, program.currency))}
+    ranked as (
+      select c.w, c.key, row_number() over (partition by c.w order by ${rank(asked)}) as place
       from by_currency c
       group by c.w, c.key
+    ),
+    shown as materialized (select r.w, r.key, r.place from ranked r ${shown}),
+    by_key as (
+      select c.w, c.key, r.place, ${join(metrics(measures, program.currency))}
+      from shown r
+      join by_currency c on c.w = r.w and c.key = r.key
+      group by c.w, c.key, r.place
     ),
     others as materialized (${moneyIn(measures, program.currency, previous_windows)}),
     other_rows as (
       select o.w, o.key, json_agg(o.money order by o.currency collate "C") as other_currencies from others o where o.side is null group by o.w, o.key
-    ),
-    ranked as (
-      select k.*, o.other_currencies, row_number() over (partition by k.w order by ${rank(order)}) as place
-      from by_key k
-      left join other_rows o on o.w = k.w and o.key = k.key
-      where o.key is not null or ${join(
-        [...measures.counted, ...measures.added].map((name) => sql`k.${raw(name)} <> 0`),
-        ' or ',
-      )}
     )
     select
-      false as is_total, ${sideOf('r', previous_windows)} as side, r.w as nth, r.key, ${join(fields(measures, 'r'))},
-      coalesce(r.other_currencies, '[]') as other_currencies, r.place
-    from ranked r
-    where ${shown}
+      false as is_total, ${sideOf('k', previous_windows)} as side, k.w as nth, k.key, ${join(fields(measures, 'k'))},
+      coalesce(o.other_currencies, '[]') as other_currencies, k.place
+    from by_key k
+    left join other_rows o on o.w = k.w and o.key = k.key
     union all
     select
       true, s.side, 0, '', ${join(fields(measures, 't'))}, 
@@ -71,10 +69,11 @@ export function reportStatement(tx: Tx, asked: Asked): Sql {
     order by is_total desc, side, nth, place`;
 }
 
-const rank = (order: Asked['order']): Sql =>
+/** Rows are ranked by one metric; the others are computed of those that are shown. */
+const rank = ({ order, kind, program }: Asked): Sql =>
   order
-    ? sql`k.${raw(order.metric)} ${raw(order.descending ? 'desc' : 'asc')}, k.key collate "C"`
-    : sql`k.key collate "C"`;
+    ? sql`${metric(kind.measures, order.metric, program.currency)} ${raw(order.descending ? 'desc' : 'asc')}, c.key collate "C"`
+    : sql`c.key collate "C"`;
 
 /** 0: the period before, 1: the window itself. */
 const sideOf = (alias: string, previous_windows: number): Sql =>
@@ -86,21 +85,23 @@ const groupOfPartner = (tx: Tx): Sql =>
   sql`left join program.partner p on p.organization_id = ${tx.organization_id} and p.id = f.key`;
 
 /** All metrics of rows `c` of by_currency: counts over all currencies, money in the program's. */
-function metrics({ counted, added, derived }: Measures, currency: string): Sql[] {
+const metrics = (measures: Measures, currency: string): Sql[] =>
+  [...measures.counted, ...measures.added, ...measures.derived].map(
+    (name) => sql`${metric(measures, name, currency)} as ${raw(name)}`,
+  );
+
+function metric({ counted }: Measures, name: string, currency: string): Sql {
   const own = (sum: string): Sql =>
     sql`coalesce(program.bigint_sum(c.${raw(sum)}) filter (where c.currency = ${currency}), 0)`;
-  const count = (name: string): Sql => sql`coalesce(program.bigint_sum(c.${raw(name)}), 0)`;
+  const count = (sum: string): Sql => sql`coalesce(program.bigint_sum(c.${raw(sum)}), 0)`;
   const share = (of: Sql): Sql => sql`coalesce(round(${of}::numeric / nullif(program.bigint_sum(c.clicks), 0)), 0)`;
   const follows: Record<string, () => Sql> = {
     net_revenue_minor: () => sql`${own('revenue_minor')} - ${own('refunds_minor')}`,
     conversion_bps: () => share(sql`(${count('customers')} * 10000)`),
     epc_minor: () => share(own('commissions_minor')),
   };
-  return [
-    ...counted.map((name) => sql`${safeSum(count(name))} as ${raw(name)}`),
-    ...added.map((name) => sql`${safeSum(own(name))} as ${raw(name)}`),
-    ...derived.map((name) => sql`${safeSum(follows[name]?.() as Sql)} as ${raw(name)}`),
-  ];
+  const sum = (counted as readonly string[]).includes(name) ? count(name) : own(name);
+  return safeSum(follows[name]?.() ?? sum);
 }
 
 const fields = ({ counted, added, derived }: Measures, alias: string): Sql[] =>
@@ -136,7 +137,7 @@ function facts(tx: Tx, asked: Asked): Sql {
   if (ranges.length === 0) return join([fromFacts(tx, asked, whole), nothing], ' union all ');
   return join(
     [
-      ...ranges.map((range) => fromTotals(tx, asked, dimension, range)),
+      fromTotals(tx, asked, dimension, ranges),
       fromNotes(tx, asked, edges),
       ...edges.map((edge) => fromEdge(tx, asked, edge)),
     ],
@@ -152,22 +153,49 @@ const nothing = sql`
     ...added.map(() => sql`null::bigint`),
   ])} where false`;
 
-/** The bounds are constants, so that Postgres knows how few rows there are between them. */
-function fromTotals(
-  tx: Tx,
-  { program, kind, filters, bounds }: Asked,
-  dimension: Dimension | '',
-  range: SpanRange,
-): Sql {
+/** Sums are added up by the numbers of their keys, and few of them are left when these are read. */
+function fromTotals(tx: Tx, asked: Asked, dimension: Dimension | '', ranges: SpanRange[]): Sql {
+  const { program, kind, filters } = asked;
+  const of = sql`organization_id = ${tx.organization_id} and`;
+  const is_keyed = kind.dimension !== '';
+  const matches = filterCondition(tx, program.id, filters, () => sql`k.key`);
+  const keys = sql`program.report_key k where k.${of} k.program_id = ${program.id} and k.dimension = ${dimension} and ${matches}`;
+  const condition = Object.keys(filters).length > 0 ? sql`t.key_id in (select k.id from ${keys})` : sql`true`;
+  const summed = sql`
+    select t.w, ${is_keyed ? sql`t.key_id` : sql`0 as key_id`}, t.currency, ${join(total_sums)}
+    from (${join(
+      ranges.map((range) => spansOf(tx, asked, dimension, range, condition)),
+      ' union all ',
+    )}) t
+    group by 1, 2, 3`;
+  if (!is_keyed) return sql`select s.w, '', s.currency, ${join(total_names)} from (${summed}) s`;
   return sql`
-    select
-      width_bucket(t.starts_at, ${bounds}::timestamptz[]), ${kind.dimension === '' ? sql`''` : sql`t.key`}, t.currency, ${columns}
-    from program.report_total t
-    where t.organization_id = ${tx.organization_id} and t.program_id = ${program.id} and t.dimension = ${dimension}
-      and t.minutes = ${range.minutes} and t.starts_at >= ${isoOf(range.from)}::timestamptz and t.starts_at < ${isoOf(range.to)}::timestamptz
-      and ${filterCondition(tx, program.id, filters, () => sql`t.key`)}`;
+    select s.w, k.key, s.currency, ${join(total_names)}
+    from (${summed}) s
+    join program.report_key k on k.id = s.key_id
+    where k.${of} k.program_id = ${program.id}`;
 }
 
+const total_names = [...counted, ...added].map((name) => sql`s.${raw(name)}`);
+const total_sums = [...counted, ...added].map(
+  (name) => sql`program.bigint_sum(t.${raw(name)}::bigint) as ${raw(name)}`,
+);
+
+/** The bounds are constants, so that Postgres knows how few rows there are between them. */
+function spansOf(tx: Tx, { program, bounds }: Asked, dimension: string, range: SpanRange, condition: Sql): Sql {
+  const windows = bounds.map((bound) => Math.ceil(Date.parse(bound) / minute_ms));
+  return sql`
+    select width_bucket(t.starts_in, ${windows}::integer[]) as w, t.*
+    from program.report_total t
+    where t.organization_id = ${tx.organization_id} and t.slice_id = (
+        select s.id from program.report_slice s
+        where s.organization_id = ${tx.organization_id} and s.program_id = ${program.id} and s.dimension = ${dimension}
+          and s.minutes = ${range.minutes}
+      )
+      and t.starts_in >= ${range.from / minute_ms} and t.starts_in < ${range.to / minute_ms} and ${condition}`;
+}
+
+const minute_ms = 60_000;
 const isoOf = (time: number): string => new Date(time).toISOString();
 
 /** What is not folded yet, but for the edges, which are read from the facts. */

@@ -44,7 +44,30 @@ export const count = (meaning: string) => z.int().min(0).describe(meaning);
 export const credit_refunded = z.boolean().describe('Whether a credit was given back. False where none was taken.');
 
 export const channels = ['website', 'youtube', 'podcast', 'newsletter', 'instagram', 'tiktok', 'x', 'other'] as const;
+export type Channel = (typeof channels)[number];
 export const channel = z.enum(channels).describe('Where the prospect publishes.');
+export const stage_names = [
+  'found',
+  'contacted',
+  'replied',
+  'interested',
+  'negotiating',
+  'agreed',
+  'active',
+  'lost',
+] as const;
+export type Stage = (typeof stage_names)[number];
+export const hidden_reasons = [
+  'not_relevant',
+  'competitor',
+  'low_quality',
+  'already_partner',
+  'wrong_language',
+  'other',
+] as const;
+export type HiddenReason = (typeof hidden_reasons)[number];
+export const lift_reasons = ['mistake', 'consent', 'other'] as const;
+
 /** Of the prospect in its channel: a domain, a channel's id, a handle. It never holds an `@`, so that it is no address. */
 export const key = z
   .string()

@@ -9,14 +9,17 @@ import {
   by_user_id,
   channel,
   count,
+  hidden_reasons,
   key,
+  lift_reasons,
   list_id,
   note_id,
   previous_member_id,
   prospect_id,
+  stage_names,
 } from './fields.ts';
 
-const stage = z.enum(['found', 'contacted', 'replied', 'interested', 'negotiating', 'agreed', 'active', 'lost']);
+const stage = z.enum(stage_names);
 
 /** Prospects as people find, keep and move them. */
 export const prospectEvents = {
@@ -33,14 +36,13 @@ export const prospectEvents = {
     'A prospect was saved, to a list or to the saved affiliates.',
     { prospect_id, channel, key, list_id },
     { prospect_id: sampleId('fdi'), channel: 'website', key: 'baking.example.com', list_id: sampleId('fls') },
+    { personal: ['key'] },
   ),
   'affiliate.hidden': eventType(
     'A prospect was hidden.',
     {
       prospect_id,
-      reason: z
-        .enum(['not_relevant', 'competitor', 'low_quality', 'already_partner', 'wrong_language', 'other'])
-        .describe('The reason that was chosen.'),
+      reason: z.enum(hidden_reasons).describe('The reason that was chosen.'),
     },
     { prospect_id: sampleId('fdi'), reason: 'not_relevant' },
   ),
@@ -98,7 +100,7 @@ export const doNotContactEvents = {
   ),
   'do_not_contact.lifted': eventType(
     'The mark Do not contact was lifted.',
-    { prospect_id, reason: z.enum(['mistake', 'consent', 'other']).describe('Why.'), by_user_id },
+    { prospect_id, reason: z.enum(lift_reasons).describe('Why.'), by_user_id },
     { prospect_id: sampleId('fdi'), reason: 'mistake', by_user_id: sampleId('usr') },
   ),
 };

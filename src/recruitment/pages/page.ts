@@ -45,3 +45,13 @@ export function line(text: string): string | null {
 export function collapse(text: string): string {
   return text.replace(/[\s\u00a0\u200b\u00ad\ufeff]+/g, ' ').trim();
 }
+
+/** In lower case and without accents; the letters of other scripts are kept whole. */
+export function fold(text: string): string {
+  return text
+    .normalize('NFKD')
+    .replace(/(\p{Script=Latin})\p{M}+/gu, '$1')
+    .normalize('NFC')
+    .toLowerCase()
+    .replaceAll('ı', 'i');
+}

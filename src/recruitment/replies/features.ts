@@ -1,3 +1,4 @@
+import { likelyLanguages } from './language.ts';
 import { findPhrases } from './phrases.ts';
 import { type Reading, read, type Sentence } from './words.ts';
 
@@ -11,25 +12,12 @@ export interface Features {
 }
 
 /** What each group of features counts in the sum: a group's vector has this length, however long the text is. */
-const share = { words: 1, letters: 0.6, phrases: 1.6, flags: 0.8 };
+const share = { words: 1, letters: 1, phrases: 0.5, pairs: 0.35, flags: 0.4 };
 type Group = keyof typeof share;
 
 export function featuresOf(text: string): Features {
-  const reading = read(text);
-  const groups: Record<Group, Set<string>> = {
-    words: new Set(),
-    letters: new Set(),
-    phrases: new Set(),
-    flags: new Set(),
-  };
-  for (const sentence of reading.sentences) {
-    addWords(groups.words, sentence);
-    addLetters(groups.letters, sentence);
-  }
-  addPhrases(groups.phrases, reading);
-  addFlags(groups.flags, reading);
   const features: Features = { at: [hash('bias')], values: [0.5] };
-  for (const [group, names] of Object.entries(groups) as [Group, Set<string>][]) {
+  for (const [group, names] of Object.entries(groupsOf(text)) as [Group, Set<string>][]) {
     const value = share[group] / Math.sqrt(Math.max(names.size, 4));
     for (const name of names) {
       features.at.push(hash(`${group}:${name}`));
@@ -37,6 +25,24 @@ export function featuresOf(text: string): Features {
     }
   }
   return features;
+}
+
+export function groupsOf(text: string): Record<Group, Set<string>> {
+  const reading = read(text);
+  const groups: Record<Group, Set<string>> = {
+    words: new Set(),
+    letters: new Set(),
+    phrases: new Set(),
+    pairs: new Set(),
+    flags: new Set(),
+  };
+  for (const sentence of reading.sentences) {
+    addWords(groups.words, sentence);
+    addLetters(groups.letters, sentence);
+  }
+  addPhrases(groups.phrases, groups.pairs, reading);
+  addFlags(groups.flags, reading);
+  return groups;
 }
 
 /** Words, pairs of neighbours, and how a sentence begins and ends. A name stands for every name. */
@@ -66,10 +72,15 @@ function addLetters(names: Set<string>, { words }: Sentence): void {
 }
 
 /** What the phrases of the lexicon say, where they stand, and which stand together. */
-function addPhrases(names: Set<string>, { sentences }: Reading): void {
+function addPhrases(names: Set<string>, pairs: Set<string>, reading: Reading): void {
+  const { sentences } = reading;
+  const languages = likelyLanguages(reading);
   const said = new Set<string>();
   sentences.forEach((sentence, index) => {
-    const found = findPhrases(sentence.words.map(({ word }) => word));
+    const found = findPhrases(
+      sentence.words.map(({ word }) => word),
+      languages,
+    );
     const negations = found.filter(({ meaning }) => meaning === 'negation');
     for (const { meaning, start } of found) {
       const negated =
@@ -86,7 +97,7 @@ function addPhrases(names: Set<string>, { sentences }: Reading): void {
   });
   const sorted = [...said].sort().slice(0, 16);
   for (const [index, one] of sorted.entries()) {
-    for (const other of sorted.slice(index + 1)) names.add(`${one} + ${other}`);
+    for (const other of sorted.slice(index + 1)) pairs.add(`${one} + ${other}`);
   }
 }
 
@@ -109,7 +120,7 @@ function addFlags(names: Set<string>, reading: Reading): void {
 }
 
 /** FNV-1a. */
-function hash(name: string): number {
+export function hash(name: string): number {
   let value = 0x811c9dc5;
   for (let index = 0; index < name.length; index++) {
     value = Math.imul(value ^ name.charCodeAt(index), 0x01000193);

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { languageOf } from './language.ts';
+import { languageOf, likelyLanguages } from './language.ts';
 import { decodeModel, type Label, labels, probabilities } from './model.ts';
 import { findPhrases } from './phrases.ts';
 import { read } from './words.ts';
@@ -42,7 +42,12 @@ function highest<Name extends Label>(shares: Record<Label, number>, names: reado
 
 /** Whether an angry text asks for no more mail, too. */
 function asksForRemoval(text: string): boolean {
-  return read(text).sentences.some(({ words }) =>
-    findPhrases(words.map(({ word }) => word)).some(({ meaning }) => meaning === 'removal' || meaning === 'stop'),
+  const reading = read(text);
+  const languages = likelyLanguages(reading);
+  return reading.sentences.some(({ words }) =>
+    findPhrases(
+      words.map(({ word }) => word),
+      languages,
+    ).some(({ meaning }) => meaning === 'removal' || meaning === 'stop'),
   );
 }

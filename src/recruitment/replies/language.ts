@@ -1,5 +1,6 @@
 import { detectAll } from 'tinyld';
-import { read } from './words.ts';
+import { vocabularies } from './phrases.ts';
+import { type Reading, read } from './words.ts';
 
 /** Words that are short and frequent, and those that short replies consist of, in their normal form. A word may stand in several. */
 const frequent: Record<string, string> = {
@@ -11,12 +12,11 @@ const frequent: Record<string, string> = {
   pt: 'o a os as de do da dos das e é nao sim eu nos me meu minha nosso nossa um uma uns com por para pra em no na ao que quem como quanto quando onde porque mas tambem ja muito mais ola oi bom boa dia tarde obrigado obrigada por favor estou esta estamos sou somos tenho temos ha ser interessa interessado agora depois depois claro desculpe lamento voces voce vossa vosso seu sua isso isto lista remover pessoa errada ta tudo bem gostaria',
 };
 const languages = Object.keys(frequent);
-const share_of_word = new Map<string, Map<string, number>>();
-for (const [language, words] of Object.entries(frequent)) {
-  for (const word of new Set(words.split(' '))) {
-    const shares = share_of_word.get(word) ?? new Map<string, number>();
-    share_of_word.set(word, shares.set(language, 1));
-  }
+/** Which languages have a word, among the frequent ones and those of the lexicon. */
+const languages_of_word = new Map<string, string[]>();
+for (const language of languages) {
+  const words = [...(frequent[language] as string).split(' '), ...(vocabularies.get(language) ?? [])];
+  for (const word of new Set(words)) languages_of_word.set(word, [...(languages_of_word.get(word) ?? []), language]);
 }
 /** Below this many words tinyld's answer is worth little, and the six languages are all that is considered. */
 const few_words = 6;
@@ -24,43 +24,43 @@ const most_characters = 1_000;
 
 /** The language of a text (ISO 639-1); null where nothing tells it. */
 export function languageOf(text: string): string | null {
-  const words = read(text.slice(0, most_characters)).sentences.flatMap((sentence) =>
-    sentence.words.map(({ word }) => word).filter((word) => /^\p{L}+$/u.test(word)),
-  );
+  const short = text.slice(0, most_characters);
+  const words = wordsIn(read(short));
   if (words.length === 0) return null;
-  const scores = scoresOf(words, text);
-  const [first, second] = languages
-    .map((language) => ({ language, score: scores.get(language) ?? 0 }))
-    .sort((a, b) => b.score - a.score);
-  if (!first || !second) return null;
-  const detected = detectAll(text.slice(0, most_characters));
-  if (words.length < few_words) {
-    if (first.score > second.score) return first.language;
-    const likely = detected.find(({ lang }) => languages.includes(lang) && (scores.get(lang) ?? 0) === first.score);
-    return likely?.lang ?? (first.score > 0 ? first.language : null);
-  }
+  const scores = scoresOf(words);
+  const [first = '', second = ''] = ranked(scores);
+  const best = scores.get(first) ?? 0;
+  const next = scores.get(second) ?? 0;
   // Where a third of the words are frequent words of one language, no statistics are needed.
-  if (first.score >= words.length / 3 && first.score >= second.score * 1.3) return first.language;
+  if (best > next * 1.3 && (words.length < few_words || best >= words.length / 3)) return first;
+  const detected = detectAll(short).filter(({ lang }) => words.length >= few_words || languages.includes(lang));
   for (const { lang, accuracy } of detected) scores.set(lang, (scores.get(lang) ?? 0) + accuracy * words.length * 0.5);
-  return [...scores].reduce((best, one) => (one[1] > best[1] ? one : best), ['', 0] as [string, number])[0] || null;
+  const [answer = null] = ranked(scores);
+  return answer;
 }
 
-/** How many frequent words of each language a text has; a word of several languages counts a part for each. */
-function scoresOf(words: readonly string[], text: string): Map<string, number> {
+/** The languages whose phrases may be looked for in a text: the likeliest, and those that are nearly as likely. */
+export function likelyLanguages(reading: Reading): string[] {
+  const words = wordsIn(reading).slice(0, 200);
+  const scores = scoresOf(words);
+  const [first = ''] = ranked(scores);
+  const best = scores.get(first) ?? 0;
+  const close = words.length < few_words ? 0.75 : 0.85;
+  return languages.filter((language) => (scores.get(language) ?? 0) >= best * close);
+}
+
+const wordsIn = (reading: Reading): string[] =>
+  reading.sentences.flatMap(({ words }) => words.map(({ word }) => word).filter((word) => /^\p{L}+$/u.test(word)));
+
+const ranked = (scores: Map<string, number>): string[] =>
+  [...scores].sort((one, other) => other[1] - one[1]).map(([language]) => language);
+
+/** How many words of each language a text has; a word of several languages counts a part for each. */
+function scoresOf(words: readonly string[]): Map<string, number> {
   const scores = new Map<string, number>();
-  const add = (language: string, score: number) => scores.set(language, (scores.get(language) ?? 0) + score);
   for (const word of words) {
-    const shares = share_of_word.get(word);
-    for (const language of shares?.keys() ?? []) add(language, 1 / (shares?.size ?? 1));
+    const its = languages_of_word.get(word) ?? [];
+    for (const language of its) scores.set(language, (scores.get(language) ?? 0) + 1 / its.length);
   }
-  for (const [language, letters] of Object.entries(letters_of)) if (letters.test(text)) add(language, 0.7);
   return scores;
 }
-
-const letters_of: Record<string, RegExp> = {
-  de: /[äöüß]/i,
-  fr: /[èêœçù]|\b(?:qu|l|d|j|n|c|s)['’]/i,
-  es: /[ñ¿¡]/i,
-  it: /[èìò]|\b(?:dell|nell|un|all|c)['’]/i,
-  pt: /[ãõ]|ção|ções/i,
-};

@@ -20,16 +20,21 @@ export interface Found {
 }
 
 const newNode = (): Node => ({ meanings: new Set(), words: new Map(), beginnings: new Map(), any: undefined });
-const root = newNode();
 const folder = join(import.meta.dirname, 'phrases');
+const roots = new Map<string, Node>();
+/** The words that the phrases of each language consist of. */
+export const vocabularies = new Map<string, Set<string>>();
 for (const name of readdirSync(folder).sort()) {
-  if (name.endsWith('.txt')) addFile(readFileSync(join(folder, name), 'utf8'));
+  if (name.endsWith('.txt')) addFile(name.slice(0, -'.txt'.length), readFileSync(join(folder, name), 'utf8'));
 }
 
-/** Every phrase of the lexicon in these words, in the order of their beginnings. */
-export function findPhrases(words: readonly string[]): Found[] {
+/** Every phrase that the lexicon has in these languages, in the order of their beginnings. */
+export function findPhrases(words: readonly string[], languages: readonly string[]): Found[] {
   const found: Found[] = [];
-  for (let start = 0; start < words.length; start++) walk(root, words, start, start, found);
+  for (const language of languages) {
+    const root = roots.get(language);
+    if (root) for (let start = 0; start < words.length; start++) walk(root, words, start, start, found);
+  }
   return found;
 }
 
@@ -46,22 +51,32 @@ function walk(node: Node, words: readonly string[], start: number, at: number, f
 }
 
 /** A line `[meaning]` begins a section; each other line is phrases separated by `|`. */
-function addFile(text: string): void {
+function addFile(language: string, text: string): void {
+  const root = newNode();
+  const vocabulary = new Set<string>();
+  roots.set(language, root);
+  vocabularies.set(language, vocabulary);
   let meaning = '';
   for (const line of text.split('\n')) {
     const heading = /^\[(\w+)\]$/.exec(line.trim());
     if (heading) meaning = heading[1] as string;
     else if (line.trim() !== '' && !line.startsWith('#')) {
-      for (const phrase of line.split('|')) add(phrase, meaning);
+      for (const words of line.split('|').map(wordsOf)) {
+        add(root, words, meaning);
+        for (const word of words) if (/^\p{L}+$/u.test(word)) vocabulary.add(word);
+      }
     }
   }
 }
 
-function add(phrase: string, meaning: string): void {
-  const words = plain(phrase)
+function wordsOf(phrase: string): string[] {
+  return plain(phrase)
     .replace(/'(?=(?:t|s|m|re|ve|ll|d)\b)/g, '')
     .split(/[\s'’,]+/)
     .filter((word) => word !== '');
+}
+
+function add(root: Node, words: readonly string[], meaning: string): void {
   if (words.length === 0) return;
   let node = root;
   for (const word of words) node = childOf(node, word);

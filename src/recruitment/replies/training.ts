@@ -11,12 +11,12 @@ export interface Example {
   language: string;
   text: string;
 }
-const epochs = 30;
-const learning_rate = 0.35;
+const epochs = 6;
+const learning_rate = 0.1;
 /** How strongly weights are drawn to zero at each step. */
 const decay = 0.0004;
 /** How many variants of each text are learned beside it. */
-const variants = 2;
+const variants = 3;
 
 /** The texts under `texts/`: a line is a label, a tab and the text, in which `\n` is a new line. */
 export function readTexts(folder = join(import.meta.dirname, 'texts')): Example[] {

@@ -1,53 +1,36 @@
-const greetings: Record<string, string[]> = {
-  en: ['Hi Marta,', 'Hello,', 'Hey Tom', 'Dear Ms Keller,', 'Good morning,', 'hi there', 'Dear Sir or Madam,'],
-  de: ['Hallo Frau Keller,', 'Hallo,', 'Guten Tag,', 'Sehr geehrter Herr Brandt,', 'Moin Jonas,', 'Liebe Marta,'],
-  fr: ['Bonjour,', 'Bonjour Marta,', 'Salut', 'Madame, Monsieur,', 'Bonsoir,', 'Coucou Léa'],
-  es: ['Hola Marta,', 'Hola', 'Buenos días:', 'Estimado señor Brandt:', 'Buenas tardes,', 'Hola, ¿qué tal?'],
-  it: ['Ciao Marta,', 'Buongiorno,', 'Salve', 'Gentile dottor Brandt,', 'Buonasera,'],
-  pt: ['Olá Marta,', 'Oi', 'Bom dia,', 'Boa tarde, tudo bem?', 'Prezado Sr. Brandt,', 'Oi, Marta, tudo bem?'],
-};
-const closings: Record<string, string[]> = {
-  en: [
-    'Best,\nTom',
-    'Thanks\nRuth',
-    'Kind regards,\nJ. Brandt\nEditor',
-    'Cheers',
-    'xx Ana',
-    'Sent from my phone',
-    'Regards',
-  ],
-  de: [
-    'Viele Grüße\nTom',
-    'LG',
-    'Mit freundlichen Grüßen\nJ. Brandt\nRedaktion',
-    'Danke und Gruß',
-    'Gesendet von meinem Handy',
-  ],
-  fr: ['Cordialement,\nJeanne', 'Bien à vous', 'Merci,\nPaul', 'Bonne journée', 'Envoyé de mon téléphone'],
-  es: ['Saludos,\nAna', 'Un saludo', 'Gracias\nPablo', 'Atentamente,\nJ. Ruiz', 'Enviado desde mi móvil'],
-  it: ['Saluti,\nAnna', 'Cordiali saluti', 'Grazie\nPaolo', 'A presto', 'Inviato dal mio telefono'],
-  pt: ['Abraços,\nAna', 'Atenciosamente,\nJ. Silva', 'Obrigado', 'Cumprimentos', 'Enviado do meu celular'],
-};
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 
-/** The same text as others would type it: slips, no capitals, no punctuation, another greeting and closing. */
+/** What may stand around a text and says nothing of its kind: greetings, asides, closings, by language. */
+const around = new Map<string, string[]>();
+for (const line of readFileSync(join(import.meta.dirname, 'texts', 'around.txt'), 'utf8').split('\n')) {
+  const [language, part, text] = line.split('\t');
+  if (text === undefined) continue;
+  const key = `${language} ${part}`;
+  around.set(key, [...(around.get(key) ?? []), text.replaceAll('\\n', '\n')]);
+}
+
+/** The same text as others would send it: slips, no capitals, no punctuation, asides, another greeting and closing. */
 export function variantsOf(text: string, language: string, count: number, next: () => number): string[] {
   return Array.from({ length: count }, () => variantOf(text, language, next));
 }
 
 function variantOf(text: string, language: string, next: () => number): string {
+  const pick = (part: string): string => {
+    const choices = around.get(`${language} ${part}`) ?? [''];
+    return choices[Math.floor(next() * choices.length)] ?? '';
+  };
   let changed = text;
+  while (next() < 0.4) changed = next() < 0.6 ? `${pick('aside')} ${changed}` : `${changed} ${pick('aside')}`;
   if (next() < 0.25) changed = changed.toLowerCase();
   if (next() < 0.2) changed = changed.replace(/[.,;:!]/g, '');
   if (next() < 0.15) changed = changed.replace(/[?¿¡]/g, '');
   if (next() < 0.06) changed = changed.toUpperCase();
   if (next() < 0.5) changed = mistyped(changed, next);
-  if (next() < 0.35) changed = `${pick(greetings[language], next)}\n\n${changed}`;
-  if (next() < 0.35) changed = `${changed}\n\n${pick(closings[language], next)}`;
+  if (next() < 0.35) changed = `${pick('greeting')}\n\n${changed}`;
+  if (next() < 0.35) changed = `${changed}\n\n${pick('closing')}`;
   return changed;
 }
-
-const pick = (choices: string[] = [''], next: () => number): string =>
-  choices[Math.floor(next() * choices.length)] ?? '';
 
 /** About one slip in twelve words: a letter left out, doubled, or changed with its neighbour. */
 function mistyped(text: string, next: () => number): string {

@@ -52,6 +52,19 @@ t.test('gives every object, then what changed, each as its list has it', async (
   );
 });
 
+t.test('needs a scope for personal data, besides data:read', async (t) => {
+  const ask = async (resource: string, ...scopes: string[]) =>
+    (await rail.key(merchant.organization_id, { scopes })).request('GET', `/v1/exports/${resource}`);
+  t.match(await ask('customers', 'data:read'), {
+    status: 403,
+    body: { error: { code: 'insufficient_scope', param: 'data:personal' } },
+  });
+  t.match(await ask('customers', 'customers:read'), { status: 403, body: { error: { param: 'data:read' } } });
+  t.equal((await ask('customers', 'data:read', 'customers:read')).status, 200);
+  t.equal((await ask('customers', 'data:read', 'data:personal')).status, 200);
+  t.equal((await ask('tags', 'data:read')).status, 200);
+});
+
 t.test('gives a deleted marker for rows that are deleted outright, and their partners', async (t) => {
   const tag = await tagNamed('VIP');
   const tagged = await partner('vip@example.com');
@@ -128,10 +141,10 @@ t.test('gives nothing twice for what another database wrote', async (t) => {
   t.same((await exported('tags', position)).objects, []);
 });
 
-t.test('gives an organization its own rows alone, to a key with data:read alone', async (t) => {
+t.test('gives an organization its own rows alone', async (t) => {
   const stranger = await rail.organization();
   t.same((await exported('partners', undefined, stranger)).objects, []);
-  const key = await rail.key(merchant.organization_id, { scopes: ['data:read'] });
+  const key = await rail.key(merchant.organization_id, { scopes: ['data:read', 'data:personal'] });
   t.ok((await exported('partners', undefined, key)).objects.length > 0);
   t.match(await merchant.request('GET', '/v1/exports/webhook_endpoints'), { status: 400 });
 });

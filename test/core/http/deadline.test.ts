@@ -29,7 +29,7 @@ for (const [what, statement] of [
     const frozen = gate.stopAt('before', ({ text }) => text.includes(statement));
     const [{ status, headers, body }] = await Promise.all([merchant.request('POST', '/v1/programs', program), frozen]);
     t.equal(status, 503);
-    t.match(body.error, { code: 'service_unavailable', message: /did not answer within 0\.5 seconds/ });
+    t.match(body.error, { code: 'service_unavailable', message: /not answered within 0\.5 seconds/ });
     t.ok(headers['retry-after']);
     gate.cut();
     t.equal((await merchant.request('POST', '/v1/programs', program)).status, 201, 'and goes on afterwards');

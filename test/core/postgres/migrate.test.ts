@@ -5,12 +5,17 @@ import pg from 'pg';
 import t from 'tap';
 import { isMigrated, migrate } from '../../../src/core/postgres/migrate.ts';
 import { eventually } from '../../harness.ts';
-import { databaseUrl, emptyDatabase, serverUrl } from '../../postgres.ts';
+import { cloneDatabase, databaseUrl, emptyDatabase, serverUrl } from '../../postgres.ts';
 
 const server = await serverUrl(t);
 
-async function withDatabase<T>(work: (url: string, client: pg.Client) => Promise<T>): Promise<T> {
-  const url = databaseUrl(server, await emptyDatabase(server));
+type Work<T> = (url: string, client: pg.Client) => Promise<T>;
+
+const withEmpty = async <T>(work: Work<T>) => withClient(databaseUrl(server, await emptyDatabase(server)), work);
+/** A database that all migrations have run in. */
+const withMigrated = async <T>(work: Work<T>) => withClient(await cloneDatabase(server), work);
+
+async function withClient<T>(url: string, work: Work<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
@@ -21,7 +26,7 @@ async function withDatabase<T>(work: (url: string, client: pg.Client) => Promise
 }
 
 t.test('runs each migration once when replicas start together', (t) =>
-  withDatabase(async (url, client) => {
+  withEmpty(async (url, client) => {
     const ran = await Promise.all([migrate(url), migrate(url), migrate(url)]);
     const { rows } = await client.query<{ name: string }>('select name from migration.applied order by name');
     t.same(
@@ -37,7 +42,7 @@ t.test('runs each migration once when replicas start together', (t) =>
 );
 
 t.test('knows a database that lacks migrations', (t) =>
-  withDatabase(async (url, client) => {
+  withEmpty(async (url, client) => {
     t.equal(await isMigrated(client), false, 'an empty one');
     await migrate(url);
     await client.query(`delete from migration.applied where name = 'live/core/id.sql'`);
@@ -53,8 +58,7 @@ t.test('knows a database that lacks migrations', (t) =>
 );
 
 t.test('runs a file of functions again when its text changed', (t) =>
-  withDatabase(async (url, client) => {
-    await migrate(url);
+  withMigrated(async (url, client) => {
     await client.query(`update migration.applied set sha256 = 'of an older text' where name = 'live/core/id.sql'`);
     t.same(await migrate(url), ['live/core/id.sql']);
     t.same(await migrate(url), []);
@@ -62,8 +66,7 @@ t.test('runs a file of functions again when its text changed', (t) =>
 );
 
 t.test('waits for a lock without keeping others waiting behind it, and says who holds it', (t) =>
-  withDatabase(async (url, client) => {
-    await migrate(url);
+  withMigrated(async (url, client) => {
     await client.query(`update migration.applied set sha256 = 'of an older text' where name = 'live/core/id.sql'`);
     await client.query(`set application_name = 'report'; begin; lock table migration.applied in share mode`);
     const told: string[] = [];
@@ -119,7 +122,7 @@ const isValid = async (client: pg.Client): Promise<boolean | undefined> => {
 
 t.test('a file that runs outside a transaction keeps nobody waiting, however many replicas start', (t) =>
   withFiles({ '9001_notes.sql': tables, '9002_index.sql': index, '9003_after.sql': 'select 1;' }, (folder) =>
-    withDatabase(async (url, client) => {
+    withMigrated(async (url, client) => {
       await withFiles({ '9001_notes.sql': tables }, (before) => migrate(url, undefined, before));
       const writer = new pg.Client({ connectionString: url });
       await writer.connect();
@@ -145,7 +148,7 @@ t.test('a file that runs outside a transaction keeps nobody waiting, however man
 
 t.test('what an unfinished index left behind is dropped, and the file runs again', (t) =>
   withFiles({ '9001_notes.sql': tables, '9002_index.sql': index }, (folder) =>
-    withDatabase(async (url, client) => {
+    withMigrated(async (url, client) => {
       await withFiles({ '9001_notes.sql': tables }, (before) => migrate(url, undefined, before));
       await t.rejects(client.query('create unique index concurrently note_by_body on notes.note (body)'), {
         code: '23505',
@@ -173,7 +176,7 @@ alter table notes.page_2 enable row level security;
 
 t.test('an index of a partitioned table is built partition by partition, and goes on where it was left', (t) =>
   withFiles({ '9001_pages.sql': pages, '9002_index.sql': page_index }, (folder) =>
-    withDatabase(async (url, client) => {
+    withMigrated(async (url, client) => {
       await withFiles({ '9001_pages.sql': pages }, (before) => migrate(url, undefined, before));
       await client.query('create index page_by_body on only notes.page (organization_id, body) where body is not null');
       await client.query(
@@ -201,7 +204,7 @@ t.test('an index that could not be built again is refused', (t) =>
   withFiles(
     { '9001_notes.sql': tables, '9002_index.sql': index.replace('concurrently if not exists', 'concurrently') },
     (folder) =>
-      withDatabase(async (url) => {
+      withMigrated(async (url) => {
         await t.rejects(migrate(url, undefined, folder), {
           message: /9002_index\.sql failed: the index note_by_body must be created with 'if not exists'/,
         });
@@ -210,15 +213,14 @@ t.test('an index that could not be built again is refused', (t) =>
 );
 
 t.test('refuses to go on when a migration was edited after it ran', (t) =>
-  withDatabase(async (url, client) => {
-    await migrate(url);
+  withMigrated(async (url, client) => {
     await client.query(`update migration.applied set sha256 = 'another' where name = 'migrations/0001_core.sql'`);
     await t.rejects(migrate(url), { message: /migrations\/0001_core\.sql was edited after it ran/ });
   }),
 );
 
 t.test('runs as an owner who is no superuser', (t) =>
-  withDatabase(async (url, client) => {
+  withEmpty(async (url, client) => {
     const name = new URL(url).pathname.slice(1);
     await client.query(`create role owner_of_${name} login createrole password 'owner'`);
     // Members of the role that another database of this server made may hand it on; here that is the superuser's to do.

@@ -22,11 +22,6 @@ t.beforeEach(() => {
   paypal.next_status = 'SUCCESS';
 });
 
-t.afterEach(async (t) => {
-  const wrong = await rail.audit();
-  if (wrong.length > 0) throw new Error(`After '${t.name}' the audit found ${JSON.stringify(wrong, null, 2)}`);
-});
-
 async function openPaying(settings: Json = {}): Promise<Shop> {
   const shop = await openShop(rail, { holding_period_days: 0, min_payout_minor: 1, ...settings });
   await setRail(rail, shop, 'paypal', paypal.credentials);

@@ -168,6 +168,12 @@ export const tags: Record<string, ViewTags> = {
     ...{ list: 'payout_attempts', key: ['id'], equals: ['id', 'program_id', 'reference'] },
     refers: [program(), refer('payout')],
   },
+  payout_statement: {
+    ...{ list: 'payout_statements', key: ['payout_id'] },
+    equals: ['payout_id', 'program_id', 'partner_id', 'statement_number'],
+    sums: ['total_minor', 'fee_minor'],
+    refers: [program(), refer('partner'), refer('payout', 'statements')],
+  },
   commission_entry: {
     ...{ list: 'commission_entries', key: ['position'], equals: ['partner_id', 'commission_id'] },
     ...{ between: ['posted_at'], sums: ['amount_minor'] },

@@ -1,5 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import sql from 'sql-template-tag';
-import type { Tx } from '../../../core/postgres/transaction.ts';
+import type { TaskContext } from '../../../core/jobs/worker_context.ts';
+import { type Tx, transaction } from '../../../core/postgres/transaction.ts';
 import { tenant } from '../../../core/resource/resource.ts';
 import { newId } from '../../../core/values/id.ts';
 import { matureCommissions } from '../../commissions/maturity.ts';
@@ -19,16 +21,36 @@ interface Generating extends Omit<Sums, 'payouts'> {
   last_partner_id: string;
 }
 
+/** How many partners a step looks at. Its transaction is short: sales of the same time wait for its commit, and for its part of the log. */
+const most_partners = 250;
+/** How many commissions a step makes due. */
+const most_matured = 1_000;
+/** How long a batch rests after each step, as a share of the time that it took: what else the database has to do goes first. */
+const rest = 0.5;
+
+/** Creates the payouts of a batch, a step a transaction. */
+export async function generateBatch(
+  { organization_id, request_id, id }: { organization_id: string; request_id: string | null; id: string },
+  { store, stopping }: Pick<TaskContext, 'store' | 'stopping'>,
+): Promise<void> {
+  for (;;) {
+    const began = performance.now();
+    const done = await transaction(store, { organization_id, request_id }, (tx) => generateStep(tx, id, most_partners));
+    if (done < most_partners) return;
+    await sleep((performance.now() - began) * rest, undefined, { signal: stopping }).catch(() => {});
+  }
+}
+
 /**
  * Takes a batch a step further: first what is mature by its cut-off is made due, then its next partners get their payouts. A step is one
  * transaction, so a batch that is killed goes on where it was.
- * @param most how many commissions are matured, or partners looked at
+ * @param most how many partners are looked at
  * @returns fewer than `most` when the batch is generated
  */
 export async function generateStep(tx: Tx, batch_id: string, most: number): Promise<number> {
   const batch = await lockGenerating(tx, batch_id);
   if (!batch) return 0;
-  if ((await matureCommissions(tx, batch.cutoff, most)) === most) return most;
+  if ((await matureCommissions(tx, batch.cutoff, most_matured)) === most_matured) return most;
   const program = await programs.get(tx, batch.program_id);
   const partner_ids = await nextPartners(tx, { ...batch, is_preview: false }, { after: batch.last_partner_id, most });
   const judged = await balancesOf(tx, program, { ...batch, is_preview: false }, partner_ids);

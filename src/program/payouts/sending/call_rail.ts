@@ -2,8 +2,8 @@
 import sql from 'sql-template-tag';
 import { CallUnfinished, type Channel, makeCall, type Outcome } from '../../../core/jobs/outbox.ts';
 import type { TaskContext } from '../../../core/jobs/worker_context.ts';
-import { type Tx, transaction } from '../../../core/postgres/transaction.ts';
-import { attemptsWhere, type PayoutAttempt, updateAttempt } from '../attempt.ts';
+import { type Tx, together, transaction } from '../../../core/postgres/transaction.ts';
+import { type AttemptChanges, attemptsWhere, attemptUpdate, type PayoutAttempt, updateAttempt } from '../attempt.ts';
 import { applyOutcome, lockPayout } from '../attempt_outcome.ts';
 import { credentialsOf } from '../credentials/rail_credentials.ts';
 import type { Credentials, RailName, RailOutcome, Transfer, TransferContext } from '../rails/rail.ts';
@@ -111,25 +111,19 @@ async function claim(
   number: number,
   { vault }: Pick<TaskContext['services'], 'vault'>,
 ): Promise<Call | undefined> {
-  await lockPayout(tx, payout_id);
-  const [attempt] = await attemptsWhere(
-    tx,
-    sql`t.payout_id = ${payout_id} and t.number = ${number} and (t.claimed_until is null or t.claimed_until <= ${tx.now}::timestamptz)`,
-  );
+  const unclaimed = sql`
+    t.payout_id = ${payout_id} and t.number = ${number} and (t.claimed_until is null or t.claimed_until <= ${tx.now}::timestamptz)`;
+  const [, [attempt]] = await together([lockPayout(tx, payout_id), attemptsWhere(tx, unclaimed)]);
   if (!attempt) return undefined;
+  const { id, program_id, rail, credentials_version, request, status } = attempt;
   const claimed_until = new Date(Date.parse(tx.now) + claim_ms).toISOString();
-  await updateAttempt(tx, attempt.id, {
+  const claimed = updateAttempt(tx, id, {
     ...{ claimed_until, next_poll_at: claimed_until },
-    ...(attempt.status === 'prepared' ? { status: 'in_doubt' as const, last_sent_at: tx.now } : {}),
+    ...(status === 'prepared' ? { status: 'in_doubt' as const, last_sent_at: tx.now } : {}),
   });
-  const { credentials } = await credentialsOf(
-    tx,
-    vault,
-    attempt.program_id,
-    attempt.rail as RailName,
-    attempt.credentials_version as number,
-  );
-  return { attempt, transfer: JSON.parse(vault.decrypt(attempt.request, attempt.id)) as Transfer, credentials };
+  const read = credentialsOf(tx, vault, program_id, rail as RailName, credentials_version as number);
+  const [, { credentials }] = await together([claimed, read]);
+  return { attempt, transfer: JSON.parse(vault.decrypt(request, id)) as Transfer, credentials };
 }
 
 const railOf = ({ rail }: PayoutAttempt) => rails[rail as RailName];
@@ -161,15 +155,17 @@ async function record(
   answer: RailOutcome,
   kept?: PayoutAttempt['state'],
 ): Promise<void> {
-  const payout = await lockPayout(tx, called.payout_id);
-  const [attempt] = await attemptsWhere(tx, sql`t.id = ${called.id}`);
+  const [payout, [attempt]] = await together([
+    lockPayout(tx, called.payout_id),
+    attemptsWhere(tx, sql`t.id = ${called.id}`),
+  ]);
   if (!attempt) return;
   const is_terminal = answer.status === 'paid' || answer.status === 'failed' || answer.status === 'returned';
   const ended = is_terminal ? await applyOutcome(tx, payout, attempt, answer) : attempt.status;
   const is_accepted = answer.status === 'processing' && isOpen(ended);
   const status = is_accepted ? 'processing' : ended;
   const polls = status === attempt.status ? attempt.polls + 1 : 0;
-  await updateAttempt(tx, attempt.id, {
+  const changes: AttemptChanges = {
     ...(kept ? { state: kept } : {}),
     ...(is_accepted ? { status, reference: answer.reference ?? attempt.reference } : {}),
     // The call had no effect: what is known of the calls before it stands.
@@ -177,7 +173,8 @@ async function record(
     ...(answer.status === 'later' || answer.status === 'unknown' ? {} : { looked_up_at: tx.now }),
     ...{ last_answer: answerText(answer), polls, claimed_until: null },
     next_poll_at: nextPollAt(status, polls, tx.now, answer.status === 'later' ? answer.retry_after_s : 0),
-  });
+  };
+  tx.atCommit(attemptUpdate(tx, attempt.id, changes));
   await tellOwner(tx, attempt, answer);
 }
 

@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import { type Operation, operation } from '../core/resource/operation.ts';
+import { email, text, url } from '../core/values/fields.ts';
+import { alreadyExists, Problem } from '../core/values/problem.ts';
+import { actorOf } from './brands/acting.ts';
+import { brands } from './brands/brand.ts';
+import { addManually } from './contact/add_address.ts';
+import { base_path } from './events/base_path.ts';
+import { brand_id, channel } from './events/fields.ts';
+import { canonicalKey, profileUrl } from './pages/key.ts';
+import { createProspects } from './prospects/create.ts';
+import { type Prospect, prospects } from './prospects/prospect.ts';
+import { described } from './prospects/read.ts';
+
+const Body = z.strictObject({
+  brand_id,
+  channel,
+  key: text
+    .min(1)
+    .max(2048)
+    .optional()
+    .describe('The domain, the id of the channel or the handle. Required unless `url` is sent.'),
+  ...z.strictObject(described).partial().shape,
+  url: url.optional().describe('The URL of the site or the profile. Required unless `key` is sent.'),
+  email: email.optional().describe('An address of the prospect.'),
+});
+type Body = z.infer<typeof Body>;
+
+export const addProspectOperations: Operation[] = [
+  operation({
+    name: 'prospects.create',
+    method: 'POST',
+    path: `${base_path}/prospects`,
+    scope: 'prospects:write',
+    summary: 'Adds a prospect to a brand.',
+    doc: 'Emits `affiliate.added` with the source `manual`, or `api` for a key of no person, and `email.revealed` with an address. A prospect is known once in each channel of a brand: a second one answers 409 with `existing`.',
+    body: Body,
+    reply: prospects.schema,
+    status: 201,
+    errors: ['resource_already_exists'],
+    async run({ tx, body, caller, services: { vault } }) {
+      await brands.get(tx, body.brand_id, { param: 'brand_id', lock: 'share' });
+      const { email: address, ...known } = body;
+      const by = await actorOf(tx, caller);
+      const row = { ...known, ...whereabouts(body) };
+      const [created] = await createProspects(tx, vault, [row], { source: by.user_id === null ? 'api' : 'manual', by });
+      const { id, is_new } = created as NonNullable<typeof created>;
+      if (!is_new) throw keyTaken(row.key, await prospects.get(tx, id));
+      if (address !== undefined) await addManually(tx, vault, id, address, by);
+      return prospects.get(tx, id);
+    },
+  }),
+];
+
+/** The key and the URL of what either of them names. @throws Problem missing_parameter, invalid_parameter */
+function whereabouts({ channel: in_channel, key, url: given_url }: Body): { key: string; url: string } {
+  const given = key ?? given_url;
+  if (given === undefined) {
+    throw new Problem('missing_parameter', "'url' or 'key' is required: a prospect is known by it.", { param: 'url' });
+  }
+  const canonical = canonicalKey(in_channel, given);
+  if (canonical === undefined) {
+    const param = key === undefined ? 'url' : 'key';
+    throw new Problem(
+      'invalid_parameter',
+      `'${param}' names nobody in the channel '${in_channel}'. Send a domain, the id of a channel, a handle, or its URL; an email address is none.`,
+      { param },
+    );
+  }
+  return { key: canonical, url: given_url ?? profileUrl(in_channel, canonical) };
+}
+
+const keyTaken = (key: string, existing: Prospect): Problem =>
+  alreadyExists('key', `A prospect with the key '${key}' already exists in this channel of the brand.`, existing);

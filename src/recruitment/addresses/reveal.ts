@@ -1,0 +1,127 @@
+/** The ladder of a reveal: from a site to the addresses that its owner shows. */
+import { registrableDomain } from '../pages/key.ts';
+import { readPage } from '../pages/read.ts';
+import { type Visit, visit } from '../pages/visit.ts';
+import type { Visitor } from '../pages/visitor.ts';
+import { domainOf, mailboxOf } from './address.ts';
+import { contactPages, type PageKind, page_kinds } from './contact_pages.ts';
+import { findAddresses, type Manner } from './find.ts';
+import { isFree, type Verification, verifyAddress } from './verify.ts';
+
+/** An address, where and when it was found, and what is known of it. */
+export interface RevealedAddress {
+  email: string;
+  source_url: string;
+  /** ISO 8601, UTC. */
+  found_at: string;
+  page_kind: PageKind;
+  manner: Manner;
+  mailbox: ReturnType<typeof mailboxOf>;
+  /** Whether it is at the site's own registrable domain. */
+  is_own_domain: boolean;
+  verification: Verification;
+}
+
+export interface Reveal {
+  /** What the visit of the home page came to: where it is no page, there is nothing else. */
+  home: Visit['outcome'];
+  /** The best one first. */
+  addresses: RevealedAddress[];
+  /** Every page that was visited, in order. */
+  visited: { url: string; kind: PageKind; outcome: Visit['outcome'] }[];
+}
+
+export interface RevealOptions {
+  visitor: Visitor;
+  nameServers?: readonly string[] | undefined;
+  /** The time, as ISO 8601. */
+  now: () => string;
+  signal?: AbortSignal | undefined;
+}
+
+/** The home page is one of them. */
+const most_pages = 6;
+const most_addresses = 20;
+
+/**
+ * Visits a site's home page and up to five pages of it that say how to reach its owner, and gives the addresses there: those of the site's own
+ * domain first, people before mailboxes of many, then by the kind of page. Takes a URL, or a host, which is asked by https first.
+ * @throws the signal's reason once that is aborted
+ */
+export async function revealAddresses(site: string, options: RevealOptions): Promise<Reveal> {
+  const home = await visitHome(site, options);
+  const visited: Reveal['visited'] = [{ url: home.url, kind: 'home', outcome: home.outcome }];
+  if (home.outcome !== 'page') return { home: home.outcome, addresses: [], visited };
+  const found = new Map<string, RevealedAddress>();
+  collect(found, home, 'home', options);
+  const seen = new Set([home.url]);
+  for (const { url, kind } of contactPages(readPage(home.text, home.url, home.content), most_pages - 1)) {
+    const page = await visit(url, options.visitor, options.signal);
+    options.signal?.throwIfAborted();
+    visited.push({ url: page.url, kind, outcome: page.outcome });
+    // A missing page often leads back to the home page.
+    if (page.outcome === 'page' && !seen.has(page.url)) collect(found, page, kind, options);
+    seen.add(page.url);
+  }
+  return { home: 'page', addresses: await verified(rank([...found.values()]), options), visited };
+}
+
+async function visitHome(site: string, { visitor, signal }: RevealOptions): Promise<Visit> {
+  signal?.throwIfAborted();
+  if (/^https?:\/\//i.test(site)) return visit(site, visitor, signal);
+  const secure = await visit(`https://${site}/`, visitor, signal);
+  signal?.throwIfAborted();
+  const is_refused = secure.outcome === 'unreachable' && (secure.reason === 'connection' || secure.reason === 'tls');
+  return is_refused ? visit(`http://${site}/`, visitor, signal) : secure;
+}
+
+function collect(
+  found: Map<string, RevealedAddress>,
+  page: Visit & { outcome: 'page' },
+  kind: PageKind,
+  { now }: RevealOptions,
+): void {
+  const own = registrableDomain(page.url);
+  for (const { email, manner } of findAddresses(page.text)) {
+    const known = found.get(email);
+    if (known && page_kinds.indexOf(known.page_kind) <= page_kinds.indexOf(kind)) continue;
+    found.set(email, {
+      ...{ email, source_url: page.url, found_at: now(), page_kind: kind, manner, mailbox: mailboxOf(email) },
+      ...{ is_own_domain: registrableDomain(domainOf(email)) === own, verification: 'unknown' },
+    });
+  }
+}
+
+const mailboxes = ['person', 'business', 'general', 'other'] as const;
+
+/** The best one first. What is equal keeps its order. */
+export function rank(addresses: RevealedAddress[]): RevealedAddress[] {
+  const placeOf = ({ email, is_own_domain, mailbox, page_kind }: RevealedAddress) => [
+    // Of a free provider it is the owner's rather than that of somebody who is only named.
+    is_own_domain ? 0 : isFree(domainOf(email)) ? 1 : 2,
+    mailboxes.indexOf(mailbox),
+    page_kinds.indexOf(page_kind),
+  ];
+  return addresses.toSorted((a, b) => {
+    const [mine, other] = [placeOf(a), placeOf(b)];
+    return mine.map((place, nth) => place - (other[nth] as number)).find((difference) => difference !== 0) ?? 0;
+  });
+}
+
+/** What cannot be mailed goes to the end. */
+async function verified(
+  addresses: RevealedAddress[],
+  { nameServers, signal }: RevealOptions,
+): Promise<RevealedAddress[]> {
+  const checked = await Promise.all(
+    addresses.slice(0, most_addresses).map(async (address) => ({
+      ...address,
+      verification: await verifyAddress(address.email, { nameServers, signal }),
+    })),
+  );
+  return checked.toSorted((a, b) => Number(isDead(a)) - Number(isDead(b)));
+}
+
+function isDead({ verification }: RevealedAddress): boolean {
+  return verification === 'invalid' || verification === 'disposable';
+}

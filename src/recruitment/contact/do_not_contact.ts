@@ -1,0 +1,178 @@
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import type { Vault } from '../../core/encryption/vault.ts';
+import type { RowStream } from '../../core/formats/row_stream.ts';
+import { list } from '../../core/resource/list.ts';
+import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
+import { email, id, text } from '../../core/values/fields.ts';
+import { Problem } from '../../core/values/problem.ts';
+import { actorOf } from '../brands/acting.ts';
+import { base_path } from '../events/base_path.ts';
+import { lift_reasons } from '../events/fields.ts';
+import { prospects } from '../prospects/prospect.ts';
+import { lift, liftMark, suppress, type Target } from './mark.ts';
+import { isMark, kinds, mark_reasons, openedEntry, reasons, type Suppression, suppressions } from './suppression.ts';
+
+const log = list({
+  resource: suppressions,
+  by: ['kind', 'reason', 'prospect_id'],
+  filters: {
+    lifted: {
+      schema: z.enum(['true', 'false']).optional().describe('Whether they were lifted. Without it, both are listed.'),
+      where: (value: string) => (value === 'true' ? sql`t.lifted_at is not null` : sql`t.lifted_at is null`),
+    },
+  },
+});
+
+const domain = text
+  .trim()
+  .toLowerCase()
+  .regex(/^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]$/, 'must be a domain, such as example.com')
+  .max(253);
+
+const Entry = z.strictObject({
+  kind: z.enum(kinds).describe('What is barred.'),
+  email: email.optional().describe('The address, for the kind `address`.'),
+  domain: domain
+    .optional()
+    .describe('The domain, for the kind `domain`. Its registrable domain is barred, with all subdomains.'),
+  prospect_id: id('fdi').optional().describe('The prospect, for the kind `prospect`.'),
+  reason: z
+    .enum(reasons)
+    .default('manual')
+    .describe(
+      'Why. `unsubscribed` and `hard_bounce` are for addresses. `unsubscribed` and `complaint` cannot be lifted.',
+    ),
+});
+type Entry = z.infer<typeof Entry>;
+
+const lift_reason = z.enum(lift_reasons).default('other').describe('Why.');
+
+export const doNotContactOperations: Operation[] = [
+  operation({
+    name: 'do_not_contact.list',
+    title: 'List who is not contacted',
+    method: 'GET',
+    path: `${base_path}/do_not_contact`,
+    scope: 'do_not_contact:read',
+    summary: 'Lists who must not be written to: addresses, domains and prospects, newest first.',
+    query: log.query,
+    reply: log.reply,
+    async run({ tx, query, caller, services: { vault } }) {
+      const page = await log.page(tx, query as Record<string, unknown>, caller.scopes);
+      return { ...page, data: page.data.map((row) => openedEntry(vault, row as unknown as Suppression)) };
+    },
+    async stream({ tx, query, caller, format, services: { vault } }) {
+      const all = await log.stream(tx, query as Record<string, unknown>, caller.scopes, format);
+      return { ...all, rows: openedRows(vault, all.rows) };
+    },
+  }),
+  operation({
+    name: 'do_not_contact.get',
+    title: 'Retrieve an entry',
+    method: 'GET',
+    path: `${base_path}/do_not_contact/{id}`,
+    scope: 'do_not_contact:read',
+    summary: 'Retrieves the entry with the given id.',
+    params: idParams,
+    reply: suppressions.schema,
+    run: async ({ tx, params, services: { vault } }) => openedEntry(vault, await suppressions.get(tx, params.id)),
+  }),
+  operation({
+    name: 'do_not_contact.create',
+    title: 'Bar an address, a domain or a prospect',
+    method: 'POST',
+    path: `${base_path}/do_not_contact`,
+    scope: 'do_not_contact:write',
+    summary: 'Bars an address, a domain or a prospect from all outreach.',
+    doc: 'From the answer on, no email to them is begun. Emits `do_not_contact.added` for each prospect that it hits and that was not marked. An address with the reason `unsubscribed` sets `unsubscribed_at` of all prospects that hold it, and emits nothing. What is barred already is returned as it is.',
+    body: Entry,
+    reply: suppressions.schema,
+    status: 201,
+    errors: ['resource_not_found', 'sample_prospect'],
+    async run({ tx, body, caller, services: { vault } }) {
+      const target = targetOf(body);
+      if (target.kind === 'prospect') await prospects.get(tx, target.prospect_id, { param: 'prospect_id' });
+      const entry = await suppress(tx, vault, target, body.reason, await actorOf(tx, caller));
+      return openedEntry(vault, entry);
+    },
+  }),
+  operation({
+    name: 'do_not_contact.lift',
+    title: 'Lift an entry',
+    method: 'POST',
+    path: `${base_path}/do_not_contact/{id}/lift`,
+    scope: 'do_not_contact:write',
+    summary: 'Lifts an entry.',
+    doc: 'Emits `do_not_contact.lifted` for each prospect that no other entry marks. Nothing that was stopped is resumed. `unsubscribed` and `complaint` cannot be lifted.',
+    params: idParams,
+    body: z.strictObject({ reason: lift_reason }).prefault({}),
+    reply: suppressions.schema,
+    errors: ['cannot_lift'],
+    run: async ({ tx, params, body, caller, services: { vault } }) =>
+      lift(tx, vault, params.id, body.reason, await actorOf(tx, caller)),
+  }),
+  operation({
+    name: 'prospects.do_not_contact',
+    title: 'Mark a prospect Do not contact',
+    method: 'POST',
+    path: `${base_path}/prospects/{id}/do_not_contact`,
+    scope: 'do_not_contact:write',
+    summary: 'Marks a prospect Do not contact: no outreach reaches them.',
+    doc: 'Emits `do_not_contact.added`, unless the prospect is marked already.',
+    params: idParams,
+    body: z
+      .strictObject({ reason: z.enum(mark_reasons).default('manual').describe('Why. `complaint` cannot be lifted.') })
+      .prefault({}),
+    reply: prospects.schema,
+    errors: ['sample_prospect'],
+    async run({ tx, params, body, caller, services: { vault } }) {
+      const { id: prospect_id } = await prospects.get(tx, params.id);
+      await suppress(tx, vault, { kind: 'prospect', prospect_id }, body.reason, await actorOf(tx, caller));
+      return prospects.get(tx, prospect_id);
+    },
+  }),
+  operation({
+    name: 'prospects.lift_do_not_contact',
+    title: 'Lift the mark Do not contact',
+    method: 'POST',
+    path: `${base_path}/prospects/{id}/do_not_contact/lift`,
+    scope: 'do_not_contact:write',
+    summary: 'Lifts the mark Do not contact of a prospect.',
+    doc: 'Emits `do_not_contact.lifted`. A complaint cannot be lifted; a mark that follows from an entry on the address or the domain is lifted there.',
+    params: idParams,
+    body: z.strictObject({ reason: lift_reason }).prefault({}),
+    reply: prospects.schema,
+    errors: ['sample_prospect', 'cannot_lift'],
+    async run({ tx, params, body, caller, services: { vault } }) {
+      const prospect = await prospects.get(tx, params.id);
+      await liftMark(tx, vault, prospect, body.reason, await actorOf(tx, caller));
+      return prospects.get(tx, prospect.id);
+    },
+  }),
+];
+
+/** @throws Problem missing_parameter, invalid_parameter */
+function targetOf(body: Entry): Target {
+  const field = { address: 'email', domain: 'domain', prospect: 'prospect_id' } as const;
+  const needed = field[body.kind];
+  const other = Object.values(field).find((name) => name !== needed && body[name] !== undefined);
+  if (body[needed] === undefined) {
+    throw new Problem('missing_parameter', `'${needed}' is required for the kind '${body.kind}'.`, { param: needed });
+  }
+  if (other) {
+    throw new Problem('invalid_parameter', `'${other}' has no meaning for the kind '${body.kind}'. Leave it out.`, {
+      param: other,
+    });
+  }
+  if (body.kind !== 'address' && !isMark(body.reason)) {
+    throw new Problem('invalid_parameter', `The reason '${body.reason}' is for addresses. Use another one.`, {
+      param: 'reason',
+    });
+  }
+  return { kind: body.kind, email: body.email, domain: body.domain, prospect_id: body.prospect_id } as Target;
+}
+
+async function* openedRows(vault: Vault, batches: RowStream['rows']) {
+  for await (const rows of batches) yield rows.map((row) => openedEntry(vault, row as Suppression));
+}

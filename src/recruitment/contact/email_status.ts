@@ -1,0 +1,27 @@
+import sql from 'sql-template-tag';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { tenant } from '../../core/resource/resource.ts';
+
+/** What can be written to: mail to it has not bounced, and nothing shows that it cannot receive any. */
+export const usable = sql`(a.verification <> 'invalid' and a.bounced_at is null)`;
+
+/** Sets what the records of prospects say of their addresses. */
+export async function refreshEmailStatus(tx: Tx, prospect_ids: string[]): Promise<void> {
+  if (prospect_ids.length === 0) return;
+  await tx.all(sql`
+    with status as (
+      select t.id, case
+        when bool_or(${usable} and a.verification = 'valid') then 'verified'
+        when bool_or(${usable}) then 'found'
+        when bool_or(a.bounced_at is not null) then 'bounced'
+        else 'none'
+      end as email_status
+      from recruitment.prospect t
+      left join recruitment.email_address a on a.organization_id = t.organization_id and a.prospect_id = t.id
+      where ${tenant(tx)} and t.id = any(${prospect_ids})
+      group by t.id
+    )
+    update recruitment.prospect t set email_status = s.email_status, updated_at = ${tx.now}::timestamptz
+    from status s
+    where ${tenant(tx)} and t.id = s.id and t.email_status <> s.email_status`);
+}

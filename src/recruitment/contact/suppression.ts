@@ -1,0 +1,96 @@
+import sql, { type Sql } from 'sql-template-tag';
+import { z } from 'zod';
+import type { Vault } from '../../core/encryption/vault.ts';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { resource, tenant } from '../../core/resource/resource.ts';
+import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
+import { base_path } from '../events/base_path.ts';
+import { lift_reasons } from '../events/fields.ts';
+import { keyedHash } from '../prospects/keyed_hash.ts';
+import { type AddressHashes, hashesOf } from './address.ts';
+
+export const kinds = ['address', 'domain', 'prospect'] as const;
+export const reasons = ['manual', 'angry_reply', 'legal', 'unsubscribed', 'complaint', 'hard_bounce'] as const;
+export type Reason = (typeof reasons)[number];
+/** Those that mark the prospects they hit, and tell it. The others bar an address alone. */
+export const mark_reasons = ['manual', 'legal', 'angry_reply', 'complaint'] as const;
+export type MarkReason = (typeof mark_reasons)[number];
+export const isMark = (reason: Reason): reason is MarkReason => mark_reasons.includes(reason as MarkReason);
+/** What a person said once for all. */
+export const lasting_reasons: Reason[] = ['unsubscribed', 'complaint'];
+
+/** Of its records `value` is still sealed: `openedEntry` reads it. */
+export const suppressions = resource({
+  object: 'do_not_contact_entry',
+  plural: 'do_not_contact',
+  base_path,
+  table: 'recruitment.suppression',
+  unique: { suppression_hmac_unique: null, suppression_prospect_unique: 'prospect_id' },
+  doc: 'Who must not be written to: an address, a domain, or a prospect with all addresses.',
+  fields: {
+    id: id('fdn'),
+    object: objectName('do_not_contact_entry'),
+    kind: z
+      .enum(kinds)
+      .describe(
+        '`address`: one address. `domain`: all addresses at a domain. `prospect`: all addresses of a prospect.',
+      ),
+    value: text
+      .nullable()
+      .describe(
+        'The address or the domain. Null: of a prospect, or the person was erased, and a hash is all that is left.',
+      ),
+    prospect_id: id('fdi').nullable().describe('The prospect. Null: of an address or a domain.'),
+    reason: z
+      .enum(reasons)
+      .describe(
+        'Why. `unsubscribed` and `complaint` cannot be lifted. `hard_bounce`: mail to the address cannot be delivered.',
+      ),
+    by_user_id: id('usr').nullable().describe('Who added it. Null: the API or the system.'),
+    created_at: timestamp,
+    updated_at: timestamp,
+    lifted_at: timestamp.nullable().describe('When it was lifted. Null: it holds.'),
+    lift_reason: z.enum(lift_reasons).nullable().describe('Why it was lifted. Null: it holds.'),
+    lifted_by_user_id: id('usr').nullable().describe('Who lifted it. Null: the API, or it holds.'),
+  },
+});
+
+export type Suppression = z.infer<typeof suppressions.record>;
+
+/** The record with its value in the clear. */
+export const openedEntry = (vault: Vault, record: Suppression): Suppression => ({
+  ...record,
+  value: record.value === null ? null : vault.decrypt(record.value as unknown as Buffer, record.id),
+});
+
+/**
+ * Whether an address of a prospect must not be written to: what bars it, in any of the three layers. Marks wait until the transaction ends, so
+ * that no send begins after one was answered.
+ * @param address in the clear, or its hashes
+ */
+export async function isSuppressed(
+  tx: Tx,
+  vault: Vault,
+  address: string | AddressHashes,
+  prospect_id: string,
+): Promise<{ id: string; reason: Reason } | undefined> {
+  await holdSuppressions(tx);
+  const { address_hmac, domain_hmac } =
+    typeof address === 'string' ? hashesOf(await keyedHash(tx, vault), address) : address;
+  return tx.maybe<{ id: string; reason: Reason }>(sql`
+    select t.id, t.reason from ${suppressions.from}
+    where ${tenant(tx)} and t.lifted_at is null
+      and (t.hmac in (${address_hmac}, ${domain_hmac}) or t.prospect_id = ${prospect_id})
+    order by t.created_at, t.id
+    limit 1`);
+}
+
+const lockNumber = (tx: Tx): Sql => sql`hashtextextended(${`suppression ${tx.organization_id}`}, 0)`;
+
+/** Until the transaction ends, nobody is marked or lifted in the organization. To be called before rows are locked. */
+export const holdSuppressions = (tx: Tx): Promise<object[]> =>
+  tx.all(sql`select pg_advisory_xact_lock_shared(${lockNumber(tx)})`);
+
+/** Until the transaction ends, nobody else marks or lifts in the organization, adds an address or begins to send. */
+export const lockSuppressions = (tx: Tx): Promise<object[]> =>
+  tx.all(sql`select pg_advisory_xact_lock(${lockNumber(tx)})`);

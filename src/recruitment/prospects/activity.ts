@@ -1,0 +1,98 @@
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { list } from '../../core/resource/list.ts';
+import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
+import { resource } from '../../core/resource/resource.ts';
+import { id, objectName, timestamp } from '../../core/values/fields.ts';
+import { newId } from '../../core/values/id.ts';
+import type { Actor } from '../brands/acting.ts';
+import { base_path } from '../events/base_path.ts';
+import { prospects } from './prospect.ts';
+
+const kinds = {
+  added: 'it was added or found (`source`)',
+  saved: 'it was saved (`list_id`)',
+  unsaved: 'it was taken out of a list (`list_id`), or is no longer saved',
+  hidden: 'it was hidden (`reason`)',
+  unhidden: 'it is shown again',
+  stage_changed: 'it was moved (`from`, `to`, `reason`, and `text`, which whoever moved it wrote)',
+  assigned: 'its owner changed (`assignee_member_id`, `previous_member_id`)',
+  note_added: 'a note was added (`note_id`)',
+  email_added: 'addresses were added (`source`, `addresses`)',
+  email_deleted: 'an address was deleted',
+  do_not_contact_added: 'it was marked Do not contact (`reason`, `do_not_contact_id`)',
+  do_not_contact_lifted: 'the mark was lifted (`reason`)',
+  unsubscribed: 'it unsubscribed',
+  invited: 'it was marked as invited',
+  signed_up: 'it signed up (`source`)',
+} as const;
+export type ActivityKind = keyof typeof kinds;
+
+export const activities = resource({
+  object: 'activity',
+  plural: 'activities',
+  scoped_as: 'prospects',
+  table: 'recruitment.activity',
+  doc: 'What happened with a prospect, and who did it.',
+  fields: {
+    id: id('fac'),
+    object: objectName('activity'),
+    prospect_id: id('fdi').describe('The prospect.'),
+    kind: z.enum(Object.keys(kinds) as [ActivityKind, ...ActivityKind[]]).describe(
+      Object.entries(kinds)
+        .map(([kind, doc]) => `\`${kind}\`: ${doc}.`)
+        .join(' '),
+    ),
+    by_user_id: id('usr').nullable().describe('Who did it. Null: the API or the system.'),
+    by_member_id: id('tm').nullable().describe('The team member who did it. Null: the API or the system.'),
+    data: z.record(z.string(), z.json()).describe('What belongs to the kind.'),
+    created_at: timestamp,
+  },
+});
+
+interface Entry {
+  prospect_id: string;
+  data?: object;
+}
+
+/** Records what happened with prospects, with the commit. */
+export function recordActivity(tx: Tx, kind: ActivityKind, by: Actor, entries: Entry[]): void {
+  if (entries.length === 0) return;
+  const rows = entries.map(({ prospect_id, data = {} }) => ({ id: newId('fac'), prospect_id, data }));
+  tx.atCommit(sql`
+    insert into recruitment.activity (organization_id, id, prospect_id, kind, by_user_id, by_member_id, data, created_at)
+    select ${tx.organization_id}, r.id, r.prospect_id, ${kind}, ${by.user_id}, ${by.member_id}, r.data, ${tx.now}::timestamptz
+    from json_to_recordset(${JSON.stringify(rows)}::json) as r (id text, prospect_id text, data jsonb)`);
+}
+
+const log = list({
+  resource: activities,
+  by: ['kind'],
+  filters: {
+    prospect_id: { schema: z.never().optional(), where: (value: string) => sql`t.prospect_id = ${value}` },
+  },
+});
+
+export const activityOperations: Operation[] = [
+  operation({
+    name: 'prospects.activity',
+    title: 'List what happened with a prospect',
+    method: 'GET',
+    path: `${base_path}/prospects/{id}/activity`,
+    scope: 'prospects:read',
+    summary: 'Lists what happened with a prospect, newest first.',
+    params: idParams,
+    query: (log.query as z.ZodObject).omit({ prospect_id: true }),
+    reply: log.reply,
+    errors: ['sample_prospect'],
+    async run({ tx, params, query, caller }) {
+      const { id: prospect_id } = await prospects.get(tx, params.id);
+      return log.page(tx, { ...(query as Record<string, unknown>), prospect_id }, caller.scopes);
+    },
+    async stream({ tx, params, query, caller, format }) {
+      const { id: prospect_id } = await prospects.get(tx, params.id);
+      return log.stream(tx, { ...(query as Record<string, unknown>), prospect_id }, caller.scopes, format);
+    },
+  }),
+];

@@ -1,0 +1,132 @@
+import sql from 'sql-template-tag';
+import type { Vault } from '../../core/encryption/vault.ts';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { newId } from '../../core/values/id.ts';
+import { type Actor, nobody } from '../brands/acting.ts';
+import { event } from '../events/event.ts';
+import { recordActivity } from './activity.ts';
+import { keyedHash } from './keyed_hash.ts';
+import type { Evidence, Prospect } from './prospect.ts';
+
+type Source = Exclude<Prospect['source'], 'sample'>;
+
+/** A prospect as something found it, or somebody adds it. Its key is canonical in its channel. */
+export interface NewProspect extends Pick<Prospect, 'brand_id' | 'channel' | 'key'>, Partial<Described> {
+  evidence?: Evidence[];
+}
+export type Described = Pick<
+  Prospect,
+  'name' | 'url' | 'description' | 'country_code' | 'language_code' | 'timezone' | 'followers' | 'score' | 'custom'
+>;
+
+export interface Origin {
+  source: Source;
+  source_run_id?: string | null;
+  /** Nobody where the API or the system does it. */
+  by?: Actor;
+}
+
+/** What became of a row: a new prospect, one that is there, or none, because the person was erased. */
+export type Created = { id: string; is_new: boolean } | undefined;
+
+/**
+ * Creates those that do not exist yet, in one statement whatever their number. A search or scan makes no one who was erased; by hand, via the
+ * API or by an import they may be added. Tells `affiliate.added` for these, in the order of the rows.
+ * @returns what became of each row, in their order
+ */
+export async function createProspects(tx: Tx, vault: Vault, rows: NewProspect[], origin: Origin): Promise<Created[]> {
+  const wanted = uniqueOf(isByHand(origin.source) ? rows : await withoutErased(tx, vault, rows));
+  const inserted = await insertMissing(tx, wanted, origin);
+  const existing = await existingOf(
+    tx,
+    wanted.filter((row) => !inserted.has(keyOf(row))),
+  );
+  tellAdded(tx, wanted, inserted, origin);
+  const told = new Set<string>();
+  return rows.map((row) => {
+    const key = keyOf(row);
+    const id = inserted.get(key) ?? existing.get(key);
+    const is_new = inserted.has(key) && !told.has(key);
+    told.add(key);
+    return id === undefined ? undefined : { id, is_new };
+  });
+}
+
+/** The first of each key. */
+const uniqueOf = (rows: NewProspect[]): NewProspect[] => {
+  const firsts = new Map<string, NewProspect>();
+  for (const row of rows) if (!firsts.has(keyOf(row))) firsts.set(keyOf(row), row);
+  return [...firsts.values()];
+};
+
+const isByHand = (source: Source): source is 'manual' | 'api' | 'csv_import' =>
+  ['manual', 'api', 'csv_import'].includes(source);
+
+type Key = Pick<Prospect, 'brand_id' | 'channel' | 'key'>;
+const keyOf = ({ brand_id, channel, key }: Key): string => `${brand_id} ${channel} ${key}`;
+
+/** The hash under which an erased prospect is remembered. */
+export const tombstoneValue = ({ brand_id, channel, key }: Key): string => `prospect ${brand_id} ${channel} ${key}`;
+
+async function withoutErased(tx: Tx, vault: Vault, rows: NewProspect[]): Promise<NewProspect[]> {
+  const hash = await keyedHash(tx, vault);
+  const hashes = rows.map((row) => hash(tombstoneValue(row)));
+  const erased = await tx.all<{ hmac: Buffer }>(sql`
+    select t.hmac from recruitment.tombstone t
+    where t.organization_id = ${tx.organization_id} and t.hmac = any(${hashes}::bytea[])`);
+  return rows.filter((_, nth) => !erased.some(({ hmac }) => hmac.equals(hashes[nth] as Buffer)));
+}
+
+/** In the order of their keys, so that two who add the same people at a time wait for one another in one order. @returns new ids by key */
+async function insertMissing(
+  tx: Tx,
+  rows: NewProspect[],
+  { source, source_run_id = null }: Origin,
+): Promise<Map<string, string>> {
+  if (rows.length === 0) return new Map();
+  const given = rows
+    .map((row) => ({ ...row, id: newId('fdi'), evidence: row.evidence ?? [], custom: row.custom ?? {} }))
+    .sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
+  const inserted = await tx.all<Key & { id: string }>(sql`
+    insert into recruitment.prospect as t (
+      organization_id, id, brand_id, channel, key, name, url, description, country_code, language_code, timezone, followers, score,
+      evidence, custom, source, source_run_id, created_at, updated_at
+    )
+    select
+      ${tx.organization_id}, r.id, r.brand_id, r.channel, r.key, r.name, r.url, r.description, r.country_code, r.language_code, r.timezone,
+      r.followers, r.score, r.evidence, r.custom, ${source}, ${source_run_id}, ${tx.now}::timestamptz, ${tx.now}::timestamptz
+    from json_to_recordset(${JSON.stringify(given)}::json) as r (
+      id text, brand_id text, channel text, key text, name text, url text, description text, country_code text, language_code text,
+      timezone text, followers bigint, score integer, evidence jsonb, custom jsonb
+    )
+    on conflict (organization_id, brand_id, channel, key) do nothing
+    returning t.id, t.brand_id, t.channel, t.key`);
+  return new Map(inserted.map((row) => [keyOf(row), row.id]));
+}
+
+async function existingOf(tx: Tx, rows: Key[]): Promise<Map<string, string>> {
+  if (rows.length === 0) return new Map();
+  const existing = await tx.all<Key & { id: string }>(sql`
+    select t.id, t.brand_id, t.channel, t.key
+    from json_to_recordset(${JSON.stringify(rows)}::json) as r (brand_id text, channel text, key text)
+    join recruitment.prospect t
+      on t.organization_id = ${tx.organization_id} and t.brand_id = r.brand_id and t.channel = r.channel and t.key = r.key`);
+  return new Map(existing.map((row) => [keyOf(row), row.id]));
+}
+
+function tellAdded(tx: Tx, rows: NewProspect[], inserted: Map<string, string>, { source, by = nobody }: Origin): void {
+  const added = rows.flatMap((row) => {
+    const prospect_id = inserted.get(keyOf(row));
+    return prospect_id === undefined ? [] : [{ prospect_id, channel: row.channel }];
+  });
+  recordActivity(
+    tx,
+    'added',
+    by,
+    added.map(({ prospect_id }) => ({ prospect_id, data: { source } })),
+  );
+  if (!isByHand(source)) return;
+  for (const { prospect_id, channel } of added) {
+    tx.emit(event('affiliate.added', tx.organization_id, { prospect_id, channel, source }));
+  }
+}

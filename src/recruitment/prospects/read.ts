@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import { enrich } from '../../core/resource/enrich.ts';
+import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
+import { country, metadata, text, timeZone, url } from '../../core/values/fields.ts';
+import { brands } from '../brands/brand.ts';
+import { base_path } from '../events/base_path.ts';
+import { isSample } from '../samples/sample.ts';
+import { readSample, readSamples } from '../samples/sample_prospect.ts';
+import { type Prospect, prospects, requireLiveKey } from './prospect.ts';
+import { filters } from './search.ts';
+
+const language = z
+  .string()
+  .regex(/^[A-Za-z]{2}$/, 'must be 2 letters, such as de')
+  .toLowerCase()
+  .describe('ISO 639-1.');
+
+/** What a person or the API says of a prospect. */
+export const described = {
+  name: text.min(1).max(200).nullable(),
+  url: url.nullable(),
+  description: text.max(2000).nullable(),
+  country_code: country.nullable(),
+  language_code: language.nullable(),
+  timezone: timeZone.nullable(),
+  followers: z.int().min(0).nullable(),
+  custom: metadata
+    .unwrap()
+    .describe('Your own key-value data: at most 50 keys, and 16 KiB as JSON. Replaces what is stored.'),
+};
+
+const [listProspects] = readOperations({
+  resource: prospects,
+  within: brands,
+  by: ['stage', 'channel', 'source', 'country_code', 'language_code'],
+  filters,
+  list_doc: 'The samples are in none of these lists: see `GET /recruitment/v1/sample_prospects`.',
+});
+
+export const readProspectOperations: Operation[] = [
+  listProspects as Operation,
+  operation({
+    name: 'prospects.get',
+    method: 'GET',
+    path: `${base_path}/prospects/{id}`,
+    scope: 'prospects:read',
+    summary: 'Retrieves the prospect with the given id, or a sample.',
+    params: idParams,
+    query: z.strictObject(prospects.expansion),
+    reply: prospects.schema,
+    test_keys: true,
+    errors: ['test_key_not_allowed'],
+    async run({ tx, params, query, caller }) {
+      if (isSample(params.id)) return withStats(await readSample(tx, params.id), query);
+      requireLiveKey(caller);
+      const prospect = await prospects.get(tx, params.id);
+      await enrich(tx, prospects, [prospect], query, caller.scopes);
+      return prospect;
+    },
+  }),
+  operation({
+    name: 'sample_prospects.list',
+    method: 'GET',
+    path: `${base_path}/sample_prospects`,
+    scope: 'prospects:read',
+    summary: 'Lists the 12 sample prospects.',
+    doc: 'Every organization has them, and they never count: they are in no list of prospects, in no statistics and in no export. Live and test keys can retrieve, save, hide, move and note them; each sends a real event with `livemode` false to test endpoints only.',
+    reply: z.object({
+      data: z.array(prospects.schema).describe('The samples, in the order of their ids.'),
+      has_more: z.literal(false).describe('There are no other pages.'),
+      total_count: z.int().describe('How many there are.'),
+    }),
+    test_keys: true,
+    async run({ tx }) {
+      const data = await readSamples(tx);
+      return { data, has_more: false as const, total_count: data.length };
+    },
+  }),
+  operation({
+    name: 'prospects.update',
+    method: 'PATCH',
+    path: `${base_path}/prospects/{id}`,
+    scope: 'prospects:write',
+    summary: 'Updates what is known of a prospect.',
+    doc: 'The channel and the key stay as they are.',
+    params: idParams,
+    body: z.strictObject(described).partial(),
+    reply: prospects.schema,
+    errors: ['sample_prospect'],
+    async run({ tx, params, body }) {
+      await prospects.get(tx, params.id, { lock: true });
+      return prospects.update(tx, params.id, body);
+    },
+  }),
+];
+
+/** No mail is ever sent to a sample. */
+const withStats = (sample: object, { include }: { include: string[] }): Prospect =>
+  (include.includes('stats') ? { ...sample, stats: { sent: 0, replies: 0, last_sent_at: null } } : sample) as Prospect;

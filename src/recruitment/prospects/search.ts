@@ -1,0 +1,76 @@
+import sql, { join, type Sql } from 'sql-template-tag';
+import { z } from 'zod';
+import type { Filter } from '../../core/resource/list_query.ts';
+import { id } from '../../core/values/fields.ts';
+
+type Query = Record<string, unknown>;
+
+/** The filters that stand among the words of the search column, so that a full-text search with them is one look-up. */
+const indexed = { brand_id: 'brand', stage: 'stage', channel: 'channel', source: 'source' } as const;
+const indexed_codes = { country_code: 'country', language_code: 'language' } as const;
+
+/** Full text: the words, quoted phrases, `or` and `-` of a search box, in the texts of the prospect. */
+const q: Filter = {
+  schema: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe(
+      'Full-text search in key, name and description: all words, `"a phrase"`, `or`, and `-` in front of a word that is not to be there.',
+    ),
+  where: (value: string, query: Query) =>
+    sql`t.id = any(array(select recruitment.find_prospects(${lexemesOf(query)}::text[], ${value})))`,
+};
+
+const lexemesOf = (query: Query): string[] =>
+  Object.entries({ ...indexed, ...indexed_codes }).flatMap(([field, word]) =>
+    query[field] === undefined ? [] : [`${word}=${query[field]}`],
+  );
+
+const flag = (meaning: string, holds: Sql, does_not: Sql): Filter => ({
+  schema: z.enum(['true', 'false']).optional().describe(meaning),
+  where: (value: string) => (value === 'true' ? holds : does_not),
+});
+const known = (meaning: string, column: Sql): Filter =>
+  flag(meaning, sql`${column} is not null`, sql`${column} is null`);
+
+const at_least = (meaning: string, comparison: Sql): Filter => ({
+  schema: z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).optional().describe(meaning),
+  where: (value: number) => join([sql`t.followers`, comparison, sql`${value}`], ' '),
+});
+
+const run = (noun: string): Filter => ({
+  schema: id('fsc').min(1).optional().describe(`Returns only prospects that this ${noun} found.`),
+  where: (value: string) => sql`t.source_run_id = ${value}`,
+});
+
+export const filters: Record<string, Filter> = {
+  q,
+  saved: flag('Whether they are saved.', sql`t.saved`, sql`not t.saved`),
+  hidden: flag('Whether they are hidden. Without it, hidden ones are listed too.', sql`t.hidden`, sql`not t.hidden`),
+  list_id: {
+    schema: id('fls').min(1).optional().describe('Returns only prospects in this list.'),
+    where: (value: string) => sql`t.id in (
+      select x.prospect_id from recruitment.list_prospect x
+      where x.organization_id = t.organization_id and x.list_id = ${value})`,
+  },
+  assignee_member_id: {
+    schema: id('tm').min(1).optional().describe('Returns only prospects of this owner. `none`: of nobody.'),
+    where: (value: string) =>
+      value === 'none' ? sql`t.assignee_member_id is null` : sql`t.assignee_member_id = ${value}`,
+  },
+  min_followers: at_least('Returns only prospects with at least so many followers.', sql`>=`),
+  max_followers: at_least('Returns only prospects with at most so many followers.', sql`<=`),
+  has_email: flag(
+    'Whether a usable address is known.',
+    sql`t.email_status in ('found', 'verified')`,
+    sql`t.email_status in ('none', 'bounced')`,
+  ),
+  do_not_contact: known('Whether they are marked Do not contact.', sql`t.do_not_contact_reason`),
+  unsubscribed: known('Whether they unsubscribed.', sql`t.unsubscribed_at`),
+  invited: known('Whether they were invited.', sql`t.invited_at`),
+  signed_up: known('Whether they signed up.', sql`t.signed_up_at`),
+  search_id: run('search'),
+  scan_id: run('scan'),
+};

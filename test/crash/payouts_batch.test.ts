@@ -1,0 +1,87 @@
+import { raw } from 'sql-template-tag';
+import t from 'tap';
+import { eventually, type Json, sql, startRail } from '../harness.ts';
+import type { Statement } from '../processes.ts';
+import { payee } from '../program/payouts/fixture.ts';
+import { openShop } from '../shop.ts';
+import { openPayoutLine, replace } from './payout_round.ts';
+import { isWork } from './slice.ts';
+
+t.setTimeout(240_000);
+
+/** More than two steps of 250. */
+const partners = 600;
+/** At which statement of its work each worker dies: a step takes some fifteen. */
+const deaths = [
+  ['before', 4],
+  ['after', 9],
+  ['after', 14],
+  ['before', 19],
+  ['before', 7],
+] as const;
+
+const rail = await startRail({ worker: false, durability: 'durable' });
+const line = await openPayoutLine(rail);
+
+t.test('a batch goes on where it was when its worker is killed', async (t) => {
+  const shop = await openShop(rail, { min_payout_minor: 1 }, line.merchant);
+  const { program_id } = shop;
+  const ada = await payee(shop, [100, 20]);
+  const id_of = "'part_' || lpad(n::text, 26, '0')";
+  await copy('partner', ada.id, `'id', ${id_of}, 'email', n || '@example.com', 'handle', 'ada-' || n`);
+  await copy('payout_method', ada.id, `'partner_id', ${id_of}`);
+  await copy('commission', ada.id, `'id', 'com_' || right(t.id, 20) || n, 'partner_id', ${id_of}`);
+  let died = 0;
+  /** Each worker that is killed has the next one killed later. */
+  const arm = ([side, nth]: (typeof deaths)[number]): void => {
+    let seen = 0;
+    const picks = ({ text }: Statement, answer: unknown): boolean =>
+      answer === undefined && isWork({ text }) && (seen > 0 || text.includes('payout_batch')) && ++seen === nth;
+    void line.gate.stopAt(side, picks).then(async () => {
+      const next = deaths[++died];
+      await replace(line, () => next && arm(next));
+    });
+  };
+  arm(deaths[0]);
+  const { id } = await line.merchant.post('/v1/payout_batches', { program_id });
+  let batch: Json = {};
+  const done = async () => {
+    batch = await line.merchant.get(`/v1/payout_batches/${id}`);
+    return batch.progress.state === 'done';
+  };
+  await eventually(done, 'the batch to be created', 150_000);
+  line.gate.disarm();
+  t.ok(died > 2, `${died} workers died`);
+  t.match(batch.progress, {
+    ...{ partners_looked_at: partners, payouts: partners, not_eligible: [] },
+    amounts: [{ currency: 'USD', payouts: partners, amount_minor: 120 * partners }],
+  });
+  const [counted] = await rail.query(sql`
+    select count(*) as payouts, count(distinct partner_id) as partners, sum(amount_minor)::bigint as amount_minor,
+      (select count(*) from program.commission where program_id = ${program_id} and payout_id is not null) as commissions,
+      (select count(*) from webhooks.event where program_id = ${program_id} and type = 'payout.created') as events,
+      (select count(distinct body::jsonb #>> '{data,payout_id}') from webhooks.event where program_id = ${program_id} and type = 'payout.created') as told
+    from program.payout where program_id = ${program_id}`);
+  t.same(counted, {
+    ...{ payouts: partners, partners, amount_minor: 120 * partners, commissions: 2 * partners },
+    ...{ events: partners, told: partners },
+  });
+});
+
+/** Copies a partner's rows for as many partners as there are to be. */
+async function copy(table: string, partner_id: string, changes: string): Promise<void> {
+  const [{ columns }] = (await rail.query<{ columns: string }>(sql`
+    select string_agg(quote_ident(column_name), ', ') as columns from information_schema.columns
+    where table_schema = 'program' and table_name = ${table} and is_generated = 'NEVER' and column_name <> 'changed_in'`)) as [
+    { columns: string },
+  ];
+  const key = table === 'partner' ? 'id' : 'partner_id';
+  await rail.query(sql`
+    insert into ${raw(`program.${table} (${columns})`)}
+    select ${raw(columns)}
+    from (
+      select (jsonb_populate_record(t, jsonb_build_object(${raw(changes)}))).*
+      from ${raw(`program.${table}`)} t, generate_series(2, ${partners}::integer) as n
+      where t.${raw(key)} = ${partner_id}
+    ) as copied`);
+}

@@ -1,0 +1,409 @@
+/** How prospects are reached, who must not be reached, and what is left of a person who was erased. */
+import t from 'tap';
+import { reEncrypt } from '../../src/core/encryption/re_encrypt.ts';
+import { createVault } from '../../src/core/encryption/vault.ts';
+import { type Tx, transaction } from '../../src/core/postgres/transaction.ts';
+import { encrypted } from '../../src/products.ts';
+import { addAddresses, type FoundAddress } from '../../src/recruitment/contact/add_address.ts';
+import { normaliseAddress } from '../../src/recruitment/contact/address.ts';
+import { isSuppressed } from '../../src/recruitment/contact/suppression.ts';
+import { createProspects } from '../../src/recruitment/prospects/create.ts';
+import { addEvidence } from '../../src/recruitment/prospects/evidence.ts';
+import { encryption_key, eventually, type Json, sql, startRail, startReceiver } from '../harness.ts';
+
+const rail = await startRail();
+const { vault } = rail.services;
+const v1 = '/recruitment/v1';
+
+async function openBrand() {
+  const caller = await rail.organization();
+  const receiver = await startReceiver();
+  await caller.post(`${v1}/webhook_endpoints`, { url: receiver.url });
+  const brand = await caller.post(`${v1}/brands`, { name: 'Acme', website_url: 'https://acme.example.com' });
+  return { caller, receiver, brand_id: brand.id as string };
+}
+type Opened = Awaited<ReturnType<typeof openBrand>>;
+
+let nth = 0;
+const add = ({ caller, brand_id }: Opened, given: Json = {}): Promise<Json> =>
+  caller.post(`${v1}/prospects`, { brand_id, channel: 'website', key: `blog${++nth}.com`, ...given });
+const within = <T>({ caller: { organization_id } }: Opened, work: (tx: Tx) => Promise<T>): Promise<T> =>
+  transaction(rail.store, { organization_id, request_id: null }, work);
+const told = async ({ receiver }: Opened, count: number, type: RegExp): Promise<[string, Json][]> => {
+  const events = () => receiver.received.filter(({ body }) => type.test(body.type));
+  await eventually(() => events().length >= count, `${count} of ${type}`);
+  return events().map(({ body }) => [body.type, body.data]);
+};
+const bar = ({ caller }: Opened, body: Json): Promise<Json> => caller.post(`${v1}/do_not_contact`, body);
+const get = ({ caller }: Opened, { id }: Json): Promise<Json> => caller.get(`${v1}/prospects/${id}`);
+const found = (email: string, given: Partial<FoundAddress> = {}): FoundAddress => ({
+  ...{ email, source: 'page', verification: 'unknown', source_url: 'https://blog.com/contact', ...given },
+});
+
+t.test('compares addresses by mailbox', (t) => {
+  for (const [one, other] of [
+    ['Ada@Example.com', 'ada@example.com'],
+    ['ada+news@example.com', 'ada@example.com'],
+    ['a.d.a+x@googlemail.com', 'ada@gmail.com'],
+    ['a.d.a@example.com', 'a.d.a@example.com'],
+  ] as const)
+    t.equal(normaliseAddress(one), normaliseAddress(other), one);
+  t.not(normaliseAddress('a.da@example.com'), normaliseAddress('ada@example.com'));
+  t.equal(normaliseAddress('+ada@example.com'), '+ada@example.com');
+  t.end();
+});
+
+t.test('keeps addresses sealed, the best first, and tells what was revealed', async (t) => {
+  const opened = await openBrand();
+  const { caller } = opened;
+  const prospect = await add(opened);
+  const emails = `${v1}/prospects/${prospect.id}/emails`;
+  const added = await within(opened, (tx) =>
+    addAddresses(tx, vault, prospect.id, [
+      found('Editor@blog.com', { verification: 'valid' }),
+      found('info@blog.com'),
+      found('old@blog.com', { verification: 'invalid' }),
+      found('editor+ads@blog.com'),
+    ]),
+  );
+  t.equal(added, 3);
+  t.match(await get(opened, prospect), { email_status: 'verified' });
+  const manual = await caller.post(emails, { email: 'ada@gmail.com' });
+  t.match(manual, { id: /^fea_/, email: 'ada@gmail.com', rank: 0, source: 'manual', verification: 'webmail' });
+  t.match(await caller.request('POST', emails, { email: 'A.da@gmail.com' }), {
+    status: 409,
+    body: { existing: { id: manual.id } },
+  });
+  const { data } = await caller.get(emails);
+  t.same(
+    data.map(({ email }: Json) => email),
+    ['ada@gmail.com', 'Editor@blog.com', 'info@blog.com', 'old@blog.com'],
+  );
+  t.match((await caller.request('GET', `${emails}?format=csv`)).text, 'Editor@blog.com');
+  t.equal(
+    await within(opened, (tx) =>
+      addAddresses(tx, vault, prospect.id, [found('bad@blog.com', { verification: 'invalid' })]),
+    ),
+    1,
+  );
+  t.same(await told(opened, 2, /^email/), [
+    ['email.revealed', { prospect_id: prospect.id, source: 'page', verification: 'valid', addresses: 2 }],
+    ['email.revealed', { prospect_id: prospect.id, source: 'manual', verification: 'webmail', addresses: 3 }],
+  ]);
+  const stored = await rail.query<{ address: Buffer }>(sql`select t.address from recruitment.email_address t`);
+  for (const { address } of stored) t.notMatch(address.toString('latin1'), /\.com/);
+  for (const { id } of data) await caller.delete(`${v1}/emails/${id}`);
+  t.match(await get(opened, prospect), { email_status: 'none' });
+});
+
+t.test('finds addresses under a rotated encryption key', async (t) => {
+  const opened = await openBrand();
+  const prospect = await add(opened, { email: 'ada@rotated.com' });
+  await bar(opened, { kind: 'address', email: 'ada@rotated.com' });
+  const rotated = createVault([Buffer.alloc(32, 9), encryption_key]);
+  for (const table of encrypted.filter((one) => one.table.startsWith('recruitment.')))
+    await reEncrypt(rail.store, rotated, table, 100, () => undefined);
+  const suppressed = await within(opened, (tx) => isSuppressed(tx, rotated, 'Ada+x@rotated.com', prospect.id));
+  t.match(suppressed, { reason: 'manual' });
+  const back = createVault([encryption_key, Buffer.alloc(32, 9)]);
+  for (const table of encrypted.filter((one) => one.table.startsWith('recruitment.')))
+    await reEncrypt(rail.store, back, table, 100, () => undefined);
+  t.match((await opened.caller.get(`${v1}/prospects/${prospect.id}/emails`)).data, [
+    { email: 'ada@rotated.com', suppressed: true },
+  ]);
+});
+
+t.test('marks a prospect, lifts the mark, and tells each once', async (t) => {
+  const opened = await openBrand();
+  const { caller } = opened;
+  const prospect = await add(opened, { email: 'ada@marked.com' });
+  const path = `${v1}/prospects/${prospect.id}/do_not_contact`;
+  t.match(await caller.post(`${path}/lift`), { do_not_contact: null }, 'what is not marked stays so');
+  for (const _ of [1, 2])
+    t.match(await caller.post(path, { reason: 'legal' }), { do_not_contact: { reason: 'legal', since: /^20/ } });
+  t.match(await within(opened, (tx) => isSuppressed(tx, vault, 'ada@marked.com', prospect.id)), { reason: 'legal' });
+  for (const _ of [1, 2]) t.match(await caller.post(`${path}/lift`, { reason: 'mistake' }), { do_not_contact: null });
+  t.equal(await within(opened, (tx) => isSuppressed(tx, vault, 'ada@marked.com', prospect.id)), undefined);
+  const events = await told(opened, 2, /^do_not/);
+  t.match(events, [
+    ['do_not_contact.added', { prospect_id: prospect.id, reason: 'legal', by_user_id: /^usr_/ }],
+    ['do_not_contact.lifted', { prospect_id: prospect.id, reason: 'mistake', by_user_id: /^usr_/ }],
+  ]);
+  t.equal(events.length, 2);
+  await caller.post(path, { reason: 'complaint' });
+  t.match(await caller.request('POST', `${path}/lift`), { status: 409, body: { error: { code: 'cannot_lift' } } });
+});
+
+t.test('an address and a domain bar every prospect that they hit, now and later', async (t) => {
+  const opened = await openBrand();
+  const { caller, brand_id } = opened;
+  const [one, two, site, free] = [
+    await add(opened, { email: 'ada@firm.co.uk' }),
+    await add(opened, { channel: 'youtube', key: 'ada', email: 'ADA+tv@firm.co.uk' }),
+    await add(opened, { key: 'firm.co.uk' }),
+    await add(opened, { email: 'grace@elsewhere.com' }),
+  ];
+  const address = await bar(opened, { kind: 'address', email: 'ada@firm.co.uk', reason: 'legal' });
+  t.match(address, {
+    id: /^fdn_/,
+    kind: 'address',
+    value: 'ada@firm.co.uk',
+    reason: 'legal',
+    prospect_id: null,
+    lifted_at: null,
+  });
+  t.same(
+    await bar(opened, { kind: 'address', email: 'ada@firm.co.uk' }),
+    address,
+    'what is barred already stays as it is',
+  );
+  const domain = await bar(opened, { kind: 'domain', domain: 'mail.Firm.co.uk' });
+  t.match(domain, { value: 'firm.co.uk' });
+  const marked = async () =>
+    (await caller.get(`${v1}/prospects?brand_id=${brand_id}&do_not_contact=true`)).data
+      .map(({ id }: Json) => id)
+      .sort();
+  t.same(await marked(), [one.id, two.id, site.id].sort());
+  const added = await told(opened, 3, /added$/);
+  t.same(
+    added.slice(-3).map(([, data]) => [data.prospect_id, data.reason]),
+    [
+      [one.id, 'legal'],
+      [two.id, 'legal'],
+      [site.id, 'manual'],
+    ],
+  );
+  const later = await add(opened, { email: 'sales@uk.firm.co.uk' });
+  t.match(later, { do_not_contact: { reason: 'manual' } });
+  t.match(await within(opened, (tx) => isSuppressed(tx, vault, 'new@firm.co.uk', free.id)), { id: domain.id });
+  const lift = (id: string) => caller.post(`${v1}/do_not_contact/${id}/lift`, { reason: 'consent' });
+  t.match(await caller.request('POST', `${v1}/prospects/${site.id}/do_not_contact/lift`), {
+    status: 409,
+    body: { error: { code: 'cannot_lift', message: new RegExp(domain.id) } },
+  });
+  t.match(await lift(address.id), { lift_reason: 'consent', lifted_at: /^20/, value: 'ada@firm.co.uk' });
+  t.same((await marked()).length, 4, 'the domain still hits them');
+  await lift(domain.id);
+  await lift(domain.id);
+  t.same(await marked(), []);
+  const lifted = await told(opened, 4, /lifted$/);
+  t.same(
+    lifted.map(([, data]) => data.prospect_id),
+    [one, two, site, later].map(({ id }) => id),
+  );
+  t.equal((await caller.get(`${v1}/do_not_contact?lifted=true`)).total_count, 2);
+  t.equal((await caller.get(`${v1}/do_not_contact?kind=domain`)).data[0].id, domain.id);
+});
+
+t.test('an unsubscribe is of all prospects with the address, tells no mark, and cannot be lifted', async (t) => {
+  const opened = await openBrand();
+  const [one, two] = [await add(opened, { email: 'ada@gone.com' }), await add(opened, { email: 'ada@gone.com' })];
+  const manual = await bar(opened, { kind: 'address', email: 'ada@gone.com' });
+  const entry = await bar(opened, { kind: 'address', email: 'ada@gone.com', reason: 'unsubscribed' });
+  t.equal(entry.id, manual.id, 'it replaces a reason that can be lifted');
+  for (const prospect of [one, two, await add(opened, { email: 'ada@gone.com' })])
+    t.match(await get(opened, prospect), { unsubscribed_at: /^20/ });
+  t.match(await opened.caller.request('POST', `${v1}/do_not_contact/${entry.id}/lift`), {
+    status: 409,
+    body: { error: { code: 'cannot_lift' } },
+  });
+  t.equal((await told(opened, 2, /^do_not_contact/)).length, 2);
+  const bounced = await add(opened, { email: 'grace@gone.com' });
+  await bar(opened, { kind: 'address', email: 'grace@gone.com', reason: 'hard_bounce' });
+  t.match(await get(opened, bounced), { email_status: 'bounced', do_not_contact: null });
+  for (const [body, param] of [
+    [{ kind: 'address' }, 'email'],
+    [{ kind: 'domain', email: 'a@example.com', domain: 'example.com' }, 'email'],
+    [{ kind: 'domain', domain: 'example' }, 'domain'],
+    [{ kind: 'prospect', prospect_id: one.id, reason: 'hard_bounce' }, 'reason'],
+  ] as const)
+    t.match(await opened.caller.request('POST', `${v1}/do_not_contact`, body), {
+      status: 400,
+      body: { error: { param } },
+    });
+});
+
+t.test('exports what is known of a person, and erases it but for hashes', async (t) => {
+  const opened = await openBrand();
+  const { caller, brand_id } = opened;
+  const key = `secretblog${++nth}.com`;
+  const prospect = await add(opened, { key, name: 'Secret', email: 'ada@secretblog.com' });
+  const other = await add(opened, { email: 'grace@secretblog.com' });
+  const list = await caller.post(`${v1}/lists`, { brand_id, name: 'A' });
+  await caller.post(`${v1}/prospects/${prospect.id}/save`, { list_id: list.id });
+  await caller.post(`${v1}/prospects/${prospect.id}/notes`, { text: 'Secretive.' });
+  await bar(opened, { kind: 'address', email: 'grace@secretblog.com' });
+  await told(opened, 1, /saved$/);
+  t.match(await caller.get(`${v1}/prospects/${prospect.id}/export`), {
+    object: 'prospect_export',
+    prospect: { id: prospect.id, key },
+    emails: [{ email: 'ada@secretblog.com' }],
+    lists: [{ id: list.id }],
+    notes: [{ text: 'Secretive.' }],
+    activity: [{ kind: 'added' }, { kind: 'email_added' }, { kind: 'saved' }, { kind: 'note_added' }],
+    events: [{ type: 'affiliate.added' }, { type: 'email.revealed' }, { type: 'affiliate.saved', data: { key } }, {}],
+    do_not_contact: [],
+  });
+  const cursor = `${v1}/prospects?brand_id=${brand_id}&ending_before=${prospect.id}`;
+  t.match(await caller.request('DELETE', `${v1}/prospects/${prospect.id}`), {
+    status: 200,
+    body: { object: 'prospect', deleted: true },
+  });
+  await caller.delete(`${v1}/prospects/${other.id}`);
+  t.equal((await caller.request('GET', `${v1}/prospects/${prospect.id}`)).status, 404);
+  t.equal((await caller.request('GET', cursor)).status, 200, 'its id stays a cursor');
+  const tables = ['prospect', 'email_address', 'note', 'activity', 'list_prospect', 'suppression', 'tombstone'];
+  const left = await rail.query<{ text: string }>(sql`
+    select query_to_xml(format('select * from recruitment.%I where organization_id = %L', given.name, ${caller.organization_id}::text), false, true, '')::text
+      || (select coalesce(string_agg(e.body, ''), '') from webhooks.event e where e.organization_id = ${caller.organization_id}) as text
+    from unnest(${tables}::text[]) as given (name)`);
+  for (const { text } of left) t.notMatch(text, /secret/i);
+  const entries = (await caller.get(`${v1}/do_not_contact`)).data;
+  t.same(entries.map(({ value, reason }: Json) => [value, reason]).sort(), [
+    [null, 'legal'],
+    [null, 'manual'],
+  ]);
+  const search = { source: 'search', source_run_id: 'fsc_01kap3b6n8f2v9w4x7y0z1a2b3' } as const;
+  const rows = [
+    { brand_id, channel: 'website' as const, key },
+    { brand_id, channel: 'website' as const, key: `new${key}` },
+    { brand_id, channel: 'website' as const, key: `new${key}` },
+  ];
+  const outcomes = await within(opened, (tx) => createProspects(tx, vault, rows, search));
+  t.match(
+    outcomes.map((outcome) => outcome?.is_new),
+    [undefined, true, false],
+    'no search makes them again',
+  );
+  const again = await add(opened, { key, email: 'Ada@secretblog.com' });
+  t.match(again, { do_not_contact: { reason: 'legal' } }, 'by hand they may be added, and stay barred');
+  t.match(await within(opened, (tx) => isSuppressed(tx, vault, 'ada@secretblog.com', again.id)), { reason: 'legal' });
+});
+
+t.test('purges who was never contacted, and found addresses that were not used', async (t) => {
+  const opened = await openBrand();
+  const { caller, brand_id } = opened;
+  await caller.patch(`${v1}/brands/${brand_id}`, { retention_days: 60 });
+  const [old, contacted, invited, fresh] = [await add(opened), await add(opened), await add(opened), await add(opened)];
+  await caller.post(`${v1}/prospects/${contacted.id}/move`, { stage: 'contacted' });
+  await caller.post(`${v1}/prospects/${invited.id}/invite`, { via: 'mark' });
+  for (const { id } of [old, contacted, invited])
+    await rail.query(sql`update recruitment.prospect set created_at = now() - interval '61 days' where id = ${id}`);
+  await within(opened, (tx) =>
+    addAddresses(tx, vault, fresh.id, [found('a@fresh.com'), found('b@fresh.com'), found('c@fresh.com')]),
+  );
+  await caller.post(`${v1}/prospects/${fresh.id}/emails`, { email: 'by@hand.com' });
+  const hour = { ago: sql`now() - interval '31 days'` };
+  await rail.query(
+    sql`update recruitment.email_address set found_at = ${hour.ago} where prospect_id = ${fresh.id} and rank <> 1`,
+  );
+  await rail.query(
+    sql`update recruitment.email_address set used_at = ${hour.ago} where prospect_id = ${fresh.id} and rank = 2`,
+  );
+  const gone = await openBrand();
+  const of_deleted = await add(gone);
+  await gone.caller.delete(`${v1}/brands/${gone.brand_id}`);
+  await rail.tick('recruitment/purge_expired', new Date().toISOString());
+  const count = async (id: string) => (await rail.query(sql`select from recruitment.prospect where id = ${id}`)).length;
+  await eventually(async () => (await count(old.id)) + (await count(of_deleted.id)) === 0, 'the purge');
+  await eventually(
+    async () => (await caller.get(`${v1}/prospects/${fresh.id}/emails`)).total_count === 3,
+    'the purge of addresses',
+  );
+  t.same(
+    (await caller.get(`${v1}/prospects?brand_id=${brand_id}`)).data.map(({ id }: Json) => id),
+    [fresh.id, invited.id, contacted.id],
+  );
+  t.same(
+    (await caller.get(`${v1}/prospects/${fresh.id}/emails`)).data.map(({ email }: Json) => email),
+    ['by@hand.com', 'a@fresh.com', 'b@fresh.com'],
+  );
+  t.equal((await caller.get(`${v1}/do_not_contact`)).total_count, 0, 'a purge bars nobody');
+});
+
+t.test('adds evidence once, and what a visit found out', async (t) => {
+  const opened = await openBrand();
+  const { id } = await add(opened, { name: 'By hand' });
+  const evidence = [
+    { kind: 'coupon_page' as const, url: 'https://blog.com/coupons', text: 'Coupons' },
+    { kind: 'keyword' as const, url: 'https://blog.com/', text: 'sourdough' },
+  ];
+  const facts = { name: 'From the page', language_code: 'en', score: 70 };
+  t.equal(await within(opened, (tx) => addEvidence(tx, id, evidence, facts)), 2);
+  t.equal(await within(opened, (tx) => addEvidence(tx, id, evidence, { score: 71 })), 0);
+  t.equal(await within(opened, (tx) => addEvidence(tx, 'fdi_none', evidence)), undefined);
+  t.match(await get(opened, { id }), { evidence, name: 'By hand', language_code: 'en', score: 71 });
+});
+
+t.test('race: saved and hidden at once, both hold, and each is told once', async (t) => {
+  const opened = await openBrand();
+  const prospect = await add(opened);
+  const post = (action: string, body: Json) =>
+    opened.caller.request('POST', `${v1}/prospects/${prospect.id}/${action}`, body);
+  const answers = await Promise.all(
+    Array.from({ length: 50 }, (_, each) => (each % 2 ? post('save', {}) : post('hide', { reason: 'other' }))),
+  );
+  t.ok(answers.every(({ status }) => status === 200));
+  t.match(await get(opened, prospect), { saved: true, hidden: true });
+  await add(opened);
+  const types = (await told(opened, 4, /./)).map(([type]) => type);
+  t.same(types.sort(), ['affiliate.added', 'affiliate.added', 'affiliate.hidden', 'affiliate.saved']);
+});
+
+t.test('race: nobody is assigned to a member who is removed meanwhile', async (t) => {
+  const opened = await openBrand();
+  const { caller, brand_id } = opened;
+  const member = await caller.post(`${v1}/team`, { email: 'race@example.com' });
+  const prospects = await Promise.all(Array.from({ length: 24 }, () => add(opened)));
+  const assigned = prospects.map(({ id }) =>
+    caller.request('POST', `${v1}/prospects/${id}/assign`, { member_id: member.id }),
+  );
+  const [answers] = await Promise.all([Promise.all(assigned), caller.delete(`${v1}/team/${member.id}`)]);
+  const done = answers.filter(({ status }) => status === 200).length;
+  t.ok(answers.every(({ status }) => status === 200 || status === 404));
+  t.equal((await caller.get(`${v1}/prospects?brand_id=${brand_id}&assignee_member_id=none`)).total_count, 24);
+  await add(opened);
+  await told(opened, 25, /added$/);
+  const events = await told(opened, 2 * done, /assigned$/);
+  t.equal(events.filter(([, data]) => data.assignee_member_id === null).length, done);
+  t.equal(events.length, 2 * done);
+});
+
+t.test('race: marked and lifted at once, the events say what is so', async (t) => {
+  const opened = await openBrand();
+  const { caller } = opened;
+  const prospect = await add(opened, { email: 'ada@race.com' });
+  const path = `${v1}/prospects/${prospect.id}/do_not_contact`;
+  const answers = await Promise.all(
+    Array.from({ length: 50 }, (_, each) => caller.request('POST', each % 2 ? path : `${path}/lift`, {})),
+  );
+  t.ok(answers.every(({ status }) => status === 200));
+  const { do_not_contact } = await get(opened, prospect);
+  await add(opened);
+  await told(opened, 2, /affiliate.added$/);
+  const events = (await told(opened, 1, /^do_not/)).map(([type]) => type);
+  const expected = events.map((_, each) => `do_not_contact.${each % 2 ? 'lifted' : 'added'}`);
+  t.same(events, expected, 'one after the other');
+  t.equal(events.at(-1) === 'do_not_contact.added', do_not_contact !== null);
+  const suppressed = await within(opened, (tx) => isSuppressed(tx, vault, 'ada@race.com', prospect.id));
+  t.equal(suppressed !== undefined, do_not_contact !== null);
+});
+
+t.test('race: two who add the same people at once make each once', async (t) => {
+  const opened = await openBrand();
+  const { brand_id } = opened;
+  const rows = Array.from({ length: 300 }, (_, each) => ({
+    brand_id,
+    channel: 'website' as const,
+    key: `same${each}.com`,
+  }));
+  const runs = await Promise.all(
+    [rows, rows.toReversed(), rows].map((some) =>
+      within(opened, (tx) => createProspects(tx, vault, some, { source: 'csv_import' })),
+    ),
+  );
+  const ids = new Set(runs.flat().map((one) => one?.id));
+  t.equal(ids.size, 300);
+  t.equal(runs.flat().filter((one) => one?.is_new).length, 300);
+  t.equal((await told(opened, 300, /added$/)).length, 300);
+});
