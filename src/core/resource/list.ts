@@ -71,10 +71,9 @@ async function readPage(
   const cursor = cursorOf(query);
   const where = wheresOf(tx, options, filters, query, await condition?.(tx));
   const statements = statementsOf(tx, options, where, cursor, limit);
-  const [position, rows, { count }] = await Promise.all([
+  const [position, { rows, count }] = await Promise.all([
     statements.position && tx.maybe<Position>(statements.position),
-    tx.all<Row>(statements.page),
-    tx.one<{ count: number }>(statements.count),
+    where.found ? readFound(tx, options, where.found, cursor, limit) : readBoth(tx, statements),
     within?.get(tx, query[parentField(within)] as string, { param: parentField(within) }),
   ]);
   if (cursor && !position?.is_listed) throw invalidCursor(resource, cursor);
@@ -85,6 +84,38 @@ async function readPage(
     has_more: rows.length > limit,
     total_count: count,
   };
+}
+
+async function readBoth(tx: Tx, { page, count }: { page: Sql; count: Sql }): Promise<Counted> {
+  const [rows, counted] = await Promise.all([tx.all<Row>(page), tx.one<{ count: number }>(count)]);
+  return { rows, count: counted.count };
+}
+
+/** The rows of a page and one more, and how many match on all pages. */
+interface Counted {
+  rows: Row[];
+  count: number;
+}
+
+/** What a statement finds is counted, and cut into the page, while it is run once. */
+async function readFound(
+  tx: Tx,
+  { resource, order }: ListOptions,
+  found: Sql,
+  cursor: Cursor | undefined,
+  limit: number,
+): Promise<Counted> {
+  const ascending = (order?.oldest_first === true) !== isBackwards(cursor);
+  const ordered = orderedBy(undefined, ascending);
+  const beyond = cursor ? sql`t.id ${raw(ascending ? '>' : '<')} ${cursor.id}` : sql`true`;
+  const { ids, count } = await tx.one<{ ids: string[]; count: number }>(sql`
+    with found (id) as materialized (${found})
+    select
+      array(select t.id from found t where ${beyond} order by ${ordered} limit ${limit + 1}) as ids,
+      (select count(*) from found) as count`);
+  const rows = await tx.all<Row>(sql`
+    select ${resource.columns} from ${resource.from} where ${tenant(tx)} and t.id = any(${ids}) order by ${ordered}`);
+  return { rows, count };
 }
 
 /** @throws Problem invalid_parameter when a page is asked for, invalid_expand when CSV is to show related objects */
@@ -161,6 +192,8 @@ interface Wheres {
   cursor: Sql;
   /** How many it shows, where that is known without counting. */
   total: Sql | undefined;
+  /** The ids of those that it shows, where a filter finds them. */
+  found: Sql | undefined;
 }
 
 function wheresOf(
@@ -174,14 +207,31 @@ function wheresOf(
   const scope = within ? sql`${tenant(tx)} and ${columnOf(resource, parentField(within))} = ${parent}` : tenant(tx);
   const used = Object.entries(filters).filter(([name]) => query[name] !== undefined);
   const wheres = used.map(([name, { where }]) => where(query[name] as never, query as never));
+  const shown = join([scope, resource.alive, ...(condition ? [condition] : []), ...wheres], ' and ');
   const of_cursor = used.flatMap(([name, filter]) => filter.cursor?.(query[name] as never) ?? []);
   return {
     parent,
     scope,
-    shown: join([scope, resource.alive, ...(condition ? [condition] : []), ...wheres], ' and '),
+    shown,
     cursor: join([scope, ...of_cursor], ' and '),
     total: condition || used.length > 0 ? undefined : resource.total?.(tx, parent ?? tx.organization_id),
+    found: foundBy(resource, used, query, shown, condition !== undefined),
   };
+}
+
+function foundBy(
+  resource: AnyResource,
+  used: [string, Filter][],
+  query: Query,
+  shown: Sql,
+  has_condition: boolean,
+): Sql | undefined {
+  const [name, finder] = used.find(([, { finds }]) => finds) ?? [];
+  if (name === undefined || !finder?.finds) return undefined;
+  const { ids, covers } = finder.finds;
+  const is_covered = !has_condition && used.every(([other]) => other === name || covers.includes(other));
+  if (is_covered) return ids(query[name] as never, query as never);
+  return sql`select t.id from ${resource.from} where ${shown}`;
 }
 
 /** What a page is read by: its rows, how many there are in all, and where its cursor stands. */

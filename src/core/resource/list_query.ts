@@ -27,6 +27,13 @@ export interface Filter {
   where: (value: never, query: never) => Sql;
   /** What a cursor must match too, where the filter decides which objects the list has. */
   cursor?: (value: never) => Sql;
+  /** Finds the objects by itself, in lists by id: a statement that gives their ids is run once for the page and the count. */
+  finds?: {
+    /** @param query the whole query: of the parent's objects, and by the filters that it covers */
+    ids: (value: never, query: never) => Sql;
+    /** Filters that the statement goes by too. */
+    covers: string[];
+  };
 }
 
 export const default_limit = 25;

@@ -6,8 +6,13 @@ import { id } from '../../core/values/fields.ts';
 type Query = Record<string, unknown>;
 
 /** The filters that stand among the words of the search column, so that a full-text search with them is one look-up. */
-const indexed = { brand_id: 'brand', stage: 'stage', channel: 'channel', source: 'source' } as const;
-const indexed_codes = { country_code: 'country', language_code: 'language' } as const;
+const indexed = {
+  ...{ brand_id: 'brand', stage: 'stage', channel: 'channel', source: 'source', country_code: 'country' },
+  ...{ language_code: 'language', saved: 'saved', hidden: 'hidden', has_email: 'email' },
+} as const;
+
+const found = (value: string, query: Query): Sql =>
+  sql`select recruitment.find_prospects(${lexemesOf(query)}::text[], ${value})`;
 
 /** Full text: the words, quoted phrases, `or` and `-` of a search box, in the texts of the prospect. */
 const q: Filter = {
@@ -19,14 +24,12 @@ const q: Filter = {
     .describe(
       'Full-text search in key, name and description: all words, `"a phrase"`, `or`, and `-` in front of a word that is not to be there.',
     ),
-  where: (value: string, query: Query) =>
-    sql`t.id = any(array(select recruitment.find_prospects(${lexemesOf(query)}::text[], ${value})))`,
+  where: (value: string, query: Query) => sql`t.id = any(array(${found(value, query)}))`,
+  finds: { ids: found, covers: Object.keys(indexed) },
 };
 
 const lexemesOf = (query: Query): string[] =>
-  Object.entries({ ...indexed, ...indexed_codes }).flatMap(([field, word]) =>
-    query[field] === undefined ? [] : [`${word}=${query[field]}`],
-  );
+  Object.entries(indexed).flatMap(([field, word]) => (query[field] === undefined ? [] : [`${word}=${query[field]}`]));
 
 const flag = (meaning: string, holds: Sql, does_not: Sql): Filter => ({
   schema: z.enum(['true', 'false']).optional().describe(meaning),
