@@ -14,7 +14,7 @@ const psql = await connectAs(await newLogin(rail, one.merchant));
 const first_day = '2026-03-02';
 const days = 14;
 /** So many that a day of them is read by an index. */
-const rows = 40_000;
+const rows = 16_000;
 
 const loader = new pg.Client({ connectionString: rail.url });
 await loader.connect();
@@ -103,7 +103,7 @@ const looked = (plan: Plan): number => {
   return below + each * plan['Actual Loops'];
 };
 
-const tail = `${(await rail.query<{ tail: string }>(sql`select substr(id, 5) as tail from program.click where organization_id = ${one.merchant.organization_id} order by id offset 9000 limit 1`))[0]?.tail}`;
+const tail = `${(await rail.query<{ tail: string }>(sql`select substr(id, 5) as tail from program.click where organization_id = ${one.merchant.organization_id} order by id offset 3600 limit 1`))[0]?.tail}`;
 const [day, next_day] = ['2026-03-08', '2026-03-09'];
 const of_day = `>= '${day}T00:00Z' and {} < '${next_day}T00:00Z'`;
 const on = (column: string): string => `${column} ${of_day.replace('{}', column)}`;
