@@ -56,22 +56,23 @@ async function takesMail(domain: string, { nameServers, signal }: VerifyOptions)
   try {
     const exchangers = await answerOf(resolver.resolveMx(domain));
     if (exchangers === undefined) return undefined;
-    if (exchangers.length > 0) return exchangers.some(({ exchange }) => exchange !== '' && exchange !== '.');
+    // Node leaves the name of a null MX out, or gives it empty.
+    if (exchangers !== 'none') return exchangers.some(({ exchange }) => exchange !== '' && exchange !== '.');
     const addresses = await Promise.all([answerOf(resolver.resolve4(domain)), answerOf(resolver.resolve6(domain))]);
-    if (addresses.some((each) => each !== undefined && each.length > 0)) return true;
-    return addresses.every((each) => each !== undefined) ? false : undefined;
+    if (addresses.some((each) => Array.isArray(each) && each.length > 0)) return true;
+    return addresses.includes(undefined) ? undefined : false;
   } finally {
     signal?.removeEventListener('abort', cancel);
     signal?.throwIfAborted();
   }
 }
 
-/** Nothing where the name or the record does not exist; undefined where the server failed or was silent. */
-async function answerOf<T>(query: Promise<T[]>): Promise<T[] | undefined> {
+/** Undefined where the server failed or was silent. */
+async function answerOf<T>(query: Promise<T[]>): Promise<T[] | 'none' | undefined> {
   try {
     return await query;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    return code === 'ENOTFOUND' || code === 'ENODATA' ? [] : undefined;
+    return code === 'ENOTFOUND' || code === 'ENODATA' ? 'none' : undefined;
   }
 }

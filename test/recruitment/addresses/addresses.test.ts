@@ -234,7 +234,11 @@ t.test('verifies by DNS and lists', async (t) => {
     'null.com': ['0 .'],
     'gmail.com': ['5 mx.google.com'],
   };
-  const addresses: Record<string, string[]> = { 'only-address.com': ['192.0.2.1'], 'mx-fails.com': ['192.0.2.1'] };
+  const addresses: Record<string, string[]> = {
+    'only-address.com': ['192.0.2.1'],
+    'null.com': ['192.0.2.1'],
+    'mx-fails.com': ['192.0.2.1'],
+  };
   const known = new Set([...Object.keys(exchangers), ...Object.keys(addresses), 'empty.com', 'a-fails.com']);
   const { nameServers, queries } = await startNameServer(
     t,

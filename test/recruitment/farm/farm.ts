@@ -21,15 +21,16 @@ export interface Site {
   exchangers?: string[] | null;
 }
 
+type FarmOptions = { clock?: Clock; interval_ms?: number; timeout_ms?: number };
+
+/** A busy machine is no slow host. */
+const patient_ms = 60_000;
+
 /**
  * Sites on loopback: one HTTP server that tells them by the Host header, and a DNS server of their names. Names lead to the server's own
  * address, which the visitor is told to trust; any other private address is refused as in production.
  */
-export async function startFarm(
-  t: Test,
-  sites: Site[],
-  options: { clock?: Clock; interval_ms?: number; timeout_ms?: number } = {},
-) {
+export async function startFarm(t: Test, sites: Site[], options: FarmOptions = {}) {
   const by_host = new Map(sites.map((site) => [site.host, site]));
   const requests: { host: string; path: string; headers: IncomingMessage['headers'] }[] = [];
   const server = createServer({ maxHeaderSize: 65_536 }, (request, response) => {
@@ -49,13 +50,17 @@ export async function startFarm(
     (name, type) => addressesOf(by_host.get(name), type),
     (name) => exchangersOf(by_host.get(name)),
   );
-  const visitor = createVisitor({
-    ...{ base_url: 'https://rail.example.com', allowPrivate: false, ownHosts: ['rail.example.com'] },
-    ...{ trustedAddresses: ['127.0.0.1'], nameServers, interval_ms: 0, ...options },
-  });
-  t.teardown(() => visitor.close());
+  const visitorWith = (own: FarmOptions) => {
+    const visitor = createVisitor({
+      ...{ base_url: 'https://rail.example.com', allowPrivate: false, ownHosts: ['rail.example.com'] },
+      ...{ trustedAddresses: ['127.0.0.1'], nameServers, interval_ms: 0, timeout_ms: patient_ms, ...own },
+    });
+    t.teardown(() => visitor.close());
+    return visitor;
+  };
+  const visitor = visitorWith(options);
   const url = (host: string, path = '/') => `http://${host}:${port}${path}`;
-  return { visitor, requests, url, port, nameServers };
+  return { visitor, visitorWith, requests, url, port, nameServers };
 }
 
 function answer(page: Page | undefined, request: IncomingMessage, response: ServerResponse): void {
