@@ -1,25 +1,65 @@
 import { type Label, labels, probabilities } from './model.ts';
-import { random } from './random.ts';
-import { type Example, shuffle, train } from './training.ts';
+import { random, shuffle } from './random.ts';
+import { type Example, train } from './training.ts';
+import { read } from './words.ts';
 
-/** What the model said of a text that it had not seen. */
+/** What a model says of a text that it has not learned. */
 export interface Judged {
   example: Example;
   shares: Record<Label, number>;
 }
+export interface Figures {
+  count: number;
+  accuracy: number;
+  macro_f1: number;
+  by_label: { label: string; count: number; precision: number; recall: number }[];
+}
 
-/** Judges each text by a model trained on the other folds; variants of a text are made inside its fold, so none is seen twice. */
+/** Judges each text by a model of the other folds. Variants are made within a fold, so that no text is learned and judged. */
 export function crossValidate(examples: readonly Example[], folds = 5): Judged[] {
   const order = examples.map((_, index) => index);
   shuffle(order, random(1));
+  const inFold = (fold: number, kept: boolean) =>
+    order.filter((_, place) => (place % folds !== fold) === kept).map((index) => examples[index] as Example);
   return Array.from({ length: folds }, (_, fold) => {
-    const kept = order.filter((_, place) => place % folds !== fold).map((index) => examples[index] as Example);
-    const left = order.filter((_, place) => place % folds === fold).map((index) => examples[index] as Example);
-    const model = train(kept);
-    return left.map((example) => ({ example, shares: probabilities(model, example.text) }));
+    const model = train(inFold(fold, true));
+    return inFold(fold, false).map((example) => ({ example, shares: probabilities(model, read(example.text)) }));
   }).flat();
 }
 
-export function best(shares: Record<Label, number>): Label {
+export function likeliest(shares: Record<Label, number>): Label {
   return labels.reduce((most, label) => (shares[label] > shares[most] ? label : most));
+}
+
+/** Accuracy, macro-F1, and precision and recall of each label that occurs. */
+export function figuresOf(pairs: readonly { label: string; answer: string }[]): Figures {
+  const by_label = [...new Set(pairs.map(({ label }) => label))].sort().map((label) => {
+    const count = pairs.filter((pair) => pair.label === label).length;
+    const answered = pairs.filter(({ answer }) => answer === label).length;
+    const right = pairs.filter((pair) => pair.label === label && pair.answer === label).length;
+    return { label, count, precision: answered === 0 ? 0 : right / answered, recall: right / count };
+  });
+  const f1s = by_label.map(({ precision, recall }) => (2 * precision * recall) / Math.max(precision + recall, 1e-9));
+  return {
+    count: pairs.length,
+    accuracy: pairs.filter(({ label, answer }) => label === answer).length / Math.max(pairs.length, 1),
+    macro_f1: f1s.reduce((sum, f1) => sum + f1, 0) / Math.max(f1s.length, 1),
+    by_label,
+  };
+}
+
+/** The temperature at which probabilities of unseen texts fit best how often they are right. */
+export function calibrated(judged: readonly Judged[]): number {
+  const temperatures = Array.from({ length: 60 }, (_, step) => 0.5 + step * 0.05);
+  return temperatures.reduce((best, one) => (loss(judged, one) < loss(judged, best) ? one : best));
+}
+
+/** The mean logarithmic loss of the judgements at a temperature. */
+function loss(judged: readonly Judged[], temperature: number): number {
+  const losses = judged.map(({ example, shares }) => {
+    const powers = labels.map((label) => Math.max(shares[label], 1e-12) ** (1 / temperature));
+    const sum = powers.reduce((total, power) => total + power, 0);
+    return -Math.log(Math.max(shares[example.label], 1e-12) ** (1 / temperature) / sum);
+  });
+  return losses.reduce((sum, one) => sum + one, 0) / losses.length;
 }

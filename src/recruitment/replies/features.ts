@@ -16,8 +16,12 @@ const share = { words: 1, letters: 1, phrases: 0.5, pairs: 0.35, flags: 0.4 };
 type Group = keyof typeof share;
 
 export function featuresOf(text: string): Features {
+  return featuresOfReading(read(text));
+}
+
+export function featuresOfReading(reading: Reading): Features {
   const features: Features = { at: [hash('bias')], values: [0.5] };
-  for (const [group, names] of Object.entries(groupsOf(text)) as [Group, Set<string>][]) {
+  for (const [group, names] of Object.entries(groupsOf(reading)) as [Group, Set<string>][]) {
     const value = share[group] / Math.sqrt(Math.max(names.size, 4));
     for (const name of names) {
       features.at.push(hash(`${group}:${name}`));
@@ -27,8 +31,7 @@ export function featuresOf(text: string): Features {
   return features;
 }
 
-export function groupsOf(text: string): Record<Group, Set<string>> {
-  const reading = read(text);
+export function groupsOf(reading: Reading): Record<Group, Set<string>> {
   const groups: Record<Group, Set<string>> = {
     words: new Set(),
     letters: new Set(),

@@ -1,21 +1,32 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { beginsWithYes, certainLabel } from './certain.ts';
 import { languageOf, likelyLanguages } from './language.ts';
 import { decodeModel, type Label, labels, probabilities } from './model.ts';
+import { type Named, namedIn } from './named.ts';
 import { findPhrases } from './phrases.ts';
-import { read } from './words.ts';
+import { type Reading, read } from './words.ts';
 
 export type ReplyKind = Exclude<Label, 'unsubscribe'>;
 export interface Judgement {
   /** Of a text that only asks to be taken off the list: the kind that it would be as a reply. */
   kind: ReplyKind;
-  /** From 0 to 1: how often a judgement like this is right. */
+  /** From 0 to 1: how often a judgement like this is right. Below 0.55 somebody should look at it. */
   confidence: number;
   /** ISO 639-1; null where the text does not tell. */
   language: string | null;
   /** The writer wishes to get no more mail. With any kind but `angry` the mail is no reply, but an unsubscribe. */
   unsubscribe: boolean;
+  /** Whom a `wrong_person` names instead: to be shown, never written to. */
+  named: Named | null;
 }
+
+/** The confidence of a text that is a phrase of the lexicon and nothing else. */
+const certain_confidence = 0.97;
+/** The most for anger that no insult, threat or complaint shows: too little to mark somebody as not to be contacted. */
+const most_for_quiet_anger = 0.75;
+const signs_of_anger = new Set(['insult', 'threat', 'spam', 'angry_sign', 'stop']);
+const wishes_to_be_removed = new Set(['removal', 'stop']);
 
 const model = decodeModel(readFileSync(join(import.meta.dirname, 'weights.bin')));
 
@@ -24,30 +35,42 @@ const model = decodeModel(readFileSync(join(import.meta.dirname, 'weights.bin'))
  * "unsubscribe". Takes any string, never throws, and reads a bounded part of long ones.
  */
 export function judgeReply(text: string, subject = ''): Judgement {
-  const said = text.trim() === '' ? subject.replace(/^(?:\s*(?:re|aw|fwd?|wg|tr|sv|rv|res|r|i)\s*:)+/i, '') : text;
-  const shares = probabilities(model, said);
-  const first = highest(shares, labels);
-  const kind = first === 'unsubscribe' ? 'negative' : first;
+  const said = text.trim() === '' ? withoutPrefixes(subject) : text;
+  const reading = read(said);
+  const { label, confidence } = labelOf(said, reading);
+  const kind = label === 'unsubscribe' ? 'negative' : label;
   return {
     kind,
-    confidence: shares[first],
+    confidence,
     language: languageOf(said),
-    unsubscribe: first === 'unsubscribe' || (first === 'angry' && asksForRemoval(said)),
+    unsubscribe: label === 'unsubscribe' || (label === 'angry' && says(reading, wishes_to_be_removed)),
+    named: kind === 'wrong_person' ? namedIn(said) : null,
   };
 }
 
-function highest<Name extends Label>(shares: Record<Label, number>, names: readonly Name[]): Name {
-  return names.reduce((most, name) => (shares[name] > shares[most] ? name : most));
+const withoutPrefixes = (subject: string): string =>
+  subject.slice(0, 1_000).replace(/^(?:\s*(?:re|aw|antw|fwd?|wg|tr|sv|rv|res|enc|rif|r|i)\s*:)+/i, '');
+
+function labelOf(text: string, reading: Reading): { label: Label; confidence: number } {
+  const certain = certainLabel(reading);
+  if (certain) return { label: certain, confidence: certain_confidence };
+  const shares = probabilities(model, reading);
+  const label = labels.reduce((most, one) => (shares[one] > shares[most] ? one : most));
+  // Yes and a question is a yes.
+  if (label === 'question' && beginsWithYes(text)) {
+    return { label: 'positive', confidence: Math.min(shares.positive + shares.question, 1) };
+  }
+  const quiet = label === 'angry' && !says(reading, signs_of_anger);
+  return { label, confidence: quiet ? Math.min(shares.angry, most_for_quiet_anger) : shares[label] };
 }
 
-/** Whether an angry text asks for no more mail, too. */
-function asksForRemoval(text: string): boolean {
-  const reading = read(text);
+/** Whether a phrase of the lexicon with one of these meanings is in the text. */
+function says(reading: Reading, meanings: ReadonlySet<string>): boolean {
   const languages = likelyLanguages(reading);
   return reading.sentences.some(({ words }) =>
     findPhrases(
       words.map(({ word }) => word),
       languages,
-    ).some(({ meaning }) => meaning === 'removal' || meaning === 'stop'),
+    ).some(({ meaning }) => meanings.has(meaning)),
   );
 }

@@ -9,7 +9,10 @@ const frequent: Record<string, string> = {
   fr: 'le la les des du de et est sont pas ne non oui je nous vous on mon ma mes notre nos votre vos un une avec pour par sur dans au aux ce cette ces qui que quoi comment combien quand pourquoi ou si mais aussi encore plus tres bien bonjour bonsoir salut merci svp sil plait suis avez etes ai ete pourquoi desole interesse interessee volontiers liste desabonner desinscrire retirer moi toi elle il accord ca c est j n d l qu',
   es: 'el la los las de del y es son no si yo nosotros me nos os le les mi mis su sus nuestro nuestra un una unos con por para en al que quien como cuanto cuando donde pero tambien ya muy mas hola buenos buenas dias tardes gracias favor estoy esta estamos soy somos tengo tenemos hay ser interesa interesado ahora luego vale claro perdon lo siento baja correos quiero puedo hasta sobre eso esto persona equivocada dejen dejad vuestro vuestra',
   it: 'il lo la i gli le di del della dei delle e è sono non no si io noi mi ci vi mio mia nostro nostra un una uno con per in nel al che chi come quanto quando dove perche ma anche gia molto piu ciao buongiorno salve grazie prego per favore sto siamo ho abbiamo ha essere interessa interessato adesso ora dopo certo va bene scusi spiace cancellatemi lista questo questa voi vostra vostro lei basta persona sbagliata volentieri',
-  pt: 'o a os as de do da dos das e é nao sim eu nos me meu minha nosso nossa um uma uns com por para pra em no na ao que quem como quanto quando onde porque mas tambem ja muito mais ola oi bom boa dia tarde obrigado obrigada por favor estou esta estamos sou somos tenho temos ha ser interessa interessado agora depois depois claro desculpe lamento voces voce vossa vosso seu sua isso isto lista remover pessoa errada ta tudo bem gostaria',
+  pt: 'o a os as de do da dos das e é nao sim eu nos me meu minha nosso nossa um uma uns com por para pra em no na ao que quem como quanto quando onde porque mas tambem ja muito mais ola oi bom boa dia tarde obrigado obrigada por favor estou esta estamos sou somos tenho temos ha ser interessa interessado agora depois depois claro desculpe lamento voces voce vossa vosso seu sua isso isto lista remover pessoa errada ta tudo bem gostaria descadastrar',
+  nl: 'de het een en is zijn niet geen ja nee ik wij we ons onze mij jullie u uw je met van voor op aan uit bij naar er dit dat die te om hoe wat wie waar wanneer waarom maar ook nog al graag bedankt dank hallo dag goed nu later misschien helaas interesse heb heeft ben kan wil moet doe alstublieft aub groet groeten mail mails adres afmelden lijst meer deze dan daar hier zo wel',
+  pl: 'i w na z do nie tak jest sa to ja my mnie nas pan pani panstwo za od po przez o ze co kto jak ile gdzie kiedy dlaczego ale tez juz jeszcze prosze dziekuje dzien dobry czesc pozdrawiam teraz pozniej moze niestety mam jestem moge chce nie moj moja adres lista wiadomosci mail wiecej skad czy sie dla tylko bardzo',
+  sv: 'och att det som en ett ar inte ingen ja nej jag vi oss mig ni er du dig med av for pa till fran om vad vem var nar hur varfor men ocksa redan tack garna hej hejsan nu senare kanske tyvarr intresserad har kan vill ska mejl adress listan fler den de har halsningar mvh mer sa hos eller bara',
 };
 const languages = Object.keys(frequent);
 /** Which languages have a word, among the frequent ones and those of the lexicon. */
@@ -18,7 +21,7 @@ for (const language of languages) {
   const words = [...(frequent[language] as string).split(' '), ...(vocabularies.get(language) ?? [])];
   for (const word of new Set(words)) languages_of_word.set(word, [...(languages_of_word.get(word) ?? []), language]);
 }
-/** Below this many words tinyld's answer is worth little, and the six languages are all that is considered. */
+/** Below this many words tinyld's answer is worth little, and the languages of this table are all that is considered. */
 const few_words = 6;
 const most_characters = 1_000;
 

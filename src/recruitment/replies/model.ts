@@ -1,4 +1,5 @@
-import { type Features, featuresOf, places } from './features.ts';
+import { type Features, featuresOfReading, places } from './features.ts';
+import type { Reading } from './words.ts';
 
 /** What the model tells apart: the six kinds, and texts that only ask to be taken off the list. */
 export const labels = ['positive', 'question', 'not_now', 'negative', 'wrong_person', 'angry', 'unsubscribe'] as const;
@@ -12,15 +13,18 @@ export interface Model {
   weights: Int8Array;
   scale: number;
   temperature: number;
+  /** Of the texts, the phrases and the features that it was trained with. */
+  fingerprint: string;
 }
 
-const header_bytes = 16;
+const header_bytes = 48;
 
-/** The file of a model: scale and temperature, then a byte a weight. */
+/** The file of a model: scale, temperature and fingerprint, then a byte a weight. */
 export function encodeModel(model: Model): Buffer {
   const header = Buffer.alloc(header_bytes);
   header.writeDoubleLE(model.scale, 0);
   header.writeDoubleLE(model.temperature, 8);
+  header.write(model.fingerprint, 16, 'hex');
   return Buffer.concat([header, Buffer.from(model.weights.buffer, model.weights.byteOffset, model.weights.length)]);
 }
 
@@ -28,12 +32,15 @@ export function encodeModel(model: Model): Buffer {
 export function decodeModel(file: Buffer): Model {
   if (file.length !== header_bytes + places * labels.length) throw new Error('The weights are of another version.');
   const weights = new Int8Array(file.subarray(header_bytes));
-  return { weights, scale: file.readDoubleLE(0), temperature: file.readDoubleLE(8) };
+  const fingerprint = file.toString('hex', 16, header_bytes);
+  return { weights, scale: file.readDoubleLE(0), temperature: file.readDoubleLE(8), fingerprint };
 }
 
 /** The probability of each label. */
-export function probabilities(model: Model, text: string): Record<Label, number> {
-  const scores = scoresOf(model.weights, featuresOf(text)).map((score) => (score * model.scale) / model.temperature);
+export function probabilities(model: Model, reading: Reading): Record<Label, number> {
+  const scores = scoresOf(model.weights, featuresOfReading(reading)).map(
+    (score) => (score * model.scale) / model.temperature,
+  );
   const shares = softmax(scores);
   return Object.fromEntries(labels.map((label, index) => [label, shares[index]])) as Record<Label, number>;
 }

@@ -8,3 +8,11 @@ export function random(seed: number): () => number {
     return ((value ^ (value >>> 14)) >>> 0) / 4_294_967_296;
   };
 }
+
+/** Fisher and Yates's shuffle, in place. */
+export function shuffle(order: number[], next: () => number): void {
+  for (let index = order.length - 1; index > 0; index--) {
+    const other = Math.floor(next() * (index + 1));
+    [order[index], order[other]] = [order[other] as number, order[index] as number];
+  }
+}

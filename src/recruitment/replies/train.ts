@@ -1,7 +1,36 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { calibrated, crossValidate, type Figures, figuresOf, type Judged, likeliest } from './cross_validation.ts';
 import { encodeModel } from './model.ts';
-import { readTexts, train } from './training.ts';
+import { fingerprint, readTexts, train } from './training.ts';
 
-/** `npm run train`: makes `weights.bin` again from the texts. */
-writeFileSync(join(import.meta.dirname, 'weights.bin'), encodeModel(train(readTexts())));
+/**
+ * `npm run train`: prints the figures of a cross-validation and makes `weights.bin` again. The same texts and phrases give the
+ * same file.
+ */
+const examples = readTexts();
+const judged = crossValidate(examples);
+const temperature = calibrated(judged);
+print('all', judged);
+for (const language of new Set(examples.map((example) => example.language))) {
+  print(
+    language,
+    judged.filter(({ example }) => example.language === language),
+  );
+}
+const file = encodeModel({ ...train(examples), temperature, fingerprint: fingerprint(examples) });
+writeFileSync(join(import.meta.dirname, 'weights.bin'), file);
+console.log(`weights.bin: ${file.length} bytes, temperature ${temperature.toFixed(2)}, ${examples.length} texts`);
+
+function print(name: string, some: readonly Judged[]): void {
+  const figures = figuresOf(some.map(({ example, shares }) => ({ label: example.label, answer: likeliest(shares) })));
+  console.log(`${name}: ${summary(figures)}`);
+  if (name !== 'all') return;
+  for (const { label, count, precision, recall } of figures.by_label) {
+    console.log(`  ${label.padEnd(12)} ${count} texts, precision ${precision.toFixed(3)}, recall ${recall.toFixed(3)}`);
+  }
+}
+
+function summary({ count, accuracy, macro_f1 }: Figures): string {
+  return `${count} texts, accuracy ${accuracy.toFixed(3)}, macro-F1 ${macro_f1.toFixed(3)}`;
+}

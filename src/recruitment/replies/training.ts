@@ -1,8 +1,9 @@
+import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Features, featuresOf, places } from './features.ts';
 import { type Label, labels, type Model, scoresOf, softmax } from './model.ts';
-import { random } from './random.ts';
+import { random, shuffle } from './random.ts';
 import { variantsOf } from './variants.ts';
 
 /** A labelled text. */
@@ -41,7 +42,7 @@ interface Row {
 }
 
 /** Trains on the texts and their variants; the same texts give the same model. */
-export function train(examples: readonly Example[], temperature = 1): Model {
+export function train(examples: readonly Example[]): Model {
   const next = random(20_261_122);
   const rows = examples.flatMap(({ text, label, language }): Row[] =>
     [text, ...variantsOf(text, language, variants, next)].map((one) => ({
@@ -49,7 +50,7 @@ export function train(examples: readonly Example[], temperature = 1): Model {
       label: labels.indexOf(label),
     })),
   );
-  return quantized(descend(rows, next), temperature);
+  return { ...quantized(descend(rows, next)), temperature: 1, fingerprint: '' };
 }
 
 /** Stochastic gradient descent with AdaGrad's steps. */
@@ -80,14 +81,20 @@ function step(weights: Float64Array, squares: Float64Array, { features, label }:
   }
 }
 
-function quantized(weights: Float64Array, temperature: number): Model {
+function quantized(weights: Float64Array): Pick<Model, 'weights' | 'scale'> {
   const scale = weights.reduce((most, weight) => Math.max(most, Math.abs(weight)), 1e-9) / 127;
-  return { weights: Int8Array.from(weights, (weight) => Math.round(weight / scale)), scale, temperature };
+  return { weights: Int8Array.from(weights, (weight) => Math.round(weight / scale)), scale };
 }
 
-export function shuffle(order: number[], next: () => number): void {
-  for (let index = order.length - 1; index > 0; index--) {
-    const other = Math.floor(next() * (index + 1));
-    [order[index], order[other]] = [order[other] as number, order[index] as number];
+/** One of every this many texts stands for the others: its features tell whether the code that makes them has changed. */
+const sampled = 25;
+
+/** What the weights follow from: the texts, what stands around them, the phrases and the features. */
+export function fingerprint(examples: readonly Example[]): string {
+  const hash = createHash('sha256').update(JSON.stringify([examples, epochs, learning_rate, decay, variants]));
+  hash.update(readFileSync(join(import.meta.dirname, 'texts', 'around.txt')));
+  for (const { text } of examples.filter((_, index) => index % sampled === 0)) {
+    hash.update(JSON.stringify(featuresOf(text)));
   }
+  return hash.digest('hex');
 }
