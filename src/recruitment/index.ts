@@ -86,5 +86,5 @@ export const recruitment: Product = {
     { table: 'recruitment.email_address', id: 'id', columns: ['address'] },
     { table: 'recruitment.suppression', id: 'id', columns: ['value'] },
   ],
-  audits: ['recruitment.audit', 'recruitment.run_audit'],
+  audits: ['recruitment.audit', 'recruitment.run_audit', 'recruitment.prospect_audit'],
 };

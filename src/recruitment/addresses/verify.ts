@@ -36,7 +36,7 @@ export function isFree(domain: string): boolean {
 }
 
 /** The list takes a megabyte, so that it is loaded with the first address. */
-async function isDisposable(domain: string): Promise<boolean> {
+export async function isDisposable(domain: string): Promise<boolean> {
   const { default: mail_checker } = await import('mailchecker');
   const listed = mail_checker.blacklist();
   const labels = domain.split('.');

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { formatField } from '../../core/formats/format.ts';
+import { rowStream } from '../../core/formats/row_stream.ts';
 import { enrich } from '../../core/resource/enrich.ts';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { country, metadata, text, timeZone, url } from '../../core/values/fields.ts';
@@ -65,6 +67,7 @@ export const readProspectOperations: Operation[] = [
     scope: 'prospects:read',
     summary: 'Lists the 12 sample prospects.',
     doc: 'Every organization has them, and they never count: they are in no list of prospects, in no statistics and in no export. Live and test keys can retrieve, save, hide, move and note them; each sends a real event with `livemode` false to test endpoints only.',
+    query: z.strictObject({ format: formatField }),
     reply: z.object({
       data: z.array(prospects.schema).describe('The samples, in the order of their ids.'),
       has_more: z.literal(false).describe('There are no other pages.'),
@@ -75,6 +78,7 @@ export const readProspectOperations: Operation[] = [
       const data = await readSamples(tx);
       return { data, has_more: false as const, total_count: data.length };
     },
+    stream: async ({ tx }) => rowStream('sample_prospects', Object.keys(prospects.fields), await readSamples(tx)),
   }),
   operation({
     name: 'prospects.update',
