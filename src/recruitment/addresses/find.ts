@@ -14,8 +14,10 @@ export interface FoundAddress {
 
 const most_addresses = 100;
 const most_text_characters = 500_000;
+/** An `@` or a whole address may be a picture. */
+const most_alt_characters = 100;
 const inline = new Set(
-  'a abbr b bdi bdo big cite code em font i ins kbd label mark q s samp small span strong sub sup tt u var wbr'.split(
+  'a abbr b bdi bdo big cite code em font i img ins kbd label mark q s samp small span strong sub sup tt u var wbr'.split(
     ' ',
   ),
 );
@@ -38,7 +40,10 @@ class Finder {
     if (!inline.has(name)) this.#break();
     if (name === 'script') this.#script = attributes.type ?? 'text/javascript';
     if (is_hidden) return;
-    const { href = '', action = '', content = '', itemprop, 'data-cfemail': protected_text } = attributes;
+    const { href = '', action = '', content = '', alt = '', itemprop, 'data-cfemail': protected_text } = attributes;
+    if (name === 'img' && alt.length <= most_alt_characters) this.#visible.push(alt);
+    if (/^\s*javascript:/i.test(href)) this.#readMailtos(href);
+    for (const key of ['data-email', 'data-mail']) this.#add(attributes[key] ?? '', 'script');
     this.#readAddress(href);
     this.#readAddress(action);
     if (itemprop === 'email') this.#add(content, 'json_ld');
@@ -95,6 +100,10 @@ class Finder {
       }
       return;
     }
+    this.#readMailtos(text);
+  }
+
+  #readMailtos(text: string): void {
     // 'mailto:' + 'jane' + '@' + 'example.com'. What scripts hold besides is anything.
     const joined = text.slice(0, most_text_characters).replace(/['"]\s{0,5}\+\s{0,5}['"]/g, '');
     for (const [, address = ''] of joined.matchAll(/mailto:([^'"\\?<>\s]{3,254})/gi)) {

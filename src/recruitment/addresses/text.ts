@@ -10,20 +10,28 @@ export interface Written {
 const at_words =
   'at|ät|arroba|arobase|arobas|chiocciola|kukac|собака|snabel-?a|kringel|małpa|malpa|apenstaartje|zavinac|zavináč|klammeraffe|アット(?:マーク)?|@';
 const dot_words = 'dot|punkt|point|punto|ponto|kropka|piste|prick|tecka|tečka|nokta|точка|ドット|d0t|\\.';
-const open = '[\\[({<«_]';
-const close = '[\\])}>»_]';
+const open = '[\\[({<«_*"]';
+const close = '[\\])}>»_*"]';
 const bracketed_at = new RegExp(`\\s{0,3}${open}{1,2}\\s{0,2}(?:${at_words})\\s{0,2}${close}{1,2}\\s{0,3}`, 'giu');
 const bracketed_dot = new RegExp(`\\s{0,3}${open}{1,2}\\s{0,2}(?:${dot_words})\\s{0,2}${close}{1,2}\\s{0,3}`, 'giu');
 /** Both as words, since "meet us at example.com" is no address. */
 const spelled = new RegExp(
-  `([a-z0-9][\\w.+-]{0,63})\\s{1,3}(?:at|arroba|arobase|chiocciola|ät|собака)\\s{1,3}([\\p{L}\\p{N}-]{1,63}(?:\\s{1,3}(?:${dot_words})\\s{1,3}[\\p{L}\\p{N}-]{1,63}){1,4})(?![\\p{L}\\p{N}-])`,
+  `([a-z0-9][\\w.+-]{0,63})\\s{1,3}(?:${at_words})\\s{1,3}([\\p{L}\\p{N}-]{1,63}(?:\\s{1,3}(?:${dot_words})\\s{1,3}[\\p{L}\\p{N}-]{1,63}){1,4})(?![\\p{L}\\p{N}-])`,
   'giu',
 );
 const spelled_dot = new RegExp(`\\s{1,3}(?:${dot_words})\\s{1,3}`, 'giu');
 /** After "Email:" it is an address all the same. */
 const announced =
   /(?:e-?mail|mail|courriel|correo|kontakt|contact|почта)\s{0,2}[:：]\s{0,3}([a-z0-9][\w.+-]{0,63})\s{1,3}(?:at|@|\(a\))\s{1,3}([\p{L}\p{N}.-]{3,100})/giu;
-const tight_a = /(?<=[a-z0-9])\((?:a|ä)\)(?=[\p{L}\p{N}-]{1,63}\.[\p{L}]{2,24})/giu;
+const tight_a = /(?<=[a-z0-9])\s?[[(](?:a|ä)[\])]\s?(?=[\p{L}\p{N}-]{1,63}\.[\p{L}]{2,24})/giu;
+/** `jane @ example.com`. */
+const spaced = /([a-z0-9][\w.+-]{0,63})(?:\s{1,2}@\s{0,2}|@\s{1,2})(?=[\p{L}\p{N}-]{1,63}\.[\p{L}]{2,24})/giu;
+/** What stands before " at " in a sentence. */
+const no_names = new Set(
+  'a all and are available be but find follow for free go here home in is it join just like live look me meet more new now on only online open or order people see shop sold stay store that the them there this us visit was we while work you'.split(
+    ' ',
+  ),
+);
 /** 全角: what Japanese pages write. */
 const wide = /[＠☆★◎●]/g;
 
@@ -43,9 +51,9 @@ export function addressesInText(text: string): Written[] {
     .replace(bracketed_dot, '.')
     .replace(tight_a, '@')
     .replace(announced, (_all, local, domain) => ` ${local}@${domain} `)
-    .replace(
-      spelled,
-      (_all, local, domain) => ` ${local.replace(spelled_dot, '.')}@${domain.replace(spelled_dot, '.')} `,
+    .replace(spaced, (all, local) => (no_names.has(local.toLowerCase()) ? all : ` ${local}@`))
+    .replace(spelled, (all, local, domain) =>
+      no_names.has(local.toLowerCase()) ? all : ` ${local}@${domain.replace(spelled_dot, '.')} `,
     );
   const hidden = plainAddresses(decoded).filter((email) => !known.has(email));
   return [

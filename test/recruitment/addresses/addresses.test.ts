@@ -34,6 +34,13 @@ t.test('reads addresses in running text, and nothing else', (t) => {
     ['jane(a)baker.com', [jane]],
     ['jane☆baker.com', [jane]],
     ['jane＠baker.com', [jane]],
+    ['jane @ baker.com', [jane]],
+    ['jane*at*baker.com', [jane]],
+    ['jane "at" baker "dot" com', [jane]],
+    ['jane [a] baker.com', [jane]],
+    ['Schreib an jane klammeraffe baker punkt com', [jane]],
+    ['Find us @ baker.com', []],
+    ['See you all at home dot com', []],
     ['jane <at> baker <dot> com', [jane]],
     ['Meet us at example.com or at baker.com', []],
     ['state-of-the-art-at-baker.com', []],
@@ -92,6 +99,9 @@ t.test('reads addresses that a page hides from machines, and not those that it h
       [[jane, 'reversed']],
     ],
     ["<script>document.write('<a href=\"mai' + 'lto:jane' + '@' + 'baker.com\">x</a>')</script>", [[jane, 'script']]],
+    ['<p>jane<img src="at.png" alt="@">baker.com</p>', [[jane, 'text']]],
+    ['<a data-email="jane@baker.com">x</a>', [[jane, 'script']]],
+    [`<a href="javascript:location='mailto:jane@baker.com'">x</a>`, [[jane, 'script']]],
     ['<noscript>jane@baker.com</noscript>', [[jane, 'text']]],
     ['<div>jane@baker.com</div><div>Fax</div>', [[jane, 'text']]],
     ['<!-- jane@baker.com -->', []],
@@ -280,7 +290,7 @@ t.test('verifies by DNS and lists', async (t) => {
 });
 
 t.test('reads hostile pages in bounded time, and never throws', (t) => {
-  const times = (text: string) => text.repeat((256 * 1024) / text.length);
+  const times = (text: string) => text.repeat((64 * 1024) / text.length);
   const hostile = [
     '@',
     'a@',
