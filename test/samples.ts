@@ -3,6 +3,7 @@ import type { Operation } from '../src/core/resource/operation.ts';
 import { operations } from '../src/products.ts';
 import { type Answer, type Caller, eventually, type Json, type Rail, sql } from './harness.ts';
 import { type SearchServer, startSearxng } from './recruitment/discovery/search_servers.ts';
+import { type Mailbox, startMailbox } from './recruitment/mailbox.ts';
 
 /**
  * Valid requests for operations, derived from what the operations say of themselves, so that a new operation is covered by being
@@ -35,12 +36,26 @@ const special: Record<string, (world: World, given: Json) => Promise<Json>> = {
   'prospects.assign': async () => ({ member_id: null }),
   'do_not_contact.create': async (_, given) =>
     given.prospect_id === undefined ? { email: `${fresh('barred')}@example.com` } : { kind: 'prospect' },
+  'inboxes.create': async () => ({ smtp: (await mailbox()).smtp, imap: (await mailbox()).imap }),
   'partners.put_payout_method': async () => payout_method,
   'rails.put': async () => debtor,
   'search_providers.put': searchCredentials,
   'webhook_endpoints.replay': async (_, given) =>
     given.from ? { to: new Date(Date.parse(given.from) + 60_000).toISOString() } : { failed_since: fresh_time() },
 };
+
+/** The value of a field that its schema does not make up: by operation and field. */
+const special_value: Record<string, () => Promise<unknown>> = {
+  'inboxes.update: smtp': async () => (await mailbox()).smtp,
+  'inboxes.update: imap': async () => (await mailbox()).imap,
+};
+
+/** One of all samples, which is on when one of them needs it. */
+let opened: Promise<Mailbox> | undefined;
+function mailbox(): Promise<Mailbox> {
+  opened ??= startMailbox();
+  return opened;
+}
 
 /** What an operation's query needs beyond what its schema says. */
 const window = { from: '2026-01-01T00:00:00Z', to: '2026-02-01T00:00:00Z' };
@@ -323,7 +338,8 @@ export class World {
 
   /** A value for one field. */
   value(operation: Operation, schema: z.ZodType, field: string): Promise<unknown> {
-    return this.#derive(field, fieldsOf(schema).properties[field] as JsonSchema, `${operation.name}: ${field}`);
+    const where = `${operation.name}: ${field}`;
+    return special_value[where]?.() ?? this.#derive(field, fieldsOf(schema).properties[field] as JsonSchema, where);
   }
 
   async #derive(field: string, schema: JsonSchema, where: string): Promise<unknown> {

@@ -92,6 +92,15 @@ const activity = {
   ...{ by_member_id: team_member.id, data: { from: 'found', to: 'contacted', reason: 'manual' } },
   created_at: times.event,
 };
+const inbox = {
+  ...{ id: sampleId('fin'), email: 'grace@acme.example.com', from_name: 'Grace from Acme' },
+  smtp: { host: 'smtp.acme.example.com', port: 465, security: 'tls', username: 'grace@acme.example.com' },
+  imap: { host: 'imap.acme.example.com', port: 993, security: 'tls', username: 'grace@acme.example.com' },
+  ...{ oauth: null, daily_limit: 40, ramp: { start: 10, step: 2 }, min_gap_s: 90, max_gap_s: 300, reply_to: null },
+  ...{ signature: 'Grace Hopper, Acme Bakeware', timezone: 'Europe/Berlin', status: 'connected' },
+  ...{ disconnected_reason: null, connected_at: times.endpoint, disconnected_at: null },
+  ...{ created_at: times.endpoint, updated_at: times.endpoint },
+};
 const outcomes = { data: [{ prospect_id, status: 'done', error: null }] };
 const sample_id = 'sample_fdi_01';
 
@@ -99,6 +108,7 @@ const sample_id = 'sample_fdi_01';
 export const examples: Examples = {
   records: {
     ...{ brand, team_member, prospect, list, note, email_address, do_not_contact_entry, activity },
+    inbox,
     ...{ webhook_endpoint: endpoint, webhook_delivery: delivery, plan, credit_entry },
   },
   operations: {
@@ -132,6 +142,20 @@ export const examples: Examples = {
     'sample_prospects.list': {
       reply: { data: [{ ...prospect, id: sample_id, object: 'prospect', source: 'sample' }], total_count: 12 },
     },
+    'inboxes.create': {
+      body: {
+        ...{ email: inbox.email, from_name: inbox.from_name },
+        smtp: { ...inbox.smtp, password: 'app-password' },
+        imap: { ...inbox.imap, password: 'app-password' },
+        ...{ signature: inbox.signature, timezone: inbox.timezone },
+      },
+    },
+    'inboxes.update': { body: { daily_limit: 60 }, reply: { daily_limit: 60, updated_at: times.event } },
+    'inboxes.test': { reply: { object: 'inbox_test', ok: true } },
+    'inboxes.disconnect': {
+      reply: { status: 'disconnected', disconnected_reason: 'disabled', disconnected_at: times.event },
+    },
+    'inboxes.reconnect': { reply: { connected_at: times.event } },
     'plan.update': { body: { spending_ceiling_minor: plan.spending_ceiling_minor } },
     'recruitment_webhook_endpoints.create': {
       body: { url: endpoint.url, type: 'live', description: endpoint.description },

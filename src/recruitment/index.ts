@@ -10,6 +10,7 @@ import { emailListOperations } from './contact/email_address.ts';
 import { searchProviderOperations } from './discovery/credentials/search_provider.ts';
 import { examples } from './examples.ts';
 import { guide, test_keys } from './guide.ts';
+import { inboxOperations } from './inboxes/inbox_operations.ts';
 import { listOperations } from './lists/list.ts';
 import { listProspectOperations } from './lists/list_prospect.ts';
 import { personalDataOperations } from './personal_data.ts';
@@ -55,6 +56,7 @@ export const recruitment: Product = {
     ...listOperations,
     ...listProspectOperations,
     ...doNotContactOperations,
+    ...inboxOperations,
     ...planOperations,
     ...creditOperations,
     ...webhooksOf(events),
@@ -74,6 +76,8 @@ export const recruitment: Product = {
     'notes:write',
     'do_not_contact:read',
     'do_not_contact:write',
+    'inboxes:read',
+    'inboxes:write',
     'plan:read',
     'plan:write',
     'recruitment_webhooks:read',
@@ -85,6 +89,7 @@ export const recruitment: Product = {
     { table: 'recruitment.hmac_key', id: 'id', columns: ['key'] },
     { table: 'recruitment.email_address', id: 'id', columns: ['address'] },
     { table: 'recruitment.suppression', id: 'id', columns: ['value'] },
+    { table: 'recruitment.inbox', id: 'id', columns: ['secrets'] },
   ],
   audits: ['recruitment.audit', 'recruitment.run_audit', 'recruitment.prospect_audit'],
 };

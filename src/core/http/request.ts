@@ -136,7 +136,7 @@ async function answer(
   const { method, url, headers, rawBody } = request;
   const idempotent = idempotentRequest(method, url, headers['idempotency-key'], rawBody);
   const options = { organization_id: caller.organization_id, request_id: request.id, idempotency_key: idempotent?.key };
-  const { rejection, asked } = await askOutside(request, operation, services);
+  const { rejection, asked } = await askOutside(request, operation, store, services);
   const outcome = await transaction(store, options, async (tx) => {
     const first = idempotent && storedReply(tx, idempotent, services.vault);
     if (first) return { ...first, replayed: true };
@@ -161,12 +161,16 @@ const statusOf = ({ status, other_reply }: Operation, body: unknown): Operation[
 async function askOutside(
   request: FastifyRequest,
   { ask }: Operation,
+  store: Store,
   services: Services,
 ): Promise<{ rejection?: Problem; asked?: unknown }> {
   if (!ask || request.validationError) return {};
   try {
     const caller = request.presented as Presented;
-    return { asked: await ask({ caller, params: request.params, body: request.body, services }) };
+    const { organization_id } = caller;
+    const read = <Result>(work: (tx: Tx) => Promise<Result>) =>
+      transaction(store, { organization_id, request_id: request.id }, work);
+    return { asked: await ask({ caller, params: request.params, body: request.body, services, read }) };
   } catch (error) {
     if (error instanceof Problem) return { rejection: error };
     throw error;

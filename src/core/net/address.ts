@@ -127,6 +127,10 @@ export function checkEndpointUrl(text: string, { allowPrivate, ownHosts, httpsOn
   return { ok: true, url };
 }
 
+/** Whether a host's name or address literal may be connected to, as far as that is known without resolving it. */
+export const isAllowedHost = (host: string, { allowPrivate, ownHosts }: AddressPolicy): boolean =>
+  allowPrivate || !isRefusedHost(bareHost(host), ownHosts);
+
 function refuse(reason: string): UrlJudgement {
   return { ok: false, reason };
 }

@@ -35,6 +35,7 @@ export interface Upload {
   most_bytes: number;
 }
 
+type Read = <Result>(read: (tx: Tx) => Promise<Result>) => Promise<Result>;
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 const nothing = z.strictObject({});
 type Nothing = typeof nothing;
@@ -65,10 +66,12 @@ interface Options<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType,
   other_reply?: { status: 200; reply: z.ZodType; when(body: z.infer<B>): boolean };
   /**
    * External checks, made before the transaction, since none may be open while others are waited for. Throws a Problem; what it gives is
-   * `asked` of `run`.
+   * `asked` of `run`. `read`: a transaction of its own, for what must be known to ask.
    */
   ask?: (
-    context: Pick<Context<z.infer<P>, z.infer<Q>, z.infer<B>>, 'caller' | 'params' | 'body' | 'services'>,
+    context: Pick<Context<z.infer<P>, z.infer<Q>, z.infer<B>>, 'caller' | 'params' | 'body' | 'services'> & {
+      read: Read;
+    },
   ) => Promise<Asked>;
   /** It writes nothing, and may answer from a replica, whose state is some seconds old. */
   may_lag?: boolean;

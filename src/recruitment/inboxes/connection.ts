@@ -1,0 +1,24 @@
+import type { Tx } from '../../core/postgres/transaction.ts';
+import type { Values } from '../../core/postgres/write.ts';
+import { event } from '../events/event.ts';
+import { type DisconnectedReason, type Inbox, inboxes } from './inbox.ts';
+
+/** Connects an inbox whose login was tried. Emits `inbox.connected`. The caller holds the inbox's row lock. */
+export async function connect(tx: Tx, { id: inbox_id }: Inbox, values: Values = {}): Promise<Inbox> {
+  const connected = await inboxes.update(tx, inbox_id, {
+    ...{ status: 'connected', disconnected_reason: null, disconnected_at: null, connected_at: tx.now },
+    ...values,
+  });
+  tx.emit(event('inbox.connected', tx.organization_id, { inbox_id, occurred_at: tx.now }));
+  return connected;
+}
+
+/** Disconnects a connected inbox. Emits `inbox.disconnected`. The caller holds the inbox's row lock. */
+export async function disconnect(tx: Tx, { id: inbox_id }: Inbox, reason: DisconnectedReason): Promise<Inbox> {
+  const disconnected = await inboxes.update(tx, inbox_id, {
+    ...{ status: 'disconnected', disconnected_reason: reason, disconnected_at: tx.now },
+  });
+  const paused = { paused_sequences: 0, paused_campaigns: 0 };
+  tx.emit(event('inbox.disconnected', tx.organization_id, { inbox_id, reason, ...paused, occurred_at: tx.now }));
+  return disconnected;
+}

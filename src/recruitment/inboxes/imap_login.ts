@@ -1,0 +1,41 @@
+import type { ImapFlow } from 'imapflow';
+import type { Server } from './settings.ts';
+import { LoginRefused, type Proof } from './smtp_login.ts';
+
+const timeout_ms = 8_000;
+/** What a mailbox may hold is bounded: a server that sends more is not understood. */
+const most_bytes = 64 * 1024 * 1024;
+
+/**
+ * Opens a connection to an IMAP server and logs in. Always over TLS, whose certificate is verified for the server's host.
+ * @param address where the host was found to be
+ * @throws LoginRefused, or an Error that says why the server cannot be used
+ */
+export async function openImap(
+  { host, port, security, username }: Server,
+  address: string,
+  proof: Proof,
+): Promise<ImapFlow> {
+  const { ImapFlow } = await import('imapflow');
+  const client = new ImapFlow({
+    ...{ host: address, port, servername: host, secure: security === 'tls' },
+    ...(security === 'starttls' ? { doSTARTTLS: true } : {}),
+    auth: {
+      user: username,
+      ...('password' in proof ? { pass: proof.password } : { accessToken: proof.access_token }),
+    },
+    ...{ tls: { servername: host, minVersion: 'TLSv1.2' }, logger: false, disableAutoIdle: true },
+    ...{ connectionTimeout: timeout_ms, greetingTimeout: timeout_ms, socketTimeout: timeout_ms },
+    ...{ maxLineLength: 1024 * 1024, maxLiteralSize: most_bytes, maxResponseSize: 2 * most_bytes },
+  });
+  // What fails after `connect` has failed already is no news.
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return client;
+  } catch (error) {
+    client.close();
+    const { authenticationFailed } = error as { authenticationFailed?: boolean };
+    throw authenticationFailed ? new LoginRefused('The IMAP server refused the login.', { cause: error }) : error;
+  }
+}

@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import { resource } from '../../core/resource/resource.ts';
+import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
+import { base_path } from '../events/base_path.ts';
+import { oauth_providers, Server } from './settings.ts';
+
+const disconnected_reasons = {
+  auth_failed: 'the server refused the login three times',
+  connection_failed: 'the server could not be reached for 15 minutes',
+  removed: 'the inbox was deleted',
+  disabled: 'the inbox was disconnected by request',
+} as const;
+const reason_names = Object.keys(disconnected_reasons) as [keyof typeof disconnected_reasons];
+
+export const inboxes = resource({
+  object: 'inbox',
+  plural: 'inboxes',
+  base_path,
+  table: 'recruitment.inbox',
+  unique: { inbox_email_unique: 'email' },
+  doc: 'A mailbox that outreach is sent from and replies are read in. Passwords and tokens are never returned.',
+  soft_delete: true,
+  fields: {
+    id: id('fin'),
+    object: objectName('inbox'),
+    email: text.describe('The email address that emails are sent from.'),
+    from_name: text.describe('The name that emails are sent from.'),
+    smtp: Server.describe('The server that sends.'),
+    imap: Server.describe('The server that receives.'),
+    oauth: z
+      .object({ provider: z.enum(oauth_providers), client_id: text.describe('The id of your client at the provider.') })
+      .nullable()
+      .describe('The provider whose tokens the inbox logs in with. Null: it logs in with passwords.'),
+    daily_limit: z.int().describe('The most emails that are sent in a day, in `timezone`.'),
+    ramp: z
+      .object({
+        start: z.int().describe('The most emails on the first day.'),
+        step: z.int().describe('How many more on each day after one that sent.'),
+      })
+      .nullable()
+      .describe('How the number of emails a day grows up to `daily_limit`. Null: no ramp.'),
+    min_gap_s: z.int().describe('The least time between two emails, in seconds.'),
+    max_gap_s: z.int().describe('The most time between two emails that are due, in seconds.'),
+    reply_to: text.nullable().describe('Where replies go. Null: to the inbox itself, where they are read.'),
+    signature: text.nullable().describe('Text at the end of each email. Null: none.'),
+    timezone: text.describe('The IANA time zone of the days that `daily_limit` counts.'),
+    status: z
+      .enum(['connected', 'disconnected'])
+      .describe('`disconnected`: nothing is sent from it or read in it, until it is reconnected.'),
+    disconnected_reason: z
+      .enum(reason_names)
+      .nullable()
+      .describe(
+        `${Object.entries(disconnected_reasons)
+          .map(([name, doc]) => `\`${name}\`: ${doc}.`)
+          .join(' ')} Null: it is connected.`,
+      ),
+    connected_at: timestamp.describe('When it was last connected.'),
+    disconnected_at: timestamp.nullable().describe('When it was disconnected. Null: it is connected.'),
+    created_at: timestamp,
+    updated_at: timestamp,
+  },
+});
+
+export type Inbox = z.infer<typeof inboxes.record>;
+export type DisconnectedReason = NonNullable<Inbox['disconnected_reason']>;

@@ -1,0 +1,179 @@
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { DeletedMarker, deletedMarker } from '../../core/resource/deleted_marker.ts';
+import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
+import { tenant } from '../../core/resource/resource.ts';
+import type { Services } from '../../core/resource/services.ts';
+import { email, objectName, withDefaults } from '../../core/values/fields.ts';
+import { newId } from '../../core/values/id.ts';
+import { alreadyExists, Problem, type ProblemCode } from '../../core/values/problem.ts';
+import { base_path } from '../events/base_path.ts';
+import { requireRoom } from '../plan/plan.ts';
+import { connect, disconnect } from './connection.ts';
+import { login_fields, loginOf, namesLogin } from './given_login.ts';
+import { type Inbox, inboxes } from './inbox.ts';
+import { type Login, tryLogin } from './login.ts';
+import { defaults, settings } from './settings.ts';
+import { loginColumns, storedLogin } from './stored_login.ts';
+
+const { from_name, ...optional } = settings;
+const login_errors: ProblemCode[] = [
+  ...(['smtp_auth_failed', 'imap_auth_failed', 'smtp_unreachable', 'imap_unreachable'] as const),
+  ...(['oauth_failed', 'address_not_allowed', 'service_unavailable'] as const),
+];
+const tried = 'Both logins are tried first. If one is refused, nothing is kept.';
+
+export const inboxOperations: Operation[] = [
+  ...readOperations({ resource: inboxes, by: ['status', 'email'] }),
+  operation({
+    name: 'inboxes.create',
+    title: 'Connect an inbox',
+    method: 'POST',
+    path: `${base_path}/inboxes`,
+    scope: 'inboxes:write',
+    summary: 'Connects an inbox: a mailbox to send from and to read replies in.',
+    doc: `${tried} Send \`smtp\` and \`imap\` with their passwords, or \`oauth\`. Emits \`inbox.connected\`.`,
+    body: z.strictObject({ email, from_name, ...login_fields, ...withDefaults(optional, defaults) }),
+    reply: inboxes.schema,
+    status: 201,
+    errors: [...login_errors, 'plan_limit_reached', 'resource_already_exists'],
+    async ask({ body, services }) {
+      const login = loginOf(body, body.email);
+      return { ...login, secrets: await tryLogin(login, services) };
+    },
+    async run({ tx, body, services, asked: login }) {
+      const { smtp, imap, oauth, ...values } = body;
+      requireGaps(values);
+      await requireRoom(tx, 'inboxes', countInboxes);
+      const known = await inboxes.find(tx, sql`${tenant(tx)} and lower(t.email) = lower(${body.email})`);
+      if (known) throw alreadyExists('email', 'The email address is connected as another inbox.', known);
+      const id = newId('fin');
+      const inbox = await inboxes.insert(tx, {
+        ...{ ...values, id, connected_at: tx.now },
+        ...loginColumns(id, login, login.secrets, services.vault),
+      });
+      return connect(tx, inbox as Inbox);
+    },
+  }),
+  operation({
+    name: 'inboxes.update',
+    method: 'PATCH',
+    path: `${base_path}/inboxes/{id}`,
+    scope: 'inboxes:write',
+    summary: 'Updates the settings or the login of an inbox.',
+    doc: `A login that you send is tried with what is stored of the other one. ${tried}`,
+    params: idParams,
+    body: z.strictObject({ ...login_fields, ...settings }).partial(),
+    reply: inboxes.schema,
+    errors: login_errors,
+    async ask({ params, body, services, read }) {
+      if (!namesLogin(body)) return undefined;
+      const { inbox, login: before } = await read((tx) => storedLogin(tx, params.id, services.vault));
+      const login = loginOf(body, inbox.email, before);
+      return { ...login, secrets: await tryLogin(login, services) };
+    },
+    async run({ tx, params, body, services, asked: login }) {
+      const inbox = await inboxes.get(tx, params.id, { lock: true });
+      const { smtp, imap, oauth, ...values } = body;
+      requireGaps({ ...inbox, ...values });
+      return inboxes.update(tx, params.id, {
+        ...values,
+        ...(login ? loginColumns(params.id, login, login.secrets, services.vault) : {}),
+      });
+    },
+  }),
+  operation({
+    name: 'inboxes.delete',
+    method: 'DELETE',
+    path: `${base_path}/inboxes/{id}`,
+    scope: 'inboxes:write',
+    summary: 'Deletes an inbox and its login.',
+    doc: 'Emits `inbox.disconnected` with the reason `removed` if it was connected.',
+    params: idParams,
+    reply: DeletedMarker,
+    async run({ tx, params }) {
+      const inbox = await inboxes.get(tx, params.id, { lock: true });
+      if (inbox.status === 'connected') await disconnect(tx, inbox, 'removed');
+      await inboxes.update(tx, params.id, { deleted_at: tx.now, secrets: Buffer.alloc(0) });
+      return deletedMarker('inbox', params.id);
+    },
+  }),
+  operation({
+    name: 'inboxes.test',
+    title: 'Test an inbox',
+    method: 'POST',
+    path: `${base_path}/inboxes/{id}/test`,
+    scope: 'inboxes:write',
+    summary: 'Tries the logins of an inbox. Nothing is sent.',
+    params: idParams,
+    reply: z.object({ object: objectName('inbox_test'), ok: z.literal(true).describe('Both servers took the login.') }),
+    errors: login_errors,
+    ask: async ({ params, services, read }) => {
+      const { login } = await read((tx) => storedLogin(tx, params.id, services.vault));
+      return { before: login, secrets: await tryLogin(login, services) };
+    },
+    async run({ tx, params, services, asked }) {
+      await keepTokens(tx, params.id, asked, services);
+      return { object: 'inbox_test' as const, ok: true as const };
+    },
+  }),
+  operation({
+    name: 'inboxes.disconnect',
+    method: 'POST',
+    path: `${base_path}/inboxes/{id}/disconnect`,
+    scope: 'inboxes:write',
+    summary: 'Disconnects an inbox, until it is reconnected.',
+    doc: 'Emits `inbox.disconnected` with the reason `disabled`. An inbox that is disconnected stays as it is.',
+    params: idParams,
+    reply: inboxes.schema,
+    async run({ tx, params }) {
+      const inbox = await inboxes.get(tx, params.id, { lock: true });
+      return inbox.status === 'connected' ? disconnect(tx, inbox, 'disabled') : inbox;
+    },
+  }),
+  operation({
+    name: 'inboxes.reconnect',
+    method: 'POST',
+    path: `${base_path}/inboxes/{id}/reconnect`,
+    scope: 'inboxes:write',
+    summary: 'Reconnects an inbox.',
+    doc: `${tried} Emits \`inbox.connected\`. An inbox that is connected stays as it is.`,
+    params: idParams,
+    reply: inboxes.schema,
+    errors: login_errors,
+    ask: async ({ params, services, read }) => {
+      const { login } = await read((tx) => storedLogin(tx, params.id, services.vault));
+      return { before: login, secrets: await tryLogin(login, services) };
+    },
+    async run({ tx, params, services, asked }) {
+      const inbox = await inboxes.get(tx, params.id, { lock: true });
+      await keepTokens(tx, params.id, asked, services);
+      return inbox.status === 'connected' ? inbox : connect(tx, inbox);
+    },
+  }),
+];
+
+/** Keeps a refresh token that the provider replaced, unless the login was changed meanwhile. */
+async function keepTokens(
+  tx: Tx,
+  inbox_id: string,
+  { before, secrets }: { before: Login; secrets: Login['secrets'] },
+  { vault }: Services,
+): Promise<void> {
+  await inboxes.get(tx, inbox_id, { lock: true });
+  if (before.secrets === secrets) return;
+  const { login } = await storedLogin(tx, inbox_id, vault);
+  if (JSON.stringify(login) !== JSON.stringify(before)) return;
+  await inboxes.update(tx, inbox_id, loginColumns(inbox_id, login, secrets, vault));
+}
+
+function requireGaps({ min_gap_s, max_gap_s }: { min_gap_s: number; max_gap_s: number }): void {
+  if (min_gap_s <= max_gap_s) return;
+  throw new Problem('invalid_parameter', '`max_gap_s` must not be less than `min_gap_s`.', { param: 'max_gap_s' });
+}
+
+const countInboxes = (tx: Tx) =>
+  tx.one<{ count: number }>(
+    sql`select count(*)::integer as count from ${inboxes.from} where ${tenant(tx)} and ${inboxes.alive}`,
+  );

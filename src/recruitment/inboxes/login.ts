@@ -1,0 +1,86 @@
+import type { Services } from '../../core/resource/services.ts';
+import { Problem } from '../../core/values/problem.ts';
+import { openImap } from './imap_login.ts';
+import { mailServerAddress, type Protocol } from './mail_host.ts';
+import { refreshTokens } from './oauth.ts';
+import type { OAuthProvider, Server } from './settings.ts';
+import { LoginRefused, openSmtp, type Proof } from './smtp_login.ts';
+
+/** What is sealed of an inbox. */
+export type Secrets =
+  | { smtp_password: string; imap_password: string }
+  | { client_secret: string; refresh_token: string };
+
+/** Everything that a login needs. */
+export interface Login {
+  smtp: Server;
+  imap: Server;
+  oauth: { provider: OAuthProvider; client_id: string } | null;
+  secrets: Secrets;
+}
+
+/**
+ * Tries both logins, side by side. Gives the secrets to keep: a provider may have replaced the refresh token.
+ * @throws Problem smtp_auth_failed, imap_auth_failed, smtp_unreachable, imap_unreachable, oauth_failed, address_not_allowed
+ */
+export async function tryLogin(login: Login, services: Services): Promise<Secrets> {
+  const { proofs, secrets } = await proofsOf(login, services);
+  const outcomes = await Promise.allSettled([
+    trySmtp(login.smtp, proofs.smtp, services),
+    tryImap(login.imap, proofs.imap, services),
+  ]);
+  for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+  return secrets;
+}
+
+/** What each server is shown. */
+export async function proofsOf(
+  { oauth, secrets }: Login,
+  services: Services,
+): Promise<{ proofs: Record<Protocol, Proof>; secrets: Secrets }> {
+  if ('smtp_password' in secrets) {
+    const { smtp_password, imap_password } = secrets;
+    return { proofs: { smtp: { password: smtp_password }, imap: { password: imap_password } }, secrets };
+  }
+  if (!oauth) throw new Error('An inbox with a refresh token has a provider.');
+  const { access_token, refresh_token } = await refreshTokens({ ...oauth, ...secrets }, services);
+  return { proofs: { smtp: { access_token }, imap: { access_token } }, secrets: { ...secrets, refresh_token } };
+}
+
+async function trySmtp(server: Server, proof: Proof, services: Services): Promise<void> {
+  const address = await mailServerAddress('smtp', server, services);
+  const connection = await openSmtp(server, address, proof, clientName(services)).catch(refusedBy('smtp'));
+  connection.quit();
+}
+
+async function tryImap(server: Server, proof: Proof, services: Services): Promise<void> {
+  const address = await mailServerAddress('imap', server, services);
+  const client = await openImap(server, address, proof).catch(refusedBy('imap'));
+  client.close();
+}
+
+/** What EHLO says: the host of the service. */
+export const clientName = ({ base_url }: Services): string => new URL(base_url).hostname;
+
+/** What the server said is not repeated: it may hold the login. */
+const refusedBy =
+  (protocol: Protocol) =>
+  (error: unknown): never => {
+    const name = protocol.toUpperCase();
+    if (error instanceof LoginRefused) {
+      const message = `The ${name} server refused the login. Check the user name and the password; many providers ask for an app password.`;
+      throw new Problem(`${protocol}_auth_failed`, message, { param: protocol });
+    }
+    const message = `The ${name} server could not be used: ${faultOf(error)}. Check the host, the port and the security.`;
+    throw new Problem(`${protocol}_unreachable`, message, { param: protocol });
+  };
+
+/** In plain words, by the code alone. */
+function faultOf(error: unknown): string {
+  const { code = '', responseCode } = error as { code?: string; responseCode?: number };
+  if (/CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS_CERT/.test(code)) return 'its certificate is not valid for the host';
+  if (/ECONNREFUSED|EHOSTUNREACH|ENETUNREACH/.test(code)) return 'it refused the connection';
+  if (/TIMEDOUT|TIMEOUT|GREETING/i.test(code)) return 'it did not answer in time';
+  if (/TLS|EPROTO|SSL/.test(code)) return 'it does not offer TLS there';
+  return responseCode ? `it answered ${responseCode}` : 'the connection failed';
+}

@@ -1,0 +1,96 @@
+/** Access tokens by RFC 6749, section 6: "Refreshing an Access Token". */
+import { request } from 'undici';
+import { z } from 'zod';
+import type { Services } from '../../core/resource/services.ts';
+import { Problem } from '../../core/values/problem.ts';
+import type { OAuthProvider } from './settings.ts';
+
+export interface OAuthClient {
+  provider: OAuthProvider;
+  client_id: string;
+  client_secret: string;
+  refresh_token: string;
+}
+
+export interface Tokens {
+  access_token: string;
+  /** The one to use from now on: providers may replace it. */
+  refresh_token: string;
+}
+
+const token_urls: Record<OAuthProvider, string> = {
+  google: 'https://oauth2.googleapis.com/token',
+  microsoft: 'https://login.microsoftonline.com/common/oauth2/v2.0/token',
+};
+/** Google gives the scopes of the refresh token; Microsoft wants those of mail named. */
+const scopes: Partial<Record<OAuthProvider, string>> = {
+  microsoft: 'https://outlook.office.com/SMTP.Send https://outlook.office.com/IMAP.AccessAsUser.All offline_access',
+};
+const timeout_ms = 8_000;
+const most_answer_bytes = 64 * 1024;
+
+const Answer = z.object({ access_token: z.string().min(1), refresh_token: z.string().min(1).optional() });
+const Refusal = z.object({ error: z.string() });
+
+/** @throws Problem oauth_failed, service_unavailable */
+export async function refreshTokens(client: OAuthClient, services: Services): Promise<Tokens> {
+  const { provider, refresh_token } = client;
+  const { status, body } = await post(provider, client, services);
+  const answer = Answer.safeParse(body);
+  if (status === 200 && answer.success) return { refresh_token, ...answer.data };
+  if (status < 500 && status !== 429) throw refusedToken(provider, Refusal.safeParse(body).data?.error);
+  throw unavailable(provider);
+}
+
+async function post(
+  provider: OAuthProvider,
+  { client_id, client_secret, refresh_token }: OAuthClient,
+  { provider_urls }: Services,
+): Promise<{ status: number; body: unknown }> {
+  const scope = scopes[provider];
+  const form = new URLSearchParams({
+    ...{ grant_type: 'refresh_token', client_id, client_secret, refresh_token },
+    ...(scope ? { scope } : {}),
+  });
+  try {
+    const answer = await request(provider_urls[provider] ?? token_urls[provider], {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
+      body: form.toString(),
+      signal: AbortSignal.timeout(timeout_ms),
+    });
+    const chunks: Buffer[] = [];
+    let size = 0;
+    for await (const chunk of answer.body) {
+      size += chunk.length;
+      if (size > most_answer_bytes) throw new Error('the answer is too long');
+      chunks.push(chunk);
+    }
+    return { status: answer.statusCode, body: parse(Buffer.concat(chunks).toString('utf8')) };
+  } catch {
+    throw unavailable(provider);
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The code alone: descriptions of providers may repeat what they were sent. */
+const refusedToken = (provider: OAuthProvider, code = 'invalid_request'): Problem =>
+  new Problem(
+    'oauth_failed',
+    `${titleOf(provider)} refused the refresh token (${/^[a-z_]{1,64}$/.test(code) ? code : 'invalid_request'}). Grant access again and send the new refresh token.`,
+    { param: 'oauth.refresh_token' },
+  );
+
+const unavailable = (provider: OAuthProvider): Problem =>
+  new Problem('service_unavailable', `${titleOf(provider)} does not answer. Nothing was changed; try again later.`, {
+    headers: { 'Retry-After': '30' },
+  });
+
+const titleOf = (provider: OAuthProvider): string => (provider === 'google' ? 'Google' : 'Microsoft');

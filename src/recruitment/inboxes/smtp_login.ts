@@ -1,0 +1,70 @@
+import type SMTPConnection from 'nodemailer/lib/smtp-connection';
+import type { SMTPConnectionAuth } from 'nodemailer/lib/smtp-connection';
+import type { Server } from './settings.ts';
+
+/** How somebody proves who they are. */
+export type Proof = { password: string } | { access_token: string };
+
+/** The server refused the login: another attempt with the same proof is refused too. */
+export class LoginRefused extends Error {
+  override readonly name = 'LoginRefused';
+}
+
+/** Of each step, so that both logins end within the time of a request. */
+const timeout_ms = 8_000;
+
+/**
+ * Opens a connection to an SMTP server and logs in. Always over TLS, whose certificate is verified for the server's host.
+ * @param address where the host was found to be
+ * @param client_name what EHLO says
+ * @throws LoginRefused, or an Error that says why the server cannot be used
+ */
+export async function openSmtp(
+  { host, port, security, username }: Server,
+  address: string,
+  proof: Proof,
+  client_name: string,
+): Promise<SMTPConnection> {
+  const { default: Connection } = await import('nodemailer/lib/smtp-connection');
+  const connection = new Connection({
+    ...{ host: address, port, servername: host, secure: security === 'tls', requireTLS: security === 'starttls' },
+    ...{ name: client_name, tls: { servername: host, minVersion: 'TLSv1.2' }, logger: false },
+    ...{ connectionTimeout: timeout_ms, greetingTimeout: timeout_ms, socketTimeout: timeout_ms, socketCloseTimeout: 0 },
+  });
+  try {
+    await new Promise<void>((resolve, reject) => {
+      connection.once('error', reject);
+      connection.connect((error) => (error ? reject(error) : resolve()));
+    });
+    await new Promise<void>((resolve, reject) => {
+      connection.once('error', reject);
+      connection.login(authOf(username, proof), (error) => (error ? reject(error) : resolve()));
+    });
+    return connection;
+  } catch (error) {
+    connection.close();
+    throw isRefusal(error) ? new LoginRefused('The SMTP server refused the login.', { cause: error }) : error;
+  }
+}
+
+function authOf(user: string, proof: Proof): SMTPConnectionAuth {
+  if ('password' in proof) return { user, pass: proof.password, credentials: { user, pass: proof.password } };
+  const { access_token } = proof;
+  const oauth2 = {
+    getToken: (_renew: boolean, callback: (error: null, token: string) => void) => callback(null, access_token),
+    buildXOAuth2Token: (token: string) =>
+      Buffer.from(`user=${user}\x01auth=Bearer ${token}\x01\x01`).toString('base64'),
+  };
+  return {
+    user,
+    type: 'OAuth2',
+    method: 'XOAUTH2',
+    oauth2: oauth2 as unknown as NonNullable<SMTPConnectionAuth['oauth2']>,
+  };
+}
+
+/** 535 and its like, and not an answer that may be another one later (4xx) or none. */
+function isRefusal(error: unknown): boolean {
+  const { code, responseCode } = error as { code?: string; responseCode?: number };
+  return code === 'EAUTH' && responseCode !== undefined && responseCode >= 500;
+}
