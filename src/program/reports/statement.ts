@@ -173,7 +173,7 @@ function fromTotals(tx: Tx, asked: Asked, dimension: Dimension | '', ranges: Spa
     select s.w, k.key, s.currency, ${join(total_names)}
     from (${summed}) s
     join program.report_key k on k.id = s.key_id
-    where k.${of} k.program_id = ${program.id}`;
+    where k.${of} k.program_id = ${program.id} and k.dimension = ${dimension}`;
 }
 
 const total_names = [...counted, ...added].map((name) => sql`s.${raw(name)}`);
