@@ -154,7 +154,7 @@ export async function streamFile(place: Sends): Promise<Sample> {
   done = true;
   await watched;
   await undo(client, by_file);
-  return { seconds, file_mib: bytes / 2 ** 20, api_idle_mib: idle_mib, api_mib, worker_mib };
+  return { seconds, file_mib: bytes / 2 ** 20, export_mib: api_mib - idle_mib, api_mib, worker_mib };
 }
 
 const mibOf = async ({ pid }: Running): Promise<number> => ((await usedBy(pid))?.memory_bytes ?? 0) / 2 ** 20;

@@ -106,13 +106,13 @@ const figures: Record<string, Figure> = {
     better: 'higher',
     doc: 'payouts a second, from the request to the last answer of the rail',
   },
-  api_mib: {
+  export_mib: {
     unit: 'MiB',
     better: 'lower',
     at_most: 100,
-    doc: 'the most memory that the API had while the file was exported',
+    doc: 'the most memory that the API had while the file was exported, less what it had before',
   },
-  api_idle_mib: { unit: 'MiB', better: 'lower', doc: 'the memory that it had before' },
+  api_mib: { unit: 'MiB', better: 'lower', doc: 'the most memory that the API had' },
   file_mib: { unit: 'MiB', better: 'lower', doc: 'the size of the file' },
   worker_cpu: { unit: 's', better: 'lower', doc: 'CPU time of the worker' },
   postgres_cpu: { unit: 's', better: 'lower', doc: 'CPU time of Postgres' },
