@@ -46,6 +46,8 @@ export async function startPayoutRail(): Promise<PayoutRail> {
 }
 
 if (import.meta.main) {
+  // This file is no test there: tap would end it after 30 seconds.
+  t.setTimeout(0);
   const server = new CountingPayPal();
   server.balances.USD = 1e12;
   await runAlone(server, () => ({ credentials: server.credentials }));
