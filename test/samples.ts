@@ -40,6 +40,7 @@ const special: Record<string, (world: World, given: Json) => Promise<Json>> = {
   'partners.put_payout_method': async () => payout_method,
   'rails.put': async () => debtor,
   'search_providers.put': searchCredentials,
+  'searches.create': async () => ({ query: 'sourdough' }),
   'webhook_endpoints.replay': async (_, given) =>
     given.from ? { to: new Date(Date.parse(given.from) + 60_000).toISOString() } : { failed_since: fresh_time() },
 };
@@ -144,6 +145,19 @@ const prepared: Record<string, (world: World) => Promise<string>> = {
   },
   'rails.get': async (world) => withRail(world, (await world.fixture('programs')).id),
   'rails.delete': async (world) => withRail(world, (await world.make('programs')).id),
+  'searches.cancel': async (world) => {
+    const { id } = await world.make('recruitment_searches');
+    const isOver = async () => (await world.caller.get(`/recruitment/v1/searches/${id}`)).finished_at !== null;
+    await eventually(isOver, 'a search to end');
+    await world.rail?.query(sql`
+      update recruitment.run set state = 'running', error = null, finished_at = null, claim = null where id = ${id}`);
+    return id;
+  },
+  'prospects.get_reveal': async (world) => {
+    const { id } = await world.make('recruitment_prospects');
+    await world.caller.post(`/recruitment/v1/prospects/${id}/reveal`);
+    return id;
+  },
   'search_providers.delete': async (world) => {
     await world.caller.request('PUT', '/recruitment/v1/search_providers/searxng', await searchCredentials());
     return 'searxng';

@@ -30,6 +30,7 @@ export async function eraseProspects(tx: Tx, vault: Vault, rows: Erased[], bars:
     on conflict do nothing`);
   await barAddresses(tx, ids, bars);
   await forgetValues(tx, ids);
+  await erasePages(tx, ids);
   await eraseFromEvents(tx, ids);
   await tx.all(sql`
     with erased as (
@@ -74,6 +75,13 @@ const forgetValues = (tx: Tx, ids: string[]): Promise<object[]> =>
         select from recruitment.email_address other
         where other.organization_id = t.organization_id and other.address_hmac = t.hmac and not other.prospect_id = any(${ids})
       )`);
+
+/** What was fetched of them, which searches of the index would find. */
+const erasePages = (tx: Tx, ids: string[]): Promise<object[]> =>
+  tx.all(sql`
+    delete from recruitment.page t
+    using recruitment.prospect p
+    where ${tenant(tx)} and p.organization_id = t.organization_id and p.id = any(${ids}) and t.channel = p.channel and t.key = p.key`);
 
 /** Events name prospects by ids; the type below holds the key besides. */
 async function eraseFromEvents(tx: Tx, ids: string[]): Promise<void> {

@@ -68,6 +68,38 @@ const prospect = {
   ...{ created_at: times.endpoint, updated_at: times.event },
 };
 const prospect_id = prospect.id;
+
+const search = {
+  ...{ id: sampleId('fsc'), brand_id: brand.id, search_type: 'keyword', query: 'sourdough baking blog' },
+  ...{ competitor_domain: null, like_prospect_id: null, channels: ['website'], countries: ['US'], languages: ['en'] },
+  ...{ max_results: 100, ceiling_minor: 50, providers: null },
+  filters: {
+    ...{ one_per_domain: true, skip_contacted_days: 90, skip_unsubscribed: true },
+    ...{ skip_in_campaigns: true, skip_homepages: false },
+  },
+  ...{ state: 'done', error: null, results_count: 60, found: 42, spent_minor: 2, credit_refunded: false },
+  ...{ scan_id: sampleId('fsc').replace(/.$/, '4'), started_at: times.event, finished_at: times.event },
+  ...{ created_at: times.event, updated_at: times.event },
+};
+const started = { state: 'queued', results_count: 0, found: 0, spent_minor: 0, scan_id: null };
+const search_result = {
+  ...{ id: sampleId('fsr'), search_id: search.id, provider: 'brave', url: 'https://baking.example.com/best-tins' },
+  ...{ title: 'The best tins', description: 'We tested twelve tins.', channel: 'website', key: prospect.key },
+  ...{ prospect_id, outcome: 'new', skipped_because: null, created_at: times.event },
+};
+const scan = {
+  ...{ id: search.scan_id, brand_id: brand.id, trigger: 'search', search_id: search.id, state: 'done', error: null },
+  ...{ found: 17, visits: 60, visits_left: 0, ceiling_minor: null, spent_minor: 0, credit_refunded: false },
+  ...{ finished_at: times.event, created_at: times.event, updated_at: times.event },
+};
+const search_provider = {
+  ...{ object: 'search_provider', name: 'brave', configured_by: 'organization', hint: 'c3d4', warnings: [] },
+  ...{ page_price_micros: 5_000, page_units: null, updated_at: times.endpoint },
+};
+const reveal = {
+  ...{ object: 'reveal', prospect_id, state: 'found', addresses: 2, pages: 4, reason: null, credit_taken: true },
+  ...{ credit_refunded: false, created_at: times.event, finished_at: times.event },
+};
 const list = {
   ...{ id: sampleId('fls'), brand_id: brand.id, name: 'Favourites', description: 'Those we write to first' },
   ...{ created_at: times.endpoint, updated_at: times.endpoint },
@@ -109,11 +141,34 @@ export const examples: Examples = {
   records: {
     ...{ brand, team_member, prospect, list, note, email_address, do_not_contact_entry, activity },
     inbox,
+    ...{ search, search_result, scan, search_provider, reveal },
     ...{ webhook_endpoint: endpoint, webhook_delivery: delivery, plan, credit_entry },
   },
   operations: {
     'brands.update': { body: { retention_days: 90 }, reply: { retention_days: 90, updated_at: times.event } },
     'team.update': { body: { role: 'admin' }, reply: { role: 'admin', updated_at: times.event } },
+    'searches.create': {
+      body: {
+        ...{ brand_id: brand.id, search_type: 'keyword', query: search.query, channels: search.channels },
+        ...{ countries: search.countries, languages: search.languages, max_results: 100, ceiling_minor: 50 },
+        filters: search.filters,
+      },
+      reply: { ...started, started_at: null, finished_at: null },
+    },
+    'searches.cancel': { reply: { ...started, state: 'cancelled', credit_refunded: true, started_at: null } },
+    'scans.create': {
+      body: { brand_id: brand.id },
+      reply: {
+        trigger: 'manual',
+        search_id: null,
+        state: 'running',
+        found: 0,
+        visits: 0,
+        ceiling_minor: 500,
+        finished_at: null,
+      },
+    },
+    'prospects.reveal': { reply: { state: 'queued', addresses: 0, pages: 0, finished_at: null } },
     'prospects.create': {
       body: { ...{ brand_id: brand.id, channel: 'website', key: prospect.key }, email: email_address.email },
       reply: { stage: 'found', saved: false, assignee_member_id: null, evidence: [], score: null, custom: {} },

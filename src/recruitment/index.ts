@@ -8,6 +8,10 @@ import { addressOperations } from './contact/add_address.ts';
 import { doNotContactOperations } from './contact/do_not_contact.ts';
 import { emailListOperations } from './contact/email_address.ts';
 import { searchProviderOperations } from './discovery/credentials/search_provider.ts';
+import { revealOperations } from './discovery/reveals/reveal.ts';
+import { scanOperations } from './discovery/scans/scan.ts';
+import { searchOperations } from './discovery/searches/search.ts';
+import { searchResultOperations } from './discovery/searches/search_result.ts';
 import { examples } from './examples.ts';
 import { guide, test_keys } from './guide.ts';
 import { inboxOperations } from './inboxes/inbox_operations.ts';
@@ -40,7 +44,11 @@ export const recruitment: Product = {
     ...brandOperations,
     ...teamOperations,
     ...removeMemberOperations,
+    ...searchOperations,
+    ...searchResultOperations,
     ...searchProviderOperations,
+    ...scanOperations,
+    ...revealOperations,
     ...readProspectOperations,
     ...addProspectOperations,
     ...saveOperations,
@@ -68,6 +76,8 @@ export const recruitment: Product = {
     'team:write',
     'searches:read',
     'searches:write',
+    'scans:read',
+    'scans:write',
     'prospects:read',
     'prospects:write',
     'lists:read',
@@ -83,13 +93,17 @@ export const recruitment: Product = {
     'recruitment_webhooks:read',
     'recruitment_webhooks:write',
   ],
-  schedules: [{ name: 'recruitment/purge_expired', cron: '43 * * * *', missed: 'latest' }],
+  schedules: [
+    { name: 'recruitment/purge_expired', cron: '43 * * * *', missed: 'latest' },
+    { name: 'recruitment/start_weekly_scans', cron: '5 * * * *', missed: 'latest' },
+  ],
   encrypted: [
-    { table: 'recruitment.provider_credential', id: 'id', columns: ['credentials'] },
     { table: 'recruitment.hmac_key', id: 'id', columns: ['key'] },
     { table: 'recruitment.email_address', id: 'id', columns: ['address'] },
     { table: 'recruitment.suppression', id: 'id', columns: ['value'] },
     { table: 'recruitment.inbox', id: 'id', columns: ['secrets'] },
   ],
   audits: ['recruitment.audit', 'recruitment.run_audit', 'recruitment.prospect_audit'],
+  // Loaded in workers only: it visits.
+  extendWorker: async (...given) => (await import('./discovery/scans/worker_extension.ts')).extendWorker(...given),
 };

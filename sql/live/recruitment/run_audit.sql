@@ -34,11 +34,8 @@ as $$
     where x.reason in ('search', 'scan')
     group by 1, 2
   ) as e on e.organization_id = r.organization_id and e.run_id = r.id
-  where (coalesce(e.amount, 0), coalesce(e.entries, 0)) <> case r.credit
-    when 'taken' then (-1, 1)
-    when 'refunded' then (0, 2)
-    else (0, 0)
-  end
+  where coalesce(e.amount, 0) <> case r.credit when 'taken' then -1 else 0 end
+    or coalesce(e.entries, 0) <> case r.credit when 'taken' then 1 when 'refunded' then 2 else 0 end
 
   union all
   select 'credits are taken for runs that exist', e.organization_id, e.id, format('entry %s', e.number)

@@ -10,7 +10,7 @@ export interface Chore {
 export interface WorkerExtension {
   /** What tasks ask for by its class, with `use`. */
   parts: object[];
-  /** Tasks whose jobs run in pools of their own, and how many of them at a time. */
+  /** Tasks whose jobs run in pools of their own, and how many of them at a time. Tasks that share a pool stand in one name, separated by spaces. */
   slots: Record<string, number>;
   chores: Chore[];
   /** Frees what these workers held, which are dead. */

@@ -35,12 +35,17 @@ export interface JobPool {
   stop(): Promise<unknown>;
 }
 
-/** A pool for each task that has slots of its own, so that no other job waits for them, and one for all others. */
+/**
+ * A pool for the tasks that have slots of their own, so that no other job waits for them, and one for all others.
+ * @param own slots by task; tasks that share slots stand in one name, separated by spaces
+ */
 export function planPools(tasks: Record<string, Task>, concurrency: number, own: Record<string, number>): PoolPlan[] {
-  const general = Object.entries(tasks).filter(([name]) => own[name] === undefined);
+  const named = Object.keys(own).flatMap((names) => names.split(' '));
+  const general = Object.entries(tasks).filter(([name]) => !named.includes(name));
+  const tasksOf = (names: string) => Object.fromEntries(names.split(' ').map((name) => [name, tasks[name] as Task]));
   return [
     { tasks: Object.fromEntries(general), slots: concurrency },
-    ...Object.entries(own).map(([name, slots]) => ({ tasks: { [name]: tasks[name] as Task }, slots })),
+    ...Object.entries(own).map(([names, slots]) => ({ tasks: tasksOf(names), slots })),
   ];
 }
 

@@ -11,6 +11,7 @@ import { linkedProgram } from '../../program/activation.ts';
 import { base_path } from '../events/base_path.ts';
 import { channels } from '../events/fields.ts';
 import { requireRoom } from '../plan/plan.ts';
+import { queueScan } from '../runs/queue_scan.ts';
 
 const scan_schedules = ['weekly', 'off'] as const;
 
@@ -132,6 +133,7 @@ export const brandOperations: Operation[] = [
     path: `${base_path}/brands`,
     scope: 'brands:write',
     summary: 'Creates a brand.',
+    doc: 'Its first scan is queued: it looks at the website and finds prospects.',
     body: z.strictObject({ name, website_url, ...withDefaults(optional, defaults) }),
     reply: brands.schema,
     status: 201,
@@ -139,7 +141,9 @@ export const brandOperations: Operation[] = [
     async run({ tx, body }) {
       await requireRoom(tx, 'brands', countBrands);
       if (body.program_id !== null) await linkedProgram(tx, body.program_id);
-      return (await brands.insert(tx, { ...body, id: newId('fbr') })) as Brand;
+      const brand = (await brands.insert(tx, { ...body, id: newId('fbr') })) as Brand;
+      await queueScan(tx, brand, 'first');
+      return brand;
     },
   }),
   operation({

@@ -1,0 +1,111 @@
+/** The task of a reveal: visits the prospect's pages, and keeps the addresses that it finds. */
+import sql from 'sql-template-tag';
+import type { TaskContext } from '../../../core/jobs/worker_context.ts';
+import { type Tx, transaction } from '../../../core/postgres/transaction.ts';
+import type { Reveal } from '../../addresses/reveal.ts';
+import { addAddresses } from '../../contact/add_address.ts';
+import { refundCredit } from '../../plan/credit.ts';
+import { Visits } from '../scans/visits.ts';
+
+const most_attempts = 3;
+
+export interface RevealId {
+  organization_id: string;
+  prospect_id: string;
+}
+
+export async function runReveal(id: RevealId, context: TaskContext): Promise<void> {
+  const within = <T>(work: (tx: Tx) => Promise<T>) =>
+    transaction(context.store, { organization_id: id.organization_id, request_id: null }, work);
+  const site = await within((tx) => begin(tx, id.prospect_id));
+  if (site === undefined) return;
+  const { revealAddresses } = await import('../../addresses/reveal.ts');
+  const { services, cut_off } = context;
+  const revealed = await revealAddresses(site, {
+    visitor: await context.use(Visits).visitor(),
+    nameServers: services.name_servers,
+    now: () => new Date().toISOString(),
+    signal: cut_off,
+  });
+  await within((tx) => record(tx, id.prospect_id, revealed, context));
+}
+
+interface Open {
+  url: string | null;
+  attempts: number;
+}
+
+/** Undefined where it is over, or the prospect was erased. */
+const openReveal = (tx: Tx, prospect_id: string): Promise<Open | undefined> =>
+  tx.maybe<Open>(sql`
+    select p.url, t.attempts
+    from recruitment.reveal t
+    join recruitment.prospect p on p.organization_id = t.organization_id and p.id = t.prospect_id
+    where t.organization_id = ${tx.organization_id} and t.prospect_id = ${prospect_id} and t.state in ('queued', 'running')
+    for no key update of t`);
+
+/** @returns where to begin; undefined where nothing is to be done */
+async function begin(tx: Tx, prospect_id: string): Promise<string | undefined> {
+  const open = await openReveal(tx, prospect_id);
+  if (!open) return undefined;
+  const site = open.url === null ? undefined : homeOf(open.url);
+  if (site === undefined) return giveUp(tx, prospect_id, 'The prospect has no website.');
+  if (open.attempts >= most_attempts) return giveUp(tx, prospect_id, 'Interrupted too often.');
+  await tx.all(sql`
+    update recruitment.reveal t
+    set state = 'running', attempts = ${open.attempts + 1}, updated_at = ${tx.now}::timestamptz
+    where t.organization_id = ${tx.organization_id} and t.prospect_id = ${prospect_id}`);
+  return site;
+}
+
+/** The home page of a site; of an account on a platform its own page. */
+function homeOf(url: string): string | undefined {
+  const parsed = URL.parse(url);
+  if (!parsed || !/^https?:$/.test(parsed.protocol)) return undefined;
+  return /(?:^|\.)(?:youtube|instagram|tiktok|x|twitter)\.com$/.test(parsed.hostname)
+    ? parsed.href
+    : `${parsed.origin}/`;
+}
+
+async function giveUp(tx: Tx, prospect_id: string, reason: string): Promise<undefined> {
+  await end(tx, prospect_id, { state: 'failed', addresses: 0, pages: 0, reason });
+  return undefined;
+}
+
+async function record(tx: Tx, prospect_id: string, revealed: Reveal, { services }: TaskContext): Promise<void> {
+  const found = revealed.addresses.map(({ email, source_url, verification }) => ({
+    ...{ email, source_url, verification, source: 'page' as const },
+  }));
+  // It locks the prospect before its reveal is locked, as a request does.
+  if (found.length > 0 && (await addAddresses(tx, services.vault, prospect_id, found)) === undefined) return;
+  if (!(await openReveal(tx, prospect_id))) return;
+  const addresses = found.filter(({ verification }) => verification !== 'invalid').length;
+  const pages = revealed.visited.length;
+  if (addresses > 0) return end(tx, prospect_id, { state: 'found', addresses, pages, reason: null });
+  await end(tx, prospect_id, { ...outcomeOf(revealed), addresses, pages });
+}
+
+function outcomeOf({ home }: Reveal): Pick<Ending, 'state' | 'reason'> {
+  if (home === 'page' || home === 'not_html')
+    return { state: 'not_found', reason: 'The pages show no usable address.' };
+  const reason = home === 'forbidden' ? 'The website forbids visits.' : 'The website could not be reached.';
+  return { state: 'failed', reason };
+}
+
+interface Ending {
+  state: 'found' | 'not_found' | 'failed';
+  addresses: number;
+  pages: number;
+  reason: string | null;
+}
+
+/** Ends it; where nothing was found, with its credit back. */
+async function end(tx: Tx, prospect_id: string, { state, addresses, pages, reason }: Ending): Promise<void> {
+  const credit = state === 'found' ? 'taken' : 'refunded';
+  await tx.all(sql`
+    update recruitment.reveal t
+    set state = ${state}, addresses = ${addresses}, pages = ${pages}, reason = ${reason}, credit = ${credit},
+      finished_at = ${tx.now}::timestamptz, updated_at = ${tx.now}::timestamptz
+    where t.organization_id = ${tx.organization_id} and t.prospect_id = ${prospect_id}`);
+  if (credit === 'refunded') await refundCredit(tx, 'reveal', { prospect_id });
+}

@@ -1,0 +1,111 @@
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import type { Tx } from '../../../core/postgres/transaction.ts';
+import { type Operation, operation, readOperations } from '../../../core/resource/operation.ts';
+import { resource } from '../../../core/resource/resource.ts';
+import { id, objectName, text, timestamp } from '../../../core/values/fields.ts';
+import { newId } from '../../../core/values/id.ts';
+import { minorNotNegative } from '../../../core/values/money.ts';
+import { brands } from '../../brands/brand.ts';
+import { base_path } from '../../events/base_path.ts';
+import { spendCredit } from '../../plan/credit.ts';
+import { requireUnspentCeiling } from '../../runs/monthly_limit.ts';
+import { queueScan } from '../../runs/queue_scan.ts';
+import { triggers } from '../../runs/run.ts';
+
+const states = {
+  running: 'providers are asked and pages are visited',
+  done: 'it finished',
+  stopped_at_ceiling: 'it finished with what its limit of spending, or that of the plan, allowed',
+  failed: '`error` says why',
+} as const;
+const state_names = Object.keys(states) as [keyof typeof states, ...(keyof typeof states)[]];
+
+export const scans = resource({
+  object: 'scan',
+  plural: 'scans',
+  base_path,
+  table: 'recruitment.scan',
+  doc: 'A scan: it visits the pages of prospects and finds evidence. Scans of a brand find prospects first.',
+  fields: {
+    id: id('fsc'),
+    object: objectName('scan'),
+    brand_id: id('fbr').describe('The brand.'),
+    trigger: z
+      .enum(triggers)
+      .describe(
+        'What started it. `first`: the brand was created. `weekly`: the schedule. `search`: a search, whose results it visits. `manual`: a request.',
+      ),
+    search_id: id('fsc').nullable().describe('The search whose results it visits. Null: it finds prospects itself.'),
+    state: z.enum(state_names).describe(
+      Object.entries(states)
+        .map(([name, doc]) => `\`${name}\`: ${doc}.`)
+        .join(' '),
+    ),
+    error: text.nullable().describe('Why it failed, as a sentence. Null: it did not.'),
+    found: z.int().describe('How many prospects it found, or found something new about.'),
+    visits: z.int().describe('How many pages it visits.'),
+    visits_left: z.int().describe('How many of them it has yet to visit.'),
+    ceiling_minor: minorNotNegative
+      .nullable()
+      .describe('The most that it may spend on providers, in US cents. Null: what the plan has left.'),
+    spent_minor: minorNotNegative.describe('What it spent on providers, in US cents, rounded up.'),
+    credit_refunded: z.boolean().describe('Whether a credit was given back. False where none was taken.'),
+    finished_at: timestamp.nullable().describe('When it ended. Null: not yet.'),
+    created_at: timestamp,
+    updated_at: timestamp,
+  },
+});
+
+export const scanOperations: Operation[] = [
+  ...readOperations({ resource: scans, within: brands, by: ['trigger', 'state', 'search_id'] }),
+  operation({
+    name: 'scans.create',
+    title: 'Start a scan',
+    method: 'POST',
+    path: `${base_path}/scans`,
+    scope: 'scans:write',
+    summary: 'Starts a scan of a brand. It runs as a job.',
+    doc: "The scan costs a credit, which is given back when it fails. It looks at the brand's website, asks providers for its keywords and competitors, at most for `scan_ceiling_minor` of the brand, and visits what they found. `scan.completed` or `scan.failed` tells of its end.",
+    body: z.strictObject({
+      brand_id: z
+        .string()
+        .min(1)
+        .meta({ description: 'The brand.', examples: ['fbr_…'] }),
+    }),
+    reply: scans.schema,
+    status: 202,
+    errors: ['plan_limit_reached', 'no_credits'],
+    run: ({ tx, body }) => createScan(tx, body.brand_id),
+  }),
+];
+
+async function createScan(tx: Tx, brand_id: string) {
+  const brand = await brands.get(tx, brand_id, { param: 'brand_id' });
+  await requireUnspentCeiling(tx);
+  const scan_id = newId('fsc');
+  await spendCredit(tx, 'scan', { scan_id });
+  await queueScan(tx, brand, 'manual', { credit: 'taken', id: scan_id });
+  return scans.get(tx, scan_id);
+}
+
+/** Brands whose weekly scan falls on the local day of a time, and that have none of that day. */
+export const brandsDue = (tx: Tx, at: string) =>
+  tx.all<{ organization_id: string; id: string; week: string }>(sql`
+    select b.organization_id, b.id, (${at}::timestamptz at time zone b.default_timezone)::date::text as week
+    from recruitment.brand b
+    left join recruitment.plan p on p.organization_id = b.organization_id
+    where b.deleted_at is null and b.scan_schedule = 'weekly' and coalesce(p.name, 'enterprise') <> 'starter'
+      and extract(isodow from ${at}::timestamptz at time zone b.default_timezone) = b.scan_weekday
+      and (b.created_at at time zone b.default_timezone)::date < (${at}::timestamptz at time zone b.default_timezone)::date
+      and not exists (
+        select from recruitment.run r
+        where r.organization_id = b.organization_id and r.brand_id = b.id
+          and r.week = (${at}::timestamptz at time zone b.default_timezone)::date
+      )`);
+
+/** A brand that was deleted since has no scan. */
+export async function startWeeklyScan(tx: Tx, brand_id: string, week: string): Promise<void> {
+  const brand = await brands.find(tx, sql`t.organization_id = ${tx.organization_id} and t.id = ${brand_id}`);
+  if (brand) await queueScan(tx, brand, 'weekly', { week });
+}

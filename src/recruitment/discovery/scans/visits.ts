@@ -1,0 +1,41 @@
+import type { WorkerContext } from '../../../core/jobs/worker_context.ts';
+import type { Database } from '../../../core/postgres/database.ts';
+import type { Services } from '../../../core/resource/services.ts';
+import type { Visit } from '../../pages/visit.ts';
+import type { Visitor } from '../../pages/visitor.ts';
+import { sharedPacing } from './host_turn.ts';
+
+/** What a worker visits pages with: its connections, and the robots.txt files that it has read. Opened with the first visit. */
+export class Visits {
+  readonly #database: Database;
+  readonly #services: Services;
+  #visitor: Promise<Visitor> | undefined;
+
+  constructor({ store, services }: Pick<WorkerContext, 'store' | 'services'>) {
+    this.#database = store.database;
+    this.#services = services;
+  }
+
+  /** Never throws: whatever goes wrong is the outcome. */
+  async visit(url: string, signal: AbortSignal): Promise<Visit> {
+    const [{ visit }, visitor] = await Promise.all([import('../../pages/visit.ts'), this.visitor()]);
+    return visit(url, visitor, signal);
+  }
+
+  visitor(): Promise<Visitor> {
+    this.#visitor ??= this.#open();
+    return this.#visitor;
+  }
+
+  async #open(): Promise<Visitor> {
+    const { createVisitor } = await import('../../pages/visitor.ts');
+    const { allow_private_addresses: allowPrivate, own_hosts: ownHosts, name_servers: nameServers } = this.#services;
+    const { base_url, visit_interval_ms } = this.#services;
+    const visitor = createVisitor({ allowPrivate, ownHosts, nameServers, base_url });
+    return { ...visitor, pacing: sharedPacing(this.#database, visit_interval_ms) };
+  }
+
+  async close(): Promise<void> {
+    await (await this.#visitor)?.close();
+  }
+}

@@ -1,0 +1,151 @@
+import sql, { raw } from 'sql-template-tag';
+import { z } from 'zod';
+import type { Tx } from '../../../core/postgres/transaction.ts';
+import { insert } from '../../../core/postgres/write.ts';
+import { idParams, type Operation, operation, readOperations } from '../../../core/resource/operation.ts';
+import { resource } from '../../../core/resource/resource.ts';
+import { id, objectName, requireState, text, timestamp } from '../../../core/values/fields.ts';
+import { newId } from '../../../core/values/id.ts';
+import { minorNotNegative } from '../../../core/values/money.ts';
+import { brands } from '../../brands/brand.ts';
+import { base_path } from '../../events/base_path.ts';
+import { refundCredit, spendCredit } from '../../plan/credit.ts';
+import { prospects } from '../../prospects/prospect.ts';
+import { requireMonthly, requireUnspentCeiling } from '../../runs/monthly_limit.ts';
+import { isOpen, lockRun, updateRun } from '../../runs/run.ts';
+import { Body, request_fields, requireComplete, type SearchRequest } from './search_request.ts';
+
+const states = {
+  queued: 'no provider has answered yet',
+  running: 'providers are being asked',
+  done: 'it finished',
+  stopped_at_ceiling: 'it finished with what its limit of spending, or that of the plan, allowed',
+  cancelled: 'it was cancelled',
+  failed: 'no provider could start it, and its credit was given back',
+} as const;
+const state_names = Object.keys(states) as [keyof typeof states, ...(keyof typeof states)[]];
+
+const { filters, ...asked } = request_fields;
+const asked_fields = { ...asked, filters };
+const nullable = ['query', 'competitor_domain', 'like_prospect_id'];
+
+export const searches = resource({
+  object: 'search',
+  plural: 'searches',
+  base_path,
+  table: 'recruitment.search',
+  doc: 'A search for prospects. It costs a credit.',
+  fields: {
+    id: id('fsc'),
+    object: objectName('search'),
+    brand_id: id('fbr').describe('The brand that prospects are searched for.'),
+    ...asked_fields,
+    query: text.nullable().describe(`${request_fields.query.description} Null if not provided.`),
+    competitor_domain: text.nullable().describe('The domain of a competitor. Null if not provided.'),
+    like_prospect_id: text.nullable().describe('The prospect that others should be like. Null if not provided.'),
+    state: z.enum(state_names).describe(
+      Object.entries(states)
+        .map(([name, doc]) => `\`${name}\`: ${doc}.`)
+        .join(' '),
+    ),
+    error: text.nullable().describe('Why it failed, as a sentence. Null: it did not.'),
+    results_count: z.int().describe('How many results it has that were not skipped.'),
+    found: z.int().describe('How many new prospects it found.'),
+    spent_minor: minorNotNegative.describe('What it spent on providers, in US cents, rounded up.'),
+    credit_refunded: z.boolean().describe('Whether its credit was given back.'),
+    scan_id: id('fsc').nullable().describe('The scan that visits what it found. Null: none yet.'),
+    started_at: timestamp.nullable().describe('When the first provider answered. Null: not yet.'),
+    finished_at: timestamp.nullable().describe('When it ended. Null: not yet.'),
+    created_at: timestamp,
+    updated_at: timestamp,
+  },
+  computed: {
+    ...Object.fromEntries(
+      Object.keys(asked_fields)
+        .filter((field) => !['search_type', 'ceiling_minor'].includes(field))
+        .map((field) => [
+          field,
+          nullable.includes(field) ? sql`t.request ->> '${raw(field)}'` : sql`t.request -> '${raw(field)}'`,
+        ]),
+    ),
+  },
+});
+export type Search = z.infer<typeof searches.record>;
+
+/** What a search was asked for. */
+export const requestOf = async (tx: Tx, search_id: string): Promise<SearchRequest> =>
+  (
+    await tx.one<{ request: SearchRequest }>(sql`
+      select t.request from recruitment.run t where t.organization_id = ${tx.organization_id} and t.id = ${search_id}`)
+  ).request;
+
+export const searchOperations: Operation[] = [
+  ...readOperations({ resource: searches, within: brands, by: ['search_type', 'state'] }),
+  operation({
+    name: 'searches.create',
+    title: 'Start a search',
+    method: 'POST',
+    path: `${base_path}/searches`,
+    scope: 'searches:write',
+    summary: 'Starts a search for prospects. It runs as a job.',
+    doc: 'The search costs a credit, which is given back when no provider can start it (`search.failed`) or when it is cancelled before that. `search.completed` says that it finished; then a scan visits what it found (`scan.completed`). Before each page the price of its provider is reserved, so that neither `ceiling_minor` nor the `spending_ceiling_minor` of the plan is ever passed.',
+    body: Body,
+    reply: searches.schema,
+    status: 202,
+    errors: ['missing_parameter', 'invalid_parameter', 'plan_limit_reached', 'no_credits', 'sample_prospect'],
+    run: ({ tx, body: { brand_id, ...request } }) => createSearch(tx, brand_id, request),
+  }),
+  operation({
+    name: 'searches.cancel',
+    title: 'Cancel a search',
+    method: 'POST',
+    path: `${base_path}/searches/{id}/cancel`,
+    scope: 'searches:write',
+    summary: 'Cancels a search that is queued or running.',
+    doc: 'What it has found stays. Its credit is given back while it is `queued`. No event tells of it.',
+    params: idParams,
+    reply: searches.schema,
+    errors: ['invalid_state_transition'],
+    run: ({ tx, params }) => cancelSearch(tx, params.id),
+  }),
+];
+
+async function createSearch(tx: Tx, brand_id: string, request: SearchRequest): Promise<Search> {
+  requireComplete(request);
+  await brands.get(tx, brand_id, { param: 'brand_id' });
+  if (request.like_prospect_id !== undefined) {
+    await prospects.get(tx, request.like_prospect_id, { param: 'like_prospect_id' });
+  }
+  await requireMonthly(tx, 'searches_monthly');
+  await requireUnspentCeiling(tx);
+  const search_id = newId('fsc');
+  await spendCredit(tx, 'search', { search_id });
+  const { search_type, ceiling_minor } = request;
+  await insert(tx, 'recruitment.run', {
+    ...{
+      id: search_id,
+      brand_id,
+      kind: 'search',
+      search_type,
+      ceiling_minor,
+      request,
+      state: 'queued',
+      credit: 'taken',
+    },
+    ...{ created_at: tx.now, updated_at: tx.now },
+  });
+  tx.enqueue('recruitment/run_search', { organization_id: tx.organization_id, id: search_id });
+  return searches.get(tx, search_id);
+}
+
+async function cancelSearch(tx: Tx, search_id: string): Promise<Search> {
+  await searches.get(tx, search_id);
+  const run = await lockRun(tx, search_id);
+  if (!run || run.state === 'cancelled') return searches.get(tx, search_id);
+  requireState(isOpen(run), `The search is '${run.state}': it can be cancelled while it is queued or running.`);
+  const is_refunded = run.state === 'queued';
+  const credit = is_refunded ? 'refunded' : run.credit;
+  await updateRun(tx, search_id, sql`state = 'cancelled', finished_at = ${tx.now}::timestamptz, credit = ${credit}`);
+  if (is_refunded) await refundCredit(tx, 'search', { search_id });
+  return searches.get(tx, search_id);
+}

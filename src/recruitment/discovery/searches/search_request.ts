@@ -1,0 +1,170 @@
+/** What a search is asked for. */
+import { z } from 'zod';
+import { country, text } from '../../../core/values/fields.ts';
+import { minorNotNegative } from '../../../core/values/money.ts';
+import { Problem } from '../../../core/values/problem.ts';
+import { type SearchType, search_types } from '../../runs/run.ts';
+import { no_filters } from '../asking/skip.ts';
+import { channels, provider_names } from '../providers/provider.ts';
+
+const most_query = 500;
+const most_urls = 500;
+const most_list = 150_000;
+
+const domain = z
+  .string()
+  .trim()
+  .toLowerCase()
+  .regex(/^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]$/, 'must be a domain, such as example.com')
+  .max(253);
+const language = z
+  .string()
+  .regex(/^[A-Za-z]{2}$/, 'must be 2 letters, such as de')
+  .toLowerCase()
+  .describe('ISO 639-1.');
+
+export const search_type_doc = {
+  keyword: 'pages and channels for `query`',
+  competitor: 'pages that write about `competitor_domain` or link to it',
+  lookalike: 'pages and channels like the prospect `like_prospect_id`',
+  channel: 'prospects in `channels` for `query`, or for the keywords of the brand',
+  url_list: 'the pages whose URLs `query` holds, separated by white space',
+} satisfies Record<SearchType, string>;
+
+const filters = {
+  one_per_domain: z.boolean().describe('Keeps the first result of each domain.'),
+  skip_contacted_days: z
+    .int()
+    .min(1)
+    .max(3650)
+    .nullable()
+    .describe('Skips prospects that were written to within so many days. Null: skips nobody for that.'),
+  skip_unsubscribed: z.boolean().describe('Skips prospects that unsubscribed.'),
+  skip_in_campaigns: z.boolean().describe('Skips prospects that outreach has written to and that have not answered.'),
+  skip_homepages: z.boolean().describe('Skips pages that are the homepage of their site.'),
+};
+export const Filters = z.object(filters);
+
+export const request_fields = {
+  search_type: z
+    .enum(search_types)
+    .describe(search_types.map((name) => `\`${name}\`: ${search_type_doc[name]}.`).join(' ')),
+  query: text.describe('What is searched for. Of `url_list`: URLs, separated by white space.'),
+  competitor_domain: text.describe('The domain of a competitor.'),
+  like_prospect_id: text.describe('The prospect (`fdi_…`) that others should be like.'),
+  channels: z.array(z.enum(channels)).describe('The channels that results may be in. Empty: any channel.'),
+  countries: z
+    .array(text)
+    .describe('ISO 3166-1 alpha-2 codes that providers are asked for. Empty: those of the brand.'),
+  languages: z.array(text).describe('ISO 639-1 codes that providers are asked for. Empty: those of the brand.'),
+  max_results: z.int().describe('How many results the search keeps at most.'),
+  ceiling_minor: minorNotNegative
+    .nullable()
+    .describe('The most that the search may spend on providers, in US cents. Null: what the plan has left.'),
+  providers: z
+    .array(z.enum(provider_names))
+    .nullable()
+    .describe('The providers that are asked. Null: all that are set up.'),
+  filters: Filters.describe('Which results are skipped.'),
+};
+
+export const Body = z.strictObject({
+  brand_id: z
+    .string()
+    .min(1)
+    .meta({ description: 'The brand that prospects are searched for.', examples: ['fbr_…'] }),
+  search_type: request_fields.search_type,
+  query: text
+    .trim()
+    .min(1)
+    .max(most_list)
+    .optional()
+    .describe(request_fields.query.description as string),
+  competitor_domain: domain.optional().describe('The domain of a competitor. Required for `competitor`.'),
+  like_prospect_id: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('The prospect that others should be like. Required for `lookalike`.'),
+  channels: z
+    .array(z.enum(channels))
+    .max(channels.length)
+    .default([])
+    .describe(request_fields.channels.description as string),
+  countries: z
+    .array(country)
+    .max(50)
+    .default([])
+    .describe(request_fields.countries.description as string),
+  languages: z
+    .array(language)
+    .max(50)
+    .default([])
+    .describe(request_fields.languages.description as string),
+  max_results: z.int().min(1).max(500).default(50).describe('How many results the search keeps at most, 1 to 500.'),
+  ceiling_minor: minorNotNegative
+    .nullable()
+    .default(null)
+    .describe(request_fields.ceiling_minor.description as string),
+  providers: z
+    .array(z.enum(provider_names))
+    .min(1)
+    .max(provider_names.length)
+    .nullable()
+    .default(null)
+    .describe(request_fields.providers.description as string),
+  filters: z
+    .strictObject({
+      one_per_domain: filters.one_per_domain.default(no_filters.one_per_domain),
+      skip_contacted_days: filters.skip_contacted_days.default(no_filters.skip_contacted_days),
+      skip_unsubscribed: filters.skip_unsubscribed.default(no_filters.skip_unsubscribed),
+      skip_in_campaigns: filters.skip_in_campaigns.default(no_filters.skip_in_campaigns),
+      skip_homepages: filters.skip_homepages.default(no_filters.skip_homepages),
+    })
+    .default(no_filters)
+    .describe('Which results are skipped.'),
+});
+export type SearchRequest = Omit<z.output<typeof Body>, 'brand_id'>;
+
+/** The fields that each type needs. */
+const needed: Record<SearchType, (keyof SearchRequest)[]> = {
+  keyword: ['query'],
+  competitor: ['competitor_domain'],
+  lookalike: ['like_prospect_id'],
+  channel: ['channels'],
+  url_list: ['query'],
+};
+
+/** @throws Problem missing_parameter, invalid_parameter */
+export function requireComplete(request: SearchRequest): void {
+  const { search_type, query, channels: asked } = request;
+  const missing = needed[search_type].find((field) => request[field] === undefined);
+  if (missing)
+    throw new Problem('missing_parameter', `A search of the type '${search_type}' needs ${missing}.`, {
+      param: missing,
+    });
+  if (search_type === 'channel' && asked.length === 0) {
+    throw new Problem('missing_parameter', "A search of the type 'channel' needs at least one of channels.", {
+      param: 'channels',
+    });
+  }
+  if (search_type === 'url_list') requireUrls(query as string);
+  else if (query !== undefined && query.length > most_query) {
+    throw new Problem('invalid_parameter', `query may have at most ${most_query} characters.`, { param: 'query' });
+  }
+}
+
+/** The URLs of a list, each once. */
+export const urlsOf = (query: string): string[] => [...new Set(query.split(/\s+/).filter((part) => part !== ''))];
+
+function requireUrls(query: string): void {
+  const urls = urlsOf(query);
+  if (urls.length > most_urls) {
+    throw new Problem('invalid_parameter', `query may hold at most ${most_urls} URLs.`, { param: 'query' });
+  }
+  const wrong = urls.find((one) => !/^https?:$/.test(URL.parse(one)?.protocol ?? ''));
+  if (wrong === undefined) return;
+  throw new Problem('invalid_parameter', 'query must hold http or https URLs, separated by white space.', {
+    param: 'query',
+  });
+}

@@ -1,0 +1,75 @@
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import { list } from '../../../core/resource/list.ts';
+import { idParams, type Operation, operation } from '../../../core/resource/operation.ts';
+import { resource } from '../../../core/resource/resource.ts';
+import { id, objectName, text, timestamp } from '../../../core/values/fields.ts';
+import { base_path } from '../../events/base_path.ts';
+import { skip_reasons } from '../asking/skip.ts';
+import { channels, provider_names } from '../providers/provider.ts';
+import { searches } from './search.ts';
+
+const reason_names = Object.keys(skip_reasons) as [keyof typeof skip_reasons, ...(keyof typeof skip_reasons)[]];
+
+export const searchResults = resource({
+  object: 'search_result',
+  plural: 'search_results',
+  base_path,
+  scoped_as: 'searches',
+  table: 'recruitment.run_result',
+  doc: 'A page or a channel that a search found.',
+  fields: {
+    id: id('fsr'),
+    object: objectName('search_result'),
+    search_id: id('fsc').describe('The search.'),
+    provider: z.enum(provider_names).describe('The provider that found it.'),
+    url: text.describe('Its URL. Of a person who was erased, nothing of it is kept.'),
+    title: text.describe('Its title, as the provider has it.'),
+    description: text.describe('What the provider says of it.'),
+    channel: z.enum(channels).nullable().describe('The channel that it is in. Null: its URL names no prospect.'),
+    key: text.nullable().describe('The prospect in its channel. Null: its URL names no prospect.'),
+    prospect_id: id('fdi').nullable().describe('The prospect. Null: it was skipped.'),
+    outcome: z
+      .enum(['new', 'known', 'skipped'])
+      .describe('`new`: it became a prospect. `known`: it was one. `skipped`: it was left out.'),
+    skipped_because: z
+      .enum(reason_names)
+      .nullable()
+      .describe(
+        `Why it was skipped. ${Object.entries(skip_reasons)
+          .map(([name, doc]) => `\`${name}\`: ${doc}.`)
+          .join(' ')} Null: it was not.`,
+      ),
+    created_at: timestamp,
+  },
+  computed: { search_id: sql`t.run_id` },
+});
+
+const results = list({
+  resource: searchResults,
+  by: ['outcome', 'provider', 'channel'],
+  order: { by: 'created_at', oldest_first: true },
+  filters: { search_id: { schema: z.never().optional(), where: (value: string) => sql`t.run_id = ${value}` } },
+});
+
+export const searchResultOperations: Operation[] = [
+  operation({
+    name: 'searches.results',
+    title: 'List the results of a search',
+    method: 'GET',
+    path: `${base_path}/searches/{id}/results`,
+    scope: 'searches:read',
+    summary: 'Lists what a search found, in the order in which it was found, skipped results included.',
+    params: idParams,
+    query: (results.query as z.ZodObject).omit({ search_id: true }),
+    reply: results.reply,
+    async run({ tx, params, query, caller }) {
+      const { id: search_id } = await searches.get(tx, params.id);
+      return results.page(tx, { ...(query as Record<string, unknown>), search_id }, caller.scopes);
+    },
+    async stream({ tx, params, query, caller, format }) {
+      const { id: search_id } = await searches.get(tx, params.id);
+      return results.stream(tx, { ...(query as Record<string, unknown>), search_id }, caller.scopes, format);
+    },
+  }),
+];
