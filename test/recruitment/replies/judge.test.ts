@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import t from 'tap';
+import { figuresOf } from '../../../src/recruitment/replies/cross_validation.ts';
 import { type Judgement, judgeReply } from '../../../src/recruitment/replies/judge.ts';
 import { decodeModel } from '../../../src/recruitment/replies/model.ts';
 import { namedIn } from '../../../src/recruitment/replies/named.ts';
@@ -246,6 +247,20 @@ for (const [language, kinds] of Object.entries(texts)) {
     }
   });
 }
+
+t.test('judges texts of another style than those that it learned', async (t) => {
+  // Written in another style, and hard: long-winded letters, hints, irony. None is learned. A line is language, label, text.
+  const lines = readFileSync(join(import.meta.dirname, 'unlike.tsv'), 'utf8')
+    .trimEnd()
+    .split('\n');
+  const judged = lines.map((line) => {
+    const [language, label = '', text = ''] = line.split('\t');
+    const judgement = judgeReply(text.replaceAll('\\n', '\n'));
+    return { label, answer: labelOf(judgement), right_language: judgement.language === language };
+  });
+  t.ok(figuresOf(judged).macro_f1 >= 0.75);
+  t.ok(judged.every(({ right_language }) => right_language));
+});
 
 t.test('tells hard pairs apart', async (t) => {
   const pairs: [string, string][] = [
