@@ -98,6 +98,7 @@ export const recruitment: Product = {
     { name: 'recruitment/start_weekly_scans', cron: '5 * * * *', missed: 'latest' },
   ],
   encrypted: [
+    { table: 'recruitment.provider_credential', id: 'id', columns: ['credentials'] },
     { table: 'recruitment.hmac_key', id: 'id', columns: ['key'] },
     { table: 'recruitment.email_address', id: 'id', columns: ['address'] },
     { table: 'recruitment.suppression', id: 'id', columns: ['value'] },
