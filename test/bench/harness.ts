@@ -9,7 +9,7 @@ export interface Bench {
   /** What holds where the command line does not say. */
   defaults?: { rounds: number; seconds: number };
   /** Starts what is measured. What it starts it hands to `stack`, which ends it in reverse order, also after a failure half way. */
-  setup(stack: AsyncDisposableStack, progress: Progress, size?: number): Promise<Rig>;
+  setup(stack: AsyncDisposableStack, progress: Progress, size?: number, data?: string): Promise<Rig>;
 }
 
 export interface Rig {
@@ -73,12 +73,13 @@ export interface ReportedFigure extends Spread, Figure {
 
 const usage = (
   benches: Bench[],
-): string => `Usage: npm run bench -- NAME [--rounds N] [--seconds N] [--only SIDE] [--size N] [--json]
+): string => `Usage: npm run bench -- NAME [--rounds N] [--seconds N] [--only SIDE] [--size N] [--data PATH] [--json]
 
   --rounds N   rounds that count, after one that does not (5, or as the bench has it)
   --seconds N  how long a side is measured in a round (5, or as the bench has it)
   --only SIDE  that side alone, those whose names begin with SIDE and a dot, and what they are divided by
   --size N     how much it fills in before, in what the bench counts (as the bench has it)
+  --data PATH  the folder of the data that it measures, where that is not part of the project (../shared/data)
   --json       one JSON object on standard output, and nothing else there
   --help       this
 
@@ -125,6 +126,7 @@ export async function command(
     seconds,
     only: asked.only,
     size: asked.size,
+    data: asked.data,
     stopping,
     progress: (line) => err(`${line}\n`),
   });
@@ -142,11 +144,12 @@ function readArguments(args: string[]) {
       seconds: { type: 'string' },
       only: { type: 'string' },
       size: { type: 'string' },
+      data: { type: 'string' },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
-  const { only, json, help } = values;
+  const { only, data, json, help } = values;
   const times: Partial<Record<'rounds' | 'seconds', number>> = {};
   if (values.rounds !== undefined) times.rounds = Number(values.rounds);
   if (values.seconds !== undefined) times.seconds = Number(values.seconds);
@@ -157,7 +160,7 @@ function readArguments(args: string[]) {
   if (size !== undefined && (!Number.isInteger(size) || size < 1))
     throw new Error('--size must be a whole number from 1.');
   if (positionals.length > 1) throw new Error('Name one bench at a time.');
-  return { name: positionals[0], times, only, size, json, help };
+  return { name: positionals[0], times, only, size, data, json, help };
 }
 
 interface Measuring {
@@ -166,6 +169,7 @@ interface Measuring {
   /** The sides that count: see --only. */
   only?: string | undefined;
   size?: number | undefined;
+  data?: string | undefined;
   progress: Progress;
   stopping?: AbortSignal | undefined;
 }
@@ -176,11 +180,11 @@ interface Measuring {
  */
 export async function measure(
   bench: Bench,
-  { rounds, seconds, only, size, progress, stopping }: Measuring,
+  { rounds, seconds, only, size, data, progress, stopping }: Measuring,
 ): Promise<Report | undefined> {
   await using stack = new AsyncDisposableStack();
   progress(`${bench.name}: setting up`);
-  const rig = await bench.setup(stack, progress, size);
+  const rig = await bench.setup(stack, progress, size, data);
   const sides = only === undefined ? rig.sides : chosen(rig.sides, only);
   const machine = await machineOf(rig.postgres_url);
   const samples = new Map(sides.map(({ name }) => [name, [] as Sample[]]));

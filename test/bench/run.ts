@@ -4,6 +4,7 @@ import { bodies } from './bodies.ts';
 import { exports } from './export.ts';
 import { graphql } from './graphql.ts';
 import { command } from './harness.ts';
+import { mail } from './mail.ts';
 import { payouts } from './payouts.ts';
 import { prospects } from './prospects.ts';
 import { reports } from './reports.ts';
@@ -11,7 +12,7 @@ import { slice } from './slice.ts';
 import { webhooks } from './webhooks.ts';
 
 /** `npm run bench -- NAME`: one file a bench, one line here. */
-const benches = [slice, webhooks, api, bodies, audit, exports, reports, graphql, payouts, prospects];
+const benches = [slice, webhooks, api, bodies, audit, exports, reports, graphql, payouts, prospects, mail];
 
 const stopping = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort());
