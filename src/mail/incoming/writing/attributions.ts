@@ -14,16 +14,19 @@ const evidence = new RegExp(
   'iu',
 );
 const opening =
-  /^(?:on|at|in|am|le|el|il|em|no dia|op|den|w dniu|dnia|pe|kl|från|von|von:|on:|[-*_]{2,}\s*(?:on|am|le|el|il|em|op)\b|\d{1,4}[-./年]|\d{1,2}\.?\s\p{L}|(?:mon|tue|wed|thu|fri|sat|sun|пон|вто|сре|чет|пят|суб|вос|lun|mar|mer|jeu|ven|sam|dim)\p{L}*[,.]?\s|在|[<"'*\p{L}])/iu;
+  /^(?:on|at|in|am|le|el|il|em|no dia|op|den|w dniu|dnia|pe|kl|från|von|von:|on:|[-*_]{2,}\s*\p{L}|\d{1,4}[-./年]|\d{1,2}\.?\s\p{L}|(?:mon|tue|wed|thu|fri|sat|sun|пон|вто|сре|чет|пят|суб|вос|lun|mar|mer|jeu|ven|sam|dim)\p{L}*[,.]?\s|在|[<"'*\p{L}])/iu;
 
 const separators =
   /^\W{0,4}[-_=*]{2,}\s*(?:original(?:e| e-?)?[ -]?(?:message|mail|nachricht|appointment)|urspr[uü]ngliche (?:nachricht|mail|e-?mail)|original(?:nachricht|meddelande|melding)|message (?:d.origine|original|initial|transf[eé]r[eé])|mensaje (?:original|reenviado)|messaggio (?:originale|inoltrato)|mensagem (?:original|encaminhada|reencaminhada)|oorspronkelijk bericht|doorgestuurd bericht|forwarded (?:message|by|mail)|weitergeleitete (?:nachricht|mail)|исходное сообщение|пересылаемое сообщение|пересланное сообщение|reply message|quoted (?:message|text)|original|原始邮件|原始郵件|转发邮件|元のメッセージ)(?=\W|$).{0,80}$/iu;
 const begin_forward =
   /^\W{0,4}(?:begin forwarded message|anfang der weitergeleiteten (?:nachricht|e-?mail)|d[ée]but du message (?:transf[ée]r[ée]|r[ée]exp[ée]di[ée])|inicio del mensaje reenviado|inizio (?:del )?messaggio inoltrato|in[íi]cio da mensagem (?:re)?encaminhada|begin doorgestuurd bericht|v(?:id)?arebefordrat (?:brev|meddelande)|начало переадресованного (?:письма|сообщения))\s*[:：]?\s*$/iu;
 
+/** What help desks write above what they quote. */
+const above_line = /^\W{0,10}(?:please )?(?:type your reply|reply|write) above this line\W{0,10}$|^\W{0,10}bitte (?:oberhalb|über) dieser zeile antworten\W{0,10}$/iu;
+
 /** `-----Original Message-----`, `Begin forwarded message:` and their like. */
 export const isSeparatorOfOriginal = (line: string): boolean =>
-  line.length < 200 && (separators.test(line) || begin_forward.test(line));
+  line.length < 200 && (above_line.test(line) || separators.test(line) || begin_forward.test(line));
 
 /** A cheap look at the first line, before lines are joined. */
 export const mayBeginAttribution = (line: string): boolean => line.length < 400 && opening.test(line.trimStart());
@@ -42,10 +45,14 @@ export function isAttribution(line: string, quoted: boolean): boolean {
   const words = line.trim();
   const ends = /[:：]\s*[-_*]*$/.test(words) || ends_with_verb.test(words) || /-{2,}$/.test(words);
   if (ends && verb.test(words) && (evidence.test(words) || quoted)) return !isSentence(words, quoted);
+  if (stamped.test(words) || citing.test(words)) return true;
   if (dated.test(words)) return !/<[^<>]*$/.test(words);
   return quoted && /^(?:on|am|le|el|il|em|op|at)\b.{5,200}[:：]$/i.test(words) && evidence.test(words);
 }
 
+/** A time and an address before the colon need no verb: `2.2.2026, 10:04, "Ada" <ada@shop.example>:`. */
+const stamped = /^(?=.{0,200}\d{1,2}[:.]\d{2}).{4,200}<[^<>\s]+@[^<>\s]+>\)?[^\d:：]{0,12}[:：]$/u;
+const citing = /^(?:quoting|zitat von|citando(?: a)?|citation de|cita de|citat från) .{0,100}@[^\s]{1,200}[:：]$/i;
 const dated =
   /^\d{4}-\d{2}-\d{2} \d{1,2}:\d{2}(?::\d{2})?(?: (?:AM|PM))? (?:GMT|UTC|[+-]\d{4})(?:[+-]\d{1,2}:?\d{2})?,? .{1,200}$/;
 

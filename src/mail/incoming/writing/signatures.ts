@@ -7,7 +7,7 @@ export const isDelimiter = (line: string): boolean =>
 const device =
   '(?:i ?phone|i ?pad|i ?pod|i ?os|mac ?book|mac|apple watch|android|samsung|galaxy|huawei|xiaomi|pixel|nokia|lumia|windows|blackberry|mobile|smartphone|handy|mobil\\p{L}*|t[ée]l[ée]phone|tel[ée]fono|m[óo]vil|cellulare|telem[óo]vel|celular|phone|tablet|outlook|yahoo|gmail|gmx|web\\.de|mail|proton\\p{L}*|thunderbird|orange|free|bluemail|spark|zoho|mailo?|aquamail|tutanota|fastmail|hey|aol|t-online|posteo|vodafone|orange)';
 const mobile = new RegExp(
-  `^\\s*(?:${[
+  `^[\\s<\\[(*]*(?:${[
     `(?:sent|written|typed|posted|sent securely) (?:from|via|with|using|by|on)\\b.{0,40}\\b${device}\\b.{0,60}`,
     `(?:sent from|sent via) \\S.{0,40}`,
     `get (?:outlook|bluemail|yahoo|spark) for\\b.{0,80}`,
@@ -22,9 +22,9 @@ const mobile = new RegExp(
     `inviat[oa] (?:da|dal|dalla|con|tramite)\\b.{0,60}`,
     `(?:scarica|ottieni) outlook\\b.{0,60}|outlook f[üu]r (?:ios|android)\\b.{0,60}|holen sie sich outlook.{0,60}`,
     `verzonden (?:vanaf|met|vanuit|via)\\b.{0,60}`,
-    `skickat fr[åa]n\\b.{0,60}|sendt fra\\b.{0,60}|отправлено (?:с|из)\\b.{0,60}|enviat des de\\b.{0,60}`,
+    `skickat fr[åa]n\\b.{0,60}|sendt fra\\b.{0,60}|отправлено (?:с|из|от)\\s.{0,60}|发自我的.{0,40}|從我的.{0,40}|lähetetty \\S.{0,40}|wys[łl]ane z\\s.{0,40}|enviat des de\\b.{0,60}`,
     `my .{1,20} sent this.{0,40}|.{0,30}please excuse (?:any |my )?(?:typos|brevity|spelling).{0,60}`,
-  ].join('|')})\\s*$`,
+  ].join('|')})[>\\])*.]*\\s*$`,
   'iu',
 );
 
