@@ -136,7 +136,7 @@ const groups: [Reason, RegExp][] = [
     ${who}[^.]{0,60} (?:has been |have been |is |was |been |are |temporar[a-z]* |currently |permanently )*(?:disabled|suspended|inactive|inactivated|deactivated|locked|frozen|blocked|discontinued|expired|bloqu|on hold|not active|not activated|closed for)
     disabled (?:recipient|mailbox|account|user|address)|inactive (?:user|account|mailbox|recipient)
     suspended (?:user|account|mailbox)|no longer accepting mail|account (?:suspension|has been terminated)
-    temporar[a-z]* (?:disabled|locked|suspended|unavailable|rejected|refus)|on hold\b|not receiving mail
+    temporar[a-z]* (?:disabled|locked|suspended|unavailable|rejected|refus)|on hold\b|unavailable or access denied|not receiving mail
     mailbox (?:is )?(?:currently |temporarily )?(?:frozen|locked)
   `,
   ],
@@ -145,9 +145,9 @@ const groups: [Reason, RegExp][] = [
     anyOf`
     (?:host|domain|dns name|host name)(?: or domain)?(?: name)?s? (?:[a-z]+ )?(?:is )?(?:unknown|not found|lookup fail|could not be found|not exist|cannot be found|invalid|is not valid|unresolvable)
     (?:unknown|no such|invalid|illegal|bad) (?:mail )?(?:host|domain)
-    (?:host|domain)(?: name)? (?:<>|host)? ?(?:does ?n[o.]t|doesn.t) exist
-    domain [^.]{0,40}(?:does not exist|doesn.t exist|couldn.t be found|isn.t|not found)|name or service not known
-    bad destination system|nxdomain|couldn.t find any host|un-?rout[e]?able|no route to host name|account or domain may not exist
+    (?:host|domain)(?: name)? (?:<>|host)? ?(?:does ?n[o.]t|doesn.?t) exist
+    domain [^.]{0,40}(?:does not exist|doesn.?t exist|couldn.?t be found|isn.?t|not found)|name or service not known
+    bad destination system|nxdomain|couldn.?t find any host|un-?rout[e]?able|no route to host name|account or domain may not exist
     domain (?:has expired|is not hosted|not hosted)|no address associated with|all relevant mx records point to non-existent
     type=(?:mx|a|aaaa): host|host or domain name not|not listed in domain name|dnsdomaindoesnotexist|unknown mail system
   `,
@@ -155,9 +155,9 @@ const groups: [Reason, RegExp][] = [
   [
     'no_mail_accepted',
     anyOf`
-    (?:host|domain|server|system|site|name)[^.]{0,30} (?:does ?n[o.]t|doesn.t|is not|never) (?:accept|receive|handle|support|configured to (?:receive|accept))[^.]{0,12} (?:any )?(?:e-?mail|messages)
+    (?:host|domain|server|system|site|name)[^.]{0,30} (?:does ?n[o.]t|doesn.?t|is not|never) (?:accept|receive|handle|support|configured to (?:receive|accept))[^.]{0,12} (?:any )?(?:e-?mail|messages)
     null ?mx|not accepting network messages|no (?:valid )?mx\b|no (?:valid )?mail (?:service|hosts?|exchangers?|servers?)
-    couldn.t find a mail exchanger|mail exchanger or ip|no smtp service here|(?:sends|send) but (?:does|do) not
+    couldn.?t find a mail exchanger|mail exchanger or ip|no smtp service here|(?:sends|send) but (?:does|do) not
     host does not accept mail|domain does not accept mail|mx record (?:not found|does not)|does not like [^.]{0,8}mx
   `,
   ],
@@ -166,7 +166,7 @@ const groups: [Reason, RegExp][] = [
     anyOf`
     ${who}[^.]{0,40} (?:has|have|had|was|is) (?:been )?(?:moved|changed|relocated)|no forwarding address
     not our (?:user|customer)|has left (?:the|our)|is no longer (?:with|at|employed|working)
-    no longer (?:on (?:this |the )?server|with us|works?|employed|uses?)|user not local|mailbox has moved
+    no longer (?:on (?:this |the )?server|with us|works?|employed|uses?)|user not local|mailbox has moved|<> ?has moved|has been replaced by
     please (?:try|use) (?:the )?(?:new|other) address
   `,
   ],
@@ -175,15 +175,19 @@ const groups: [Reason, RegExp][] = [
     anyOf`
     (?:unknown|no such|invalid|illegal|bad|non-?existent|nonexisting|undeliverable|incorrect|unrecognized)[a-z -]{0,20} (?:local )?(?:${who}s?|person|mailbox(?:es)?|local[- ]part|name|id\b|userid|recipients?|users?)
     ${who}s?(?: name| id| host| here)?(?: <>| host|[^a-z.]{1,6})*:? ?(?:is |was |are |has been |could |can )?(?:unknown|invalid|not ?(?:be )?(?:found|known|recogni[sz]ed|exist|valid|listed|a known|local|on this)|unavailable|not available|cannot be found|does not exist|do not exist|unrecogni[sz]ed|disallowed|incorrect|not a valid)
-    ${who}[^.]{0,70}(?:does ?n[o.]t|doesn.t|didn.t|did not|don.t|do not|wasn.t|was not|couldn.t be|could not be|can.?t be|cannot be|isn.t|is not) (?:exist|found|recogni[sz]ed|known|registered|listed|(?:a )?valid|match|any)
+    ${who}[^.]{0,70}(?:does ?n[o.]t|doesn.?t|didn.?t|did not|don.t|do not|wasn.?t|was not|couldn.?t be|could not be|can.?t be|cannot be|isn.?t|is not) (?:exist|found|recogni[sz]ed|known|registered|listed|(?:a )?valid|match|any)
     mailbox (?:unavailable|not (?:found|available|exist))|no mailbox
     no (?:such )?(?:user|account|recipient|person|mailbox|address|id)\b
-    recipient (?:address )?rejected: (?:access denied|undeliverable|unverified|not found|<)|recipnotfound|recipientnotfound
-    doesn.t have an? [^.]{0,60} account|(?:does not|doesn.t) have an? [^.]{0,40} account here
+    recipient (?:address )?rejected: (?:access denied|undeliverable|unverified|not found|<)|(?<!recipient |sender )address rejected(?!:)|bad-?rcpt|validrcpt|bad-recipient|invalid-recipient
+    can.?t accept user|addresses were unknown|server rejected recipients|not an active address|not present|mailbox unava
+    no mail ?box available|not a local (?:address|user)|recipient is not accepted|recipient refused to accept
+    envelope recipient has been denied|user missing home|nessun utente|no existe (?:dicha|ese|esa|tal)
+    recipnotfound|recipientnotfound
+    doesn.?t have an? [^.]{0,60} account|(?:does not|doesn.?t) have an? [^.]{0,40} account here
     user [^.]{0,40} not (?:found|known|exist|listed)|not listed in (?:public )?(?:name|domino|directory)
     not (?:a )?(?:valid|known|existing) (?:user|recipient|mailbox|address|account)|nobody here|unknown (?:or illegal )?alias
     address (?:unknown|not known)|unknown address|no valid recipients?|no recipients? (?:found|match)
-    (?:delivery userid|final delivery)|not our customer|email address (?:you entered )?(?:couldn.t|could not|wasn.t|was not)
+    (?:delivery userid|final delivery)|not our customer|email address (?:you entered )?(?:couldn.?t|could not|wasn.?t|was not)
     there is no one|name is not recogni[sz]ed|account (?:is )?(?:closed|deleted|removed|terminated)
     mailbox (?:is )?(?:closed|deleted|removed)|(?:has been|was) (?:deleted|removed)
     no longer (?:exist|available|valid|in use|active|a valid)|unavailable mailbox|requested action not taken: mailbox
@@ -211,7 +215,7 @@ const groups: [Reason, RegExp][] = [
     anyOf`
     timed? ?out|timeout|expired|retry|retries|hop count|routing loop|mail loop|too many hops
     connection (?:refused|reset|lost|failed|closed|died)|connect to|unable to connect|host not reachable
-    could not (?:connect|deliver for)|wasn.t able to establish|did not accept our requests|been in the queue too long|network
+    could not (?:connect|deliver for)|wasn.?t able to establish|did not accept our requests|been in the queue too long|network
     unreachable|no route to|lookup fail|try again|temporar|name service error|hosts have been failing
     unable to deliver message after|name server|loops back|delayed|deferred
   `,
