@@ -64,6 +64,10 @@ const attributions: Record<string, string[]> = {
     'W dniu 02.02.2026 o 10:04 Ada pisze:',
     '2 февраля 2026 г., 10:04, Ада <ada@shop.example> написал(а):',
     '在 2026年2月2日，上午10:04，Ada <ada@shop.example> 写道：',
+    '02.02.2026, 10:04, "Ada" <ada@shop.example>:',
+    '2026年2月2日(月) 10:04 Ada <ada@shop.example>:',
+    'Quoting Ada Lovelace <ada@shop.example>:',
+    '##- Please type your reply above this line -##',
   ],
 };
 

@@ -22,7 +22,8 @@ const begin_forward =
   /^\W{0,4}(?:begin forwarded message|anfang der weitergeleiteten (?:nachricht|e-?mail)|d[ée]but du message (?:transf[ée]r[ée]|r[ée]exp[ée]di[ée])|inicio del mensaje reenviado|inizio (?:del )?messaggio inoltrato|in[íi]cio da mensagem (?:re)?encaminhada|begin doorgestuurd bericht|v(?:id)?arebefordrat (?:brev|meddelande)|начало переадресованного (?:письма|сообщения))\s*[:：]?\s*$/iu;
 
 /** What help desks write above what they quote. */
-const above_line = /^\W{0,10}(?:please )?(?:type your reply|reply|write) above this line\W{0,10}$|^\W{0,10}bitte (?:oberhalb|über) dieser zeile antworten\W{0,10}$/iu;
+const above_line =
+  /^\W{0,10}(?:please )?(?:type your reply|reply|write) above this line\W{0,10}$|^\W{0,10}bitte (?:oberhalb|über) dieser zeile antworten\W{0,10}$/iu;
 
 /** `-----Original Message-----`, `Begin forwarded message:` and their like. */
 export const isSeparatorOfOriginal = (line: string): boolean =>
