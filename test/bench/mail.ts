@@ -6,6 +6,7 @@ import { plainMessage } from '../../src/mail/incoming/message/message.ts';
 import { readWritten } from '../../src/mail/incoming/writing/written_text.ts';
 import { judgeReply } from '../../src/recruitment/replies/judge.ts';
 import type { Bench, Figure, Sample, Side } from './harness.ts';
+import { repliesSides, reply_figures } from './replies.ts';
 
 const default_data = join(import.meta.dirname, '../../../shared/data');
 const asker: Asker = { own_addresses: [], readMeaning: judgeReply, now: new Date('2026-01-01T00:00:00Z') };
@@ -16,9 +17,9 @@ export const mail: Bench = {
   doc: 'How well incoming mail is judged, on mail that is not part of the project, and how fast.',
   defaults: { rounds: 1, seconds: 2 },
   async setup(_, __, ___, data = process.env.RAIL_BENCH_DATA ?? default_data) {
-    const sides = [...bounceSides(data), ...quoteSides(data), ...automaticSides(data)];
+    const sides = [...bounceSides(data), ...quoteSides(data), ...automaticSides(data), ...meaningSides(data)];
     const skipped = sides.length === 0 ? [`Skipped: there is no mail at ${data}. --data names another folder.`] : [];
-    return { sides, figures, notes: [...notes, ...skipped] };
+    return { sides, figures: { ...figures, ...reply_figures }, notes: [...notes, ...skipped] };
   },
 };
 
@@ -181,6 +182,10 @@ function automaticSides(data: string): Side[] {
     { name: 'automatic.subject', doc: 'subjects alone', run: (seconds) => measureReplies(replies, bySubject, seconds) },
   ];
 }
+
+/** What the replies mean, by their writers' own words. */
+const meaningSides = (data: string): Side[] =>
+  repliesSides(data, (text) => readWritten({ text, html: '' }).own_words) ?? [];
 
 function repliesIn(data: string): Reply[] {
   const file = join(data, 'replies/dev.jsonl');

@@ -72,6 +72,16 @@ const dead = (status: string): Case['expected'] => [[grace, status, true]];
 const soft = (status: string): Case['expected'] => [[grace, status, false]];
 
 const cases: Case[] = [
+  {
+    name: 'an address that was replaced, without a status',
+    raw: one('5.0.0', '550 Address grace@blog.example has been replaced by g@new.example'),
+    expected: dead('5.0.0'),
+  },
+  {
+    name: 'an address that is in no list',
+    raw: one('5.7.1', '553 sorry, your envelope recipient is in my badrcptto list', '(in reply to RCPT TO command)'),
+    expected: dead('5.7.1'),
+  },
   // RFC 3464
   {
     name: 'an unknown user',
