@@ -2,6 +2,7 @@ import t from 'tap';
 import { transaction } from '../../src/core/postgres/transaction.ts';
 import { changePlan } from '../../src/recruitment/change_plan.ts';
 import { type Caller, sql, startRail, startReceiver } from '../harness.ts';
+import { all_but_scans } from './event_types.ts';
 
 const rail = await startRail();
 const v1 = '/recruitment/v1';
@@ -136,7 +137,7 @@ t.test('counts the prospects of a brand', async (t) => {
 t.test('removes a member, whose prospects nobody owns any more, and adds them again', async (t) => {
   const caller = await rail.organization();
   const receiver = await startReceiver();
-  await caller.post(`${v1}/webhook_endpoints`, { url: receiver.url });
+  await caller.post(`${v1}/webhook_endpoints`, { url: receiver.url, event_types: all_but_scans });
   const { id: brand_id } = await caller.post(`${v1}/brands`, brand);
   const member = await caller.post(`${v1}/team`, { email: 'grace@example.com', name: 'Grace' });
   for (const nth of [1, 2]) await prospect(caller, brand_id, nth, { assignee: member.id });

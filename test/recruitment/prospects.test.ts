@@ -1,6 +1,7 @@
 import t from 'tap';
 import { createKey } from '../../src/core/access/api_key.ts';
 import { type Caller, callerOf, type Json, linesOf, sql, startRail, startReceiver } from '../harness.ts';
+import { all_but_scans } from './event_types.ts';
 
 const rail = await startRail();
 const v1 = '/recruitment/v1';
@@ -9,7 +10,7 @@ const v1 = '/recruitment/v1';
 async function openBrand() {
   const caller = await rail.organization();
   const receiver = await startReceiver();
-  await caller.post(`${v1}/webhook_endpoints`, { url: receiver.url });
+  await caller.post(`${v1}/webhook_endpoints`, { url: receiver.url, event_types: all_but_scans });
   const brand = await caller.post(`${v1}/brands`, { name: 'Acme', website_url: 'https://acme.example.com' });
   const [me] = (await caller.get(`${v1}/team?status=active`)).data;
   return { caller, receiver, brand_id: brand.id as string, me: me as Json };

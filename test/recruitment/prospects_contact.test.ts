@@ -10,6 +10,7 @@ import { isSuppressed } from '../../src/recruitment/contact/suppression.ts';
 import { createProspects } from '../../src/recruitment/prospects/create.ts';
 import { addEvidence } from '../../src/recruitment/prospects/evidence.ts';
 import { encryption_key, eventually, type Json, sql, startRail, startReceiver } from '../harness.ts';
+import { all_but_scans } from './event_types.ts';
 
 const rail = await startRail();
 const { vault } = rail.services;
@@ -18,7 +19,7 @@ const v1 = '/recruitment/v1';
 async function openBrand() {
   const caller = await rail.organization();
   const receiver = await startReceiver();
-  await caller.post(`${v1}/webhook_endpoints`, { url: receiver.url });
+  await caller.post(`${v1}/webhook_endpoints`, { url: receiver.url, event_types: all_but_scans });
   const brand = await caller.post(`${v1}/brands`, { name: 'Acme', website_url: 'https://acme.example.com' });
   return { caller, receiver, brand_id: brand.id as string };
 }

@@ -50,13 +50,14 @@ interface Begun {
   brand: Brand;
 }
 
-/** Counts the attempt: one that was begun and has no outcome was its worker's end. Undefined where nothing is to be visited. */
+/** Counts the attempt: a visit that was begun too often and has no outcome is given up. Undefined where nothing is to be visited. */
 async function begin(tx: Tx, { run_id, number }: VisitId): Promise<Begun | undefined> {
   const visit = await openVisit(tx, run_id, number);
   if (!visit) return undefined;
   const brand = await brands.find(tx, sql`t.organization_id = ${tx.organization_id} and t.id = ${visit.brand_id}`);
-  const is_given_up = (visit.attempts > 0 && (await countInterruption(tx, run_id))) || !brand;
-  if (is_given_up || visit.attempts >= most_attempts) {
+  const is_given_up = visit.attempts >= most_attempts;
+  if (is_given_up && (await countInterruption(tx, run_id))) return undefined;
+  if (is_given_up || !brand) {
     await end(tx, run_id, number, 'interrupted', false);
     return undefined;
   }
