@@ -1,5 +1,4 @@
 /** Access tokens by RFC 6749, section 6: "Refreshing an Access Token". */
-import { request } from 'undici';
 import { z } from 'zod';
 import type { Services } from '../../core/resource/services.ts';
 import { Problem } from '../../core/values/problem.ts';
@@ -47,6 +46,7 @@ async function post(
   { client_id, client_secret, refresh_token }: OAuthClient,
   { provider_urls }: Services,
 ): Promise<{ status: number; body: unknown }> {
+  const { request } = await import('undici'); // with the first call: a process that makes none is spared it
   const scope = scopes[provider];
   const form = new URLSearchParams({
     ...{ grant_type: 'refresh_token', client_id, client_secret, refresh_token },
