@@ -112,8 +112,9 @@ left join lateral (
     sum(x.amount_minor) filter (where x.kind = 'sale')::bigint as earned_minor,
     sum(x.amount_minor) filter (where x.kind = 'bonus')::bigint as bonus_minor,
     sum(x.amount_minor) filter (where x.kind = 'clawback')::bigint as clawed_back_minor
-  from program.commission x
-  where x.organization_id = p.organization_id and x.payout_id = p.id and x.deleted_at is null
+  from program.payout_commission l
+  join program.commission x on x.organization_id = l.organization_id and x.id = l.commission_id
+  where l.organization_id = p.organization_id and l.payout_id = p.id and x.deleted_at is null
 ) c on true
 where p.organization_id = (select data.organization_id())
   and p.statement_number is not null;

@@ -50,13 +50,15 @@ as $$
   select 'the credit of a reveal is as the ledger says', v.organization_id, v.prospect_id,
     format('the credit is %s, the last entry %s', v.credit, coalesce(e.kind, 'is missing'))
   from recruitment.reveal v
-  left join lateral (
-    select x.kind
-    from recruitment.credit_entry x
-    where x.organization_id = v.organization_id and x.prospect_id = v.prospect_id and x.reason = 'reveal' and x.created_at >= v.created_at
-    order by x.number desc
-    limit 1
-  ) as e on true
+  left join (
+    select v.organization_id, v.prospect_id,
+      (array_agg(x.kind order by x.number desc))[1] as kind
+    from recruitment.reveal v
+    join recruitment.credit_entry x
+      on x.organization_id = v.organization_id and x.prospect_id = v.prospect_id
+    where x.reason = 'reveal' and x.created_at >= v.created_at
+    group by v.organization_id, v.prospect_id
+  ) as e on e.organization_id = v.organization_id and e.prospect_id = v.prospect_id
   where e.kind is distinct from case v.credit when 'taken' then 'spend' when 'refunded' then 'refund' end
 
   union all
@@ -68,11 +70,12 @@ as $$
   union all
   select 'a scan knows how many visits are left', r.organization_id, r.id, format('%s of %s, there are %s', r.visits_left, r.visits, v.open)
   from recruitment.run r
-  join lateral (
-    select count(*) filter (where x.done_at is null) as open
+  join (
+    select x.organization_id, x.run_id, count(*) as open
     from recruitment.visit x
-    where x.organization_id = r.organization_id and x.run_id = r.id
-  ) as v on true
+    where x.done_at is null
+    group by x.organization_id, x.run_id
+  ) as v on v.organization_id = r.organization_id and v.run_id = r.id
   where r.state = 'running' and r.visits > 0 and r.visits_left < v.open
 $$;
 comment on function recruitment.run_audit() is 'The invariants of searches, scans and reveals; a clean database gives no row.';
