@@ -208,7 +208,10 @@ export const linesOf = (text: string): Json[] =>
 function requireDescribed(method: string, path: string, code: ProblemCode | undefined): void {
   if (code === undefined) return;
   const [asked = ''] = path.split('?');
-  const described = descriptions.find((one) => one.method === method && one.pattern.test(asked));
+  const is_word = descriptions.some((one) => one.path === asked);
+  const described = descriptions.find(
+    (one) => one.method === method && (is_word ? one.path === asked : one.pattern.test(asked)),
+  );
   if (!described || described.errors().includes(code)) return;
   throw new Error(`${described.name} answered ${code}, which its description does not name: add it to its 'errors'.`);
 }
@@ -218,6 +221,7 @@ const descriptions = operations.map((operation) => {
   return {
     name: operation.name,
     method: operation.method,
+    path: operation.path,
     pattern: new RegExp(`^${operation.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
     errors() {
       errors ??= errorsOf(operation);

@@ -18,11 +18,12 @@ import { withinDeadline } from './deadline.ts';
 import { idempotentRequest, keepReply, type Reply, storedReply } from './idempotency.ts';
 import { pathOfUnstorable } from './json_body.ts';
 import { type Streamed, sendStream } from './row_streams.ts';
-import { refuseEmptyId } from './unknown_path.ts';
+import { refuseEmptyId, refuseWordsAsIds, routePath } from './unknown_path.ts';
 
 /** Mounts operations: authentication, scope, signature, idempotency and the transaction are the same for all. */
 export function mountOperations(app: FastifyInstance, operations: Operation[], store: Store, services: Services): void {
   for (const operation of operations) mount(app, operation, store, services);
+  refuseWordsAsIds(app, operations);
 }
 
 function mount(app: FastifyInstance, operation: Operation, store: Store, services: Services): void {
@@ -99,8 +100,6 @@ async function identify(request: FastifyRequest, database: Database): Promise<Pr
     throw error;
   }
 }
-
-const routePath = (path: string): string => path.replaceAll(/\{(\w+)\}/g, ':$1');
 
 const routeSchema = ({
   name,

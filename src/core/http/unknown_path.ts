@@ -1,6 +1,14 @@
 /** 404 and 405: paths that are not there, and methods that a path does not support. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Operation } from '../resource/operation.ts';
 import { Problem } from '../values/problem.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** A route that stands for methods which its path does not support. */
+    is_refusal?: boolean;
+  }
+}
 
 /** Refuses unknown paths and methods, before anything is said of a body that nobody will read. Knows the routes that are added after it. */
 export function refuseUnknownPaths(app: FastifyInstance): void {
@@ -15,9 +23,38 @@ export function refuseEmptyId(request: FastifyRequest): void {
   if (Object.values(request.params as object).includes('')) throw noSuchPath(request);
 }
 
+/**
+ * Refuses methods of a path such as `/v1/prospects/bulk` that only `/v1/prospects/{id}` supports: the router would take `bulk` for an id.
+ * To be called once the operations are mounted.
+ */
+export function refuseWordsAsIds(app: FastifyInstance, operations: Operation[]): void {
+  for (const [path, own] of Map.groupBy(operations, (operation) => operation.path)) {
+    const allowed = own.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+    const others = operations.filter((other) => other.path !== path && patternOf(routePath(other.path)).test(path));
+    const method = [...new Set(others.map((other) => other.method as string).filter((one) => !allowed.includes(one)))];
+    if (method.length > 0) refuseMethods(app, path, method, allowed);
+  }
+}
+
+function refuseMethods(app: FastifyInstance, path: string, method: string[], allowed: string[]): void {
+  const refuse = async (request: FastifyRequest) => {
+    throw notAllowed(request, allowed);
+  };
+  app.route({
+    ...{ method, url: routePath(path), schema: { hide: true } as object },
+    config: { is_refusal: true },
+    ...{ onRequest: refuse, handler: refuse },
+  });
+}
+
+/** `/v1/programs/:id` of `/v1/programs/{id}`. */
+export const routePath = (path: string): string => path.replace(/\{(\w+)\}/g, ':$1');
+
 /** 405 with `Allow` where the path exists, 404 where it does not. */
-function notFoundOrNotAllowed(request: FastifyRequest, allowed: string[]): Problem {
-  if (allowed.length === 0) return noSuchPath(request);
+const notFoundOrNotAllowed = (request: FastifyRequest, allowed: string[]): Problem =>
+  allowed.length === 0 ? noSuchPath(request) : notAllowed(request, allowed);
+
+function notAllowed(request: FastifyRequest, allowed: string[]): Problem {
   const list = allowed.join(', ');
   return new Problem(
     'method_not_allowed',
@@ -37,7 +74,8 @@ const pathOf = ({ url }: FastifyRequest): string => url.split('?')[0] as string;
 /** Notes every route that is added from now on. @returns which methods a path supports: none where the path does not exist */
 function knownPaths(app: FastifyInstance): (path: string) => string[] {
   const known = new Map<string, { pattern: RegExp; methods: Set<string> }>();
-  app.addHook('onRoute', ({ url, method }) => {
+  app.addHook('onRoute', ({ url, method, config }) => {
+    if (config?.is_refusal) return;
     const { pattern, methods } = known.get(url) ?? { pattern: patternOf(url), methods: new Set<string>() };
     known.set(url, { pattern, methods: methods.union(new Set([method].flat())) });
   });
