@@ -1,4 +1,5 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
+import { declareUnique } from '../../core/postgres/errors.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { firstId, idAfter, idsWithin } from '../programs/period.ts';
 import { safeSum } from '../programs/tally.ts';
@@ -16,6 +17,9 @@ import type { Kind } from './kind.ts';
 import { fact_measures, type Measures } from './metric.ts';
 import { payoutFacts } from './payout_fact.ts';
 import { cover, type SpanRange, type Stretch } from './span.ts';
+
+declareUnique('report_slice', { report_slice_unique: null });
+declareUnique('report_key', { report_key_unique: null });
 
 const { counted, added } = fact_measures;
 

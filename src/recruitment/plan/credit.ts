@@ -25,6 +25,7 @@ export const creditEntries = resource({
   scoped_as: 'plan',
   base_path,
   table: 'recruitment.credit_entry',
+  unique: { credit_entry_number_unique: null, credit_entry_balance_unique: null },
   doc: 'An entry of the ledger of credits. Entries are never changed.',
   fields: {
     id: id('fcr'),

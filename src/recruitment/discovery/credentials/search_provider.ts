@@ -1,6 +1,7 @@
 /** What an organization asks search providers with: `GET|PUT|DELETE /recruitment/v1/search_providers/{name}`. */
 import sql from 'sql-template-tag';
 import { z } from 'zod';
+import { declareUnique } from '../../../core/postgres/errors.ts';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import { insert } from '../../../core/postgres/write.ts';
 import { DeletedMarker, deletedMarker } from '../../../core/resource/deleted_marker.ts';
@@ -15,6 +16,8 @@ import { base_path } from '../../events/base_path.ts';
 import { type Credentials, ProviderFailure, type ProviderName, provider_names } from '../providers/provider.ts';
 import { configurable, providers } from '../providers/providers.ts';
 import { accessWith, dispatcherFor } from './provider_access.ts';
+
+declareUnique('search_provider', { provider_credential_unique: null });
 
 /** Less than a request waits for its answer. */
 const check_ms = 8_000;

@@ -26,6 +26,7 @@ export const scans = resource({
   plural: 'scans',
   base_path,
   table: 'recruitment.scan',
+  unique: { run_weekly_unique: null },
   doc: 'A scan: it visits the pages of prospects and finds evidence. Scans of a brand find prospects first.',
   fields: {
     id: id('fsc'),

@@ -17,6 +17,7 @@ export const searchResults = resource({
   base_path,
   scoped_as: 'searches',
   table: 'recruitment.run_result',
+  unique: { run_result_once: null },
   doc: 'A page or a channel that a search found.',
   fields: {
     id: id('fsr'),
