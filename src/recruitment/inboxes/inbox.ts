@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { resource } from '../../core/resource/resource.ts';
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { base_path } from '../events/base_path.ts';
-import { oauth_providers, Server } from './settings.ts';
+import { oauth_provider, Server } from './settings.ts';
 
 const disconnected_reasons = {
   auth_failed: 'the server refused the login three times',
@@ -28,7 +28,7 @@ export const inboxes = resource({
     smtp: Server.describe('The server that sends.'),
     imap: Server.describe('The server that receives.'),
     oauth: z
-      .object({ provider: z.enum(oauth_providers), client_id: text.describe('The id of your client at the provider.') })
+      .object({ provider: oauth_provider, client_id: text.describe('The id of your client at the provider.') })
       .nullable()
       .describe('The provider whose tokens the inbox logs in with. Null: it logs in with passwords.'),
     daily_limit: z.int().describe('The most emails that are sent in a day, in `timezone`.'),

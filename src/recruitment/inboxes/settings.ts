@@ -4,13 +4,18 @@ import { email, text, timeZone } from '../../core/values/fields.ts';
 
 export const oauth_providers = ['google', 'microsoft'] as const;
 export type OAuthProvider = (typeof oauth_providers)[number];
+export const oauth_provider = z
+  .enum(oauth_providers)
+  .describe('`google`: Gmail and Google Workspace. `microsoft`: Microsoft 365 and Outlook.');
 const securities = ['tls', 'starttls'] as const;
+
+const security = z.enum(securities).describe('`tls`: encrypted from the start. `starttls`: encrypted by STARTTLS.');
 
 /** How a server is reached, and as whom. */
 export const Server = z.object({
   host: text.describe('The host name of the server.'),
   port: z.int().describe('The port of the server.'),
-  security: z.enum(securities).describe('`tls`: encrypted from the start. `starttls`: encrypted by STARTTLS.'),
+  security,
   username: text.describe('The user name of the login.'),
 });
 export type Server = z.infer<typeof Server>;
@@ -20,30 +25,38 @@ const host = z
   .trim()
   .toLowerCase()
   .regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$|^\[?[0-9a-f:]+\]?$/, 'must be a host name, such as smtp.example.com')
-  .max(253);
-const server = (port: number) =>
+  .max(253)
+  .describe('The host name of the server, or its address.');
+const port = z.int().min(1).max(65_535).describe('The port of the server.');
+const server = (usual_port: number) =>
   z.strictObject({
     host,
-    port: z.int().min(1).max(65_535).default(port),
+    port: port.default(usual_port),
     security: z.enum(securities).describe('`tls` on ports 465 and 993, `starttls` on 587 and 143.'),
-    username: text.min(1).max(320),
-    password: text.min(1).max(1024),
+    username: text.min(1).max(320).describe('The user name of the login.'),
+    password: text
+      .min(1)
+      .max(1024)
+      .describe('The password of the login, which may be an app password. It is never shown.'),
   });
 
 export const smtp = server(465).describe('The server that sends. Its login is tried, and the password encrypted.');
 export const imap = server(993).describe('The server that receives. Its login is tried, and the password encrypted.');
 export const oauth = z
   .strictObject({
-    provider: z.enum(oauth_providers),
-    client_id: text.min(1).max(500),
-    client_secret: text.min(1).max(500),
-    refresh_token: text.min(1).max(4096),
+    provider: oauth_provider,
+    client_id: text.min(1).max(500).describe('The id of your client at the provider.'),
+    client_secret: text.min(1).max(500).describe('The secret of your client. It is never shown.'),
+    refresh_token: text.min(1).max(4096).describe('The refresh token of the mailbox. It is never shown.'),
   })
   .describe('OAuth 2, instead of passwords: your own client at the provider, and a refresh token with access to mail.');
 
 const daily_limit = z.int().min(1).max(500).describe('The most emails that are sent in a day, in `timezone`.');
 const ramp = z
-  .strictObject({ start: z.int().min(1).max(500), step: z.int().min(1).max(100) })
+  .strictObject({
+    start: z.int().min(1).max(500).describe('The most emails on the first day.'),
+    step: z.int().min(1).max(100).describe('How many more on each day after one that sent.'),
+  })
   .nullable()
   .describe('Starts with `start` emails a day, and sends `step` more on each day after one that sent. Null: no ramp.');
 const gap = z.int().min(0).max(86_400);
@@ -81,5 +94,5 @@ export const provider_servers: Record<OAuthProvider, Record<'smtp' | 'imap', Omi
 
 /** A server of an inbox with OAuth 2, where it is not the provider's usual one. */
 export const oauth_server = z
-  .strictObject({ host, port: z.int().min(1).max(65_535), security: z.enum(securities) })
+  .strictObject({ host, port, security })
   .describe("With `oauth`: another server than the provider's.");
