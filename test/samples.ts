@@ -36,27 +36,23 @@ const special: Record<string, (world: World, given: Json) => Promise<Json>> = {
   'prospects.assign': async () => ({ member_id: null }),
   'do_not_contact.create': async (_, given) =>
     given.prospect_id === undefined ? { email: `${fresh('barred')}@example.com` } : { kind: 'prospect' },
-  'inboxes.create': async () => ({ smtp: (await mailbox()).smtp, imap: (await mailbox()).imap }),
+  'inboxes.create': async (world) => {
+    const { smtp, imap } = await world.mailbox();
+    return { smtp, imap };
+  },
   'partners.put_payout_method': async () => payout_method,
   'rails.put': async () => debtor,
-  'search_providers.put': searchCredentials,
+  'search_providers.put': (world) => searchCredentials(world),
   'searches.create': async () => ({ query: 'sourdough' }),
   'webhook_endpoints.replay': async (_, given) =>
     given.from ? { to: new Date(Date.parse(given.from) + 60_000).toISOString() } : { failed_since: fresh_time() },
 };
 
 /** The value of a field that its schema does not make up: by operation and field. */
-const special_value: Record<string, () => Promise<unknown>> = {
-  'inboxes.update: smtp': async () => (await mailbox()).smtp,
-  'inboxes.update: imap': async () => (await mailbox()).imap,
+const special_value: Record<string, (world: World) => Promise<unknown>> = {
+  'inboxes.update: smtp': async (world) => (await world.mailbox()).smtp,
+  'inboxes.update: imap': async (world) => (await world.mailbox()).imap,
 };
-
-/** One of all samples, which is on when one of them needs it. */
-let opened: Promise<Mailbox> | undefined;
-function mailbox(): Promise<Mailbox> {
-  opened ??= startMailbox();
-  return opened;
-}
 
 /** What an operation's query needs beyond what its schema says. */
 const window = { from: '2026-01-01T00:00:00Z', to: '2026-02-01T00:00:00Z' };
@@ -159,17 +155,15 @@ const prepared: Record<string, (world: World) => Promise<string>> = {
     return id;
   },
   'search_providers.delete': async (world) => {
-    await world.caller.request('PUT', '/recruitment/v1/search_providers/searxng', await searchCredentials());
+    await world.caller.request('PUT', '/recruitment/v1/search_providers/searxng', await searchCredentials(world));
     return 'searxng';
   },
 };
 
-let search_server: Promise<SearchServer> | undefined;
 /** Of a provider that stands in for the one that every sample asks. */
-async function searchCredentials(): Promise<Json> {
-  search_server ??= startSearxng([{ url: 'https://baking.example.com/' }]);
-  return { credentials: { url: (await search_server).url } };
-}
+const searchCredentials = async (world: World): Promise<Json> => ({
+  credentials: { url: (await world.searchServer()).url },
+});
 
 async function withRail(world: World, program_id: string): Promise<string> {
   await world.caller.request('PUT', `/v1/programs/${program_id}/rails/${sample_rail}`, debtor);
@@ -259,12 +253,26 @@ export class World {
   /** For what only the outside can make happen, such as a payment that fails. */
   readonly rail: Rail | undefined;
   readonly #fixtures = new Map<string, Promise<Json>>();
+  #mailbox: Promise<Mailbox> | undefined;
+  #search_server: Promise<SearchServer> | undefined;
 
   constructor(caller: Caller, receiver_url: string, colleague = caller, rail?: Rail) {
     this.caller = caller;
     this.rail = rail;
     this.colleague = colleague;
     this.receiver_url = receiver_url;
+  }
+
+  /** Open until the test file ends: a process may run several, so that no other file can have the same one. */
+  mailbox(): Promise<Mailbox> {
+    this.#mailbox ??= startMailbox();
+    return this.#mailbox;
+  }
+
+  /** Open until the test file ends, too. */
+  searchServer(): Promise<SearchServer> {
+    this.#search_server ??= startSearxng([{ url: 'https://baking.example.com/' }]);
+    return this.#search_server;
   }
 
   /** One object of a kind, the same each time it is asked for. */
@@ -353,7 +361,7 @@ export class World {
   /** A value for one field. */
   value(operation: Operation, schema: z.ZodType, field: string): Promise<unknown> {
     const where = `${operation.name}: ${field}`;
-    return special_value[where]?.() ?? this.#derive(field, fieldsOf(schema).properties[field] as JsonSchema, where);
+    return special_value[where]?.(this) ?? this.#derive(field, fieldsOf(schema).properties[field] as JsonSchema, where);
   }
 
   async #derive(field: string, schema: JsonSchema, where: string): Promise<unknown> {
