@@ -1,11 +1,12 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t from 'tap';
+import { retryAfterOf } from '../../src/core/net/answer.ts';
 import { transaction } from '../../src/core/postgres/transaction.ts';
 import { newId } from '../../src/core/values/id.ts';
 import { catalogue } from '../../src/recruitment/events/catalogue.ts';
 import { event } from '../../src/recruitment/events/event.ts';
-import { isChatAddress, retryAfterOf } from '../../src/webhooks/queue/chat.ts';
+import { isChatAddress } from '../../src/webhooks/queue/chat.ts';
 import { type Caller, eventually, type Json, type Received, sql, startRail, startReceiver } from '../harness.ts';
 
 const rail = await startRail();

@@ -1,5 +1,6 @@
 /** Access tokens by RFC 6749, section 6: "Refreshing an Access Token". */
 import { z } from 'zod';
+import { parsedJson, readText } from '../../core/net/answer.ts';
 import type { Services } from '../../core/resource/services.ts';
 import { Problem } from '../../core/values/problem.ts';
 import type { OAuthProvider } from './settings.ts';
@@ -59,24 +60,10 @@ async function post(
       body: form.toString(),
       signal: AbortSignal.timeout(timeout_ms),
     });
-    const chunks: Buffer[] = [];
-    let size = 0;
-    for await (const chunk of answer.body) {
-      size += chunk.length;
-      if (size > most_answer_bytes) throw new Error('the answer is too long');
-      chunks.push(chunk);
-    }
-    return { status: answer.statusCode, body: parse(Buffer.concat(chunks).toString('utf8')) };
+    const text = await readText(answer.body, most_answer_bytes);
+    return { status: answer.statusCode, body: parsedJson(text) };
   } catch {
     throw unavailable(provider);
-  }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }
 

@@ -1,5 +1,6 @@
 /** One polite visit of a page. */
 import { type AddressPolicy, checkEndpointUrl } from '../../core/net/address.ts';
+import { retryAfterOf } from '../../core/net/answer.ts';
 import { decodeText } from './charset.ts';
 import { type Answer, get, TooSlow, Unreadable } from './exchange.ts';
 import { all_forbidden, most_robots_bytes, type RobotsRules, rulesOf } from './robots.ts';
@@ -96,7 +97,7 @@ async function ask(url: URL, hop: Hop, visitor: Visitor, { delay_ms, ...request 
   const started = clock.now();
   const answer = await get(url, { agent, user_agent, timeout_ms: hop.left_ms, ...request });
   hop.left_ms -= clock.now() - started;
-  const wait_s = retryAfterOf(answer);
+  const wait_s = waitAskedFor(answer);
   if (wait_s !== null) pacing.hold(url.hostname, Math.min(wait_s * 1000, most_hold_ms));
   if (hop.left_ms <= 0) throw new TooSlow();
   return answer;
@@ -151,7 +152,7 @@ function visitOf(answer: Answer, { url, redirects }: Hop): Visit {
   const { status, headers, bytes, is_truncated } = answer;
   if (status === 401 || status === 403 || status === 451) return { outcome: 'forbidden', url, by: 'server', status };
   if (status < 200 || status > 299) {
-    return { outcome: 'http_error', url, status, retry_after_s: retryAfterOf(answer) };
+    return { outcome: 'http_error', url, status, retry_after_s: waitAskedFor(answer) };
   }
   const content_type = headers['content-type'] ?? null;
   const text = decodeText(bytes, content_type ?? undefined);
@@ -173,14 +174,9 @@ function firstElement(start: string): string {
   return /<([a-z][\w:]*)/i.exec(start.replace(/<!--.*?-->/gs, ''))?.[1]?.toLowerCase() ?? '';
 }
 
-/** Of an answer that says it is asked too much. Seconds, or a date. */
-function retryAfterOf({ status, headers }: Answer): number | null {
-  const text = headers['retry-after'];
-  if ((status !== 429 && status !== 503) || typeof text !== 'string') return null;
-  if (/^\d{1,9}$/.test(text)) return Number(text);
-  const at = Date.parse(text);
-  return Number.isNaN(at) ? null : Math.max(0, Math.ceil((at - Date.now()) / 1000));
-}
+/** Of an answer that says it is asked too much. */
+const waitAskedFor = ({ status, headers }: Answer): number | null =>
+  status === 429 || status === 503 ? (retryAfterOf(headers['retry-after']) ?? null) : null;
 
 function reasonOf(error: unknown): UnreachableReason {
   if (error instanceof Refused) return error.reason;

@@ -23,13 +23,3 @@ export function hintOf(address: string): string {
   const { origin } = new URL(address);
   return `${origin}/...${address.slice(-4)}`;
 }
-
-const longest_wait_s = 86_400;
-
-/** Of the header `Retry-After`, in seconds or as a date: at most a day. Undefined where it says nothing. */
-export function retryAfterOf(header: string | string[] | undefined): number | undefined {
-  const text = [header].flat()[0];
-  if (text === undefined) return undefined;
-  const seconds = /^\d+(\.\d+)?$/.test(text) ? Number(text) : (Date.parse(text) - Date.now()) / 1_000;
-  return seconds > 0 ? Math.min(Math.ceil(seconds), longest_wait_s) : undefined;
-}

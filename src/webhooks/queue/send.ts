@@ -5,10 +5,11 @@ import { railSignature } from '../../core/encryption/signature.ts';
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { WorkerContext } from '../../core/jobs/worker_context.ts';
 import { AddressRefused, checkEndpointUrl } from '../../core/net/address.ts';
+import { retryAfterOf } from '../../core/net/answer.ts';
 import { connectionOrigin } from '../../core/net/origin.ts';
 import { NameNotResolved } from '../../core/net/resolve.ts';
 import type { Services } from '../../core/resource/services.ts';
-import { isChat, retryAfterOf } from './chat.ts';
+import { isChat } from './chat.ts';
 
 /**
  * "Any 2xx within 10 seconds acknowledges": over name, connection, TLS and headers together. The status line decides; what there is of a body

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
+import { urlBelow } from '../../../core/net/answer.ts';
 import { at, textAt } from './answer.ts';
-import { type CallResult, callProvider, type ProviderCall, urlBelow } from './provider_call.ts';
+import { type CallResult, callProvider, type ProviderCall } from './provider_call.ts';
 import type { Credentials, RailContext } from './rail.ts';
 
 /** A token is replaced this long before it ends. */

@@ -4,6 +4,7 @@
  */
 import type { Stripe } from 'stripe';
 import { z } from 'zod';
+import { urlBelow } from '../../../core/net/answer.ts';
 import { fractionDigits } from '../../../core/values/money.ts';
 import { Problem } from '../../../core/values/problem.ts';
 import { at, listAt, quoted, textAt } from './answer.ts';
@@ -15,7 +16,6 @@ import {
   callProvider,
   doubtful,
   unknown,
-  urlBelow,
 } from './provider_call.ts';
 import {
   type Credentials,

@@ -1,5 +1,6 @@
+import { urlBelow } from '../../../core/net/answer.ts';
 import { at, listAt, quoted, textAt } from './answer.ts';
-import { type Answer, type CallResult, callProvider, type ProviderCall, urlBelow } from './provider_call.ts';
+import { type Answer, type CallResult, callProvider, type ProviderCall } from './provider_call.ts';
 import type { Credentials, PayoutErrorCode, RailContext } from './rail.ts';
 
 export const title = 'Wise';

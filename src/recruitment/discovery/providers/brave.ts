@@ -1,5 +1,7 @@
 /** Brave's web search API: https://api-dashboard.search.brave.com/app/documentation/web-search/get-started */
+
 import { z } from 'zod';
+import { urlBelow } from '../../../core/net/answer.ts';
 import {
   type Hit,
   type ProviderContext,
@@ -8,7 +10,7 @@ import {
   type SearchPage,
   type SearchProvider,
 } from './provider.ts';
-import { type Answer, ask, readAs, retryAfter, urlBelow } from './provider_call.ts';
+import { type Answer, ask, readAs, retryAfterMs } from './provider_call.ts';
 
 const title = 'Brave Search';
 /** "Max 20"; `offset` counts pages, "max 9". */
@@ -119,7 +121,7 @@ function tooMany(answer: Answer): ProviderFailure {
   if (wait_s > longest_rate_window_s) {
     return new ProviderFailure('quota_exhausted', 'The quota of the plan at Brave Search is used up.', wait_s * 1_000);
   }
-  const wait_ms = retryAfter(answer, Date.now()) ?? Math.max(wait_s, 1) * 1_000;
+  const wait_ms = retryAfterMs(answer) ?? Math.max(wait_s, 1) * 1_000;
   return new ProviderFailure('rate_limited', 'Brave Search answered 429.', wait_ms);
 }
 

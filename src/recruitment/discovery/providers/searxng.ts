@@ -1,5 +1,7 @@
 /** A SearXNG instance of one's own: https://docs.searxng.org/dev/search_api.html. JSON must be enabled in its `search.formats`. */
+
 import { z } from 'zod';
+import { urlBelow } from '../../../core/net/answer.ts';
 import { url } from '../../../core/values/fields.ts';
 import {
   type Hit,
@@ -9,7 +11,7 @@ import {
   type SearchPage,
   type SearchProvider,
 } from './provider.ts';
-import { type Answer, ask, readAs, retryAfter, urlBelow } from './provider_call.ts';
+import { type Answer, ask, readAs, retryAfterMs } from './provider_call.ts';
 
 const title = 'SearXNG';
 /** Engines seldom have more. */
@@ -69,11 +71,7 @@ const languageOf = ({ language, country }: ProviderQuery): string | undefined =>
 function refuse(answer: Answer): void {
   const { status } = answer;
   if (status === 429) {
-    throw new ProviderFailure(
-      'rate_limited',
-      'SearXNG answered 429: its limiter is on.',
-      retryAfter(answer, Date.now()),
-    );
+    throw new ProviderFailure('rate_limited', 'SearXNG answered 429: its limiter is on.', retryAfterMs(answer));
   }
   if (status === 403) throw new ProviderFailure('refused', 'SearXNG answered 403: enable json in its search.formats.');
   if (status === 400) throw new ProviderFailure('invalid', 'SearXNG refused the query.');

@@ -2,7 +2,9 @@
  * YouTube Data API v3: search.list finds channels, channels.list describes them.
  * https://developers.google.com/youtube/v3/docs/search/list
  */
+
 import { z } from 'zod';
+import { urlBelow } from '../../../core/net/answer.ts';
 import {
   type Hit,
   type ProviderContext,
@@ -11,7 +13,7 @@ import {
   type SearchPage,
   type SearchProvider,
 } from './provider.ts';
-import { type Answer, ask, readAs, retryAfter, urlBelow } from './provider_call.ts';
+import { type Answer, ask, readAs, retryAfterMs } from './provider_call.ts';
 
 const title = 'YouTube';
 /** "Acceptable values are 0 to 50", for both calls. */
@@ -147,11 +149,7 @@ function refuse(answer: Answer): void {
   if (has(quota_reasons))
     throw new ProviderFailure('quota_exhausted', "The key's quota at YouTube is used up for today.");
   if (status === 429 || has(rate_reasons)) {
-    throw new ProviderFailure(
-      'rate_limited',
-      'YouTube answered that it is asked too often.',
-      retryAfter(answer, Date.now()),
-    );
+    throw new ProviderFailure('rate_limited', 'YouTube answered that it is asked too often.', retryAfterMs(answer));
   }
   if (status === 401 || status === 403 || has(key_reasons)) {
     throw new ProviderFailure('refused', 'YouTube refuses the API key.');
