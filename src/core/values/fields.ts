@@ -46,6 +46,18 @@ function isTimeZone(name: string): boolean {
   }
 }
 
+/** A host name below a top-level domain, in lower case. */
+export const domain = z
+  .string()
+  .trim()
+  .toLowerCase()
+  .regex(/^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]$/, 'must be a domain, such as example.com')
+  .max(253);
+export const language = z
+  .string()
+  .regex(/^[A-Za-z]{2}$/, 'must be 2 letters, such as de')
+  .toLowerCase()
+  .describe('ISO 639-1.');
 export const country = z
   .string()
   .regex(/^[A-Za-z]{2}$/, 'must be 2 letters, such as DE')

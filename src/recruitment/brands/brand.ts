@@ -4,7 +4,18 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { DeletedMarker } from '../../core/resource/deleted_marker.ts';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { resource, tenant } from '../../core/resource/resource.ts';
-import { country, id, objectName, text, timestamp, timeZone, url, withDefaults } from '../../core/values/fields.ts';
+import {
+  country,
+  domain,
+  id,
+  language,
+  objectName,
+  text,
+  timestamp,
+  timeZone,
+  url,
+  withDefaults,
+} from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { minorNotNegative } from '../../core/values/money.ts';
 import { linkedProgram } from '../../program/activation.ts';
@@ -86,24 +97,13 @@ async function countProspects(tx: Tx, brands: { id: string }[]): Promise<Map<str
 
 export type Brand = z.infer<typeof brands.record>;
 
-const host = z
-  .string()
-  .trim()
-  .toLowerCase()
-  .regex(/^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]$/, 'must be a domain, such as example.com')
-  .max(253);
-const language = z
-  .string()
-  .regex(/^[A-Za-z]{2}$/, 'must be 2 letters, such as de')
-  .toLowerCase()
-  .describe('ISO 639-1.');
 const phrase = text.min(1).max(200).regex(/\S/, 'must not be blank');
 
 const settings = {
   name: text.min(1).max(200),
   website_url: url,
   keywords: z.array(phrase).max(100),
-  competitors: z.array(host).max(100),
+  competitors: z.array(domain).max(100),
   languages: z.array(language).max(50),
   countries: z.array(country).max(250),
   channels: z.array(z.enum(channels)).max(channels.length),

@@ -4,7 +4,7 @@ import type { Vault } from '../../core/encryption/vault.ts';
 import type { RowStream } from '../../core/formats/row_stream.ts';
 import { list } from '../../core/resource/list.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
-import { email, id, text } from '../../core/values/fields.ts';
+import { domain, email, id } from '../../core/values/fields.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { actorOf } from '../brands/acting.ts';
 import { base_path } from '../events/base_path.ts';
@@ -23,12 +23,6 @@ const log = list({
     },
   },
 });
-
-const domain = text
-  .trim()
-  .toLowerCase()
-  .regex(/^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]$/, 'must be a domain, such as example.com')
-  .max(253);
 
 const Entry = z.strictObject({
   kind: z.enum(kinds).describe('What is barred.'),

@@ -3,19 +3,13 @@ import { formatField } from '../../core/formats/format.ts';
 import { rowStream } from '../../core/formats/row_stream.ts';
 import { enrich } from '../../core/resource/enrich.ts';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
-import { country, metadata, text, timeZone, url } from '../../core/values/fields.ts';
+import { country, language, metadata, text, timeZone, url } from '../../core/values/fields.ts';
 import { brands } from '../brands/brand.ts';
 import { base_path } from '../events/base_path.ts';
 import { isSample } from '../samples/sample.ts';
 import { readSample, readSamples } from '../samples/sample_prospect.ts';
 import { type Prospect, prospects, requireLiveKey } from './prospect.ts';
 import { filters } from './search.ts';
-
-const language = z
-  .string()
-  .regex(/^[A-Za-z]{2}$/, 'must be 2 letters, such as de')
-  .toLowerCase()
-  .describe('ISO 639-1.');
 
 /** What a person or the API says of a prospect. */
 export const described = {

@@ -1,6 +1,6 @@
 /** What a search is asked for. */
 import { z } from 'zod';
-import { country, text } from '../../../core/values/fields.ts';
+import { country, domain, language, text } from '../../../core/values/fields.ts';
 import { minorNotNegative } from '../../../core/values/money.ts';
 import { Problem } from '../../../core/values/problem.ts';
 import { type SearchType, search_types } from '../../runs/run.ts';
@@ -10,18 +10,6 @@ import { channels, provider_names } from '../providers/provider.ts';
 const most_query = 500;
 const most_urls = 500;
 const most_list = 150_000;
-
-const domain = z
-  .string()
-  .trim()
-  .toLowerCase()
-  .regex(/^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]$/, 'must be a domain, such as example.com')
-  .max(253);
-const language = z
-  .string()
-  .regex(/^[A-Za-z]{2}$/, 'must be 2 letters, such as de')
-  .toLowerCase()
-  .describe('ISO 639-1.');
 
 export const search_type_doc = {
   keyword: 'pages and channels for `query`',
