@@ -15,6 +15,7 @@ const rail = new Command('rail')
   .description('Affiliate program service: clicks, sales, commissions and signed webhooks on one Postgres.')
   .version(pkg.version)
   .exitOverride()
+  .enablePositionalOptions()
   .showHelpAfterError('Run it with --help for usage.')
   .configureHelp({ helpWidth: 120 })
   .addHelpText('after', environmentText);
@@ -259,6 +260,108 @@ mail
   )
   .action(async (files, options) => (await import('./commands/mail/judge.ts')).judge(files, options));
 
+const search = rail
+  .command('search')
+  .enablePositionalOptions()
+  .summary('starts a search for prospects, and shows searches')
+  .description(
+    'Starts a search for prospects of a brand, as POST /recruitment/v1/searches does. It costs a credit. The worker runs it, then a scan visits what it found. ' +
+      'With --follow, shows the progress of both until they end; exit code 1 if one of them failed. Ctrl-C ends the command and leaves the search to the worker.',
+  )
+  .option('--brand <id>', 'id of the brand (required)')
+  .addOption(
+    new Option('--type <type>', 'what is searched for')
+      .choices(['keyword', 'competitor', 'lookalike', 'channel', 'url_list'])
+      .default('keyword'),
+  )
+  .option('--query <text>', 'words to search for; with --type url_list, URLs separated by white space')
+  .option('--competitor <domain>', 'with --type competitor: domain of the competitor')
+  .option('--like <prospect>', 'with --type lookalike: id of the prospect that others should be like')
+  .option('--channels <names...>', 'only these channels, such as website,youtube', listed, [])
+  .option('--countries <codes...>', 'countries that providers are asked for, such as US,DE', listed, [])
+  .option('--languages <codes...>', 'languages that providers are asked for, such as en,de', listed, [])
+  .option('--max-results <number>', 'most results, up to 500 (default: 50)', positiveInteger)
+  .option('--ceiling-minor <number>', 'most to spend on providers, in US cents', wholeNumber)
+  .option('--follow', 'show the progress until the search and its scan end')
+  .addOption(json())
+  .addHelpText(
+    'after',
+    example(
+      "rail search --brand fbr_… --type keyword --query 'espresso machine review' --countries US,GB --follow",
+      'rail search --brand fbr_… --type competitor --competitor rival.example.com --ceiling-minor 50',
+      'rail search --brand fbr_… --type url_list --query "$(cat urls.txt)" --max-results 500 --json',
+      'rail search status fsc_… --follow',
+    ),
+  )
+  .action(async (options) => {
+    requireBrand(options);
+    await (await import('./commands/recruitment/search.ts')).startSearch(options);
+  });
+
+search
+  .command('status')
+  .description('Shows a search: its state, results and spending. With --follow, until it and its scan end.')
+  .argument('<id>', 'id of the search: fsc_…')
+  .option('--follow', 'show the progress until the search and its scan end')
+  .addOption(json())
+  .addHelpText('after', example('rail search status fsc_…'))
+  .action(async (id, options) => (await import('./commands/recruitment/search.ts')).showSearch(id, options));
+
+search
+  .command('list')
+  .description('Lists the latest searches, at most 20.')
+  .option('--brand <id>', 'only searches of this brand')
+  .addOption(json())
+  .addHelpText('after', example('rail search list --brand fbr_…'))
+  .action(async (options) => (await import('./commands/recruitment/search.ts')).listSearches(options));
+
+search
+  .command('cancel')
+  .description('Cancels a search that is queued or running. What it has found stays.')
+  .argument('<id>', 'id of the search: fsc_…')
+  .addOption(json())
+  .addHelpText('after', example('rail search cancel fsc_…'))
+  .action(async (id, options) => (await import('./commands/recruitment/search.ts')).stopSearch(id, options));
+
+const scan = rail
+  .command('scan')
+  .enablePositionalOptions()
+  .summary('starts a scan of a brand, and shows scans')
+  .description(
+    'Starts a scan of a brand, as POST /recruitment/v1/scans does. It costs a credit. The worker looks for prospects and visits their pages. ' +
+      'With --follow, shows the progress until it ends; exit code 1 if it failed. Ctrl-C ends the command and leaves the scan to the worker.',
+  )
+  .option('--brand <id>', 'id of the brand (required)')
+  .option('--follow', 'show the progress until the scan ends')
+  .addOption(json())
+  .addHelpText('after', example('rail scan --brand fbr_… --follow', 'rail scan status fsc_…'))
+  .action(async (options) => {
+    requireBrand(options);
+    await (await import('./commands/recruitment/scan.ts')).startScan(options);
+  });
+
+scan
+  .command('status')
+  .description('Shows a scan: its state, visits and what it found. With --follow, until it ends.')
+  .argument('<id>', 'id of the scan: fsc_…')
+  .option('--follow', 'show the progress until the scan ends')
+  .addOption(json())
+  .addHelpText('after', example('rail scan status fsc_… --follow'))
+  .action(async (id, options) => (await import('./commands/recruitment/scan.ts')).showScan(id, options));
+
+scan
+  .command('list')
+  .description('Lists the latest scans, at most 20.')
+  .option('--brand <id>', 'only scans of this brand')
+  .addOption(json())
+  .addHelpText('after', example('rail scan list --brand fbr_… --json'))
+  .action(async (options) => (await import('./commands/recruitment/scan.ts')).listScans(options));
+
+/** It is mandatory where the command itself runs: its subcommands do without. */
+function requireBrand({ brand }: { brand?: string }): void {
+  if (brand === undefined) rail.error("error: required option '--brand <id>' not specified");
+}
+
 const payouts = rail.command('payouts').description('Previews, creates and follows payouts to partners.');
 
 const program = () => new Option('--program <id>', 'id of the program').makeOptionMandatory();
@@ -398,6 +501,10 @@ rail
 function positiveInteger(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('It must be an integer greater than 0.');
+}
+
+function wholeNumber(text: string): number {
+  return text === '0' ? 0 : positiveInteger(text);
 }
 
 function port(text: string): number {

@@ -8,9 +8,9 @@ import { type PayoutBatch, payoutBatches } from '../../program/payouts/payout_ba
 import { type Program, programs } from '../../program/programs/program.ts';
 import { answer, requireWorker, withStore } from '../command.ts';
 import { catchStop } from '../process.ts';
+import { showProgress } from '../progress.ts';
 import { requirePast } from './preview.ts';
-import { showProgress } from './progress.ts';
-import { sumsLines } from './tables.ts';
+import { grouped, sumsLines } from './tables.ts';
 import { organizationOf } from './tenant.ts';
 
 const poll_ms = 250;
@@ -58,18 +58,25 @@ async function create(store: Store, options: RunOptions): Promise<Created> {
 /** @returns the batch once its payouts are created; undefined when it was left alone before */
 async function follow(store: Store, created: Created, stopping: AbortSignal): Promise<PayoutBatch | undefined> {
   const { organization_id, batch, partners } = created;
-  using progress = showProgress(partners);
+  using progress = showProgress();
   while (!stopping.aborted) {
     const now = await transaction(store, { organization_id, request_id: null }, (tx) =>
       payoutBatches.get(tx, batch.id),
     );
-    progress.shows(now.progress.partners_looked_at, now.progress.payouts);
+    const { partners_looked_at, payouts } = now.progress;
+    progress.shows(shareOf(partners_looked_at, partners), said(partners_looked_at, partners, payouts));
     if (now.progress.state === 'done') return now;
     await requireNoFailure(store, batch.id);
     await sleep(poll_ms, undefined, { signal: stopping }).catch(() => {});
   }
   return undefined;
 }
+
+/** Partners who earned something meanwhile can be more than were counted. */
+const shareOf = (partners: number, total: number): number => (total === 0 ? 1 : Math.min(1, partners / total));
+
+const said = (partners: number, total: number, payouts: number): string =>
+  `${grouped(partners)} of ${grouped(Math.max(partners, total))} partners looked at, ${grouped(payouts)} payouts created`;
 
 /** @throws Error that says why the job that creates the payouts failed */
 async function requireNoFailure({ database }: Store, batch_id: string): Promise<void> {

@@ -57,6 +57,7 @@ export const scans = resource({
     updated_at: timestamp,
   },
 });
+export type Scan = z.infer<typeof scans.record>;
 
 export const scanOperations: Operation[] = [
   ...readOperations({ resource: scans, within: brands, by: ['trigger', 'state', 'search_id'] }),
@@ -81,7 +82,8 @@ export const scanOperations: Operation[] = [
   }),
 ];
 
-async function createScan(tx: Tx, brand_id: string) {
+/** @throws Problem resource_not_found, plan_limit_reached, no_credits */
+export async function createScan(tx: Tx, brand_id: string): Promise<Scan> {
   const brand = await brands.get(tx, brand_id, { param: 'brand_id' });
   await requireUnspentCeiling(tx);
   const scan_id = newId('fsc');

@@ -110,7 +110,8 @@ export const searchOperations: Operation[] = [
   }),
 ];
 
-async function createSearch(tx: Tx, brand_id: string, request: SearchRequest): Promise<Search> {
+/** @throws Problem missing_parameter, invalid_parameter, resource_not_found, plan_limit_reached, no_credits */
+export async function createSearch(tx: Tx, brand_id: string, request: SearchRequest): Promise<Search> {
   requireComplete(request);
   await brands.get(tx, brand_id, { param: 'brand_id' });
   if (request.like_prospect_id !== undefined) {
@@ -138,7 +139,8 @@ async function createSearch(tx: Tx, brand_id: string, request: SearchRequest): P
   return searches.get(tx, search_id);
 }
 
-async function cancelSearch(tx: Tx, search_id: string): Promise<Search> {
+/** @throws Problem resource_not_found; invalid_state_transition where it has ended */
+export async function cancelSearch(tx: Tx, search_id: string): Promise<Search> {
   await searches.get(tx, search_id);
   const run = await lockRun(tx, search_id);
   if (!run || run.state === 'cancelled') return searches.get(tx, search_id);

@@ -1,0 +1,83 @@
+import t from 'tap';
+import { encryption_key, type Json, startRail } from '../harness.ts';
+import { rail as runRail } from '../rail_process.ts';
+import { blog, scannedBrand, shop, startWeb } from '../recruitment/discovery/web.ts';
+
+t.setTimeout(240_000);
+
+const web = await startWeb();
+const sites = ['one.test', 'two.test'];
+for (const host of sites) web.sites.set(host, { '/': blog(`Blog at ${host}`) });
+web.sites.set('shop.test', { '/': shop });
+const service = await startRail({ own: { name_servers: web.name_servers } });
+const environment = { DATABASE_URL: service.url, RAIL_ENCRYPTION_KEY: encryption_key.toString('base64') };
+const rail = (...args: string[]) => runRail(t, args, environment);
+
+const brandAt = async (host: string): Promise<Json> =>
+  scannedBrand(await service.organization(), { website_url: web.at(host), competitors: ['rival.test'] });
+const [brand, away] = await Promise.all([brandAt('shop.test'), brandAt('gone.test')]);
+const urls = sites.map((host) => web.at(host)).join('\n');
+
+t.test('starts a search, follows it and the scan behind it, and lists both', async (t) => {
+  const asked = ['search', '--brand', brand.id, '--type', 'url_list', '--query', urls, '--max-results', '2'];
+  const { code, stdout, stderr } = await rail(...asked, '--follow');
+  t.equal(code, 0, stderr);
+  const [, search_id, scan_id] =
+    /^(fsc_\w+) is done\.\n2 results, 2 new prospects, USD 0\.00 spent\.\n\n(fsc_\w+) is done\.\n/.exec(stdout) ?? [];
+  t.match(stdout, /\nTrigger search: 2 of 2 pages visited, 2 prospects found, USD 0\.00 spent\.\n$/);
+  t.match(stderr, new RegExp(`^Following ${search_id}\\. Ctrl-C leaves it to the worker\\.\n`));
+  t.match(stderr, '2 of at most 2 results, 2 new prospects\n');
+  t.match(stderr, '2 of 2 pages visited');
+
+  const [shown, searches, scans, cancelled] = await Promise.all([
+    rail('search', 'status', search_id as string, '--json'),
+    rail('search', 'list', '--brand', brand.id),
+    rail('scan', 'list', '--brand', brand.id, '--json'),
+    rail('search', 'cancel', search_id as string),
+  ]);
+  t.match(JSON.parse(shown.stdout), { object: 'search', id: search_id, state: 'done', max_results: 2, scan_id });
+  t.match(searches.stdout, /^SEARCH +BRAND +CREATED AT +TYPE +STATE +RESULTS +NEW +SPENT +FOR\n/);
+  t.match(
+    searches.stdout,
+    new RegExp(`\n${search_id} +${brand.id} +20\\S+Z +url_list +done +2 +2 +USD 0\\.00 +http://one`),
+  );
+  t.match(JSON.parse(scans.stdout), [
+    { id: scan_id, trigger: 'search' },
+    { trigger: 'first', state: 'failed' },
+  ]);
+  t.match(cancelled, { code: 1, stdout: '', stderr: /^rail: The search is 'done'.*\n$/ });
+});
+
+t.test('ends with exit code 1 and the error where what was followed fails', async (t) => {
+  const [search, scan] = await Promise.all([
+    rail('search', '--brand', away.id, '--query', 'ovens', '--json'),
+    rail('scan', '--brand', away.id, '--follow'),
+  ]);
+  t.match(search, { code: 0, stderr: '' });
+  const { id } = JSON.parse(search.stdout);
+  const error = 'The website could not be reached.';
+  const [, scan_id] = /^(fsc_\w+) is failed: /.exec(scan.stdout) ?? [];
+  t.match(scan, { code: 1, stdout: `${scan_id} is failed: ${error}\nTrigger manual: 0 of 0 pages` });
+  t.match(scan.stderr, new RegExp(`\nrail: ${scan_id} failed: ${error}\n$`));
+
+  const [followed, shown] = await Promise.all([
+    rail('search', 'status', id, '--follow', '--json'),
+    rail('scan', 'status', scan_id as string),
+  ]);
+  t.match(JSON.parse(followed.stdout), { id, state: 'failed', credit_refunded: true, scan: null });
+  t.match(followed, { code: 1, stderr: new RegExp(`\n?rail: ${id} failed: .+\\.\n$`) });
+  t.match(shown, { code: 0, stderr: '', stdout: scan.stdout });
+});
+
+t.test('says what is wrong in one line', async (t) => {
+  const wrong: [string[], number, RegExp][] = [
+    [['search', '--query', 'ovens'], 2, /required option '--brand <id>'/],
+    [['search', '--brand', brand.id, '--countries', 'Narnia'], 2, /^rail: --countries: .+\n$/],
+    [['search', '--brand', brand.id, '--type', 'channel'], 2, /needs at least one of channels\.\n$/],
+    [['scan', '--brand', 'fbr_unknown'], 1, /^rail: There is no brand 'fbr_unknown'\.\n$/],
+    [['scan', 'status', 'fsc_unknown'], 1, /^rail: There is no scan 'fsc_unknown'\.\n$/],
+  ];
+  const ended = await Promise.all(wrong.map(([args]) => rail(...args)));
+  for (const [nth, [args, code, stderr]] of wrong.entries())
+    t.match(ended[nth], { code, stdout: '', stderr }, args.join(' '));
+});
