@@ -13,11 +13,14 @@ import { webhooksOf } from '../../../src/webhooks/operations.ts';
 import { type Addressee, receiverOf } from '../../../src/webhooks/queue/send.ts';
 import { eventually, startRail, startReceiver } from '../../harness.ts';
 
-/** As the recruitment service words it: other ids, another envelope, https alone, live and test endpoints, the last 50 in the log. */
+/**
+ * As the recruitment service words it: other ids, another envelope, https alone, live and test endpoints, the last 50 in the log. Its schemas
+ * have names of their own: those of a process are all in one registry, from which descriptions take them.
+ */
 const recruitment: EventPolicy = {
   product: 'recruitment',
   path: '/recruitment/v1',
-  namespace: 'recruitment_',
+  namespace: 'strict_',
   catalogue: {
     'do_not_contact.added': eventType(
       'A prospect was marked Do not contact.',
@@ -170,12 +173,12 @@ t.test("shows an endpoint's last 50 deliveries, and its test events in the produ
       // biome-ignore lint/suspicious/noExplicitAny: the same
       (operations.get(name) as any).run({ tx, params: { id }, services, caller: { scopes: ['*'] }, ...of }),
     );
-  const page = await call('recruitment_webhook_endpoints.deliveries', {
+  const page = await call('strict_webhook_endpoints.deliveries', {
     query: { limit: 100, expand: [], include: [] },
   });
   t.equal(page.data.length, 50);
   t.equal(page.total_count, 50);
-  const ping = await call('recruitment_webhook_endpoints.ping', { body: {} });
+  const ping = await call('strict_webhook_endpoints.ping', { body: {} });
   t.match(ping.event_id, /^evt_test_/);
   await receiver.until(61);
   t.match(receiver.received[60]?.body, {
