@@ -36,6 +36,7 @@ export const services = {
   provider_urls: {} as Record<string, string>,
   search_credentials: {} as Record<string, Record<string, string>>,
   visit_interval_ms: 1,
+  trusted_addresses: undefined as string[] | undefined,
   base_url: 'http://127.0.0.1',
   mailer: undefined as Mailer | undefined,
 };

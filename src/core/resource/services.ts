@@ -15,6 +15,8 @@ export interface Services {
   search_credentials: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /** How long a host is left alone between two requests of visits. */
   visit_interval_ms: number;
+  /** Private addresses that pages may be visited at all the same: those of servers that a test runs. */
+  trusted_addresses?: readonly string[] | undefined;
   /** Hosts that endpoints of team chats may be at besides those of the tools themselves. */
   chat_hosts: string[];
   /** The name servers that resolve hosts of webhook endpoints; the system's when left out. */

@@ -30,8 +30,8 @@ export class Visits {
   async #open(): Promise<Visitor> {
     const { createVisitor } = await import('../../pages/visitor.ts');
     const { allow_private_addresses: allowPrivate, own_hosts: ownHosts, name_servers: nameServers } = this.#services;
-    const { base_url, visit_interval_ms } = this.#services;
-    const visitor = createVisitor({ allowPrivate, ownHosts, nameServers, base_url });
+    const { base_url, visit_interval_ms, trusted_addresses: trustedAddresses } = this.#services;
+    const visitor = createVisitor({ allowPrivate, ownHosts, nameServers, trustedAddresses, base_url });
     return { ...visitor, pacing: sharedPacing(this.#database, visit_interval_ms) };
   }
 
