@@ -33,6 +33,10 @@ const special: Record<string, (world: World, given: Json) => Promise<Json>> = {
       : { customer_id: (await world.fixture('customers')).id },
   'payout_batches.take_in_report': async ({ report }) => ({ document: report }),
   'prospects.create': async () => ({ key: `${fresh('site')}.com` }),
+  'prospects.import': async (world, given) => ({
+    document: `url\nhttps://${fresh('imported')}.com/`,
+    ...(given.brand_id === undefined ? { brand_id: (await world.fixture('recruitment_brands')).id } : {}),
+  }),
   'prospects.assign': async () => ({ member_id: null }),
   'do_not_contact.create': async (_, given) =>
     given.prospect_id === undefined ? { email: `${fresh('barred')}@example.com` } : { kind: 'prospect' },
@@ -216,6 +220,13 @@ const consequences: Record<string, (world: World) => Promise<unknown>> = {
     const { id } = await world.make('recruitment_prospects');
     const email = `${fresh('prospect')}@example.com`;
     return world.caller.post(`/recruitment/v1/prospects/${id}/emails`, { email });
+  },
+  async recruitment_imports(world) {
+    const { id: brand_id } = await world.fixture('recruitment_brands');
+    return world.caller.post('/recruitment/v1/prospects/import', {
+      brand_id,
+      document: `url\n${fresh('imported')}.com`,
+    });
   },
   async recruitment_notes(world) {
     const { id } = await world.make('recruitment_prospects');

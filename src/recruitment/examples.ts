@@ -104,6 +104,15 @@ const list = {
   ...{ id: sampleId('fls'), brand_id: brand.id, name: 'Favourites', description: 'Those we write to first' },
   ...{ created_at: times.endpoint, updated_at: times.endpoint },
 };
+const import_ = {
+  ...{ id: sampleId('fim'), brand_id: brand.id, state: 'done', format: 'csv', dry_run: false, update_existing: false },
+  ...{ mapping: { Blog: 'url', Owner: 'name', Mail: 'email' }, total: 3, created: 1, updated: 0, unchanged: 1 },
+  ...{ refused: 1, errors: [{ line: 4, field: 'url', reason: 'names nobody in the channel website' }], error: null },
+  ...{ started_at: times.event, finished_at: times.event, created_at: times.event, updated_at: times.event },
+};
+const import_error = {
+  ...{ id: sampleId('fie'), import_id: import_.id, ...import_.errors[0], created_at: times.event },
+};
 const note = {
   ...{ id: sampleId('fcn'), prospect_id, author_user_id: team_member.user_id, author_member_id: team_member.id },
   ...{ text: 'Answers on Mondays.', created_at: times.event, updated_at: times.event },
@@ -141,6 +150,7 @@ export const examples: Examples = {
   records: {
     ...{ brand, team_member, prospect, list, note, email_address, do_not_contact_entry, activity },
     inbox,
+    ...{ import: import_, import_error },
     ...{ search, search_result, scan, search_provider, reveal },
     ...{ webhook_endpoint: endpoint, webhook_delivery: delivery, plan, credit_entry },
   },
@@ -172,6 +182,11 @@ export const examples: Examples = {
     'prospects.create': {
       body: { ...{ brand_id: brand.id, channel: 'website', key: prospect.key }, email: email_address.email },
       reply: { stage: 'found', saved: false, assignee_member_id: null, evidence: [], score: null, custom: {} },
+    },
+    'prospects.import': {
+      reply: {
+        ...{ state: 'queued', created: 0, unchanged: 0, refused: 0, errors: [], started_at: null, finished_at: null },
+      },
     },
     'prospects.update': { body: { custom: prospect.custom } },
     'prospects.save': { body: { list_id: list.id } },

@@ -14,6 +14,8 @@ import { searchOperations } from './discovery/searches/search.ts';
 import { searchResultOperations } from './discovery/searches/search_result.ts';
 import { examples } from './examples.ts';
 import { guide, test_keys } from './guide.ts';
+import { importOperations } from './imports/import.ts';
+import { importErrorOperations } from './imports/import_error.ts';
 import { inboxOperations } from './inboxes/inbox_operations.ts';
 import { listOperations } from './lists/list.ts';
 import { listProspectOperations } from './lists/list_prospect.ts';
@@ -51,6 +53,8 @@ export const recruitment: Product = {
     ...revealOperations,
     ...readProspectOperations,
     ...addProspectOperations,
+    ...importOperations,
+    ...importErrorOperations,
     ...saveOperations,
     ...stageOperations,
     ...assignOperations,
@@ -102,6 +106,7 @@ export const recruitment: Product = {
     { table: 'recruitment.hmac_key', id: 'id', columns: ['key'] },
     { table: 'recruitment.email_address', id: 'id', columns: ['address'] },
     { table: 'recruitment.suppression', id: 'id', columns: ['value'] },
+    { table: 'recruitment.import_chunk', id: 'id', columns: ['content'] },
     { table: 'recruitment.inbox', id: 'id', columns: ['secrets'] },
   ],
   audits: ['recruitment.audit', 'recruitment.run_audit', 'recruitment.prospect_audit'],

@@ -11,7 +11,7 @@ import { lowerFirst } from '../values/validation.ts';
 import { checkJsonText } from './json_text.ts';
 
 /** What the operations take as files. */
-const file_types = ['application/xml', 'text/xml'];
+const file_types = ['application/xml', 'text/xml', 'text/csv', 'application/x-ndjson'];
 const no_bytes = Buffer.alloc(0);
 
 declare module 'fastify' {

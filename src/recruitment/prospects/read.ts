@@ -2,6 +2,8 @@ import { z } from 'zod';
 import { formatField } from '../../core/formats/format.ts';
 import { rowStream } from '../../core/formats/row_stream.ts';
 import { enrich } from '../../core/resource/enrich.ts';
+import { list } from '../../core/resource/list.ts';
+import type { ListOptions } from '../../core/resource/list_query.ts';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { country, language, metadata, text, timeZone, url } from '../../core/values/fields.ts';
 import { brands } from '../brands/brand.ts';
@@ -25,13 +27,16 @@ export const described = {
     .describe('Your own key-value data: at most 50 keys, and 16 KiB as JSON. Replaces what is stored.'),
 };
 
-const [listProspects] = readOperations({
+const listed: ListOptions = {
   resource: prospects,
   within: brands,
   by: ['stage', 'channel', 'source', 'country_code', 'language_code'],
   filters,
   list_doc: 'The samples are in none of these lists: see `GET /recruitment/v1/sample_prospects`.',
-});
+};
+const [listProspects] = readOperations(listed);
+/** The prospects of a brand, for commands. */
+export const prospectList = list(listed);
 
 export const readProspectOperations: Operation[] = [
   listProspects as Operation,

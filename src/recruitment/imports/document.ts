@@ -1,0 +1,122 @@
+/** What the beginning of a file says of it. */
+import { parse } from 'csv-parse/sync';
+import { Problem } from '../../core/values/problem.ts';
+import { type Mapping, mappingOf } from './mapping.ts';
+
+export const most_rows = 100_000;
+/** Of a row, the header among them. */
+export const most_row_bytes = 65_536;
+export const most_columns = 200;
+
+export interface Described {
+  format: 'csv' | 'ndjson';
+  /** Of CSV: `,`, `;` or a tab. */
+  delimiter: string | null;
+  mapping: Mapping;
+  /** How many rows it has, by its lines. */
+  total: number;
+}
+
+/**
+ * What a file is, and how its columns are imported.
+ * @throws Problem invalid_parameter
+ */
+export function describeDocument(document: string, asked: Mapping): Described {
+  const start = document.slice(0, most_row_bytes).replace(/^\ufeff/, '');
+  const described = /^\s*\{/.test(start) ? describeNdjson(document, start, asked) : describeCsv(document, start, asked);
+  if (described.total === 0) throw refused('The file has no rows.');
+  if (described.total > most_rows) {
+    throw refused(`The file has ${described.total} rows, and an import takes at most ${most_rows}. Split the file.`);
+  }
+  return described;
+}
+
+function describeNdjson(document: string, start: string, asked: Mapping): Described {
+  const [first = ''] = start.trimStart().split('\n', 1);
+  const mapping = mappingOf(namesOf(first), asked, false);
+  return { format: 'ndjson', delimiter: null, mapping, total: countLines(document) };
+}
+
+/** @throws Problem invalid_parameter */
+function namesOf(line: string): string[] {
+  try {
+    return Object.keys(JSON.parse(line));
+  } catch {
+    throw refused('The first line is not a JSON object. In NDJSON each line is one.');
+  }
+}
+
+function describeCsv(document: string, start: string, asked: Mapping): Described {
+  const delimiter = delimiterOf(start.trimStart().split(/\r\n|\r|\n/, 1)[0] as string);
+  const columns = headerOf(start, delimiter);
+  if (columns.length > most_columns) {
+    throw refused(`The file has ${columns.length} columns, and an import takes at most ${most_columns}.`);
+  }
+  return {
+    ...{ format: 'csv', delimiter, mapping: mappingOf(columns, asked, true) },
+    total: Math.max(0, countRecords(document, delimiter) - 1),
+  };
+}
+
+/** The one that separates most of the header. */
+function delimiterOf(header: string): string {
+  const plain = header.replaceAll(/"[^"]*"/g, '');
+  const [most] = [',', ';', '\t'].toSorted((one, other) => plain.split(other).length - plain.split(one).length);
+  return most as string;
+}
+
+/** @throws Problem invalid_parameter */
+function headerOf(start: string, delimiter: string): string[] {
+  try {
+    const [header] = parse(start, { ...csv_options, delimiter, to: 1 }) as string[][];
+    if (header?.some((column) => column !== '')) return header;
+  } catch {
+    // Said below.
+  }
+  throw refused('The first line must name the columns, such as url,name,email.');
+}
+
+export const csv_options = {
+  ...{ bom: true, trim: true, relax_column_count: true, relax_quotes: true, skip_empty_lines: true },
+  max_record_size: most_row_bytes,
+};
+
+const newline = 10;
+const quote = 34;
+const isSpace = (code: number): boolean => code === 32 || (code >= 9 && code <= 13);
+
+/** Lines that hold something. */
+function countLines(text: string): number {
+  let lines = 0;
+  let holds_something = false;
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (!isSpace(code)) holds_something = true;
+    if (code !== newline) continue;
+    if (holds_something) lines++;
+    holds_something = false;
+  }
+  return holds_something ? lines + 1 : lines;
+}
+
+/** Lines of CSV that hold something; a line break in a quoted value is none. */
+function countRecords(text: string, delimiter: string): number {
+  const separator = delimiter.charCodeAt(0);
+  let records = 0;
+  let holds_something = false;
+  let is_quoted = false;
+  let is_start = true;
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (code === quote && (is_quoted || is_start)) is_quoted = !is_quoted;
+    is_start = code === separator || code === newline;
+    if (is_quoted) continue;
+    if (!isSpace(code) || code === separator) holds_something = true;
+    if (code !== newline) continue;
+    if (holds_something) records++;
+    holds_something = false;
+  }
+  return holds_something ? records + 1 : records;
+}
+
+const refused = (message: string): Problem => new Problem('invalid_parameter', message, { param: 'document' });

@@ -1,0 +1,89 @@
+import { z } from 'zod';
+import { pathOfUnstorable } from '../../core/http/json_body.ts';
+import { email, text } from '../../core/values/fields.ts';
+import { lowerFirst } from '../../core/values/validation.ts';
+import { channel } from '../events/fields.ts';
+import { canonicalKey, channelOf, profileUrl } from '../pages/key.ts';
+import type { NewProspect } from '../prospects/create.ts';
+import { described } from '../prospects/read.ts';
+import { fieldOfHeader, type Mapping } from './mapping.ts';
+import type { Fault, FileRow } from './rows.ts';
+
+/** A row of the file as a prospect, or why it is none. */
+export interface Row {
+  line: number;
+  prospect?: NewProspect;
+  /** Whether the row itself names the URL. */
+  has_url?: boolean;
+  email?: string | undefined;
+  fault?: Fault;
+}
+
+const Fields = z.strictObject({
+  ...z.strictObject(described).partial().shape,
+  channel: channel.optional(),
+  key: text.max(2048).optional(),
+  email: email.optional(),
+});
+
+/** Reads a row. Fields that are empty are left as they are. */
+export function readRow({ line, values, fault }: FileRow, brand_id: string, mapping: Mapping): Row {
+  if (fault) return { line, fault };
+  const fields = fieldsOf(values, mapping);
+  if ('fault' in fields) return { line, fault: fields.fault };
+  const unstorable = pathOfUnstorable(fields.given);
+  if (unstorable) return refused(line, unstorable[0] ?? 'custom', 'holds a character that cannot be stored');
+  const read = Fields.safeParse(fields.given);
+  if (!read.success) {
+    const [issue] = read.error.issues;
+    return refused(line, issue?.path.join('.') || null, lowerFirst(issue?.message ?? 'is not valid'));
+  }
+  return { line, ...known(read.data, brand_id) };
+}
+
+function known(
+  { email: address, channel: named, key, url, ...rest }: z.infer<typeof Fields>,
+  brand_id: string,
+): Omit<Row, 'line'> {
+  const given = key ?? url ?? undefined;
+  if (given === undefined) return { fault: { field: 'url', reason: "is required, unless 'key' is there" } };
+  const in_channel = named ?? (url ? channelOf(url) : undefined) ?? 'website';
+  const canonical = canonicalKey(in_channel, given);
+  if (canonical === undefined) {
+    return { fault: { field: key === undefined ? 'url' : 'key', reason: `names nobody in the channel ${in_channel}` } };
+  }
+  const where = { channel: in_channel, key: canonical, url: url ?? profileUrl(in_channel, canonical) };
+  return { prospect: { brand_id, ...where, ...(rest as Partial<NewProspect>) }, has_url: url != null, email: address };
+}
+
+/** What the row gives, by field, each in its type. */
+function fieldsOf(
+  values: Record<string, unknown>,
+  mapping: Mapping,
+): { given: Record<string, unknown> } | { fault: Fault } {
+  const given: Record<string, unknown> = {};
+  const custom: [string, unknown][] = [];
+  for (const [column, raw] of Object.entries(values)) {
+    const field = Object.hasOwn(mapping, column) ? mapping[column] : (fieldOfHeader(column) ?? ownOf(column));
+    if (field === undefined) return { fault: { field: null, reason: 'has a name that is not known and not mapped' } };
+    const value = typeof raw === 'string' ? raw.trim() : raw;
+    if (field === null || value === undefined || value === null || value === '') continue;
+    if (field === 'custom' && typeof value === 'object' && !Array.isArray(value)) custom.push(...Object.entries(value));
+    else if (field.startsWith('custom.')) custom.push([field.slice('custom.'.length), value]);
+    else given[field] = inItsType(field, value);
+  }
+  if (custom.length > 0) given.custom = Object.fromEntries(custom);
+  return { given };
+}
+
+const ownOf = (column: string): string | undefined => (column === 'custom' ? column : undefined);
+
+function inItsType(field: string, value: unknown): unknown {
+  if (typeof value !== 'string') return value;
+  if (field === 'followers' && /^\d+$/.test(value)) return Number(value);
+  if (field === 'channel') return value.toLowerCase();
+  if (field === 'url' && !/^[a-z][a-z0-9+.-]*:\/\//i.test(value)) return `https://${value}`;
+  return value;
+}
+
+const refused = (line: number, field: string | null, reason: string): Row => ({ line, fault: { field, reason } });

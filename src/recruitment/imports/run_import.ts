@@ -1,0 +1,129 @@
+/** The task of an import: reads its file, and imports it a step at a time. */
+import sql from 'sql-template-tag';
+import type { Vault } from '../../core/encryption/vault.ts';
+import type { TaskContext } from '../../core/jobs/worker_context.ts';
+import { type Tx, transaction } from '../../core/postgres/transaction.ts';
+import { tenant } from '../../core/resource/resource.ts';
+import { brands } from '../brands/brand.ts';
+import { deleteChunks, readChunks } from './chunk.ts';
+import { type Row, readRow } from './row.ts';
+import { type FileRow, rowsOf, UnreadableFile } from './rows.ts';
+import { importRows, keyOf, lockImport, type Running } from './step.ts';
+
+/** Rows of a step. Its transaction is short: whoever marks Do not contact waits for it. */
+const most_rows = 500;
+/** So often in a row it may begin and come to the end of no step. */
+const most_interruptions = 8;
+
+export interface ImportId {
+  organization_id: string;
+  request_id: string | null;
+  id: string;
+}
+
+type Context = Pick<TaskContext, 'store' | 'services' | 'stopping'>;
+
+/** Imports a file. After a worker was killed or stopped, the next one goes on behind the last step that was committed. */
+export async function runImport(payload: ImportId, { store, services: { vault }, stopping }: Context): Promise<void> {
+  const within = <Result>(work: (tx: Tx) => Promise<Result>) => transaction(store, payload, work);
+  const running = await within((tx) => begin(tx, payload.id));
+  if (!running) return;
+  try {
+    let read = 0;
+    const seen = new Set<string>();
+    for await (const rows of stepsOf(rowsOf(running, readChunks(store, vault, payload)))) {
+      const is_read = Math.max(0, running.rows_read - read);
+      const left = rows.slice(is_read);
+      read += rows.length;
+      if (running.dry_run) remember(rows.slice(0, is_read), running, seen);
+      if (left.length === 0) continue;
+      const expected = read - left.length;
+      if (!(await within((tx) => step(tx, vault, { running, expected, rows: left, seen })))) return;
+      if (running.dry_run) remember(left, running, seen);
+      if (stopping.aborted) return await within(async (tx) => tx.enqueue('recruitment/import_prospects', payload));
+    }
+    await within((tx) => finish(tx, payload.id, read));
+  } catch (error) {
+    if (!(error instanceof UnreadableFile)) throw error;
+    await within((tx) => fail(tx, payload.id, error.message));
+  }
+}
+
+async function begin(tx: Tx, id: string): Promise<Running | undefined> {
+  const running = await lockImport(tx, id);
+  if (!running) return undefined;
+  if (running.interruptions >= most_interruptions) {
+    await fail(tx, id, 'Interrupted too often.');
+    return undefined;
+  }
+  await tx.all(sql`
+    update recruitment.import t
+    set state = 'running', interruptions = t.interruptions + 1, started_at = coalesce(t.started_at, ${tx.now}::timestamptz),
+      updated_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.id = ${id}`);
+  return running;
+}
+
+async function* stepsOf(rows: AsyncIterable<FileRow>): AsyncGenerator<FileRow[]> {
+  let some: FileRow[] = [];
+  for await (const row of rows) {
+    some.push(row);
+    if (some.length < most_rows) continue;
+    yield some;
+    some = [];
+  }
+  if (some.length > 0) yield some;
+}
+
+/** A dry run that goes on must know which prospects it has counted. */
+function remember(rows: FileRow[], { brand_id, mapping }: Running, seen: Set<string>): void {
+  for (const row of rows) {
+    const { prospect } = readRow(row, brand_id, mapping);
+    if (prospect) seen.add(keyOf({ line: row.line, prospect }));
+  }
+}
+
+interface Step {
+  running: Running;
+  /** How many rows stand before those of the step. */
+  expected: number;
+  rows: FileRow[];
+  seen: Set<string>;
+}
+
+/** @returns false where the import has ended, or another worker goes on with it */
+async function step(tx: Tx, vault: Vault, { running, expected, rows, seen }: Step): Promise<boolean> {
+  const now = await lockImport(tx, running.id);
+  if (now?.rows_read !== expected) return false;
+  const brand = await brands.find(
+    tx,
+    sql`${tenant(tx)} and t.id = ${running.brand_id} and t.deleted_at is null`,
+    sql`for share of t`,
+  );
+  if (!brand) {
+    await fail(tx, running.id, 'The brand was deleted.');
+    return false;
+  }
+  const read: Row[] = rows.map((row) => readRow(row, running.brand_id, running.mapping));
+  await importRows(tx, vault, running, read, seen);
+  return true;
+}
+
+async function finish(tx: Tx, id: string, read: number): Promise<void> {
+  const now = await lockImport(tx, id);
+  if (now?.rows_read !== read) return;
+  await deleteChunks(tx, id);
+  await tx.all(sql`
+    update recruitment.import t
+    set state = 'done', total = t.rows_read, finished_at = ${tx.now}::timestamptz, updated_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.id = ${id}`);
+}
+
+async function fail(tx: Tx, id: string, error: string): Promise<void> {
+  if (!(await lockImport(tx, id))) return;
+  await deleteChunks(tx, id);
+  await tx.all(sql`
+    update recruitment.import t
+    set state = 'failed', error = ${error}, finished_at = ${tx.now}::timestamptz, updated_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.id = ${id}`);
+}

@@ -1,0 +1,184 @@
+/** A step of an import: some rows in one transaction, which says how far the import is besides. */
+import sql, { type Sql } from 'sql-template-tag';
+import type { Vault } from '../../core/encryption/vault.ts';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { tenant } from '../../core/resource/resource.ts';
+import { addToEach, type GivenAddress, knownOf } from '../contact/add_each.ts';
+import { holdSuppressions } from '../contact/suppression.ts';
+import { type Created, createProspects, type NewProspect } from '../prospects/create.ts';
+import { prospects } from '../prospects/prospect.ts';
+import { recordErrors } from './import_error.ts';
+import type { Mapping } from './mapping.ts';
+import type { Row } from './row.ts';
+
+/** An import as its steps see it. */
+export interface Running {
+  id: string;
+  brand_id: string;
+  format: 'csv' | 'ndjson';
+  delimiter: string | null;
+  mapping: Mapping;
+  dry_run: boolean;
+  update_existing: boolean;
+  rows_read: number;
+  interruptions: number;
+  by_user_id: string | null;
+  by_member_id: string | null;
+}
+
+/** The import, which nobody else changes until the transaction ends. Undefined: it has ended, or its organization is gone. */
+export const lockImport = (tx: Tx, id: string): Promise<Running | undefined> =>
+  tx.maybe<Running>(sql`
+    select t.id, t.brand_id, t.format, t.delimiter, t.mapping, t.dry_run, t.update_existing, t.rows_read, t.interruptions,
+      t.by_user_id, t.by_member_id
+    from recruitment.import t
+    where ${tenant(tx)} and t.id = ${id} and t.state in ('queued', 'running')
+    for no key update of t`);
+
+type GoodRow = Row & { prospect: NewProspect };
+type Outcome = 'created' | 'updated' | 'unchanged';
+
+/**
+ * Imports the rows that stand behind those that were read.
+ * @param seen the prospects of a dry run's file so far, which it would have created
+ */
+export async function importRows(
+  tx: Tx,
+  vault: Vault,
+  running: Running,
+  rows: Row[],
+  seen: ReadonlySet<string>,
+): Promise<void> {
+  await holdSuppressions(tx);
+  const good = rows.filter((row): row is GoodRow => row.prospect !== undefined);
+  const outcomes = running.dry_run
+    ? await foresee(tx, vault, running, good, seen)
+    : await write(tx, vault, running, good);
+  await recordErrors(tx, running.id, rows);
+  const counted = (wanted: Outcome) => outcomes.filter((outcome) => outcome === wanted).length;
+  await tx.all(sql`
+    update recruitment.import t
+    set rows_read = t.rows_read + ${rows.length}, refused = t.refused + ${rows.length - good.length}, interruptions = 0,
+      created = t.created + ${counted('created')}, updated = t.updated + ${counted('updated')},
+      unchanged = t.unchanged + ${counted('unchanged')}, updated_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.id = ${running.id}`);
+}
+
+async function write(tx: Tx, vault: Vault, running: Running, rows: GoodRow[]): Promise<Outcome[]> {
+  const by = { user_id: running.by_user_id, member_id: running.by_member_id };
+  const found = (await createProspects(
+    tx,
+    vault,
+    rows.map(({ prospect }) => prospect),
+    { source: 'csv_import', by },
+  )) as NonNullable<Created>[];
+  const known = rows.flatMap((row, nth) => {
+    const { id, is_new } = found[nth] as NonNullable<Created>;
+    return is_new ? [] : [{ id, row }];
+  });
+  const updated = running.update_existing ? await update(tx, known) : new Set<string>();
+  const addresses = rows.flatMap(({ email }, nth): GivenAddress[] => {
+    const { id: prospect_id, is_new } = found[nth] as NonNullable<Created>;
+    return email !== undefined && (is_new || running.update_existing) ? [{ prospect_id, email }] : [];
+  });
+  const reached = await addToEach(tx, vault, addresses, by);
+  for (const { id, is_new } of found) if (is_new) reached.delete(id);
+  return found.map(({ id, is_new }) => {
+    if (is_new) return 'created';
+    return updated.has(id) || reached.has(id) ? 'updated' : 'unchanged';
+  });
+}
+
+interface Known {
+  id: string;
+  row: GoodRow;
+}
+
+/** Sets what the rows say of prospects that exist. @returns those that it changed */
+async function update(tx: Tx, known: Known[]): Promise<Set<string>> {
+  if (known.length === 0) return new Set();
+  await prospects.lockMany(tx, [...new Set(known.map(({ id }) => id))]);
+  const changed = await tx.all<{ id: string }>(sql`
+    update recruitment.prospect t
+    set name = coalesce(r.name, t.name), url = coalesce(r.url, t.url), description = coalesce(r.description, t.description),
+      country_code = coalesce(r.country_code, t.country_code), language_code = coalesce(r.language_code, t.language_code),
+      timezone = coalesce(r.timezone, t.timezone), followers = coalesce(r.followers, t.followers), custom = t.custom || coalesce(r.custom, '{}'),
+      updated_at = ${tx.now}::timestamptz
+    from ${given(known)}
+    where ${tenant(tx)} and t.id = r.id and ${differs}
+    returning t.id`);
+  return new Set(changed.map(({ id }) => id));
+}
+
+/** Those that `update` would change. */
+async function changedBy(tx: Tx, known: Known[]): Promise<Set<string>> {
+  const changed = await tx.all<{ id: string }>(sql`
+    select t.id from recruitment.prospect t join ${given(known)} on t.id = r.id
+    where ${tenant(tx)} and ${differs}`);
+  return new Set(changed.map(({ id }) => id));
+}
+
+/** Of several rows of a prospect, each field as the last one has it. */
+function given(known: Known[]): Sql {
+  const merged = new Map<string, Record<string, unknown>>();
+  for (const { id, row } of known) {
+    const before = merged.get(id);
+    const custom = { ...(before?.custom as object | undefined), ...row.prospect.custom };
+    const url = row.has_url ? row.prospect.url : before?.url;
+    merged.set(id, { ...before, ...row.prospect, id, url, custom });
+  }
+  return sql`json_to_recordset(${JSON.stringify([...merged.values()])}::json) as r (
+    id text, name text, url text, description text, country_code text, language_code text, timezone text, followers bigint, custom jsonb)`;
+}
+
+const differs = sql`(
+  coalesce(r.name, t.name), coalesce(r.url, t.url), coalesce(r.description, t.description), coalesce(r.country_code, t.country_code),
+  coalesce(r.language_code, t.language_code), coalesce(r.timezone, t.timezone), coalesce(r.followers, t.followers),
+  t.custom || coalesce(r.custom, '{}')
+) is distinct from (t.name, t.url, t.description, t.country_code, t.language_code, t.timezone, t.followers, t.custom)`;
+
+/** What `write` would do. */
+async function foresee(
+  tx: Tx,
+  vault: Vault,
+  running: Running,
+  rows: GoodRow[],
+  seen: ReadonlySet<string>,
+): Promise<Outcome[]> {
+  const existing = await existingOf(tx, rows);
+  const known = rows.flatMap((row) => {
+    const id = existing.get(keyOf(row));
+    return id === undefined ? [] : [{ id, row }];
+  });
+  const changed = running.update_existing ? await changedBeforehand(tx, vault, known) : new Set<string>();
+  const own = new Set<string>();
+  return rows.map((row) => {
+    const key = keyOf(row);
+    const id = existing.get(key);
+    if (id !== undefined) return changed.has(id) ? 'updated' : 'unchanged';
+    if (seen.has(key) || own.has(key)) return 'unchanged';
+    own.add(key);
+    return 'created';
+  });
+}
+
+async function changedBeforehand(tx: Tx, vault: Vault, known: Known[]): Promise<Set<string>> {
+  const addresses = known.flatMap(({ id: prospect_id, row: { email } }) =>
+    email === undefined ? [] : [{ prospect_id, email }],
+  );
+  const is_known = await knownOf(tx, vault, addresses);
+  const reached = addresses.filter((_, nth) => !is_known[nth]).map(({ prospect_id }) => prospect_id);
+  return new Set([...(await changedBy(tx, known)), ...reached]);
+}
+
+export const keyOf = ({ prospect: { channel, key } }: GoodRow): string => `${channel} ${key}`;
+
+async function existingOf(tx: Tx, rows: GoodRow[]): Promise<Map<string, string>> {
+  const wanted = rows.map(({ prospect: { brand_id, channel, key } }) => ({ brand_id, channel, key }));
+  const existing = await tx.all<{ id: string; channel: string; key: string }>(sql`
+    select t.id, t.channel, t.key
+    from json_to_recordset(${JSON.stringify(wanted)}::json) as r (brand_id text, channel text, key text)
+    join recruitment.prospect t
+      on t.organization_id = ${tx.organization_id} and t.brand_id = r.brand_id and t.channel = r.channel and t.key = r.key`);
+  return new Map(existing.map(({ id, channel, key }) => [`${channel} ${key}`, id]));
+}

@@ -1,0 +1,230 @@
+import t from 'tap';
+import { type Caller, eventually, type Json, linesOf, sql, startRail } from '../harness.ts';
+
+const rail = await startRail({ durability: 'durable' });
+const v1 = '/recruitment/v1';
+
+async function openBrand() {
+  const caller = await rail.organization();
+  const { id } = await caller.post(`${v1}/brands`, { name: 'Acme', website_url: 'https://acme.example.com' });
+  return { caller, brand_id: id as string };
+}
+type Opened = Awaited<ReturnType<typeof openBrand>>;
+
+async function ended(caller: Caller, { id }: Json): Promise<Json> {
+  const read = () => caller.get(`${v1}/imports/${id}`);
+  await eventually(async () => (await read()).finished_at !== null, 'an import to end', 60_000);
+  return read();
+}
+const imported = async ({ caller, brand_id }: Opened, document: string, given: Json = {}): Promise<Json> =>
+  ended(caller, await caller.post(`${v1}/prospects/import`, { brand_id, document, ...given }));
+const counts = ({ state, total, created, updated, unchanged, refused }: Json) => ({
+  ...{ state, total, created, updated, unchanged, refused },
+});
+const done = (given: Json) => ({
+  ...{ state: 'done', total: 0, created: 0, updated: 0, unchanged: 0, refused: 0, ...given },
+});
+const listed = async ({ caller, brand_id }: Opened, query = ''): Promise<Json[]> =>
+  (await caller.get(`${v1}/prospects?brand_id=${brand_id}&limit=100${query}`)).data;
+const toldOf = (caller: Caller): Promise<Json[]> =>
+  rail
+    .query<{ type: string; body: string }>(
+      sql`select e.type, e.body from webhooks.event e where e.organization_id = ${caller.organization_id} order by e.position`,
+    )
+    .then((rows) => rows.map(({ type, body }) => ({ type, ...JSON.parse(body).data })));
+const refusal = async ({ caller, brand_id }: Opened, document: string, given: Json = {}) => {
+  const { status, body } = await caller.request('POST', `${v1}/prospects/import`, { brand_id, document, ...given });
+  return [status, body.error?.param, body.error?.message];
+};
+
+t.test('imports CSV with a byte order mark, semicolons, quotes and CRLF', async (t) => {
+  const opened = await openBrand();
+  const document =
+    '\ufeffWebsite;Name;E-Mail;Country;Followers;custom.tier;Language\r\n' +
+    'https://www.baking-blog.com/about;"Baking; the ""Blog""";Ada@baking-blog.com;de;1200;gold;DE\r\n\r\n' +
+    'youtube.com/@Bread;"Two\r\nlines";;;;;\r\n';
+  const done_import = await imported(opened, document);
+  t.same(counts(done_import), done({ total: 2, created: 2 }));
+  t.same(done_import.mapping['E-Mail'], 'email');
+  const [second, first] = await listed(opened);
+  t.match(first, {
+    ...{ channel: 'website', key: 'baking-blog.com', name: 'Baking; the "Blog"', country_code: 'DE', followers: 1200 },
+    ...{ language_code: 'de', custom: { tier: 'gold' }, source: 'csv_import', email_status: 'found' },
+    url: 'https://www.baking-blog.com/about',
+  });
+  t.match(second, { channel: 'youtube', key: 'bread', name: 'Two\r\nlines', email_status: 'none' });
+  const emails = (await opened.caller.get(`${v1}/prospects/${first?.id}/emails`)).data;
+  t.match(emails, [{ email: 'Ada@baking-blog.com', source: 'manual' }]);
+  t.same(
+    (await toldOf(opened.caller)).filter(({ type }) => /^(affiliate|email)/.test(type)),
+    [
+      { type: 'affiliate.added', prospect_id: first?.id, channel: 'website', source: 'csv_import' },
+      { type: 'affiliate.added', prospect_id: second?.id, channel: 'youtube', source: 'csv_import' },
+      {
+        ...{ type: 'email.revealed', prospect_id: first?.id, source: 'manual' },
+        ...{ verification: 'unknown', addresses: 1 },
+      },
+    ],
+  );
+  t.same(
+    await rail.query(
+      sql`select from recruitment.import_chunk where organization_id = ${opened.caller.organization_id}`,
+    ),
+    [],
+  );
+});
+
+t.test('takes files as they are, with the fields in the query, and NDJSON with objects in it', async (t) => {
+  const opened = await openBrand();
+  const { caller, brand_id } = opened;
+  const send = async (type: string, query: string, file: string) =>
+    ended(
+      caller,
+      await caller.post(`${v1}/prospects/import?brand_id=${brand_id}${query}`, file, { 'Content-Type': type }),
+    );
+  const csv = await send('text/csv', '&mapping=Blog%3Durl,Note%3D', 'Blog\tNote\ntabs.com\tx\n');
+  t.same(counts(csv), done({ total: 1, created: 1 }));
+  t.match(csv, { format: 'csv', mapping: { Blog: 'url', Note: null } });
+  const ndjson = await send(
+    'application/x-ndjson',
+    '',
+    '{"channel": "x", "handle": "@Ada", "custom": {"tier": {"level": 1}}}\n\n{"url": "https://other.com/", "followers": 7}\n',
+  );
+  t.same(counts(ndjson), done({ total: 2, created: 2 }));
+  t.match(
+    (await listed(opened)).toReversed().map(({ channel, key, custom, followers }) => [channel, key, custom, followers]),
+    [
+      ['website', 'tabs.com', {}, null],
+      ['x', 'ada', { tier: { level: 1 } }, null],
+      ['website', 'other.com', {}, 7],
+    ],
+  );
+  t.equal((await caller.get(`${v1}/imports?brand_id=${brand_id}`)).total_count, 2);
+});
+
+t.test('refuses rows one by one, with line, field and reason, and none of their values', async (t) => {
+  const opened = await openBrand();
+  const document = [
+    'url,key,channel,email,country,followers',
+    'https://good.com,,,,,',
+    ',,,ada@lost.com,,',
+    'https://two.com,,,not an address,,',
+    'https://three.com,,,,Germany,',
+    'https://four.com,,,,,many',
+    ',ada@example.com,website,,,',
+    'https://five.com,,fax,,,',
+    'https://six.com,,,,,,surplus',
+    'https://good.com,,,,,',
+  ].join('\n');
+  const result = await imported(opened, document);
+  t.same(counts(result), done({ total: 9, created: 1, unchanged: 1, refused: 7 }));
+  t.same(
+    result.errors.map(({ line, field }: Json) => [line, field]),
+    [
+      [3, 'url'],
+      [4, 'email'],
+      [5, 'country_code'],
+      [6, 'followers'],
+      [7, 'key'],
+      [8, 'channel'],
+      [9, null],
+    ],
+  );
+  t.notMatch(JSON.stringify(result.errors), /ada@lost|not an address|Germany|surplus/);
+  const { caller } = opened;
+  const all = await caller.get(`${v1}/imports/${result.id}/errors?limit=2`);
+  t.match(all, { total_count: 7, has_more: true, data: [{ line: 3 }, { line: 4 }] });
+  const next = await caller.get(`${v1}/imports/${result.id}/errors?limit=2&starting_after=${all.data[1].id}`);
+  t.match(next.data, [{ line: 5 }, { line: 6 }]);
+  const csv = await caller.request('GET', `${v1}/imports/${result.id}/errors?format=csv`);
+  t.equal(csv.text.trim().split('\n').length, 8);
+  t.equal(linesOf((await caller.request('GET', `${v1}/imports/${result.id}/errors?format=ndjson`)).text).length, 7);
+  const ndjson = await imported(
+    opened,
+    '{"url": "https://nd.com"}\n[1]\n{"url"\n{"url": "x\\u0000.com"}\n{"web_page": 1}\n',
+  );
+  t.same(counts(ndjson), done({ total: 5, created: 1, refused: 4 }));
+});
+
+t.test('refuses a file that cannot be imported, and says why', async (t) => {
+  const opened = await openBrand();
+  t.match(await refusal(opened, 'url,Mood\na.com,x\n'), [400, 'mapping', /'Mood' is not known.*custom\.<name>/]);
+  t.match(await refusal(opened, 'url,Mood\na.com,x\n', { mapping: { Mood: 'mood' } }), [400, 'mapping', /'mood'/]);
+  t.match(await refusal(opened, 'url\na.com\n', { mapping: { Mood: null } }), [400, 'mapping', /no column 'Mood'/]);
+  t.match(await refusal(opened, 'url,website\na.com,b.com\n'), [400, 'mapping', /both imported as 'url'/]);
+  t.match(await refusal(opened, 'name\nAda\n'), [400, 'mapping', /'url' or 'key'/]);
+  t.match(await refusal(opened, 'url\n'), [400, 'document', /no rows/]);
+  t.match(await refusal(opened, `url\n${'a.com\n'.repeat(100_001)}`), [400, 'document', /100001 rows/]);
+  t.match(await refusal(opened, '{"name": \n'), [400, 'document', /JSON object/]);
+  const { caller, brand_id } = opened;
+  t.match(await caller.request('POST', `${v1}/prospects/import`, { document: 'url\na.com' }), { status: 400 });
+  const latin = Buffer.from('url,name\na.com,Jos\u00e9\n', 'latin1') as unknown as string;
+  const type = { 'Content-Type': 'text/csv' };
+  t.match(await rawPost(caller, `${v1}/prospects/import?brand_id=${brand_id}`, latin, type), { status: 400 });
+  const open_quote = await imported(opened, 'url,name\nfirst.com,A\nb.com,"B\n');
+  t.match(open_quote, { state: 'failed', error: 'The last quotation mark is not closed.' });
+  t.match(await imported(opened, `url,name\nb.com,"${'x'.repeat(70_000)}`), { state: 'failed', error: /longer than/ });
+});
+
+async function rawPost({ key }: Caller, path: string, body: string, headers: Record<string, string>) {
+  const response = await fetch(new URL(path, rail.address), {
+    ...{ method: 'POST', headers: { ...headers, Authorization: `Bearer ${key}` }, body },
+  });
+  return { status: response.status };
+}
+
+t.test('a dry run reports what would happen, and writes nothing', async (t) => {
+  const opened = await openBrand();
+  await imported(opened, 'url,name,email\na.com,A,a@a.com\nb.com,B,b@b.com\n');
+  const document = 'url,name,email\na.com,A,a@a.com\nb.com,New,\nc.com,,c@c.com\nc.com,,\nd.com,,no address\n';
+  const before = (await toldOf(opened.caller)).length;
+  const dry = await imported(opened, document, { dry_run: true, update_existing: true });
+  t.same([dry.created, dry.updated, dry.unchanged, dry.refused], [1, 1, 2, 1]);
+  t.equal((await listed(opened)).length, 2);
+  t.equal((await toldOf(opened.caller)).length, before);
+  const real = await imported(opened, document, { update_existing: true });
+  t.same({ ...counts(real) }, counts(dry));
+});
+
+t.test('leaves prospects that exist as they are, unless they are to be updated', async (t) => {
+  const opened = await openBrand();
+  await imported(opened, 'key,name,custom.tier\na.com,Old,gold\n');
+  const document = 'key,name,custom.note,email\na.com,New,x,ada@a.com\n';
+  t.same(counts(await imported(opened, document)), done({ total: 1, unchanged: 1 }));
+  t.match(await listed(opened), [{ name: 'Old', email_status: 'none' }]);
+  t.same(counts(await imported(opened, document, { update_existing: true })), done({ total: 1, updated: 1 }));
+  t.match(await listed(opened), [{ name: 'New', email_status: 'found', custom: { tier: 'gold', note: 'x' } }]);
+  t.same(counts(await imported(opened, document, { update_existing: true })), done({ total: 1, unchanged: 1 }));
+});
+
+t.test('an erased person who is imported again stays barred, and so does a barred domain', async (t) => {
+  const opened = await openBrand();
+  const { caller } = opened;
+  const document =
+    'url,email\nhttps://gone.com,Ada+news@gone.com\nhttps://two.com,x@barred.com\nhttps://free.com,y@free.com\n';
+  await imported(opened, document.split('\n').slice(0, 2).join('\n'));
+  const [gone] = await listed(opened);
+  await caller.delete(`${v1}/prospects/${gone?.id}`);
+  await caller.post(`${v1}/do_not_contact`, { kind: 'domain', domain: 'barred.com', reason: 'manual' });
+  await imported(opened, document);
+  const marks = (await listed(opened)).map(({ key, do_not_contact }) => [key, do_not_contact?.reason ?? null]);
+  t.same(marks.toReversed(), [
+    ['gone.com', 'legal'],
+    ['two.com', 'manual'],
+    ['free.com', null],
+  ]);
+});
+
+t.test('two imports with the same people at a time make each of them once', async (t) => {
+  const opened = await openBrand();
+  const rows = Array.from({ length: 1_200 }, (_, nth) => `same${nth}.com,a${nth}@same${nth}.com`);
+  const [one, two] = await Promise.all(
+    [rows, rows.toReversed()].map((some) => imported(opened, `key,email\n${some.join('\n')}\n`)),
+  );
+  t.match([one, two], [{ state: 'done' }, { state: 'done' }]);
+  t.equal(one?.created + two?.created, 1_200);
+  t.equal(one?.unchanged + two?.unchanged, 1_200);
+  const told = (await toldOf(opened.caller)).filter(({ type }) => type === 'affiliate.added');
+  t.equal(new Set(told.map(({ prospect_id }) => prospect_id)).size, 1_200);
+  t.equal(told.length, 1_200);
+});
