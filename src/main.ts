@@ -362,6 +362,58 @@ function requireBrand({ brand }: { brand?: string }): void {
   if (brand === undefined) rail.error("error: required option '--brand <id>' not specified");
 }
 
+const prospects = rail.command('prospects').description('Imports, lists and exports the prospects of a brand.');
+
+const brand = () => new Option('--brand <id>', 'id of the brand').makeOptionMandatory();
+
+prospects
+  .command('import')
+  .summary('imports prospects from a CSV or NDJSON file')
+  .description(
+    'Imports prospects from a CSV file whose first line names the columns, or from NDJSON: at most 100,000 rows and 32 MiB, in UTF-8. ' +
+      'Columns are known by their names: url, key, channel, name, email, country_code, language_code, timezone, followers, description, custom.<name>. ' +
+      'Follows the import until it ends, then shows what became of the rows and which were refused. Requires a running worker, such as that of rail start. ' +
+      'Ctrl-C ends the command and leaves the import to the worker.',
+  )
+  .argument('<file>', 'the file; - is standard input')
+  .addOption(brand())
+  .option('--mapping <column=field...>', 'import a column as a field; column= leaves it out', [])
+  .option('--dry-run', 'only report what the import would do')
+  .option('--update-existing', 'update prospects that exist')
+  .addOption(json())
+  .addHelpText(
+    'after',
+    example(
+      'rail prospects import blogs.csv --brand fbr_… --dry-run',
+      'rail prospects import blogs.csv --brand fbr_… --mapping Blog=url Owner=name Notes=',
+    ),
+  )
+  .action(async (file, options) =>
+    (await import('./commands/recruitment/import_prospects.ts')).importProspects(file, options),
+  );
+
+prospects
+  .command('list')
+  .summary('shows the newest prospects of a brand')
+  .description('Shows the newest prospects of a brand, or those that contain all words of a text.')
+  .addOption(brand())
+  .option('--q <text>', 'only prospects that contain these words')
+  .option('--stage <stage>', 'only prospects in this stage')
+  .option('--limit <number>', 'number of prospects, at most 100', positiveInteger, 25)
+  .addOption(json())
+  .addHelpText('after', example('rail prospects list --brand fbr_… --stage found'))
+  .action(async (options) => (await import('./commands/recruitment/list_prospects.ts')).listProspects(options));
+
+prospects
+  .command('export')
+  .summary('writes all prospects of a brand')
+  .description('Writes all prospects of a brand as CSV or NDJSON, without their email addresses.')
+  .addOption(brand())
+  .addOption(new Option('--format <format>', 'csv or ndjson').choices(['csv', 'ndjson']).default('csv'))
+  .option('--out <file>', 'write to this file, which only you can read (default: standard output)')
+  .addHelpText('after', example('rail prospects export --brand fbr_… --out prospects.csv'))
+  .action(async (options) => (await import('./commands/recruitment/list_prospects.ts')).exportProspects(options));
+
 const payouts = rail.command('payouts').description('Previews, creates and follows payouts to partners.');
 
 const program = () => new Option('--program <id>', 'id of the program').makeOptionMandatory();
