@@ -27,6 +27,15 @@ export function crossValidate(examples: readonly Example[], folds = 5): Judged[]
   }).flat();
 }
 
+/** Judges the texts of each folder by a model of the others: they are by other hands, as mails are. */
+export function crossSources(examples: readonly Example[]): Judged[] {
+  return [...new Set(examples.map(({ source }) => source))].flatMap((source) => {
+    const model = train(examples.filter((example) => example.source !== source));
+    const own = examples.filter((example) => example.source === source);
+    return own.map((example) => ({ example, shares: probabilities(model, read(example.text)) }));
+  });
+}
+
 export function likeliest(shares: Record<Label, number>): Label {
   return labels.reduce((most, label) => (shares[label] > shares[most] ? label : most));
 }

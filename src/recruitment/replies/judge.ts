@@ -36,9 +36,11 @@ const lean: Record<Label, number> = {
   angry: 1.25,
   unsubscribe: 1.5,
 };
-/** The most for anger that no insult, threat or complaint shows: too little to mark somebody as not to be contacted. */
-const most_for_quiet_anger = 0.75;
-const signs_of_anger = new Set(['insult', 'threat', 'spam', 'angry_sign', 'stop']);
+/** The most for anger that its words do not prove: too little to mark somebody as not to be contacted. */
+const most_for_unproven_anger = 0.75;
+const proofs_of_anger = new Set(['insult', 'spam', 'angry_sign']);
+/** Words like "lawyer", "court" and "stop" are said in calm as well: one of them alone proves nothing. */
+const hints_of_anger = new Set(['threat', 'stop']);
 const wishes_to_be_removed = new Set(['removal', 'stop']);
 
 const model = decodeModel(readFileSync(join(import.meta.dirname, 'weights.bin')));
@@ -73,17 +75,28 @@ function labelOf(text: string, reading: Reading): { label: Label; confidence: nu
   if (label === 'question' && beginsWithYes(text)) {
     return { label: 'positive', confidence: Math.min(shares.positive + shares.question, 1) };
   }
-  const quiet = label === 'angry' && !says(reading, signs_of_anger);
-  return { label, confidence: quiet ? Math.min(shares.angry, most_for_quiet_anger) : shares[label] };
+  const unproven = label === 'angry' && !provesAnger(reading);
+  return { label, confidence: unproven ? Math.min(shares.angry, most_for_unproven_anger) : shares[label] };
+}
+
+function provesAnger(reading: Reading): boolean {
+  return says(reading, proofs_of_anger) || countOf(reading, hints_of_anger) > 1;
 }
 
 /** Whether a phrase of the lexicon with one of these meanings is in the text. */
 function says(reading: Reading, meanings: ReadonlySet<string>): boolean {
+  return countOf(reading, meanings) > 0;
+}
+
+/** At how many places of the text a phrase with one of these meanings begins. */
+function countOf(reading: Reading, meanings: ReadonlySet<string>): number {
   const languages = likelyLanguages(reading);
-  return reading.sentences.some(({ words }) =>
-    findPhrases(
+  const counts = reading.sentences.map(({ words }) => {
+    const found = findPhrases(
       words.map(({ word }) => word),
       languages,
-    ).some(({ meaning }) => meanings.has(meaning)),
-  );
+    );
+    return new Set(found.filter(({ meaning }) => meanings.has(meaning)).map(({ start }) => start)).size;
+  });
+  return counts.reduce((sum, count) => sum + count, 0);
 }

@@ -1,6 +1,14 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { calibrated, crossValidate, type Figures, figuresOf, type Judged, likeliest } from './cross_validation.ts';
+import {
+  calibrated,
+  crossSources,
+  crossValidate,
+  type Figures,
+  figuresOf,
+  type Judged,
+  likeliest,
+} from './cross_validation.ts';
 import { encodeModel } from './model.ts';
 import { fingerprint, readTexts, train } from './training.ts';
 
@@ -13,12 +21,19 @@ const strangeness = 1.4;
 
 const examples = readTexts();
 const judged = crossValidate(examples);
+const unfamiliar = crossSources(examples);
 const temperature = calibrated(judged) * strangeness;
 print('all', judged);
 for (const language of new Set(examples.map((example) => example.language))) {
   print(
     language,
     judged.filter(({ example }) => example.language === language),
+  );
+}
+for (const source of new Set(examples.map((example) => example.source))) {
+  print(
+    `${source} by a model of the other folders`,
+    unfamiliar.filter(({ example }) => example.source === source),
   );
 }
 const file = encodeModel({ ...train(examples), temperature, fingerprint: fingerprint(examples) });
