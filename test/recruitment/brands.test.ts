@@ -112,10 +112,15 @@ t.test('a user whom the operator adds is a team member, and active with a key of
 t.test('a plan has room for its number of seats', async (t) => {
   const caller = await rail.organization();
   await onPlan(caller, 'starter');
+  const message =
+    "The plan 'starter' includes 1 seat, which is in use. Remove a team member, or ask the operator for another plan.";
   t.match(await caller.request('POST', `${v1}/team`, { email: 'second@example.com' }), {
     status: 402,
-    body: { error: { code: 'plan_limit_reached', message: /includes 1 seat, / } },
+    body: { error: { code: 'plan_limit_reached', message } },
   });
+  const brand = await caller.post(`${v1}/brands`, { name: 'Acme', website_url: 'https://acme.example.com' });
+  const blank = await caller.request('PATCH', `${v1}/brands/${brand.id}`, { name: '  ' });
+  t.match(blank, { status: 400, body: { error: { param: 'name', message: "'name' must not be blank." } } });
 });
 
 const prospect = (caller: Caller, brand_id: string, nth: number, values: { stage?: string; assignee?: string } = {}) =>

@@ -165,5 +165,7 @@ t.test('a plan has room for its number of inboxes', async (t) => {
   const caller = await rail.organization();
   const { organization_id } = caller;
   await transaction(rail.store, { organization_id, request_id: null }, (tx) => changePlan(tx, 'starter'));
+  mailbox.logins.length = 0;
   t.match(await refused(caller, inbox), { status: 402, body: { error: { code: 'plan_limit_reached' } } });
+  t.same(mailbox.logins, [], 'the provider is not asked');
 });

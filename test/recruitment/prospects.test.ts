@@ -365,8 +365,11 @@ t.test('keeps notes and lists', async (t) => {
     { prospect_id: one.id, status: 'unchanged' },
   ]);
   t.match(await caller.get(`${v1}/lists/${list.id}?include=stats`), { stats: { prospects: 2 } });
-  await caller.delete(`${v1}/lists/${list.id}/prospects/${one.id}`);
-  t.match(await errorOf(caller, 'DELETE', `${v1}/lists/${list.id}/prospects/${one.id}`), [404]);
+  const in_list = `${v1}/lists/${list.id}/prospects/${one.id}`;
+  t.match(await caller.delete(in_list), { object: 'prospect', id: one.id, saved: true });
+  const { status, body } = await caller.request('DELETE', in_list);
+  t.equal(status, 404);
+  t.equal(body.error.message, `The list has no prospect with the id '${one.id}'.`);
   t.match(await caller.get(`${v1}/prospects/${one.id}`), { saved: true });
   const elsewhere = await caller.post(`${v1}/brands`, { name: 'Other', website_url: 'https://other.example.com' });
   const foreign = await add({ ...opened, brand_id: elsewhere.id });

@@ -54,7 +54,7 @@ function readName(open: Open[], name: string): void {
   object.at = name;
   if (object.names?.has(name)) {
     const param = open.map(({ at }) => at).join('.');
-    throw new Problem('invalid_json', `The body is not valid JSON: '${param}' stands twice. Send it once.`, { param });
+    throw new Problem('invalid_json', `The body is not valid JSON: '${param}' occurs twice. Send it once.`, { param });
   }
   object.names?.add(name);
 }

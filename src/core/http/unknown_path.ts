@@ -63,11 +63,21 @@ function notAllowed(request: FastifyRequest, allowed: string[]): Problem {
   );
 }
 
-const noSuchPath = (request: FastifyRequest): Problem =>
-  new Problem(
+function noSuchPath(request: FastifyRequest): Problem {
+  const path = pathOf(request);
+  const description = descriptionOf(path, request.server);
+  return new Problem(
     'route_not_found',
-    `${request.method} ${pathOf(request)} does not exist. GET /v1/openapi.json lists all paths.`,
+    `${request.method} ${path} does not exist. GET ${description} lists all paths.`,
   );
+}
+
+/** Where the product whose path it begins with is described; else the first product: `/recruitment/v1/openapi.json` of `/recruitment/v1/brand`. */
+function descriptionOf(path: string, app: FastifyInstance): string {
+  const [, root = ''] = path.split('/');
+  const own = `/${root}/v1/openapi.json`;
+  return app.hasRoute({ method: 'GET', url: own }) ? own : '/v1/openapi.json';
+}
 
 const pathOf = ({ url }: FastifyRequest): string => url.split('?')[0] as string;
 

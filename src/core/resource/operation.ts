@@ -137,14 +137,15 @@ export const idParams = z.strictObject({ id: z.string().min(1).describe('The id 
 export const readOperations = (options: ListOptions): Operation[] => [listOperation(options), getOperation(options)];
 
 function listOperation(options: ListOptions): Operation {
-  const { plural, base_path = '/v1' } = options.resource;
+  const { plural, base_path = '/v1', listed_as } = options.resource;
   const { query, reply, page, stream } = list(options);
   return operation({
     name: `${plural}.list`,
     method: 'GET',
     path: `${base_path}/${plural}`,
     scope: readScope(options.resource),
-    summary: `Lists ${plural.replaceAll('_', ' ')}, ${options.order?.oldest_first ? 'oldest' : 'newest'} first.`,
+    ...(listed_as ? { title: `List ${listed_as}` } : {}),
+    summary: `Lists ${listed_as ?? plural.replaceAll('_', ' ')}, ${options.order?.oldest_first ? 'oldest' : 'newest'} first.`,
     ...(options.list_doc ? { doc: options.list_doc } : {}),
     query,
     reply,

@@ -24,6 +24,8 @@ export interface ResourceOptions<Shape extends z.ZodRawShape> {
   plural: string;
   /** What its path begins with, where that is not `/v1`. */
   base_path?: string;
+  /** What its list lists, where that is not the plural: `team members`. */
+  listed_as?: string;
   /** Its name in scopes, where that is not the plural: what belongs to another resource is read by the scope of that. */
   scoped_as?: string;
   table: string;

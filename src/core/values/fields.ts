@@ -25,6 +25,8 @@ export const pastTimestamp = timestampInput.refine(
   'must be between 2000-01-01 and a day from now',
 );
 export const text = z.string();
+/** A text that shows something: not spaces alone. */
+export const notBlank = (most: number) => text.min(1).max(most).regex(/\S/, 'must not be blank');
 /** Kept as it was parsed, so that what is stored is what was judged. */
 export const url = z.url({ protocol: /^https?$/, normalize: true, error: 'must be an http or https URL' }).max(2048);
 /** Kept as it was sent, for a page whose URL may be signed: parsing would write some signs in another way. */

@@ -1,3 +1,5 @@
+import { nounOf } from './noun.ts';
+
 /**
  * The one catalogue of errors: code → type, status, and what it means. The OpenAPI description and llms-full.txt list it.
  * A code's status follows from its type unless it is named.
@@ -56,7 +58,10 @@ export const problems = {
     'invalid_request_error',
     'The refund exceeds the amount of the sale that is not refunded.',
   ),
-  address_not_allowed: entry('invalid_request_error', 'The address is not a public http or https address.'),
+  address_not_allowed: entry(
+    'invalid_request_error',
+    'The URL or host is not a public internet address that is allowed here.',
+  ),
   resource_not_found: entry('not_found_error', 'The object does not exist in your organization.'),
   route_not_found: entry('not_found_error', 'The path does not exist.'),
   method_not_allowed: entry(
@@ -175,4 +180,4 @@ export const alreadyExists = (param: string, message: string, existing: object |
 
 /** 404 for an id that is unknown, deleted, or another organization's: one answer for all three. */
 export const notFound = (kind: string, id: string, param = 'id'): Problem =>
-  new Problem('resource_not_found', `No ${kind} with the id '${id}' in your organization.`, { param });
+  new Problem('resource_not_found', `No ${nounOf(kind)} with the id '${id}' in your organization.`, { param });

@@ -9,6 +9,7 @@ import {
   domain,
   id,
   language,
+  notBlank,
   objectName,
   text,
   timestamp,
@@ -97,10 +98,10 @@ async function countProspects(tx: Tx, brands: { id: string }[]): Promise<Map<str
 
 export type Brand = z.infer<typeof brands.record>;
 
-const phrase = text.min(1).max(200).regex(/\S/, 'must not be blank');
+const phrase = notBlank(200);
 
 const settings = {
-  name: text.min(1).max(200),
+  name: notBlank(200),
   website_url: url,
   keywords: z.array(phrase).max(100),
   competitors: z.array(domain).max(100),
@@ -108,8 +109,8 @@ const settings = {
   countries: z.array(country).max(250),
   channels: z.array(z.enum(channels)).max(channels.length),
   program_id: id('prg').nullable(),
-  sender_company: text.min(1).max(200).nullable(),
-  postal_address: text.min(1).max(1000).nullable(),
+  sender_company: notBlank(200).nullable(),
+  postal_address: notBlank(1000).nullable(),
   privacy_url: url.nullable(),
   default_timezone: timeZone,
   scan_schedule: z.enum(scan_schedules),

@@ -112,6 +112,7 @@ async function markBarred(tx: Tx, prospect: Prospect, added: AddressHashes[], by
 export const addressOperations: Operation[] = [
   operation({
     name: 'emails.create',
+    title: 'Add an email address',
     method: 'POST',
     path: `${base_path}/prospects/{id}/emails`,
     scope: 'prospects:write',

@@ -88,6 +88,7 @@ const log = list({
 export const emailListOperations: Operation[] = [
   operation({
     name: 'emails.list',
+    title: 'List the email addresses of a prospect',
     method: 'GET',
     path: `${base_path}/prospects/{id}/emails`,
     scope: 'prospects:read',

@@ -38,16 +38,15 @@ export const inboxOperations: Operation[] = [
     reply: inboxes.schema,
     status: 201,
     errors: [...login_errors, 'plan_limit_reached', 'resource_already_exists'],
-    async ask({ body, services }) {
+    async ask({ body, services, read }) {
       const login = loginOf(body, body.email);
+      requireGaps(body);
+      await read((tx) => requireNew(tx, body.email));
       return { ...login, secrets: await tryLogin(login, services) };
     },
     async run({ tx, body, services, asked: login }) {
       const { smtp, imap, oauth, ...values } = body;
-      requireGaps(values);
-      await requireRoom(tx, 'inboxes', countInboxes);
-      const known = await inboxes.find(tx, sql`${tenant(tx)} and lower(t.email) = lower(${body.email})`);
-      if (known) throw alreadyExists('email', 'The email address is connected as another inbox.', known);
+      await requireNew(tx, body.email);
       const id = newId('fin');
       const inbox = await inboxes.insert(tx, {
         ...{ ...values, id, connected_at: tx.now },
@@ -171,6 +170,13 @@ async function keepTokens(
 function requireGaps({ min_gap_s, max_gap_s }: { min_gap_s: number; max_gap_s: number }): void {
   if (min_gap_s <= max_gap_s) return;
   throw new Problem('invalid_parameter', '`max_gap_s` must not be less than `min_gap_s`.', { param: 'max_gap_s' });
+}
+
+/** Whether the plan has room for an inbox with this address. @throws Problem plan_limit_reached, resource_already_exists */
+async function requireNew(tx: Tx, address: string): Promise<void> {
+  await requireRoom(tx, 'inboxes', countInboxes);
+  const known = await inboxes.find(tx, sql`${tenant(tx)} and lower(t.email) = lower(${address})`);
+  if (known) throw alreadyExists('email', 'The email address is connected as another inbox.', known);
 }
 
 const countInboxes = (tx: Tx) =>

@@ -4,7 +4,7 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { DeletedMarker } from '../../core/resource/deleted_marker.ts';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { type Row, resource, tenant } from '../../core/resource/resource.ts';
-import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
+import { id, notBlank, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { alreadyExists } from '../../core/values/problem.ts';
 import { brands } from '../brands/brand.ts';
@@ -14,6 +14,7 @@ import { brand_id } from '../events/fields.ts';
 export const lists = resource({
   object: 'list',
   plural: 'lists',
+  listed_as: 'the lists of a brand',
   base_path,
   table: 'recruitment.list',
   unique: { list_name_unique: 'name' },
@@ -36,7 +37,7 @@ export const lists = resource({
 
 export type List = z.infer<typeof lists.record>;
 
-const name = text.min(1).max(100).regex(/\S/, 'must not be blank');
+const name = notBlank(100);
 const description = text.max(2000).nullable();
 
 export const listOperations: Operation[] = [

@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { DeletedMarker } from '../../core/resource/deleted_marker.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
 import { id, objectName } from '../../core/values/fields.ts';
-import { notFound } from '../../core/values/problem.ts';
+import { notFound, Problem } from '../../core/values/problem.ts';
 import { actorOf } from '../brands/acting.ts';
 import { base_path } from '../events/base_path.ts';
 import { Outcome, prospect_ids } from '../prospects/bulk.ts';
@@ -51,14 +50,17 @@ export const listProspectOperations: Operation[] = [
     scope: 'lists:write',
     summary: 'Removes a prospect from a list. It stays saved.',
     params: idParams.extend({ prospect_id: id('fdi').min(1).describe('A prospect in the list.') }),
-    reply: DeletedMarker,
+    reply: prospects.schema,
     errors: ['sample_prospect'],
     async run({ tx, params, caller }) {
       const list = await lists.get(tx, params.id);
       const prospect = await prospects.get(tx, params.prospect_id, { param: 'prospect_id', lock: true });
       const removed = await unsave(tx, prospect.id, list.id, await actorOf(tx, caller));
-      if (!removed) throw notFound('prospect in this list', prospect.id, 'prospect_id');
-      return { id: prospect.id, object: 'prospect', deleted: true as const };
+      if (!removed) throw notInList(prospect.id);
+      return prospects.get(tx, prospect.id);
     },
   }),
 ];
+
+const notInList = (prospect_id: string): Problem =>
+  new Problem('resource_not_found', `The list has no prospect with the id '${prospect_id}'.`, { param: 'prospect_id' });

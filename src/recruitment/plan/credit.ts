@@ -122,7 +122,10 @@ export async function currentAccount(tx: Tx): Promise<Account> {
 export async function spendCredit(tx: Tx, reason: Work, about: About): Promise<void> {
   const account = await currentAccount(tx);
   if (creditsOf(account.name) !== null && account.credit_balance < 1) {
-    throw new Problem('no_credits', 'No credits are left this month. Wait for the next month, or change the plan.');
+    throw new Problem(
+      'no_credits',
+      'No credits are left this month. Wait for the next month, or ask the operator of the service for another plan.',
+    );
   }
   await write(tx, account, { kind: 'spend', amount: -1, reason, ...about });
 }

@@ -111,7 +111,10 @@ async function read(tx: Tx, account: Account): Promise<z.infer<typeof Plan>> {
 export async function requireFeature(tx: Tx, feature: Feature): Promise<void> {
   const name = await planName(tx);
   if (included[name].features[feature]) return;
-  throw new Problem('feature_not_in_plan', `The plan '${name}' does not include ${feature.replaceAll('_', ' ')}.`);
+  throw new Problem(
+    'feature_not_in_plan',
+    `The plan '${name}' does not include ${feature.replaceAll('_', ' ')}. Ask the operator of the service for another plan.`,
+  );
 }
 
 /**
@@ -126,10 +129,21 @@ export async function requireRoom(
   const { name } = await lockAccount(tx);
   const limit = included[name].limits[what];
   if (limit === null || (await count(tx)).count < limit) return;
-  throw new Problem(
-    'plan_limit_reached',
-    `The plan '${name}' includes ${limit} ${limit === 1 ? what.slice(0, -1) : what}, and all are in use. Remove one, or change the plan.`,
-  );
+  throw new Problem('plan_limit_reached', noRoom(name, what, limit));
+}
+
+/** A unit of each limit, and what can be removed to free one. */
+const units = {
+  brands: { unit: 'brand', removed: 'a brand' },
+  inboxes: { unit: 'inbox', removed: 'an inbox' },
+  seats: { unit: 'seat', removed: 'a team member' },
+} as const;
+
+function noRoom(name: PlanName, what: keyof typeof units, limit: number): string {
+  const { unit, removed } = units[what];
+  if (limit === 0) return `The plan '${name}' includes no ${what}. Ask the operator of the service for another plan.`;
+  const used = limit === 1 ? `1 ${unit}, which is in use` : `${limit} ${what}, and all are in use`;
+  return `The plan '${name}' includes ${used}. Remove ${removed}, or ask the operator for another plan.`;
 }
 
 /** The plan of the organization. */

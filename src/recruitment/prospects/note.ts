@@ -4,7 +4,7 @@ import { DeletedMarker } from '../../core/resource/deleted_marker.ts';
 import { list } from '../../core/resource/list.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
 import { resource } from '../../core/resource/resource.ts';
-import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
+import { id, notBlank, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { actorOf } from '../brands/acting.ts';
 import { base_path } from '../events/base_path.ts';
@@ -35,7 +35,7 @@ export const notes = resource({
 
 type Note = z.infer<typeof notes.record>;
 
-const Text = z.strictObject({ text: text.min(1).max(5000).regex(/\S/, 'must not be blank').describe('The note.') });
+const Text = z.strictObject({ text: notBlank(5000).describe('The note.') });
 
 const log = list({
   resource: notes,
@@ -52,6 +52,7 @@ const log = list({
 export const noteOperations: Operation[] = [
   operation({
     name: 'notes.list',
+    title: 'List the notes about a prospect',
     method: 'GET',
     path: `${base_path}/prospects/{id}/notes`,
     scope: 'notes:read',
@@ -71,6 +72,7 @@ export const noteOperations: Operation[] = [
   }),
   operation({
     name: 'notes.create',
+    title: 'Add a note',
     method: 'POST',
     path: `${base_path}/prospects/{id}/notes`,
     scope: 'notes:write',

@@ -5,7 +5,7 @@ import { enrich } from '../../core/resource/enrich.ts';
 import { list } from '../../core/resource/list.ts';
 import type { ListOptions } from '../../core/resource/list_query.ts';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
-import { country, language, metadata, text, timeZone, url } from '../../core/values/fields.ts';
+import { country, language, metadata, notBlank, text, timeZone, url } from '../../core/values/fields.ts';
 import { brands } from '../brands/brand.ts';
 import { base_path } from '../events/base_path.ts';
 import { isSample } from '../samples/sample.ts';
@@ -15,7 +15,7 @@ import { filters } from './search.ts';
 
 /** What a person or the API says of a prospect. */
 export const described = {
-  name: text.min(1).max(200).nullable(),
+  name: notBlank(200).nullable(),
   url: url.nullable(),
   description: text.max(2000).nullable(),
   country_code: country.nullable(),

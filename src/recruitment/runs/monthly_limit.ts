@@ -24,7 +24,7 @@ export async function requireMonthly(tx: Tx, limit_name: keyof typeof counted): 
   if (used < limit) return;
   throw new Problem(
     'plan_limit_reached',
-    `The plan '${name}' includes ${limit} ${limit_name.replace('_monthly', '')} a month, and all are used. More come on ${nextMonth(tx.now).slice(0, 10)}, or with another plan.`,
+    `The plan '${name}' includes ${limit} ${limit_name.replace('_monthly', '')} a month, and all are used. Wait until ${nextMonth(tx.now).slice(0, 10)}, or ask the operator of the service for another plan.`,
   );
 }
 

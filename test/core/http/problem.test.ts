@@ -233,6 +233,10 @@ t.test('a path that is not known answers 404 route_not_found', async (t) => {
     isRefused(t, await merchant.request('GET', path), 'route_not_found');
   }
   isRefused(t, await post({}, {}, '/v1/nothing'), 'route_not_found');
+  for (const path of ['/v1', '/recruitment/v1']) {
+    const { body } = await merchant.request('GET', `${path}/nothing`);
+    t.match(body.error.message, `GET ${path}/openapi.json lists all paths.`);
+  }
   isRefused(t, await post({}, {}, '/v1/programs/'), 'route_not_found');
   isRefused(t, await post({}, {}, '/v1/partners//magic_link'), 'route_not_found');
 });

@@ -49,7 +49,7 @@ t.test('limit is an integer from 1 to 100', async (t) => {
   for (const limit of [0, 101, -1, 1.5, 'all', '', '1e1000', '1e1', '0x10', ' 5', '+5', '5.0']) {
     const { status, body: refused } = await list({ limit });
     t.equal(status, 400, `limit=${limit}`);
-    const message = "'limit' is not valid: must be an integer from 1 to 100.";
+    const message = "'limit' must be an integer from 1 to 100.";
     t.match(refused.error, { code: 'invalid_parameter', param: 'limit', message });
   }
 });
