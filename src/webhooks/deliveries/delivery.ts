@@ -38,8 +38,8 @@ export const deliveriesOf = perProduct((policy) => {
       id: id(policy.delivery_prefix),
       object: objectName('webhook_delivery'),
       ...subjectFields(policy),
-      endpoint_id: id(policy.endpoint_prefix),
-      event_id: id(policy.id_prefix),
+      endpoint_id: id(policy.endpoint_prefix).describe('The endpoint that the event is sent to.'),
+      event_id: id(policy.id_prefix).describe(`\`${policy.id_prefix}_…\`, or \`evt_test_…\` for a test event.`),
       event_type: text.describe('The type of the event.'),
       status: z
         .enum(statuses)
@@ -47,7 +47,9 @@ export const deliveriesOf = perProduct((policy) => {
           '`pending`: not delivered yet. `delivered`: the endpoint answered with a 2xx. `failed`: every attempt failed. `cancelled`: the endpoint was disabled or deleted first.',
         ),
       attempt: z.int().describe('The number of attempts so far, at most 8.'),
-      next_attempt_at: timestamp.nullable().describe('The earliest time of the next attempt after a failed one.'),
+      next_attempt_at: timestamp
+        .nullable()
+        .describe('The earliest time of the next attempt after a failed one. Null: no retry is planned.'),
       replay_of: id(policy.delivery_prefix)
         .nullable()
         .describe('The delivery that this one replays. Null: not a replay.'),

@@ -26,7 +26,7 @@ export const pingOperation = (policy: EventPolicy): Operation =>
           .enum(Object.keys(policy.catalogue) as [string, ...string[]])
           .optional()
           .describe(
-            'The event type to send an example of. A postback can only receive the types for postbacks. The default is the first type that the endpoint receives.',
+            `The event type to send an example of.${policy.owner ? ' A postback can only receive the types for postbacks.' : ''} The default is the first type that the endpoint receives.`,
           ),
       })
       .default({}),

@@ -10,7 +10,14 @@ import { isChat, isChatAddress } from '../queue/chat.ts';
 const resolve_ms = 3_000;
 
 /** Kept as it was parsed, so that what is stored is what was judged. */
-export const url = text.min(1).overwrite(asParsed).max(2048).describe('A public http or https address.');
+export const urlOf = ({ https_only, chatText }: EventPolicy) =>
+  text
+    .min(1)
+    .overwrite(asParsed)
+    .max(2048)
+    .describe(
+      `A public ${https_only ? 'https' : 'http or https'} URL.${chatText ? ' For `slack`, `discord` and `teams`: the URL of the incoming webhook.' : ''}`,
+    );
 
 /** Judges the text of a URL. @throws Problem address_not_allowed */
 export function requirePublic(

@@ -9,7 +9,7 @@ import { newId } from '../../core/values/id.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { type EndpointType, type EventPolicy, planErrors, subjectNoun } from '../events/policy.ts';
 import { isChat } from '../queue/chat.ts';
-import { requireChatAddress, requirePublic, requirePublicHost, url } from './address.ts';
+import { requireChatAddress, requirePublic, requirePublicHost, urlOf } from './address.ts';
 import { addressValues, endpointsOf, eventTypesOf, withSecretOf } from './endpoint.ts';
 import { requirePostback } from './postback.ts';
 import { newSecret } from './secret.ts';
@@ -29,7 +29,7 @@ export function createEndpointOperation(policy: EventPolicy): Operation {
     body: z.strictObject({
       ...((subject ? { [subject.field]: id(subject.prefix) } : {}) as Record<never, z.ZodType>),
       ...typeInput(policy),
-      url,
+      url: urlOf(policy),
       description: text.max(500).nullable().optional(),
       event_types: eventTypesOf(policy).default([]).describe('The event types to send. Empty: all types.'),
       ...ownerInput(policy),

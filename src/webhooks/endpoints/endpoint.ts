@@ -21,7 +21,7 @@ import {
   withinSubject,
 } from '../events/policy.ts';
 import { hintOf, isChat } from '../queue/chat.ts';
-import { requireChatAddress, requirePublicHost, url } from './address.ts';
+import { requireChatAddress, requirePublicHost, urlOf } from './address.ts';
 import { requirePostbackTypes } from './postback.ts';
 
 const statuses = ['enabled', 'disabled'] as const;
@@ -47,7 +47,9 @@ export const endpointsOf = perProduct((policy) => {
       status: z.enum(statuses).describe('`disabled`: nothing is sent, until it is enabled.'),
       disabled_reason: text
         .nullable()
-        .describe('Why it is off: `disabled_by_hand`, or that its events failed for too long. Null while it is on.'),
+        .describe(
+          '`disabled_by_hand`, or a sentence that says which events failed and how to enable the endpoint. Null while it is enabled.',
+        ),
       secret_last_rotated_at: timestamp.nullable().describe('When the secret was last rotated. Null: never.'),
       created_at: timestamp,
       updated_at: timestamp,
@@ -133,7 +135,9 @@ export function updateEndpointOperation(policy: EventPolicy): Operation {
     summary: "Changes an endpoint's address, description or event types.",
     doc: 'Events that are already queued are sent to the new address.',
     params: idParams,
-    body: z.strictObject({ url, description: text.max(500).nullable(), event_types: eventTypesOf(policy) }).partial(),
+    body: z
+      .strictObject({ url: urlOf(policy), description: text.max(500).nullable(), event_types: eventTypesOf(policy) })
+      .partial(),
     reply: endpoints.schema,
     async ask({ body, services }) {
       if (body.url !== undefined) await requirePublicHost(body.url, services, policy);

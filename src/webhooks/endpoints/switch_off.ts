@@ -7,7 +7,7 @@ import { type EventPolicy, subjectNoun } from '../events/policy.ts';
 /** "When the last 20 events sent to an endpoint all failed every retry within 30 days and the failures span at least five days." */
 export const switch_off = { least_failures: 20, within_days: 30, span_days: 5 };
 
-/** An endpoint that is turned off, and its failures since it last took an event. */
+/** An endpoint that is disabled, and its failures since it last took an event. */
 export interface DeadEndpoint {
   organization_id: string;
   program_id: string;
@@ -57,9 +57,9 @@ export async function judgeEndpoint(
 /** What the endpoint itself says of it. */
 function reasonOf({ path }: EventPolicy, endpoint_id: string, dead: DeadEndpoint): string {
   return [
-    `Switched off: the last ${dead.failed} events sent to ${addressOf(dead)} failed every attempt`,
+    `Disabled: the last ${dead.failed} events sent to ${addressOf(dead)} failed every attempt`,
     `from ${minuteOf(dead.first_failed_at)} to ${minuteOf(dead.last_failed_at)}. The last error: ${errorOf(dead)}`,
-    `Once the receiver works, switch it on with POST ${path}/webhook_endpoints/${endpoint_id}/enable.`,
+    `Once the receiver works, enable it with POST ${path}/webhook_endpoints/${endpoint_id}/enable.`,
   ].join(' ');
 }
 
@@ -73,7 +73,7 @@ function mailOf(
   const path = `${api}/webhook_endpoints/${endpoint_id}`;
   const noun = subjectNoun(policy);
   const subject_label = (noun.charAt(0).toUpperCase() + noun.slice(1)).padEnd(12);
-  const text = `Rail has switched off a webhook endpoint of yours, because nothing that was sent to it has arrived for days.
+  const text = `Rail has disabled one of your webhook endpoints, because nothing that was sent to it has arrived for days.
 
   Endpoint    ${endpoint_id}
   ${subject_label}${dead.program_id}${dead.partner_id === null ? '' : `\n  Postback of ${dead.partner_id}`}
@@ -88,7 +88,7 @@ Its delivery log shows each attempt and what it answered:
 
   GET ${path}/deliveries
 
-Once it answers with a 2xx within ten seconds, switch it on again:
+Once it answers with a 2xx within ten seconds, enable it again:
 
   POST ${path}/enable
 
@@ -96,18 +96,18 @@ Then what failed can be sent again:
 
 ${policy.lists_all ? replayMany(api, path, dead) : replayEach(api)}
 `;
-  return { subject: `Webhook endpoint switched off: ${new URL(dead.url).host}`, text };
+  return { subject: `Webhook endpoint disabled: ${new URL(dead.url).host}`, text };
 }
 
 const replayMany = (api: string, path: string, { first_failed_at }: DeadEndpoint): string => `  POST ${path}/replay
   {"failed_since": "${first_failed_at}"}
 
-What happens while it is off is not kept for it; GET ${api}/events
+What happens while it is disabled is not kept for it; GET ${api}/events
 lists all events of the last 30 days.`;
 
 const replayEach = (api: string): string => `  POST ${api}/webhook_deliveries/{id}/replay
 
-for each delivery. What happens while it is off is not kept for it.`;
+for each delivery. What happens while it is disabled is not kept for it.`;
 
 /** Without the query, which is where receivers put their keys. */
 function addressOf({ url }: DeadEndpoint): string {

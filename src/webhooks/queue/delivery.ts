@@ -7,7 +7,7 @@ export const most_attempts = waits_s.length + 1;
 /** A delivery in its endpoint's queue. */
 export interface QueuedDelivery extends Sendable {
   queue_position: number;
-  /** The endpoint is switched off, or the event's week was dropped: it is passed over. */
+  /** The endpoint is disabled, or the event's week was dropped: it is passed over. */
   cancelled: boolean;
 }
 

@@ -47,12 +47,12 @@ t.test('endpoint and mail say what happened and what to do, and that works', asy
     from webhooks.delivery where endpoint_id = ${shop.endpoint_id}`);
   t.equal(
     disabled_reason,
-    `Switched off: the last 22 events sent to ${shop.receiver.url} failed every attempt from ${times?.first} to ${times?.last}. ` +
+    `Disabled: the last 22 events sent to ${shop.receiver.url} failed every attempt from ${times?.first} to ${times?.last}. ` +
       'The last error: The endpoint answered 500. ' +
-      `Once the receiver works, switch it on with POST /v1/webhook_endpoints/${shop.endpoint_id}/enable.`,
+      `Once the receiver works, enable it with POST /v1/webhook_endpoints/${shop.endpoint_id}/enable.`,
   );
   const [mail] = (await shop.mails()) as [ReceivedMail];
-  t.equal(mail.headers.subject, `Webhook endpoint switched off: ${new URL(shop.receiver.url).host}`);
+  t.equal(mail.headers.subject, `Webhook endpoint disabled: ${new URL(shop.receiver.url).host}`);
   const facts = [shop.endpoint_id, shop.program_id, shop.receiver.url, 'the last 22 events', 'answered 500.'];
   for (const fact of [...facts, times?.first, times?.last]) t.ok(mail.text.includes(fact), fact);
   t.notMatch(mail.text + disabled_reason, 'hidden', 'the query of the address is in neither');
