@@ -64,9 +64,11 @@ async function needsAKeyWithItsScope(t: Test, operation: Operation): Promise<voi
   });
 }
 
+const neededBy = ({ scope, further_scopes = [] }: Operation): string[] => [scope, ...further_scopes];
+
 async function succeedsAsItSays(t: Test, operation: Operation): Promise<void> {
-  await t.test('answers a key that has its scope alone with its status and strictly its schema', async (t) => {
-    const answer = await send(await keyWith([operation.scope]), operation, await own.sample(operation));
+  await t.test('answers a key that has its scopes alone with its status and strictly its schema', async (t) => {
+    const answer = await send(await keyWith(neededBy(operation)), operation, await own.sample(operation));
     succeeds(t, operation, answer);
   });
 }
@@ -107,6 +109,9 @@ async function refusesWhatItDoesNotKnow(t: Test, operation: Operation): Promise<
   }
 }
 
+/** "Each with its own outcome": an id that is not known fails by itself, and the call does not. */
+const with_outcomes = ['prospects.bulk: prospect_ids'];
+
 /** In a body every reference must be the organization's own; in a query those that say whose objects are asked for. */
 async function refusesForeignReferences(
   t: Test,
@@ -117,7 +122,7 @@ async function refusesForeignReferences(
   const { properties, required } = fieldsOf(operation[place]);
   for (const field of place === 'body' ? Object.keys(properties) : required) {
     const plural = resourceNamedBy(field);
-    if (plural === undefined) continue;
+    if (plural === undefined || with_outcomes.includes(`${operation.name}: ${field}`)) continue;
     await t.test(`answers 404 to another organization's ${field}`, async (t) => {
       const { id } = await other.fixture(plural);
       const foreign = field.endsWith('s') ? [id] : id;
@@ -171,7 +176,7 @@ async function streams(t: Test, operation: Operation): Promise<void> {
     fetch(url(format), { method: operation.method, headers: { Authorization: `Bearer ${key}` } });
   for (const [format, type] of Object.entries(media_types)) {
     await t.test(`answers its rows as ${format} to a key that has its scope`, async (t) => {
-      const caller = await keyWith([operation.scope]); // its user is a member of the team
+      const caller = await keyWith(neededBy(operation)); // its user is a member of the team
       const { data = [] } = (await send(own.caller, operation, sample)).body;
       if (operation.name.endsWith('.list')) t.not(data.length, 0);
       const answer = await get(format, caller);
@@ -221,7 +226,7 @@ async function expands(t: Test, operation: Operation, allowed: string[]): Promis
     t.same(all.body, (await ask({ expand: allowed.join(',') })).body, 'both spellings say the same');
   });
   await t.test('needs the read scope of what it inlines', async (t) => {
-    const blind = await keyWith([operation.scope]);
+    const blind = await keyWith(neededBy(operation));
     for (const name of allowed) {
       const plural = resourceNamedBy(`${name}_id`);
       const scope = operations.find((read) => read.name === `${plural}.get`)?.scope as string;

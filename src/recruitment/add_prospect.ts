@@ -33,7 +33,7 @@ export const addProspectOperations: Operation[] = [
     path: `${base_path}/prospects`,
     scope: 'prospects:write',
     summary: 'Adds a prospect to a brand.',
-    doc: 'Emits `affiliate.added` with the source `manual`, or `api` for a key of no person, and `email.revealed` with an address. A prospect is known once in each channel of a brand: a second one answers 409 with `existing`.',
+    doc: 'Emits `affiliate.added` with the source `manual`, or `api` for a key of nobody in the team, and `email.revealed` with an address. A prospect is known once in each channel of a brand: a second one answers 409 with `existing`.',
     body: Body,
     reply: prospects.schema,
     status: 201,
@@ -43,7 +43,10 @@ export const addProspectOperations: Operation[] = [
       const { email: address, ...known } = body;
       const by = await actorOf(tx, caller);
       const row = { ...known, ...whereabouts(body) };
-      const [created] = await createProspects(tx, vault, [row], { source: by.user_id === null ? 'api' : 'manual', by });
+      const [created] = await createProspects(tx, vault, [row], {
+        source: by.member_id === null ? 'api' : 'manual',
+        by,
+      });
       const { id, is_new } = created as NonNullable<typeof created>;
       if (!is_new) throw keyTaken(row.key, await prospects.get(tx, id));
       if (address !== undefined) await addManually(tx, vault, id, address, by);

@@ -5,7 +5,7 @@ import type { Vault } from '../core/encryption/vault.ts';
 import type { Tx } from '../core/postgres/transaction.ts';
 import { DeletedMarker } from '../core/resource/deleted_marker.ts';
 import { idParams, type Operation, operation } from '../core/resource/operation.ts';
-import { type AnyResource, tenant } from '../core/resource/resource.ts';
+import { type AnyResource, readScope, tenant } from '../core/resource/resource.ts';
 import { id, objectName, text, timestamp } from '../core/values/fields.ts';
 import { timeOfId } from '../core/values/id.ts';
 import { eventsMentioning } from '../webhooks/events/personal_data.ts';
@@ -67,6 +67,7 @@ export const personalDataOperations: Operation[] = [
     method: 'GET',
     path: `${base_path}/prospects/{id}/export`,
     scope: 'prospects:read',
+    further_scopes: [notes, lists, suppressions].map(readScope),
     summary: 'Exports everything that is stored about a prospect.',
     doc: 'One JSON document, to answer a person who asks what you store about them.',
     params: idParams,

@@ -181,6 +181,22 @@ t.test('tells how endpoints answer', async (t) => {
   t.equal(health?.pending, '1', 'the one that was answered 500 waits');
 });
 
+t.test('shows no deliveries of the recruitment service', async (t) => {
+  const [{ organization_id } = { organization_id: '' }] = await rail.query<{ organization_id: string }>(
+    sql`select organization_id from webhooks.delivery where attempt > 0 limit 1`,
+  );
+  await rail.query(sql`
+    insert into webhooks.delivery (organization_id, id, program_id, endpoint_id, event_id, event_type, status, attempt)
+    values (${organization_id}, 'fwd_1', ${organization_id}, 'fwe_1', 'fev_1', 'affiliate.added', 'delivered', 1)`);
+  await rail.query(sql`
+    insert into webhooks.attempt (organization_id, delivery_id, attempt, at, duration_ms, status_code)
+    values (${organization_id}, 'fwd_1', 1, now(), 5, 200)`);
+  t.not((await psql.query('select * from data.webhook_attempt')).length, 0);
+  t.same(await psql.query(`select * from data.webhook_attempt where delivery_id = 'fwd_1'`), []);
+  t.same(await psql.query(`select * from data.webhook_health where endpoint_id = 'fwe_1'`), []);
+  t.same(await psql.query(`select * from data.webhook_delivery where id = 'fwd_1'`), []);
+});
+
 t.test('tells what was paid in a year, and reconciles by the ids of others', async (t) => {
   const [yearly] = await psql.query(`select * from data.paid_yearly where partner_id = '${ada.id}'`);
   t.match(yearly, { paid_minor: '2000', payouts: '1', currency: 'USD', tax_form_status: 'none' });

@@ -58,6 +58,22 @@ t.test('changes the spending ceiling, and nothing else', async (t) => {
   });
   t.equal((await caller.request('PATCH', '/recruitment/v1/plan', { name: 'grow' })).status, 400);
   t.equal((await caller.request('PATCH', '/recruitment/v1/plan', { spending_ceiling_minor: -1 })).status, 400);
+  const too_much = await caller.request('PATCH', '/recruitment/v1/plan', { spending_ceiling_minor: 100_000_000_001 });
+  t.match(too_much, { status: 400, body: { error: { code: 'invalid_parameter', param: 'spending_ceiling_minor' } } });
+  // One that was stored before there was a most.
+  await rail.query(sql`
+    update recruitment.plan set spending_ceiling_minor = ${Number.MAX_SAFE_INTEGER} where organization_id = ${caller.organization_id}`);
+  const brand = await caller.post('/recruitment/v1/brands', { name: 'Acme', website_url: 'https://acme.example.com' });
+  const search = { brand_id: brand.id, search_type: 'keyword', query: 'bread' };
+  t.equal((await caller.request('POST', '/recruitment/v1/searches', search)).status, 202);
+  for (const [method, path, body] of [
+    ['PATCH', `brands/${brand.id}`, { scan_ceiling_minor: 100_000_000_001 }],
+    ['POST', 'searches', { ...search, ceiling_minor: 100_000_000_001 }],
+  ] as const)
+    t.match(await caller.request(method, `/recruitment/v1/${path}`, body), {
+      status: 400,
+      body: { error: { code: 'invalid_parameter', param: Object.keys(body).at(-1) } },
+    });
 });
 
 t.test('credits are spent and refunded in the ledger, and those of a new month replace what was left', async (t) => {

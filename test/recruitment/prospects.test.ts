@@ -206,6 +206,26 @@ t.test('a member who is removed owns nothing any more', async (t) => {
   ]);
 });
 
+t.test('the key of a member who was removed is that of a user, and of nobody in the team', async (t) => {
+  const opened = await openBrand();
+  const { caller } = opened;
+  const member = await caller.post(`${v1}/team`, { email: 'grace@example.com' });
+  const key = { organization_id: caller.organization_id, name: 'test', mode: 'live' as const, scopes: ['*'] };
+  const { secret } = await createKey(rail.store.database, { ...key, rate_limit: 1_000, user_id: member.user_id });
+  const hers = { ...opened, caller: callerOf(rail.address, secret, caller.organization_id) };
+  t.match(await add(hers), { source: 'manual' });
+  await caller.delete(`${v1}/team/${member.id}`);
+  const prospect = await add(hers);
+  t.match(prospect, { source: 'api' });
+  await act(hers, prospect, 'assign', { member_id: opened.me.id });
+  await act(hers, prospect, 'move', { stage: 'lost' });
+  t.match((await told(opened, 4)).slice(1), [
+    ['affiliate.added', { source: 'api' }],
+    ['affiliate.assigned', { by_member_id: null }],
+    ['affiliate.stage_changed', { by_user_id: member.user_id }],
+  ]);
+});
+
 t.test('acts on many, each with an outcome of its own', async (t) => {
   const opened = await openBrand();
   const { caller, brand_id } = opened;
@@ -218,6 +238,13 @@ t.test('acts on many, each with an outcome of its own', async (t) => {
     { status: 'failed', error: { code: 'resource_not_found' } },
     { prospect_id: two.id, status: 'unchanged', error: null },
     { status: 'failed', error: { code: 'sample_prospect' } },
+  ]);
+  const other = await openBrand();
+  const foreign = await add(other);
+  const unknown = { action: 'save', prospect_ids: ['fdi_unknown', foreign.id] };
+  t.match((await bulk(unknown)).data, [
+    { prospect_id: 'fdi_unknown', status: 'failed', error: { code: 'resource_not_found' } },
+    { prospect_id: foreign.id, status: 'failed', error: { code: 'resource_not_found' } },
   ]);
   const list = await caller.post(`${v1}/lists`, { brand_id, name: 'A' });
   for (const body of [
@@ -242,7 +269,6 @@ t.test('acts on many, each with an outcome of its own', async (t) => {
     [{ action: 'hide' }, 'missing_parameter'],
     [{ action: 'hide', reason: 'because' }, 'invalid_parameter'],
     [{ action: 'invite', stage: 'lost' }, 'invalid_parameter'],
-    [{ action: 'save', prospect_ids: ['fdi_unknown'] }, 'resource_not_found'],
     [{ action: 'save', prospect_ids: Array.from({ length: 501 }, (_, each) => `fdi_${each}`) }, 'invalid_parameter'],
   ] as const)
     t.match(await errorOf(caller, 'POST', `${v1}/prospects/bulk`, { prospect_ids, ...body }), [/^4/, code]);
@@ -327,6 +353,66 @@ t.test('lists by every filter, and in every format', async (t) => {
     (await caller.request('GET', `${v1}/prospects?brand_id=${brand_id}&format=csv`)).text,
     /^id,object,brand_id,.*\r\nfdi_/,
   );
+});
+
+t.test('takes any text for full text', async (t) => {
+  const opened = await openBrand();
+  const prospect = await add(opened, { name: 'Well-known bread', description: 'Not --butter' });
+  const search = (q: string) =>
+    opened.caller.request('GET', `${v1}/prospects?brand_id=${opened.brand_id}&q=${encodeURIComponent(q)}`);
+  const odd = [
+    '-',
+    '- ',
+    '-\t',
+    '-\u0085',
+    '-\u00a0',
+    '-\u2003',
+    '-\u200b',
+    '-!',
+    '-(',
+    '!-',
+    '-|&',
+    '-"',
+    '"-',
+    '-.',
+    "-'",
+    '-\\',
+  ];
+  const texts = [
+    ...odd,
+    '-:',
+    '-*',
+    '<->',
+    ' or ',
+    'or -',
+    '(',
+    '\u0301-',
+    '-_',
+    ':*',
+    '&',
+    '-\u{1f35e}',
+    '\ufeff-',
+    '-a',
+  ];
+  for (const text of texts) {
+    const q = text.repeat(100).slice(0, 200).toWellFormed();
+    const { status } = await search(q);
+    t.equal(status, q.trim() === '' ? status : 200, JSON.stringify(text));
+  }
+  let seed = 7;
+  const random = (below: number) => {
+    seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
+    return Math.floor((seed / 2_147_483_648) * below);
+  };
+  for (let round = 0; round < 60; round++) {
+    const q = Array.from({ length: 40 + random(60) }, () => texts[random(texts.length)])
+      .join('')
+      .slice(0, 200)
+      .toWellFormed();
+    t.equal((await search(q)).status, 200, JSON.stringify(q));
+  }
+  for (const q of ['well-known', '--known bread -butte', '"well-known bread"', `${'-'.repeat(40)}absent`])
+    t.match((await search(q)).body.data, q.startsWith('--known') ? [] : [{ id: prospect.id }], q);
 });
 
 t.test('shows no prospect of another organization by full text', async (t) => {

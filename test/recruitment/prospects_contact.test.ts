@@ -251,6 +251,13 @@ t.test('exports what is known of a person, and erases it but for hashes', async 
     events: [{ type: 'affiliate.added' }, { type: 'email.revealed' }, { type: 'affiliate.saved', data: { key } }, {}],
     do_not_contact: [],
   });
+  const needed = ['prospects:read', 'notes:read', 'lists:read', 'do_not_contact:read'];
+  for (const missing of needed) {
+    const blind = await rail.key(caller.organization_id, { scopes: needed.filter((scope) => scope !== missing) });
+    t.match(await blind.request('GET', `${v1}/prospects/${prospect.id}/export`), {
+      ...{ status: 403, body: { error: { code: 'insufficient_scope', param: missing } } },
+    });
+  }
   const cursor = `${v1}/prospects?brand_id=${brand_id}&ending_before=${prospect.id}`;
   t.match(await caller.request('DELETE', `${v1}/prospects/${prospect.id}`), {
     status: 200,

@@ -19,6 +19,7 @@ select
   max(d.updated_at) filter (where d.status = 'delivered') as last_delivered_at
 from webhooks.delivery d
 where d.organization_id = (select data.organization_id())
+  and d.program_id <> d.organization_id
 group by 1, 2;
 comment on view data.webhook_health is 'How each endpoint answers, by day (UTC) of the events'' deliveries. How long each request took stands in webhook_attempt.';
 comment on column data.webhook_health.endpoint_id is 'The endpoint (whe_).';

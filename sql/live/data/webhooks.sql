@@ -97,7 +97,9 @@ select
   case when (select data.sees_personal()) then a.response_body end as response_body,
   a.error
 from webhooks.attempt a
-where a.organization_id = (select data.organization_id());
+where a.organization_id = (select data.organization_id())
+  -- Those of programs: ids of deliveries say whose they are, and attempts are partitioned by them.
+  and a.delivery_id >= 'whd_' and a.delivery_id < 'whd`';
 comment on view data.webhook_attempt is 'Requests to endpoints, and what they answered. Kept for 30 days. Filter by delivery_id or at.';
 comment on column data.webhook_attempt.delivery_id is 'The delivery (whd_).';
 comment on column data.webhook_attempt.attempt is 'Which attempt of the delivery it is: 1 to 8.';

@@ -132,9 +132,7 @@ function pathOperation(
   return {
     ...rest,
     summary: titleOf(operation, root),
-    description: [operation.summary, operation.doc, `Requires the scope \`${operation.scope}\`.`]
-      .filter(Boolean)
-      .join('\n\n'),
+    description: [operation.summary, operation.doc, scopesOf(operation)].filter(Boolean).join('\n\n'),
     'x-scope': operation.scope,
     'x-errors': errorsOf(operation),
     parameters: [
@@ -361,3 +359,9 @@ const mapEntries = <From, To>(
 
 const mapValues = <From, To>(record: Record<string, From>, map: (value: From) => To): Record<string, To> =>
   Object.fromEntries(Object.entries(record).map(([key, value]) => [key, map(value)]));
+
+function scopesOf({ scope, further_scopes = [] }: Operation): string {
+  const named = [scope, ...further_scopes].map((each) => `\`${each}\``);
+  const last = named.pop();
+  return named.length === 0 ? `Requires the scope ${last}.` : `Requires the scopes ${named.join(', ')} and ${last}.`;
+}

@@ -47,13 +47,14 @@ function mount(app: FastifyInstance, operation: Operation, store: Store, service
 }
 
 /** The hooks of a route that needs a key: who asks, how often, in which version, with which scope and mode, and signed as the key demands. */
-export const guards = (database: Database, operation: Pick<Operation, 'scope' | 'test_keys'>) => ({
+export const guards = (database: Database, operation: Pick<Operation, 'scope' | 'further_scopes' | 'test_keys'>) => ({
   onRequest: async (request: FastifyRequest) => {
     refuseEmptyId(request);
     request.presented = await identify(request, database);
     requireRate(request.presented.rate);
     requireVersion(request);
-    requireScope(request.presented.scopes, operation.scope);
+    for (const scope of [operation.scope, ...(operation.further_scopes ?? [])])
+      requireScope(request.presented.scopes, scope);
     requireMode(request.presented, operation);
   },
   preValidation: async (request: FastifyRequest) => requireSignature(request, request.presented as Presented),

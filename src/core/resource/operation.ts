@@ -47,6 +47,8 @@ interface Options<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType,
   /** With `{id}` for what `params` holds. */
   path: string;
   scope: string;
+  /** Those that it needs besides, where it shows what belongs to other resources. */
+  further_scopes?: string[];
   /** Its short name in a menu, where the one that its name makes does not say what it does: see description/title.ts. */
   title?: string;
   /** One sentence on what it does. */

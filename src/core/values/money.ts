@@ -3,6 +3,9 @@ import { z } from 'zod';
 /** Minor units of the currency beside it. Up to 2^53 - 1: every amount is exact in JSON and in JavaScript. */
 export const minor = z.int();
 export const minorNotNegative = z.int().min(0);
+/** The most that a caller may allow to be spent: a thousand million of the major unit. */
+export const most_ceiling_minor = 100_000_000_000;
+export const ceiling = minorNotNegative.max(most_ceiling_minor);
 
 const known = new Set(Intl.supportedValuesOf('currency'));
 

@@ -18,7 +18,7 @@ import {
   withDefaults,
 } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
-import { minorNotNegative } from '../../core/values/money.ts';
+import { ceiling, minorNotNegative } from '../../core/values/money.ts';
 import { linkedProgram } from '../../program/activation.ts';
 import { base_path } from '../events/base_path.ts';
 import { channels } from '../events/fields.ts';
@@ -115,7 +115,7 @@ const settings = {
   default_timezone: timeZone,
   scan_schedule: z.enum(scan_schedules),
   scan_weekday: z.int().min(1).max(7),
-  scan_ceiling_minor: minorNotNegative.nullable(),
+  scan_ceiling_minor: ceiling.nullable(),
   retention_days: z.int().min(1).max(3650),
 };
 

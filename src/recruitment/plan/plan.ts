@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { type Operation, operation } from '../../core/resource/operation.ts';
 import { objectName, timestamp } from '../../core/values/fields.ts';
-import { minorNotNegative, storedCurrency } from '../../core/values/money.ts';
+import { ceiling, minorNotNegative, storedCurrency } from '../../core/values/money.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { base_path } from '../events/base_path.ts';
 import { type Account, currentAccount, lockAccount, refill } from './credit.ts';
@@ -69,7 +69,7 @@ export const planOperations: Operation[] = [
     summary: 'Changes what searches may spend in a month.',
     body: z
       .strictObject({
-        spending_ceiling_minor: minorNotNegative
+        spending_ceiling_minor: ceiling
           .nullable()
           .describe('What searches may spend on their providers in a month, in minor units. Null: any amount.'),
       })

@@ -74,7 +74,7 @@ export const bulkOperations: Operation[] = [
     path: `${base_path}/prospects/bulk`,
     scope: 'prospects:write',
     summary: 'Saves, hides, moves, assigns or invites up to 500 prospects, each with an outcome of its own.',
-    doc: 'The events are those of the single calls. Ids that are not known fail by themselves; where none is known the answer is 404.',
+    doc: 'The events are those of the single calls. Ids that are not known fail by themselves.',
     body: Body,
     reply: z.object({
       object: objectName('bulk_result'),
@@ -146,15 +146,10 @@ async function saveTo(tx: Tx, list_id: string | null, by: Actor): Promise<Change
   };
 }
 
-/** @throws Problem resource_not_found where none of the prospects exists */
 async function forEach(tx: Tx, ids: string[], change: Change): Promise<Outcome[]> {
   const found = new Map((await prospects.lockMany(tx, ids)).map((prospect) => [prospect.id, prospect]));
   const outcomes: Outcome[] = [];
   for (const prospect_id of ids) outcomes.push(await outcomeOf(prospect_id, found.get(prospect_id), change));
-  const [first] = outcomes;
-  if (first && outcomes.every(({ error }) => error?.code === 'resource_not_found')) {
-    throw notFound('prospect', first.prospect_id, 'prospect_ids');
-  }
   return outcomes;
 }
 

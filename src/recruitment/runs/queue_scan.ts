@@ -2,6 +2,7 @@ import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { insert } from '../../core/postgres/write.ts';
 import { newId } from '../../core/values/id.ts';
+import { most_ceiling_minor } from '../../core/values/money.ts';
 import { event } from '../events/event.ts';
 import type { Trigger } from './run.ts';
 import { isCeilingSpent } from './spending.ts';
@@ -35,7 +36,7 @@ export async function queueScan(
     tx,
     'recruitment.run',
     {
-      ...{ id, brand_id: brand.id, kind: 'scan', trigger, week, credit, ceiling_minor: brand.scan_ceiling_minor },
+      ...{ id, brand_id: brand.id, kind: 'scan', trigger, week, credit, ceiling_minor: ceilingOf(brand) },
       state: is_stopped ? 'stopped_at_ceiling' : 'running',
       ...{ started_at: tx.now, finished_at: is_stopped ? tx.now : null, created_at: tx.now, updated_at: tx.now },
     },
@@ -46,6 +47,10 @@ export async function queueScan(
   else tx.enqueue('recruitment/run_scan', { organization_id: tx.organization_id, id });
   return id;
 }
+
+/** A brand may have been stored before there was a most. */
+const ceilingOf = ({ scan_ceiling_minor }: ScannedBrand): number | null =>
+  scan_ceiling_minor === null ? null : Math.min(scan_ceiling_minor, most_ceiling_minor);
 
 const tellStopped = (tx: Tx, scan_id: string, brand_id: string, trigger: Trigger): void =>
   tx.emit(

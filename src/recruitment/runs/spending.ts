@@ -33,7 +33,7 @@ async function reserveInMonth(tx: Tx, price_micros: number): Promise<boolean> {
         select
         from recruitment.plan p
         where p.organization_id = t.organization_id
-          and t.spent_micros + ${price_micros} > p.spending_ceiling_minor * ${micros_of_minor}::bigint
+          and t.spent_micros + ${price_micros} > p.spending_ceiling_minor * ${micros_of_minor}::numeric
       )
     returning t.month`);
   return taken !== undefined;
@@ -56,6 +56,6 @@ export async function isCeilingSpent(tx: Tx): Promise<boolean> {
     from recruitment.plan p
     left join recruitment.spending t on t.organization_id = p.organization_id and t.month = ${monthOf(tx.now)}::date
     where p.organization_id = ${tx.organization_id}
-      and coalesce(t.spent_micros, 0) >= p.spending_ceiling_minor * ${micros_of_minor}::bigint`);
+      and coalesce(t.spent_micros, 0) >= p.spending_ceiling_minor * ${micros_of_minor}::numeric`);
   return spent !== undefined;
 }

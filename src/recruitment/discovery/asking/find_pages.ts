@@ -16,7 +16,7 @@ export const findPagesOf =
   (store: Store, organization_id: string): FindPages =>
   ({ text, links_to, language }, limit, after) =>
     transaction(store, { organization_id, request_id: null }, async (tx) => {
-      const query = sql`websearch_to_tsquery('simple', ${text})`;
+      const query = sql`recruitment.search_query(${text})`;
       const matches = links_to === undefined ? sql`t.search @@ ${query}` : sql`t.linked_domains @> array[${links_to}]`;
       const spoken = language === null ? sql`true` : sql`t.language_code = ${language}`;
       const rank = links_to === undefined ? sql`ts_rank(t.search, ${query}) desc,` : sql``;

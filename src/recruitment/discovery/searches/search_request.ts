@@ -1,7 +1,7 @@
 /** What a search is asked for. */
 import { z } from 'zod';
 import { country, domain, language, text } from '../../../core/values/fields.ts';
-import { minorNotNegative } from '../../../core/values/money.ts';
+import { ceiling, minorNotNegative } from '../../../core/values/money.ts';
 import { Problem } from '../../../core/values/problem.ts';
 import { type SearchType, search_types } from '../../runs/run.ts';
 import { no_filters } from '../asking/skip.ts';
@@ -90,7 +90,7 @@ export const Body = z.strictObject({
     .default([])
     .describe(request_fields.languages.description as string),
   max_results: z.int().min(1).max(500).default(50).describe('How many results the search keeps at most, 1 to 500.'),
-  ceiling_minor: minorNotNegative
+  ceiling_minor: ceiling
     .nullable()
     .default(null)
     .describe(request_fields.ceiling_minor.description as string),
