@@ -28,8 +28,8 @@ export async function makeRunDirectory(): Promise<string> {
 const locks = new Map<string, Lock | undefined>();
 
 async function isAbandoned(directory: string): Promise<boolean> {
-  const { uid } = await stat(directory);
-  if (process.getuid && uid !== process.getuid()) return false;
+  const owner = await stat(directory).catch(() => undefined); // another run may have removed it just now
+  if (!owner || (process.getuid && owner.uid !== process.getuid())) return false;
   locks.set(directory, tryLock(`${directory}.lock`, 'exclusive'));
   return locks.get(directory) !== undefined;
 }

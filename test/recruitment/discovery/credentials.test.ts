@@ -32,6 +32,15 @@ t.test("keeps an organization's key, and shows its last four characters alone", 
   t.match(await caller.get(`${path}/brave`), { configured_by: 'operator' });
 });
 
+t.test('takes one of several keys that are set at once, and refuses none', async (t) => {
+  const caller = await rail.organization();
+  const answers = await Promise.all(Array.from({ length: 8 }, () => put(caller, 'brave', { api_key: brave_key })));
+  t.same(
+    answers.map(({ status }) => status),
+    Array(8).fill(200),
+  );
+});
+
 t.test('keeps nothing that the provider refuses, or that could not be tried', async (t) => {
   const caller = await rail.organization();
   t.match(await put(caller, 'brave', { api_key: 'wrong' }), {

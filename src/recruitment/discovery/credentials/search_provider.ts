@@ -199,6 +199,10 @@ async function put(
 ): Promise<void> {
   const id = newId('fpc');
   const hint = credentials.url === undefined ? (credentials.api_key ?? '').slice(-4) : new URL(credentials.url).host;
+  // One change of a provider at a time: the later one takes the place of the other.
+  await tx.all(
+    sql`select pg_advisory_xact_lock(hashtextextended(${`search provider ${tx.organization_id} ${provider}`}, 0))`,
+  );
   await tx.all(sql`
     delete from recruitment.provider_credential t where ${tenant(tx)} and t.provider = ${provider}`);
   await insert(tx, 'recruitment.provider_credential', {
