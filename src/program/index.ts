@@ -100,6 +100,7 @@ export const program: Product = {
   summary: 'Affiliate programs: partners, links, clicks, sales, commissions, payouts and signed webhooks.',
   guide,
   chapters: [{ title: 'Paying partners', text: paying_partners }],
+  moves_money: true,
   test_keys:
     'A test key reads and writes the same data as a live key: it only labels the responses with `X-Rail-Livemode: false`.',
   examples,

@@ -17,6 +17,8 @@ export interface Product extends Part {
   guide: string;
   /** What needs a chapter of its own there, in Markdown. */
   chapters?: { title: string; text: string }[];
+  /** Whether its operations move money. */
+  moves_money?: boolean;
   /** What test keys may do, in Markdown. */
   test_keys: string;
   /** Values for the examples of the description. */

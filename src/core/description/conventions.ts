@@ -12,7 +12,7 @@ export const conventions = (described: Described): { title: string; text: string
   ...ofWebhooks(described),
 ];
 
-const ofRequests = ({ path, test_keys, delivery }: Described) => [
+const ofRequests = ({ path, test_keys, delivery, moves_money }: Described) => [
   {
     title: 'Requests and responses',
     text: `Requests and responses are JSON. A request with a body needs the header \`Content-Type: application/json\`. A body has at most ${max_body_bytes / 1024 / 1024} MiB, is nested at most ${max_body_depth} levels deep, and holds at most ${max_body_values.toLocaleString('en')} values. An unknown field or query parameter is refused with \`unknown_parameter\`.
@@ -53,9 +53,7 @@ If the service fails in the middle, it breaks the connection, and your HTTP clie
   },
   {
     title: 'Idempotency',
-    text: `Send an \`Idempotency-Key\` of 1 to 255 characters with a \`POST\` to make it safe to retry. For 24 hours, a request with the same key, path and body returns the first response, with the header \`Idempotent-Replayed: true\`, and has no further effect. The same key with another path or body is refused with 422 \`idempotency_key_reused\`. While the first request is still running, the response is 409 \`idempotency_key_in_flight\` with \`Retry-After\`. A request that failed does not use up its key.
-
-Send a key with every request that moves money, and retry with the same key.`,
+    text: `Send an \`Idempotency-Key\` of 1 to 255 characters with a \`POST\` to make it safe to retry. For 24 hours, a request with the same key, path and body returns the first response, with the header \`Idempotent-Replayed: true\`, and has no further effect. The same key with another path or body is refused with 422 \`idempotency_key_reused\`. While the first request is still running, the response is 409 \`idempotency_key_in_flight\` with \`Retry-After\`. A request that failed does not use up its key.${moves_money ? '\n\nSend a key with every request that moves money, and retry with the same key.' : ''}`,
   },
   {
     title: 'Errors',

@@ -18,6 +18,8 @@ export interface Described {
   guide: string;
   /** What needs a chapter of its own, in Markdown. */
   chapters?: { title: string; text: string }[];
+  /** Whether operations move money. */
+  moves_money?: boolean;
   delivery: DeliveryTerms;
   /** How the service is reached from outside: where a proxy puts a path in front of it, paths are below that. */
   base_url: string;

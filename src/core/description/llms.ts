@@ -4,7 +4,7 @@ import { type Described, rootOf } from './described.ts';
 import { exampleReply, type Samples, samplesOf } from './example.ts';
 import { nameOf, resolve, type Schema, type Schemas, typesOf } from './json_schema.ts';
 import { type Document, json, type Media, type Parameter, type PathOperation } from './openapi_parts.ts';
-import { errors_of_all, errors_of_bodies, errors_of_keys } from './operation_errors.ts';
+import { errors_of_all, errors_of_bodies, errors_of_keys, errors_of_requests } from './operation_errors.ts';
 
 interface Listed extends PathOperation {
   method: string;
@@ -78,7 +78,7 @@ export function wholeText(document: Document, { path, examples }: Pick<Described
     '',
     '| code | type | status | meaning |',
     '|---|---|---|---|',
-    ...(Object.keys(problems) as ProblemCode[]).map((code) => {
+    ...answerable(listed(paths)).map((code) => {
       const { type, status, doc } = problems[code];
       return `| \`${code}\` | \`${type}\` | ${status} | ${doc} |`;
     }),
@@ -126,8 +126,20 @@ function operationText(operation: Listed, schemas: Schemas): string[] {
         : ['', `Reply: ${status} with a file, ${Object.keys(content).join(' or ')}.`];
     }),
     '',
-    `Errors: ${[...errors.map((code) => `\`${code}\` (${problems[code].status})`), 'and the errors of every operation'].join(', ')}.`,
+    errorsText(errors),
   ];
+}
+
+const errorsText = (errors: ProblemCode[]): string =>
+  errors.length === 0
+    ? 'Errors: only those of every operation.'
+    : `Errors: ${errors.map((code) => `\`${code}\` (${problems[code].status})`).join(', ')}, and the errors of every operation.`;
+
+/** Those that an operation can answer, and those that no operation declares because any request can meet them. */
+function answerable(operations: Listed[]): ProblemCode[] {
+  const declared = operations.flatMap((operation) => operation['x-errors'] ?? []);
+  const all = [...declared, ...shared_errors, ...errors_of_requests];
+  return (Object.keys(problems) as ProblemCode[]).filter((code) => all.includes(code));
 }
 
 function parametersText(title: string, where: string, parameters: Parameter[], schemas: Schemas): string[] {

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { media_types } from '../formats/format.ts';
 import type { Operation } from '../resource/operation.ts';
 import { api_version } from '../values/api.ts';
+import { nounOf as inWords } from '../values/noun.ts';
 import { type ProblemCode, problems } from '../values/problem.ts';
 import { conventions } from './conventions.ts';
 import type { Described } from './described.ts';
@@ -84,7 +85,7 @@ function complete(document: Document, { operations, events, delivery, examples, 
   const by_name = new Map(operations.map((operation) => [operation.name, operation]));
   const paths = mapValues(document.paths, (methods) =>
     mapValues(methods, (route) =>
-      pathOperation(route, by_name.get(route.operationId) as Operation, { samples, common, root }),
+      pathOperation(route, by_name.get(route.operationId) as Operation, { samples, common, root, document }),
     ),
   );
   return withoutUnused(
@@ -114,14 +115,15 @@ function complete(document: Document, { operations, events, delivery, examples, 
 function pathOperation(
   route: PathOperation,
   operation: Operation,
-  { samples, common, root }: { samples: Samples; common: Map<string, ProblemCode[]>; root: string },
+  given_with: { samples: Samples; common: Map<string, ProblemCode[]>; root: string; document: Document },
 ): PathOperation {
+  const { samples, common, root, document } = given_with;
   const { schemas } = samples;
   const { requestBody, parameters: given = [], responses, ...rest } = route;
   const reply = responses[operation.status]?.content?.[json]?.schema as Schema;
   const body = requestBody?.content[json];
   const record = recordOf(resolve(reply, schemas), schemas);
-  const noun = nounOf(operation, root);
+  const noun = nounOf(operation, root, document);
   const taken = body && !isNothing(body.schema) ? { ...body, schema: saidAlready(body.schema, record) } : undefined;
   const request_body = taken && bodyOf(operation, taken, samples);
   const changes = changesBy(operation, resolve(reply, schemas), {
@@ -131,7 +133,7 @@ function pathOperation(
   });
   return {
     ...rest,
-    summary: titleOf(operation, root),
+    summary: titleOf(operation, root, noun),
     description: [operation.summary, operation.doc, scopesOf(operation)].filter(Boolean).join('\n\n'),
     'x-scope': operation.scope,
     'x-errors': errorsOf(operation),
@@ -288,7 +290,7 @@ const taken = (field: Schema, description: string | undefined): string | undefin
  */
 function illustrated(parameter: Parameter, noun: string, samples: Samples): Parameter {
   if (parameter.in === 'path' && parameter.name === 'id') {
-    const description = `The id of the ${noun.replaceAll('_', ' ')}.`;
+    const description = `The id of the ${inWords(noun)}.`;
     return { ...parameter, description, example: exampleOf({ type: 'string' }, samples, `${noun}_id`) };
   }
   if (cursors.includes(parameter.name)) return parameter;
@@ -301,7 +303,18 @@ function illustrated(parameter: Parameter, noun: string, samples: Samples): Para
 const cursors = ['starting_after', 'ending_before'];
 
 /** `webhook_delivery` of `/v1/webhook_deliveries/{id}/replay`. */
-const nounOf = ({ path }: Operation, root: string): string => singular(path.slice(root.length).split('/')[1] as string);
+function nounOf({ path }: Operation, root: string, documented: Document): string {
+  const plural = path.slice(root.length).split('/')[1] as string;
+  return objectAt(`${root}/${plural}/{id}`, documented) ?? singular(plural);
+}
+
+/** The `object` of the records at a path: `team_member` of `/recruitment/v1/team/{id}`. */
+function objectAt(path: string, { paths, components }: Document): string | undefined {
+  const replies = Object.values(paths[path] ?? {}).flatMap(({ responses }) => Object.values(responses));
+  const records = replies.map(({ content }) => resolve(content?.[json]?.schema ?? {}, components.schemas).properties);
+  const known = records.find((record) => record?.object?.const !== undefined);
+  return known && String(known.object?.const);
+}
 
 /** Tag → the description of what its operations are about. */
 function tagsOf(operations: Operation[]): Document['tags'] {
@@ -310,9 +323,15 @@ function tagsOf(operations: Operation[]): Document['tags'] {
     return {
       name,
       'x-displayName': tagTitle(name),
-      description: z.globalRegistry.get(about.reply)?.description ?? about.summary,
+      description: z.globalRegistry.get(about.reply)?.description ?? rowsOf(about)?.description ?? about.summary,
     };
   });
+}
+
+/** What is said of the records that a list lists. */
+function rowsOf({ reply }: Operation): { description?: string } | undefined {
+  const { data } = (reply as Partial<z.ZodObject>).shape ?? {};
+  return data instanceof z.ZodArray ? z.globalRegistry.get(data.element as z.ZodType) : undefined;
 }
 
 /** Replies may gain fields, so what comes out is never said to be closed; what goes in stays strict. */

@@ -47,7 +47,7 @@ export interface DeliveryTerms {
   /** How long events and deliveries are kept, which is how far back they can be replayed. */
   kept_days: number;
   most_endpoints: number;
-  /** When an endpoint that fails is switched off. */
+  /** When an endpoint that fails is disabled. */
   switch_off: { least_failures: number; within_days: number; span_days: number };
 }
 

@@ -28,8 +28,13 @@ export const errors_of_bodies: ProblemCode[] = ['invalid_json', 'payload_too_lar
 /** And what every POST may, because it may carry an idempotency key. */
 export const errors_of_keys: ProblemCode[] = ['idempotency_key_reused', 'idempotency_key_in_flight'];
 
-/** Every code that an operation can answer: what follows from what it takes, and what it says of itself. */
-export const errorsOf = (operation: Operation): ProblemCode[] => [
+/** What is answered before there is an operation: to paths and methods that there are not. */
+export const errors_of_requests: ProblemCode[] = ['route_not_found', 'method_not_allowed'];
+
+/** Every code that an operation can answer, once: what follows from what it takes, and what it says of itself. */
+export const errorsOf = (operation: Operation): ProblemCode[] => [...new Set(allOf(operation))];
+
+const allOf = (operation: Operation): ProblemCode[] => [
   ...errors_of_all,
   ...(operation.method === 'GET' ? [] : errors_of_bodies),
   ...(operation.method === 'POST' ? errors_of_keys : []),

@@ -1,15 +1,15 @@
 import type { Operation } from '../resource/operation.ts';
-import { singular } from './example.ts';
+import { nounOf } from '../values/noun.ts';
 
 /** What some verbs of operations' names are in a title. */
 const verbs: Record<string, string> = { get: 'retrieve', put: 'set' };
 
 /** The short name of an operation, as a menu shows it: `Refund a sale` of `sales.refund`, `Set a tax form` of `partners.put_tax_form`. */
-export function titleOf({ name, path, title }: Operation, root: string): string {
+export function titleOf({ name, path, title }: Operation, root: string, noun: string): string {
   if (title !== undefined) return title;
   const [verb = '', ...words] = (name.split('.').at(-1) as string).split('_');
   const plural = path.slice(root.length).split('/')[1] as string;
-  const object = words.length > 0 ? words.join(' ') : nounOf(plural);
+  const object = words.length > 0 ? words.join(' ') : nounOf(noun);
   return sentenceCase(verb === 'list' ? `list ${spaced(plural)}` : `${verbs[verb] ?? verb} ${withArticle(object)}`);
 }
 
@@ -17,6 +17,5 @@ export function titleOf({ name, path, title }: Operation, root: string): string 
 export const tagTitle = (tag: string): string => sentenceCase(spaced(tag));
 
 const spaced = (name: string): string => name.replaceAll('_', ' ');
-const nounOf = (plural: string): string => spaced(singular(plural));
 const withArticle = (noun: string): string => `${/^[aeio]/.test(noun) ? 'an' : 'a'} ${noun}`;
 const sentenceCase = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

@@ -1,11 +1,10 @@
 import { z } from 'zod';
-import { sampleId } from '../values/fields.ts';
 
 /** The reply to a deletion, and what is inlined for a relation whose object is deleted. */
 export const DeletedMarker = z
   .object({
-    id: z.string().meta({ description: 'The id of the deleted object.', examples: [sampleId('part')] }),
-    object: z.string().meta({ description: 'The type of the deleted object.', examples: ['partner'] }),
+    id: z.string().describe('The id of the deleted object.'),
+    object: z.string().describe('The type of the deleted object.'),
     deleted: z.literal(true).describe('Always true.'),
   })
   .meta({
