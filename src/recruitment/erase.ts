@@ -3,8 +3,10 @@ import sql from 'sql-template-tag';
 import type { Vault } from '../core/encryption/vault.ts';
 import type { Tx } from '../core/postgres/transaction.ts';
 import { tenant } from '../core/resource/resource.ts';
-import { newId, timeOfId } from '../core/values/id.ts';
+import { timeOfId } from '../core/values/id.ts';
 import { erasePersonalData, eventsMentioning } from '../webhooks/events/personal_data.ts';
+import { type Actor, nobody } from './brands/acting.ts';
+import { barAddressesOf } from './contact/bar_addresses.ts';
 import type { Reason } from './contact/suppression.ts';
 import { catalogue, prefixes } from './events/catalogue.ts';
 import { tombstoneValue } from './prospects/create.ts';
@@ -16,10 +18,16 @@ type Erased = Pick<Prospect, 'id' | 'brand_id' | 'channel' | 'key'>;
 /**
  * Erases prospects: addresses, notes, activity, evidence and their places in lists go with them, and their key is removed from stored events.
  * A hash of brand, channel and key stays, so that no search or scan makes them again, and the hashes of addresses that are barred.
- * The caller holds suppressions (contact/suppression.ts).
+ * Whoever else holds an address is marked. The caller has locked suppressions (prospects/barred_site.ts).
  * @param bars why their addresses are barred from now on; null: those that are not barred stay so
  */
-export async function eraseProspects(tx: Tx, vault: Vault, rows: Erased[], bars: Reason | null): Promise<void> {
+export async function eraseProspects(
+  tx: Tx,
+  vault: Vault,
+  rows: Erased[],
+  bars: Reason | null,
+  by: Actor = nobody,
+): Promise<void> {
   if (rows.length === 0) return;
   const ids = rows.map(({ id }) => id);
   const hash = await keyedHash(tx, vault);
@@ -28,7 +36,7 @@ export async function eraseProspects(tx: Tx, vault: Vault, rows: Erased[], bars:
     select ${tx.organization_id}, given.hmac, ${tx.now}::timestamptz
     from unnest(${rows.map((row) => hash(tombstoneValue(row)))}::bytea[]) as given (hmac)
     on conflict do nothing`);
-  await barAddresses(tx, ids, bars);
+  await barAddressesOf(tx, vault, ids, bars, by);
   await forgetValues(tx, ids);
   await erasePages(tx, ids);
   await eraseFromEvents(tx, ids);
@@ -39,26 +47,6 @@ export async function eraseProspects(tx: Tx, vault: Vault, rows: Erased[], bars:
     )
     insert into core.deleted_object (organization_id, id, parent_id, object, deleted_at)
     select e.organization_id, e.id, e.brand_id, 'prospect', ${tx.now}::timestamptz from erased e
-    on conflict do nothing`);
-}
-
-/** Bars their addresses: for the reason that is given, or for that of the mark on the prospect, which goes with it. */
-async function barAddresses(tx: Tx, ids: string[], bars: Reason | null): Promise<void> {
-  const addresses = await tx.all<{ hmac: Buffer; reason: Reason | null; by_user_id: string | null }>(sql`
-    select distinct on (a.address_hmac) a.address_hmac as hmac, t.reason, t.by_user_id
-    from recruitment.email_address a
-    left join recruitment.suppression t
-      on t.organization_id = a.organization_id and t.prospect_id = a.prospect_id and t.lifted_at is null
-    where a.organization_id = ${tx.organization_id} and a.prospect_id = any(${ids})
-    order by a.address_hmac, t.reason`);
-  const barred = addresses.flatMap(({ hmac, reason, by_user_id }) => {
-    const why = reason ?? bars;
-    return why === null ? [] : [{ id: newId('fdn'), hmac: hmac.toString('hex'), reason: why, by_user_id }];
-  });
-  await tx.all(sql`
-    insert into recruitment.suppression (organization_id, id, kind, hmac, reason, by_user_id, created_at)
-    select ${tx.organization_id}, given.id, 'address', decode(given.hmac, 'hex'), given.reason, given.by_user_id, ${tx.now}::timestamptz
-    from json_to_recordset(${JSON.stringify(barred)}::json) as given (id text, hmac text, reason text, by_user_id text)
     on conflict do nothing`);
 }
 

@@ -7,6 +7,7 @@ import { teamOperations } from './brands/team_member.ts';
 import { addressOperations } from './contact/add_address.ts';
 import { doNotContactOperations } from './contact/do_not_contact.ts';
 import { emailListOperations } from './contact/email_address.ts';
+import { deleteBrandOperations } from './delete_brand.ts';
 import { searchProviderOperations } from './discovery/credentials/search_provider.ts';
 import { revealOperations } from './discovery/reveals/reveal.ts';
 import { scanOperations } from './discovery/scans/scan.ts';
@@ -44,6 +45,7 @@ export const recruitment: Product = {
   events,
   operations: [
     ...brandOperations,
+    ...deleteBrandOperations,
     ...teamOperations,
     ...removeMemberOperations,
     ...searchOperations,

@@ -9,13 +9,15 @@ import { type AnyResource, readScope, tenant } from '../core/resource/resource.t
 import { id, objectName, text, timestamp } from '../core/values/fields.ts';
 import { timeOfId } from '../core/values/id.ts';
 import { eventsMentioning } from '../webhooks/events/personal_data.ts';
+import { actorOf } from './brands/acting.ts';
 import { addressesOf, emailAddresses } from './contact/email_address.ts';
-import { holdSuppressions, openedEntry, type Suppression, suppressions } from './contact/suppression.ts';
+import { openedEntry, type Suppression, suppressions } from './contact/suppression.ts';
 import { eraseProspects } from './erase.ts';
 import { base_path } from './events/base_path.ts';
 import { catalogue, prefixes } from './events/catalogue.ts';
 import { lists } from './lists/list.ts';
 import { activities } from './prospects/activity.ts';
+import { lockSuppressions } from './prospects/barred_site.ts';
 import { notes } from './prospects/note.ts';
 import { type Prospect, prospects } from './prospects/prospect.ts';
 
@@ -55,10 +57,10 @@ export const personalDataOperations: Operation[] = [
     params: idParams,
     reply: DeletedMarker,
     errors: ['sample_prospect'],
-    async run({ tx, params, services: { vault } }) {
-      await holdSuppressions(tx);
+    async run({ tx, params, caller, services: { vault } }) {
+      await lockSuppressions(tx);
       const prospect = await prospects.get(tx, params.id, { lock: true });
-      await eraseProspects(tx, vault, [prospect], 'legal');
+      await eraseProspects(tx, vault, [prospect], 'legal', await actorOf(tx, caller));
       return { id: params.id, object: 'prospect', deleted: true as const };
     },
   }),

@@ -3,9 +3,11 @@ import sql from 'sql-template-tag';
 import type { Vault } from '../core/encryption/vault.ts';
 import type { Tx } from '../core/postgres/transaction.ts';
 import { tenant } from '../core/resource/resource.ts';
-import { refreshEmailStatus } from './contact/email_status.ts';
-import { holdSuppressions } from './contact/suppression.ts';
+import { nobody } from './brands/acting.ts';
+import { refreshBars } from './contact/mark.ts';
 import { eraseProspects } from './erase.ts';
+import { lockSuppressions } from './prospects/barred_site.ts';
+import { keyedHash } from './prospects/keyed_hash.ts';
 import type { Prospect } from './prospects/prospect.ts';
 
 /** "Revealed addresses that were not used go after 30 days (GDPR, article 14)." */
@@ -33,7 +35,7 @@ const expired = (at: string) => sql`(
 
 /** Erases what an organization keeps for too long, at most so many of each kind. @returns how many of the kind that had most */
 export async function purge(tx: Tx, vault: Vault, at: string, most: number): Promise<number> {
-  await holdSuppressions(tx);
+  await lockSuppressions(tx);
   const prospects = await tx.all<Pick<Prospect, 'id' | 'brand_id' | 'channel' | 'key'>>(sql`
     select t.id, t.brand_id, t.channel, t.key
     from recruitment.brand b
@@ -43,10 +45,10 @@ export async function purge(tx: Tx, vault: Vault, at: string, most: number): Pro
     limit ${most}
     for update of t`);
   await eraseProspects(tx, vault, prospects, null);
-  return Math.max(prospects.length, await purgeAddresses(tx, at, most));
+  return Math.max(prospects.length, await purgeAddresses(tx, vault, at, most));
 }
 
-async function purgeAddresses(tx: Tx, at: string, most: number): Promise<number> {
+async function purgeAddresses(tx: Tx, vault: Vault, at: string, most: number): Promise<number> {
   const purged = await tx.all<{ prospect_id: string }>(sql`
     with expired as (
       select t.id from recruitment.email_address t
@@ -58,6 +60,7 @@ async function purgeAddresses(tx: Tx, at: string, most: number): Promise<number>
     delete from recruitment.email_address t using expired e
     where ${tenant(tx)} and t.id = e.id
     returning t.prospect_id`);
-  await refreshEmailStatus(tx, [...new Set(purged.map(({ prospect_id }) => prospect_id))]);
+  const holders = [...new Set(purged.map(({ prospect_id }) => prospect_id))];
+  await refreshBars(tx, await keyedHash(tx, vault), holders, nobody);
   return purged.length;
 }

@@ -302,6 +302,8 @@ t.test('lists by every filter, and in every format', async (t) => {
   await act(opened, two, 'invite', { via: 'mark' });
   await act(opened, two, 'signed_up');
   await caller.post(`${v1}/do_not_contact`, { kind: 'address', email: 'ada@one.com', reason: 'unsubscribed' });
+  t.match(await caller.get(`${v1}/prospects/${one.id}`), { email_status: 'none' }, 'the only address is barred');
+  await caller.post(`${v1}/prospects/${one.id}/emails`, { email: 'grace@one.com' });
   const search_id = 'fsc_01kap3b6n8f2v9w4x7y0z1a2b3';
   await rail.query(
     sql`update recruitment.prospect set source = 'search', source_run_id = ${search_id} where id = ${one.id}`,

@@ -159,9 +159,9 @@ t.test('an address and a domain bar every prospect that they hit, now and later'
     prospect_id: null,
     lifted_at: null,
   });
-  t.same(
-    await bar(opened, { kind: 'address', email: 'ada@firm.co.uk' }),
-    address,
+  t.match(
+    await caller.request('POST', `${v1}/do_not_contact`, { kind: 'address', email: 'Ada@firm.co.uk' }),
+    { status: 409, body: { error: { code: 'resource_already_exists' }, existing: address } },
     'what is barred already stays as it is',
   );
   const domain = await bar(opened, { kind: 'domain', domain: 'mail.Firm.co.uk' });
@@ -228,6 +228,126 @@ t.test('an unsubscribe is of all prospects with the address, tells no mark, and 
       status: 400,
       body: { error: { param } },
     });
+});
+
+t.test('the mark of a prospect follows from what bars it now, by the strongest reason', async (t) => {
+  const opened = await openBrand();
+  const { caller } = opened;
+  const [one, two] = [await add(opened, { email: 'ada@now.com' }), await add(opened, { email: 'ada@now.com' })];
+  const lift = ({ id }: Json) => caller.post(`${v1}/do_not_contact/${id}/lift`, { reason: 'mistake' });
+  const reasons = async () =>
+    [await get(opened, one), await get(opened, two)].map(({ do_not_contact }) => do_not_contact?.reason ?? null);
+  const address = await bar(opened, { kind: 'address', email: 'ada@now.com' });
+  const domain = await bar(opened, { kind: 'domain', domain: 'now.com', reason: 'legal' });
+  t.same(await reasons(), ['legal', 'legal']);
+  t.match(await get(opened, one), { email_status: 'none' }, 'a barred address is none that can be used');
+  await lift(domain);
+  t.same(await reasons(), ['manual', 'manual']);
+  const stronger = await bar(opened, { kind: 'address', email: 'ada@now.com', reason: 'angry_reply' });
+  t.match(stronger, { id: address.id, reason: 'angry_reply' });
+  const [held] = (await caller.get(`${v1}/prospects/${one.id}/emails`)).data;
+  await caller.delete(`${v1}/emails/${held.id}`);
+  t.same(await reasons(), [null, 'angry_reply']);
+  await caller.delete(`${v1}/prospects/${two.id}`);
+  const again = await add(opened, { key: two.key, email: 'ada@now.com' });
+  t.match(again, { do_not_contact: { reason: 'angry_reply' } });
+  await lift(address);
+  t.match(await get(opened, again), { do_not_contact: null, email_status: 'found' }, 'the hash is enough to lift');
+  const events = (await told(opened, 9, /^do_not/)).map(([type, data]) => [
+    type.slice(15),
+    data.prospect_id,
+    data.reason,
+  ]);
+  t.same(events, [
+    ['added', one.id, 'manual'],
+    ['added', two.id, 'manual'],
+    ['added', one.id, 'legal'],
+    ['added', two.id, 'legal'],
+    ['added', one.id, 'angry_reply'],
+    ['added', two.id, 'angry_reply'],
+    ['lifted', one.id, 'other'],
+    ['added', again.id, 'angry_reply'],
+    ['lifted', again.id, 'mistake'],
+  ]);
+});
+
+t.test(
+  'whoever holds an address of a person who was erased, or of a marked prospect of a deleted brand, is marked',
+  async (t) => {
+    const opened = await openBrand();
+    const { caller } = opened;
+    const [erased, other, marked] = [
+      await add(opened, { email: 'ada@held.com' }),
+      await add(opened, { email: 'ada@held.com' }),
+      await add(opened, { email: 'grace@held.com' }),
+      await add(opened, { email: 'joan@held.com' }),
+    ];
+    await caller.delete(`${v1}/prospects/${erased.id}`);
+    t.match(await get(opened, other), { do_not_contact: { reason: 'legal' }, email_status: 'none' });
+    await caller.post(`${v1}/prospects/${marked.id}/do_not_contact`, { reason: 'complaint' });
+    const brand = await caller.post(`${v1}/brands`, { name: 'Other', website_url: 'https://other.example.com' });
+    const elsewhere = { ...opened, brand_id: brand.id };
+    const [same, unknown] = [
+      await add(elsewhere, { email: 'grace@held.com' }),
+      await add(elsewhere, { email: 'joan@held.com' }),
+    ];
+    t.match(same, { do_not_contact: null });
+    await caller.delete(`${v1}/brands/${opened.brand_id}`);
+    t.match(await get(opened, same), { do_not_contact: { reason: 'complaint' } });
+    t.match(await get(opened, unknown), { do_not_contact: null });
+    t.match(await add(elsewhere, { email: 'Grace@held.com' }), { do_not_contact: { reason: 'complaint' } });
+    t.same((await told(opened, 4, /^do_not/)).map(([, data]) => [data.prospect_id, data.reason]).slice(0, 3), [
+      [other.id, 'legal'],
+      [marked.id, 'complaint'],
+      [same.id, 'complaint'],
+    ]);
+    t.same(
+      (await rail.audit()).filter(({ organization_id }) => organization_id === caller.organization_id),
+      [],
+    );
+  },
+);
+
+t.test('a domain marks sites that are added later, by hand and by a search', async (t) => {
+  const opened = await openBrand();
+  const { brand_id } = opened;
+  await bar(opened, { kind: 'domain', domain: 'barredsite.com', reason: 'legal' });
+  const site = await add(opened, { key: 'www.barredsite.com' });
+  t.match(site, { do_not_contact: { reason: 'legal', since: /^20/ } });
+  const brand = await opened.caller.post(`${v1}/brands`, { name: 'Other', website_url: 'https://other.example.com' });
+  const rows = ['podcast', 'x'].map((channel) => ({
+    ...{ brand_id: channel === 'x' ? brand_id : brand.id, channel: channel as 'podcast' | 'x' },
+    key: channel === 'x' ? 'barredsite' : 'barredsite.com',
+  }));
+  const [podcast, account] = await within(opened, (tx) => createProspects(tx, vault, rows, { source: 'search' }));
+  t.match(await get(opened, podcast as Json), { do_not_contact: { reason: 'legal' } });
+  t.match(await get(opened, account as Json), { do_not_contact: null });
+  t.same(
+    (await told(opened, 2, /^do_not/)).map(([, data]) => [data.prospect_id, data.by_user_id === null]),
+    [
+      [site.id, false],
+      [podcast?.id, true],
+    ],
+  );
+});
+
+t.test('an unsubscribe holds beside a complaint, and its mark cannot be lifted', async (t) => {
+  const opened = await openBrand();
+  const { caller } = opened;
+  const one = await add(opened, { email: 'ada@both.com' });
+  await bar(opened, { kind: 'address', email: 'ada@both.com', reason: 'complaint' });
+  const unsubscribed = { kind: 'address', email: 'ada@both.com', reason: 'unsubscribed' };
+  t.match(await bar(opened, unsubscribed), { reason: 'complaint' });
+  t.match(await get(opened, one), { unsubscribed_at: /^20/, do_not_contact: { reason: 'complaint' } });
+  t.equal((await caller.request('POST', `${v1}/do_not_contact`, unsubscribed)).status, 409, 'nothing changes');
+  const two = await add(opened, { email: 'grace@both.com' });
+  await bar(opened, { kind: 'address', email: 'grace@both.com' });
+  await bar(opened, { kind: 'address', email: 'grace@both.com', reason: 'unsubscribed' });
+  for (const { id } of [one, two]) {
+    const refused = await caller.request('POST', `${v1}/prospects/${id}/do_not_contact/lift`);
+    t.match(refused, { status: 409, body: { error: { code: 'cannot_lift' } } });
+  }
+  t.equal((await told(opened, 2, /^do_not/)).length, 2);
 });
 
 t.test('exports what is known of a person, and erases it but for hashes', async (t) => {
@@ -434,7 +554,7 @@ t.test('the audit names a prospect who is not as entries, lists and addresses sa
   const named = async () =>
     (await rail.audit()).filter(({ organization_id }) => organization_id === caller.organization_id);
   t.same(await named(), []);
-  const corrupt = sql`do_not_contact_reason = null, do_not_contact_since = null, saved = false, email_status = 'none', unsubscribed_at = null`;
+  const corrupt = sql`do_not_contact_reason = null, do_not_contact_since = null, saved = false, email_status = 'bounced', unsubscribed_at = null`;
   const ids = [prospect.id, broken.id];
   await rail.query(sql`update recruitment.prospect set ${corrupt} where id = any(${ids})`);
   t.same(

@@ -44,12 +44,18 @@ as $$
   from recruitment.prospect p
   left join (
     select x.organization_id, x.prospect_id, case
-      when bool_or(x.verification = 'valid' and x.bounced_at is null) then 'verified'
-      when bool_or(x.verification <> 'invalid' and x.bounced_at is null) then 'found'
+      when bool_or(x.verification = 'valid' and x.bounced_at is null and not barred.is_barred) then 'verified'
+      when bool_or(x.verification <> 'invalid' and x.bounced_at is null and not barred.is_barred) then 'found'
       when bool_or(x.bounced_at is not null) then 'bounced'
       else 'none'
     end as email_status
     from recruitment.email_address x
+    cross join lateral (
+      select exists (
+        select from recruitment.suppression s
+        where s.organization_id = x.organization_id and s.hmac in (x.address_hmac, x.domain_hmac) and s.lifted_at is null
+      ) as is_barred
+    ) as barred
     group by x.organization_id, x.prospect_id
   ) as a on a.organization_id = p.organization_id and a.prospect_id = p.id
   where p.email_status <> coalesce(a.email_status, 'none')

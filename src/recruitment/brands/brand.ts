@@ -1,7 +1,6 @@
 import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
-import { DeletedMarker } from '../../core/resource/deleted_marker.ts';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { resource, tenant } from '../../core/resource/resource.ts';
 import {
@@ -160,20 +159,6 @@ export const brandOperations: Operation[] = [
       await brands.get(tx, params.id, { lock: true });
       if (body.program_id) await linkedProgram(tx, body.program_id);
       return brands.update(tx, params.id, body);
-    },
-  }),
-  operation({
-    name: 'brands.delete',
-    method: 'DELETE',
-    path: `${base_path}/brands/{id}`,
-    scope: 'brands:write',
-    summary: 'Deletes a brand with its prospects.',
-    params: idParams,
-    reply: DeletedMarker,
-    async run({ tx, params }) {
-      await brands.get(tx, params.id, { lock: true });
-      await brands.update(tx, params.id, { deleted_at: tx.now });
-      return { id: params.id, object: 'brand', deleted: true as const };
     },
   }),
 ];

@@ -12,14 +12,15 @@ import { type Actor, actorOf, nobody } from '../brands/acting.ts';
 import { base_path } from '../events/base_path.ts';
 import { event } from '../events/event.ts';
 import { recordActivity } from '../prospects/activity.ts';
+import { holdSuppressions } from '../prospects/barred_site.ts';
 import { keyedHash } from '../prospects/keyed_hash.ts';
-import { type Prospect, prospects } from '../prospects/prospect.ts';
+import { prospects } from '../prospects/prospect.ts';
 import { type AddressHashes, hashesOf } from './address.ts';
 import { type AddressSource, type EmailAddress, emailAddresses, opened, type Verification } from './email_address.ts';
 import { refreshEmailStatus, usable } from './email_status.ts';
 import { verificationOf } from './mail_host.ts';
-import { markHit } from './mark.ts';
-import { holdSuppressions, type Suppression } from './suppression.ts';
+import { noteReason, refreshBars } from './mark.ts';
+import type { Suppression } from './suppression.ts';
 
 /** An address as something found it. */
 export interface FoundAddress {
@@ -56,8 +57,8 @@ export async function addAddresses(
     by,
     sources.map((source) => ({ prospect_id, data: { source, addresses: added.length } })),
   );
-  if (added.some(({ verification }) => verification !== 'invalid')) await tellRevealed(tx, prospect_id);
-  await markBarred(tx, prospect, added, by);
+  await markBarred(tx, vault, prospect_id, added, by);
+  await tellRevealed(tx, prospect_id, added);
   return added.length;
 }
 
@@ -83,30 +84,28 @@ async function insertAddresses(tx: Tx, vault: Vault, prospect_id: string, found:
   return added;
 }
 
-/** Tells that addresses of a prospect are known, with source and verification of the best one. Nothing is told where none is usable. */
-export async function tellRevealed(tx: Tx, prospect_id: string): Promise<void> {
-  const known = await tx.all<Pick<EmailAddress, 'source' | 'verification'>>(sql`
-    select a.source, a.verification
+/** Tells that addresses of a prospect are known, with source and verification of the best one. Nothing is told where none of the new ones is usable. */
+async function tellRevealed(tx: Tx, prospect_id: string, added: Pick<EmailAddress, 'id'>[]): Promise<void> {
+  const known = await tx.all<Pick<EmailAddress, 'id' | 'source' | 'verification'>>(sql`
+    select a.id, a.source, a.verification
     from recruitment.email_address a
     where a.organization_id = ${tx.organization_id} and a.prospect_id = ${prospect_id} and ${usable}
     order by a.rank, a.id`);
   const [best] = known;
-  if (!best) return;
-  tx.emit(event('email.revealed', tx.organization_id, { prospect_id, ...best, addresses: known.length }));
+  if (!best || !known.some(({ id }) => added.some((one) => one.id === id))) return;
+  const { source, verification } = best;
+  tx.emit(event('email.revealed', tx.organization_id, { prospect_id, source, verification, addresses: known.length }));
 }
 
 /** What bars an address bars its prospect too. */
-async function markBarred(tx: Tx, prospect: Prospect, added: AddressHashes[], by: Actor): Promise<void> {
-  const hashes = added.flatMap(({ address_hmac, domain_hmac }) => [address_hmac, domain_hmac]);
+async function markBarred(tx: Tx, vault: Vault, prospect_id: string, added: AddressHashes[], by: Actor): Promise<void> {
+  const hashes = added.map(({ address_hmac }) => address_hmac);
   const entries = await tx.all<Pick<Suppression, 'id' | 'reason'>>(sql`
     select t.id, t.reason from recruitment.suppression t
     where ${tenant(tx)} and t.lifted_at is null and t.hmac = any(${hashes}::bytea[])
     order by t.created_at, t.id`);
-  let do_not_contact_reason = prospect.do_not_contact?.reason ?? null;
-  for (const entry of entries) {
-    await markHit(tx, [{ id: prospect.id, do_not_contact_reason }], entry, by);
-    if (entry.reason !== 'unsubscribed' && entry.reason !== 'hard_bounce') do_not_contact_reason ??= entry.reason;
-  }
+  for (const { id, reason } of entries) await noteReason(tx, [prospect_id], id, reason, by);
+  await refreshBars(tx, await keyedHash(tx, vault), [prospect_id], by);
 }
 
 export const addressOperations: Operation[] = [
@@ -137,16 +136,18 @@ export const addressOperations: Operation[] = [
     path: `${base_path}/emails/{id}`,
     scope: 'prospects:write',
     summary: 'Deletes an email address.',
-    doc: 'A mark Do not contact on the address stays.',
+    doc: 'What bars the address stays. A mark Do not contact that follows from this address alone is lifted: `do_not_contact.lifted`.',
     params: idParams,
     reply: DeletedMarker,
-    async run({ tx, params, caller }) {
+    async run({ tx, params, caller, services: { vault } }) {
       const { prospect_id } = await emailAddresses.get(tx, params.id);
+      await holdSuppressions(tx);
       await prospects.lockMany(tx, [prospect_id]);
       await emailAddresses.get(tx, params.id, { lock: true });
       await emailAddresses.deleteOutright(tx, params.id);
-      await refreshEmailStatus(tx, [prospect_id]);
-      recordActivity(tx, 'email_deleted', await actorOf(tx, caller), [{ prospect_id }]);
+      const by = await actorOf(tx, caller);
+      recordActivity(tx, 'email_deleted', by, [{ prospect_id }]);
+      await refreshBars(tx, await keyedHash(tx, vault), [prospect_id], by);
       return { id: params.id, object: 'email_address', deleted: true as const };
     },
   }),

@@ -7,14 +7,15 @@ import { newId } from '../../core/values/id.ts';
 import type { Actor } from '../brands/acting.ts';
 import { event } from '../events/event.ts';
 import { recordActivity } from '../prospects/activity.ts';
+import { holdSuppressions } from '../prospects/barred_site.ts';
 import { keyedHash } from '../prospects/keyed_hash.ts';
-import { type Prospect, prospects } from '../prospects/prospect.ts';
+import { prospects } from '../prospects/prospect.ts';
 import { type AddressHashes, hashesOf } from './address.ts';
 import type { EmailAddress } from './email_address.ts';
-import { refreshEmailStatus, usable } from './email_status.ts';
+import { usable } from './email_status.ts';
 import { verificationOf } from './mail_host.ts';
-import { markHit } from './mark.ts';
-import { holdSuppressions, type Suppression } from './suppression.ts';
+import { noteReason, refreshBars } from './mark.ts';
+import type { Suppression } from './suppression.ts';
 
 export interface GivenAddress {
   prospect_id: string;
@@ -40,7 +41,6 @@ export async function addToEach(tx: Tx, vault: Vault, given: GivenAddress[], by:
   );
   const changed = [...new Set(added.map(({ prospect_id }) => prospect_id))];
   if (changed.length === 0) return new Set();
-  await refreshEmailStatus(tx, changed);
   const data = { source: 'manual', addresses: 1 };
   recordActivity(
     tx,
@@ -48,8 +48,8 @@ export async function addToEach(tx: Tx, vault: Vault, given: GivenAddress[], by:
     by,
     added.map(({ prospect_id }) => ({ prospect_id, data })),
   );
-  await tellEach(tx, changed);
-  await markEach(tx, locked, added, by);
+  await markEach(tx, vault, added, by);
+  await tellEach(tx, changed, added);
   return new Set(changed);
 }
 
@@ -88,39 +88,36 @@ async function insertEach(tx: Tx, vault: Vault, given: GivenAddress[]): Promise<
   return rows.filter(({ id }) => ids.has(id));
 }
 
-/** Tells that addresses are known, with source and verification of the best one of each prospect. */
-async function tellEach(tx: Tx, prospect_ids: string[]): Promise<void> {
-  type Best = Pick<EmailAddress, 'source' | 'verification'> & { prospect_id: string; addresses: number };
+/** Tells that addresses are known, with source and verification of the best one of each prospect, where a new one is usable. */
+async function tellEach(tx: Tx, prospect_ids: string[], added: Added[]): Promise<void> {
+  type Best = Pick<EmailAddress, 'source' | 'verification'> & {
+    prospect_id: string;
+    addresses: number;
+    is_new: boolean;
+  };
   const best = await tx.all<Best>(sql`
     select distinct on (a.prospect_id) a.prospect_id, a.source, a.verification,
-      count(*) over (partition by a.prospect_id) as addresses
+      count(*) over (partition by a.prospect_id) as addresses,
+      bool_or(a.id = any(${added.map(({ id }) => id)})) over (partition by a.prospect_id) as is_new
     from recruitment.email_address a
     where a.organization_id = ${tx.organization_id} and a.prospect_id = any(${prospect_ids}) and ${usable}
     order by a.prospect_id, a.rank, a.id`);
-  for (const { prospect_id, source, verification, addresses } of best) {
+  for (const { prospect_id, source, verification, addresses, is_new } of best) {
+    if (!is_new) continue;
     tx.emit(event('email.revealed', tx.organization_id, { prospect_id, source, verification, addresses }));
   }
 }
 
 /** What bars an address bars its prospect too. */
-async function markEach(tx: Tx, locked: Prospect[], added: Added[], by: Actor): Promise<void> {
-  const hashes = added.flatMap(({ address_hmac, domain_hmac }) => [address_hmac, domain_hmac]);
+async function markEach(tx: Tx, vault: Vault, added: Added[], by: Actor): Promise<void> {
   const entries = await tx.all<Pick<Suppression, 'id' | 'reason'> & { hmac: Buffer }>(sql`
     select t.id, t.reason, t.hmac from recruitment.suppression t
-    where ${tenant(tx)} and t.lifted_at is null and t.hmac = any(${hashes}::bytea[])
+    where ${tenant(tx)} and t.lifted_at is null and t.hmac = any(${added.map(({ address_hmac }) => address_hmac)}::bytea[])
     order by t.created_at, t.id`);
-  const reasons = new Map(locked.map(({ id, do_not_contact }) => [id, do_not_contact?.reason ?? null]));
-  for (const { hmac, ...entry } of entries) {
-    const holders = added.filter((one) => hmac.equals(one.address_hmac) || hmac.equals(one.domain_hmac));
-    const ids = [...new Set(holders.map(({ prospect_id }) => prospect_id))];
-    await markHit(
-      tx,
-      ids.map((id) => ({ id, do_not_contact_reason: reasons.get(id) ?? null })),
-      entry,
-      by,
-    );
-    const { reason } = entry;
-    if (reason === 'unsubscribed' || reason === 'hard_bounce') continue;
-    for (const id of ids) if (reasons.get(id) === null) reasons.set(id, reason);
+  for (const { id, reason, hmac } of entries) {
+    const holders = added.filter((one) => hmac.equals(one.address_hmac)).map(({ prospect_id }) => prospect_id);
+    await noteReason(tx, holders, id, reason, by);
   }
+  const ids = [...new Set(added.map(({ prospect_id }) => prospect_id))];
+  await refreshBars(tx, await keyedHash(tx, vault), ids, by);
 }

@@ -1,4 +1,5 @@
 import { registrableDomain } from '../pages/key.ts';
+import { domainHash } from '../prospects/barred_site.ts';
 import type { KeyedHash } from '../prospects/keyed_hash.ts';
 
 /** What an address is found and barred by, without being stored in the clear. */
@@ -13,7 +14,7 @@ export const hashesOf = (hash: KeyedHash, email: string): AddressHashes => ({
 });
 
 /** Of the registrable domain: what bars a domain bars its subdomains. */
-export const hashOfDomain = (hash: KeyedHash, domain: string): Buffer => hash(`domain ${normaliseDomain(domain)}`);
+export const hashOfDomain = (hash: KeyedHash, domain: string): Buffer => domainHash(hash, normaliseDomain(domain));
 
 export function normaliseDomain(domain: string): string {
   const folded = domain.trim().toLowerCase().replace(/\.$/, '');

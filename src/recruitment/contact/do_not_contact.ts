@@ -5,7 +5,7 @@ import type { RowStream } from '../../core/formats/row_stream.ts';
 import { list } from '../../core/resource/list.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
 import { domain, email, id } from '../../core/values/fields.ts';
-import { Problem } from '../../core/values/problem.ts';
+import { alreadyExists, Problem } from '../../core/values/problem.ts';
 import { actorOf } from '../brands/acting.ts';
 import { base_path } from '../events/base_path.ts';
 import { lift_reasons } from '../events/fields.ts';
@@ -79,16 +79,23 @@ export const doNotContactOperations: Operation[] = [
     path: `${base_path}/do_not_contact`,
     scope: 'do_not_contact:write',
     summary: 'Bars an address, a domain or a prospect from all outreach.',
-    doc: 'From the answer on, no email to them is begun. Emits `do_not_contact.added` for each prospect that it hits and that was not marked. An address with the reason `unsubscribed` sets `unsubscribed_at` of all prospects that hold it, and emits nothing. What is barred already is returned as it is.',
+    doc: 'From the answer on, no email to them is begun. Emits `do_not_contact.added` for each prospect that it hits and that was not marked. An address with the reason `unsubscribed` sets `unsubscribed_at` of all prospects that hold it, and emits nothing. Of what is barred already a stronger reason replaces a weaker one, in this order: `complaint`, `unsubscribed`, `legal`, `angry_reply`, `manual`, `hard_bounce`; it is emitted too. Where nothing changes, the answer is 409 with `existing`.',
     body: Entry,
     reply: suppressions.schema,
     status: 201,
-    errors: ['resource_not_found', 'sample_prospect'],
+    errors: ['resource_not_found', 'resource_already_exists', 'sample_prospect'],
     async run({ tx, body, caller, services: { vault } }) {
       const target = targetOf(body);
       if (target.kind === 'prospect') await prospects.get(tx, target.prospect_id, { param: 'prospect_id' });
-      const entry = await suppress(tx, vault, target, body.reason, await actorOf(tx, caller));
-      return openedEntry(vault, entry);
+      const { entry, changed } = await suppress(tx, vault, target, body.reason, await actorOf(tx, caller));
+      const opened = openedEntry(vault, entry);
+      if (!changed)
+        throw alreadyExists(
+          value_fields[body.kind],
+          'It is barred already, for this reason or a stronger one.',
+          opened,
+        );
+      return opened;
     },
   }),
   operation({
@@ -113,7 +120,7 @@ export const doNotContactOperations: Operation[] = [
     path: `${base_path}/prospects/{id}/do_not_contact`,
     scope: 'do_not_contact:write',
     summary: 'Marks a prospect Do not contact: no outreach reaches them.',
-    doc: 'Emits `do_not_contact.added`, unless the prospect is marked already.',
+    doc: 'Emits `do_not_contact.added`, unless the prospect is marked already for this reason or a stronger one.',
     params: idParams,
     body: z
       .strictObject({ reason: z.enum(mark_reasons).default('manual').describe('Why. `complaint` cannot be lifted.') })
@@ -133,7 +140,7 @@ export const doNotContactOperations: Operation[] = [
     path: `${base_path}/prospects/{id}/do_not_contact/lift`,
     scope: 'do_not_contact:write',
     summary: 'Lifts the mark Do not contact of a prospect.',
-    doc: 'Emits `do_not_contact.lifted`. A complaint cannot be lifted; a mark that follows from an entry on the address or the domain is lifted there.',
+    doc: 'Emits `do_not_contact.lifted`. A complaint and an unsubscribe cannot be lifted; a mark that follows from an entry on the address or the domain is lifted there.',
     params: idParams,
     body: z.strictObject({ reason: lift_reason }).prefault({}),
     reply: prospects.schema,
@@ -146,11 +153,12 @@ export const doNotContactOperations: Operation[] = [
   }),
 ];
 
+const value_fields = { address: 'email', domain: 'domain', prospect: 'prospect_id' } as const;
+
 /** @throws Problem missing_parameter, invalid_parameter */
 function targetOf(body: Entry): Target {
-  const field = { address: 'email', domain: 'domain', prospect: 'prospect_id' } as const;
-  const needed = field[body.kind];
-  const other = Object.values(field).find((name) => name !== needed && body[name] !== undefined);
+  const needed = value_fields[body.kind];
+  const other = Object.values(value_fields).find((name) => name !== needed && body[name] !== undefined);
   if (body[needed] === undefined) {
     throw new Problem('missing_parameter', `'${needed}' is required for the kind '${body.kind}'.`, { param: needed });
   }

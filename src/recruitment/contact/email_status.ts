@@ -2,8 +2,13 @@ import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 
-/** What can be written to: mail to it has not bounced, and nothing shows that it cannot receive any. */
-export const usable = sql`(a.verification <> 'invalid' and a.bounced_at is null)`;
+/** What can be written to: mail to it has not bounced, nothing shows that it cannot receive any, and neither it nor its domain is barred. */
+export const usable = sql`(
+  a.verification <> 'invalid' and a.bounced_at is null
+  and not exists (
+    select from recruitment.suppression s
+    where s.organization_id = a.organization_id and s.hmac in (a.address_hmac, a.domain_hmac) and s.lifted_at is null
+  ))`;
 
 /** Sets what the records of prospects say of their addresses. */
 export async function refreshEmailStatus(tx: Tx, prospect_ids: string[]): Promise<void> {

@@ -9,15 +9,17 @@ import type { Actor } from '../brands/acting.ts';
 import { event } from '../events/event.ts';
 import type { lift_reasons } from '../events/fields.ts';
 import { recordActivity } from '../prospects/activity.ts';
+import { lockSuppressions, site_channels, siteHash } from '../prospects/barred_site.ts';
 import { type KeyedHash, keyedHash } from '../prospects/keyed_hash.ts';
+import type { Prospect } from '../prospects/prospect.ts';
 import { hashesOf, hashOfDomain, normaliseDomain } from './address.ts';
 import { refreshEmailStatus } from './email_status.ts';
 import {
   isMark,
   lasting_reasons,
-  lockSuppressions,
   type MarkReason,
   openedEntry,
+  outranks,
   type Reason,
   type Suppression,
   suppressions,
@@ -30,23 +32,29 @@ export type Target =
 type LiftReason = (typeof lift_reasons)[number];
 
 /**
- * Bars an address, a domain or a prospect. Tells `do_not_contact.added` for each prospect that it hits and that was not marked; an unsubscribe
- * sets `unsubscribed_at` instead and tells nothing. What is barred already stays as it is, but for a reason that cannot be lifted, which replaces one that can.
- * @returns the entry that holds, its value sealed
+ * Bars an address, a domain or a prospect. Tells `do_not_contact.added` for each prospect that is marked by it, or for a stronger reason than
+ * before; an unsubscribe sets `unsubscribed_at` instead and tells nothing. Of what is barred already, a stronger reason replaces a weaker one.
+ * @returns the entry that holds, its value sealed, and whether anything changed
  */
-export async function suppress(tx: Tx, vault: Vault, target: Target, reason: Reason, by: Actor): Promise<Suppression> {
+export async function suppress(
+  tx: Tx,
+  vault: Vault,
+  target: Target,
+  reason: Reason,
+  by: Actor,
+): Promise<{ entry: Suppression; changed: boolean }> {
   await lockSuppressions(tx);
   const hash = await keyedHash(tx, vault);
   const existing = await suppressions.find(tx, sql`${tenant(tx)} and t.lifted_at is null and ${entryOn(hash, target)}`);
   const entry = existing ?? (await insertEntry(tx, vault, hash, target, reason, by));
-  const holds =
-    existing && outranks(reason, existing.reason) ? await suppressions.update(tx, entry.id, { reason }) : entry;
-  await markHit(tx, await prospectsHit(tx, hash, target), holds, by);
-  return holds;
+  const is_stronger = existing !== undefined && outranks(reason, existing.reason);
+  const holds = is_stronger ? await suppressions.update(tx, entry.id, { reason }) : entry;
+  const ids = await prospectsHit(tx, barOf(hash, target));
+  await refreshMarks(tx, hash, ids, by);
+  const noted = await noteReason(tx, ids, entry.id, reason, by);
+  await refreshEmailStatus(tx, ids);
+  return { entry: holds, changed: existing === undefined || is_stronger || noted };
 }
-
-const outranks = (reason: Reason, before: Reason): boolean =>
-  lasting_reasons.includes(reason) && !lasting_reasons.includes(before);
 
 const entryOn = (hash: KeyedHash, target: Target): Sql =>
   target.kind === 'prospect' ? sql`t.prospect_id = ${target.prospect_id}` : sql`t.hmac = ${hmacOf(hash, target)}`;
@@ -74,80 +82,132 @@ async function insertEntry(
 const clearTextOf = (target: Exclude<Target, { kind: 'prospect' }>): string =>
   target.kind === 'address' ? target.email : normaliseDomain(target.domain);
 
-interface Hit {
+/** What an entry compares with. */
+type Bar =
+  | { kind: 'address'; hmac: Buffer }
+  | { kind: 'domain'; hmac: Buffer; domain: string }
+  | { kind: 'prospect'; prospect_id: string };
+
+function barOf(hash: KeyedHash, target: Target): Bar {
+  if (target.kind === 'prospect') return target;
+  const hmac = hmacOf(hash, target);
+  return target.kind === 'address'
+    ? { kind: 'address', hmac }
+    : { kind: 'domain', hmac, domain: normaliseDomain(target.domain) };
+}
+
+/** The prospects that hold the address, or an address at the domain, or are the domain. */
+async function prospectsHit(tx: Tx, bar: Bar): Promise<string[]> {
+  if (bar.kind === 'prospect') return [bar.prospect_id];
+  const holders = (column: Sql) => sql`
+    select a.prospect_id as id from recruitment.email_address a
+    where a.organization_id = ${tx.organization_id} and ${column} = ${bar.hmac}`;
+  const hit =
+    bar.kind === 'address'
+      ? holders(sql`a.address_hmac`)
+      : sql`
+        ${holders(sql`a.domain_hmac`)}
+        union
+        select p.id
+        from recruitment.brand b
+        join recruitment.prospect p on p.organization_id = b.organization_id and p.brand_id = b.id
+        where b.organization_id = ${tx.organization_id} and p.channel = any(${site_channels}) and p.key = ${bar.domain}`;
+  return (await tx.all<{ id: string }>(hit)).map(({ id }) => id);
+}
+
+interface Marked {
   id: string;
-  channel: string;
+  channel: Prospect['channel'];
   key: string;
   do_not_contact_reason: MarkReason | null;
 }
 
-/** Channels whose key is a domain. */
-const site_channels = ['website', 'podcast', 'newsletter', 'other'];
+/** Marks of prospects, and what their records say of their addresses, by what bars them now. */
+export async function refreshBars(
+  tx: Tx,
+  hash: KeyedHash,
+  prospect_ids: string[],
+  by: Actor,
+  lift_reason: LiftReason = 'other',
+): Promise<void> {
+  await refreshMarks(tx, hash, prospect_ids, by, lift_reason);
+  await refreshEmailStatus(tx, prospect_ids);
+}
 
-/** The prospects that hold the address, or an address at the domain, or are the domain; locked until the transaction ends. */
-function prospectsHit(tx: Tx, hash: KeyedHash, target: Target): Promise<Hit[]> {
-  return tx.all<Hit>(sql`
+/**
+ * The mark of each prospect is that of the strongest entry that bars it. An unsubscribe makes no mark, and keeps one that is there. Tells
+ * `do_not_contact.added` of a new mark and of a stronger reason, and `do_not_contact.lifted` where nothing bars any more. Locks the prospects.
+ */
+async function refreshMarks(
+  tx: Tx,
+  hash: KeyedHash,
+  prospect_ids: string[],
+  by: Actor,
+  lift_reason: LiftReason = 'other',
+): Promise<void> {
+  if (prospect_ids.length === 0) return;
+  const rows = await tx.all<Marked>(sql`
     select t.id, t.channel, t.key, t.do_not_contact_reason
     from recruitment.prospect t
-    where ${tenant(tx)} and ${isHit(tx, hash, target)}
+    where ${tenant(tx)} and t.id = any(${prospect_ids})
     order by t.id
     for no key update`);
-}
-
-function isHit(tx: Tx, hash: KeyedHash, target: Target): Sql {
-  if (target.kind === 'prospect') return sql`t.id = ${target.prospect_id}`;
-  const hmac = hmacOf(hash, target);
-  const holders = (column: Sql) => sql`
-    select a.prospect_id from recruitment.email_address a
-    where a.organization_id = ${tx.organization_id} and ${column} = ${hmac}`;
-  if (target.kind === 'address') return sql`t.id in (${holders(sql`a.address_hmac`)})`;
-  return sql`t.id in (
-    ${holders(sql`a.domain_hmac`)}
-    union
-    select p.id
-    from recruitment.brand b
-    join recruitment.prospect p on p.organization_id = b.organization_id and p.brand_id = b.id
-    where b.organization_id = ${tx.organization_id} and p.channel = any(${site_channels}) and p.key = ${normaliseDomain(target.domain)})`;
-}
-
-/** Marks prospects, whose rows the caller has locked, because of an entry. Those that are marked already stay so. */
-export async function markHit(
-  tx: Tx,
-  hit: Pick<Hit, 'id' | 'do_not_contact_reason'>[],
-  entry: Pick<Suppression, 'id' | 'reason'>,
-  by: Actor,
-): Promise<void> {
-  const { id: do_not_contact_id, reason } = entry;
-  const ids = hit.filter(({ do_not_contact_reason }) => do_not_contact_reason === null).map(({ id }) => id);
-  if (reason === 'unsubscribed') return noteUnsubscribed(tx, hit, by);
-  if (reason === 'hard_bounce')
-    return noteBounced(
-      tx,
-      entry.id,
-      hit.map(({ id }) => id),
-    );
-  if (!isMark(reason) || ids.length === 0) return;
+  const entries = new Map((await strongestEntries(tx, hash, rows)).map((entry) => [entry.id, entry]));
+  const changes = rows.flatMap(({ id, do_not_contact_reason: before }): Change[] => {
+    const { entry_id = null, reason = null } = entries.get(id) ?? {};
+    const now = reason !== null && isMark(reason) ? reason : reason && before;
+    return now === before ? [] : [{ id, before, now, entry_id }];
+  });
+  if (changes.length === 0) return;
   await tx.all(sql`
     update recruitment.prospect t
-    set do_not_contact_reason = ${reason}, do_not_contact_since = ${tx.now}::timestamptz, updated_at = ${tx.now}::timestamptz
-    where ${tenant(tx)} and t.id = any(${ids})`);
-  for (const prospect_id of ids) {
-    tx.emit(event('do_not_contact.added', tx.organization_id, { prospect_id, reason, by_user_id: by.user_id }));
+    set
+      do_not_contact_reason = given.now,
+      do_not_contact_since = case when given.now is not null then coalesce(t.do_not_contact_since, ${tx.now}::timestamptz) end,
+      updated_at = ${tx.now}::timestamptz
+    from json_to_recordset(${JSON.stringify(changes)}::json) as given (id text, now text)
+    where ${tenant(tx)} and t.id = given.id`);
+  tellMarks(tx, changes, by, lift_reason);
+}
+
+interface Change {
+  id: string;
+  before: MarkReason | null;
+  now: MarkReason | null;
+  entry_id: string | null;
+}
+
+/** A weaker reason, because a stronger entry was lifted, is not told: the prospect is barred as before. */
+function tellMarks(tx: Tx, changes: Change[], by: Actor, lift_reason: LiftReason): void {
+  const by_user_id = by.user_id;
+  for (const { id: prospect_id, before, now: reason, entry_id } of changes) {
+    if (reason === null) {
+      tx.emit(event('do_not_contact.lifted', tx.organization_id, { prospect_id, reason: lift_reason, by_user_id }));
+      recordActivity(tx, 'do_not_contact_lifted', by, [{ prospect_id, data: { reason: lift_reason } }]);
+    } else if (before === null || outranks(reason, before)) {
+      tx.emit(event('do_not_contact.added', tx.organization_id, { prospect_id, reason, by_user_id }));
+      recordActivity(tx, 'do_not_contact_added', by, [{ prospect_id, data: { reason, do_not_contact_id: entry_id } }]);
+    }
   }
-  const data = { reason, do_not_contact_id };
-  recordActivity(
-    tx,
-    'do_not_contact_added',
-    by,
-    ids.map((prospect_id) => ({ prospect_id, data })),
-  );
+}
+
+/** What an unsubscribe and a bounce change besides, whatever else bars the address. @returns whether something changed */
+export async function noteReason(
+  tx: Tx,
+  prospect_ids: string[],
+  entry_id: string,
+  reason: Reason,
+  by: Actor,
+): Promise<boolean> {
+  if (reason === 'unsubscribed') return noteUnsubscribed(tx, prospect_ids, by);
+  return reason === 'hard_bounce' && noteBounced(tx, entry_id);
 }
 
 /** "Every prospect that holds it gets unsubscribed_at." */
-async function noteUnsubscribed(tx: Tx, hit: Pick<Hit, 'id'>[], by: Actor): Promise<void> {
+async function noteUnsubscribed(tx: Tx, prospect_ids: string[], by: Actor): Promise<boolean> {
   const changed = await tx.all<{ id: string }>(sql`
     update recruitment.prospect t set unsubscribed_at = ${tx.now}::timestamptz, updated_at = ${tx.now}::timestamptz
-    where ${tenant(tx)} and t.id = any(${hit.map(({ id }) => id)}) and t.unsubscribed_at is null
+    where ${tenant(tx)} and t.id = any(${prospect_ids}) and t.unsubscribed_at is null
     returning t.id`);
   recordActivity(
     tx,
@@ -155,15 +215,17 @@ async function noteUnsubscribed(tx: Tx, hit: Pick<Hit, 'id'>[], by: Actor): Prom
     by,
     changed.map(({ id }) => ({ prospect_id: id })),
   );
+  return changed.length > 0;
 }
 
-async function noteBounced(tx: Tx, entry_id: string, prospect_ids: string[]): Promise<void> {
-  await tx.all(sql`
+async function noteBounced(tx: Tx, entry_id: string): Promise<boolean> {
+  const changed = await tx.all(sql`
     update recruitment.email_address a set bounced_at = ${tx.now}::timestamptz
     from recruitment.suppression t
     where ${tenant(tx)} and t.id = ${entry_id}
-      and a.organization_id = t.organization_id and a.address_hmac = t.hmac and a.bounced_at is null`);
-  await refreshEmailStatus(tx, prospect_ids);
+      and a.organization_id = t.organization_id and a.address_hmac = t.hmac and a.bounced_at is null
+    returning a.id`);
+  return changed.length > 0;
 }
 
 /**
@@ -184,17 +246,18 @@ export async function lift(
   const lifted = await suppressions.update(tx, entry_id, {
     ...{ lifted_at: tx.now, lift_reason: reason, lifted_by_user_id: by.user_id },
   });
-  const hash = await keyedHash(tx, vault);
-  const target = targetOf(entry);
-  if (target) await clearMarks(tx, hash, await prospectsHit(tx, hash, target), reason, by);
+  const ids = await prospectsHit(tx, await storedBar(tx, entry));
+  await refreshBars(tx, await keyedHash(tx, vault), ids, by, reason);
   return { ...lifted, value: entry.value };
 }
 
-/** Undefined where the person was erased: then no prospect is known by the entry. */
-function targetOf({ kind, value, prospect_id }: Suppression): Target | undefined {
+/** By the stored hash: of a person who was erased no value is left, and they may have been added again. */
+async function storedBar(tx: Tx, { id, kind, value, prospect_id }: Suppression): Promise<Bar> {
   if (kind === 'prospect') return { kind, prospect_id: prospect_id as string };
-  if (value === null) return undefined;
-  return kind === 'address' ? { kind, email: value } : { kind, domain: value };
+  const { hmac } = await tx.one<{ hmac: Buffer }>(
+    sql`select t.hmac from recruitment.suppression t where ${tenant(tx)} and t.id = ${id}`,
+  );
+  return kind === 'address' ? { kind, hmac } : { kind, hmac, domain: value as string };
 }
 
 const lasting = (reason: Reason): Problem =>
@@ -205,73 +268,57 @@ const lasting = (reason: Reason): Problem =>
       : 'An unsubscribe cannot be lifted. The person can write to you again, and you can answer them yourself.',
   );
 
-/** Lifts the mark of one prospect. What is not marked stays so. @throws Problem cannot_lift where an entry on its address or domain hits it too */
+/** Lifts the mark of one prospect. What is not barred stays so. @throws Problem cannot_lift where an entry on its address or domain bars it too */
 export async function liftMark(
   tx: Tx,
   vault: Vault,
-  { id: prospect_id, channel, key }: { id: string; channel: string; key: string },
+  prospect: Pick<Prospect, 'id' | 'channel' | 'key'>,
   reason: LiftReason,
   by: Actor,
 ): Promise<void> {
   await lockSuppressions(tx);
-  const own = sql`${tenant(tx)} and t.prospect_id = ${prospect_id} and t.lifted_at is null`;
+  const own = sql`${tenant(tx)} and t.prospect_id = ${prospect.id} and t.lifted_at is null`;
   const entry = await suppressions.find(tx, own);
   if (entry) await lift(tx, vault, entry.id, reason, by);
   const hash = await keyedHash(tx, vault);
-  const [hit] = await prospectsHit(tx, hash, { kind: 'prospect', prospect_id });
-  if (!hit?.do_not_contact_reason) return;
-  const [rest] = await entriesHitting(tx, hash, [{ ...hit, channel, key }]);
-  if (!rest?.entry_id) return clearMarks(tx, hash, [hit], reason, by);
+  const [rest] = await strongestEntries(tx, hash, [prospect]);
+  if (!rest?.reason) return refreshMarks(tx, hash, [prospect.id], by, reason);
+  if (lasting_reasons.includes(rest.reason)) throw lasting(rest.reason);
   throw new Problem(
     'cannot_lift',
     `The prospect is also marked by the entry '${rest.entry_id}' on its address or domain. Lift that entry: POST /recruitment/v1/do_not_contact/${rest.entry_id}/lift.`,
   );
 }
 
-/** Of each prospect the oldest entry that marks it; null: none does. */
-function entriesHitting(
+/** An unsubscribe comes last: it makes no mark. A bounce bars an address alone. */
+const strongest_first: Reason[] = ['complaint', 'legal', 'angry_reply', 'manual', 'unsubscribed'];
+
+/** Of each prospect the strongest entry that bars it, or an unsubscribe; null: nothing does. */
+function strongestEntries(
   tx: Tx,
   hash: KeyedHash,
-  hit: Pick<Hit, 'id' | 'channel' | 'key'>[],
-): Promise<{ id: string; entry_id: string | null; reason: MarkReason | null }[]> {
-  const key_hmacs = hit.map(({ channel, key }) => (site_channels.includes(channel) ? hashOfDomain(hash, key) : null));
+  rows: Pick<Prospect, 'id' | 'channel' | 'key'>[],
+): Promise<{ id: string; entry_id: string | null; reason: Reason | null }[]> {
   return tx.all(sql`
-    select given.id, first.entry_id, first.reason
-    from unnest(${hit.map(({ id }) => id)}::text[], ${key_hmacs}::bytea[]) as given (id, key_hmac)
+    select given.id, strongest.entry_id, strongest.reason
+    from unnest(${rows.map(({ id }) => id)}::text[], ${rows.map((row) => siteHash(hash, row))}::bytea[]) as given (id, site_hmac)
     left join lateral (
-      select t.id as entry_id, t.reason
-      from recruitment.suppression t
-      where ${tenant(tx)} and t.lifted_at is null and t.reason not in ('unsubscribed', 'hard_bounce')
-        and (
-          t.prospect_id = given.id
-          or t.hmac = given.key_hmac
-          or t.hmac in (
+      select e.id as entry_id, e.reason
+      from (
+        select t.id, t.reason from recruitment.suppression t
+        where ${tenant(tx)} and t.lifted_at is null and t.prospect_id = given.id
+        union all
+        select t.id, t.reason from recruitment.suppression t
+        where ${tenant(tx)} and t.lifted_at is null and t.hmac = any(
+          array(
             select unnest(array[a.address_hmac, a.domain_hmac])
             from recruitment.email_address a
-            where a.organization_id = t.organization_id and a.prospect_id = given.id
-          )
+            where a.organization_id = ${tx.organization_id} and a.prospect_id = given.id
+          ) || given.site_hmac
         )
-      order by t.created_at, t.id
+      ) as e
+      where e.reason = any(${strongest_first})
+      order by array_position(${strongest_first}::text[], e.reason), e.id
       limit 1
-    ) as first on true`);
-}
-
-async function clearMarks(tx: Tx, hash: KeyedHash, hit: Hit[], reason: LiftReason, by: Actor): Promise<void> {
-  const marked = hit.filter(({ do_not_contact_reason }) => do_not_contact_reason !== null);
-  const free = (await entriesHitting(tx, hash, marked)).filter(({ entry_id }) => entry_id === null);
-  const ids = free.map(({ id }) => id).sort();
-  if (ids.length === 0) return;
-  await tx.all(sql`
-    update recruitment.prospect t
-    set do_not_contact_reason = null, do_not_contact_since = null, updated_at = ${tx.now}::timestamptz
-    where ${tenant(tx)} and t.id = any(${ids})`);
-  for (const prospect_id of ids) {
-    tx.emit(event('do_not_contact.lifted', tx.organization_id, { prospect_id, reason, by_user_id: by.user_id }));
-  }
-  recordActivity(
-    tx,
-    'do_not_contact_lifted',
-    by,
-    ids.map((prospect_id) => ({ prospect_id, data: { reason } })),
-  );
+    ) as strongest on true`);
 }

@@ -1,4 +1,4 @@
-import sql, { type Sql } from 'sql-template-tag';
+import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
@@ -6,6 +6,7 @@ import { resource, tenant } from '../../core/resource/resource.ts';
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { base_path } from '../events/base_path.ts';
 import { lift_reasons } from '../events/fields.ts';
+import { holdSuppressions } from '../prospects/barred_site.ts';
 import { keyedHash } from '../prospects/keyed_hash.ts';
 import { type AddressHashes, hashesOf } from './address.ts';
 
@@ -18,6 +19,10 @@ export type MarkReason = (typeof mark_reasons)[number];
 export const isMark = (reason: Reason): reason is MarkReason => mark_reasons.includes(reason as MarkReason);
 /** What a person said once for all. */
 export const lasting_reasons: Reason[] = ['unsubscribed', 'complaint'];
+/** An entry has one reason: the strongest that was given. */
+export const weakest_first: Reason[] = ['hard_bounce', 'manual', 'angry_reply', 'legal', 'unsubscribed', 'complaint'];
+export const outranks = (reason: Reason, other: Reason): boolean =>
+  weakest_first.indexOf(reason) > weakest_first.indexOf(other);
 
 /** Of its records `value` is still sealed: `openedEntry` reads it. */
 export const suppressions = resource({
@@ -84,13 +89,3 @@ export async function isSuppressed(
     order by t.created_at, t.id
     limit 1`);
 }
-
-const lockNumber = (tx: Tx): Sql => sql`hashtextextended(${`suppression ${tx.organization_id}`}, 0)`;
-
-/** Until the transaction ends, nobody is marked or lifted in the organization. To be called before rows are locked. */
-export const holdSuppressions = (tx: Tx): Promise<object[]> =>
-  tx.all(sql`select pg_advisory_xact_lock_shared(${lockNumber(tx)})`);
-
-/** Until the transaction ends, nobody else marks or lifts in the organization, adds an address or begins to send. */
-export const lockSuppressions = (tx: Tx): Promise<object[]> =>
-  tx.all(sql`select pg_advisory_xact_lock(${lockNumber(tx)})`);

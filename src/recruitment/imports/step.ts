@@ -4,7 +4,7 @@ import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { addToEach, type GivenAddress, knownOf } from '../contact/add_each.ts';
-import { holdSuppressions } from '../contact/suppression.ts';
+import { holdSuppressions } from '../prospects/barred_site.ts';
 import { type Created, createProspects, type NewProspect } from '../prospects/create.ts';
 import { prospects } from '../prospects/prospect.ts';
 import { recordErrors } from './import_error.ts';

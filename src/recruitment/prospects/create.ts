@@ -5,6 +5,7 @@ import { newId } from '../../core/values/id.ts';
 import { type Actor, nobody } from '../brands/acting.ts';
 import { event } from '../events/event.ts';
 import { recordActivity } from './activity.ts';
+import { barsOfSites, type SiteBar } from './barred_site.ts';
 import { keyedHash } from './keyed_hash.ts';
 import type { Evidence, Prospect } from './prospect.ts';
 
@@ -31,17 +32,24 @@ export type Created = { id: string; is_new: boolean } | undefined;
 
 /**
  * Creates those that do not exist yet, in one statement whatever their number. A search or scan makes no one who was erased; by hand, via the
- * API or by an import they may be added. Tells `affiliate.added` for these, in the order of the rows.
+ * API or by an import they may be added. Tells `affiliate.added` for these, in the order of the rows, and `do_not_contact.added` for each site
+ * whose domain is barred. To be called before rows of prospects are locked.
  * @returns what became of each row, in their order
  */
 export async function createProspects(tx: Tx, vault: Vault, rows: NewProspect[], origin: Origin): Promise<Created[]> {
   const wanted = uniqueOf(isByHand(origin.source) ? rows : await withoutErased(tx, vault, rows));
-  const inserted = await insertMissing(tx, wanted, origin);
+  const bars = await barsOfSites(tx, vault, wanted);
+  const inserted = await insertMissing(
+    tx,
+    wanted.map((row, nth) => ({ ...row, do_not_contact_reason: bars[nth]?.reason ?? null })),
+    origin,
+  );
   const existing = await existingOf(
     tx,
     wanted.filter((row) => !inserted.has(keyOf(row))),
   );
   tellAdded(tx, wanted, inserted, origin);
+  tellBarred(tx, wanted, bars, inserted, origin);
   const told = new Set<string>();
   return rows.map((row) => {
     const key = keyOf(row);
@@ -80,7 +88,7 @@ async function withoutErased(tx: Tx, vault: Vault, rows: NewProspect[]): Promise
 /** In the order of their keys, so that two who add the same people at a time wait for one another in one order. @returns new ids by key */
 async function insertMissing(
   tx: Tx,
-  rows: NewProspect[],
+  rows: (NewProspect & { do_not_contact_reason: string | null })[],
   { source, source_run_id = null }: Origin,
 ): Promise<Map<string, string>> {
   if (rows.length === 0) return new Map();
@@ -90,14 +98,15 @@ async function insertMissing(
   const inserted = await tx.all<Key & { id: string }>(sql`
     insert into recruitment.prospect as t (
       organization_id, id, brand_id, channel, key, name, url, description, country_code, language_code, timezone, followers, score,
-      evidence, custom, source, source_run_id, created_at, updated_at
+      evidence, custom, source, source_run_id, do_not_contact_reason, do_not_contact_since, created_at, updated_at
     )
     select
       ${tx.organization_id}, r.id, r.brand_id, r.channel, r.key, r.name, r.url, r.description, r.country_code, r.language_code, r.timezone,
-      r.followers, r.score, r.evidence, r.custom, ${source}, ${source_run_id}, ${tx.now}::timestamptz, ${tx.now}::timestamptz
+      r.followers, r.score, r.evidence, r.custom, ${source}, ${source_run_id}, r.do_not_contact_reason,
+      case when r.do_not_contact_reason is not null then ${tx.now}::timestamptz end, ${tx.now}::timestamptz, ${tx.now}::timestamptz
     from json_to_recordset(${JSON.stringify(given)}::json) as r (
       id text, brand_id text, channel text, key text, name text, url text, description text, country_code text, language_code text,
-      timezone text, followers bigint, score integer, evidence jsonb, custom jsonb
+      timezone text, followers bigint, score integer, evidence jsonb, custom jsonb, do_not_contact_reason text
     )
     on conflict (organization_id, brand_id, channel, key) do nothing
     returning t.id, t.brand_id, t.channel, t.key`);
@@ -129,4 +138,29 @@ function tellAdded(tx: Tx, rows: NewProspect[], inserted: Map<string, string>, {
   for (const { prospect_id, channel } of added) {
     tx.emit(event('affiliate.added', tx.organization_id, { prospect_id, channel, source }));
   }
+}
+
+/** Told as if the entry on the domain were made now. */
+function tellBarred(
+  tx: Tx,
+  rows: NewProspect[],
+  bars: (SiteBar | undefined)[],
+  inserted: Map<string, string>,
+  { by = nobody }: Origin,
+): void {
+  const barred = rows.flatMap((row, nth) => {
+    const prospect_id = inserted.get(keyOf(row));
+    const bar = bars[nth];
+    return prospect_id === undefined || bar === undefined ? [] : [{ prospect_id, bar }];
+  });
+  for (const { prospect_id, bar } of barred) {
+    const data = { prospect_id, reason: bar.reason, by_user_id: by.user_id };
+    tx.emit(event('do_not_contact.added', tx.organization_id, data));
+  }
+  recordActivity(
+    tx,
+    'do_not_contact_added',
+    by,
+    barred.map(({ prospect_id, bar }) => ({ prospect_id, data: { reason: bar.reason, do_not_contact_id: bar.id } })),
+  );
 }

@@ -8,8 +8,8 @@ import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { notFound, Problem } from '../../core/values/problem.ts';
 import { base_path } from '../events/base_path.ts';
 import { brand_id, channel, hidden_reasons, key } from '../events/fields.ts';
+import { stages } from '../events/stages.ts';
 import { isSample } from '../samples/sample.ts';
-import { stages } from './stages.ts';
 
 export const sources = ['manual', 'api', 'csv_import', 'search', 'scan', 'sample'] as const;
 

@@ -7,11 +7,11 @@ import { type Actor, actorOf } from '../brands/acting.ts';
 import { base_path } from '../events/base_path.ts';
 import { event } from '../events/event.ts';
 import type { Stage } from '../events/fields.ts';
+import { stages } from '../events/stages.ts';
 import { isSample } from '../samples/sample.ts';
 import { moveSample } from '../samples/sample_action.ts';
 import { recordActivity } from './activity.ts';
 import { type Prospect, prospects, requireLiveKey } from './prospect.ts';
-import { stages } from './stages.ts';
 
 /** What moved a prospect; people's own words stay in the activity. */
 export type StageReason =

@@ -1,4 +1,4 @@
-import type { Stage } from '../events/fields.ts';
+import type { Stage } from './fields.ts';
 
 /** What the stages of the pipeline mean, in their order. */
 export const stages: Record<Stage, { doc: string }> = {

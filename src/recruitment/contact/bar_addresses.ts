@@ -1,0 +1,75 @@
+import sql from 'sql-template-tag';
+import type { Vault } from '../../core/encryption/vault.ts';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { tenant } from '../../core/resource/resource.ts';
+import { newId } from '../../core/values/id.ts';
+import type { Actor } from '../brands/acting.ts';
+import { keyedHash } from '../prospects/keyed_hash.ts';
+import { refreshBars } from './mark.ts';
+import { type Reason, weakest_first } from './suppression.ts';
+
+interface Barred {
+  id: string;
+  /** In hexadecimal. */
+  hmac: string;
+  reason: Reason;
+  /** Whether the prospect was marked; else the reason is the one that the caller gives. */
+  is_marked: boolean;
+}
+
+/**
+ * Bars the addresses of prospects that go: for the reason of their mark, which goes with them, or for the one that is given, whichever is
+ * stronger. Whoever else holds them is marked. To be called with suppressions locked.
+ * @param bars null: the addresses of those that are not marked stay as they are
+ */
+export async function barAddressesOf(
+  tx: Tx,
+  vault: Vault,
+  prospect_ids: string[],
+  bars: Reason | null,
+  by: Actor,
+): Promise<void> {
+  const barred = await addressesToBar(tx, prospect_ids, bars);
+  if (barred.length === 0) return;
+  const given = sql`json_to_recordset(${JSON.stringify(barred)}::json) as given (id text, hmac text, reason text, is_marked boolean)`;
+  await tx.all(sql`
+    update recruitment.suppression t set reason = given.reason, updated_at = ${tx.now}::timestamptz
+    from ${given}
+    where ${tenant(tx)} and t.lifted_at is null and t.hmac = decode(given.hmac, 'hex') and given.is_marked
+      and array_position(${weakest_first}::text[], t.reason) < array_position(${weakest_first}::text[], given.reason)`);
+  await tx.all(sql`
+    insert into recruitment.suppression (organization_id, id, kind, hmac, reason, by_user_id, created_at)
+    select ${tx.organization_id}, given.id, 'address', decode(given.hmac, 'hex'), given.reason, ${by.user_id}, ${tx.now}::timestamptz
+    from ${given}
+    on conflict do nothing`);
+  const others = await tx.all<{ id: string }>(sql`
+    select distinct a.prospect_id as id
+    from ${given}
+    join recruitment.email_address a on a.organization_id = ${tx.organization_id} and a.address_hmac = decode(given.hmac, 'hex')
+    where not a.prospect_id = any(${prospect_ids})`);
+  await refreshBars(
+    tx,
+    await keyedHash(tx, vault),
+    others.map(({ id }) => id),
+    by,
+  );
+}
+
+async function addressesToBar(tx: Tx, prospect_ids: string[], bars: Reason | null): Promise<Barred[]> {
+  const strength = sql`array_position(${weakest_first}::text[], p.do_not_contact_reason)`;
+  const addresses = await tx.all<{ hmac: Buffer; reason: Reason | null }>(sql`
+    select distinct on (a.address_hmac) a.address_hmac as hmac, p.do_not_contact_reason as reason
+    from recruitment.prospect p
+    join recruitment.email_address a on a.organization_id = p.organization_id and a.prospect_id = p.id
+    where p.organization_id = ${tx.organization_id} and p.id = any(${prospect_ids})
+    order by a.address_hmac, ${strength} desc nulls last`);
+  return addresses.flatMap(({ hmac, reason: mark }) => {
+    const reason = strongerOf(mark, bars);
+    return reason === null
+      ? []
+      : [{ id: newId('fdn'), hmac: hmac.toString('hex'), reason, is_marked: reason === mark }];
+  });
+}
+
+const strongerOf = (one: Reason | null, other: Reason | null): Reason | null =>
+  one === null || (other !== null && weakest_first.indexOf(other) > weakest_first.indexOf(one)) ? other : one;
