@@ -45,6 +45,23 @@ t.test('names the field that is not valid', async (t) => {
   }
 });
 
+t.test('refuses names with line breaks', async (t) => {
+  const caller = await rail.organization();
+  const name = 'Acme\r\nBcc: x';
+  const brand = { name: 'Acme', website_url: 'https://acme.example.com' };
+  const { id: brand_id } = await caller.post(`${v1}/brands`, brand);
+  for (const [path, body, param] of [
+    ['brands', { ...brand, name }, 'name'],
+    ['brands', { ...brand, sender_company: name }, 'sender_company'],
+    ['team', { email: 'ada@example.com', name }, 'name'],
+    ['lists', { brand_id, name }, 'name'],
+  ] as const)
+    t.match(await caller.request('POST', `${v1}/${path}`, body), {
+      status: 400,
+      body: { error: { code: 'invalid_parameter', param } },
+    });
+});
+
 t.test('links a brand to a program of its own organization alone', async (t) => {
   const [caller, other] = [await rail.organization(), await rail.organization()];
   const program = { name: 'Acme', website_url: 'https://acme.example.com', currency: 'EUR' };

@@ -27,6 +27,9 @@ export const pastTimestamp = timestampInput.refine(
 export const text = z.string();
 /** A text that shows something: not spaces alone. */
 export const notBlank = (most: number) => text.min(1).max(most).regex(/\S/, 'must not be blank');
+/** A name, which may stand in a header of an email. */
+export const oneLine = (most: number) =>
+  notBlank(most).regex(/^[^\p{Cc}]*$/u, 'must not contain line breaks or control characters');
 /** Kept as it was parsed, so that what is stored is what was judged. */
 export const url = z.url({ protocol: /^https?$/, normalize: true, error: 'must be an http or https URL' }).max(2048);
 /** Kept as it was sent, for a page whose URL may be signed: parsing would write some signs in another way. */
@@ -48,11 +51,12 @@ function isTimeZone(name: string): boolean {
   }
 }
 
-/** A host name below a top-level domain, in lower case. */
+/** A host name below a top-level domain, in lower case; of other letters than ASCII in its ASCII form (punycode). */
 export const domain = z
   .string()
   .trim()
   .toLowerCase()
+  .overwrite(asAsciiDomain)
   .regex(/^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]$/, 'must be a domain, such as example.com')
   .max(253);
 export const language = z
@@ -86,6 +90,10 @@ function withAsciiDomain(text: string): string {
   const domain = text.slice(text.lastIndexOf('@') + 1);
   if (isAscii(Buffer.from(domain))) return text;
   return text.slice(0, -domain.length) + (domainToASCII(domain) || domain);
+}
+
+function asAsciiDomain(text: string): string {
+  return /^[\p{L}\p{M}\p{N}.-]+$/u.test(text) && !isAscii(Buffer.from(text)) ? domainToASCII(text) || text : text;
 }
 
 function isStorableYear(year: number): boolean {

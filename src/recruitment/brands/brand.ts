@@ -10,6 +10,7 @@ import {
   language,
   notBlank,
   objectName,
+  oneLine,
   text,
   timestamp,
   timeZone,
@@ -100,7 +101,7 @@ export type Brand = z.infer<typeof brands.record>;
 const phrase = notBlank(200);
 
 const settings = {
-  name: notBlank(200),
+  name: oneLine(200),
   website_url: url,
   keywords: z.array(phrase).max(100),
   competitors: z.array(domain).max(100),
@@ -108,7 +109,7 @@ const settings = {
   countries: z.array(country).max(250),
   channels: z.array(z.enum(channels)).max(channels.length),
   program_id: id('prg').nullable(),
-  sender_company: notBlank(200).nullable(),
+  sender_company: oneLine(200).nullable(),
   postal_address: notBlank(1000).nullable(),
   privacy_url: url.nullable(),
   default_timezone: timeZone,

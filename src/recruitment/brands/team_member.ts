@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { resource, tenant } from '../../core/resource/resource.ts';
-import { email, id, notBlank, objectName, requireState, text, timestamp } from '../../core/values/fields.ts';
+import { email, id, objectName, oneLine, requireState, text, timestamp } from '../../core/values/fields.ts';
 import { alreadyExists } from '../../core/values/problem.ts';
 import { base_path } from '../events/base_path.ts';
 import { requireRoom } from '../plan/plan.ts';
@@ -51,7 +51,7 @@ export const teamMembers = resource({
 
 export type TeamMember = z.infer<typeof teamMembers.record>;
 
-const name = notBlank(200).nullable();
+const name = oneLine(200).nullable();
 const role = z.enum(['admin', 'member', 'viewer']);
 const owner_stays = "The owner of the organization cannot be removed, and keeps the role 'owner'.";
 

@@ -38,8 +38,9 @@ export function ownerOf(url: string, brand: Brand): 'brand' | 'competitor' | 'ot
 export function findEvidence(page: Page, brand: Brand): Evidence[] {
   if (ownerOf(page.url, brand) !== 'other') return [];
   const own = registrableDomain(page.url);
-  const outbound = page.links.filter(({ url }) => registrableDomain(url) !== own);
-  const inner = page.links.filter(({ url }) => registrableDomain(url) === own);
+  const { inner = [], outbound = [] } = Object.groupBy(page.links, ({ url }) =>
+    registrableDomain(url) === own ? 'inner' : 'outbound',
+  );
   return [
     ...competitorLinks(outbound, brand),
     ...networkLinks(outbound),

@@ -1,6 +1,6 @@
 /** What a request can set of an inbox. */
 import { z } from 'zod';
-import { email, notBlank, text, timeZone } from '../../core/values/fields.ts';
+import { email, oneLine, text, timeZone } from '../../core/values/fields.ts';
 
 export const oauth_providers = ['google', 'microsoft'] as const;
 export type OAuthProvider = (typeof oauth_providers)[number];
@@ -62,7 +62,7 @@ const ramp = z
 const gap = z.int().min(0).max(86_400);
 
 export const settings = {
-  from_name: notBlank(200).regex(/^[^\p{Cc}]*$/u, 'must not contain line breaks or control characters'),
+  from_name: oneLine(200),
   daily_limit,
   ramp,
   min_gap_s: gap.describe('The least time between two emails, in seconds.'),

@@ -4,7 +4,7 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { DeletedMarker } from '../../core/resource/deleted_marker.ts';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { type Row, resource, tenant } from '../../core/resource/resource.ts';
-import { id, notBlank, objectName, text, timestamp } from '../../core/values/fields.ts';
+import { id, objectName, oneLine, text, timestamp } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { alreadyExists } from '../../core/values/problem.ts';
 import { brands } from '../brands/brand.ts';
@@ -37,7 +37,7 @@ export const lists = resource({
 
 export type List = z.infer<typeof lists.record>;
 
-const name = notBlank(100);
+const name = oneLine(100);
 const description = text.max(2000).nullable();
 
 export const listOperations: Operation[] = [

@@ -49,7 +49,10 @@ export function profileUrl(channel: Channel, key: string): string {
   const [template, name] = isAccountChannel(channel)
     ? [account_platforms[channel].url, key]
     : (pathTemplateOf(key) ?? ['https://{}/', key]);
-  return template.replace('{}', () => encodeURI(name.startsWith('xn--') ? domainToUnicode(name) || name : name));
+  // In a path the name is written in its own letters, in a host it stays ASCII.
+  const is_in_host = /^https:\/\/[^/]*\{\}/.test(template);
+  const written = !is_in_host && name.startsWith('xn--') ? domainToUnicode(name) || name : name;
+  return template.replace('{}', () => encodeURI(written));
 }
 
 /** The registrable domain of a host or URL: what one owner holds, so `a.blogspot.com` but `example.co.uk`. Undefined for addresses and single labels. */

@@ -11,6 +11,9 @@ const most_links = 2_000;
 /** The same addresses again count here: a page may repeat one a hundred thousand times. */
 const most_judged_links = 10_000;
 const most_feeds = 20;
+/** Elements with feeds and accounts, and scripts with JSON-LD. */
+const most_alternates = 50;
+const most_json_ld = 50;
 const most_accounts = 100;
 const most_text_characters = 200_000;
 const most_url_characters = 2_048;
@@ -47,6 +50,8 @@ class PageReader {
   #judged = 0;
   #link: Link | undefined;
   #json: string | undefined;
+  #alternates = 0;
+  #json_ld = 0;
 
   constructor(url: string) {
     this.#url = url;
@@ -64,7 +69,8 @@ class PageReader {
     else if (name === 'meta') this.#readMeta(attributes);
     else if (name === 'html') this.#tags.html ??= attributes.lang ?? attributes['xml:lang'];
     else if (name === 'base' && attributes.href) this.#base = this.#absolute(attributes.href)?.href ?? this.#base;
-    else if (name === 'script' && /ld\+json/i.test(attributes.type ?? '')) this.#json = '';
+    else if (name === 'script' && /ld\+json/i.test(attributes.type ?? '') && this.#json_ld++ < most_json_ld)
+      this.#json = '';
   }
 
   text(text: string, { element, is_hidden }: { element: string; is_hidden: boolean }): void {
@@ -136,6 +142,7 @@ class PageReader {
 
   #openLink({ href = '', rel = '', title = '', 'aria-label': label = '' }: Record<string, string>): void {
     this.#link = undefined;
+    if (this.#links.size >= most_links) return;
     const url = this.#absolute(href);
     if (url === undefined) return;
     this.#addAccount(url.href);
@@ -144,7 +151,7 @@ class PageReader {
     if (known !== undefined && known.text.trim() !== '') return;
     this.#link = known ?? { url: url.href, text: '', rel: rel.toLowerCase().split(/\s+/, 20).filter(Boolean) };
     this.#nameLink(` ${label || title} `);
-    if (known === undefined && this.#links.size < most_links) this.#links.set(url.href, this.#link);
+    if (known === undefined) this.#links.set(url.href, this.#link);
   }
 
   #nameLink(text: string): void {
@@ -152,6 +159,7 @@ class PageReader {
   }
 
   #readLinkElement({ rel = '', href = '', type = '', title }: Record<string, string>): void {
+    if (!/\b(?:me|alternate)\b/i.test(rel) || this.#alternates++ >= most_alternates) return;
     const url = this.#absolute(href);
     if (url === undefined) return;
     if (/\bme\b/i.test(rel)) this.#addAccount(url.href);

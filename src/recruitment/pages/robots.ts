@@ -13,6 +13,8 @@ export const product_token = 'RailBot';
 export const most_robots_bytes = 500 * 1024;
 /** So much of rules with wildcards is judged in tenths of a second, for the longest of paths. Nobody needs more of them. */
 const most_wildcard_characters = 64 * 1024;
+/** Of rules, and of names of crawlers that stand between them. */
+const most_lines = 10_000;
 /** A site that asks for longer waits is visited this rarely. */
 const most_crawl_delay_ms = 30_000;
 
@@ -38,6 +40,7 @@ export function rulesOf(origin: string, { status, bytes }: Pick<Answer, 'status'
 
 function parseRules(origin: string, text: string): RobotsRules {
   const lines = ownLines(text.replace(/^\ufeff/, ''));
+  if (lines.length > most_lines) return all_forbidden;
   const wildcards = lines.filter((line) => /^\s*(?:dis)?allow\s*:.*\*/i.test(line));
   if (wildcards.join('').length > most_wildcard_characters) return all_forbidden;
   const robots = parseRobots(`${origin}/robots.txt`, lines.join('\n'));

@@ -171,6 +171,12 @@ t.test('never throws, holds an @, or changes a key that it gave', async () => {
   );
 });
 
+t.test('gives the address of a site with its host as URLs are kept', async (t) => {
+  t.equal(profileUrl('website', 'xn--mller-kva.de'), 'https://xn--mller-kva.de/');
+  t.equal(profileUrl('other', 'xn--mller-kva.blogspot.com'), 'https://xn--mller-kva.blogspot.com/');
+  t.equal(URL.parse(profileUrl('youtube', 'xn--j1agri5c'))?.pathname, '/@%D0%BA%D1%83%D1%85%D0%BD%D1%8F');
+});
+
 t.test('knows the channel of an address by its host', async (t) => {
   const expected: [string, Channel | undefined][] = [
     ['https://example.com/', 'website'],

@@ -224,6 +224,22 @@ t.test('reads hostile pages in bounded time', (t) => {
   t.end();
 });
 
+t.test('looks at so much of a page and no more', (t) => {
+  const times = (count: number, write: (nth: number) => string) =>
+    Array.from({ length: count }, (_, nth) => write(nth)).join('');
+  const many_links = readPage(
+    times(28_000, (nth) => `<a href="https://s${nth}.com/?ref=a">x</a>`),
+    'https://a.com/',
+  );
+  t.equal(many_links.links.length, 2_000);
+  const account = (nth: number) => `{"sameAs":"https://www.instagram.com/ada${nth}"}`;
+  const scripts = times(18_000, (nth) => `<script type="application/ld+json">${account(nth)}</script>`);
+  t.equal(readPage(scripts, 'https://a.com/').social.length, 50);
+  const alternates = times(18_000, (nth) => `<link rel="me" href="https://www.instagram.com/ada${nth}">`);
+  t.equal(readPage(alternates, 'https://a.com/').social.length, 50);
+  t.end();
+});
+
 t.test('never throws', (t) => {
   const pieces = fc.constantFrom(
     '<a href="',

@@ -362,5 +362,12 @@ t.test('reads robots.txt as RFC 9309 says', (t) => {
     [404, 403, 429, 500, 503, 999].map((status) => allows('', '/', status)),
     [true, true, true, false, false, false],
   );
+  const rules = (count: number) =>
+    `User-agent: *\n${Array.from({ length: count }, (_, nth) => `Disallow: /${nth}`).join('\n')}`;
+  t.same(
+    [allows(rules(9_000), '/b'), allows(rules(10_001), '/b')],
+    [true, false],
+    'more rules than are read forbid all',
+  );
   t.end();
 });
