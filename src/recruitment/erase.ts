@@ -8,6 +8,7 @@ import { erasePersonalData, eventsMentioning } from '../webhooks/events/personal
 import { type Actor, nobody } from './brands/acting.ts';
 import { barAddressesOf } from './contact/bar_addresses.ts';
 import type { Reason } from './contact/suppression.ts';
+import { forgetInSearches } from './discovery/asking/forget.ts';
 import { catalogue, prefixes } from './events/catalogue.ts';
 import { tombstoneValue } from './prospects/create.ts';
 import { keyedHash } from './prospects/keyed_hash.ts';
@@ -39,6 +40,7 @@ export async function eraseProspects(
   await barAddressesOf(tx, vault, ids, bars, by);
   await forgetValues(tx, ids);
   await erasePages(tx, ids);
+  await forgetInSearches(tx, rows);
   await eraseFromEvents(tx, ids);
   await tx.all(sql`
     with erased as (

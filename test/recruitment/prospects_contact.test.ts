@@ -202,6 +202,20 @@ t.test('an address and a domain bar every prospect that they hit, now and later'
   t.equal((await caller.get(`${v1}/do_not_contact?kind=domain`)).data[0].id, domain.id);
 });
 
+t.test('takes a domain in its own letters, and no public suffix', async (t) => {
+  const opened = await openBrand();
+  const site = await add(opened, { key: 'müller-brot.de' });
+  t.equal(site.url, 'https://xn--mller-brot-9db.de/');
+  t.match(await bar(opened, { kind: 'domain', domain: 'Müller-Brot.de' }), { value: 'xn--mller-brot-9db.de' });
+  t.match(await opened.caller.get(`${v1}/prospects/${site.id}`), { do_not_contact: { reason: 'manual' } });
+  for (const domain of ['co.uk', 'com.br'])
+    t.match(await opened.caller.request('POST', `${v1}/do_not_contact`, { kind: 'domain', domain }), {
+      status: 400,
+      body: { error: { code: 'invalid_parameter', param: 'domain', message: /public suffix/ } },
+    });
+  t.match(await bar(opened, { kind: 'domain', domain: 'gmail.com' }), { value: 'gmail.com' });
+});
+
 t.test('an unsubscribe is of all prospects with the address, tells no mark, and cannot be lifted', async (t) => {
   const opened = await openBrand();
   const [one, two] = [await add(opened, { email: 'ada@gone.com' }), await add(opened, { email: 'ada@gone.com' })];

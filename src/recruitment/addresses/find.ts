@@ -14,6 +14,7 @@ export interface FoundAddress {
 
 const most_addresses = 100;
 const most_text_characters = 500_000;
+const most_json_ld = 50;
 /** An `@` or a whole address may be a picture. */
 const most_alt_characters = 100;
 const inline = new Set(
@@ -35,6 +36,7 @@ class Finder {
   readonly #reversed: string[] = [];
   #characters = 0;
   #script = '';
+  #json_ld = 0;
 
   open(name: string, attributes: Record<string, string>, { is_hidden }: Place): void {
     if (!inline.has(name)) this.#break();
@@ -95,6 +97,7 @@ class Finder {
 
   #readScript(text: string): void {
     if (/ld\+json/i.test(this.#script)) {
+      if (this.#json_ld++ >= most_json_ld) return;
       for (const object of jsonLdObjects(text)) {
         for (const email of stringsOf(object.email)) this.#add(email.replace(/^mailto:/i, ''), 'json_ld');
       }

@@ -9,6 +9,7 @@ import { alreadyExists, Problem } from '../../core/values/problem.ts';
 import { actorOf } from '../brands/acting.ts';
 import { base_path } from '../events/base_path.ts';
 import { lift_reasons } from '../events/fields.ts';
+import { registrableDomain } from '../pages/key.ts';
 import { prospects } from '../prospects/prospect.ts';
 import { lift, liftMark, suppress, type Target } from './mark.ts';
 import { isMark, kinds, mark_reasons, openedEntry, reasons, type Suppression, suppressions } from './suppression.ts';
@@ -172,7 +173,18 @@ function targetOf(body: Entry): Target {
       param: 'reason',
     });
   }
+  if (body.kind === 'domain') requireOwned(body.domain as string);
   return { kind: body.kind, email: body.email, domain: body.domain, prospect_id: body.prospect_id } as Target;
+}
+
+/** What names are registered below is of everybody: an entry on it would bar nobody whom it seems to. @throws Problem invalid_parameter */
+function requireOwned(barred: string): void {
+  if (registrableDomain(barred) !== undefined) return;
+  throw new Problem(
+    'invalid_parameter',
+    `'${barred}' is a public suffix, below which anybody registers domains. Bar a domain below it, such as example.${barred}.`,
+    { param: 'domain' },
+  );
 }
 
 async function* openedRows(vault: Vault, batches: RowStream['rows']) {

@@ -411,8 +411,16 @@ t.test('an unknown brand is a 404, and a page of an erased person leaves no trac
   const again = await caller.post(`${base}/searches`, { ...asked, brand_id });
   t.match(await ended(caller, 'searches', again.id), { found: 0, results_count: 0 });
   const [left] = (await caller.get(`${base}/searches/${again.id}/results`)).data;
-  t.match(left, { outcome: 'skipped', skipped_because: 'erased', key: null });
   t.notOk(JSON.stringify(left).includes('blog7'));
+  t.equal((await caller.get(`${base}/searches/${id}`)).query, 'urn:rail:erased');
+  const elsewhere = await caller.post(`${base}/searches`, { ...asked, brand_id, query: 'https://127.0.0.1/a' });
+  await ended(caller, 'searches', elsewhere.id);
+  const [no_prospect] = (await caller.get(`${base}/searches/${elsewhere.id}/results`)).data;
+  const shown = ({ id: _, search_id: __, url, created_at: ___, ...rest }: Json) => ({ ...rest, url: url.slice(0, 17) });
+  t.same(shown(left), shown(no_prospect), 'told like a URL that names no prospect');
+  const runs = await rail.query<{ steps: string }>(sql`
+    select steps::text || request::text as steps from recruitment.run where id = ${id}`);
+  t.notMatch(runs[0]?.steps, /blog7/);
   const pages = await rail.query(
     sql`select url from recruitment.page where organization_id = ${caller.organization_id} and key = 'blog7.test'`,
   );

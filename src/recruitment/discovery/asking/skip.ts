@@ -5,7 +5,7 @@ import { canonicalKey, channelOf, registrableDomain } from '../../pages/key.ts';
 import type { Channel, Hit } from '../providers/provider.ts';
 
 export const skip_reasons = {
-  not_a_prospect: 'its URL names no prospect',
+  not_a_prospect: 'it can be no prospect, and nothing of it is kept',
   own_site: "it is the brand's own site, or a competitor's",
   other_channel: 'it is in a channel that was not asked for',
   homepage: 'it is a homepage (`skip_homepages`)',
@@ -13,7 +13,6 @@ export const skip_reasons = {
   contacted: 'the prospect was written to lately (`skip_contacted_days`)',
   unsubscribed: 'the prospect unsubscribed (`skip_unsubscribed`)',
   in_campaign: 'outreach writes to the prospect now (`skip_in_campaigns`)',
-  erased: 'the person was erased',
 } as const;
 export type SkipReason = keyof typeof skip_reasons;
 
@@ -51,7 +50,7 @@ export interface Rules {
   domains: Set<string>;
 }
 
-const sites: Channel[] = ['website', 'podcast', 'newsletter', 'other'];
+export const sites: Channel[] = ['website', 'podcast', 'newsletter', 'other'];
 
 /** Why a hit is no result, by itself and those before it. */
 export function skippedBy({ url, channel, key }: Identified, rules: Rules): SkipReason | undefined {

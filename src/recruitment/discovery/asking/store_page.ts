@@ -8,7 +8,15 @@ import { createProspects } from '../../prospects/create.ts';
 import { type Run, updateRun } from '../../runs/run.ts';
 import type { Channel, Hit, SearchPage } from '../providers/provider.ts';
 import { keepSteps, type ReservedPage, settlePage, stepsOf } from './next_page.ts';
-import { type Filters, type Identified, identify, type SkipReason, skippedBy, skippedByHistory } from './skip.ts';
+import {
+  type Filters,
+  type Identified,
+  identify,
+  type SkipReason,
+  sites,
+  skippedBy,
+  skippedByHistory,
+} from './skip.ts';
 import { afterPage } from './steps.ts';
 
 /** What of a run's request decides which hits become results. */
@@ -106,7 +114,6 @@ async function domainsSoFar(tx: Tx, run_id: string, { one_per_domain }: Filters)
     select t.url, t.channel, t.key
     from recruitment.run_result t
     where t.organization_id = ${tx.organization_id} and t.run_id = ${run_id} and t.outcome <> 'skipped'`);
-  const sites = ['website', 'podcast', 'newsletter', 'other'];
   return new Set(
     rows.map(({ url, channel, key }) =>
       sites.includes(channel) ? (registrableDomain(url) ?? '') : `${channel} ${key}`,
@@ -153,7 +160,7 @@ const rowOf = (run: Run, { channel, key, url, title, description, ...rest }: Ide
 const homeOf = (channel: Channel, key: string, url: string): string =>
   registrableDomain(url) === key ? `${new URL(url).origin}/` : profileUrl(channel, key);
 
-/** What was erased leaves no trace of who it was. */
+/** What names no prospect is not kept, and who was erased is not told from it. */
 function resultOf(
   { url, title, description }: Hit,
   who: Identified | undefined,
@@ -162,19 +169,11 @@ function resultOf(
 ) {
   const id = newId('fsr');
   const named = { channel: who?.channel ?? null, key: who?.key ?? null };
-  if (reason !== undefined) return { id, url, title, description, ...named, ...skipped(reason) };
-  if (!created)
-    return {
-      id,
-      url: `urn:rail:erased:${id}`,
-      title: '',
-      description: '',
-      channel: null,
-      key: null,
-      ...skipped('erased'),
-    };
+  if (reason !== undefined && who) return { id, url, title, description, ...named, ...skipped(reason) };
+  if (!created) return { id, ...withheld, url: `urn:rail:skipped:${id}`, ...skipped('not_a_prospect') };
   const outcome = created.is_new ? 'new' : 'known';
   return { id, url, title, description, ...named, prospect_id: created.id, outcome, skipped_because: null };
 }
 
+const withheld = { title: '', description: '', channel: null, key: null };
 const skipped = (reason: SkipReason) => ({ prospect_id: null, outcome: 'skipped', skipped_because: reason });

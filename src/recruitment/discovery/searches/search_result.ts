@@ -24,7 +24,7 @@ export const searchResults = resource({
     object: objectName('search_result'),
     search_id: id('fsc').describe('The search.'),
     provider: z.enum(provider_names).describe('The provider that found it.'),
-    url: text.describe('Its URL. Of a person who was erased, nothing of it is kept.'),
+    url: text.describe('Its URL. With `not_a_prospect`: a name of the result.'),
     title: text.describe('Its title, as the provider has it.'),
     description: text.describe('What the provider says of it.'),
     channel: z.enum(channels).nullable().describe('The channel that it is in. Null: its URL names no prospect.'),
@@ -43,7 +43,14 @@ export const searchResults = resource({
       ),
     created_at: timestamp,
   },
-  computed: { search_id: sql`t.run_id` },
+  computed: {
+    search_id: sql`t.run_id`,
+    // Results that were stored before erased persons were told like this.
+    url: sql`case when t.skipped_because in ('erased', 'not_a_prospect') then 'urn:rail:skipped:' || t.id else t.url end`,
+    title: sql`case when t.skipped_because = 'not_a_prospect' then '' else t.title end`,
+    description: sql`case when t.skipped_because = 'not_a_prospect' then '' else t.description end`,
+    skipped_because: sql`case t.skipped_because when 'erased' then 'not_a_prospect' else t.skipped_because end`,
+  },
 });
 
 const results = list({
