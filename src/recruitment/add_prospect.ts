@@ -10,7 +10,7 @@ import { brand_id, channel } from './events/fields.ts';
 import { canonicalKey, profileUrl } from './pages/key.ts';
 import { createProspects } from './prospects/create.ts';
 import { type Prospect, prospects } from './prospects/prospect.ts';
-import { described } from './prospects/read.ts';
+import { described, requireSameProspect } from './prospects/read.ts';
 
 const Body = z.strictObject({
   brand_id,
@@ -70,6 +70,7 @@ function whereabouts({ channel: in_channel, key, url: given_url }: Body): { key:
       { param },
     );
   }
+  if (given_url !== undefined) requireSameProspect(in_channel, canonical, given_url);
   return { key: canonical, url: given_url ?? profileUrl(in_channel, canonical) };
 }
 

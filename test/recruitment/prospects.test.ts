@@ -182,6 +182,37 @@ t.test('a key of no person is the API: it names nobody', async (t) => {
   }
 });
 
+t.test('invites nobody who must not be written to, and takes no URL of another prospect', async (t) => {
+  const opened = await openBrand();
+  const { caller, brand_id } = opened;
+  const [marked, gone] = [await add(opened), await add(opened, { email: 'ada@uninvited.com' })];
+  await act(opened, marked, 'do_not_contact');
+  await caller.post(`${v1}/do_not_contact`, { kind: 'address', email: 'ada@uninvited.com', reason: 'unsubscribed' });
+  for (const { id } of [marked, gone])
+    t.match(await errorOf(caller, 'POST', `${v1}/prospects/${id}/invite`, { via: 'mark' }), [409, 'suppressed']);
+  const ids = [marked.id, gone.id];
+  const { data } = await caller.post(`${v1}/prospects/bulk`, { action: 'invite', prospect_ids: ids });
+  t.match(data, [{ error: { code: 'suppressed' } }, { error: { code: 'suppressed' } }]);
+  const refused = [400, 'invalid_parameter', 'url'];
+  const given = { brand_id, channel: 'website', key: 'one-site.com', url: 'https://two-site.com/' };
+  t.same(await errorOf(caller, 'POST', `${v1}/prospects`, given), refused);
+  t.same(await errorOf(caller, 'PATCH', `${v1}/prospects/${marked.id}`, { url: 'https://two-site.com/' }), refused);
+  const account = { channel: 'youtube', key: '@ada', url: 'https://www.youtube.com/@grace' };
+  t.same(await errorOf(caller, 'POST', `${v1}/prospects`, { brand_id, ...account }), refused);
+  t.match(await add(opened, { ...account, url: 'https://ada-site.com/' }), { url: 'https://ada-site.com/' });
+  const feeds = ['AAA', 'BBB', 'aaa'].map((name) => `https://feeds.megaphone.fm/${name}`);
+  for (const url of [...feeds, 'https://anchor.fm/s/1a2b/podcast/rss', 'https://feeds.buzzsprout.com/12.rss'])
+    t.match(await add(opened, { channel: 'podcast', key: undefined, url }), { url });
+  const german = await add(opened, { name: 'Krume', country_code: 'de', language_code: 'DE' });
+  for (const query of ['country_code=de', 'language_code=DE', 'country_code=De&q=krume'])
+    t.match((await caller.get(`${v1}/prospects?brand_id=${brand_id}&${query}`)).data, [{ id: german.id }], query);
+  t.match(await errorOf(caller, 'GET', `${v1}/prospects?brand_id=${brand_id}&country_code=DEU`), [400]);
+  const twice = { countries: ['de', 'DE'], languages: ['de', 'DE'], channels: ['x', 'x'], keywords: ['a', 'a'] };
+  t.match(await caller.patch(`${v1}/brands/${brand_id}`, twice), {
+    ...{ countries: ['DE'], languages: ['de'], channels: ['x'], keywords: ['a'] },
+  });
+});
+
 t.test('a member who is removed owns nothing any more', async (t) => {
   const opened = await openBrand();
   const { caller, brand_id } = opened;

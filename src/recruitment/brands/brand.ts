@@ -100,14 +100,17 @@ export type Brand = z.infer<typeof brands.record>;
 
 const phrase = notBlank(200);
 
+/** Each once, in the order in which they were sent. */
+const once = <T>(values: T[]): T[] => [...new Set(values)];
+
 const settings = {
   name: oneLine(200),
   website_url: url,
-  keywords: z.array(phrase).max(100),
-  competitors: z.array(domain).max(100),
-  languages: z.array(language).max(50),
-  countries: z.array(country).max(250),
-  channels: z.array(z.enum(channels)).max(channels.length),
+  keywords: z.array(phrase).max(100).overwrite(once),
+  competitors: z.array(domain).max(100).overwrite(once),
+  languages: z.array(language).max(50).overwrite(once),
+  countries: z.array(country).max(250).overwrite(once),
+  channels: z.array(z.enum(channels)).max(channels.length).overwrite(once),
   program_id: id('prg').nullable(),
   sender_company: oneLine(200).nullable(),
   postal_address: notBlank(1000).nullable(),

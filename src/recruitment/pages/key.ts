@@ -29,6 +29,17 @@ export function canonicalKey(channel: Channel, text: string): string | undefined
   return key !== undefined && KEY.test(key) ? key : undefined;
 }
 
+/**
+ * Whether an address is of somebody else than the key: it names another prospect of the channel. An account may have a website of its own;
+ * the id and the handle of a channel are two names of one.
+ */
+export function contradicts(channel: Channel, key: string, url: string): boolean {
+  const named = canonicalKey(channel, url);
+  if (named === undefined) return !isAccountChannel(channel);
+  if (channel === 'youtube' && CHANNEL_ID.test(named) !== CHANNEL_ID.test(key)) return false;
+  return named !== key;
+}
+
 /** The channel that an address of a page belongs to, by its host. Undefined where it is no address on the web. */
 export function channelOf(url: string): Channel | undefined {
   const parsed = parseWebAddress(url.trim());
@@ -142,7 +153,7 @@ function keepCase(key: string, name: string): string {
 }
 
 function isCaseSensitive(host: string): boolean {
-  return host === 'open.spotify.com';
+  return path_platforms.some((platform) => platform.host === host && platform.is_case_sensitive);
 }
 
 function accountChannelOf(host: string): AccountChannel | undefined {

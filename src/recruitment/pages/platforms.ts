@@ -82,9 +82,39 @@ export const platform_names = words(
  * Where the path names the publisher. The key is what `path` takes, below `host`: john of facebook.com is `john.facebook.com`. `url` gives
  * the address back. `aliases` are other hosts of the same accounts.
  */
-export type PathPlatform = { channel: Channel; host: string; aliases?: string[]; path: RegExp; url: string };
+export type PathPlatform = {
+  channel: Channel;
+  host: string;
+  aliases?: string[];
+  path: RegExp;
+  url: string;
+  /** Names that differ by letter case alone are of two accounts. */
+  is_case_sensitive?: boolean;
+};
+
+/** Hosts of feeds, whose path names the podcast. */
+const podcast_feeds: PathPlatform[] = [
+  { host: 'feeds.megaphone.fm', path: /^\/([\w.-]+)/, url: 'https://feeds.megaphone.fm/{}', is_case_sensitive: true },
+  { host: 'feeds.buzzsprout.com', path: /^\/(\d+)/, url: 'https://feeds.buzzsprout.com/{}.rss' },
+  {
+    host: 'feeds.simplecast.com',
+    path: /^\/([\w.-]+)/,
+    url: 'https://feeds.simplecast.com/{}',
+    is_case_sensitive: true,
+  },
+  { host: 'rss.art19.com', path: /^\/([\w.-]+)/, url: 'https://rss.art19.com/{}' },
+  { host: 'feeds.acast.com', path: /^\/public\/shows\/([\w.-]+)/, url: 'https://feeds.acast.com/public/shows/{}' },
+  { host: 'feeds.transistor.fm', path: /^\/([\w.-]+)/, url: 'https://feeds.transistor.fm/{}' },
+  { host: 's.anchor.fm', aliases: ['anchor.fm'], path: /^\/s\/(\w+)/, url: 'https://anchor.fm/s/{}/podcast/rss' },
+  { host: 'feeds.libsyn.com', path: /^\/(\d+)/, url: 'https://feeds.libsyn.com/{}/rss' },
+  { host: 'feeds.captivate.fm', path: /^\/([\w.-]+)/, url: 'https://feeds.captivate.fm/{}/' },
+  { host: 'feeds.fireside.fm', path: /^\/([\w.-]+)/, url: 'https://feeds.fireside.fm/{}/rss' },
+  { host: 'feeds.redcircle.com', path: /^\/([\w.-]+)/, url: 'https://feeds.redcircle.com/{}' },
+  { host: 'feed.podbean.com', path: /^\/([\w-]+)/, url: 'https://feed.podbean.com/{}/feed.xml' },
+].map((feed) => ({ channel: 'podcast', ...feed }));
 
 export const path_platforms: PathPlatform[] = [
+  ...podcast_feeds,
   {
     channel: 'website',
     host: 'medium.com',
@@ -111,6 +141,7 @@ export const path_platforms: PathPlatform[] = [
     host: 'open.spotify.com',
     path: /^\/(?:intl-[\w-]+\/)?(?:embed\/)?show\/(\w+)/,
     url: 'https://open.spotify.com/show/{}',
+    is_case_sensitive: true,
   },
   { channel: 'podcast', host: 'anchor.fm', path: /^\/(?!s\/)([\w-]+)/, url: 'https://anchor.fm/{}' },
   { channel: 'podcast', host: 'soundcloud.com', path: /^\/([\w-]+)/, url: 'https://soundcloud.com/{}' },

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
 import { requireState } from '../../core/values/fields.ts';
+import { Problem } from '../../core/values/problem.ts';
 import { type Actor, actorOf } from '../brands/acting.ts';
 import { base_path } from '../events/base_path.ts';
 import { event } from '../events/event.ts';
@@ -9,14 +10,23 @@ import { recordActivity } from './activity.ts';
 import { type Prospect, prospects } from './prospect.ts';
 import { moveStage } from './stage.ts';
 
-/** Marks a prospect, whose row the caller has locked, as invited. */
+/** Marks a prospect, whose row the caller has locked, as invited. @throws Problem suppressed where they are marked or unsubscribed */
 export async function markInvited(tx: Tx, prospect: Prospect, by: Actor): Promise<Prospect> {
   const { id: prospect_id, brand_id, invited_at } = prospect;
   if (invited_at !== null) return prospect;
+  if (prospect.do_not_contact !== null || prospect.unsubscribed_at !== null) throw suppressed(prospect);
   tx.emit(event('affiliate.invited', tx.organization_id, { prospect_id, brand_id, by_member_id: by.member_id }));
   recordActivity(tx, 'invited', by, [{ prospect_id }]);
   return prospects.update(tx, prospect_id, { invited_at: tx.now });
 }
+
+const suppressed = ({ do_not_contact }: Prospect): Problem =>
+  new Problem(
+    'suppressed',
+    do_not_contact === null
+      ? 'The prospect unsubscribed, and cannot be invited.'
+      : `The prospect is marked Do not contact (${do_not_contact.reason}), and cannot be invited. Lift the mark first.`,
+  );
 
 /**
  * Notes that an invited prospect, whose row the caller has locked, joined the affiliate program.
@@ -40,13 +50,13 @@ export const inviteOperations: Operation[] = [
     path: `${base_path}/prospects/{id}/invite`,
     scope: 'prospects:write',
     summary: 'Marks a prospect as invited to the affiliate program.',
-    doc: 'Emits `affiliate.invited`, unless the prospect was invited before.',
+    doc: 'Emits `affiliate.invited`, unless the prospect was invited before. A prospect who is marked Do not contact or unsubscribed answers 409 `suppressed`.',
     params: idParams,
     body: z.strictObject({
       via: z.literal('mark', 'must be mark').describe('`mark`: you invite the prospect yourself. No email is sent.'),
     }),
     reply: prospects.schema,
-    errors: ['sample_prospect'],
+    errors: ['sample_prospect', 'suppressed'],
     async run({ tx, params, caller }) {
       const prospect = await prospects.get(tx, params.id, { lock: true });
       return markInvited(tx, prospect, await actorOf(tx, caller));

@@ -6,8 +6,10 @@ import { list } from '../../core/resource/list.ts';
 import type { ListOptions } from '../../core/resource/list_query.ts';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { country, language, metadata, notBlank, text, timeZone, url } from '../../core/values/fields.ts';
+import { Problem } from '../../core/values/problem.ts';
 import { brands } from '../brands/brand.ts';
 import { base_path } from '../events/base_path.ts';
+import { contradicts } from '../pages/key.ts';
 import { isSample } from '../samples/sample.ts';
 import { readSample, readSamples } from '../samples/sample_prospect.ts';
 import { type Prospect, prospects, requireLiveKey } from './prospect.ts';
@@ -30,7 +32,7 @@ export const described = {
 const listed: ListOptions = {
   resource: prospects,
   within: brands,
-  by: ['stage', 'channel', 'source', 'country_code', 'language_code'],
+  by: ['stage', 'channel', 'source'],
   filters,
   list_doc: 'The samples are in none of these lists: see `GET /recruitment/v1/sample_prospects`.',
 };
@@ -85,17 +87,28 @@ export const readProspectOperations: Operation[] = [
     path: `${base_path}/prospects/{id}`,
     scope: 'prospects:write',
     summary: 'Updates what is known of a prospect.',
-    doc: 'The channel and the key stay as they are.',
+    doc: 'The channel and the key stay as they are: a `url` of another prospect is refused.',
     params: idParams,
     body: z.strictObject(described).partial(),
     reply: prospects.schema,
     errors: ['sample_prospect'],
     async run({ tx, params, body }) {
-      await prospects.get(tx, params.id, { lock: true });
+      const { channel, key } = await prospects.get(tx, params.id, { lock: true });
+      if (body.url) requireSameProspect(channel, key, body.url);
       return prospects.update(tx, params.id, body);
     },
   }),
 ];
+
+/** @throws Problem invalid_parameter where the URL is of another prospect than the key */
+export function requireSameProspect(channel: Prospect['channel'], key: string, given_url: string): void {
+  if (!contradicts(channel, key, given_url)) return;
+  throw new Problem(
+    'invalid_parameter',
+    `'url' names another prospect in the channel '${channel}' than the key '${key}'. Send a URL of this prospect.`,
+    { param: 'url' },
+  );
+}
 
 /** No mail is ever sent to a sample. */
 const withStats = (sample: object, { include }: { include: string[] }): Prospect =>

@@ -1,7 +1,7 @@
 import sql, { join, type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import type { Filter } from '../../core/resource/list_query.ts';
-import { id } from '../../core/values/fields.ts';
+import { country, id, language } from '../../core/values/fields.ts';
 
 type Query = Record<string, unknown>;
 
@@ -43,6 +43,11 @@ const at_least = (meaning: string, comparison: Sql): Filter => ({
   where: (value: number) => join([sql`t.followers`, comparison, sql`${value}`], ' '),
 });
 
+const coded = (column: Sql, code: z.ZodType<string>, example: string): Filter => ({
+  schema: code.optional().meta({ examples: [example] }),
+  where: (value: string) => sql`${column} = ${value}`,
+});
+
 const run = (noun: string): Filter => ({
   schema: id('fsc').min(1).optional().describe(`Returns only prospects that this ${noun} found.`),
   where: (value: string) => sql`t.source_run_id = ${value}`,
@@ -50,6 +55,8 @@ const run = (noun: string): Filter => ({
 
 export const filters: Record<string, Filter> = {
   q,
+  country_code: coded(sql`t.country_code`, country, 'DE'),
+  language_code: coded(sql`t.language_code`, language, 'de'),
   saved: flag('Whether they are saved.', sql`t.saved`, sql`not t.saved`),
   hidden: flag('Whether they are hidden. Without it, hidden ones are listed too.', sql`t.hidden`, sql`not t.hidden`),
   list_id: {
