@@ -223,6 +223,7 @@ export const examples: Examples = {
     customer: times.sale,
   },
   values: {
+    object: 'program',
     value: 'ada',
     handle: 'ada',
     event_type: 'sale.created',

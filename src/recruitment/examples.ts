@@ -203,7 +203,6 @@ export const examples: Examples = {
     'prospects.lift_do_not_contact': { body: { reason: 'mistake' } },
     'prospects.bulk': { body: { action: 'move', prospect_ids: [prospect_id], stage: 'contacted' }, reply: outcomes },
     'lists.add_prospects': { body: { prospect_ids: [prospect_id] }, reply: outcomes },
-    'emails.delete': { reply: { id: email_address.id, object: 'email_address' } },
     'search_providers.delete': { reply: { id: search_provider.name } },
     'emails.create': { body: { email: email_address.email } },
     'do_not_contact.create': { body: { kind: 'address', email: do_not_contact_entry.value, reason: 'legal' } },
@@ -248,7 +247,8 @@ export const examples: Examples = {
   values: {
     secret,
     text: note.text,
-    message: "'name' is required.",
+    id: brand.id,
+    object: 'brand',
     type: 'reply.received',
     description: list.description,
   },

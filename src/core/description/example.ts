@@ -170,6 +170,8 @@ function exampleString(
 function elsewhere(name: string, samples: Samples): unknown {
   const records = Object.values(samples.schemas).map(({ properties = {} }) => properties);
   const noun = records.find(({ object }) => object?.const !== undefined && `${object.const}_id` === name);
+  const told = Object.entries(samples.records).find(([object]) => `${object}_id` === name)?.[1].id;
+  if (told !== undefined) return told;
   const fields = [noun?.id, ...records.map((properties) => properties[name])];
   return fields.flatMap((field) => field?.examples ?? field?.anyOf?.[0]?.examples ?? [])[0];
 }

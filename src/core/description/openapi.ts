@@ -305,7 +305,8 @@ const cursors = ['starting_after', 'ending_before'];
 /** `webhook_delivery` of `/v1/webhook_deliveries/{id}/replay`. */
 function nounOf({ path }: Operation, root: string, documented: Document): string {
   const plural = path.slice(root.length).split('/')[1] as string;
-  return objectAt(`${root}/${plural}/{id}`, documented) ?? singular(plural);
+  const nested = Object.keys(documented.paths).find((other) => other.endsWith(`}/${plural}`));
+  return objectAt(`${root}/${plural}/{id}`, documented) ?? objectAt(nested ?? path, documented) ?? singular(plural);
 }
 
 /** The `object` of the records at a path: `team_member` of `/recruitment/v1/team/{id}`. */

@@ -73,7 +73,10 @@ export const ErrorBody = z
       .object({
         type: z.enum(types).describe('The family of the code.'),
         code: z.enum(codes).describe('The error code, to handle in code. New codes may be added.'),
-        message: z.string().describe('What is wrong and what to do, for people.'),
+        message: z.string().meta({
+          description: 'What is wrong and what to do, for people.',
+          examples: [problems[codes[0] as ProblemCode].doc],
+        }),
         param: z
           .string()
           .optional()
