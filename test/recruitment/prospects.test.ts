@@ -197,6 +197,8 @@ t.test('invites nobody who must not be written to, and takes no URL of another p
   const given = { brand_id, channel: 'website', key: 'one-site.com', url: 'https://two-site.com/' };
   t.same(await errorOf(caller, 'POST', `${v1}/prospects`, given), refused);
   t.same(await errorOf(caller, 'PATCH', `${v1}/prospects/${marked.id}`, { url: 'https://two-site.com/' }), refused);
+  const own_url = `https://www.${marked.key}/about`;
+  t.match(await caller.patch(`${v1}/prospects/${marked.id}`, { url: own_url }), { url: own_url });
   const account = { channel: 'youtube', key: '@ada', url: 'https://www.youtube.com/@grace' };
   t.same(await errorOf(caller, 'POST', `${v1}/prospects`, { brand_id, ...account }), refused);
   t.match(await add(opened, { ...account, url: 'https://ada-site.com/' }), { url: 'https://ada-site.com/' });
