@@ -12,7 +12,9 @@ const { Command, CommanderError, InvalidArgumentError, Option } = await import('
 const { settings, wantsStacks } = await import('./config.ts');
 
 const rail = new Command('rail')
-  .description('Affiliate program service: clicks, sales, commissions and signed webhooks on one Postgres.')
+  .description(
+    'Affiliate program and recruitment service: clicks, sales, commissions, prospects and signed webhooks on one Postgres.',
+  )
   .version(pkg.version)
   .exitOverride()
   .enablePositionalOptions()
@@ -69,10 +71,14 @@ rail
   .addHelpText('after', example('DATABASE_URL=postgres://rail:secret@db/rail rail migrate'))
   .action(async (options) => (await import('./commands/migrate.ts')).runMigrate(options));
 
-const org = rail.command('org').description('Manages organizations, the tenants of the service.');
+const org = rail
+  .command('org')
+  .summary('manages organizations')
+  .description('Manages organizations, the tenants of the service.');
 
 org
   .command('create')
+  .summary('creates an organization')
   .description('Creates an organization and its owner.')
   .requiredOption('--name <name>', 'name of the organization')
   .requiredOption('--owner-email <email>', 'address that is notified of problems')
@@ -82,6 +88,7 @@ org
 
 org
   .command('list')
+  .summary('lists organizations')
   .description('Lists the organizations.')
   .addOption(json())
   .addHelpText('after', example('rail org list --json'))
@@ -89,60 +96,78 @@ org
 
 org
   .command('plan')
+  .summary('shows or changes the plan of an organization')
   .description('Shows the plan of an organization in the recruitment service, or changes it.')
-  .requiredOption('--org <id>', "id of the organization; 'rail org list' lists them")
+  .requiredOption('--org, --organization <id>', "id of the organization; 'rail org list' lists them")
   .addOption(new Option('--plan <name>', 'the new plan').choices(['starter', 'grow', 'enterprise']))
   .addOption(json())
-  .addHelpText('after', example('rail org plan --org org_… --plan grow'))
+  .addHelpText('after', example('rail org plan --organization org_… --plan grow'))
   .action(async (options) => (await import('./commands/access/plan.ts')).showPlan(options));
 
-const user = rail.command('user').description('Manages the users of organizations: the people whom keys belong to.');
+const user = rail
+  .command('user')
+  .summary('manages the users of organizations')
+  .description('Manages the users of organizations: the people whom keys belong to.');
 
 user
   .command('create')
+  .summary('adds a person to an organization')
   .description(
     'Adds a person to an organization. A key can then belong to them, and approve the payouts that others created.',
   )
-  .requiredOption('--org <id>', "id of the organization; 'rail org list' lists them")
+  .requiredOption('--org, --organization <id>', "id of the organization; 'rail org list' lists them")
   .requiredOption('--email <email>', "the person's email address")
   .option('--name <name>', "the person's name")
   .addOption(json())
-  .addHelpText('after', example("rail user create --org org_… --email grace@acme.example.com --name 'Grace Hopper'"))
+  .addHelpText(
+    'after',
+    example("rail user create --organization org_… --email grace@acme.example.com --name 'Grace Hopper'"),
+  )
   .action(async (options) => (await import('./commands/access/user.ts')).createOrgUser(options));
 
 user
   .command('list')
+  .summary('lists users')
   .description('Lists users.')
-  .option('--org <id>', 'only users of this organization')
+  .option('--org, --organization <id>', 'only users of this organization')
   .addOption(json())
-  .addHelpText('after', example('rail user list --org org_…'))
+  .addHelpText('after', example('rail user list --organization org_…'))
   .action(async (options) => (await import('./commands/access/user.ts')).listOrgUsers(options));
 
-const key = rail.command('key').description('Manages the API keys of organizations.');
+const key = rail.command('key').summary('manages API keys').description('Manages the API keys of organizations.');
 
 key
   .command('create')
+  .summary('creates a key')
   .description('Creates a key and prints it. It cannot be shown again.')
-  .requiredOption('--org <id>', "id of the organization; 'rail org list' lists them")
+  .requiredOption('--org, --organization <id>', "id of the organization; 'rail org list' lists them")
   .requiredOption('--name <name>', 'name of the key')
   .addOption(new Option('--mode <mode>', 'live or test').choices(['live', 'test']).default('live'))
   .option('--scope <scope...>', "scopes, such as partners:read; '*' allows everything", ['*'])
   .option('--rate-limit <number>', 'requests per second (default: 25)', positiveInteger)
-  .option('--user <id>', "the person whose key it is, who can approve payouts with it; 'rail user list' lists them")
+  .option(
+    '--user <id>',
+    "the person whose key it is: it can approve payouts and, in the recruitment service, requests with it act as that person; 'rail user list' lists them",
+  )
   .addOption(json())
-  .addHelpText('after', example("rail key create --org org_… --name 'Checkout' --scope sales:write customers:write"))
+  .addHelpText(
+    'after',
+    example("rail key create --organization org_… --name 'Checkout' --scope sales:write customers:write"),
+  )
   .action(async (options) => (await import('./commands/access/key.ts')).createApiKey(options));
 
 key
   .command('list')
+  .summary('lists keys')
   .description('Lists keys, without their secrets.')
-  .option('--org <id>', 'only keys of this organization')
+  .option('--org, --organization <id>', 'only keys of this organization')
   .addOption(json())
-  .addHelpText('after', example('rail key list --org org_…'))
+  .addHelpText('after', example('rail key list --organization org_…'))
   .action(async (options) => (await import('./commands/access/key.ts')).listApiKeys(options));
 
 key
   .command('revoke')
+  .summary('revokes a key')
   .description('Revokes a key immediately.')
   .argument('<id>', 'id of the key: key_…')
   .addOption(json())
@@ -160,12 +185,12 @@ rail
   .option('--program <id>', "id of the program (default: the demo's, or the only program)")
   .option('--recruitment', 'receive the webhooks of the recruitment service')
   .option(
-    '--organization <id>',
+    '--org, --organization <id>',
     "with --recruitment: id of the organization (default: the demo's, or the only organization)",
   )
   .option('--test', 'with --recruitment: receive test events only')
   .option('--port <number>', 'port to receive on; 0 selects a free port', port, 0)
-  .option('--events <types...>', 'event types to receive, separated by spaces or commas (default: all)', listed, [])
+  .option('--events <types...>', 'event types to receive, separated by spaces or commas (default: all)', listed)
   .option('--forward-to <url>', 'forward verified webhooks to a local server, and return its response', httpUrl)
   .option('--print-secret', 'print the signing secret, for a local server that verifies signatures')
   .addOption(new Option('--json', 'print one JSON document per line'))
@@ -177,7 +202,7 @@ rail
       'rail listen --recruitment --events reply.received,deal.agreed',
     ),
   )
-  .action(async (options) => (await import('./commands/listen/listen.ts')).listen(options));
+  .action(async (options) => (await import('./commands/listen/listen.ts')).listen({ events: [], ...options }));
 
 rail
   .command('run')
@@ -210,7 +235,7 @@ rail
   .option('--timezone <name>', 'IANA time zone', 'UTC')
   .option('--sort <metric>', 'metric that rows are ordered by; -revenue_minor is descending')
   .option('--limit <number>', 'number of rows', positiveInteger, 20)
-  .option('--filter <name=value...>', 'filters of the API, such as country=DE', [])
+  .option('--filter <name=value...>', 'filters of the API, such as country=DE')
   .option('--csv', 'print all rows as CSV')
   .addOption(json())
   .addHelpText(
@@ -220,7 +245,9 @@ rail
       'rail report partners --sort=-clicks --csv > partners.csv',
     ),
   )
-  .action(async (name, options) => (await import('./commands/report/report.ts')).report(name, options));
+  .action(async (name, options) =>
+    (await import('./commands/report/report.ts')).report(name, { filter: [], ...options }),
+  );
 
 rail
   .command('audit')
@@ -233,22 +260,23 @@ rail
   .addHelpText('after', example('rail audit', 'rail audit --json'))
   .action(async (options) => (await import('./commands/audit.ts')).audit(options));
 
-const mail = rail.command('mail').description('Reads mail as the recruitment service does.');
+const mail = rail.command('mail').summary('classifies incoming mail').description('Classifies incoming mail.');
 
 mail
   .command('judge')
-  .summary('says what a mail is: bounce, complaint, automatic reply, unsubscribe or reply')
+  .summary('classifies each mail: own copy, complaint, bounce, automatic reply, unsubscribe or reply')
   .description(
-    'Says of each mail what it is: a bounce (of whom, and whether the address is dead), a complaint, an automatic reply (until when), an unsubscribe, ' +
-      'or a reply (what was newly written, its language and kind). The service judges by the same code. Reads no database. ' +
+    'Classifies incoming mail. Each mail is an own copy (sent from an address of --own), a complaint, a bounce (of which address, and whether it is permanently ' +
+      'undeliverable), an automatic reply (until when), an unsubscribe, or a reply (the new text, its language and kind). ' +
+      'The service classifies mail by the same code. Reads no database. ' +
       'Exit code 1 if a file could not be read.',
   )
-  .argument('[files...]', 'files that hold one mail each (RFC 5322); - is standard input', ['-'])
+  .argument('[files...]', 'files that hold one mail each (RFC 5322); - is standard input (default: -)')
   .option(
     '--jsonl',
-    'read texts instead, from standard input: a JSON document per line with id, text and optionally subject',
+    'read texts instead, from standard input: a JSON document per line with id, text and optionally subject; takes no files',
   )
-  .option('--own <addresses...>', 'addresses of the inbox: mail from them is a copy of what was sent', listed, [])
+  .option('--own <address>', 'address of the inbox, whose mail is an own copy; can be given several times', repeated)
   .addOption(new Option('--json', 'print one JSON document per line'))
   .addHelpText(
     'after',
@@ -277,9 +305,9 @@ const search = rail
   .option('--query <text>', 'words to search for; with --type url_list, URLs separated by white space')
   .option('--competitor <domain>', 'with --type competitor: domain of the competitor')
   .option('--like <prospect>', 'with --type lookalike: id of the prospect that others should be like')
-  .option('--channels <names...>', 'only these channels, such as website,youtube', listed, [])
-  .option('--countries <codes...>', 'countries that providers are asked for, such as US,DE', listed, [])
-  .option('--languages <codes...>', 'languages that providers are asked for, such as en,de', listed, [])
+  .option('--channels <names...>', 'only these channels, such as website,youtube', listed)
+  .option('--countries <codes...>', 'countries that providers are asked for, such as US,DE', listed)
+  .option('--languages <codes...>', 'languages that providers are asked for, such as en,de', listed)
   .option('--max-results <number>', 'most results, up to 500 (default: 50)', positiveInteger)
   .option('--ceiling-minor <number>', 'most to spend on providers, in US cents', wholeNumber)
   .option('--follow', 'show the progress until the search and its scan end')
@@ -295,11 +323,17 @@ const search = rail
   )
   .action(async (options) => {
     requireBrand(options);
-    await (await import('./commands/recruitment/search.ts')).startSearch(options);
+    await (await import('./commands/recruitment/search.ts')).startSearch({
+      channels: [],
+      countries: [],
+      languages: [],
+      ...options,
+    });
   });
 
 search
   .command('status')
+  .summary('shows a search')
   .description('Shows a search: its state, results and spending. With --follow, until it and its scan end.')
   .argument('<id>', 'id of the search: fsc_…')
   .option('--follow', 'show the progress until the search and its scan end')
@@ -309,6 +343,7 @@ search
 
 search
   .command('list')
+  .summary('lists searches')
   .description('Lists the latest searches, at most 20.')
   .option('--brand <id>', 'only searches of this brand')
   .addOption(json())
@@ -317,7 +352,8 @@ search
 
 search
   .command('cancel')
-  .description('Cancels a search that is queued or running. What it has found stays.')
+  .summary('cancels a search')
+  .description('Cancels a search that is queued or running. Results so far are kept.')
   .argument('<id>', 'id of the search: fsc_…')
   .addOption(json())
   .addHelpText('after', example('rail search cancel fsc_…'))
@@ -342,6 +378,7 @@ const scan = rail
 
 scan
   .command('status')
+  .summary('shows a scan')
   .description('Shows a scan: its state, visits and what it found. With --follow, until it ends.')
   .argument('<id>', 'id of the scan: fsc_…')
   .option('--follow', 'show the progress until the scan ends')
@@ -351,6 +388,7 @@ scan
 
 scan
   .command('list')
+  .summary('lists scans')
   .description('Lists the latest scans, at most 20.')
   .option('--brand <id>', 'only scans of this brand')
   .addOption(json())
@@ -362,7 +400,10 @@ function requireBrand({ brand }: { brand?: string }): void {
   if (brand === undefined) rail.error("error: required option '--brand <id>' not specified");
 }
 
-const prospects = rail.command('prospects').description('Imports, lists and exports the prospects of a brand.');
+const prospects = rail
+  .command('prospects')
+  .summary('imports, lists and exports prospects')
+  .description('Imports, lists and exports the prospects of a brand.');
 
 const brand = () => new Option('--brand <id>', 'id of the brand').makeOptionMandatory();
 
@@ -377,7 +418,7 @@ prospects
   )
   .argument('<file>', 'the file; - is standard input')
   .addOption(brand())
-  .option('--mapping <column=field...>', 'import a column as a field; column= leaves it out', [])
+  .option('--mapping <column=field...>', 'import a column as a field; column= leaves it out')
   .option('--dry-run', 'only report what the import would do')
   .option('--update-existing', 'update prospects that exist')
   .addOption(json())
@@ -389,7 +430,7 @@ prospects
     ),
   )
   .action(async (file, options) =>
-    (await import('./commands/recruitment/import_prospects.ts')).importProspects(file, options),
+    (await import('./commands/recruitment/import_prospects.ts')).importProspects(file, { mapping: [], ...options }),
   );
 
 prospects
@@ -414,7 +455,10 @@ prospects
   .addHelpText('after', example('rail prospects export --brand fbr_… --out prospects.csv'))
   .action(async (options) => (await import('./commands/recruitment/list_prospects.ts')).exportProspects(options));
 
-const payouts = rail.command('payouts').description('Previews, creates and follows payouts to partners.');
+const payouts = rail
+  .command('payouts')
+  .summary('previews, creates and follows payouts')
+  .description('Previews, creates and follows payouts to partners.');
 
 const program = () => new Option('--program <id>', 'id of the program').makeOptionMandatory();
 
@@ -471,6 +515,7 @@ payouts
 
 const data = rail
   .command('data')
+  .summary('serves data teams')
   .description('Serves data teams, who query the views of schema data in Postgres directly or by GraphQL.');
 
 data
@@ -484,6 +529,7 @@ data
 
 data
   .command('dictionary')
+  .summary('prints what is in schema data')
   .description('Prints what is in schema data: every view and column with its description.')
   .addOption(
     new Option('--format <format>', 'markdown, json, or dbt for the sources.yml of a dbt project')
@@ -493,15 +539,19 @@ data
   .addHelpText('after', example('rail data dictionary --format dbt > models/rail_sources.yml'))
   .action(async (options) => (await import('./commands/data/dictionary.ts')).dictionary(options));
 
-const data_user = data.command('user').description('Manages logins that read schema data of one organization.');
+const data_user = data
+  .command('user')
+  .summary('manages logins that read schema data')
+  .description('Manages logins that read schema data of one organization.');
 
 data_user
   .command('create')
+  .summary('creates a login')
   .description(
     'Creates a login that reads schema data of one organization and nothing else, and prints its URL. The password cannot be shown again. ' +
       'If the user of DATABASE_URL may not create it, prints the SQL that a superuser runs.',
   )
-  .requiredOption('--organization <id>', "id of the organization; 'rail org list' lists them")
+  .requiredOption('--org, --organization <id>', "id of the organization; 'rail org list' lists them")
   .option('--name <name>', 'what the login is for', 'Data team')
   .option('--personal-data', 'show emails, names and other personal columns')
   .option(
@@ -517,14 +567,16 @@ data_user
 
 data_user
   .command('list')
+  .summary('lists logins')
   .description('Lists logins, without their passwords.')
-  .option('--organization <id>', 'only logins of this organization')
+  .option('--org, --organization <id>', 'only logins of this organization')
   .addOption(json())
   .addHelpText('after', example('rail data user list --organization org_…'))
   .action(async (options) => (await import('./commands/data/user.ts')).listDataUsers(options));
 
 data_user
   .command('revoke')
+  .summary('revokes a login')
   .description('Revokes a login immediately, and ends its sessions.')
   .argument('<user>', 'the login: rail_data_…')
   .addOption(json())
@@ -564,7 +616,11 @@ function port(text: string): number {
   throw new InvalidArgumentError('It must be an integer from 0 to 65535.');
 }
 
-function listed(text: string, before: string[]): string[] {
+function repeated(text: string, before: string[] = []): string[] {
+  return [...before, text];
+}
+
+function listed(text: string, before: string[] = []): string[] {
   return [...before, ...text.split(',').filter(Boolean)];
 }
 

@@ -132,7 +132,7 @@ t.test('passes webhooks on as they came, in their order, and answers what the ap
 
   const { code, stderr } = await listening.stop('SIGINT');
   t.equal(code, 1);
-  t.match(stderr, '7 received, 1 at fault. 6 forwarded, 1 of them not acknowledged.');
+  t.match(stderr, '7 received, 1 invalid. 6 forwarded, 1 of them not acknowledged.');
   t.equal((await merchant.get(`/v1/webhook_endpoints?program_id=${program_id}`)).data.length, 0);
 });
 

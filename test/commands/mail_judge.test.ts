@@ -51,7 +51,7 @@ t.test('prints a JSON document for each mail, and names the file that it cannot 
   const missing = join(directory, 'missing.eml');
   const { code, stdout, stderr } = await judge(['--json', reply, missing, bounce]);
   t.equal(code, 1, 'one file could not be read');
-  t.match(stderr, /^rail: .*missing\.eml: .*no such file/);
+  t.match(stderr, /^rail: .*missing\.eml: no such file\.\n$/);
   const [first, second, ...others] = linesOf(stdout);
   t.match(first, {
     file: reply,
@@ -76,8 +76,11 @@ t.test('reads a mail from standard input, and prints a table', async (t) => {
     mail({ Subject: 'Automatic reply: x' }, 'Back on 12 March 2026.\u001b[2J'),
   );
   t.equal(code, 0);
-  t.match(stdout, /^KIND +MEANS +NAME +TEXT\nauto_reply +until 2026-03-12 +- +Back on 12 March 2026\. \[2J\n$/);
-  t.match((await judge(['--own', 'grace@blog.example', '--json', reply])).stdout, /"kind":"own"/);
+  t.match(stdout, /^KIND +DETAIL +FILE +TEXT\nauto_reply +until 2026-03-12 +- +Back on 12 March 2026\. \[2J\n$/);
+  t.match(
+    (await judge(['--own', 'ada@blog.example', '--own', 'grace@blog.example', reply])).stdout,
+    /\nown +.*reply\.eml/,
+  );
 });
 
 t.test('judges texts, a line each', async (t) => {
@@ -91,10 +94,21 @@ t.test('judges texts, a line each', async (t) => {
     `${texts.map((text) => JSON.stringify(text)).join('\n')}\n{"id": 4}\nnot JSON\n`,
   );
   t.equal(code, 1);
-  t.match(stderr, /^rail: line 4: .*text.*\nrail: line 5: is not JSON\n$/);
+  t.match(stderr, /^rail: line 4 must have .*'text'.*\nrail: line 5 is not valid JSON\.\n$/);
   t.match(linesOf(stdout), [
     { id: 'd1', kind: 'reply', reply_kind: 'positive' },
     { id: 2, kind: 'unsubscribe' },
     { id: 'd3', kind: 'auto_reply', resumes_on: /-03-12$/ },
   ]);
+});
+
+t.test('files and --jsonl exclude one another', async (t) => {
+  const { code, stdout, stderr } = await judge(['--jsonl', reply]);
+  const message = 'rail: Give either files or --jsonl: --jsonl reads standard input.\n';
+  t.same({ code, stdout, stderr }, { code: 2, stdout: '', stderr: message });
+});
+
+t.test('shows no kind of a reply without text, which needs review', async (t) => {
+  const { stdout } = await judge(['-'], mail({ Subject: 'Re: Program' }, ''));
+  t.match(stdout, /\nreply +review +-\n$/);
 });

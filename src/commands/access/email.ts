@@ -5,5 +5,5 @@ import { UsageError } from '../command.ts';
 export function requireEmail(address: string, option: string): string {
   const { data } = email.safeParse(address);
   if (data !== undefined) return data;
-  throw new UsageError(`'${address}' is no email address: give ${option} one, as in ada@acme.example.com.`);
+  throw new UsageError(`'${address}' is not an email address. Example: ${option} ada@acme.example.com.`);
 }

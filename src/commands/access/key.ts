@@ -2,7 +2,7 @@ import { type ApiKey, createKey, listKeys, revokeKey } from '../../core/access/a
 import { answer, table, UsageError, withStore } from '../command.ts';
 
 interface NewKeyOptions {
-  org: string;
+  organization: string;
   name: string;
   mode: 'live' | 'test';
   scope: string[];
@@ -17,7 +17,7 @@ export async function createApiKey(options: NewKeyOptions): Promise<void> {
   if (unknown.length > 0) throw new UsageError(`Unknown scope ${unknown.join(', ')}. Known: ${[...scopes].join(' ')}`);
   await withStore(async ({ store }) => {
     const key = await createKey(store.database, {
-      organization_id: options.org,
+      organization_id: options.organization,
       name: options.name,
       mode: options.mode,
       scopes: [...new Set(options.scope)],
@@ -40,9 +40,9 @@ async function readScopes(): Promise<Set<string>> {
   ]);
 }
 
-export const listApiKeys = ({ org, json }: { org?: string; json?: boolean }): Promise<void> =>
+export const listApiKeys = ({ organization, json }: { organization?: string; json?: boolean }): Promise<void> =>
   withStore(async ({ store }) => {
-    const keys = await listKeys(store.database, org);
+    const keys = await listKeys(store.database, organization);
     const columns = ['ID', 'ORGANIZATION', 'USER', 'NAME', 'MODE', 'STATE', 'RATE LIMIT', 'LAST USED AT', 'SCOPES'];
     answer(keys, { json, lines: table(columns, keys.map(row), 'There is no key.') });
   });

@@ -5,13 +5,13 @@ import type { PlanName } from '../../recruitment/plan/limits.ts';
 import { answer, withStore } from '../command.ts';
 
 interface PlanOptions {
-  org: string;
+  organization: string;
   plan?: PlanName;
   json?: boolean;
 }
 
 /** Shows the plan of an organization, after changing it where a new one is given. */
-export const showPlan = ({ org: organization_id, plan, json }: PlanOptions): Promise<void> =>
+export const showPlan = ({ organization: organization_id, plan, json }: PlanOptions): Promise<void> =>
   withStore(async ({ store }) => {
     const [known] = await run(
       store.database,

@@ -3,7 +3,7 @@ import { answer, table, withStore } from '../command.ts';
 import { requireEmail } from './email.ts';
 
 interface NewUserOptions {
-  org: string;
+  organization: string;
   email: string;
   name?: string;
   json?: boolean;
@@ -12,17 +12,17 @@ interface NewUserOptions {
 export const createOrgUser = (options: NewUserOptions): Promise<void> =>
   withStore(async ({ store }) => {
     const user = await createUser(store.database, {
-      organization_id: options.org,
+      organization_id: options.organization,
       email: requireEmail(options.email, '--email'),
       name: options.name ?? null,
     });
-    const next = `Next: rail key create --org ${user.organization_id} --user ${user.id} --name '${user.name ?? user.email}'`;
+    const next = `Next: rail key create --organization ${user.organization_id} --user ${user.id} --name '${user.name ?? user.email}'`;
     answer(user, { json: options.json, lines: [`Created ${user.id} (${user.email}).`, next] });
   });
 
-export const listOrgUsers = ({ org, json }: { org?: string; json?: boolean }): Promise<void> =>
+export const listOrgUsers = ({ organization, json }: { organization?: string; json?: boolean }): Promise<void> =>
   withStore(async ({ store }) => {
-    const users = await listUsers(store.database, org);
+    const users = await listUsers(store.database, organization);
     const columns = ['ID', 'ORGANIZATION', 'EMAIL', 'NAME', 'ROLE', 'CREATED AT'];
     const rows = users.map(({ id, organization_id, email, name, role, created_at }) => [
       ...[id, organization_id, email, name ?? '', role, created_at],

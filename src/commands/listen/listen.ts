@@ -73,7 +73,7 @@ function requireOneService({ recruitment, program, organization, test }: ListenO
 
 function summaryOf({ received, faulty, forwarded, unacknowledged }: Counts, { forwardTo }: ListenOptions): string {
   const passed_on = forwardTo ? ` ${forwarded} forwarded, ${unacknowledged} of them not acknowledged.` : '';
-  return `${received} received, ${faulty} at fault.${passed_on}`;
+  return `${received} received, ${faulty} invalid.${passed_on}`;
 }
 
 function refuseUnknown(types: string[], { catalogue }: EventPolicy): void {

@@ -4,8 +4,13 @@ import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { limits } from '../../mail/incoming/message/shorten.ts';
 
-/** The bytes of a mail, as many as are looked at; `-` is standard input. */
-export async function readMail(file: string): Promise<Uint8Array> {
+/** The bytes of a mail, as many as are looked at; `-` is standard input. @throws Error saying why there are none */
+export const readMail = (file: string): Promise<Uint8Array> =>
+  readBytes(file).catch(({ code, message }: NodeJS.ErrnoException) => {
+    throw new Error(`${file}: ${code === 'ENOENT' ? 'no such file.' : message}`);
+  });
+
+async function readBytes(file: string): Promise<Uint8Array> {
   const stream = file === '-' ? process.stdin : createReadStream(file);
   const chunks: Buffer[] = [];
   let length = 0;
@@ -24,18 +29,17 @@ export const readLines = (): AsyncIterable<string> =>
   createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY });
 
 /** @throws Error saying what is wrong with the line */
-export function textIn(line: string): z.infer<typeof Text> {
-  const parsed = Text.safeParse(jsonIn(line));
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw new Error(`must be a JSON document with id and text: ${issue?.path.join('.')} ${issue?.message}`);
+export function textIn(line: string, number: number): z.infer<typeof Text> {
+  const { data } = Text.safeParse(jsonIn(line, number));
+  if (data) return data;
+  throw new Error(`line ${number} must have 'id' (a string or a number), 'text' (a string) and optionally 'subject'.`);
 }
 
-function jsonIn(line: string): unknown {
+function jsonIn(line: string, number: number): unknown {
   try {
     return JSON.parse(line);
   } catch {
-    throw new Error('is not JSON');
+    throw new Error(`line ${number} is not valid JSON.`);
   }
 }
 

@@ -13,7 +13,7 @@ export interface Judgement {
   /** What was newly written; empty for what no person wrote. */
   text: string;
   language: string | null;
-  /** What a person means, in the words of whoever asks; null for all others. */
+  /** What a person means, in the words of whoever asks; null for all others, and where neither text nor subject tells. */
   reply_kind: string | null;
   /** Of the kind, from 0 to 1; null where nobody was asked. */
   confidence: number | null;
@@ -86,8 +86,9 @@ function judgeWritten(message: Message, { readMeaning, now }: Asker): Judgement 
   const sure = message.readable && meaning.confidence >= least_confidence;
   const judged = { ...request, language: meaning.language, confidence: meaning.confidence, needs_review: !sure };
   if (meaning.unsubscribe && meaning.kind !== 'angry') return { ...judgement('unsubscribe'), ...judged };
-  const needs_review = !sure || own_words === '';
-  return { ...judgement('reply'), ...judged, reply_kind: meaning.kind, needs_review };
+  if (own_words === '' && !sure)
+    return { ...judgement('reply'), ...request, language: meaning.language, needs_review: true };
+  return { ...judgement('reply'), ...judged, reply_kind: meaning.kind, needs_review: !sure || own_words === '' };
 }
 
 const judgement = (kind: Judgement['kind']): Judgement => ({
