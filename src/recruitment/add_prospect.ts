@@ -19,10 +19,12 @@ const Body = z.strictObject({
     .min(1)
     .max(2048)
     .optional()
-    .describe('The domain, the id of the channel or the handle. Required unless `url` is sent.'),
+    .describe(
+      'The domain, the channel id or the handle. It is stored in canonical form: the registrable domain of a website, a handle without `@`. If `url` is sent too, `key` identifies the prospect. Required unless `url` is sent.',
+    ),
   ...z.strictObject(described).partial().shape,
   url: url.optional().describe('The URL of the site or the profile. Required unless `key` is sent.'),
-  email: email.optional().describe('An address of the prospect.'),
+  email: email.optional().describe('An email address of the prospect.'),
 });
 type Body = z.infer<typeof Body>;
 
@@ -33,7 +35,7 @@ export const addProspectOperations: Operation[] = [
     path: `${base_path}/prospects`,
     scope: 'prospects:write',
     summary: 'Adds a prospect to a brand.',
-    doc: 'Emits `affiliate.added` with the source `manual`, or `api` for a key of nobody in the team, and `email.revealed` with an address. A prospect is known once in each channel of a brand: a second one answers 409 with `existing`.',
+    doc: 'Emits `affiliate.added` with the source `manual`, or `api` for a key that belongs to nobody in the team, and `email.revealed` if `email` is sent. A prospect exists once in each channel of a brand: a second one is refused with 409 and `existing`.',
     body: Body,
     reply: prospects.schema,
     status: 201,
@@ -59,14 +61,14 @@ export const addProspectOperations: Operation[] = [
 function whereabouts({ channel: in_channel, key, url: given_url }: Body): { key: string; url: string } {
   const given = key ?? given_url;
   if (given === undefined) {
-    throw new Problem('missing_parameter', "'url' or 'key' is required: a prospect is known by it.", { param: 'url' });
+    throw new Problem('missing_parameter', "'url' or 'key' is required: it identifies the prospect.", { param: 'url' });
   }
   const canonical = canonicalKey(in_channel, given);
   if (canonical === undefined) {
     const param = key === undefined ? 'url' : 'key';
     throw new Problem(
       'invalid_parameter',
-      `'${param}' names nobody in the channel '${in_channel}'. Send a domain, the id of a channel, a handle, or its URL; an email address is none.`,
+      `'${param}' is not valid for the channel '${in_channel}'. Send a domain, a channel id, a handle, or a URL. An email address is not allowed.`,
       { param },
     );
   }

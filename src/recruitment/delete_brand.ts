@@ -16,8 +16,8 @@ export const deleteBrandOperations: Operation[] = [
     method: 'DELETE',
     path: `${base_path}/brands/{id}`,
     scope: 'brands:write',
-    summary: 'Deletes a brand with its prospects.',
-    doc: 'The addresses of prospects who are marked Do not contact stay barred, in every brand. Emits `do_not_contact.added` for each other prospect that this marks.',
+    summary: 'Deletes a brand.',
+    doc: 'Its prospects can no longer be read, and are erased with everything stored about them by an hourly job. This cannot be undone. The addresses of prospects who are marked Do not contact stay barred, in every brand. Emits `do_not_contact.added` for each other prospect that this marks.',
     params: idParams,
     reply: DeletedMarker,
     async run({ tx, params, caller, services: { vault } }) {

@@ -38,7 +38,7 @@ import { events } from './webhooks.ts';
 export const recruitment: Product = {
   name: 'recruitment',
   title: 'Rail Recruitment',
-  summary: 'Recruiting affiliates: signed webhooks of the service that finds prospects and writes to them.',
+  summary: 'Find prospective affiliates, manage them through a pipeline, and receive signed webhooks.',
   guide,
   test_keys,
   examples,

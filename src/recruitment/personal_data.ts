@@ -29,7 +29,9 @@ const ProspectExport = z
     emails: z.array(emailAddresses.record).describe('The addresses, the best first.'),
     do_not_contact: z
       .array(suppressions.record)
-      .describe('What bars the prospect, or one of the addresses or domains; lifted ones too.'),
+      .describe(
+        'The do-not-contact entries that bar the prospect, an address or a domain of it, including lifted ones.',
+      ),
     lists: z.array(lists.record).describe('The lists that the prospect is in.'),
     notes: z.array(notes.record).describe('What the team noted.'),
     activity: z.array(activities.record).describe('What happened.'),
@@ -53,7 +55,7 @@ export const personalDataOperations: Operation[] = [
     path: `${base_path}/prospects/{id}`,
     scope: 'prospects:write',
     summary: 'Erases a prospect, with everything that is stored about the person.',
-    doc: 'Addresses, notes, activity and evidence are removed, and the key from stored events. What is left is a hash of brand, channel and key, by which no search and no scan makes the prospect again, and hashes of the addresses, which stay barred from outreach, also when they are added or imported later. Replies stored for an `Idempotency-Key` are kept for up to 24 hours. This cannot be undone.',
+    doc: 'Addresses, notes, activity and evidence are removed, and the key from stored events. Only hashes are kept: of brand, channel and key, so that no search or scan adds the prospect again, and of the addresses that are barred from outreach, which stay barred if they are added or imported later. Replies stored for an `Idempotency-Key` are kept for up to 24 hours. This cannot be undone.',
     params: idParams,
     reply: DeletedMarker,
     errors: ['sample_prospect'],

@@ -73,7 +73,11 @@ t.test('says what is wrong in one line', async (t) => {
   const wrong: [string[], number, RegExp][] = [
     [['search', '--query', 'ovens'], 2, /required option '--brand <id>'/],
     [['search', '--brand', brand.id, '--countries', 'Narnia'], 2, /^rail: --countries: .+\n$/],
-    [['search', '--brand', brand.id, '--type', 'channel'], 2, /needs at least one of channels\.\n$/],
+    [
+      ['search', '--brand', brand.id, '--type', 'channel'],
+      2,
+      /'channels' is required for the search type 'channel'\.\n$/,
+    ],
     [['scan', '--brand', 'fbr_unknown'], 1, /^rail: There is no brand 'fbr_unknown'\.\n$/],
     [['scan', 'status', 'fsc_unknown'], 1, /^rail: There is no scan 'fsc_unknown'\.\n$/],
   ];

@@ -3,6 +3,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import t from 'tap';
 import { transaction } from '../../src/core/postgres/transaction.ts';
 import { changePlan } from '../../src/recruitment/change_plan.ts';
+import { loginOf } from '../../src/recruitment/inboxes/given_login.ts';
 import { type Caller, type Json, sql, startRail, startReceiver } from '../harness.ts';
 import { access_token, password, startMailbox, startTokenServer } from './mailbox.ts';
 
@@ -87,6 +88,21 @@ t.test('never connects to a private host, nor to a port that is not of mail', as
     t.match({ status, code: body.error.code }, { status: 400, code: 'address_not_allowed' }, `${host}:${port}`);
     t.ok([param, 'smtp.host'].includes(body.error.param), body.error.param);
   }
+});
+
+t.test('a server without a port is at the usual one of its security', async (t) => {
+  const portsFor = (security: 'tls' | 'starttls') => {
+    const server = { host: 'mail.acme.com', security, username: 'grace', password };
+    const login = loginOf({ smtp: server, imap: server }, 'grace@acme.com');
+    return [login.smtp.port, login.imap.port];
+  };
+  t.same(
+    [portsFor('tls'), portsFor('starttls')],
+    [
+      [465, 993],
+      [587, 143],
+    ],
+  );
 });
 
 t.test('logs in by OAuth 2, and keeps a refresh token that the provider replaced', async (t) => {

@@ -1,6 +1,7 @@
 import t from 'tap';
 import { catalogue } from '../../src/recruitment/events/catalogue.ts';
 import { eventually, type Json, startRail, startReceiver } from '../harness.ts';
+import { startSearxng } from './discovery/search_servers.ts';
 import { base, blog, ended, scanBehind, scannedBrand, shop, startWeb } from './discovery/web.ts';
 
 /** What people typed, and what their pages say: no event may hold any of it. */
@@ -41,8 +42,11 @@ t.test('tells each step of discovery and of the pipeline as the catalogue has it
   const listed = await search({ search_type: 'url_list', query: web.at('one.test') });
   await ended(caller, 'searches', listed.id);
   const scan = await scanBehind(caller, listed.id);
-  const unasked = await search({ search_type: 'keyword', query: typed.query, providers: ['brave'] });
-  await ended(caller, 'searches', unasked.id);
+  const server = await startSearxng([]);
+  await caller.request('PUT', `${base}/search_providers/searxng`, { credentials: { url: server.url } });
+  server.fault = () => ({ status: 503, body: '' });
+  const unanswered = await search({ search_type: 'keyword', query: typed.query, providers: ['searxng'] });
+  await ended(caller, 'searches', unanswered.id);
 
   const url = web.at('janebakes.com');
   const { id } = await caller.post(`${base}/prospects`, { brand_id, channel: 'website', url, name: typed.name });
@@ -79,7 +83,7 @@ t.test('tells each step of discovery and of the pipeline as the catalogue has it
   const dataOf = (type: string): Json[] =>
     received.filter(({ body }) => body.type === type).map(({ body }) => body.data);
   t.match(dataOf('search.completed'), [{ search_id: listed.id, brand_id, search_type: 'url_list', found: 1 }]);
-  t.match(dataOf('search.failed'), [{ search_id: unasked.id, credit_refunded: true }]);
+  t.match(dataOf('search.failed'), [{ search_id: unanswered.id, credit_refunded: true }]);
   t.match(dataOf('scan.completed'), [{ scan_id: scan.id, trigger: 'search', found: 1 }]);
   t.match(dataOf('scan.failed'), [{ brand_id, trigger: 'first', error: 'No search provider answered.' }]);
   t.match(dataOf('affiliate.added'), [{ prospect_id: id, channel: 'website', source: 'manual' }]);

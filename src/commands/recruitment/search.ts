@@ -99,7 +99,7 @@ async function say(followed: Followed, search: Search, { follow, json }: Options
 const behindLines = (scan: Scan | null): string[] => (scan ? ['', ...scanLines(scan)] : []);
 
 function linesOf({ id, state, error, results_count, found, spent_minor, credit_refunded }: Search): string[] {
-  const refunded = credit_refunded ? ' Its credit was given back.' : '';
+  const refunded = credit_refunded ? ' Its credit was refunded.' : '';
   return [
     `${id} is ${state.replaceAll('_', ' ')}${error === null ? '.' : `: ${error}`}`,
     `${grouped(results_count)} results, ${grouped(found)} new prospects, ${formatMoney(spent_minor, 'USD')} spent.${refunded}`,

@@ -57,13 +57,21 @@ export const brands = resource({
     default_timezone: text.describe(
       "The IANA time zone of the brand. It applies to prospects whose time zone and country aren't known.",
     ),
-    scan_schedule: z.enum(scan_schedules).describe('`weekly`: the brand is scanned each week. `off`: only on request.'),
+    scan_schedule: z
+      .enum(scan_schedules)
+      .describe(
+        '`weekly`: the brand is scanned each week. Has no effect if the plan has no `weekly_scans`. `off`: only on request.',
+      ),
     scan_weekday: z.int().describe('The day of the weekly scan in `default_timezone`, from 1 (Monday) to 7 (Sunday).'),
     scan_ceiling_minor: minorNotNegative
       .nullable()
-      .describe('The most that one scan may spend on search providers, in US cents. Null: no limit.'),
-    retention_days: z.int().describe('After how many days a prospect who was never contacted is erased, 1 to 3650.'),
-    last_scan_at: timestamp.nullable().describe('When the last scan finished. Null: never.'),
+      .describe('The most that one scan may spend on search providers, in US cents. Null: what the plan has left.'),
+    retention_days: z
+      .int()
+      .describe(
+        'Prospects in the stage `found` who were never sent an email nor invited, and have no partner or deal, are erased `retention_days` after they were added. 1 to 3650.',
+      ),
+    last_scan_at: timestamp.nullable().describe('When the last scan finished. Null if none has.'),
     created_at: timestamp,
     updated_at: timestamp,
   },
@@ -137,7 +145,7 @@ export const brandOperations: Operation[] = [
     path: `${base_path}/brands`,
     scope: 'brands:write',
     summary: 'Creates a brand.',
-    doc: 'Its first scan is queued: it looks at the website and finds prospects.',
+    doc: 'Its first scan is queued: it visits the website and finds prospects.',
     body: z.strictObject({ name, website_url, ...withDefaults(optional, defaults) }),
     reply: brands.schema,
     status: 201,

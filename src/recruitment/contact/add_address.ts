@@ -116,7 +116,7 @@ export const addressOperations: Operation[] = [
     path: `${base_path}/prospects/{id}/emails`,
     scope: 'prospects:write',
     summary: 'Adds an email address to a prospect.',
-    doc: 'Emits `email.revealed` with the source `manual`. Where the address or its domain is barred, the prospect is marked too.',
+    doc: 'Emits `email.revealed` with the source `manual`. If the address or its domain is barred from outreach, the prospect is marked Do not contact.',
     params: idParams,
     body: z.strictObject({ email: email.describe('The address.') }),
     reply: emailAddresses.schema,
@@ -136,7 +136,7 @@ export const addressOperations: Operation[] = [
     path: `${base_path}/emails/{id}`,
     scope: 'prospects:write',
     summary: 'Deletes an email address.',
-    doc: 'What bars the address stays. A mark Do not contact that follows from this address alone is lifted: `do_not_contact.lifted`.',
+    doc: 'A do-not-contact entry on the address stays. If only this address caused the prospect to be marked Do not contact, the mark is lifted, which emits `do_not_contact.lifted`.',
     params: idParams,
     reply: DeletedMarker,
     async run({ tx, params, caller, services: { vault } }) {

@@ -19,18 +19,23 @@ const log = list({
   by: ['kind', 'reason', 'prospect_id'],
   filters: {
     lifted: {
-      schema: z.enum(['true', 'false']).optional().describe('Whether they were lifted. Without it, both are listed.'),
+      schema: z
+        .enum(['true', 'false'])
+        .optional()
+        .describe('Whether entries were lifted. By default, both are listed.'),
       where: (value: string) => (value === 'true' ? sql`t.lifted_at is not null` : sql`t.lifted_at is null`),
     },
   },
 });
 
 const Entry = z.strictObject({
-  kind: z.enum(kinds).describe('What is barred.'),
+  kind: z.enum(kinds).describe('What the entry bars from outreach.'),
   email: email.optional().describe('The address, for the kind `address`.'),
   domain: domain
     .optional()
-    .describe('The domain, for the kind `domain`. Its registrable domain is barred, with all subdomains.'),
+    .describe(
+      'The domain, for the kind `domain`. Its registrable domain is barred, with all subdomains. A free mail domain such as gmail.com bars all addresses there.',
+    ),
   prospect_id: id('fdi').optional().describe('The prospect, for the kind `prospect`.'),
   reason: z
     .enum(reasons)
@@ -46,11 +51,12 @@ const lift_reason = z.enum(lift_reasons).default('other').describe('Why.');
 export const doNotContactOperations: Operation[] = [
   operation({
     name: 'do_not_contact.list',
-    title: 'List who is not contacted',
+    title: 'List do-not-contact entries',
     method: 'GET',
     path: `${base_path}/do_not_contact`,
     scope: 'do_not_contact:read',
-    summary: 'Lists who must not be written to: addresses, domains and prospects, newest first.',
+    summary:
+      'Lists do-not-contact entries: addresses, domains and prospects that are barred from outreach, newest first.',
     query: log.query,
     reply: log.reply,
     async run({ tx, query, caller, services: { vault } }) {
@@ -64,23 +70,23 @@ export const doNotContactOperations: Operation[] = [
   }),
   operation({
     name: 'do_not_contact.get',
-    title: 'Retrieve an entry',
+    title: 'Retrieve a do-not-contact entry',
     method: 'GET',
     path: `${base_path}/do_not_contact/{id}`,
     scope: 'do_not_contact:read',
-    summary: 'Retrieves the entry with the given id.',
+    summary: 'Retrieves the do-not-contact entry with the given id.',
     params: idParams,
     reply: suppressions.schema,
     run: async ({ tx, params, services: { vault } }) => openedEntry(vault, await suppressions.get(tx, params.id)),
   }),
   operation({
     name: 'do_not_contact.create',
-    title: 'Bar an address, a domain or a prospect',
+    title: 'Create a do-not-contact entry',
     method: 'POST',
     path: `${base_path}/do_not_contact`,
     scope: 'do_not_contact:write',
-    summary: 'Bars an address, a domain or a prospect from all outreach.',
-    doc: 'From the answer on, no email to them is begun. Emits `do_not_contact.added` for each prospect that it hits and that was not marked. An address with the reason `unsubscribed` sets `unsubscribed_at` of all prospects that hold it, and emits nothing. Of what is barred already a stronger reason replaces a weaker one, in this order: `complaint`, `unsubscribed`, `legal`, `angry_reply`, `manual`, `hard_bounce`; it is emitted too. Where nothing changes, the answer is 409 with `existing`.',
+    summary: 'Creates a do-not-contact entry, which bars an address, a domain or a prospect from outreach.',
+    doc: 'Once the request is answered, no email to them is started. Emits `do_not_contact.added` for each prospect that it applies to and that was not marked Do not contact. An address with the reason `unsubscribed` sets `unsubscribed_at` of all prospects with this address, and emits no event. If an entry exists already, a stronger reason replaces a weaker one, in this order: `complaint`, `unsubscribed`, `legal`, `angry_reply`, `manual`, `hard_bounce`; this emits `do_not_contact.added` too. If nothing changes, the response is 409 with `existing`.',
     body: Entry,
     reply: suppressions.schema,
     status: 201,
@@ -101,12 +107,12 @@ export const doNotContactOperations: Operation[] = [
   }),
   operation({
     name: 'do_not_contact.lift',
-    title: 'Lift an entry',
+    title: 'Lift a do-not-contact entry',
     method: 'POST',
     path: `${base_path}/do_not_contact/{id}/lift`,
     scope: 'do_not_contact:write',
-    summary: 'Lifts an entry.',
-    doc: 'Emits `do_not_contact.lifted` for each prospect that no other entry marks. Nothing that was stopped is resumed. `unsubscribed` and `complaint` cannot be lifted.',
+    summary: 'Lifts a do-not-contact entry.',
+    doc: 'Emits `do_not_contact.lifted` for each prospect that no other entry bars. Nothing that was stopped is resumed. `unsubscribed` and `complaint` cannot be lifted.',
     params: idParams,
     body: z.strictObject({ reason: lift_reason }).prefault({}),
     reply: suppressions.schema,
@@ -120,7 +126,7 @@ export const doNotContactOperations: Operation[] = [
     method: 'POST',
     path: `${base_path}/prospects/{id}/do_not_contact`,
     scope: 'do_not_contact:write',
-    summary: 'Marks a prospect Do not contact: no outreach reaches them.',
+    summary: 'Marks a prospect Do not contact, which bars them from outreach.',
     doc: 'Emits `do_not_contact.added`, unless the prospect is marked already for this reason or a stronger one.',
     params: idParams,
     body: z
@@ -141,7 +147,7 @@ export const doNotContactOperations: Operation[] = [
     path: `${base_path}/prospects/{id}/do_not_contact/lift`,
     scope: 'do_not_contact:write',
     summary: 'Lifts the mark Do not contact of a prospect.',
-    doc: 'Emits `do_not_contact.lifted`. A complaint and an unsubscribe cannot be lifted; a mark that follows from an entry on the address or the domain is lifted there.',
+    doc: 'Emits `do_not_contact.lifted`. A complaint and an unsubscribe cannot be lifted. If an entry on an address or the domain bars the prospect, lift that entry instead.',
     params: idParams,
     body: z.strictObject({ reason: lift_reason }).prefault({}),
     reply: prospects.schema,
@@ -164,7 +170,7 @@ function targetOf(body: Entry): Target {
     throw new Problem('missing_parameter', `'${needed}' is required for the kind '${body.kind}'.`, { param: needed });
   }
   if (other) {
-    throw new Problem('invalid_parameter', `'${other}' has no meaning for the kind '${body.kind}'. Leave it out.`, {
+    throw new Problem('invalid_parameter', `'${other}' is not allowed with the kind '${body.kind}'.`, {
       param: other,
     });
   }

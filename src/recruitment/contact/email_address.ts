@@ -36,16 +36,20 @@ export const emailAddresses = resource({
       .describe(
         'Where it was found. `page`: on a page (`source_url`). `channel_api`: in the data of the channel. `stored`: it was known of the same prospect in another brand. `manual`: you added it. `provider`: a provider of addresses gave it.',
       ),
-    source_url: text.nullable().describe('The page where it was found. Null: not on a page.'),
+    source_url: text.nullable().describe('The page where it was found. Null if it was not found on a page.'),
     verification: z
       .enum(verifications)
       .describe(
         '`valid`: it accepts mail. `accept_all`: its domain accepts any address. `webmail`: it is at a free mail provider. `disposable`: it is at a provider of throw-away addresses. `unknown`: its domain accepts mail. `invalid`: it cannot receive mail.',
       ),
-    suppressed: z.boolean().describe('Whether the address or its domain must not be written to.'),
+    suppressed: z
+      .boolean()
+      .describe(
+        'Whether an entry bars this address or its domain. False does not mean that the prospect can be contacted: see `do_not_contact` of the prospect.',
+      ),
     found_at: timestamp.describe('When it was found.'),
-    used_at: timestamp.nullable().describe('When outreach first used it. Null: never.'),
-    bounced_at: timestamp.nullable().describe('When mail to it bounced. Null: never.'),
+    used_at: timestamp.nullable().describe('When outreach first used it. Null if it has not been used.'),
+    bounced_at: timestamp.nullable().describe('When mail to it bounced. Null if none has.'),
     created_at: timestamp,
   },
   computed: {

@@ -264,7 +264,7 @@ const lasting = (reason: Reason): Problem =>
   new Problem(
     'cannot_lift',
     reason === 'complaint'
-      ? 'A complaint about spam cannot be lifted.'
+      ? 'A complaint about spam cannot be lifted. The mark is permanent.'
       : 'An unsubscribe cannot be lifted. The person can write to you again, and you can answer them yourself.',
   );
 
@@ -286,7 +286,7 @@ export async function liftMark(
   if (lasting_reasons.includes(rest.reason)) throw lasting(rest.reason);
   throw new Problem(
     'cannot_lift',
-    `The prospect is also marked by the entry '${rest.entry_id}' on its address or domain. Lift that entry: POST /recruitment/v1/do_not_contact/${rest.entry_id}/lift.`,
+    `The entry '${rest.entry_id}' on an address or the domain of the prospect bars it. Lift that entry first: POST /recruitment/v1/do_not_contact/${rest.entry_id}/lift.`,
   );
 }
 

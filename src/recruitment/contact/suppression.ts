@@ -31,7 +31,7 @@ export const suppressions = resource({
   base_path,
   table: 'recruitment.suppression',
   unique: { suppression_hmac_unique: null, suppression_prospect_unique: 'prospect_id' },
-  doc: 'Who must not be written to: an address, a domain, or a prospect with all addresses.',
+  doc: 'A do-not-contact entry: it bars an address, a domain, or all addresses of a prospect from outreach.',
   fields: {
     id: id('fdn'),
     object: objectName('do_not_contact_entry'),
@@ -43,9 +43,9 @@ export const suppressions = resource({
     value: text
       .nullable()
       .describe(
-        'The address or the domain. Null: of a prospect, or the person was erased, and a hash is all that is left.',
+        'The address or the domain. Null for the kind `prospect`, and if the person was erased: only a hash is kept then.',
       ),
-    prospect_id: id('fdi').nullable().describe('The prospect. Null: of an address or a domain.'),
+    prospect_id: id('fdi').nullable().describe('The prospect. Null for an address or a domain.'),
     reason: z
       .enum(reasons)
       .describe(
@@ -54,9 +54,9 @@ export const suppressions = resource({
     by_user_id: id('usr').nullable().describe('Who added it. Null: the API or the system.'),
     created_at: timestamp,
     updated_at: timestamp,
-    lifted_at: timestamp.nullable().describe('When it was lifted. Null: it holds.'),
-    lift_reason: z.enum(lift_reasons).nullable().describe('Why it was lifted. Null: it holds.'),
-    lifted_by_user_id: id('usr').nullable().describe('Who lifted it. Null: the API, or it holds.'),
+    lifted_at: timestamp.nullable().describe('When it was lifted. Null if not lifted.'),
+    lift_reason: z.enum(lift_reasons).nullable().describe('Why it was lifted. Null if not lifted.'),
+    lifted_by_user_id: id('usr').nullable().describe('Who lifted it. Null: the API, or not lifted.'),
   },
 });
 

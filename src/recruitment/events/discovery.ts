@@ -5,7 +5,7 @@ import { brand_id, count, credit_refunded, scan_id, search_id } from './fields.t
 
 const state = z
   .enum(['done', 'stopped_at_ceiling'])
-  .describe('`stopped_at_ceiling`: it reached its limit of spending.');
+  .describe('`stopped_at_ceiling`: it reached its own ceiling, or the spending ceiling of the plan.');
 const trigger = z.enum(['first', 'weekly', 'search', 'manual']).describe('What started the scan.');
 
 /** Searches for prospects, and scans of what they found. */
@@ -27,7 +27,7 @@ export const discoveryEvents = {
     },
   ),
   'search.failed': eventType(
-    'A search could not start, and its credit was given back.',
+    'A search could not start, and its credit was refunded.',
     { search_id, credit_refunded },
     { search_id: sampleId('fsc'), credit_refunded: true },
   ),

@@ -29,8 +29,8 @@ export const partner_id = id('part').describe('The partner of the affiliate prog
 export const rule_id = id('flw').describe('The commission rule of the affiliate program service.');
 
 const member_id = id('tm');
-export const assignee_member_id = member_id.nullable().describe('Who owns the prospect now. Null: nobody.');
-export const previous_member_id = member_id.nullable().describe('Who owned the prospect before. Null: nobody.');
+export const assignee_member_id = member_id.nullable().describe('The assignee of the prospect now. Null: nobody.');
+export const previous_member_id = member_id.nullable().describe('The assignee of the prospect before. Null: nobody.');
 export const by_member_id = member_id.nullable().describe('The team member who did it. Null: the API or the system.');
 export const author_member_id = member_id.nullable().describe('Who wrote the note. Null: the API.');
 
@@ -41,7 +41,7 @@ export const occurred_at = timestamp.describe('When it happened. ISO 8601, UTC.'
 
 /** Counts of what there is. */
 export const count = (meaning: string) => z.int().min(0).describe(meaning);
-export const credit_refunded = z.boolean().describe('Whether a credit was given back. False where none was taken.');
+export const credit_refunded = z.boolean().describe('Whether a credit was refunded. False if none was charged.');
 
 export const channels = ['website', 'youtube', 'podcast', 'newsletter', 'instagram', 'tiktok', 'x', 'other'] as const;
 export type Channel = (typeof channels)[number];

@@ -28,7 +28,9 @@ export const prospectEvents = {
     {
       prospect_id,
       channel,
-      source: z.enum(['manual', 'api', 'csv_import']).describe('Who added it: a person, a key without one, an import.'),
+      source: z
+        .enum(['manual', 'api', 'csv_import'])
+        .describe('Who added it: a person, a key that belongs to no user, or an import.'),
     },
     { prospect_id: sampleId('fdi'), channel: 'website', source: 'manual' },
   ),
@@ -90,7 +92,7 @@ export const prospectEvents = {
 /** Who must not be written to. */
 export const doNotContactEvents = {
   'do_not_contact.added': eventType(
-    'A prospect was marked Do not contact: no outreach reaches them.',
+    'A prospect was marked Do not contact, which bars them from outreach.',
     {
       prospect_id,
       reason: z.enum(['manual', 'legal', 'angry_reply', 'complaint']).describe('Why.'),
@@ -108,7 +110,7 @@ export const doNotContactEvents = {
 /** What a team does with its prospects. */
 export const teamEvents = {
   'affiliate.assigned': eventType(
-    'The owner of a prospect changed.',
+    'The assignee of a prospect changed.',
     { prospect_id, brand_id, assignee_member_id, previous_member_id, by_member_id },
     {
       ...{ prospect_id: sampleId('fdi'), brand_id: sampleId('fbr'), assignee_member_id: sampleId('tm') },

@@ -2,13 +2,16 @@
 import { z } from 'zod';
 import { Problem } from '../../core/values/problem.ts';
 import type { Login } from './login.ts';
-import { imap, oauth, oauth_server, provider_servers, type Server, smtp } from './settings.ts';
+import { default_ports, imap, oauth, oauth_server, provider_servers, type Server, smtp } from './settings.ts';
 
 /** A server's password is only missing where OAuth 2 is given. */
 export const login_fields = {
-  smtp: z.union([smtp, oauth_server]).optional().describe('The server that sends. Required unless `oauth` is given.'),
+  smtp: z
+    .union([smtp, oauth_server('smtp')])
+    .optional()
+    .describe('The server that sends. Required unless `oauth` is given.'),
   imap: z
-    .union([imap, oauth_server])
+    .union([imap, oauth_server('imap')])
     .optional()
     .describe('The server that receives. Required unless `oauth` is given.'),
   oauth: oauth.optional(),
@@ -42,7 +45,7 @@ function withProvider(given: Given, client: z.infer<typeof oauth>, username: str
         'With `oauth`, a server has no password and no user name of its own. Remove them, or remove `oauth`.';
       throw new Problem('invalid_parameter', message, { param: `${protocol}.password` });
     }
-    return { ...(named ?? provider_servers[provider][protocol]), username };
+    return { ...(named ? withPort(protocol, named) : provider_servers[provider][protocol]), username };
   };
   return {
     ...{ smtp: server('smtp'), imap: server('imap'), oauth: { provider, client_id } },
@@ -54,11 +57,16 @@ function withPassword(protocol: 'smtp' | 'imap', given: Given, before: Login | u
   const named = given[protocol];
   if (named && 'password' in named) {
     const { password, ...server } = named;
-    return [server, password];
+    return [withPort(protocol, server), password];
   }
   if (named) throw missing(`${protocol}.password`, 'Send `username` and `password` of the server, or use `oauth`.');
   if (before && 'smtp_password' in before.secrets) return [before[protocol], before.secrets[`${protocol}_password`]];
   throw missing(protocol, `Send \`${protocol}\`, or use \`oauth\`.`);
 }
+
+const withPort = <Given extends { port?: number | undefined; security: Server['security'] }>(
+  protocol: 'smtp' | 'imap',
+  given: Given,
+) => ({ ...given, port: given.port ?? default_ports[protocol][given.security] });
 
 const missing = (param: string, message: string): Problem => new Problem('missing_parameter', message, { param });

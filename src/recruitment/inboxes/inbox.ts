@@ -38,11 +38,13 @@ export const inboxes = resource({
         step: z.int().describe('How many more on each day after one that sent.'),
       })
       .nullable()
-      .describe('How the number of emails a day grows up to `daily_limit`. Null: no ramp.'),
-    min_gap_s: z.int().describe('The least time between two emails, in seconds.'),
-    max_gap_s: z.int().describe('The most time between two emails that are due, in seconds.'),
+      .describe('How the number of emails per day grows up to `daily_limit`. Null: no ramp.'),
+    min_gap_s: z.int().describe('The least time between two emails, in seconds. Not more than `max_gap_s`.'),
+    max_gap_s: z
+      .int()
+      .describe('The most time between two emails that are due, in seconds. Not less than `min_gap_s`.'),
     reply_to: text.nullable().describe('Where replies go. Null: to the inbox itself, where they are read.'),
-    signature: text.nullable().describe('Text at the end of each email. Null: none.'),
+    signature: text.nullable().describe('Text at the end of each email. Null if not provided.'),
     timezone: text.describe('The IANA time zone of the days that `daily_limit` counts.'),
     status: z
       .enum(['connected', 'disconnected'])
@@ -53,10 +55,10 @@ export const inboxes = resource({
       .describe(
         `${Object.entries(disconnected_reasons)
           .map(([name, doc]) => `\`${name}\`: ${doc}.`)
-          .join(' ')} Null: it is connected.`,
+          .join(' ')} Null if connected.`,
       ),
     connected_at: timestamp.describe('When it was last connected.'),
-    disconnected_at: timestamp.nullable().describe('When it was disconnected. Null: it is connected.'),
+    disconnected_at: timestamp.nullable().describe('When it was disconnected. Null if connected.'),
     created_at: timestamp,
     updated_at: timestamp,
   },

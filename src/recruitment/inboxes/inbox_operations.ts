@@ -22,7 +22,7 @@ const login_errors: ProblemCode[] = [
   ...(['smtp_auth_failed', 'imap_auth_failed', 'smtp_unreachable', 'imap_unreachable'] as const),
   ...(['oauth_failed', 'address_not_allowed', 'service_unavailable'] as const),
 ];
-const tried = 'Both logins are tried first. If one is refused, nothing is kept.';
+const tried = 'Both logins are tried first. If one is refused,';
 
 export const inboxOperations: Operation[] = [
   ...readOperations({ resource: inboxes, by: ['status', 'email'] }),
@@ -33,7 +33,7 @@ export const inboxOperations: Operation[] = [
     path: `${base_path}/inboxes`,
     scope: 'inboxes:write',
     summary: 'Connects an inbox: a mailbox to send from and to read replies in.',
-    doc: `${tried} Send \`smtp\` and \`imap\` with their passwords, or \`oauth\`. Emits \`inbox.connected\`.`,
+    doc: `${tried} nothing is stored. Send \`smtp\` and \`imap\` with their passwords, or \`oauth\`. Emits \`inbox.connected\`.`,
     body: z.strictObject({ email, from_name, ...login_fields, ...withDefaults(optional, defaults) }),
     reply: inboxes.schema,
     status: 201,
@@ -61,7 +61,7 @@ export const inboxOperations: Operation[] = [
     path: `${base_path}/inboxes/{id}`,
     scope: 'inboxes:write',
     summary: 'Updates the settings or the login of an inbox.',
-    doc: `A login that you send is tried with what is stored of the other one. ${tried}`,
+    doc: `A login that you send is tried together with the stored login of the other server. ${tried} the inbox is unchanged.`,
     params: idParams,
     body: z.strictObject({ ...login_fields, ...settings }).partial(),
     reply: inboxes.schema,
@@ -106,7 +106,10 @@ export const inboxOperations: Operation[] = [
     scope: 'inboxes:write',
     summary: 'Tries the logins of an inbox. Nothing is sent.',
     params: idParams,
-    reply: z.object({ object: objectName('inbox_test'), ok: z.literal(true).describe('Both servers took the login.') }),
+    reply: z.object({
+      object: objectName('inbox_test'),
+      ok: z.literal(true).describe('Both servers accepted the login.'),
+    }),
     errors: login_errors,
     ask: async ({ params, services, read }) => {
       const { login } = await read((tx) => storedLogin(tx, params.id, services.vault));
@@ -137,7 +140,7 @@ export const inboxOperations: Operation[] = [
     path: `${base_path}/inboxes/{id}/reconnect`,
     scope: 'inboxes:write',
     summary: 'Reconnects an inbox.',
-    doc: `${tried} Emits \`inbox.connected\`. An inbox that is connected stays as it is.`,
+    doc: `${tried} the inbox stays disconnected. Emits \`inbox.connected\`. An inbox that is connected stays as it is.`,
     params: idParams,
     reply: inboxes.schema,
     errors: login_errors,
@@ -169,7 +172,7 @@ async function keepTokens(
 
 function requireGaps({ min_gap_s, max_gap_s }: { min_gap_s: number; max_gap_s: number }): void {
   if (min_gap_s <= max_gap_s) return;
-  throw new Problem('invalid_parameter', '`max_gap_s` must not be less than `min_gap_s`.', { param: 'max_gap_s' });
+  throw new Problem('invalid_parameter', "'max_gap_s' must not be less than 'min_gap_s'.", { param: 'max_gap_s' });
 }
 
 /** Whether the plan has room for an inbox with this address. @throws Problem plan_limit_reached, resource_already_exists */

@@ -68,19 +68,19 @@ const refusedBy =
   (error: unknown): never => {
     const name = protocol.toUpperCase();
     if (error instanceof LoginRefused) {
-      const message = `The ${name} server refused the login. Check the user name and the password; many providers ask for an app password.`;
+      const message = `The ${name} server refused the login. Check \`username\` and \`password\`. Many providers require an app password.`;
       throw new Problem(`${protocol}_auth_failed`, message, { param: protocol });
     }
-    const message = `The ${name} server could not be used: ${faultOf(error)}. Check the host, the port and the security.`;
+    const message = `The connection to the ${name} server failed${faultOf(error)}. Check \`host\`, \`port\` and \`security\`.`;
     throw new Problem(`${protocol}_unreachable`, message, { param: protocol });
   };
 
-/** In plain words, by the code alone. */
+/** In plain words, by the code alone; empty where the code says nothing. */
 function faultOf(error: unknown): string {
   const { code = '', responseCode } = error as { code?: string; responseCode?: number };
-  if (/CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS_CERT/.test(code)) return 'its certificate is not valid for the host';
-  if (/ECONNREFUSED|EHOSTUNREACH|ENETUNREACH/.test(code)) return 'it refused the connection';
-  if (/TIMEDOUT|TIMEOUT|GREETING/i.test(code)) return 'it did not answer in time';
-  if (/TLS|EPROTO|SSL/.test(code)) return 'it does not offer TLS there';
-  return responseCode ? `it answered ${responseCode}` : 'the connection failed';
+  if (/CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS_CERT/.test(code)) return ': its certificate is not valid for the host';
+  if (/ECONNREFUSED|EHOSTUNREACH|ENETUNREACH/.test(code)) return ': it refused the connection';
+  if (/TIMEDOUT|TIMEOUT|GREETING/i.test(code)) return ': it did not answer in time';
+  if (/TLS|EPROTO|SSL/.test(code)) return ': it does not offer TLS at this port';
+  return responseCode ? `: it answered ${responseCode}` : '';
 }

@@ -2,11 +2,10 @@ import { AddressRefused, isAllowedHost } from '../../core/net/address.ts';
 import { NameNotResolved, resolvePublicAddresses } from '../../core/net/resolve.ts';
 import type { Services } from '../../core/resource/services.ts';
 import { Problem } from '../../core/values/problem.ts';
-import type { Server } from './settings.ts';
+import { mail_ports, type Server } from './settings.ts';
 
 export type Protocol = 'smtp' | 'imap';
 
-const ports: Record<Protocol, number[]> = { smtp: [25, 465, 587, 2525], imap: [143, 993] };
 const resolve_ms = 4_000;
 
 /**
@@ -19,8 +18,8 @@ export async function mailServerAddress(
   services: Services,
 ): Promise<string> {
   const { allow_private_addresses: allowPrivate, own_hosts: ownHosts, name_servers: nameServers } = services;
-  if (!allowPrivate && !ports[protocol].includes(port)) {
-    throw refused(protocol, 'port', `The port must be one of ${ports[protocol].join(', ')}.`);
+  if (!allowPrivate && !mail_ports[protocol].includes(port)) {
+    throw refused(protocol, 'port', `The port must be one of ${mail_ports[protocol].join(', ')}.`);
   }
   if (!isAllowedHost(host, { allowPrivate, ownHosts })) throw refused(protocol, 'host', not_public);
   try {

@@ -76,7 +76,7 @@ const refusedToken = (provider: OAuthProvider, code = 'invalid_request'): Proble
   );
 
 const unavailable = (provider: OAuthProvider): Problem =>
-  new Problem('service_unavailable', `${titleOf(provider)} does not answer. Nothing was changed; try again later.`, {
+  new Problem('service_unavailable', `${titleOf(provider)} did not answer. Nothing was changed. Retry later.`, {
     headers: { 'Retry-After': '30' },
   });
 

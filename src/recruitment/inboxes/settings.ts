@@ -27,12 +27,28 @@ const host = z
   .regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$|^\[?[0-9a-f:]+\]?$/, 'must be a host name, such as smtp.example.com')
   .max(253)
   .describe('The host name of the server, or its address.');
-const port = z.int().min(1).max(65_535).describe('The port of the server.');
-const server = (usual_port: number) =>
+/** The ports that a server may be at. */
+export const mail_ports = { smtp: [25, 465, 587, 2525], imap: [143, 993] };
+/** The port of a server that is given without one. */
+export const default_ports = { smtp: { tls: 465, starttls: 587 }, imap: { tls: 993, starttls: 143 } };
+type Protocol = keyof typeof mail_ports;
+
+const portOf = (protocol: Protocol) => {
+  const { tls, starttls } = default_ports[protocol];
+  return z
+    .int()
+    .min(1)
+    .max(65_535)
+    .optional()
+    .describe(
+      `The port of the server: ${mail_ports[protocol].join(', ')}. Default: ${tls} for \`tls\`, ${starttls} for \`starttls\`.`,
+    );
+};
+const server = (protocol: Protocol) =>
   z.strictObject({
     host,
-    port: port.default(usual_port),
-    security: z.enum(securities).describe('`tls` on ports 465 and 993, `starttls` on 587 and 143.'),
+    port: portOf(protocol),
+    security,
     username: text.min(1).max(320).describe('The user name of the login.'),
     password: text
       .min(1)
@@ -40,8 +56,10 @@ const server = (usual_port: number) =>
       .describe('The password of the login, which may be an app password. It is never shown.'),
   });
 
-export const smtp = server(465).describe('The server that sends. Its login is tried, and the password encrypted.');
-export const imap = server(993).describe('The server that receives. Its login is tried, and the password encrypted.');
+export const smtp = server('smtp').describe('The server that sends. Its login is tried, and the password encrypted.');
+export const imap = server('imap').describe(
+  'The server that receives. Its login is tried, and the password encrypted.',
+);
 export const oauth = z
   .strictObject({
     provider: oauth_provider,
@@ -65,10 +83,10 @@ export const settings = {
   from_name: oneLine(200),
   daily_limit,
   ramp,
-  min_gap_s: gap.describe('The least time between two emails, in seconds.'),
-  max_gap_s: gap.describe('The most time between two emails that are due, in seconds.'),
+  min_gap_s: gap.describe('The least time between two emails, in seconds. Not more than `max_gap_s`.'),
+  max_gap_s: gap.describe('The most time between two emails that are due, in seconds. Not less than `min_gap_s`.'),
   reply_to: email.nullable().describe('Where replies go. Null: to the inbox itself, where they are read.'),
-  signature: text.max(5000).nullable().describe('Text at the end of each email.'),
+  signature: text.max(5000).nullable().describe('Text at the end of each email. Null: none.'),
   timezone: timeZone.describe('The IANA time zone of the days that `daily_limit` counts.'),
 };
 
@@ -90,6 +108,7 @@ export const provider_servers: Record<OAuthProvider, Record<'smtp' | 'imap', Omi
 };
 
 /** A server of an inbox with OAuth 2, where it is not the provider's usual one. */
-export const oauth_server = z
-  .strictObject({ host, port, security })
-  .describe("With `oauth`: another server than the provider's.");
+export const oauth_server = (protocol: Protocol) =>
+  z
+    .strictObject({ host, port: portOf(protocol), security })
+    .describe("With `oauth`: another server than the provider's.");

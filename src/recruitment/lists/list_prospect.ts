@@ -23,7 +23,7 @@ export const listProspectOperations: Operation[] = [
     body: z.strictObject({ prospect_ids }),
     reply: z.object({
       object: objectName('bulk_result'),
-      data: z.array(Outcome).describe('What became of each, in the order of the ids.'),
+      data: z.array(Outcome).describe('The outcome for each prospect, in the order of the ids.'),
     }),
     errors: ['resource_not_found', 'sample_prospect'],
     async run({ tx, params, body, caller }) {

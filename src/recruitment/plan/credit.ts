@@ -14,8 +14,8 @@ const reasons = {
   month_began: 'the credits of a month',
   plan_changed: 'the plan was changed',
   search: 'a search',
-  scan: 'a scan that was asked for by hand',
-  reveal: 'a reveal of an address',
+  scan: 'a scan that you requested',
+  reveal: 'a reveal of the addresses of a prospect',
 } as const;
 const reason_names = Object.keys(reasons) as [keyof typeof reasons, ...(keyof typeof reasons)[]];
 
@@ -33,18 +33,18 @@ export const creditEntries = resource({
     kind: z
       .enum(['grant', 'spend', 'refund', 'adjust'])
       .describe(
-        '`grant`: credits were given. `spend`: work took one. `refund`: work that failed gave it back. `adjust`: credits of a month or a plan that ended were taken away.',
+        '`grant`: credits were added. `spend`: a credit was charged. `refund`: a credit was refunded. `adjust`: credits left over from the previous month or plan were removed.',
       ),
-    amount: z.int().describe('How many credits: negative where they were taken.'),
-    balance: z.int().describe('The balance after it.'),
+    amount: z.int().describe('How many credits. Negative if they were charged or removed.'),
+    balance: z.int().describe('The balance after this entry. On a plan without limits it can be negative.'),
     reason: z.enum(reason_names).describe(
       Object.entries(reasons)
         .map(([name, doc]) => `\`${name}\`: ${doc}.`)
         .join(' '),
     ),
-    search_id: text.nullable().describe('The search (`fsc_…`) that it is about. Null: none.'),
-    scan_id: text.nullable().describe('The scan (`fsc_…`) that it is about. Null: none.'),
-    prospect_id: text.nullable().describe('The prospect (`fdi_…`) whose address was revealed. Null: none.'),
+    search_id: text.nullable().describe('The search (`fsc_…`) that the entry is about. Null if none.'),
+    scan_id: text.nullable().describe('The scan (`fsc_…`) that the entry is about. Null if none.'),
+    prospect_id: text.nullable().describe('The prospect (`fdi_…`) of the reveal. Null if none.'),
     created_at: timestamp,
   },
 });

@@ -19,26 +19,27 @@ import {
   plan_names,
 } from './limits.ts';
 
+const spending_ceiling_doc =
+  'The most that searches and scans together may spend on search providers in a calendar month (UTC), in US cents. Null: no limit.';
+
 const Plan = z
   .object({
     object: objectName('plan'),
     name: z.enum(plan_names).describe('The plan. The operator of the service sets it.'),
     features: Features.describe('What the plan includes.'),
-    limits: Limits.describe('How much of it.'),
+    limits: Limits.describe('The limits of the plan.'),
     credits: z
       .object({
-        balance: z.int().nullable().describe('Credits that are left this month. Null: they are not limited.'),
+        balance: z.int().nullable().describe('Credits that are left this month. Null if they are not limited.'),
         spent: z.int().describe('Credits that were spent this month.'),
         refunded: z.int().describe('Credits that were refunded this month.'),
-        resets_at: timestamp
-          .nullable()
-          .describe('When the credits of the next month come. Null: they are not limited.'),
+        resets_at: timestamp.nullable().describe('When the credits are renewed. Null if they are not limited.'),
       })
-      .describe('A search, a scan that is asked for by hand and a reveal cost a credit each.'),
-    spending_ceiling_minor: minorNotNegative
-      .nullable()
-      .describe('What searches may spend on their providers in a month, in minor units. Null: any amount.'),
-    spent_minor: minorNotNegative.describe('What they spent this month, in minor units.'),
+      .describe('A search, a scan that you request and a reveal cost a credit each.'),
+    spending_ceiling_minor: minorNotNegative.nullable().describe(spending_ceiling_doc),
+    spent_minor: minorNotNegative.describe(
+      'What searches and scans spent on search providers this calendar month (UTC), in US cents, rounded up.',
+    ),
     currency: storedCurrency,
   })
   .meta({
@@ -66,12 +67,10 @@ export const planOperations: Operation[] = [
     method: 'PATCH',
     path: `${base_path}/plan`,
     scope: 'plan:write',
-    summary: 'Changes what searches may spend in a month.',
+    summary: 'Changes the spending ceiling of the organization.',
     body: z
       .strictObject({
-        spending_ceiling_minor: ceiling
-          .nullable()
-          .describe('What searches may spend on their providers in a month, in minor units. Null: any amount.'),
+        spending_ceiling_minor: ceiling.nullable().describe(spending_ceiling_doc),
       })
       .partial(),
     reply: Plan,

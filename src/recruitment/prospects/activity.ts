@@ -13,11 +13,11 @@ import { prospects } from './prospect.ts';
 const kinds = {
   added: 'it was added or found (`source`)',
   saved: 'it was saved (`list_id`)',
-  unsaved: 'it was taken out of a list (`list_id`), or is no longer saved',
+  unsaved: 'it was removed from a list (`list_id`), or is no longer saved',
   hidden: 'it was hidden (`reason`)',
   unhidden: 'it is shown again',
-  stage_changed: 'it was moved (`from`, `to`, `reason`, and `text`, which whoever moved it wrote)',
-  assigned: 'its owner changed (`assignee_member_id`, `previous_member_id`)',
+  stage_changed: 'it was moved (`from`, `to`, `reason`, and `text`: the reason given in the request)',
+  assigned: 'its assignee changed (`assignee_member_id`, `previous_member_id`)',
   note_added: 'a note was added (`note_id`)',
   email_added: 'addresses were added (`source`, `addresses`)',
   email_deleted: 'an address was deleted',
@@ -46,7 +46,7 @@ export const activities = resource({
     ),
     by_user_id: id('usr').nullable().describe('Who did it. Null: the API or the system.'),
     by_member_id: id('tm').nullable().describe('The team member who did it. Null: the API or the system.'),
-    data: z.record(z.string(), z.json()).describe('What belongs to the kind.'),
+    data: z.record(z.string(), z.json()).describe('The fields named at the kind.'),
     created_at: timestamp,
   },
 });

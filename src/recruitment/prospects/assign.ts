@@ -12,7 +12,7 @@ import { event } from '../events/event.ts';
 import { recordActivity } from './activity.ts';
 import { type Prospect, prospects } from './prospect.ts';
 
-/** Makes a member the owner of a prospect, whose row the caller has locked; null: nobody owns it. */
+/** Makes a member the assignee of a prospect, whose row the caller has locked; null: nobody. */
 export async function assign(tx: Tx, prospect: Prospect, member_id: string | null, by: Actor): Promise<Prospect> {
   const { assignee_member_id: previous_member_id } = prospect;
   if (previous_member_id === member_id) return prospect;
@@ -70,11 +70,11 @@ export const assignOperations: Operation[] = [
     method: 'POST',
     path: `${base_path}/prospects/{id}/assign`,
     scope: 'prospects:write',
-    summary: 'Makes a team member the owner of a prospect.',
-    doc: 'Emits `affiliate.assigned`, unless the owner stays the same.',
+    summary: 'Makes a team member the assignee of a prospect.',
+    doc: 'Emits `affiliate.assigned`, unless the assignee stays the same.',
     params: idParams,
     body: z.strictObject({
-      member_id: id('tm').nullable().describe('A team member who was not removed. Null: nobody owns the prospect.'),
+      member_id: id('tm').nullable().describe('A team member who was not removed. Null: the prospect has no assignee.'),
     }),
     reply: prospects.schema,
     errors: ['sample_prospect'],

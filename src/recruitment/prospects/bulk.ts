@@ -29,8 +29,8 @@ export const Outcome = z.object({
     ),
   error: z
     .object({
-      code: text.describe('The code, as of an error of the single call.'),
-      message: text.describe('What is wrong, and what would be right.'),
+      code: text.describe('The code of the error, as in the single operation.'),
+      message: text.describe('What is wrong, and what to do.'),
     })
     .nullable()
     .describe('Null unless it failed.'),
@@ -40,12 +40,12 @@ type Outcome = z.infer<typeof Outcome>;
 const Body = z.strictObject({
   action: z.enum(['save', 'hide', 'move', 'assign', 'invite']).describe('What to do with each of them.'),
   prospect_ids,
-  list_id: id('fls').optional().describe('For `save`: a list. Left out: to none.'),
+  list_id: id('fls').optional().describe('For `save`: a list. If not sent, prospects are saved to no list.'),
   reason: text
     .min(1)
     .max(500)
     .optional()
-    .describe('For `hide`, required: a reason as of the single call. For `move`: why.'),
+    .describe('For `hide`, required: a reason, as in the single operation. For `move`: why.'),
   stage: z.enum(stage_names).optional().describe('For `move`, required: the stage.'),
   member_id: id('tm').nullable().optional().describe('For `assign`, required: a team member. Null: nobody.'),
 });
@@ -74,11 +74,11 @@ export const bulkOperations: Operation[] = [
     path: `${base_path}/prospects/bulk`,
     scope: 'prospects:write',
     summary: 'Saves, hides, moves, assigns or invites up to 500 prospects, each with an outcome of its own.',
-    doc: 'The events are those of the single calls. Ids that are not known fail by themselves.',
+    doc: 'The events are those of the single operations. Each unknown id fails by itself.',
     body: Body,
     reply: z.object({
       object: objectName('bulk_result'),
-      data: z.array(Outcome).describe('What became of each, in the order of the ids.'),
+      data: z.array(Outcome).describe('The outcome for each prospect, in the order of the ids.'),
     }),
     async run({ tx, body, caller }) {
       requireTaken(body);
@@ -101,7 +101,7 @@ function requireTaken(body: Body): void {
     (field) => body[field] !== undefined && !fields.some((one) => one.field === field),
   );
   if (other) {
-    throw new Problem('invalid_parameter', `'${other}' has no meaning for the action '${body.action}'. Leave it out.`, {
+    throw new Problem('invalid_parameter', `'${other}' is not allowed with the action '${body.action}'.`, {
       param: other,
     });
   }

@@ -20,7 +20,7 @@ export const notes = resource({
   base_path,
   table: 'recruitment.note',
   hard_delete: 'prospect_id',
-  doc: 'What the team notes about a prospect.',
+  doc: 'A note of the team about a prospect.',
   fields: {
     id: id('fcn'),
     object: objectName('note'),
@@ -77,7 +77,7 @@ export const noteOperations: Operation[] = [
     path: `${base_path}/prospects/{id}/notes`,
     scope: 'notes:write',
     summary: 'Adds a note to a prospect.',
-    doc: 'Emits `note.added`. A note on a sample prospect is told, and not kept.',
+    doc: 'Emits `note.added`. A note on a sample prospect emits `note.added`, but is not stored.',
     params: idParams,
     body: Text,
     reply: notes.schema,

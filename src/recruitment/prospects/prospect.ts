@@ -41,35 +41,37 @@ const fields = {
   language_code: text.nullable().describe('ISO 639-1 language code. Null if not known.'),
   timezone: text.nullable().describe('The IANA time zone. Null if not known.'),
   followers: z.int().nullable().describe('How many people follow the prospect in the channel. Null if not known.'),
-  score: z.int().nullable().describe('How well the prospect fits the brand, 0 to 100. Null: not judged yet.'),
+  score: z.int().nullable().describe('How well the prospect fits the brand, 0 to 100. Null if not scored yet.'),
   evidence: z.array(Evidence).describe('Why the prospect fits the brand.'),
   source: z
     .enum(sources)
     .describe(
-      'Where the prospect comes from. `manual`: a person added it. `api`: a key of no person added it. `csv_import`: an import. `search`, `scan`: found by one. `sample`: one of the samples.',
+      'Where the prospect comes from. `manual`: a person added it. `api`: a key that belongs to no user added it. `csv_import`: an import. `search`, `scan`: found by one. `sample`: one of the samples.',
     ),
-  source_run_id: id('fsc').nullable().describe('The search or scan that found the prospect. Null: none.'),
+  source_run_id: id('fsc').nullable().describe('The search or scan that found the prospect. Null if none did.'),
   stage: statusSchema(stages),
   saved: z.boolean().describe('Whether the prospect is saved. A prospect in a list is saved.'),
   hidden: z.boolean().describe('Whether the prospect is hidden.'),
-  hidden_reason: z.enum(hidden_reasons).nullable().describe('Why the prospect is hidden. Null: it is not.'),
-  assignee_member_id: id('tm').nullable().describe('The team member who owns the prospect. Null: nobody.'),
+  hidden_reason: z.enum(hidden_reasons).nullable().describe('Why the prospect is hidden. Null if not hidden.'),
+  assignee_member_id: id('tm').nullable().describe('The assignee of the prospect, a team member. Null: nobody.'),
   do_not_contact: z
     .object({
       reason: z.enum(['manual', 'angry_reply', 'legal', 'complaint']).describe('Why.'),
       since: timestamp.describe('Since when.'),
     })
     .nullable()
-    .describe('Set: no outreach reaches the prospect. Null: not marked.'),
-  unsubscribed_at: timestamp.nullable().describe('When the prospect unsubscribed. Null: has not.'),
-  invited_at: timestamp.nullable().describe('When the prospect was invited to the affiliate program. Null: was not.'),
-  signed_up_at: timestamp.nullable().describe('When the prospect joined the affiliate program. Null: has not.'),
-  partner_id: id('part').nullable().describe('The partner of the affiliate program service. Null: none.'),
-  deal_id: id('fdl').nullable().describe('The current deal. Null: none.'),
+    .describe('Set if the prospect is marked Do not contact, which bars it from outreach. Null if not marked.'),
+  unsubscribed_at: timestamp.nullable().describe('When the prospect unsubscribed. Null if not unsubscribed.'),
+  invited_at: timestamp
+    .nullable()
+    .describe('When the prospect was invited to the affiliate program. Null if not invited.'),
+  signed_up_at: timestamp.nullable().describe('When the prospect joined the affiliate program. Null if not signed up.'),
+  partner_id: id('part').nullable().describe('The partner of the affiliate program service. Null if there is none.'),
+  deal_id: id('fdl').nullable().describe('The current deal. Null if there is none.'),
   email_status: z
     .enum(['none', 'found', 'verified', 'bounced'])
     .describe(
-      '`none`: no usable address is known. `found`: one is. `verified`: one is known to accept mail. `bounced`: mail to the only ones bounced.',
+      '`none`: no usable address is known. `found`: at least one usable address is known. `verified`: at least one is known to accept mail. `bounced`: mail to every known address bounced.',
     ),
   custom: z.record(z.string(), z.json()).describe('Your own key-value data, as you sent it.'),
   created_at: timestamp,
@@ -93,7 +95,7 @@ const records = resource({
     fields: {
       sent: z.int().describe('Emails that were sent to the prospect.'),
       replies: z.int().describe('Replies of the prospect.'),
-      last_sent_at: timestamp.nullable().describe('When the last email was sent. Null: none was.'),
+      last_sent_at: timestamp.nullable().describe('When the last email was sent. Null if none was sent.'),
     },
     load: loadStats,
   },
@@ -133,7 +135,7 @@ export function refuseSample(prospect_id: string, param: string): void {
   if (isSample(prospect_id)) {
     throw new Problem(
       'sample_prospect',
-      'A sample prospect can be retrieved, saved, hidden, moved and noted, and nothing else. Use a prospect of a brand.',
+      'You can only retrieve, save, hide, move and add notes to a sample prospect. Use a prospect of a brand.',
       { param },
     );
   }

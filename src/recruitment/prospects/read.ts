@@ -67,7 +67,7 @@ export const readProspectOperations: Operation[] = [
     path: `${base_path}/sample_prospects`,
     scope: 'prospects:read',
     summary: 'Lists the 12 sample prospects.',
-    doc: 'Every organization has them, and they never count: they are in no list of prospects, in no statistics and in no export. Live and test keys can retrieve, save, hide, move and note them; each sends a real event with `livemode` false to test endpoints only.',
+    doc: 'Every organization has them, and they never count: they are in no list of prospects, in no statistics and in no export. Live and test keys can retrieve, save, hide, move and add notes to them; each change sends a real event with `livemode` false to test endpoints only. A save or hide of a sample cannot be undone, and a repetition sends no event. Move a sample, or use another one, to send more events.',
     query: z.strictObject({ format: formatField }),
     reply: z.object({
       data: z.array(prospects.schema).describe('The samples, in the order of their ids.'),

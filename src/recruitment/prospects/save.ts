@@ -124,7 +124,7 @@ export const saveOperations: Operation[] = [
     method: 'POST',
     path: `${base_path}/prospects/{id}/unsave`,
     scope: 'prospects:write',
-    summary: 'Takes a prospect out of a list, or of all that are saved.',
+    summary: 'Removes a prospect from a list, or from the saved prospects.',
     doc: 'With `list_id` it is removed from this list and stays saved. Without one it is removed from every list and is no longer saved.',
     params: idParams,
     body: List.default({}),

@@ -22,7 +22,7 @@ const q: Filter = {
     .max(200)
     .optional()
     .describe(
-      'Full-text search in key, name and description: all words, `"a phrase"`, `or`, and `-` in front of a word that is not to be there.',
+      'Full-text search in key, name and description: all words, `"a phrase"`, `or`, and `-` before a word to exclude.',
     ),
   where: (value: string, query: Query) => sql`t.id = any(array(${found(value, query)}))`,
   finds: { ids: found, covers: Object.keys(indexed) },
@@ -58,7 +58,7 @@ export const filters: Record<string, Filter> = {
   country_code: coded(sql`t.country_code`, country, 'DE'),
   language_code: coded(sql`t.language_code`, language, 'de'),
   saved: flag('Whether they are saved.', sql`t.saved`, sql`not t.saved`),
-  hidden: flag('Whether they are hidden. Without it, hidden ones are listed too.', sql`t.hidden`, sql`not t.hidden`),
+  hidden: flag('Whether they are hidden. By default, hidden ones are listed too.', sql`t.hidden`, sql`not t.hidden`),
   list_id: {
     schema: id('fls').min(1).optional().describe('Returns only prospects in this list.'),
     where: (value: string) => sql`t.id in (
@@ -66,7 +66,7 @@ export const filters: Record<string, Filter> = {
       where x.organization_id = t.organization_id and x.list_id = ${value})`,
   },
   assignee_member_id: {
-    schema: id('tm').min(1).optional().describe('Returns only prospects of this owner. `none`: of nobody.'),
+    schema: id('tm').min(1).optional().describe('Returns only prospects of this assignee. `none`: those without one.'),
     where: (value: string) =>
       value === 'none' ? sql`t.assignee_member_id is null` : sql`t.assignee_member_id = ${value}`,
   },

@@ -58,7 +58,7 @@ export const stageOperations: Operation[] = [
     params: idParams,
     body: z.strictObject({
       stage: statusSchema(stages),
-      reason: words.describe('Why, in your own words. It stands in the activity of the prospect, and in no event.'),
+      reason: words.describe('Why, in your own words. It is shown in the activity, and never included in an event.'),
     }),
     reply: prospects.schema,
     test_keys: true,

@@ -33,6 +33,6 @@ export async function requireUnspentCeiling(tx: Tx): Promise<void> {
   if (!(await isCeilingSpent(tx))) return;
   throw new Problem(
     'plan_limit_reached',
-    'What searches may spend this month is spent. Raise spending_ceiling_minor with PATCH /recruitment/v1/plan, or wait for the next month.',
+    'The spending ceiling of this month is reached. Raise `spending_ceiling_minor` with PATCH /recruitment/v1/plan, or wait for the next month.',
   );
 }

@@ -51,7 +51,15 @@ t.test('keeps nothing that the provider refuses, or that could not be tried', as
   t.match(await put(caller, 'youtube', { api_key: youtube_key, other: 'x' }), { status: 400 });
   youtube.fault = () => ({ status: 500, body: '' });
   t.match(await put(caller, 'youtube', { api_key: youtube_key }), { status: 503 });
-  t.match(await put(caller, 'searxng', { url: 'http://127.0.0.1:1/' }), { status: 503 });
+  t.match(await put(caller, 'searxng', { url: 'http://127.0.0.1:1/' }), {
+    status: 503,
+    body: {
+      error: {
+        message:
+          'The SearXNG instance at the given URL did not answer. Nothing was stored. Check the URL, or retry later.',
+      },
+    },
+  });
   const list = await caller.get(path);
   t.same(
     list.data.map(({ name, configured_by }: Json) => [name, configured_by]),
@@ -69,7 +77,11 @@ t.test('keeps nothing that the provider refuses, or that could not be tried', as
 t.test('keeps a key whose quota is used up, and says so', async (t) => {
   const caller = await rail.organization();
   youtube.fault = () => youtubeError(403, 'quotaExceeded');
-  const { status, body } = await put(caller, 'youtube', { api_key: youtube_key, daily_quota: '500' });
+  const { status, body } = await put(caller, 'youtube', { api_key: youtube_key, daily_quota: 500 });
+  t.match(await put(caller, 'youtube', { api_key: youtube_key, daily_quota: '500' }), { status: 200 });
+  for (const daily_quota of [0, 1.5, 'many', true]) {
+    t.match(await put(caller, 'youtube', { api_key: youtube_key, daily_quota }), { status: 400 }, String(daily_quota));
+  }
   youtube.fault = () => undefined;
   t.match({ status, body }, { status: 200, body: { page_units: 101, warnings: [/quota/] } });
   t.match((await put(caller, 'searxng', { url: searxng.url })).body, {

@@ -144,18 +144,39 @@ t.test('a search that no provider can start fails, with its credit back', async 
     error: 'No search provider answered.',
     credit_refunded: true,
   });
-  const unset = await caller.post(`${base}/searches`, {
-    brand_id,
-    search_type: 'keyword',
-    query: 'bread',
-    providers: ['brave'],
-  });
-  t.match(await ended(caller, 'searches', unset.id), { state: 'failed', scan_id: null });
   t.match(await eventsOf(caller, /^search/), [
     { type: 'search.failed', data: { search_id: id, credit_refunded: true } },
-    { type: 'search.failed', data: { search_id: unset.id, credit_refunded: true } },
   ]);
-  t.match((await caller.get(`${base}/plan`)).credits, { spent: 2, refunded: 2 });
+  t.match((await caller.get(`${base}/plan`)).credits, { spent: 1, refunded: 1 });
+});
+
+t.test('a search says that no provider is set up, and refuses providers that it could not ask', async (t) => {
+  const caller = await rail.organization();
+  const { id: brand_id } = await caller.post(`${base}/brands`, { name: 'Shop', website_url: web.at('shop.test') });
+  const asked = { brand_id, search_type: 'keyword', query: 'bread' };
+  const { id } = await caller.post(`${base}/searches`, asked);
+  const failed = { state: 'failed', error: /^No search provider is set up\. Set credentials with PUT/, scan_id: null };
+  t.match(await ended(caller, 'searches', id), failed);
+  const refused = [
+    { ...asked, providers: ['brave'] },
+    { ...asked, providers: ['url_list'] },
+    { ...asked, search_type: 'url_list', query: web.at('shop.test'), providers: ['url_list', 'index'] },
+  ];
+  for (const body of refused) {
+    t.match(await caller.request('POST', `${base}/searches`, body), {
+      status: 400,
+      body: { error: { code: 'invalid_parameter', param: 'providers' } },
+    });
+  }
+  const one_url = {
+    ...asked,
+    search_type: 'url_list',
+    query: web.at('blog1.test', '/review'),
+    providers: ['url_list'],
+  };
+  const listed = await caller.post(`${base}/searches`, one_url);
+  t.match(await ended(caller, 'searches', listed.id), { state: 'done', found: 1 });
+  await scanBehind(caller, listed.id);
 });
 
 t.test('a provider that dies amid a search leaves what there is', async (t) => {
@@ -315,7 +336,7 @@ t.test('filters say why a result was skipped', async (t) => {
 
 t.test('finds channels by YouTube within the daily quota of its key', async (t) => {
   const { caller, brand_id } = await team();
-  await put(caller, 'youtube', { api_key: youtube_key, daily_quota: '150' });
+  await put(caller, 'youtube', { api_key: youtube_key, daily_quota: 150 });
   const asked = {
     brand_id,
     search_type: 'channel',
@@ -366,6 +387,9 @@ t.test('refuses what a search cannot be', async (t) => {
     const { status, body: answer } = await caller.request('POST', `${base}/searches`, { brand_id, ...body });
     return [status, answer.error.code, answer.error.param];
   };
+  t.match(await caller.request('POST', `${base}/searches`, { brand_id, search_type: 'keyword' }), {
+    body: { error: { message: "'query' is required for the search type 'keyword'." } },
+  });
   t.same(await refusal({ search_type: 'keyword' }), [400, 'missing_parameter', 'query']);
   t.same(await refusal({ search_type: 'competitor' }), [400, 'missing_parameter', 'competitor_domain']);
   t.same(await refusal({ search_type: 'lookalike' }), [400, 'missing_parameter', 'like_prospect_id']);

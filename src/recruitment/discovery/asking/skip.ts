@@ -10,9 +10,9 @@ export const skip_reasons = {
   other_channel: 'it is in a channel that was not asked for',
   homepage: 'it is a homepage (`skip_homepages`)',
   same_domain: 'another result is on its domain (`one_per_domain`)',
-  contacted: 'the prospect was written to lately (`skip_contacted_days`)',
+  contacted: 'the prospect was sent an email within the given number of days (`skip_contacted_days`)',
   unsubscribed: 'the prospect unsubscribed (`skip_unsubscribed`)',
-  in_campaign: 'outreach writes to the prospect now (`skip_in_campaigns`)',
+  in_campaign: 'outreach has written to the prospect, who has not answered (`skip_in_campaigns`)',
 } as const;
 export type SkipReason = keyof typeof skip_reasons;
 

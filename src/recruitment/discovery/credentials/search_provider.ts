@@ -32,19 +32,19 @@ const SearchProvider = z
     configured_by: z
       .enum(['organization', 'operator'])
       .nullable()
-      .describe('Whose credentials searches use. Null: nobody has set the provider up, or it needs no credentials.'),
+      .describe('Whose credentials searches use. Null if the provider is not set up, or needs no credentials.'),
     hint: text
       .nullable()
       .describe(
         'The last four characters of the key, or the host of the instance. Null if not set by the organization.',
       ),
-    warnings: z.array(text).describe('What was noticed when the credentials were tried.'),
+    warnings: z.array(text).describe('What was noticed when the credentials were tested.'),
     page_price_micros: z.int().describe('What a page of results costs, in millionths of a US dollar.'),
     page_units: z
       .int()
       .nullable()
-      .describe("The units of the key's daily quota that a page takes. Null: no such quota."),
-    updated_at: timestamp.nullable().describe('When the organization last set the credentials. Null: never.'),
+      .describe("The units of the key's daily quota that a page takes. Null if there is no such quota."),
+    updated_at: timestamp.nullable().describe('When the organization last set the credentials. Null if it has not.'),
   })
   .meta({
     id: 'SearchProvider',
@@ -92,7 +92,7 @@ export const searchProviderOperations: Operation[] = [
     method: 'GET',
     path,
     scope: 'searches:read',
-    summary: 'Retrieves what is known of the credentials of a search provider, without the credentials.',
+    summary: 'Retrieves a search provider, without its credentials.',
     params: anyName,
     reply: SearchProvider,
     run: ({ tx, params, services }) => recordOf(tx, params.name, services),
@@ -103,17 +103,17 @@ export const searchProviderOperations: Operation[] = [
     method: 'PUT',
     path,
     scope: 'searches:write',
-    summary: 'Sets what the organization asks a search provider with, after trying it.',
-    doc: `Credentials that the provider refuses are not kept: 400 \`invalid_parameter\`. If the provider does not answer, the response is 503 and nothing is kept. They take the place of the operator's, if there are any.
+    summary: "Sets the organization's credentials for a search provider. They are tested first.",
+    doc: `Credentials that the provider refuses are not stored: 400 \`invalid_parameter\`. If the provider does not answer, the response is 503 and nothing is stored. They replace the operator's, if there are any.
 
 The fields of \`credentials\`, by provider:
 
 ${fields_doc}`,
     params: anyName,
     body: z.strictObject({
-      credentials: z.record(text, text).meta({
+      credentials: z.record(text, z.union([text, z.int()])).meta({
         description:
-          'The fields depend on the provider, as described above. They are tried, encrypted and never returned.',
+          'The fields depend on the provider, as described above. They are tested, encrypted and never returned.',
         examples: [{ api_key: 'BSA0a1b2c3d4' }],
       }),
     }),
@@ -161,7 +161,7 @@ async function recordOf(tx: Tx, name: ProviderName, { search_credentials }: Serv
 }
 
 /** @throws Problem for the first invalid field, as `credentials.<field>` */
-function parse(name: ProviderName, credentials: Record<string, string>): Credentials {
+function parse(name: ProviderName, credentials: Record<string, string | number>): Credentials {
   const { data, error } = (providers[name].credentials as z.ZodObject).safeParse(credentials);
   if (data) return data as Credentials;
   const issues = error.issues.map((issue) => ({ ...issue, path: ['credentials', ...issue.path] }));
@@ -177,18 +177,23 @@ async function tryCredentials(name: ProviderName, credentials: Credentials, serv
     ({ warnings }) => warnings,
     (error: unknown) => {
       if (!(error instanceof ProviderFailure)) throw error;
-      return warningOf(error);
+      return warningOf(name, error);
     },
   );
 }
 
 /** A key whose quota is used up is a good one. */
-function warningOf({ kind, message }: ProviderFailure): string[] {
+function warningOf(name: ProviderName, { kind, message }: ProviderFailure): string[] {
   if (kind === 'quota_exhausted' || kind === 'rate_limited') return [message];
   if (kind === 'refused' || kind === 'invalid') {
     throw new Problem('invalid_parameter', message, { param: 'credentials' });
   }
-  throw new Problem('service_unavailable', `${message} Try again.`, { headers: { 'Retry-After': '5' } });
+  const { title, url } = providers[name];
+  const said = url === null ? message.replace(title, `The ${title} instance at the given URL`) : message;
+  const remedy = url === null ? 'Check the URL, or retry later.' : 'Retry later.';
+  throw new Problem('service_unavailable', `${said} Nothing was stored. ${remedy}`, {
+    headers: { 'Retry-After': '5' },
+  });
 }
 
 async function put(

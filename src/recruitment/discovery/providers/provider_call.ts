@@ -26,7 +26,7 @@ export async function ask(
   const late = AbortSignal.timeout(timeout_ms);
   const answer = await send(url, dispatcher, AbortSignal.any([late, cut_off]), headers).catch((error: unknown) => {
     if (late.aborted || cut_off.aborted) throw new ProviderFailure('lost', `${title} did not answer in time.`);
-    throw new ProviderFailure(isBeforeSending(error) ? 'unavailable' : 'lost', `${title} could not be asked.`);
+    throw new ProviderFailure(isBeforeSending(error) ? 'unavailable' : 'lost', `${title} did not answer.`);
   });
   if (answer.status >= 500) throw new ProviderFailure('unavailable', `${title} answered ${answer.status}.`);
   return answer;

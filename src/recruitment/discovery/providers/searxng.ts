@@ -56,7 +56,7 @@ async function readPage(query: ProviderQuery, context: ProviderContext, number: 
   refuse(answer);
   const { results, unresponsive_engines } = readAs(title, Results, answer);
   if (results.length === 0 && unresponsive_engines.length > 0 && number === 1) {
-    throw new ProviderFailure('unavailable', 'None of the engines of SearXNG answered.');
+    throw new ProviderFailure('unavailable', 'SearXNG answered that none of its engines did.');
   }
   return results.flatMap((result) => {
     const { data } = Result.safeParse(result);

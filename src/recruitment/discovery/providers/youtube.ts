@@ -55,10 +55,13 @@ export const youtube: SearchProvider = {
       .regex(/^[\x21-\x7e]{1,200}$/, 'must be an API key')
       .describe('An API key of a Google Cloud project with the YouTube Data API v3.'),
     daily_quota: z
-      .string()
-      .regex(/^[1-9][0-9]{1,8}$/, 'must be a number of units, such as 10000')
+      .union([z.int(), z.string()])
+      .transform(String)
+      .pipe(z.string().regex(/^[1-9][0-9]{1,8}$/, 'must be an integer from 10 to 999999999'))
       .optional()
-      .describe('Units that may be used in a day, midnight to midnight Pacific Time. 10000 when left out.'),
+      .describe(
+        'An integer: the units that may be used per day, from midnight to midnight Pacific Time. Default: 10000.',
+      ),
   }),
   secrets: ['api_key'],
   url: 'https://www.googleapis.com',

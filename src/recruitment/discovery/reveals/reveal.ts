@@ -17,8 +17,8 @@ const states = {
   queued: 'it waits for a worker',
   running: "the prospect's pages are being visited",
   found: 'an address is known: read it with `GET /recruitment/v1/prospects/{id}/emails`',
-  not_found: 'no usable address was found, and the credit was given back',
-  failed: 'the pages could not be visited, and the credit was given back',
+  not_found: 'no usable address was found, and the credit was refunded',
+  failed: 'the pages could not be visited, and the credit was refunded',
 } as const;
 const state_names = Object.keys(states) as [keyof typeof states, ...(keyof typeof states)[]];
 
@@ -33,13 +33,17 @@ const Reveal = z
     ),
     addresses: z.int().describe('How many usable addresses it found, or that were stored.'),
     pages: z.int().describe('How many pages were visited.'),
-    reason: text.nullable().describe('Why nothing was found, as a sentence. Null: something was, or it is not over.'),
-    credit_taken: z.boolean().describe('Whether it costs a credit: what is stored is free.'),
-    credit_refunded: z.boolean().describe('Whether its credit was given back.'),
+    reason: text
+      .nullable()
+      .describe('Why nothing was found, as a sentence. Null if an address was found, or the reveal has not ended.'),
+    credit_taken: z
+      .boolean()
+      .describe('Whether it costs a credit. No credit is charged if an address is already stored.'),
+    credit_refunded: z.boolean().describe('Whether its credit was refunded.'),
     created_at: timestamp,
-    finished_at: timestamp.nullable().describe('When it ended. Null: not yet.'),
+    finished_at: timestamp.nullable().describe('When it ended. Null if it has not ended.'),
   })
-  .meta({ id: 'Reveal', description: 'The last search for the email addresses of a prospect.' });
+  .meta({ id: 'Reveal', description: 'The last reveal: a job that looks for the email addresses of a prospect.' });
 type Reveal = z.infer<typeof Reveal>;
 
 const find = (tx: Tx, prospect_id: string): Promise<Reveal | undefined> =>
@@ -57,7 +61,7 @@ export const revealOperations: Operation[] = [
     path: `${base_path}/prospects/{id}/reveal`,
     scope: 'prospects:write',
     summary: 'Looks for the email addresses of a prospect. It runs as a job.',
-    doc: 'Up to six pages of the prospect are visited: home, contact, about, advertising, media kit, imprint. It costs a credit, which is given back when nothing usable is found; what is stored is free. `email.revealed` tells that an address was found. While one is running, another request answers with it.',
+    doc: 'Up to six pages of the prospect are visited: home, contact, about, advertising, media kit, imprint. It costs a credit, which is refunded if no usable address is found; no credit is charged if an address is already stored. It emits `email.revealed` if it finds a new address. While a reveal is running, another request returns the running reveal.',
     params: idParams,
     reply: Reveal,
     status: 202,
@@ -70,7 +74,7 @@ export const revealOperations: Operation[] = [
     method: 'GET',
     path: `${base_path}/prospects/{id}/reveal`,
     scope: 'prospects:read',
-    summary: 'Retrieves the last search for the email addresses of a prospect.',
+    summary: 'Retrieves the last reveal: a job that looks for the email addresses of a prospect.',
     params: idParams,
     reply: Reveal,
     errors: ['sample_prospect'],
@@ -78,7 +82,11 @@ export const revealOperations: Operation[] = [
       await prospects.get(tx, params.id);
       const last = await find(tx, params.id);
       if (last) return last;
-      throw new Problem('resource_not_found', 'No addresses of this prospect were looked for yet.', { param: 'id' });
+      throw new Problem(
+        'resource_not_found',
+        'The prospect has no reveal yet. Start one with POST /recruitment/v1/prospects/{id}/reveal.',
+        { param: 'id' },
+      );
     },
   }),
 ];

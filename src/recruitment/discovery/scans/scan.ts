@@ -16,7 +16,7 @@ import { triggers } from '../../runs/run.ts';
 const states = {
   running: 'providers are asked and pages are visited',
   done: 'it finished',
-  stopped_at_ceiling: 'it finished with what its limit of spending, or that of the plan, allowed',
+  stopped_at_ceiling: 'it ended at `ceiling_minor`, or at the spending ceiling of the plan',
   failed: '`error` says why',
 } as const;
 const state_names = Object.keys(states) as [keyof typeof states, ...(keyof typeof states)[]];
@@ -43,16 +43,16 @@ export const scans = resource({
         .map(([name, doc]) => `\`${name}\`: ${doc}.`)
         .join(' '),
     ),
-    error: text.nullable().describe('Why it failed, as a sentence. Null: it did not.'),
+    error: text.nullable().describe('Why it failed, as a sentence. Null if it has not failed.'),
     found: z.int().describe('How many prospects it found, or found something new about.'),
     visits: z.int().describe('How many pages it visits.'),
     visits_left: z.int().describe('How many of them it has yet to visit.'),
     ceiling_minor: minorNotNegative
       .nullable()
-      .describe('The most that it may spend on providers, in US cents. Null: what the plan has left.'),
+      .describe('The most that the scan may spend on search providers, in US cents. Null: what the plan has left.'),
     spent_minor: minorNotNegative.describe('What it spent on providers, in US cents, rounded up.'),
-    credit_refunded: z.boolean().describe('Whether a credit was given back. False where none was taken.'),
-    finished_at: timestamp.nullable().describe('When it ended. Null: not yet.'),
+    credit_refunded: z.boolean().describe('Whether a credit was refunded. False if none was charged.'),
+    finished_at: timestamp.nullable().describe('When it ended. Null if it has not ended.'),
     created_at: timestamp,
     updated_at: timestamp,
   },
@@ -68,7 +68,7 @@ export const scanOperations: Operation[] = [
     path: `${base_path}/scans`,
     scope: 'scans:write',
     summary: 'Starts a scan of a brand. It runs as a job.',
-    doc: "The scan costs a credit, which is given back when it fails. It looks at the brand's website, asks providers for its keywords and competitors, at most for `scan_ceiling_minor` of the brand, and visits what they found. `scan.completed` or `scan.failed` tells of its end.",
+    doc: "The scan costs a credit, which is refunded if it fails. It visits the brand's website, asks search providers for its keywords and competitors, spends at most `scan_ceiling_minor` of the brand, and visits what they found. It emits `scan.completed` or `scan.failed` when it ends.",
     body: z.strictObject({
       brand_id: z
         .string()

@@ -2,6 +2,7 @@
 import sql from 'sql-template-tag';
 import type { TaskContext } from '../../../core/jobs/worker_context.ts';
 import type { Tx } from '../../../core/postgres/transaction.ts';
+import type { Services } from '../../../core/resource/services.ts';
 import { type Brand, brands } from '../../brands/brand.ts';
 import { event } from '../../events/event.ts';
 import { refundCredit } from '../../plan/credit.ts';
@@ -15,6 +16,9 @@ import { requestOf } from './search.ts';
 import { type SearchRequest, urlsOf } from './search_request.ts';
 
 const most_words_alike = 8;
+const no_answer = 'No search provider answered.';
+const no_provider =
+  'No search provider is set up. Set credentials with PUT /recruitment/v1/search_providers/{name}, or ask the operator.';
 
 export interface SearchId {
   organization_id: string;
@@ -36,8 +40,8 @@ const askingOf = (search: SearchId, { services }: TaskContext): Asking => ({
     const { website_url = '', competitors = [] } = (await brandOf(tx, run)) ?? {};
     return { filters, channels, own_sites: [website_url, ...competitors], most_results: max_results };
   },
-  finish,
-  giveUp: (tx, run) => (run.state === 'queued' ? fail(tx, run) : complete(tx, run, 'done')),
+  finish: (tx, run, steps) => finish(tx, run, steps, services),
+  giveUp: (tx, run) => (run.state === 'queued' ? fail(tx, run, no_answer) : complete(tx, run, 'done')),
   again: (tx) => tx.enqueue('recruitment/run_search', search),
 });
 
@@ -76,10 +80,17 @@ async function textsLike(tx: Tx, prospect_id: string): Promise<string[]> {
 }
 
 /** Without an answer the search could not start, unless a ceiling was in the way. */
-async function finish(tx: Tx, run: Run, steps: Step[]): Promise<void> {
+async function finish(tx: Tx, run: Run, steps: Step[], services: Services): Promise<void> {
   const is_stopped = steps.some(({ over }) => over === 'ceiling');
-  if (run.state === 'queued' && !is_stopped) return fail(tx, run);
+  if (run.state === 'queued' && !is_stopped) return fail(tx, run, await errorOf(tx, steps, services));
   await complete(tx, run, is_stopped ? 'stopped_at_ceiling' : 'done');
+}
+
+/** Lists of URLs need no provider to be set up. */
+async function errorOf(tx: Tx, steps: Step[], services: Services): Promise<string> {
+  const available = await availableProviders(tx, services);
+  const can_ask = [...available].some((name) => name !== 'url_list');
+  return steps.length === 0 && !can_ask ? no_provider : no_answer;
 }
 
 async function complete(tx: Tx, run: Run, state: 'done' | 'stopped_at_ceiling'): Promise<void> {
@@ -90,11 +101,11 @@ async function complete(tx: Tx, run: Run, state: 'done' | 'stopped_at_ceiling'):
   tx.emit(event('search.completed', tx.organization_id, told));
 }
 
-async function fail(tx: Tx, { id: search_id }: Run): Promise<void> {
+async function fail(tx: Tx, { id: search_id }: Run, error: string): Promise<void> {
   await updateRun(
     tx,
     search_id,
-    sql`state = 'failed', error = 'No search provider answered.', credit = 'refunded', finished_at = ${tx.now}::timestamptz`,
+    sql`state = 'failed', error = ${error}, credit = 'refunded', finished_at = ${tx.now}::timestamptz`,
   );
   await refundCredit(tx, 'search', { search_id });
   tx.emit(event('search.failed', tx.organization_id, { search_id, credit_refunded: true }));

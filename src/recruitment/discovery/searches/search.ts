@@ -4,24 +4,27 @@ import type { Tx } from '../../../core/postgres/transaction.ts';
 import { insert } from '../../../core/postgres/write.ts';
 import { idParams, type Operation, operation, readOperations } from '../../../core/resource/operation.ts';
 import { resource } from '../../../core/resource/resource.ts';
+import type { Services } from '../../../core/resource/services.ts';
 import { id, objectName, requireState, text, timestamp } from '../../../core/values/fields.ts';
 import { newId } from '../../../core/values/id.ts';
 import { minorNotNegative } from '../../../core/values/money.ts';
+import { Problem } from '../../../core/values/problem.ts';
 import { brands } from '../../brands/brand.ts';
 import { base_path } from '../../events/base_path.ts';
 import { refundCredit, spendCredit } from '../../plan/credit.ts';
 import { prospects } from '../../prospects/prospect.ts';
 import { requireMonthly, requireUnspentCeiling } from '../../runs/monthly_limit.ts';
 import { isOpen, lockRun, updateRun } from '../../runs/run.ts';
+import { availableProviders } from '../credentials/provider_access.ts';
 import { Body, request_fields, requireComplete, type SearchRequest } from './search_request.ts';
 
 const states = {
   queued: 'no provider has answered yet',
   running: 'providers are being asked',
   done: 'it finished',
-  stopped_at_ceiling: 'it finished with what its limit of spending, or that of the plan, allowed',
+  stopped_at_ceiling: 'it ended at `ceiling_minor`, or at the spending ceiling of the plan',
   cancelled: 'it was cancelled',
-  failed: 'no provider could start it, and its credit was given back',
+  failed: 'no provider could start it, and its credit was refunded',
 } as const;
 const state_names = Object.keys(states) as [keyof typeof states, ...(keyof typeof states)[]];
 
@@ -48,14 +51,16 @@ export const searches = resource({
         .map(([name, doc]) => `\`${name}\`: ${doc}.`)
         .join(' '),
     ),
-    error: text.nullable().describe('Why it failed, as a sentence. Null: it did not.'),
+    error: text.nullable().describe('Why it failed, as a sentence. Null if it has not failed.'),
     results_count: z.int().describe('How many results it has that were not skipped.'),
     found: z.int().describe('How many new prospects it found.'),
     spent_minor: minorNotNegative.describe('What it spent on providers, in US cents, rounded up.'),
-    credit_refunded: z.boolean().describe('Whether its credit was given back.'),
-    scan_id: id('fsc').nullable().describe('The scan that visits what it found. Null: none yet.'),
-    started_at: timestamp.nullable().describe('When the first provider answered. Null: not yet.'),
-    finished_at: timestamp.nullable().describe('When it ended. Null: not yet.'),
+    credit_refunded: z.boolean().describe('Whether its credit was refunded.'),
+    scan_id: id('fsc')
+      .nullable()
+      .describe('The scan that follows it and visits its results. Null if none has started.'),
+    started_at: timestamp.nullable().describe('When the first provider answered. Null if none has.'),
+    finished_at: timestamp.nullable().describe('When it ended. Null if it has not ended.'),
     created_at: timestamp,
     updated_at: timestamp,
   },
@@ -88,12 +93,15 @@ export const searchOperations: Operation[] = [
     path: `${base_path}/searches`,
     scope: 'searches:write',
     summary: 'Starts a search for prospects. It runs as a job.',
-    doc: 'The search costs a credit, which is given back when no provider can start it (`search.failed`) or when it is cancelled before that. `search.completed` says that it finished; then a scan visits what it found (`scan.completed`). Before each page the price of its provider is reserved, so that neither `ceiling_minor` nor the `spending_ceiling_minor` of the plan is ever passed.',
+    doc: 'The search costs a credit, which is refunded if no provider can start it or if it is cancelled before that. It emits `search.completed` or `search.failed` when it ends. The scan that follows it visits its results and emits `scan.completed` or `scan.failed`. The price of each page is reserved before the page is requested, so that neither `ceiling_minor` nor the `spending_ceiling_minor` of the plan is exceeded.',
     body: Body,
     reply: searches.schema,
     status: 202,
     errors: ['missing_parameter', 'invalid_parameter', 'plan_limit_reached', 'no_credits', 'sample_prospect'],
-    run: ({ tx, body: { brand_id, ...request } }) => createSearch(tx, brand_id, request),
+    async run({ tx, body: { brand_id, ...request }, services }) {
+      await requireSetUp(tx, request.providers, services);
+      return createSearch(tx, brand_id, request);
+    },
   }),
   operation({
     name: 'searches.cancel',
@@ -102,13 +110,25 @@ export const searchOperations: Operation[] = [
     path: `${base_path}/searches/{id}/cancel`,
     scope: 'searches:write',
     summary: 'Cancels a search that is queued or running.',
-    doc: 'What it has found stays. Its credit is given back while it is `queued`. No event tells of it.',
+    doc: 'Results so far are kept. If it is still queued, its credit is refunded. No event is emitted.',
     params: idParams,
     reply: searches.schema,
     errors: ['invalid_state_transition'],
     run: ({ tx, params }) => cancelSearch(tx, params.id),
   }),
 ];
+
+/** The index is always set up: it has something to find once a page was visited. @throws Problem invalid_parameter */
+async function requireSetUp(tx: Tx, names: SearchRequest['providers'], services: Services): Promise<void> {
+  const available = await availableProviders(tx, services);
+  const missing = names?.find((name) => name !== 'index' && !available.has(name));
+  if (missing === undefined) return;
+  throw new Problem(
+    'invalid_parameter',
+    `The search provider '${missing}' is not set up. Set credentials with PUT /recruitment/v1/search_providers/${missing}, or ask the operator.`,
+    { param: 'providers' },
+  );
+}
 
 /** @throws Problem missing_parameter, invalid_parameter, resource_not_found, plan_limit_reached, no_credits */
 export async function createSearch(tx: Tx, brand_id: string, request: SearchRequest): Promise<Search> {

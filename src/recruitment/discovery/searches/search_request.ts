@@ -26,7 +26,7 @@ const filters = {
     .min(1)
     .max(3650)
     .nullable()
-    .describe('Skips prospects that were written to within so many days. Null: skips nobody for that.'),
+    .describe('Skips prospects that were sent an email within this number of days. Null: no such filter.'),
   skip_unsubscribed: z.boolean().describe('Skips prospects that unsubscribed.'),
   skip_in_campaigns: z.boolean().describe('Skips prospects that outreach has written to and that have not answered.'),
   skip_homepages: z.boolean().describe('Skips pages that are the homepage of their site.'),
@@ -37,7 +37,9 @@ export const request_fields = {
   search_type: z
     .enum(search_types)
     .describe(search_types.map((name) => `\`${name}\`: ${search_type_doc[name]}.`).join(' ')),
-  query: text.describe('What is searched for. Of `url_list`: URLs, separated by white space.'),
+  query: text.describe(
+    'What is searched for, at most 500 characters. For `url_list`: up to 500 http or https URLs, separated by white space.',
+  ),
   competitor_domain: text.describe('The domain of a competitor.'),
   like_prospect_id: text.describe('The prospect (`fdi_…`) that others should be like.'),
   channels: z.array(z.enum(channels)).describe('The channels that results may be in. Empty: any channel.'),
@@ -48,11 +50,13 @@ export const request_fields = {
   max_results: z.int().describe('How many results the search keeps at most.'),
   ceiling_minor: minorNotNegative
     .nullable()
-    .describe('The most that the search may spend on providers, in US cents. Null: what the plan has left.'),
+    .describe('The most that the search may spend on search providers, in US cents. Null: what the plan has left.'),
   providers: z
     .array(z.enum(provider_names))
     .nullable()
-    .describe('The providers that are asked. Null: all that are set up.'),
+    .describe(
+      'The providers that are asked. Each must be set up. `url_list` is for searches of this type, which ask no other. Null: all that are set up.',
+    ),
   filters: Filters.describe('Which results are skipped.'),
 };
 
@@ -67,7 +71,7 @@ export const Body = z.strictObject({
     .min(1)
     .max(most_list)
     .optional()
-    .describe(request_fields.query.description as string),
+    .describe(`${request_fields.query.description} Required for \`keyword\` and \`url_list\`.`),
   competitor_domain: domain.optional().describe('The domain of a competitor. Required for `competitor`.'),
   like_prospect_id: z
     .string()
@@ -78,7 +82,7 @@ export const Body = z.strictObject({
     .array(z.enum(channels))
     .max(channels.length)
     .default([])
-    .describe(request_fields.channels.description as string),
+    .describe(`${request_fields.channels.description} Required for \`channel\`.`),
   countries: z
     .array(country)
     .max(50)
@@ -127,19 +131,27 @@ const needed: Record<SearchType, (keyof SearchRequest)[]> = {
 export function requireComplete(request: SearchRequest): void {
   const { search_type, query, channels: asked } = request;
   const missing = needed[search_type].find((field) => request[field] === undefined);
-  if (missing)
-    throw new Problem('missing_parameter', `A search of the type '${search_type}' needs ${missing}.`, {
-      param: missing,
-    });
-  if (search_type === 'channel' && asked.length === 0) {
-    throw new Problem('missing_parameter', "A search of the type 'channel' needs at least one of channels.", {
-      param: 'channels',
-    });
-  }
+  if (missing) throw missingFor(missing, search_type);
+  if (search_type === 'channel' && asked.length === 0) throw missingFor('channels', search_type);
+  requireFittingProviders(request);
   if (search_type === 'url_list') requireUrls(query as string);
   else if (query !== undefined && query.length > most_query) {
-    throw new Problem('invalid_parameter', `query may have at most ${most_query} characters.`, { param: 'query' });
+    throw new Problem('invalid_parameter', `'query' must have at most ${most_query} characters.`, { param: 'query' });
   }
+}
+
+const missingFor = (param: string, search_type: SearchType): Problem =>
+  new Problem('missing_parameter', `'${param}' is required for the search type '${search_type}'.`, { param });
+
+/** @throws Problem invalid_parameter for providers that a search of this type does not ask */
+function requireFittingProviders({ search_type, providers }: SearchRequest): void {
+  const is_list = search_type === 'url_list';
+  const wrong = providers?.find((name) => (name === 'url_list') !== is_list);
+  if (wrong === undefined) return;
+  const remedy = is_list ? "Send ['url_list'] or no providers." : 'Remove it.';
+  throw new Problem('invalid_parameter', `A search of the type '${search_type}' cannot ask '${wrong}'. ${remedy}`, {
+    param: 'providers',
+  });
 }
 
 /** The URLs of a list, each once. */
@@ -148,11 +160,11 @@ export const urlsOf = (query: string): string[] => [...new Set(query.split(/\s+/
 function requireUrls(query: string): void {
   const urls = urlsOf(query);
   if (urls.length > most_urls) {
-    throw new Problem('invalid_parameter', `query may hold at most ${most_urls} URLs.`, { param: 'query' });
+    throw new Problem('invalid_parameter', `'query' must hold at most ${most_urls} URLs.`, { param: 'query' });
   }
   const wrong = urls.find((one) => !/^https?:$/.test(URL.parse(one)?.protocol ?? ''));
   if (wrong === undefined) return;
-  throw new Problem('invalid_parameter', 'query must hold http or https URLs, separated by white space.', {
+  throw new Problem('invalid_parameter', "'query' must hold http or https URLs, separated by white space.", {
     param: 'query',
   });
 }

@@ -29,7 +29,7 @@ export const searchResults = resource({
     description: text.describe('What the provider says of it.'),
     channel: z.enum(channels).nullable().describe('The channel that it is in. Null: its URL names no prospect.'),
     key: text.nullable().describe('The prospect in its channel. Null: its URL names no prospect.'),
-    prospect_id: id('fdi').nullable().describe('The prospect. Null: it was skipped.'),
+    prospect_id: id('fdi').nullable().describe('The prospect. Null if it was skipped.'),
     outcome: z
       .enum(['new', 'known', 'skipped'])
       .describe('`new`: it became a prospect. `known`: it was one. `skipped`: it was left out.'),
@@ -39,7 +39,7 @@ export const searchResults = resource({
       .describe(
         `Why it was skipped. ${Object.entries(skip_reasons)
           .map(([name, doc]) => `\`${name}\`: ${doc}.`)
-          .join(' ')} Null: it was not.`,
+          .join(' ')} Null if it was not skipped.`,
       ),
     created_at: timestamp,
   },
