@@ -11,7 +11,10 @@ web.sites.set('shop.test', { '/': shop });
 const listed = Array.from({ length: 60 }, (_, nth) => ({ url: web.at(`blog${nth}.test`, '/review') }));
 for (let nth = 0; nth < 60; nth++) web.sites.set(`blog${nth}.test`, { '/review': blog(`Blog ${nth}`) });
 const brave = await startBrave(listed);
-const own = { name_servers: web.name_servers, provider_urls: { brave: brave.url } };
+const own = {
+  ...{ name_servers: web.name_servers, provider_urls: { brave: brave.url } },
+  search_credentials: { brave: { api_key: brave_key } },
+};
 const rail = await startRail({ worker: false, durability: 'durable', own });
 const gate = await startGate(rail.url);
 const settings = {

@@ -29,7 +29,10 @@ export const text = z.string();
 export const notBlank = (most: number) => text.min(1).max(most).regex(/\S/, 'must not be blank');
 /** A name, which may stand in a header of an email. */
 export const oneLine = (most: number) =>
-  notBlank(most).regex(/^[^\p{Cc}]*$/u, 'must not contain line breaks or control characters');
+  text
+    .min(1)
+    .max(most)
+    .regex(/^[^\p{Cc}]*[^\s\p{Cc}][^\p{Cc}]*$/u, 'must not be blank or contain line breaks or control characters');
 /** Kept as it was parsed, so that what is stored is what was judged. */
 export const url = z.url({ protocol: /^https?$/, normalize: true, error: 'must be an http or https URL' }).max(2048);
 /** Kept as it was sent, for a page whose URL may be signed: parsing would write some signs in another way. */
