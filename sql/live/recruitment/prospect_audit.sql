@@ -8,6 +8,10 @@ as $$
     from recruitment.suppression s
     where s.lifted_at is null and s.reason not in ('unsubscribed', 'hard_bounce')
   ),
+  -- Addresses and domains, each once while it is not lifted.
+  barred as (
+    select s.organization_id, s.hmac from recruitment.suppression s where s.lifted_at is null and s.hmac is not null
+  ),
   hit as (
     select e.organization_id, e.id, e.prospect_id from entry e where e.kind = 'prospect'
     union all
@@ -44,18 +48,14 @@ as $$
   from recruitment.prospect p
   left join (
     select x.organization_id, x.prospect_id, case
-      when bool_or(x.verification = 'valid' and x.bounced_at is null and not barred.is_barred) then 'verified'
-      when bool_or(x.verification <> 'invalid' and x.bounced_at is null and not barred.is_barred) then 'found'
+      when bool_or(x.verification = 'valid' and x.bounced_at is null and b.hmac is null and d.hmac is null) then 'verified'
+      when bool_or(x.verification <> 'invalid' and x.bounced_at is null and b.hmac is null and d.hmac is null) then 'found'
       when bool_or(x.bounced_at is not null) then 'bounced'
       else 'none'
     end as email_status
     from recruitment.email_address x
-    cross join lateral (
-      select exists (
-        select from recruitment.suppression s
-        where s.organization_id = x.organization_id and s.hmac in (x.address_hmac, x.domain_hmac) and s.lifted_at is null
-      ) as is_barred
-    ) as barred
+    left join barred b on b.organization_id = x.organization_id and b.hmac = x.address_hmac
+    left join barred d on d.organization_id = x.organization_id and d.hmac = x.domain_hmac
     group by x.organization_id, x.prospect_id
   ) as a on a.organization_id = p.organization_id and a.prospect_id = p.id
   where p.email_status <> coalesce(a.email_status, 'none')

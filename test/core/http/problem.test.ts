@@ -91,6 +91,7 @@ t.test('each code has the status that its users know', (t) => {
       'click_expired',
       'click_without_credit',
       'sample_prospect',
+      'suppressed',
       'cannot_lift',
     ],
     413: ['payload_too_large'],
