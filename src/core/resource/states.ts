@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { documentedEnum } from '../values/fields.ts';
 import { Problem, type ProblemCode } from '../values/problem.ts';
 
 /** One status of a resource: what it means, and what can happen in it. */
@@ -16,10 +16,8 @@ export type States<Status extends string, Action extends string> = Readonly<Reco
 
 /** The schema of a resource's status; its description lists what each status means. */
 export const statusSchema = <Status extends string>(states: Readonly<Record<Status, { doc: string }>>) =>
-  z.enum(statusesOf(states) as [Status, ...Status[]]).describe(
-    Object.entries<{ doc: string }>(states)
-      .map(([status, { doc }]) => `\`${status}\`: ${doc}.`)
-      .join(' '),
+  documentedEnum(
+    Object.fromEntries(statusesOf(states).map((status) => [status, states[status].doc])) as Record<Status, string>,
   );
 
 const statusesOf = <Status extends string>(states: Readonly<Record<Status, unknown>>): Status[] =>

@@ -25,6 +25,17 @@ export const pastTimestamp = timestampInput.refine(
   'must be between 2000-01-01 and a day from now',
 );
 export const text = z.string();
+/** What each value means, as a description says it. The meanings are clauses without a full stop. */
+export const meaningsOf = (meanings: Readonly<Record<string, string>>): string =>
+  Object.entries(meanings)
+    .map(([value, meaning]) => `\`${value}\`: ${meaning}.`)
+    .join(' ');
+/** An enumeration whose description lists what each value means. */
+export const documentedEnum = <Value extends string>(meanings: Readonly<Record<Value, string>>) =>
+  enumOf(meanings).describe(meaningsOf(meanings));
+/** The same without a description. */
+export const enumOf = <Value extends string>(meanings: Readonly<Record<Value, string>>) =>
+  z.enum(Object.keys(meanings) as [Value, ...Value[]]);
 /** A text that shows something: not spaces alone. */
 export const notBlank = (most: number) => text.min(1).max(most).regex(/\S/, 'must not be blank');
 /** A name, which may stand in a header of an email. */

@@ -3,7 +3,17 @@ import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { resource, tenant } from '../../core/resource/resource.ts';
-import { email, id, objectName, oneLine, requireState, text, timestamp } from '../../core/values/fields.ts';
+import {
+  documentedEnum,
+  email,
+  enumOf,
+  id,
+  objectName,
+  oneLine,
+  requireState,
+  text,
+  timestamp,
+} from '../../core/values/fields.ts';
 import { alreadyExists } from '../../core/values/problem.ts';
 import { base_path } from '../events/base_path.ts';
 import { requireRoom } from '../plan/plan.ts';
@@ -13,7 +23,6 @@ const statuses = {
   active: 'the person has an API key of their own',
   removed: 'the person was removed from the team',
 } as const;
-const status_names = Object.keys(statuses) as [keyof typeof statuses, ...(keyof typeof statuses)[]];
 const status = sql`
   case
     when t.removed_at is not null then 'removed'
@@ -38,11 +47,7 @@ export const teamMembers = resource({
     role: z
       .enum(['owner', 'admin', 'member', 'viewer'])
       .describe("The person's role in the team. What a request may do depends on the scopes of its key."),
-    status: z.enum(status_names).describe(
-      Object.entries(statuses)
-        .map(([name, doc]) => `\`${name}\`: ${doc}.`)
-        .join(' '),
-    ),
+    status: documentedEnum(statuses),
     created_at: timestamp,
     updated_at: timestamp,
   },
@@ -60,7 +65,10 @@ export const teamOperations: Operation[] = [
     resource: teamMembers,
     by: ['role', 'user_id'],
     filters: {
-      status: { schema: z.enum(status_names).optional(), where: (value: string): Sql => sql`(${status}) = ${value}` },
+      status: {
+        schema: enumOf(statuses).optional(),
+        where: (value: string): Sql => sql`(${status}) = ${value}`,
+      },
     },
     list_doc: 'Includes members who were removed, so that the ids in events can be resolved.',
   }),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { sampleId } from '../../core/values/fields.ts';
+import { enumOf, sampleId } from '../../core/values/fields.ts';
 import { eventType } from '../../webhooks/events/catalogue.ts';
 import {
   brand_id,
@@ -26,7 +26,6 @@ export const fixes = {
   no_inbox: 'Connect an inbox to the campaign, then resume.',
 } as const;
 
-const reasons = Object.keys(fixes) as [keyof typeof fixes, ...(keyof typeof fixes)[]];
 const sentences = Object.values(fixes) as [string, ...string[]];
 
 export const campaignEvents = {
@@ -35,7 +34,7 @@ export const campaignEvents = {
     'A campaign stopped sending.',
     {
       ...of_campaign,
-      reason: z.enum(reasons).nullable().describe('Why the service paused it. Null: a person paused it.'),
+      reason: enumOf(fixes).nullable().describe('Why the service paused it. Null: a person paused it.'),
       fix: z.enum(sentences).nullable().describe('Advice, where the service paused it.'),
       sent: count('Emails sent since the last pause.')
         .nullable()

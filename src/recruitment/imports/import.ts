@@ -4,7 +4,7 @@ import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { resource } from '../../core/resource/resource.ts';
-import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
+import { documentedEnum, id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { type Actor, actorOf } from '../brands/acting.ts';
@@ -38,11 +38,7 @@ export const imports = resource({
     id: id('fim'),
     object: objectName('import'),
     brand_id: id('fbr').describe('The brand that the prospects are added to.'),
-    state: z.enum(Object.keys(states) as [keyof typeof states, ...(keyof typeof states)[]]).describe(
-      Object.entries(states)
-        .map(([name, doc]) => `\`${name}\`: ${doc}.`)
-        .join(' '),
-    ),
+    state: documentedEnum(states),
     format: z.enum(['csv', 'ndjson']).describe('What the file is.'),
     mapping: z
       .record(z.string(), text.nullable())

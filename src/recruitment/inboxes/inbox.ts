@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { resource } from '../../core/resource/resource.ts';
-import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
+import { enumOf, id, meaningsOf, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { base_path } from '../events/base_path.ts';
 import { oauth_provider, Server } from './settings.ts';
 
@@ -10,7 +10,6 @@ const disconnected_reasons = {
   removed: 'the inbox was deleted',
   disabled: 'the inbox was disconnected by request',
 } as const;
-const reason_names = Object.keys(disconnected_reasons) as [keyof typeof disconnected_reasons];
 
 export const inboxes = resource({
   object: 'inbox',
@@ -49,14 +48,9 @@ export const inboxes = resource({
     status: z
       .enum(['connected', 'disconnected'])
       .describe('`disconnected`: nothing is sent from it or read in it, until it is reconnected.'),
-    disconnected_reason: z
-      .enum(reason_names)
+    disconnected_reason: enumOf(disconnected_reasons)
       .nullable()
-      .describe(
-        `${Object.entries(disconnected_reasons)
-          .map(([name, doc]) => `\`${name}\`: ${doc}.`)
-          .join(' ')} Null if connected.`,
-      ),
+      .describe(`${meaningsOf(disconnected_reasons)} Null if connected.`),
     connected_at: timestamp.describe('When it was last connected.'),
     disconnected_at: timestamp.nullable().describe('When it was disconnected. Null if connected.'),
     created_at: timestamp,

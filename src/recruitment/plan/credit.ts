@@ -4,7 +4,7 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { insert } from '../../core/postgres/write.ts';
 import { type Operation, readOperations } from '../../core/resource/operation.ts';
 import { resource } from '../../core/resource/resource.ts';
-import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
+import { documentedEnum, id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { base_path } from '../events/base_path.ts';
@@ -17,7 +17,6 @@ const reasons = {
   scan: 'a scan that you requested',
   reveal: 'a reveal of the addresses of a prospect',
 } as const;
-const reason_names = Object.keys(reasons) as [keyof typeof reasons, ...(keyof typeof reasons)[]];
 
 export const creditEntries = resource({
   object: 'credit_entry',
@@ -37,11 +36,7 @@ export const creditEntries = resource({
       ),
     amount: z.int().describe('How many credits. Negative if they were charged or removed.'),
     balance: z.int().describe('The balance after this entry. On a plan without limits it can be negative.'),
-    reason: z.enum(reason_names).describe(
-      Object.entries(reasons)
-        .map(([name, doc]) => `\`${name}\`: ${doc}.`)
-        .join(' '),
-    ),
+    reason: documentedEnum(reasons),
     search_id: text.nullable().describe('The search (`fsc_…`) that the entry is about. Null if none.'),
     scan_id: text.nullable().describe('The scan (`fsc_…`) that the entry is about. Null if none.'),
     prospect_id: text.nullable().describe('The prospect (`fdi_…`) of the reveal. Null if none.'),

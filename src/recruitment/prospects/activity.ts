@@ -4,7 +4,7 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { list } from '../../core/resource/list.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
 import { resource } from '../../core/resource/resource.ts';
-import { id, objectName, timestamp } from '../../core/values/fields.ts';
+import { documentedEnum, id, objectName, timestamp } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import type { Actor } from '../brands/acting.ts';
 import { base_path } from '../events/base_path.ts';
@@ -39,11 +39,7 @@ export const activities = resource({
     id: id('fac'),
     object: objectName('activity'),
     prospect_id: id('fdi').describe('The prospect.'),
-    kind: z.enum(Object.keys(kinds) as [ActivityKind, ...ActivityKind[]]).describe(
-      Object.entries(kinds)
-        .map(([kind, doc]) => `\`${kind}\`: ${doc}.`)
-        .join(' '),
-    ),
+    kind: documentedEnum(kinds),
     by_user_id: id('usr').nullable().describe('Who did it. Null: the API or the system.'),
     by_member_id: id('tm').nullable().describe('The team member who did it. Null: the API or the system.'),
     data: z.record(z.string(), z.json()).describe('The fields named at the kind.'),

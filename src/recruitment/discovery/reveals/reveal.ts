@@ -4,7 +4,7 @@ import type { Vault } from '../../../core/encryption/vault.ts';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import { idParams, type Operation, operation } from '../../../core/resource/operation.ts';
 import { tenant } from '../../../core/resource/resource.ts';
-import { id, objectName, text, timestamp } from '../../../core/values/fields.ts';
+import { documentedEnum, id, objectName, text, timestamp } from '../../../core/values/fields.ts';
 import { Problem } from '../../../core/values/problem.ts';
 import { addAddresses } from '../../contact/add_address.ts';
 import { addressesOf } from '../../contact/email_address.ts';
@@ -20,17 +20,12 @@ const states = {
   not_found: 'no usable address was found, and the credit was refunded',
   failed: 'the pages could not be visited, and the credit was refunded',
 } as const;
-const state_names = Object.keys(states) as [keyof typeof states, ...(keyof typeof states)[]];
 
 const Reveal = z
   .object({
     object: objectName('reveal'),
     prospect_id: id('fdi').describe('The prospect.'),
-    state: z.enum(state_names).describe(
-      Object.entries(states)
-        .map(([name, doc]) => `\`${name}\`: ${doc}.`)
-        .join(' '),
-    ),
+    state: documentedEnum(states),
     addresses: z.int().describe('How many usable addresses it found, or that were stored.'),
     pages: z.int().describe('How many pages were visited.'),
     reason: text

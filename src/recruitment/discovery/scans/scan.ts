@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import { type Operation, operation, readOperations } from '../../../core/resource/operation.ts';
 import { resource } from '../../../core/resource/resource.ts';
-import { id, objectName, text, timestamp } from '../../../core/values/fields.ts';
+import { documentedEnum, id, objectName, text, timestamp } from '../../../core/values/fields.ts';
 import { newId } from '../../../core/values/id.ts';
 import { minorNotNegative } from '../../../core/values/money.ts';
 import { brands } from '../../brands/brand.ts';
@@ -19,7 +19,6 @@ const states = {
   stopped_at_ceiling: 'it ended at `ceiling_minor`, or at the spending ceiling of the plan',
   failed: '`error` says why',
 } as const;
-const state_names = Object.keys(states) as [keyof typeof states, ...(keyof typeof states)[]];
 
 export const scans = resource({
   object: 'scan',
@@ -38,11 +37,7 @@ export const scans = resource({
         'What started it. `first`: the brand was created. `weekly`: the schedule. `search`: a search, whose results it visits. `manual`: a request.',
       ),
     search_id: id('fsc').nullable().describe('The search whose results it visits. Null: it finds prospects itself.'),
-    state: z.enum(state_names).describe(
-      Object.entries(states)
-        .map(([name, doc]) => `\`${name}\`: ${doc}.`)
-        .join(' '),
-    ),
+    state: documentedEnum(states),
     error: text.nullable().describe('Why it failed, as a sentence. Null if it has not failed.'),
     found: z.int().describe('How many prospects it found, or found something new about.'),
     visits: z.int().describe('How many pages it visits.'),

@@ -5,7 +5,7 @@ import { insert } from '../../../core/postgres/write.ts';
 import { idParams, type Operation, operation, readOperations } from '../../../core/resource/operation.ts';
 import { resource } from '../../../core/resource/resource.ts';
 import type { Services } from '../../../core/resource/services.ts';
-import { id, objectName, requireState, text, timestamp } from '../../../core/values/fields.ts';
+import { documentedEnum, id, objectName, requireState, text, timestamp } from '../../../core/values/fields.ts';
 import { newId } from '../../../core/values/id.ts';
 import { minorNotNegative } from '../../../core/values/money.ts';
 import { Problem } from '../../../core/values/problem.ts';
@@ -26,7 +26,6 @@ const states = {
   cancelled: 'it was cancelled',
   failed: 'no provider could start it, and its credit was refunded',
 } as const;
-const state_names = Object.keys(states) as [keyof typeof states, ...(keyof typeof states)[]];
 
 const { filters, ...asked } = request_fields;
 const asked_fields = { ...asked, filters };
@@ -46,11 +45,7 @@ export const searches = resource({
     query: text.nullable().describe(`${request_fields.query.description} Null if not provided.`),
     competitor_domain: text.nullable().describe('The domain of a competitor. Null if not provided.'),
     like_prospect_id: text.nullable().describe('The prospect that others should be like. Null if not provided.'),
-    state: z.enum(state_names).describe(
-      Object.entries(states)
-        .map(([name, doc]) => `\`${name}\`: ${doc}.`)
-        .join(' '),
-    ),
+    state: documentedEnum(states),
     error: text.nullable().describe('Why it failed, as a sentence. Null if it has not failed.'),
     results_count: z.int().describe('How many results it has that were not skipped.'),
     found: z.int().describe('How many new prospects it found.'),

@@ -3,13 +3,11 @@ import { z } from 'zod';
 import { list } from '../../../core/resource/list.ts';
 import { idParams, type Operation, operation } from '../../../core/resource/operation.ts';
 import { resource } from '../../../core/resource/resource.ts';
-import { id, objectName, text, timestamp } from '../../../core/values/fields.ts';
+import { enumOf, id, meaningsOf, objectName, text, timestamp } from '../../../core/values/fields.ts';
 import { base_path } from '../../events/base_path.ts';
 import { skip_reasons } from '../asking/skip.ts';
 import { channels, provider_names } from '../providers/provider.ts';
 import { searches } from './search.ts';
-
-const reason_names = Object.keys(skip_reasons) as [keyof typeof skip_reasons, ...(keyof typeof skip_reasons)[]];
 
 export const searchResults = resource({
   object: 'search_result',
@@ -33,14 +31,9 @@ export const searchResults = resource({
     outcome: z
       .enum(['new', 'known', 'skipped'])
       .describe('`new`: it became a prospect. `known`: it was one. `skipped`: it was left out.'),
-    skipped_because: z
-      .enum(reason_names)
+    skipped_because: enumOf(skip_reasons)
       .nullable()
-      .describe(
-        `Why it was skipped. ${Object.entries(skip_reasons)
-          .map(([name, doc]) => `\`${name}\`: ${doc}.`)
-          .join(' ')} Null if it was not skipped.`,
-      ),
+      .describe(`Why it was skipped. ${meaningsOf(skip_reasons)} Null if it was not skipped.`),
     created_at: timestamp,
   },
   computed: {
