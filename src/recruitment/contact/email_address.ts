@@ -1,10 +1,9 @@
 import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Vault } from '../../core/encryption/vault.ts';
-import type { RowStream } from '../../core/formats/row_stream.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
-import { list } from '../../core/resource/list.ts';
-import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
+import { nestedListOperation } from '../../core/resource/nested_list.ts';
+import type { Operation } from '../../core/resource/operation.ts';
 import { resource, tenant } from '../../core/resource/resource.ts';
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { base_path } from '../events/base_path.ts';
@@ -76,44 +75,22 @@ export async function addressesOf(tx: Tx, vault: Vault, prospect_id: string): Pr
   return records.map((record) => opened(vault, record));
 }
 
-const log = list({
-  resource: emailAddresses,
-  order: { by: 'rank', oldest_first: true },
-  by: ['source', 'verification'],
-  filters: {
-    prospect_id: {
-      schema: z.never().optional(),
-      where: (value: string) => sql`t.prospect_id = ${value}`,
-      cursor: (value: string) => sql`t.prospect_id = ${value}`,
-    },
-  },
-});
-
 export const emailListOperations: Operation[] = [
-  operation({
-    name: 'emails.list',
-    title: 'List the email addresses of a prospect',
-    method: 'GET',
-    path: `${base_path}/prospects/{id}/emails`,
-    scope: 'prospects:read',
-    summary: 'Lists the email addresses of a prospect, the best first.',
-    params: idParams,
-    query: (log.query as z.ZodObject).omit({ prospect_id: true }),
-    reply: log.reply,
-    errors: ['sample_prospect'],
-    async run({ tx, params, query, caller, services: { vault } }) {
-      const { id: prospect_id } = await prospects.get(tx, params.id);
-      const page = await log.page(tx, { ...(query as Record<string, unknown>), prospect_id }, caller.scopes);
-      return { ...page, data: page.data.map((row) => opened(vault, row as unknown as EmailAddress)) };
+  nestedListOperation(
+    {
+      name: 'emails.list',
+      title: 'List the email addresses of a prospect',
+      path: `${base_path}/prospects/{id}/emails`,
+      scope: 'prospects:read',
+      summary: 'Lists the email addresses of a prospect, the best first.',
+      errors: ['sample_prospect'],
     },
-    async stream({ tx, params, query, caller, format, services: { vault } }) {
-      const { id: prospect_id } = await prospects.get(tx, params.id);
-      const all = await log.stream(tx, { ...(query as Record<string, unknown>), prospect_id }, caller.scopes, format);
-      return { ...all, rows: openedRows(vault, all.rows) };
+    {
+      of: { resource: emailAddresses, order: { by: 'rank', oldest_first: true }, by: ['source', 'verification'] },
+      parent: ({ tx }, id) => prospects.get(tx, id),
+      where: (prospect_id) => sql`t.prospect_id = ${prospect_id}`,
+      cursor: (prospect_id) => sql`t.prospect_id = ${prospect_id}`,
+      shown: (row, { vault }) => opened(vault, row as unknown as EmailAddress),
     },
-  }),
+  ),
 ];
-
-async function* openedRows(vault: Vault, batches: RowStream['rows']) {
-  for await (const rows of batches) yield rows.map((row) => opened(vault, row as EmailAddress));
-}

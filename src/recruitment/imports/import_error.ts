@@ -1,8 +1,8 @@
 import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
-import { list } from '../../core/resource/list.ts';
-import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
+import { nestedListOperation } from '../../core/resource/nested_list.ts';
+import type { Operation } from '../../core/resource/operation.ts';
 import { resource } from '../../core/resource/resource.ts';
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
@@ -37,37 +37,20 @@ export async function recordErrors(tx: Tx, import_id: string, rows: Row[]): Prom
     from json_to_recordset(${JSON.stringify(errors)}::json) as r (id text, line integer, field text, reason text)`);
 }
 
-const log = list({
-  resource: importErrors,
-  order: { by: 'line', oldest_first: true },
-  by: ['field'],
-  filters: {
-    import_id: {
-      schema: z.never().optional(),
-      where: (value: string) => sql`t.import_id = ${value}`,
-      cursor: (value: string) => sql`t.import_id = ${value}`,
-    },
-  },
-});
-
 export const importErrorOperations: Operation[] = [
-  operation({
-    name: 'imports.list_errors',
-    title: 'List the rows that an import refused',
-    method: 'GET',
-    path: `${base_path}/imports/{id}/errors`,
-    scope: 'prospects:read',
-    summary: 'Lists the rows that an import refused, in the order of the file.',
-    params: idParams,
-    query: (log.query as z.ZodObject).omit({ import_id: true }),
-    reply: log.reply,
-    async run({ tx, params, query, caller }) {
-      const { id: import_id } = await imports.get(tx, params.id);
-      return log.page(tx, { ...(query as Record<string, unknown>), import_id }, caller.scopes);
+  nestedListOperation(
+    {
+      name: 'imports.list_errors',
+      title: 'List the rows that an import refused',
+      path: `${base_path}/imports/{id}/errors`,
+      scope: 'prospects:read',
+      summary: 'Lists the rows that an import refused, in the order of the file.',
     },
-    async stream({ tx, params, query, caller, format }) {
-      const { id: import_id } = await imports.get(tx, params.id);
-      return log.stream(tx, { ...(query as Record<string, unknown>), import_id }, caller.scopes, format);
+    {
+      of: { resource: importErrors, order: { by: 'line', oldest_first: true }, by: ['field'] },
+      parent: ({ tx }, id) => imports.get(tx, id),
+      where: (import_id) => sql`t.import_id = ${import_id}`,
+      cursor: (import_id) => sql`t.import_id = ${import_id}`,
     },
-  }),
+  ),
 ];

@@ -1,8 +1,8 @@
 import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
-import { list } from '../../core/resource/list.ts';
-import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
+import { nestedListOperation } from '../../core/resource/nested_list.ts';
+import type { Operation } from '../../core/resource/operation.ts';
 import { resource } from '../../core/resource/resource.ts';
 import { documentedEnum, id, objectName, timestamp } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
@@ -62,33 +62,20 @@ export function recordActivity(tx: Tx, kind: ActivityKind, by: Actor, entries: E
     from json_to_recordset(${JSON.stringify(rows)}::json) as r (id text, prospect_id text, data jsonb)`);
 }
 
-const log = list({
-  resource: activities,
-  by: ['kind'],
-  filters: {
-    prospect_id: { schema: z.never().optional(), where: (value: string) => sql`t.prospect_id = ${value}` },
-  },
-});
-
 export const activityOperations: Operation[] = [
-  operation({
-    name: 'prospects.activity',
-    title: 'List what happened with a prospect',
-    method: 'GET',
-    path: `${base_path}/prospects/{id}/activity`,
-    scope: 'prospects:read',
-    summary: 'Lists what happened with a prospect, newest first.',
-    params: idParams,
-    query: (log.query as z.ZodObject).omit({ prospect_id: true }),
-    reply: log.reply,
-    errors: ['sample_prospect'],
-    async run({ tx, params, query, caller }) {
-      const { id: prospect_id } = await prospects.get(tx, params.id);
-      return log.page(tx, { ...(query as Record<string, unknown>), prospect_id }, caller.scopes);
+  nestedListOperation(
+    {
+      name: 'prospects.activity',
+      title: 'List what happened with a prospect',
+      path: `${base_path}/prospects/{id}/activity`,
+      scope: 'prospects:read',
+      summary: 'Lists what happened with a prospect, newest first.',
+      errors: ['sample_prospect'],
     },
-    async stream({ tx, params, query, caller, format }) {
-      const { id: prospect_id } = await prospects.get(tx, params.id);
-      return log.stream(tx, { ...(query as Record<string, unknown>), prospect_id }, caller.scopes, format);
+    {
+      of: { resource: activities, by: ['kind'] },
+      parent: ({ tx }, id) => prospects.get(tx, id),
+      where: (prospect_id) => sql`t.prospect_id = ${prospect_id}`,
     },
-  }),
+  ),
 ];

@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { z } from 'zod';
 import { DeletedMarker } from '../../core/resource/deleted_marker.ts';
-import { list } from '../../core/resource/list.ts';
+import { nestedListOperation } from '../../core/resource/nested_list.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
 import { resource } from '../../core/resource/resource.ts';
 import { id, notBlank, objectName, text, timestamp } from '../../core/values/fields.ts';
@@ -37,39 +37,24 @@ type Note = z.infer<typeof notes.record>;
 
 const Text = z.strictObject({ text: notBlank(5000).describe('The note.') });
 
-const log = list({
-  resource: notes,
-  by: ['author_member_id'],
-  filters: {
-    prospect_id: {
-      schema: z.never().optional(),
-      where: (value: string) => sql`t.prospect_id = ${value}`,
-      cursor: (value: string) => sql`t.prospect_id = ${value}`,
-    },
-  },
-});
-
 export const noteOperations: Operation[] = [
-  operation({
-    name: 'notes.list',
-    title: 'List the notes about a prospect',
-    method: 'GET',
-    path: `${base_path}/prospects/{id}/notes`,
-    scope: 'notes:read',
-    summary: 'Lists the notes about a prospect, newest first.',
-    params: idParams,
-    query: (log.query as z.ZodObject).omit({ prospect_id: true }),
-    reply: log.reply,
-    errors: ['sample_prospect'],
-    async run({ tx, params, query, caller }) {
-      const { id: prospect_id } = await prospects.get(tx, params.id);
-      return log.page(tx, { ...(query as Record<string, unknown>), prospect_id }, caller.scopes);
+  nestedListOperation(
+    {
+      name: 'notes.list',
+      title: 'List the notes about a prospect',
+      path: `${base_path}/prospects/{id}/notes`,
+      scope: 'notes:read',
+      summary: 'Lists the notes about a prospect, newest first.',
+      errors: ['sample_prospect'],
     },
-    async stream({ tx, params, query, caller, format }) {
-      const { id: prospect_id } = await prospects.get(tx, params.id);
-      return log.stream(tx, { ...(query as Record<string, unknown>), prospect_id }, caller.scopes, format);
+    {
+      of: { resource: notes, by: ['author_member_id'] },
+      parent: ({ tx }, id) => prospects.get(tx, id),
+      where: (prospect_id) => sql`t.prospect_id = ${prospect_id}`,
+      cursor: (prospect_id) => sql`t.prospect_id = ${prospect_id}`,
     },
-  }),
+  ),
+
   operation({
     name: 'notes.create',
     title: 'Add a note',

@@ -1,7 +1,7 @@
 import sql, { type Sql } from 'sql-template-tag';
 import { z } from 'zod';
-import { list } from '../../core/resource/list.ts';
-import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
+import { nestedListOperation } from '../../core/resource/nested_list.ts';
+import { type Operation, readOperations } from '../../core/resource/operation.ts';
 import { resource } from '../../core/resource/resource.ts';
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { endpointFor } from '../endpoints/endpoint.ts';
@@ -91,12 +91,6 @@ const ofType = (types: [string, ...string[]]) => ({
 });
 
 /** @param most the newest that are shown; null: all that are kept */
-const ofEndpoint = (most: number | null) => ({
-  schema: z.never().optional(),
-  where: (value: string) => newestOf(value, most),
-  cursor: (value: string) => sql`t.endpoint_id = ${value}`,
-});
-
 const newestOf = (endpoint_id: string, most: number | null): Sql =>
   most === null
     ? sql`t.endpoint_id = ${endpoint_id}`
@@ -111,11 +105,6 @@ const newestOf = (endpoint_id: string, most: number | null): Sql =>
 export function deliveryLogOperations(policy: EventPolicy): Operation[] {
   const deliveries = deliveriesOf(policy);
   const event_type = ofType(Object.keys(policy.catalogue) as [string, ...string[]]);
-  const log = list({
-    resource: deliveries,
-    by: ['status'],
-    filters: { event_type, endpoint_id: ofEndpoint(policy.most_in_log) },
-  });
   return [
     ...readOperations({
       ...withinSubject(policy),
@@ -125,25 +114,21 @@ export function deliveryLogOperations(policy: EventPolicy): Operation[] {
     })
       .filter(({ name }) => policy.lists_all || name.endsWith('.get'))
       .map((read) => ({ ...read, scope: 'webhooks:read' })),
-    operation({
-      name: 'webhook_endpoints.deliveries',
-      title: "List an endpoint's deliveries",
-      method: 'GET',
-      path: '/v1/webhook_endpoints/{id}/deliveries',
-      scope: 'webhooks:read',
-      summary: `Lists the ${policy.most_in_log === null ? '' : `last ${policy.most_in_log} `}deliveries of an endpoint, newest first.`,
-      params: idParams,
-      query: (log.query as z.ZodObject).omit({ endpoint_id: true }),
-      reply: log.reply,
-      test_keys: true,
-      async run({ tx, params, query, caller }) {
-        const { id: endpoint_id } = await endpointFor({ tx, caller }, policy, params.id);
-        return log.page(tx, { ...(query as Record<string, unknown>), endpoint_id }, caller.scopes);
+    nestedListOperation(
+      {
+        name: 'webhook_endpoints.deliveries',
+        title: "List an endpoint's deliveries",
+        path: '/v1/webhook_endpoints/{id}/deliveries',
+        scope: 'webhooks:read',
+        summary: `Lists the ${policy.most_in_log === null ? '' : `last ${policy.most_in_log} `}deliveries of an endpoint, newest first.`,
+        test_keys: true,
       },
-      async stream({ tx, params, query, caller, format }) {
-        const { id: endpoint_id } = await endpointFor({ tx, caller }, policy, params.id);
-        return log.stream(tx, { ...(query as Record<string, unknown>), endpoint_id }, caller.scopes, format);
+      {
+        of: { resource: deliveries, by: ['status'], filters: { event_type } },
+        parent: (context, id) => endpointFor(context, policy, id),
+        where: (endpoint_id) => newestOf(endpoint_id, policy.most_in_log),
+        cursor: (endpoint_id) => sql`t.endpoint_id = ${endpoint_id}`,
       },
-    }),
+    ),
   ];
 }

@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { z } from 'zod';
-import { list } from '../../../core/resource/list.ts';
-import { idParams, type Operation, operation } from '../../../core/resource/operation.ts';
+import { nestedListOperation } from '../../../core/resource/nested_list.ts';
+import type { Operation } from '../../../core/resource/operation.ts';
 import { resource } from '../../../core/resource/resource.ts';
 import { enumOf, id, meaningsOf, objectName, text, timestamp } from '../../../core/values/fields.ts';
 import { base_path } from '../../events/base_path.ts';
@@ -46,31 +46,23 @@ export const searchResults = resource({
   },
 });
 
-const results = list({
-  resource: searchResults,
-  by: ['outcome', 'provider', 'channel'],
-  order: { by: 'created_at', oldest_first: true },
-  filters: { search_id: { schema: z.never().optional(), where: (value: string) => sql`t.run_id = ${value}` } },
-});
-
 export const searchResultOperations: Operation[] = [
-  operation({
-    name: 'searches.results',
-    title: 'List the results of a search',
-    method: 'GET',
-    path: `${base_path}/searches/{id}/results`,
-    scope: 'searches:read',
-    summary: 'Lists what a search found, in the order in which it was found, skipped results included.',
-    params: idParams,
-    query: (results.query as z.ZodObject).omit({ search_id: true }),
-    reply: results.reply,
-    async run({ tx, params, query, caller }) {
-      const { id: search_id } = await searches.get(tx, params.id);
-      return results.page(tx, { ...(query as Record<string, unknown>), search_id }, caller.scopes);
+  nestedListOperation(
+    {
+      name: 'searches.results',
+      title: 'List the results of a search',
+      path: `${base_path}/searches/{id}/results`,
+      scope: 'searches:read',
+      summary: 'Lists what a search found, in the order in which it was found, skipped results included.',
     },
-    async stream({ tx, params, query, caller, format }) {
-      const { id: search_id } = await searches.get(tx, params.id);
-      return results.stream(tx, { ...(query as Record<string, unknown>), search_id }, caller.scopes, format);
+    {
+      of: {
+        resource: searchResults,
+        by: ['outcome', 'provider', 'channel'],
+        order: { by: 'created_at', oldest_first: true },
+      },
+      parent: ({ tx }, id) => searches.get(tx, id),
+      where: (search_id) => sql`t.run_id = ${search_id}`,
     },
-  }),
+  ),
 ];
