@@ -6,21 +6,19 @@ import { DeletedMarker } from '../../core/resource/deleted_marker.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { email } from '../../core/values/fields.ts';
-import { newId } from '../../core/values/id.ts';
 import { alreadyExists } from '../../core/values/problem.ts';
 import { type Actor, actorOf, nobody } from '../brands/acting.ts';
 import { base_path } from '../events/base_path.ts';
-import { event } from '../events/event.ts';
 import { recordActivity } from '../prospects/activity.ts';
 import { holdSuppressions } from '../prospects/barred_site.ts';
 import { keyedHash } from '../prospects/keyed_hash.ts';
 import { prospects } from '../prospects/prospect.ts';
-import { type AddressHashes, hashesOf } from './address.ts';
+import { hashesOf } from './address.ts';
 import { type AddressSource, type EmailAddress, emailAddresses, opened, type Verification } from './email_address.ts';
-import { refreshEmailStatus, usable } from './email_status.ts';
+import { refreshEmailStatus } from './email_status.ts';
+import { insertAddresses, markBarred, tellRevealed } from './insert_address.ts';
 import { verificationOf } from './mail_host.ts';
-import { noteReason, refreshBars } from './mark.ts';
-import type { Suppression } from './suppression.ts';
+import { refreshBars } from './mark.ts';
 
 /** An address as something found it. */
 export interface FoundAddress {
@@ -47,9 +45,15 @@ export async function addAddresses(
   await holdSuppressions(tx);
   const [prospect] = await prospects.lockMany(tx, [prospect_id]);
   if (!prospect) return undefined;
-  const added = await insertAddresses(tx, vault, prospect_id, found);
-  await refreshEmailStatus(tx, [prospect_id]);
-  if (added.length === 0) return 0;
+  const addresses = found.map((one, nth) => ({
+    ...{ ...one, prospect_id },
+    ...{ source_url: one.source_url ?? null, rank: one.rank ?? nth + 1 },
+  }));
+  const added = await insertAddresses(tx, vault, addresses, verified);
+  if (added.length === 0) {
+    await refreshEmailStatus(tx, [prospect_id]);
+    return 0;
+  }
   const sources = [...new Set(added.map(({ source }) => source))];
   recordActivity(
     tx,
@@ -57,56 +61,15 @@ export async function addAddresses(
     by,
     sources.map((source) => ({ prospect_id, data: { source, addresses: added.length } })),
   );
-  await markBarred(tx, vault, prospect_id, added, by);
-  await tellRevealed(tx, prospect_id, added);
+  await markBarred(tx, vault, added, by);
+  await tellRevealed(tx, added);
   return added.length;
 }
 
-type Added = AddressHashes & Pick<EmailAddress, 'id' | 'source' | 'verification'>;
-
-async function insertAddresses(tx: Tx, vault: Vault, prospect_id: string, found: FoundAddress[]): Promise<Added[]> {
-  const hash = await keyedHash(tx, vault);
-  const added: Added[] = [];
-  for (const [nth, { email: address, source, verification, source_url = null, rank = nth + 1 }] of found.entries()) {
-    const address_id = newId('fea');
-    const { address_hmac, domain_hmac } = hashesOf(hash, address);
-    const sealed = vault.encrypt(address, address_id);
-    const row = await tx.one<{ is_new: boolean }>(sql`
-      insert into recruitment.email_address as t
-        (organization_id, id, prospect_id, address, address_hmac, domain_hmac, rank, source, source_url, verification, found_at, created_at)
-      values (${tx.organization_id}, ${address_id}, ${prospect_id}, ${sealed}, ${address_hmac}, ${domain_hmac}, ${rank}, ${source},
-        ${source_url}, ${verification}, ${tx.now}, ${tx.now})
-      on conflict (organization_id, prospect_id, address_hmac) do update
-      set verification = case when excluded.verification = 'unknown' then t.verification else excluded.verification end
-      returning t.id = ${address_id} as is_new`);
-    if (row.is_new) added.push({ id: address_id, address_hmac, domain_hmac, source, verification });
-  }
-  return added;
-}
-
-/** Tells that addresses of a prospect are known, with source and verification of the best one. Nothing is told where none of the new ones is usable. */
-async function tellRevealed(tx: Tx, prospect_id: string, added: Pick<EmailAddress, 'id'>[]): Promise<void> {
-  const known = await tx.all<Pick<EmailAddress, 'id' | 'source' | 'verification'>>(sql`
-    select a.id, a.source, a.verification
-    from recruitment.email_address a
-    where a.organization_id = ${tx.organization_id} and a.prospect_id = ${prospect_id} and ${usable}
-    order by a.rank, a.id`);
-  const [best] = known;
-  if (!best || !known.some(({ id }) => added.some((one) => one.id === id))) return;
-  const { source, verification } = best;
-  tx.emit(event('email.revealed', tx.organization_id, { prospect_id, source, verification, addresses: known.length }));
-}
-
-/** What bars an address bars its prospect too. */
-async function markBarred(tx: Tx, vault: Vault, prospect_id: string, added: AddressHashes[], by: Actor): Promise<void> {
-  const hashes = added.map(({ address_hmac }) => address_hmac);
-  const entries = await tx.all<Pick<Suppression, 'id' | 'reason'>>(sql`
-    select t.id, t.reason from recruitment.suppression t
-    where ${tenant(tx)} and t.lifted_at is null and t.hmac = any(${hashes}::bytea[])
-    order by t.created_at, t.id`);
-  for (const { id, reason } of entries) await noteReason(tx, [prospect_id], id, reason, by);
-  await refreshBars(tx, await keyedHash(tx, vault), [prospect_id], by);
-}
+/** What an address that is known gains by being found again. */
+const verified = sql`
+  do update
+  set verification = case when excluded.verification = 'unknown' then t.verification else excluded.verification end`;
 
 export const addressOperations: Operation[] = [
   operation({

@@ -23,6 +23,7 @@ import {
   type Reason,
   type Suppression,
   suppressions,
+  weakest_first,
 } from './suppression.ts';
 
 export type Target =
@@ -291,7 +292,7 @@ export async function liftMark(
 }
 
 /** An unsubscribe comes last: it makes no mark. A bounce bars an address alone. */
-const strongest_first: Reason[] = ['complaint', 'legal', 'angry_reply', 'manual', 'unsubscribed'];
+const strongest_first: Reason[] = [...weakest_first.filter(isMark).reverse(), 'unsubscribed'];
 
 /** Of each prospect the strongest entry that bars it, or an unsubscribe; null: nothing does. */
 function strongestEntries(
