@@ -3,7 +3,6 @@ import { z } from 'zod';
 /** What rows can be had as, besides the JSON of a page. */
 export const stream_formats = ['csv', 'ndjson'] as const;
 export type StreamFormat = (typeof stream_formats)[number];
-export type Format = 'json' | StreamFormat;
 
 export const media_types: Record<StreamFormat, string> = { csv: 'text/csv', ndjson: 'application/x-ndjson' };
 

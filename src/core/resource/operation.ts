@@ -35,7 +35,8 @@ export interface Upload {
   most_bytes: number;
 }
 
-type Read = <Result>(read: (tx: Tx) => Promise<Result>) => Promise<Result>;
+/** Reads in a transaction of its own. */
+export type Read = <Result>(read: (tx: Tx) => Promise<Result>) => Promise<Result>;
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 const nothing = z.strictObject({});
 type Nothing = typeof nothing;

@@ -25,8 +25,14 @@ export async function verifyAddress(text: string, options: VerifyOptions = {}): 
   const email = parseAddress(text);
   if (email === undefined) return 'invalid';
   const domain = domainOf(email);
+  const listed = await verificationByLists(domain);
+  if (listed === 'disposable') return listed;
+  return (await takesMail(domain, options)) === false ? 'invalid' : listed;
+}
+
+/** What the lists of domains say, without asking anybody. */
+export async function verificationByLists(domain: string): Promise<'disposable' | 'webmail' | 'unknown'> {
   if (await isDisposable(domain)) return 'disposable';
-  if ((await takesMail(domain, options)) === false) return 'invalid';
   return isFree(domain) ? 'webmail' : 'unknown';
 }
 
@@ -36,7 +42,7 @@ export function isFree(domain: string): boolean {
 }
 
 /** The list takes a megabyte, so that it is loaded with the first address. */
-export async function isDisposable(domain: string): Promise<boolean> {
+async function isDisposable(domain: string): Promise<boolean> {
   const { default: mail_checker } = await import('mailchecker');
   const listed = mail_checker.blacklist();
   const labels = domain.split('.');

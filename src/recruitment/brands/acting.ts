@@ -20,12 +20,3 @@ export async function actorOf(tx: Tx, caller: Caller): Promise<Actor> {
     where m.organization_id = ${tx.organization_id} and m.user_id = ${user_id} and m.removed_at is null`);
   return { user_id, member_id: member?.id ?? null };
 }
-
-/** The team member who acts. Null: a key of no person. */
-export const memberOfCaller = async (
-  tx: Tx,
-  caller: Caller,
-): Promise<{ user_id: string; member_id: string } | null> => {
-  const { user_id, member_id } = await actorOf(tx, caller);
-  return user_id === null || member_id === null ? null : { user_id, member_id };
-};

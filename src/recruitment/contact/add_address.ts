@@ -17,8 +17,8 @@ import { hashesOf } from './address.ts';
 import { type AddressSource, type EmailAddress, emailAddresses, opened, type Verification } from './email_address.ts';
 import { refreshEmailStatus } from './email_status.ts';
 import { insertAddresses, markBarred, tellRevealed } from './insert_address.ts';
-import { verificationOf } from './mail_host.ts';
 import { refreshBars } from './mark.ts';
+import { verificationOf } from './verification.ts';
 
 /** An address as something found it. */
 export interface FoundAddress {

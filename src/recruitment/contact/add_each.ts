@@ -9,7 +9,7 @@ import { keyedHash } from '../prospects/keyed_hash.ts';
 import { prospects } from '../prospects/prospect.ts';
 import { hashesOf } from './address.ts';
 import { insertAddresses, markBarred, prospectsOf, tellRevealed } from './insert_address.ts';
-import { verificationOf } from './mail_host.ts';
+import { verificationOf } from './verification.ts';
 
 export interface GivenAddress {
   prospect_id: string;

@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { DeletedMarker, deletedMarker } from '../../core/resource/deleted_marker.ts';
-import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
+import { idParams, type Operation, operation, type Read, readOperations } from '../../core/resource/operation.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import type { Services } from '../../core/resource/services.ts';
 import { email, objectName, withDefaults } from '../../core/values/fields.ts';
@@ -111,10 +111,7 @@ export const inboxOperations: Operation[] = [
       ok: z.literal(true).describe('Both servers accepted the login.'),
     }),
     errors: login_errors,
-    ask: async ({ params, services, read }) => {
-      const { login } = await read((tx) => storedLogin(tx, params.id, services.vault));
-      return { before: login, secrets: await tryLogin(login, services) };
-    },
+    ask: ({ params, services, read }) => tryStored(params.id, services, read),
     async run({ tx, params, services, asked }) {
       await keepTokens(tx, params.id, asked, services);
       return { object: 'inbox_test' as const, ok: true as const };
@@ -144,10 +141,7 @@ export const inboxOperations: Operation[] = [
     params: idParams,
     reply: inboxes.schema,
     errors: login_errors,
-    ask: async ({ params, services, read }) => {
-      const { login } = await read((tx) => storedLogin(tx, params.id, services.vault));
-      return { before: login, secrets: await tryLogin(login, services) };
-    },
+    ask: ({ params, services, read }) => tryStored(params.id, services, read),
     async run({ tx, params, services, asked }) {
       const inbox = await inboxes.get(tx, params.id, { lock: true });
       await keepTokens(tx, params.id, asked, services);
@@ -155,6 +149,11 @@ export const inboxOperations: Operation[] = [
     },
   }),
 ];
+
+async function tryStored(inbox_id: string, services: Services, read: Read) {
+  const { login } = await read((tx) => storedLogin(tx, inbox_id, services.vault));
+  return { before: login, secrets: await tryLogin(login, services) };
+}
 
 /** Keeps a refresh token that the provider replaced, unless the login was changed meanwhile. */
 async function keepTokens(

@@ -1,9 +1,0 @@
-import type { Verification } from './email_address.ts';
-
-/** What an address shows by itself: nobody is asked. The lists are loaded at the first need of them. */
-export async function verificationOf(address: string): Promise<Verification> {
-  const { isDisposable, isFree } = await import('../addresses/verify.ts');
-  const domain = address.slice(address.lastIndexOf('@') + 1).toLowerCase();
-  if (await isDisposable(domain)) return 'disposable';
-  return isFree(domain) ? 'webmail' : 'unknown';
-}
