@@ -13,6 +13,7 @@ import { catalogue, prefixes } from './events/catalogue.ts';
 import { tombstoneValue } from './prospects/create.ts';
 import { keyedHash } from './prospects/keyed_hash.ts';
 import type { Prospect } from './prospects/prospect.ts';
+import { stopSequences } from './sequences/stop.ts';
 
 type Erased = Pick<Prospect, 'id' | 'brand_id' | 'channel' | 'key'>;
 
@@ -41,6 +42,7 @@ export async function eraseProspects(
   await forgetValues(tx, ids);
   await erasePages(tx, ids);
   await forgetInSearches(tx, rows);
+  await eraseMails(tx, ids);
   await eraseFromEvents(tx, ids);
   await tx.all(sql`
     with erased as (
@@ -65,6 +67,16 @@ const forgetValues = (tx: Tx, ids: string[]): Promise<object[]> =>
         select from recruitment.email_address other
         where other.organization_id = t.organization_id and other.address_hmac = t.hmac and not other.prospect_id = any(${ids})
       )`);
+
+/** Sequences and messages stay for the counts, without texts and addresses. */
+async function eraseMails(tx: Tx, ids: string[]): Promise<void> {
+  await stopSequences(tx, ids);
+  await tx.all(sql`
+    update recruitment.message t
+    set subject = null, body_text = null, body_html = null, named = null, server_answer = null, reference_ids = '{}', in_reply_to = null
+    where ${tenant(tx)} and t.prospect_id = any(${ids})`);
+  await tx.all(sql`update recruitment.thread t set subject = null where ${tenant(tx)} and t.prospect_id = any(${ids})`);
+}
 
 /** What was fetched of them, which searches of the index would find. */
 const erasePages = (tx: Tx, ids: string[]): Promise<object[]> =>

@@ -12,6 +12,7 @@ import { recordActivity } from '../prospects/activity.ts';
 import { lockSuppressions, site_channels, siteHash } from '../prospects/barred_site.ts';
 import { type KeyedHash, keyedHash } from '../prospects/keyed_hash.ts';
 import type { Prospect } from '../prospects/prospect.ts';
+import { type End, endSequences, stopSequences } from '../sequences/stop.ts';
 import { hashesOf, hashOfDomain, normaliseDomain } from './address.ts';
 import { refreshEmailStatus } from './email_status.ts';
 import {
@@ -54,7 +55,24 @@ export async function suppress(
   await refreshMarks(tx, hash, ids, by);
   const noted = await noteReason(tx, ids, entry.id, reason, by);
   await refreshEmailStatus(tx, ids);
+  await endSequences(tx, reason === 'hard_bounce' ? writesTo(hash, target) : hits(hash, target, ids), endOf(reason));
   return { entry: holds, changed: existing === undefined || is_stronger || noted };
+}
+
+/** The sequences that write to what is barred. */
+function writesTo(hash: KeyedHash, target: Target): Sql {
+  if (target.kind === 'prospect') return sql`t.prospect_id = ${target.prospect_id}`;
+  return target.kind === 'address'
+    ? sql`t.address_hmac = ${hmacOf(hash, target)}`
+    : sql`t.domain_hmac = ${hmacOf(hash, target)}`;
+}
+
+const hits = (hash: KeyedHash, target: Target, prospect_ids: string[]): Sql =>
+  sql`(${writesTo(hash, target)} or t.prospect_id = any(${prospect_ids}))`;
+
+function endOf(reason: Reason): End {
+  if (reason === 'hard_bounce') return 'bounced';
+  return reason === 'unsubscribed' ? 'unsubscribed' : 'stopped';
 }
 
 const entryOn = (hash: KeyedHash, target: Target): Sql =>
@@ -168,6 +186,10 @@ async function refreshMarks(
       updated_at = ${tx.now}::timestamptz
     from json_to_recordset(${JSON.stringify(changes)}::json) as given (id text, now text)
     where ${tenant(tx)} and t.id = given.id`);
+  await stopSequences(
+    tx,
+    changes.filter(({ now }) => now !== null).map(({ id }) => id),
+  );
   tellMarks(tx, changes, by, lift_reason);
 }
 

@@ -11,6 +11,7 @@ import { event } from '../events/event.ts';
 import { type HiddenReason, hidden_reasons } from '../events/fields.ts';
 import { isSample } from '../samples/sample.ts';
 import { hideSample, saveSample } from '../samples/sample_action.ts';
+import { stopSequences } from '../sequences/stop.ts';
 import { recordActivity } from './activity.ts';
 import { type Prospect, prospects, refuseSample, requireLiveKey } from './prospect.ts';
 
@@ -87,6 +88,7 @@ export function requireSameBrand(prospect: Prospect, list: { id: string; brand_i
 export async function hide(tx: Tx, prospect: Prospect, reason: HiddenReason, by: Actor): Promise<Prospect> {
   if (prospect.hidden_reason === reason) return prospect;
   tx.emit(event('affiliate.hidden', tx.organization_id, { prospect_id: prospect.id, reason }));
+  await stopSequences(tx, [prospect.id]);
   recordActivity(tx, 'hidden', by, [{ prospect_id: prospect.id, data: { reason } }]);
   return prospects.update(tx, prospect.id, { hidden: true, hidden_reason: reason });
 }

@@ -10,6 +10,7 @@ import type { Stage } from '../events/fields.ts';
 import { stages } from '../events/stages.ts';
 import { isSample } from '../samples/sample.ts';
 import { moveSample } from '../samples/sample_action.ts';
+import { stopSequences } from '../sequences/stop.ts';
 import { recordActivity } from './activity.ts';
 import { type Prospect, prospects, requireLiveKey } from './prospect.ts';
 
@@ -33,9 +34,13 @@ interface Move {
   words?: string | undefined;
 }
 
+/** In these nobody is sent emails of campaigns: moving a prospect there stops their sequences. */
+const stages_without_outreach: Stage[] = ['negotiating', 'agreed', 'active', 'lost'];
+
 /** Moves a prospect, whose row the caller has locked. What is there already tells nothing. @returns it as it is now */
 export async function moveStage(tx: Tx, prospect: Prospect, { to, reason, by, words }: Move): Promise<Prospect> {
   const { id: prospect_id, stage: from } = prospect;
+  if (stages_without_outreach.includes(to)) await stopSequences(tx, [prospect_id]);
   if (from === to) return prospect;
   tx.emit(
     event('affiliate.stage_changed', tx.organization_id, { prospect_id, from, to, by_user_id: by.user_id, reason }),

@@ -1,0 +1,93 @@
+import { z } from 'zod';
+import { resource } from '../../core/resource/resource.ts';
+import { documentedEnum, enumOf, id, meaningsOf, objectName, text, timestamp } from '../../core/values/fields.ts';
+import { base_path } from '../events/base_path.ts';
+import { refusals } from './sequence.ts';
+
+export const message_states = {
+  planned: 'it is sent again later: a server asked to wait',
+  sending: 'it is being sent',
+  sent: 'the server accepted it',
+  failed: 'the server refused it: `failed_reason` says why',
+  unknown: 'the connection was lost at the end: it may have been sent, and is not sent again',
+  bounced: 'it was sent, and returned',
+  cancelled: 'it was stopped before it was sent',
+  received: 'it came in',
+} as const;
+
+const purposes = {
+  sequence: 'an email of a campaign',
+  invitation: 'an invitation to the affiliate program',
+  answer: 'a person of your team answered the prospect',
+  test: 'a test of a campaign, sent to your team',
+  reply: 'the prospect replied',
+  auto_reply: 'an automatic reply',
+  unsubscribe: 'the prospect asked to be taken off',
+  bounce: 'an email was returned',
+  complaint: 'the provider reports that an email was marked as spam',
+} as const;
+export type Purpose = keyof typeof purposes;
+
+export const reply_kinds = {
+  positive: 'they want to go on',
+  question: 'they ask before they decide',
+  not_now: 'they are open to it, but later',
+  negative: 'they decline',
+  wrong_person: 'they are not in charge, or name somebody else',
+  angry: 'they complain or insult',
+} as const;
+export type ReplyKind = keyof typeof reply_kinds;
+export const reply_kind = documentedEnum(reply_kinds);
+
+export const messages = resource({
+  object: 'message',
+  plural: 'messages',
+  base_path,
+  table: 'recruitment.message',
+  unique: { message_step_unique: null, message_rfc_message_id_unique: null },
+  doc: 'An email to a prospect, or one that answers it.',
+  fields: {
+    id: id('fms'),
+    object: objectName('message'),
+    brand_id: id('fbr').describe('The brand.'),
+    prospect_id: id('fdi').nullable().describe('The prospect. Null once the prospect was erased.'),
+    thread_id: id('fth').nullable().describe('The thread that it belongs to. Null for a test.'),
+    campaign_id: id('fca').nullable().describe('The campaign. Null for an email outside of campaigns.'),
+    sequence_id: id('fsq').nullable().describe('The sequence. Null for an email outside of campaigns.'),
+    inbox_id: id('fin').describe('The inbox that sends or received it.'),
+    direction: documentedEnum({ outbound: 'it goes to the prospect', inbound: 'it comes from the prospect' }),
+    purpose: documentedEnum(purposes),
+    state: documentedEnum(message_states),
+    step_index: z.int().nullable().describe('The step of the campaign: 0 is the first. Null if it is of none.'),
+    variant: z
+      .int()
+      .nullable()
+      .describe("The text of the step: 0 is the step's own, 1 its first variant. Null if it is of none."),
+    subject: text.nullable().describe('The subject. Null once the prospect was erased.'),
+    body_text: text
+      .nullable()
+      .describe('The text; of a reply what was newly written, without quotes and signature. Null once it was erased.'),
+    body_html: text.nullable().describe('The HTML that was sent. Null if there is none.'),
+    reply_kind: reply_kind.nullable().describe('What the prospect wants next. Null if it is no reply.'),
+    confidence: z.number().nullable().describe('How certain `reply_kind` is, from 0 to 1. Null if it is no reply.'),
+    needs_review: z.boolean().describe('Whether a person should check what the service made of it.'),
+    language_code: text.nullable().describe('ISO 639-1 language code of a reply. Null if not known.'),
+    named: z
+      .object({
+        name: text.nullable().describe('The name. Null if not given.'),
+        email: text.nullable().describe('The email address. Null if not given.'),
+      })
+      .nullable()
+      .describe('Whom the prospect named instead. Nobody is emailed for it. Null if nobody was named.'),
+    failed_reason: enumOf(refusals)
+      .nullable()
+      .describe(`${meaningsOf(refusals)} Null if it has not failed.`),
+    server_answer: text.nullable().describe('What the server answered last. Null if it accepted, or was not asked.'),
+    sent_at: timestamp.nullable().describe('When the server accepted it. Null if it has not.'),
+    bounced_at: timestamp.nullable().describe('When it bounced. Null if it has not.'),
+    received_at: timestamp.nullable().describe('When it came in. Null for an outbound email.'),
+    created_at: timestamp,
+    updated_at: timestamp,
+  },
+});
+export type Message = z.infer<typeof messages.record>;
