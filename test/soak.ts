@@ -27,6 +27,10 @@ const soaks: Record<string, { doc: string; run: (asked: Asked) => Promise<unknow
     doc: 'requests made up from the description, from another seed each time: [--seconds 600] [--seed N]',
     run: async (asked) => (await import('./core/http/soak.ts')).soakApi(asked),
   },
+  windows: {
+    doc: 'windows of outreach in every time zone, by minutes about each change of a clock: [--seconds 600] [--seed N]',
+    run: async (asked) => (await import('./recruitment/outreach/windows_soak.ts')).soakWindows(asked),
+  },
 };
 
 const { values, positionals } = parseArgs({

@@ -25,6 +25,8 @@ const efforts = {
   payout_model_runs: { test: 5, soak: 12 },
   /** Attempts at a provider that fails, with each provider. */
   doubtful_attempts: { test: 50, soak: 150 },
+  /** Times in each time zone from which the next opening of a window is sought. */
+  times_per_zone: { test: 10, soak: 100 },
   /** Histories whose reports are computed again. */
   recounted_histories: { test: 2, soak: 4 },
 };
