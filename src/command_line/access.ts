@@ -1,0 +1,108 @@
+import { type Command, Option } from 'commander';
+import { example, json, positiveInteger } from './arguments.ts';
+
+/** Organizations, users and keys. */
+export function addAccessCommands(rail: Command): void {
+  const org = rail
+    .command('org')
+    .summary('manages organizations')
+    .description('Manages organizations, the tenants of the service.');
+
+  org
+    .command('create')
+    .summary('creates an organization')
+    .description('Creates an organization and its owner.')
+    .requiredOption('--name <name>', 'name of the organization')
+    .requiredOption('--owner-email <email>', 'address that is notified of problems')
+    .addOption(json())
+    .addHelpText('after', example("rail org create --name 'Acme Inc.' --owner-email ada@acme.example.com"))
+    .action(async (options) => (await import('../commands/access/org.ts')).createOrg(options));
+
+  org
+    .command('list')
+    .summary('lists organizations')
+    .description('Lists the organizations.')
+    .addOption(json())
+    .addHelpText('after', example('rail org list --json'))
+    .action(async (options) => (await import('../commands/access/org.ts')).listOrgs(options));
+
+  org
+    .command('plan')
+    .summary('shows or changes the plan of an organization')
+    .description('Shows the plan of an organization in the recruitment service, or changes it.')
+    .requiredOption('--org, --organization <id>', "id of the organization; 'rail org list' lists them")
+    .addOption(new Option('--plan <name>', 'the new plan').choices(['starter', 'grow', 'enterprise']))
+    .addOption(json())
+    .addHelpText('after', example('rail org plan --organization org_… --plan grow'))
+    .action(async (options) => (await import('../commands/access/plan.ts')).showPlan(options));
+
+  const user = rail
+    .command('user')
+    .summary('manages the users of organizations')
+    .description('Manages the users of organizations: the people whom keys belong to.');
+
+  user
+    .command('create')
+    .summary('adds a person to an organization')
+    .description(
+      'Adds a person to an organization. A key can then belong to them, and approve the payouts that others created.',
+    )
+    .requiredOption('--org, --organization <id>', "id of the organization; 'rail org list' lists them")
+    .requiredOption('--email <email>', "the person's email address")
+    .option('--name <name>', "the person's name")
+    .addOption(json())
+    .addHelpText(
+      'after',
+      example("rail user create --organization org_… --email grace@acme.example.com --name 'Grace Hopper'"),
+    )
+    .action(async (options) => (await import('../commands/access/user.ts')).createOrgUser(options));
+
+  user
+    .command('list')
+    .summary('lists users')
+    .description('Lists users.')
+    .option('--org, --organization <id>', 'only users of this organization')
+    .addOption(json())
+    .addHelpText('after', example('rail user list --organization org_…'))
+    .action(async (options) => (await import('../commands/access/user.ts')).listOrgUsers(options));
+
+  const key = rail.command('key').summary('manages API keys').description('Manages the API keys of organizations.');
+
+  key
+    .command('create')
+    .summary('creates a key')
+    .description('Creates a key and prints it. It cannot be shown again.')
+    .requiredOption('--org, --organization <id>', "id of the organization; 'rail org list' lists them")
+    .requiredOption('--name <name>', 'name of the key')
+    .addOption(new Option('--mode <mode>', 'live or test').choices(['live', 'test']).default('live'))
+    .option('--scope <scope...>', "scopes, such as partners:read; '*' allows everything", ['*'])
+    .option('--rate-limit <number>', 'requests per second (default: 25)', positiveInteger)
+    .option(
+      '--user <id>',
+      "the person whose key it is: it can approve payouts and, in the recruitment service, requests with it act as that person; 'rail user list' lists them",
+    )
+    .addOption(json())
+    .addHelpText(
+      'after',
+      example("rail key create --organization org_… --name 'Checkout' --scope sales:write customers:write"),
+    )
+    .action(async (options) => (await import('../commands/access/key.ts')).createApiKey(options));
+
+  key
+    .command('list')
+    .summary('lists keys')
+    .description('Lists keys, without their secrets.')
+    .option('--org, --organization <id>', 'only keys of this organization')
+    .addOption(json())
+    .addHelpText('after', example('rail key list --organization org_…'))
+    .action(async (options) => (await import('../commands/access/key.ts')).listApiKeys(options));
+
+  key
+    .command('revoke')
+    .summary('revokes a key')
+    .description('Revokes a key immediately.')
+    .argument('<id>', 'id of the key: key_…')
+    .addOption(json())
+    .addHelpText('after', example('rail key revoke key_…'))
+    .action(async (id, options) => (await import('../commands/access/key.ts')).revokeApiKey(id, options));
+}

@@ -1,0 +1,55 @@
+/** What options and arguments take, and how each command is documented. */
+import { InvalidArgumentError, Option } from 'commander';
+
+export const json = () => new Option('--json', 'print one JSON document');
+
+export const example = (...lines: string[]): string =>
+  `\nExample:\n${lines.map((line) => `  $ ${line}`).join('\n')}\n\nSettings come from the environment: rail --help lists them.\n`;
+
+export function positiveInteger(text: string): number {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be an integer greater than 0.');
+}
+
+export function wholeNumber(text: string): number {
+  return text === '0' ? 0 : positiveInteger(text);
+}
+
+export function port(text: string): number {
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new InvalidArgumentError('It must be an integer from 0 to 65535.');
+}
+
+export function repeated(text: string, before: string[] = []): string[] {
+  return [...before, text];
+}
+
+export function listed(text: string, before: string[] = []): string[] {
+  return [...before, ...text.split(',').filter(Boolean)];
+}
+
+export function httpUrl(text: string): URL {
+  const url = URL.parse(/^\w+:\/\//.test(text) ? text : `http://${text}`);
+  if (url && /^https?:$/.test(url.protocol)) return url;
+  throw new InvalidArgumentError('It must be an http or https URL, such as localhost:4000/webhooks.');
+}
+
+export function time(text: string): string {
+  const at = Date.parse(text);
+  if (/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text) && at > 0)
+    return new Date(at).toISOString();
+  throw new InvalidArgumentError('It must be an ISO 8601 time with a time zone, such as 2027-01-01T00:00:00Z.');
+}
+
+export function seconds(text: string): number {
+  const value = positiveInteger(text);
+  if (value <= 86_400) return value;
+  throw new InvalidArgumentError('It must be at most 86400 seconds, which are a day.');
+}
+
+export function expiry(text: string): string {
+  const [, days] = /^(\d{1,5})d$/.exec(text) ?? [];
+  const at = days === undefined ? time(text) : new Date(Date.now() + Number(days) * 86_400_000).toISOString();
+  if (Date.parse(at) > Date.now()) return at;
+  throw new InvalidArgumentError('It must lie in the future.');
+}

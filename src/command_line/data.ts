@@ -1,0 +1,75 @@
+import { type Command, Option } from 'commander';
+import { example, expiry, json, positiveInteger, seconds } from './arguments.ts';
+
+/** Data teams. */
+export function addDataCommands(rail: Command): void {
+  const data = rail
+    .command('data')
+    .summary('serves data teams')
+    .description('Serves data teams, who query the views of schema data in Postgres directly or by GraphQL.');
+
+  data
+    .command('graphql-schema')
+    .summary('prints the GraphQL schema')
+    .description(
+      'Prints the schema of POST /graphql in the schema definition language, for tools that generate code from it.',
+    )
+    .addHelpText('after', example('rail data graphql-schema > schema.graphql'))
+    .action(async () => (await import('../commands/data/graphql_schema.ts')).printGraphqlSchema());
+
+  data
+    .command('dictionary')
+    .summary('prints what is in schema data')
+    .description('Prints what is in schema data: every view and column with its description.')
+    .addOption(
+      new Option('--format <format>', 'markdown, json, or dbt for the sources.yml of a dbt project')
+        .choices(['markdown', 'json', 'dbt'])
+        .default('markdown'),
+    )
+    .addHelpText('after', example('rail data dictionary --format dbt > models/rail_sources.yml'))
+    .action(async (options) => (await import('../commands/data/dictionary.ts')).dictionary(options));
+
+  const data_user = data
+    .command('user')
+    .summary('manages logins that read schema data')
+    .description('Manages logins that read schema data of one organization.');
+
+  data_user
+    .command('create')
+    .summary('creates a login')
+    .description(
+      'Creates a login that reads schema data of one organization and nothing else, and prints its URL. The password cannot be shown again. ' +
+        'If the user of DATABASE_URL may not create it, prints the SQL that a superuser runs.',
+    )
+    .requiredOption('--org, --organization <id>', "id of the organization; 'rail org list' lists them")
+    .option('--name <name>', 'what the login is for', 'Data team')
+    .option('--personal-data', 'show emails, names and other personal columns')
+    .option(
+      '--expires <time>',
+      'when it ends: an ISO 8601 time, or a number of days such as 90d (default: never)',
+      expiry,
+    )
+    .option('--statement-timeout <seconds>', 'how long a statement may run', seconds, 60)
+    .option('--connections <number>', 'connections at a time', positiveInteger, 5)
+    .addOption(json())
+    .addHelpText('after', example("rail data user create --organization org_… --name 'Metabase' --expires 365d"))
+    .action(async (options) => (await import('../commands/data/user.ts')).createDataUser(options));
+
+  data_user
+    .command('list')
+    .summary('lists logins')
+    .description('Lists logins, without their passwords.')
+    .option('--org, --organization <id>', 'only logins of this organization')
+    .addOption(json())
+    .addHelpText('after', example('rail data user list --organization org_…'))
+    .action(async (options) => (await import('../commands/data/user.ts')).listDataUsers(options));
+
+  data_user
+    .command('revoke')
+    .summary('revokes a login')
+    .description('Revokes a login immediately, and ends its sessions.')
+    .argument('<user>', 'the login: rail_data_…')
+    .addOption(json())
+    .addHelpText('after', example('rail data user revoke rail_data_…'))
+    .action(async (user, options) => (await import('../commands/data/user.ts')).revokeDataUser(user, options));
+}

@@ -1,0 +1,48 @@
+import { type Command, Option } from 'commander';
+import { example, json, positiveInteger, time } from './arguments.ts';
+
+/** What operators run beside the service. */
+export function addOperatingCommands(rail: Command): void {
+  rail
+    .command('run')
+    .summary('runs a scheduled job now')
+    .description(
+      'Runs a scheduled job now, optionally as if it were another time. Requires a running worker, such as that of rail start.',
+    )
+    .argument('<schedule>', 'name of the schedule; an unknown name prints the list')
+    .option('--at <time>', 'ISO 8601 time to run the job at (default: now)', time)
+    .option('--wait', 'wait until the job is done')
+    .addOption(json())
+    .addHelpText('after', example('rail run program/mature_commissions --at 2027-01-01T00:00:00Z --wait'))
+    .action(async (schedule, options) => (await import('../commands/run.ts')).runSchedule(schedule, options));
+
+  rail
+    .command('audit')
+    .summary('checks the consistency of the data')
+    .description(
+      'Recomputes the invariants of sales, commissions, refunds, referrals and deliveries over the whole database, and lists violations as it finds them. ' +
+        "Exit code 1 if there are any; otherwise 0, and prints 'clean'. It reads one state of the database and blocks nobody. Ctrl-C ends it, and its statement.",
+    )
+    .addOption(json())
+    .addHelpText('after', example('rail audit', 'rail audit --json'))
+    .action(async (options) => (await import('../commands/audit.ts')).audit(options));
+
+  rail
+    .command('rotate-encryption-key')
+    .summary('re-encrypts stored secrets with the first key')
+    .description(
+      'Re-encrypts every stored secret that is not encrypted with the first key of RAIL_ENCRYPTION_KEY, while APIs and workers run. Run it again if it ' +
+        'was interrupted. Then it prints how many values each key encrypts: a key that encrypts none can be removed. Exit code 1 if any value ' +
+        'is not encrypted with the first key. Values that no key decrypts stay unchanged.',
+    )
+    .option('--dry-run', 'only count')
+    .addOption(
+      new Option('--new-key', 'generate a new key for the data directory, and remove the old one at the end').conflicts(
+        'dryRun',
+      ),
+    )
+    .option('--batch <number>', 'rows per transaction', positiveInteger, 500)
+    .addOption(json())
+    .addHelpText('after', example('rail rotate-encryption-key --dry-run', 'rail rotate-encryption-key'))
+    .action(async (options) => (await import('../commands/rotate_encryption_key.ts')).rotateEncryptionKey(options));
+}

@@ -1,0 +1,67 @@
+import { type Command, Option } from 'commander';
+import { example, httpUrl, json, listed, port, positiveInteger, time } from './arguments.ts';
+
+/** The affiliate program service. */
+export function addProgramCommands(rail: Command): void {
+  rail
+    .command('listen')
+    .summary('receives and verifies webhooks')
+    .description(
+      'Receives the webhooks of a program, or of the recruitment service with --recruitment, verifies their signatures and order, and prints a line for each. Registers a webhook endpoint and removes it when it ends. ' +
+        'Exit code 1 if any webhook was invalid. With --forward-to, a local server gets the exact body and headers; if it does not answer 2xx, ' +
+        'Rail retries later. The service must run with RAIL_WEBHOOK_ALLOW_PRIVATE=1, as npm start does.',
+    )
+    .option('--program <id>', "id of the program (default: the demo's, or the only program)")
+    .option('--recruitment', 'receive the webhooks of the recruitment service')
+    .option(
+      '--org, --organization <id>',
+      "with --recruitment: id of the organization (default: the demo's, or the only organization)",
+    )
+    .option('--test', 'with --recruitment: receive test events only')
+    .option('--port <number>', 'port to receive on; 0 selects a free port', port, 0)
+    .option('--events <types...>', 'event types to receive, separated by spaces or commas (default: all)', listed)
+    .option('--forward-to <url>', 'forward verified webhooks to a local server, and return its response', httpUrl)
+    .option('--print-secret', 'print the signing secret, for a local server that verifies signatures')
+    .addOption(new Option('--json', 'print one JSON document per line'))
+    .addHelpText(
+      'after',
+      example(
+        'rail listen --program prg_… --events sale.created,commission.created',
+        'rail listen --forward-to localhost:4000/webhooks --print-secret',
+        'rail listen --recruitment --events reply.received,deal.agreed',
+      ),
+    )
+    .action(async (options) => (await import('../commands/listen/listen.ts')).listen({ events: [], ...options }));
+
+  rail
+    .command('report')
+    .summary('prints a report of a program')
+    .description(
+      'Prints a report of a program: totals, what changed since the window before, and rows with bars. ' +
+        'Reports: overview, partners, groups, links, coupons, countries, landing_pages, products, customers, payouts.',
+    )
+    .argument('<name>', 'name of the report, such as overview')
+    .option('--program <id>', "id of the program (default: the demo's, or the only program)")
+    .option('--from <time>', 'ISO 8601 time that the window begins at', time)
+    .option('--to <time>', 'ISO 8601 time that the window ends at (default: now)', time)
+    .option('--days <number>', 'length of the window in days, unless --from is given', positiveInteger, 30)
+    .addOption(
+      new Option('--interval <interval>', 'rows of an overview').choices(['day', 'week', 'month']).default('day'),
+    )
+    .option('--timezone <name>', 'IANA time zone', 'UTC')
+    .option('--sort <metric>', 'metric that rows are ordered by; -revenue_minor is descending')
+    .option('--limit <number>', 'number of rows', positiveInteger, 20)
+    .option('--filter <name=value...>', 'filters of the API, such as country=DE')
+    .option('--csv', 'print all rows as CSV')
+    .addOption(json())
+    .addHelpText(
+      'after',
+      example(
+        'rail report overview --days 90 --interval week',
+        'rail report partners --sort=-clicks --csv > partners.csv',
+      ),
+    )
+    .action(async (name, options) =>
+      (await import('../commands/report/report.ts')).report(name, { filter: [], ...options }),
+    );
+}
