@@ -38,6 +38,8 @@ const special: Record<string, (world: World, given: Json) => Promise<Json>> = {
     ...(given.brand_id === undefined ? { brand_id: (await world.fixture('recruitment_brands')).id } : {}),
   }),
   'prospects.assign': async () => ({ member_id: null }),
+  'deals.create': async (world, given) =>
+    given.prospect_id === undefined ? { prospect_id: (await world.make('recruitment_prospects')).id } : {},
   'do_not_contact.create': async (_, given) =>
     given.prospect_id === undefined ? { email: `${fresh('barred')}@example.com` } : { kind: 'prospect' },
   'inboxes.create': async (world) => {

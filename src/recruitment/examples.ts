@@ -142,6 +142,32 @@ const inbox = {
   ...{ disconnected_reason: null, connected_at: times.endpoint, disconnected_at: null },
   ...{ created_at: times.endpoint, updated_at: times.endpoint },
 };
+const deal = {
+  ...{
+    id: sampleId('fdl'),
+    brand_id: brand.id,
+    prospect_id,
+    program_id: brand.program_id,
+    status: 'agreed',
+    version: 2,
+  },
+  terms: {
+    ...{ rate_type: 'percent', rate_value: 2000, currency: 'USD', recurring_months: 12, group_id: null },
+    ...{ coupon_code: 'BAKING10', upfront_fee_minor: 25_000, starts_on: '2026-12-01', ends_on: null },
+    text: 'Two posts before Christmas.',
+  },
+  ...{ agreed_version: 2, agreed_by: 'member', agreed_by_user_id: team_member.user_id, agreed_at: times.event },
+  ...{ partner_id: null, rule_id: null, linked_existing: null, bonus_id: null, activated_at: null, cancelled_at: null },
+  ...{ last_error: null, created_at: times.endpoint, updated_at: times.event },
+};
+const draft = {
+  ...{ status: 'draft', version: 1, agreed_version: null, agreed_by: null, agreed_by_user_id: null, agreed_at: null },
+  updated_at: times.endpoint,
+};
+const deal_version = {
+  ...{ id: sampleId('fdv'), deal_id: deal.id, version: 2, terms: deal.terms, created_by_user_id: team_member.user_id },
+  created_at: times.endpoint,
+};
 const outcomes = { data: [{ prospect_id, status: 'done', error: null }] };
 const sample_id = 'sample_fdi_01';
 
@@ -149,7 +175,7 @@ const sample_id = 'sample_fdi_01';
 export const examples: Examples = {
   records: {
     ...{ brand, team_member, prospect, list, note, email_address, do_not_contact_entry, activity },
-    inbox,
+    ...{ inbox, deal, deal_version },
     ...{ import: import_, import_error },
     ...{ search, search_result, scan, search_provider, reveal },
     ...{ webhook_endpoint: endpoint, webhook_delivery: delivery, plan, credit_entry },
@@ -213,6 +239,14 @@ export const examples: Examples = {
     'sample_prospects.list': {
       reply: { data: [{ ...prospect, id: sample_id, object: 'prospect', source: 'sample' }], total_count: 12 },
     },
+    'deals.create': { body: { prospect_id, program_id: deal.program_id, terms: deal.terms }, reply: draft },
+    'deals.update': {
+      body: { terms: { rate_value: 2500 } },
+      reply: { ...draft, version: 2, terms: { ...deal.terms, rate_value: 2500 }, updated_at: times.event },
+    },
+    'deals.agree': { body: { agreed_by: 'prospect' }, reply: { agreed_by: 'prospect' } },
+    'deals.cancel': { reply: { ...draft, status: 'cancelled', cancelled_at: times.event, updated_at: times.event } },
+    'deals.reopen': { reply: { ...draft, version: 2, updated_at: times.event } },
     'inboxes.create': {
       body: {
         ...{ email: inbox.email, from_name: inbox.from_name },

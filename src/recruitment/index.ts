@@ -7,6 +7,8 @@ import { teamOperations } from './brands/team_member.ts';
 import { addressOperations } from './contact/add_address.ts';
 import { doNotContactOperations } from './contact/do_not_contact.ts';
 import { emailListOperations } from './contact/email_address.ts';
+import { dealOperations } from './deals/deal_operations.ts';
+import { dealVersionOperations } from './deals/deal_version.ts';
 import { deleteBrandOperations } from './delete_brand.ts';
 import { searchProviderOperations } from './discovery/credentials/search_provider.ts';
 import { revealOperations } from './discovery/reveals/reveal.ts';
@@ -70,6 +72,8 @@ export const recruitment: Product = {
     ...listOperations,
     ...listProspectOperations,
     ...doNotContactOperations,
+    ...dealOperations,
+    ...dealVersionOperations,
     ...inboxOperations,
     ...planOperations,
     ...creditOperations,
@@ -92,6 +96,8 @@ export const recruitment: Product = {
     'notes:write',
     'do_not_contact:read',
     'do_not_contact:write',
+    'deals:read',
+    'deals:write',
     'inboxes:read',
     'inboxes:write',
     'plan:read',

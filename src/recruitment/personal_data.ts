@@ -12,6 +12,8 @@ import { eventsMentioning } from '../webhooks/events/personal_data.ts';
 import { actorOf } from './brands/acting.ts';
 import { addressesOf, emailAddresses } from './contact/email_address.ts';
 import { openedEntry, type Suppression, suppressions } from './contact/suppression.ts';
+import { deals } from './deals/deal.ts';
+import { dealVersions } from './deals/deal_version.ts';
 import { eraseProspects } from './erase.ts';
 import { base_path } from './events/base_path.ts';
 import { catalogue, prefixes } from './events/catalogue.ts';
@@ -34,6 +36,8 @@ const ProspectExport = z
       ),
     lists: z.array(lists.record).describe('The lists that the prospect is in.'),
     notes: z.array(notes.record).describe('What the team noted.'),
+    deals: z.array(deals.record).describe('The deals with the prospect.'),
+    deal_versions: z.array(dealVersions.record).describe('The terms of the deals, each version of them.'),
     activity: z.array(activities.record).describe('What happened.'),
     events: z
       .array(
@@ -55,7 +59,7 @@ export const personalDataOperations: Operation[] = [
     path: `${base_path}/prospects/{id}`,
     scope: 'prospects:write',
     summary: 'Erases a prospect, with everything that is stored about the person.',
-    doc: 'Addresses, notes, activity and evidence are removed, and the key from stored events. Only hashes are kept: of brand, channel and key, so that no search or scan adds the prospect again, and of the addresses that are barred from outreach, which stay barred if they are added or imported later. Replies stored for an `Idempotency-Key` are kept for up to 24 hours. This cannot be undone.',
+    doc: 'Addresses, notes, deals, activity and evidence are removed, and the key from stored events. Only hashes are kept: of brand, channel and key, so that no search or scan adds the prospect again, and of the addresses that are barred from outreach, which stay barred if they are added or imported later. Replies stored for an `Idempotency-Key` are kept for up to 24 hours. This cannot be undone.',
     params: idParams,
     reply: DeletedMarker,
     errors: ['sample_prospect'],
@@ -71,7 +75,7 @@ export const personalDataOperations: Operation[] = [
     method: 'GET',
     path: `${base_path}/prospects/{id}/export`,
     scope: 'prospects:read',
-    further_scopes: [notes, lists, suppressions].map(readScope),
+    further_scopes: [notes, lists, suppressions, deals].map(readScope),
     summary: 'Exports everything that is stored about a prospect.',
     doc: 'One JSON document, to answer a person who asks what you store about them.',
     params: idParams,
@@ -104,6 +108,13 @@ async function exportOf(tx: Tx, vault: Vault, prospect: Prospect): Promise<Expor
       where x.organization_id = t.organization_id and x.prospect_id = ${prospect_id})`,
     ),
     notes: await records(notes, sql`t.prospect_id = ${prospect_id}`),
+    deals: await records(deals, sql`t.prospect_id = ${prospect_id}`),
+    deal_versions: await records(
+      dealVersions,
+      sql`t.deal_id in (
+      select x.id from recruitment.deal x
+      where x.organization_id = t.organization_id and x.prospect_id = ${prospect_id})`,
+    ),
     activity: await records(activities, sql`t.prospect_id = ${prospect_id}`),
     events: await eventsOf(tx, prospect_id),
   };

@@ -385,7 +385,7 @@ t.test('exports what is known of a person, and erases it but for hashes', async 
     events: [{ type: 'affiliate.added' }, { type: 'email.revealed' }, { type: 'affiliate.saved', data: { key } }, {}],
     do_not_contact: [],
   });
-  const needed = ['prospects:read', 'notes:read', 'lists:read', 'do_not_contact:read'];
+  const needed = ['prospects:read', 'notes:read', 'lists:read', 'do_not_contact:read', 'deals:read'];
   for (const missing of needed) {
     const blind = await rail.key(caller.organization_id, { scopes: needed.filter((scope) => scope !== missing) });
     t.match(await blind.request('GET', `${v1}/prospects/${prospect.id}/export`), {

@@ -37,6 +37,10 @@ const kinds = {
   unsubscribed: 'it unsubscribed',
   invited: 'it was invited, or marked as invited',
   signed_up: 'it signed up (`source`)',
+  deal_created: 'a deal was created (`deal_id`)',
+  deal_agreed: 'a deal was agreed (`deal_id`, `version`, `agreed_by`)',
+  deal_cancelled: 'a deal was cancelled (`deal_id`)',
+  deal_reopened: 'a deal was reopened (`deal_id`)',
 } as const;
 export type ActivityKind = keyof typeof kinds;
 
