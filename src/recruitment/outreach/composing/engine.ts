@@ -1,0 +1,95 @@
+import { Context, type Emitter, Liquid, type Template, toValueSync } from 'liquidjs';
+import { escapeHtml } from './html.ts';
+
+/** What templates may use. Left out: files, what writes values unescaped, what repeats a text without a count, and the clock. */
+export const template_tags = ['assign', 'break', 'case', 'comment', 'continue', 'for', 'if', 'raw', 'unless', '#'];
+export const template_filters = [
+  ...['abs', 'at_least', 'at_most', 'ceil', 'divided_by', 'floor', 'minus', 'modulo', 'plus', 'round', 'times'],
+  ...['append', 'capitalize', 'default', 'downcase', 'lstrip', 'prepend', 'remove', 'remove_first', 'replace'],
+  ...['replace_first', 'rstrip', 'size', 'slice', 'split', 'squish', 'strip', 'truncate', 'truncatewords', 'upcase'],
+  ...['compact', 'first', 'join', 'last', 'reverse', 'uniq', 'url_encode'],
+];
+
+/** Parts that are rendered, characters that filters make, characters that come out. Far more than a mail needs. */
+const most_steps = 10_000;
+const most_memory = 500_000;
+const most_output = 200_000;
+/** The last resort: the other limits end a template within milliseconds. */
+const most_ms = 2000;
+
+/** A template takes more than it may. */
+export class LimitReached extends Error {}
+
+/** A template prints what is missing, or an object. */
+export class Unprintable extends Error {}
+
+/** A printed value, as text or as HTML. @throws Unprintable */
+type Print = (value: unknown) => string;
+
+function engine(print: Print): Liquid {
+  const liquid = new Liquid({
+    strictFilters: true,
+    strictVariables: true,
+    lenientIf: true,
+    ownPropertyOnly: true,
+    templates: {},
+    outputEscape: print,
+    parseLimit: 100_000,
+    renderLimit: most_ms,
+    memoryLimit: most_memory,
+  });
+  for (const tag of Object.keys(liquid.tags)) if (!template_tags.includes(tag)) delete liquid.tags[tag];
+  for (const filter of Object.keys(liquid.filters))
+    if (!template_filters.includes(filter)) liquid.unregisterFilter(filter);
+  return liquid;
+}
+
+function asText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  if (Array.isArray(value) && value.every((inner) => inner === null || typeof inner !== 'object'))
+    return value.join(', ');
+  throw new Unprintable();
+}
+
+/** Templates whose values are printed as they are, and escaped. */
+export const text_engine = engine(asText);
+export const html_engine = engine((value) => escapeHtml(asText(value)));
+
+/**
+ * Renders within the limits.
+ * @param strict a variable without a value is an error
+ * @throws LiquidError; its originalError is LimitReached, or liquidjs's own error of memory, where a limit is reached
+ */
+export function renderWithin(liquid: Liquid, template: Template[], values: object, strict = true): string {
+  const limit = new StepLimit();
+  const context = new Context(
+    values,
+    liquid.options,
+    { sync: true, strictVariables: strict },
+    { ...limited(limit), liquid },
+  );
+  const output = new BoundedOutput();
+  toValueSync(liquid.renderer.renderTemplates(template, context, output));
+  return output.buffer;
+}
+
+/** liquidjs asks its limit of time before every part: here parts are counted too. */
+class StepLimit {
+  private steps = 0;
+  private readonly end_ms = performance.now() + most_ms;
+  check(now_ms: number): void {
+    this.steps += 1;
+    if (this.steps > most_steps || now_ms > this.end_ms) throw new LimitReached('the template takes too many steps');
+  }
+}
+const limited = (limit: StepLimit): object => ({ renderLimit: limit });
+
+class BoundedOutput implements Emitter {
+  buffer = '';
+  /** Strings alone: printed values were escaped before. */
+  write(text: string): void {
+    if (this.buffer.length + text.length > most_output) throw new LimitReached('the result is too long');
+    this.buffer += text;
+  }
+}

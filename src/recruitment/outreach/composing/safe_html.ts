@@ -1,0 +1,103 @@
+import { Parser } from 'htmlparser2';
+import { escapeHtml } from './html.ts';
+import { safeStyle } from './safe_style.ts';
+
+/** Elements that are kept. Others are left out, and what they hold is kept. */
+const kept = new Set(
+  'a abbr b blockquote br center code dd div dl dt em h1 h2 h3 h4 h5 h6 hr i img li ol p pre s small span strong sub sup table tbody td tfoot th thead tr u ul'.split(
+    ' ',
+  ),
+);
+/** Left out with what they hold. */
+const dropped = new Set(
+  'applet audio canvas embed frameset iframe math noembed noframes noscript object plaintext script select style svg template textarea title video xmp'.split(
+    ' ',
+  ),
+);
+const empty = new Set(['br', 'hr', 'img']);
+/** Mail programs give up on deeper ones. */
+const most_depth = 60;
+
+interface Open {
+  name: string;
+  is: 'kept' | 'left out' | 'dropped';
+}
+
+/**
+ * Rebuilds HTML of a mail from what is allowed: every element is closed, attributes and styles are on a list, and no script, style sheet,
+ * form, comment or foreign document is left. What stands behind it is outside of it and looks as it would without it.
+ */
+export function safeHtml(html: string): string {
+  const open: Open[] = [];
+  let dropping = 0;
+  let result = '';
+  const judge = (name: string): Open['is'] => {
+    if (dropping > 0 || dropped.has(name)) return 'dropped';
+    return kept.has(name) && open.length < most_depth ? 'kept' : 'left out';
+  };
+  const close = ({ name, is }: Open): void => {
+    if (is === 'dropped') dropping -= 1;
+    if (is === 'kept' && !empty.has(name)) result += `</${name}>`;
+  };
+  const parser = new Parser({
+    onopentag(name, attributes) {
+      const element: Open = { name, is: judge(name) };
+      open.push(element);
+      if (element.is === 'dropped') dropping += 1;
+      if (element.is === 'kept') result += `<${name}${attributesOf(name, attributes)}>`;
+    },
+    ontext(text) {
+      if (dropping === 0) result += escapeHtml(text.replace(/(?![\n\t])\p{Cc}/gu, ''));
+    },
+    onclosetag(name) {
+      const place = open.findLastIndex((element) => element.name === name);
+      if (place >= 0) for (const element of open.splice(place).reverse()) close(element);
+    },
+  });
+  parser.end(html.toWellFormed());
+  for (const element of open.splice(0).reverse()) close(element);
+  return result;
+}
+
+const length = /^\d{1,3}%?$/;
+const aligned = /^(left|right|center|justify|top|middle|bottom)$/i;
+const attributes_of_all: Readonly<Record<string, RegExp>> = {
+  align: aligned,
+  bgcolor: /^#[0-9a-f]{3,6}$/i,
+  border: /^\d{1,2}$/,
+  cellpadding: /^\d{1,2}$/,
+  cellspacing: /^\d{1,2}$/,
+  colspan: /^\d{1,2}$/,
+  dir: /^(ltr|rtl)$/i,
+  height: length,
+  lang: /^[a-z-]{2,20}$/i,
+  rowspan: /^\d{1,2}$/,
+  title: /^/,
+  valign: aligned,
+  width: length,
+};
+
+function attributesOf(element: string, attributes: Record<string, string>): string {
+  return Object.entries(attributes)
+    .map(([name, value]) => [name, safeValue(element, name, value)] as const)
+    .map(([name, value]) => (value === null ? '' : ` ${name}="${escapeHtml(value)}"`))
+    .join('');
+}
+
+/** What is left of an attribute, null for nothing. */
+function safeValue(element: string, name: string, value: string): string | null {
+  if (name === 'style') return safeStyle(value) || null;
+  if (name === 'href') return element === 'a' ? target(value, /^(https?|mailto):$/) : null;
+  if (element === 'img' && name === 'src') return target(value, /^https?:$/);
+  if (element === 'img' && name === 'alt') return oneLineOf(value);
+  if (name === 'height' && element !== 'img') return null;
+  const allowed = Object.hasOwn(attributes_of_all, name) ? attributes_of_all[name] : undefined;
+  return allowed?.test(value.trim()) ? oneLineOf(value) : null;
+}
+
+const oneLineOf = (value: string): string => value.replace(/[\s\p{Cc}]+/gu, ' ').trim();
+
+function target(url: string, protocols: RegExp): string | null {
+  const parsed = URL.parse(url.trim());
+  return parsed && protocols.test(parsed.protocol) ? parsed.href : null;
+}

@@ -1,0 +1,70 @@
+/** What a template can use, and what it means: the description of the API is derived from it. */
+export const template_fields = {
+  'prospect.name': 'The name of the site, the channel or the person',
+  'prospect.first_name': 'The first name: `first_name` of the prospect’s custom data',
+  'prospect.url': 'Where the prospect publishes',
+  'prospect.key': 'The prospect in its channel: a domain, the id of a channel, a handle',
+  'prospect.channel': 'The channel, such as `website` or `youtube`',
+  'prospect.country_code': 'ISO 3166-1 alpha-2 country code',
+  'prospect.language_code': 'ISO 639-1 language code',
+  'prospect.custom.*': 'A field of the prospect’s custom data',
+  'brand.name': 'The name of the brand',
+  'brand.website_url': 'The website of the brand',
+  'brand.sender_company': 'The company that sends the email',
+  'sender.name': 'The name that the email is sent from: `from_name` of the inbox',
+  'sender.email': 'The address that the email is sent from',
+  'program.name': 'The name of the linked affiliate program',
+  'program.signup_url': 'Where the prospect joins the linked affiliate program',
+} as const satisfies Record<string, string>;
+
+type Text = string | null;
+
+/** The values of one email. Null is a value that is not known. */
+export interface TemplateValues {
+  prospect: {
+    name: Text;
+    url: Text;
+    key: Text;
+    channel: Text;
+    country_code: Text;
+    language_code: Text;
+    /** Plain JSON. */
+    custom: Readonly<Record<string, unknown>>;
+  };
+  brand: { name: Text; website_url: Text; sender_company: Text };
+  sender: { name: Text; email: Text };
+  /** Null where the brand is linked to no program. */
+  program: { name: Text; signup_url: Text } | null;
+}
+
+const roots = new Set(Object.keys(template_fields).map((field) => field.split('.')[0]));
+
+/** Whether a template can use the variable that these names lead to, such as `['prospect', 'name']`. */
+export function isTemplateField(path: readonly string[]): boolean {
+  const [root, field] = path;
+  if (root === 'prospect' && field === 'custom') return path.length > 2;
+  return Object.hasOwn(template_fields, path.join('.'));
+}
+
+/** What to use in place of an unknown variable. */
+export function knownFields(root: string | undefined): string {
+  const fields = Object.keys(template_fields);
+  return (roots.has(root) ? fields.filter((field) => field.startsWith(`${root}.`)) : fields).join(', ');
+}
+
+/** The values as a template sees them: what is null or blank is not there at all. */
+export function knownValues({ prospect, program, ...others }: TemplateValues): object {
+  const first_name = Object.hasOwn(prospect.custom, 'first_name') ? prospect.custom.first_name : null;
+  return known({ ...others, program: program ?? {}, prospect: { ...prospect, first_name } }) as object;
+}
+
+const most_depth = 20;
+
+function known(value: unknown, depth = 0): unknown {
+  if (typeof value === 'string') return /[^\s\p{Cc}]/u.test(value) ? value.toWellFormed() : undefined;
+  if (value === null || typeof value !== 'object') return value ?? undefined;
+  if (depth === most_depth) return undefined;
+  if (Array.isArray(value)) return value.map((inner) => known(inner, depth + 1)).filter((inner) => inner !== undefined);
+  const entries = Object.entries(value).map(([name, inner]) => [name, known(inner, depth + 1)] as const);
+  return Object.fromEntries(entries.filter(([, inner]) => inner !== undefined));
+}

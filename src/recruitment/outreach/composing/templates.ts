@@ -1,0 +1,195 @@
+import { LiquidError, type Template, type Variable } from 'liquidjs';
+import {
+  html_engine,
+  LimitReached,
+  renderWithin,
+  template_filters,
+  template_tags,
+  text_engine,
+  Unprintable,
+} from './engine.ts';
+import { htmlOfText } from './html.ts';
+import { oneLine, plainText } from './lines.ts';
+import { TemplateFault, type TemplateField } from './template_fault.ts';
+import { isTemplateField, knownFields, knownValues, type TemplateValues } from './template_fields.ts';
+
+export interface Templates {
+  subject: string;
+  body_text: string;
+  /** Null: HTML is made from the text. */
+  body_html?: string | null;
+}
+
+/** Characters of a template. */
+export const template_limits: Readonly<Record<TemplateField, number>> = {
+  subject: 1000,
+  body_text: 20_000,
+  body_html: 60_000,
+};
+/** Bytes of a part: Gmail hides what follows 102 KB of a mail. */
+const most_part_bytes = 80_000;
+
+const engineOf = (field: TemplateField) => (field === 'body_html' ? html_engine : text_engine);
+const given = ({ subject, body_text, body_html }: Templates): [TemplateField, string][] => [
+  ['subject', subject],
+  ['body_text', body_text],
+  ...(typeof body_html === 'string' ? [['body_html', body_html] as [TemplateField, string]] : []),
+];
+
+/** Everything that is wrong with templates, whatever the prospect: syntax, unknown variables, filters and tags, endless loops. */
+export const checkTemplates = (templates: Templates): TemplateFault[] =>
+  given(templates).flatMap(([field, text]) => checkTemplate(field, text));
+
+function checkTemplate(field: TemplateField, text: string): TemplateFault[] {
+  try {
+    const template = parse(field, text);
+    const unknown = unknownVariables(field, template);
+    if (unknown.length === 0) tryOut(field, template);
+    return unknown;
+  } catch (error) {
+    return [faultOf(field, error)];
+  }
+}
+
+function parse(field: TemplateField, text: string): Template[] {
+  if (text.length > template_limits[field])
+    throw new TemplateFault(`The template has more than ${template_limits[field]} characters.`, {
+      field,
+      line: 1,
+      remedy: 'Shorten it.',
+    });
+  return engineOf(field).parse(text.toWellFormed());
+}
+
+function unknownVariables(field: TemplateField, template: Template[]): TemplateFault[] {
+  const { globals } = engineOf(field).analyzeSync(template, { partials: false });
+  return Object.values(globals)
+    .flat()
+    .filter((variable) => !isTemplateField(pathOf(variable)))
+    .map((variable) => unknownVariable(field, variable));
+}
+
+const pathOf = ({ segments }: Variable): string[] =>
+  segments.map((segment) => (typeof segment === 'object' ? '[…]' : `${segment}`));
+
+function unknownVariable(field: TemplateField, variable: Variable): TemplateFault {
+  const path = pathOf(variable);
+  const name = shortened(path.join('.'));
+  const remedy = `Use one of these: ${knownFields(path[0])}.`;
+  return new TemplateFault(`There is no variable ${name}.`, {
+    field,
+    line: variable.location.row,
+    variable: name,
+    remedy,
+  });
+}
+
+/** Rendered without values, so that limits alone can be reached. */
+function tryOut(field: TemplateField, template: Template[]): void {
+  try {
+    renderWithin(engineOf(field), template, {}, false);
+  } catch (error) {
+    if (isLimit(error)) throw error;
+  }
+}
+
+/** Of a mail that is composed from templates. */
+export interface Rendered {
+  /** One line. */
+  subject: string;
+  text: string;
+  /** As the author wrote it: composing rebuilds it from what is allowed. */
+  html: string;
+}
+
+/** @throws TemplateFault, which names the variable where a prospect has no value for it */
+export function renderTemplates(templates: Templates, values: TemplateValues): Rendered {
+  const known = knownValues(values);
+  const subject = oneLine(render('subject', templates.subject, known));
+  const text = plainText(render('body_text', templates.body_text, known));
+  if (subject === '') throw empty('subject');
+  if (text === '') throw empty('body_text');
+  const html = templates.body_html ? render('body_html', templates.body_html, known) : htmlOfText(text);
+  return { subject, text: fitting('body_text', text), html: fitting('body_html', html) };
+}
+
+function render(field: TemplateField, text: string, values: object): string {
+  try {
+    return renderWithin(engineOf(field), parse(field, text), values).toWellFormed();
+  } catch (error) {
+    throw faultOf(field, error);
+  }
+}
+
+const empty = (field: TemplateField) =>
+  new TemplateFault('The result is empty.', {
+    field,
+    line: 1,
+    remedy: 'Write a text that is there for every prospect.',
+  });
+
+function fitting(field: TemplateField, text: string): string {
+  if (Buffer.byteLength(text) <= most_part_bytes) return text;
+  throw new TemplateFault(`The result has more than ${most_part_bytes} bytes.`, {
+    field,
+    line: 1,
+    remedy: 'Shorten it.',
+  });
+}
+
+function faultOf(field: TemplateField, error: unknown): TemplateFault {
+  if (error instanceof TemplateFault) return error;
+  const line = LiquidError.is(error) ? (error.token.getPosition()[0] ?? 1) : 1;
+  const reason = reasonOf(error);
+  const variable = /^undefined variable: (.*)$/s.exec(reason)?.[1];
+  if (variable !== undefined) return missingValue(shortened(variable), { field, line });
+  if (isUnprintable(error)) return unprintable(shortened((error as LiquidError).token.getText()), { field, line });
+  const [message, remedy] = isLimit(error)
+    ? ['The template takes too long, or makes too long a text.', 'Shorten its loops and texts.']
+    : explained(reason);
+  return new TemplateFault(message, { field, line, remedy });
+}
+
+const missingValue = (variable: string, place: { field: TemplateField; line: number }) =>
+  new TemplateFault(`There is no value for ${variable}.`, {
+    ...place,
+    variable,
+    remedy: `Name what to write instead, as in {{ ${variable} | default: "there" }}, or test it with {% if ${variable} %}.`,
+  });
+
+const isUnprintable = (error: unknown): boolean =>
+  (error as { originalError?: Error }).originalError instanceof Unprintable;
+
+const unprintable = (output: string, place: { field: TemplateField; line: number }) =>
+  new TemplateFault(`${output} has no value, or one that is not a text.`, {
+    ...place,
+    remedy: 'Print a text or a number, and name what to write instead with the filter default.',
+  });
+
+function explained(reason: string): [message: string, remedy: string] {
+  const filter = /^undefined filter: (.*)$/s.exec(reason)?.[1];
+  if (filter !== undefined)
+    return [`There is no filter ${shortened(filter)}.`, `Use one of these: ${template_filters.join(', ')}.`];
+  const tag = /^tag "(.*)" not found$/s.exec(reason)?.[1];
+  if (tag !== undefined)
+    return [`There is no tag ${shortened(tag)}.`, `Use one of these: ${template_tags.join(', ')}.`];
+  if (/call stack/.test(reason)) return ['The tags are nested too deeply.', 'Nest fewer of them.'];
+  return [`The template cannot be read: ${shortened(reason)}.`, 'Correct the syntax.'];
+}
+
+/** What liquidjs says, without the place that it appends. */
+function reasonOf(error: unknown): string {
+  const { message, originalError } = error as { message: string; originalError?: Error };
+  return (originalError?.message ?? message).replace(/, line:\d+, col:\d+$/, '');
+}
+
+function isLimit(error: unknown): boolean {
+  const { message, originalError } = error as { message: string; originalError?: Error };
+  return (
+    originalError instanceof LimitReached ||
+    error instanceof LimitReached ||
+    /limit exceeded|Invalid string length/.test(message)
+  );
+}
+
+const shortened = (text: string): string => (text.length > 100 ? `${text.slice(0, 100).toWellFormed()}…` : text);

@@ -1,0 +1,40 @@
+import { domainToASCII } from 'node:url';
+
+/** `Re: …`, once. */
+export const replySubject = (subject: string): string =>
+  /^\s*re\s*:/i.test(subject) ? subject.trim() : `Re: ${subject.trim()}`;
+
+/** What the mail before says of itself, each id in angle brackets. */
+export interface Previous {
+  message_id: string;
+  /** Its References; null or empty where it has none. */
+  references: string | null;
+}
+
+/** Servers refuse long fields: a thread keeps the first of its mails and the last ones. */
+const most_references = 10;
+
+/** In-Reply-To and References of an answer (RFC 5322, 3.6.4). */
+export function threadHeaders({ message_id, references }: Previous): { in_reply_to: string; references: string } {
+  const all = [...new Set([...messageIds(references ?? ''), ...messageIds(message_id)])];
+  const kept = all.length > most_references ? [...all.slice(0, 1), ...all.slice(1 - most_references)] : all;
+  return { in_reply_to: messageIds(message_id)[0] ?? '', references: kept.join(' ') };
+}
+
+/** The Message-IDs in a text, with their brackets. */
+export const messageIds = (text: string): string[] => text.match(/<[^<>\s\p{Cc}]{1,500}>/gu) ?? [];
+
+/** The Message-ID of a row, `<fms_…@domain>`, from which the row is found again. */
+export function messageIdOf(message_id: string, domain: string): string {
+  const ascii = domainToASCII(domain);
+  if (!/^fms_[0-9a-z]{26}$/.test(message_id) || ascii === '')
+    throw new TypeError(`not a message and a domain: ${message_id}, ${domain}`);
+  return `<${message_id}@${ascii}>`;
+}
+
+/** The first id of a message in a text: in a Message-ID, in References, in the subject of a mail that unsubscribes. */
+export const rowIdOf = (text: string): string | null => rowIdsOf(text)[0] ?? null;
+
+/** All of them, in the order of the text. */
+export const rowIdsOf = (text: string): string[] =>
+  (text.match(/(?<![0-9a-z])fms_[0-7][0-9a-hjkmnp-tv-z]{25}(?![0-9a-z])/gi) ?? []).map((id) => id.toLowerCase());
