@@ -94,6 +94,11 @@ const Environment = z.object({
     .describe(
       'IP addresses of the name servers that resolve hosts of webhooks, comma-separated. Unset: those of the system.',
     ),
+  RAIL_DEMO_MAIL: flag
+    .default(false)
+    .describe(
+      '1: rail start also runs a mail server, a search engine and websites on loopback, to try recruitment with. No email leaves this machine.',
+    ),
   RAIL_CHAT_HOSTS: hostNames
     .optional()
     .describe('Hosts of team chats, comma-separated, besides those of Slack, Discord and Microsoft Teams.'),

@@ -29,11 +29,13 @@ const demo_name = 'Demo';
 /**
  * Makes a demo organization with a record of each product and keys, once, and keeps `demo.json` true: the same keys as long as they are good, and where
  * the service listens now.
+ * @param fields what it says besides
  * @returns undefined where a database of somebody's own has organizations already
  */
 export async function keepDemo(
   { config, store }: { config: Config; store: Store },
   base_url: string,
+  fields: Record<string, string> = {},
 ): Promise<Demo | undefined> {
   const { database } = store;
   const written = await readDemo(config);
@@ -45,6 +47,7 @@ export async function keepDemo(
     ...(await demoRecords(store, organization_id, written)),
     api_key: await demoKey(database, organization_id, 'live', written?.api_key),
     test_api_key: await demoKey(database, organization_id, 'test', written?.test_api_key),
+    ...fields,
   };
   await writeDemo(config, demo);
   return demo;

@@ -9,8 +9,12 @@ const most_ports = 50;
 /** `rail start`: everything in one process, on the embedded Postgres unless `DATABASE_URL` names another. */
 export const start = (): Promise<void> => runProcess('start', serve);
 
-async function serve(running: Running, stopping: AbortSignal): Promise<void> {
-  const { config } = running;
+async function serve(opened: Running, stopping: AbortSignal): Promise<void> {
+  const { config } = opened;
+  const world = config.RAIL_DEMO_MAIL
+    ? await (await import('../demo/demo_world.ts')).startDemoWorld(opened.services)
+    : undefined;
+  const running = world ? { ...opened, services: world.services } : opened;
   const worker = await startWorkerOf(running);
   let app: FastifyInstance | undefined;
   try {
@@ -21,10 +25,11 @@ async function serve(running: Running, stopping: AbortSignal): Promise<void> {
     const base_url = localUrl(config.HOST, listening.port);
     // Short links name the address that answers them, also where the port moved.
     if (!config.BASE_URL) running.services.base_url = base_url;
-    print(base_url, notesOn(config, listening.port), await keepDemo(running, base_url));
+    print(base_url, notesOn(config, listening.port), await keepDemo(running, base_url, world?.fields));
     await stopped(stopping);
   } finally {
     await stopParts({ app, worker }, running);
+    await world?.close();
   }
 }
 
@@ -68,6 +73,9 @@ const aboutDemo = (demo: Demo): string[] => [
   ...demos.map(({ noun }) => `  ${noun.charAt(0).toUpperCase()}${noun.slice(1).padEnd(13)}${demo[`${noun}_id`]}`),
   `  API key       ${demo.api_key}`,
   `  Test key      ${demo.test_api_key}`,
+  ...(demo.smtp_port
+    ? [`  Inbox         ${demo.inbox_email} at localhost:${demo.smtp_port} (SMTP), :${demo.imap_port} (IMAP)`]
+    : []),
   '',
   'Try:',
   '',

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import tls from 'node:tls';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import t from 'tap';
-import { createAuthority } from '../core/net/authority.ts';
+import { createAuthority } from '../../src/demo/authority.ts';
 import type { Json } from '../harness.ts';
 
 /** hoodiecrow-imap comes without types. */

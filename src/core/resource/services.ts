@@ -21,6 +21,8 @@ export interface Services {
   chat_hosts: string[];
   /** The name servers that resolve hosts of webhook endpoints; the system's when left out. */
   name_servers?: string[] | undefined;
+  /** Whether everything outside is the demo's own (RAIL_DEMO_MAIL): then no public URL is needed to send outreach. */
+  is_demo?: boolean | undefined;
   /** Undefined where no SMTP server is set: mail is logged then. */
   mailer: Mailer | undefined;
 }

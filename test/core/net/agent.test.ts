@@ -9,7 +9,7 @@ import { type Agent, request } from 'undici';
 import { createPinnedAgent } from '../../../src/core/net/agent.ts';
 import { connectionOrigin } from '../../../src/core/net/origin.ts';
 import { resolvePublicAddresses } from '../../../src/core/net/resolve.ts';
-import { createAuthority } from './authority.ts';
+import { createAuthority } from '../../../src/demo/authority.ts';
 import { startNameServer } from './name_server.ts';
 
 const PRODUCTION = { allowPrivate: false, ownHosts: ['api.rail-service.com'] };

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import t from 'tap';
+import { createAuthority, type Identity, selfSigned } from '../../../src/demo/authority.ts';
 import { startRail, startReceiver } from '../../harness.ts';
 import { startProcess } from '../../processes.ts';
 import { deliverTo } from '../../shop.ts';
-import { createAuthority, type Identity, selfSigned } from './authority.ts';
 import { startNameServer } from './name_server.ts';
 import { type RawOptions, response, startRawReceiver } from './raw_receiver.ts';
 

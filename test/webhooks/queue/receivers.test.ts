@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { gzipSync } from 'node:zlib';
 import t, { type Test } from 'tap';
-import { createAuthority } from '../../core/net/authority.ts';
+import { createAuthority } from '../../../src/demo/authority.ts';
 import { startNameServer } from '../../core/net/name_server.ts';
 import { type RawReceiver, response, startRawReceiver } from '../../core/net/raw_receiver.ts';
 import { eventually, type Json, startRail, startReceiver } from '../../harness.ts';

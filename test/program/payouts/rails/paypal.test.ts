@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import t, { type Test } from 'tap';
+import { selfSigned } from '../../../../src/demo/authority.ts';
 import { rails } from '../../../../src/program/payouts/rails/rails.ts';
-import { selfSigned } from '../../../core/net/authority.ts';
 import { Attempt, holdsNoSecret, startServer } from './attempt.ts';
 import { PayPalServer } from './paypal_server.ts';
 

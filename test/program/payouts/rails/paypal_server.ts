@@ -1,6 +1,6 @@
 import { createHash, randomBytes, sign } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { createAuthority } from '../../../core/net/authority.ts';
+import { createAuthority } from '../../../../src/demo/authority.ts';
 import { type Answer, type Call, minorUnits, ProviderServer, runAlone, type Webhook } from './provider_server.ts';
 
 interface Batch {

@@ -23,8 +23,8 @@ export interface Authority {
 
 const year_ms = 365 * 86_400_000;
 
-/** A certificate authority of the test's own: ECDSA on P-256, made on the spot. */
-export function createAuthority(name = 'Rail test authority'): Authority {
+/** A certificate authority of the demo and of the tests: ECDSA on P-256, made on the spot. */
+export function createAuthority(name = 'Rail demo authority'): Authority {
   const own = newKey();
   const issuer = { name, key: own.privateKey };
   const cert = certificate({ ...own, issuer, subject: { name }, is_authority: true });
