@@ -22,6 +22,7 @@ import { importErrorOperations } from './imports/import_error.ts';
 import { inboxOperations } from './inboxes/inbox_operations.ts';
 import { listOperations } from './lists/list.ts';
 import { listProspectOperations } from './lists/list_prospect.ts';
+import { mountUnsubscribing } from './outreach/unsubscribing/routes.ts';
 import { personalDataOperations } from './personal_data.ts';
 import { creditOperations } from './plan/credit.ts';
 import { planOperations } from './plan/plan.ts';
@@ -118,6 +119,7 @@ export const recruitment: Product = {
     { table: 'recruitment.inbox', id: 'id', columns: ['secrets'] },
   ],
   audits: ['recruitment.audit', 'recruitment.run_audit', 'recruitment.prospect_audit'],
+  mountRoutes: mountUnsubscribing,
   // Loaded in workers only: it visits.
   extendWorker: async (...given) => (await import('./discovery/scans/worker_extension.ts')).extendWorker(...given),
 };

@@ -15,6 +15,10 @@ import { default_reader_limits, type OpenStreams, type ReaderLimits } from './ro
 import { refuseUnknownPaths } from './unknown_path.ts';
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The log shows the route, because whoever knows the path may act by it. */
+    logs_route?: boolean;
+  }
   interface FastifyInstance {
     address_rate: AddressRate;
     answer_ms: number;
@@ -126,10 +130,11 @@ const probes = new Set(['/healthz', '/readyz']);
 
 function logRequests(app: FastifyInstance): void {
   app.addHook('onResponse', async (request, reply) => {
-    const { method, url } = request;
+    const { method, url, routeOptions } = request;
+    const path = routeOptions.config.logs_route ? routeOptions.url : url.split('?')[0];
     requestAnswered(metricNameOf(request), reply.statusCode, reply.elapsedTime);
-    request.log[probes.has(request.routeOptions.url ?? '') ? 'debug' : 'info'](
-      { method, path: url.split('?')[0], status: reply.statusCode, ms: Math.round(reply.elapsedTime) },
+    request.log[probes.has(routeOptions.url ?? '') ? 'debug' : 'info'](
+      { method, path, status: reply.statusCode, ms: Math.round(reply.elapsedTime) },
       'request',
     );
   });

@@ -29,6 +29,8 @@ import {
 
 export type Target =
   | { kind: 'address'; email: string }
+  /** An address by its hash, where it may be that nobody knows it in the clear any more. */
+  | { kind: 'address'; hmac: Buffer; email: string | null }
   | { kind: 'domain'; domain: string }
   | { kind: 'prospect'; prospect_id: string };
 type LiftReason = (typeof lift_reasons)[number];
@@ -36,6 +38,7 @@ type LiftReason = (typeof lift_reasons)[number];
 /**
  * Bars an address, a domain or a prospect. Tells `do_not_contact.added` for each prospect that is marked by it, or for a stronger reason than
  * before; an unsubscribe sets `unsubscribed_at` instead and tells nothing. Of what is barred already, a stronger reason replaces a weaker one.
+ * @param others prospects whom it concerns besides those that are barred by it: who held an address, and holds it no longer
  * @returns the entry that holds, its value sealed, and whether anything changed
  */
 export async function suppress(
@@ -44,6 +47,7 @@ export async function suppress(
   target: Target,
   reason: Reason,
   by: Actor,
+  others: string[] = [],
 ): Promise<{ entry: Suppression; changed: boolean }> {
   await lockSuppressions(tx);
   const hash = await keyedHash(tx, vault);
@@ -51,7 +55,7 @@ export async function suppress(
   const entry = existing ?? (await insertEntry(tx, vault, hash, target, reason, by));
   const is_stronger = existing !== undefined && outranks(reason, existing.reason);
   const holds = is_stronger ? await suppressions.update(tx, entry.id, { reason }) : entry;
-  const ids = await prospectsHit(tx, barOf(hash, target));
+  const ids = [...new Set([...(await prospectsHit(tx, barOf(hash, target))), ...others])];
   await refreshMarks(tx, hash, ids, by);
   const noted = await noteReason(tx, ids, entry.id, reason, by);
   await refreshEmailStatus(tx, ids);
@@ -78,8 +82,10 @@ function endOf(reason: Reason): End {
 const entryOn = (hash: KeyedHash, target: Target): Sql =>
   target.kind === 'prospect' ? sql`t.prospect_id = ${target.prospect_id}` : sql`t.hmac = ${hmacOf(hash, target)}`;
 
-const hmacOf = (hash: KeyedHash, target: Exclude<Target, { kind: 'prospect' }>): Buffer =>
-  target.kind === 'address' ? hashesOf(hash, target.email).address_hmac : hashOfDomain(hash, target.domain);
+function hmacOf(hash: KeyedHash, target: Exclude<Target, { kind: 'prospect' }>): Buffer {
+  if ('hmac' in target) return target.hmac;
+  return target.kind === 'address' ? hashesOf(hash, target.email).address_hmac : hashOfDomain(hash, target.domain);
+}
 
 async function insertEntry(
   tx: Tx,
@@ -93,12 +99,15 @@ async function insertEntry(
   const given =
     target.kind === 'prospect'
       ? { prospect_id: target.prospect_id }
-      : { hmac: hmacOf(hash, target), value: vault.encrypt(clearTextOf(target), entry_id) };
+      : { hmac: hmacOf(hash, target), value: sealed(vault, clearTextOf(target), entry_id) };
   const values = { id: entry_id, kind: target.kind, reason, by_user_id: by.user_id, ...given };
   return (await suppressions.insert(tx, values)) as Suppression;
 }
 
-const clearTextOf = (target: Exclude<Target, { kind: 'prospect' }>): string =>
+const sealed = (vault: Vault, value: string | null, entry_id: string): Buffer | null =>
+  value === null ? null : vault.encrypt(value, entry_id);
+
+const clearTextOf = (target: Exclude<Target, { kind: 'prospect' }>): string | null =>
   target.kind === 'address' ? target.email : normaliseDomain(target.domain);
 
 /** What an entry compares with. */

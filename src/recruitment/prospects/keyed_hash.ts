@@ -8,8 +8,18 @@ export type KeyedHash = (value: string) => Buffer;
 
 /** The hash of the organization. Its key is made at the first need of it, and stays when the encryption key is rotated. */
 export async function keyedHash(tx: Tx, vault: Vault): Promise<KeyedHash> {
-  const key = vault.decrypt((await storedKey(tx)) ?? (await makeKey(tx, vault)), tx.organization_id);
-  return (value) => createHmac('sha256', Buffer.from(key, 'base64')).update(value).digest();
+  return hashWith(vault, (await storedKey(tx)) ?? (await makeKey(tx, vault)), tx.organization_id);
+}
+
+/** The hash of an organization that has one: to verify what it made. Writes nothing. */
+export async function storedHash(tx: Tx, vault: Vault): Promise<KeyedHash | undefined> {
+  const key = await storedKey(tx);
+  return key && hashWith(vault, key, tx.organization_id);
+}
+
+function hashWith(vault: Vault, sealed: Buffer, organization_id: string): KeyedHash {
+  const key = Buffer.from(vault.decrypt(sealed, organization_id), 'base64');
+  return (value) => createHmac('sha256', key).update(value).digest();
 }
 
 const storedKey = async (tx: Tx): Promise<Buffer | undefined> =>
