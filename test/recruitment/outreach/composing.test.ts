@@ -1,8 +1,10 @@
+import { deepStrictEqual as deepEqual, strictEqual as equal } from 'node:assert/strict';
 import fc from 'fast-check';
 import { Parser } from 'htmlparser2';
 import PostalMime from 'postal-mime';
 import t from 'tap';
 import { newId } from '../../../src/core/values/id.ts';
+import { judgeMail } from '../../../src/mail/incoming/judge.ts';
 import { type Footer, unsubscribeMailto } from '../../../src/recruitment/outreach/composing/footer.ts';
 import { oneLine, plainText } from '../../../src/recruitment/outreach/composing/lines.ts';
 import { composeMail, type Mail } from '../../../src/recruitment/outreach/composing/mail.ts';
@@ -421,7 +423,11 @@ const hostile_text = fc.oneof(
   fc
     .array(fc.oneof(hostile_pieces, fc.string({ unit: 'binary', maxLength: 20 })), { maxLength: 30 })
     .map((pieces) => pieces.join('')),
-  fc.tuple(hostile_pieces, fc.nat(10_000)).map(([piece, size]) => piece.repeat(Math.ceil(size / piece.length))),
+  fc.tuple(hostile_pieces, fc.nat(2000)).map(([piece, size]) => piece.repeat(Math.ceil(size / piece.length))),
+);
+const long_hostile_text = fc.oneof(
+  hostile_text,
+  hostile_pieces.map((piece) => piece.repeat(10_000 / piece.length)),
 );
 const visible = (text: string) => /[^\s\p{Cc}]/u.test(text);
 
@@ -430,36 +436,28 @@ t.test('makes one message with one sender, recipient and subject of any name and
     subject: 'For {{ prospect.name | default: "you" }}',
     body_text: 'Hi {{ prospect.name | default: "you" }},\n{{ prospect.custom.note | default: "-" }}\nBye',
   };
-  const property = fc.asyncProperty(hostile_text, hostile_text, hostile_text, async (name, note, from) => {
-    const rendered = renderTemplates(templates, {
-      ...values,
-      prospect: { ...values.prospect, name, custom: { note } },
-    });
-    const raw = await composeMail({
-      ...mail,
-      ...rendered,
-      from: { name: from, email: 'grace@breadly.example' },
-      signature: note,
-    });
+  const property = fc.asyncProperty(hostile_text, long_hostile_text, hostile_text, async (name, note, from) => {
+    const prospect = { ...values.prospect, name, custom: { note } };
+    const rendered = renderTemplates(templates, { ...values, prospect });
+    const sender = { name: from, email: 'grace@breadly.example' };
+    const raw = await composeMail({ ...mail, ...rendered, from: sender, signature: name });
     const lines = raw.toString('latin1').split('\r\n');
-    t.equal(
-      lines.some((line) => line.length > 998 || /[^\t\x20-\x7e]/.test(line)),
-      false,
-    );
+    equal(lines.filter((line) => line.length > 998 || /[^\t\x20-\x7e]/.test(line)).length, 0);
     const found = await PostalMime.parse(raw);
-    t.same(names(found.headers), always);
-    t.match(found.from, { name: oneLine(from), address: 'grace@breadly.example' });
-    t.same(found.to, [{ name: '', address: 'ada@ada.example' }]);
-    t.equal(found.subject, oneLine(`For ${visible(name) ? name : 'you'}`));
+    deepEqual(names(found.headers), always);
+    deepEqual(found.from, { name: oneLine(from), address: sender.email });
+    deepEqual(found.to, [{ name: '', address: 'ada@ada.example' }]);
+    equal(found.subject, oneLine(`For ${visible(name) ? name : 'you'}`));
     const body = plainText(`Hi ${visible(name) ? name : 'you'},\n${visible(note) ? note : '-'}\nBye`);
-    const signature = visible(note) ? `-- \n${plainText(note)}\n\n` : '';
+    const signature = visible(name) ? `-- \n${plainText(name)}\n\n` : '';
     // The lines of a base64 part end with CRLF also for whoever reads it.
-    t.equal(found.text?.replaceAll('\r\n', '\n').trimEnd(), `${body}\n\n${signature}---\n${footer_lines.join('\n')}`);
-    t.equal(found.attachments.length, 0);
-    return t.passing();
+    equal(found.text?.replaceAll('\r\n', '\n').trimEnd(), `${body}\n\n${signature}---\n${footer_lines.join('\n')}`);
+    equal(found.attachments.length, 0);
   });
-  await fc.assert(property, { numRuns: 300 });
+  await t.resolves(fc.assert(property, { numRuns: 150 }));
 });
+
+const unwanted = ['style', 'script', 'title', 'textarea', 'template', 'iframe', 'form', 'select', 'svg', 'math'];
 
 /** What is at the end of a document: the elements around its last text, and whether anything on the way could hide it. */
 function endOf(html: string): { path: string[]; styles: string[]; elements: Set<string>; comments: number } {
@@ -484,23 +482,23 @@ function endOf(html: string): { path: string[]; styles: string[]; elements: Set<
 }
 
 t.test('ends every mail with the footer, outside of whatever the author writes', async (t) => {
-  const footer_html = async (changed: Partial<Mail>) => {
+  const hidden =
+    /position|display|visibility|opacity|transform|clip|overflow|float|url|expression|:-|[( ]-\d|important|(^|;)(max-)?height/;
+  const endsWithFooter = async (changed: Partial<Mail>) => {
     const { html = '', text = '' } = await sent(changed);
-    t.match(text, `---\n${footer_lines.join('\n')}\n`);
-    const table = html.lastIndexOf('<table role="presentation"');
-    t.match(html.slice(table), `href="${url}"`);
+    equal(text.trimEnd().endsWith(`---\n${footer_lines.join('\n')}`), true);
+    equal(html.slice(html.lastIndexOf('<table role="presentation"')).includes(`href="${url}"`), true);
     const { path, styles, elements, comments } = endOf(html);
-    t.same(
-      path,
-      ['html', 'body', 'table', 'tbody', 'tr', 'td', 'a'].filter((name) => name !== 'tbody'),
+    deepEqual(path, ['html', 'body', 'table', 'tr', 'td', 'a']);
+    equal(comments, 0);
+    deepEqual(
+      unwanted.filter((name) => elements.has(name)),
+      [],
     );
-    t.equal(comments, 0);
-    for (const name of ['style', 'script', 'title', 'textarea', 'template', 'iframe', 'form', 'select', 'svg'])
-      t.notOk(elements.has(name), name);
-    const hidden =
-      /position|display|visibility|opacity|transform|clip|overflow|float|url|expression|:-|[( ]-\d|important|(^|;)(max-)?height/;
-    for (const style of styles) t.notMatch(style, hidden);
-    return t.passing();
+    deepEqual(
+      styles.filter((style) => hidden.test(style)),
+      [],
+    );
   };
   const hostile = [
     '<style>table{display:none}</style>',
@@ -527,7 +525,7 @@ t.test('ends every mail with the footer, outside of whatever the author writes',
     '<b>'.repeat(5000),
     '<table><tr><td>'.repeat(2000),
   ];
-  for (const html of hostile) await footer_html({ html });
+  for (const html of hostile) await t.resolves(endsWithFooter({ html }), html.slice(0, 60));
   const tag = fc.constantFrom(
     ...'a b div p table tr td li ul span style script title textarea select svg math template form body html head noscript blockquote'.split(
       ' ',
@@ -545,10 +543,11 @@ t.test('ends every mail with the footer, outside of whatever the author writes',
     fc.constantFrom('<!--', '-->', '<![CDATA[', ']]>', '<', '>', '"', "'", '<a href="', "<p x='", 'text', '\0', '/>'),
   );
   const property = fc.asyncProperty(fc.array(markup, { maxLength: 40 }), (pieces) =>
-    footer_html({ html: pieces.join('') }),
+    endsWithFooter({ html: pieces.join('') }),
   );
-  await fc.assert(property, { numRuns: 300 });
-  await footer_html({ text: `Hi${'\n'.repeat(5000)}---\n`, html: '<p>Hi' });
+  await t.resolves(fc.assert(property, { numRuns: 150 }));
+  await t.resolves(endsWithFooter({ text: `Hi${'\n'.repeat(5000)}---\n` }));
+  await t.rejects(sent({ html: '&'.repeat(30_000) }), RangeError, 'Gmail would not show the end');
   t.match((await sent({ text: `Hi${'\n'.repeat(5000)}Bye` })).text, 'Hi\n\n\nBye\n\n---');
 });
 
@@ -579,6 +578,36 @@ t.test('threads answers', (t) => {
   t.same(rowIdsOf(`<${message_id}@a> <x${message_id}@b> <${newId('fsq')}@c>`), [message_id]);
   t.equal(rowIdOf('nothing'), null);
   t.end();
+});
+
+/** Answers to the message as mail programs write them. */
+const quoting = {
+  Gmail: (text: string) =>
+    `On Sat, Jan 31, 2026 at 12:00 PM Grace <grace@breadly.example> wrote:\n\n${text.replace(/^/gm, '> ')}`,
+  Thunderbird: (text: string) => `On 1/31/26 12:00 PM, Grace wrote:\n${text.replace(/^/gm, '> ')}`,
+  Outlook: (text: string) =>
+    `________________________________\nFrom: Grace <grace@breadly.example>\nSent: Saturday, January 31, 2026 12:00 PM\nTo: Ada <ada@ada.example>\nSubject: Hello\n\n${text}`,
+  Apple: (text: string) =>
+    `> On 31 Jan 2026, at 12:00, Grace <grace@breadly.example> wrote:\n>\n${text.replace(/^/gm, '> ')}`,
+};
+
+t.test('is cut from the answers that quote it', async (t) => {
+  const readMeaning = () => ({ kind: 'positive', confidence: 1, language: 'en', unsubscribe: false });
+  const asker = { own_addresses: ['grace@breadly.example'], readMeaning, now: mail.date };
+  const answer = (lines: string[]) => judgeMail(Buffer.from(['From: ada@ada.example', ...lines].join('\r\n')), asker);
+  for (const signature of [null, 'Grace Hopper\nBreadly Ltd']) {
+    const { text = '', html = '' } = await sent({ signature });
+    for (const [program, quoted] of Object.entries(quoting)) {
+      const found = await answer(['Subject: Re: Hello', '', 'Yes, tell me more.', '', quoted(text)]);
+      t.match(found, { kind: 'reply', text: 'Yes, tell me more.' }, program);
+    }
+    const quoted = html.split(/<.?body>/)[1];
+    const body = `<div dir="ltr">Yes, tell me more.</div><br><div class="gmail_quote"><div class="gmail_attr">On Sat, Jan 31, 2026 at 12:00 PM Grace wrote:<br></div><blockquote class="gmail_quote">${quoted}</blockquote></div>`;
+    const found = await answer(['Subject: Re: Hello', 'Content-Type: text/html; charset=utf-8', '', body]);
+    t.match(found, { kind: 'reply', text: 'Yes, tell me more.' }, 'HTML');
+  }
+  const subject = decodeURIComponent(footer.unsubscribe_mailto.split('subject=')[1] as string);
+  t.match(await answer([`Subject: ${subject}`, '', '']), { kind: 'unsubscribe', unsubscribe_id: message_id });
 });
 
 t.test('chooses variants by weight, and the same one each time', (t) => {

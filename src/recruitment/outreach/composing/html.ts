@@ -1,6 +1,11 @@
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+/** For what stands in an attribute, or anywhere. */
 export const escapeHtml = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => entities[character] as string);
+
+/** For what stands between elements. */
+export const escapeText = (text: string): string =>
+  text.replace(/[&<>]/g, (character) => entities[character] as string);
 
 /** HTML that shows a plain text: paragraphs, line breaks, and links where the text has web addresses. */
 export const htmlOfText = (text: string): string =>
@@ -13,7 +18,7 @@ export const htmlOfText = (text: string): string =>
 const linked = (line: string): string =>
   line
     .split(/(https?:\/\/[^\s<>"']*[^\s<>"'.,;:!?)\]}])/i)
-    .map((part, place) => (place % 2 === 1 ? linkTo(part) : escapeHtml(part)))
+    .map((part, place) => (place % 2 === 1 ? linkTo(part) : escapeText(part)))
     .join('');
 
-const linkTo = (url: string): string => `<a href="${escapeHtml(url)}">${escapeHtml(url)}</a>`;
+const linkTo = (url: string): string => `<a href="${escapeHtml(url)}">${escapeText(url)}</a>`;

@@ -28,7 +28,7 @@ export interface Mail {
 
 /**
  * The whole message (RFC 5322) as it is sent: lines end with CRLF and have at most 998 characters. The same input makes the same bytes.
- * @throws TypeError for an address or a Message-ID that could not stand in a header
+ * @throws TypeError for an address or a Message-ID that could not stand in a header, RangeError for HTML whose end is not shown
  */
 export async function composeMail(mail: Mail): Promise<Buffer> {
   const text = textPart(mail).replaceAll('\n', '\r\n');
@@ -58,17 +58,22 @@ function textPart({ text, signature, footer }: Mail): string {
   return `${parts.filter((part) => part).join('\n\n')}\n`;
 }
 
+/** Gmail hides what follows 102 KB, and the footer comes last. */
+const most_html_bytes = 100_000;
+
 function htmlPart({ signature, footer }: Mail, html: string): string {
   const signed = htmlOfText(plainText(signature ?? ''));
-  return [
+  const parts = [
     '<!DOCTYPE html>',
     '<html><head><meta http-equiv="Content-Type" content="text/html; charset=utf-8"></head><body>',
     `<div>${safeHtml(html)}</div>`,
-    ...(signed ? [`<div>${signed}</div>`] : []),
-    ...(footer ? [footerHtml(footer)] : []),
+    signed && `<div>${signed}</div>`,
+    footer && footerHtml(footer),
     '</body></html>',
-    '',
-  ].join('\n');
+  ];
+  const document = `${parts.filter((part) => part).join('\n')}\n`;
+  if (footer && Buffer.byteLength(document) > most_html_bytes) throw new RangeError('the HTML is too long');
+  return document;
 }
 
 interface PreparedField {

@@ -1,5 +1,5 @@
 import { Parser } from 'htmlparser2';
-import { escapeHtml } from './html.ts';
+import { escapeHtml, escapeText } from './html.ts';
 import { safeStyle } from './safe_style.ts';
 
 /** Elements that are kept. Others are left out, and what they hold is kept. */
@@ -47,7 +47,7 @@ export function safeHtml(html: string): string {
       if (element.is === 'kept') result += `<${name}${attributesOf(name, attributes)}>`;
     },
     ontext(text) {
-      if (dropping === 0) result += escapeHtml(text.replace(/(?![\n\t])\p{Cc}/gu, ''));
+      if (dropping === 0) result += escapeText(text.replace(/(?![\n\t])\p{Cc}/gu, ''));
     },
     onclosetag(name) {
       const place = open.findLastIndex((element) => element.name === name);

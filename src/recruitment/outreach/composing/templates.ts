@@ -10,6 +10,7 @@ import {
 } from './engine.ts';
 import { htmlOfText } from './html.ts';
 import { oneLine, plainText } from './lines.ts';
+import { safeHtml } from './safe_html.ts';
 import { TemplateFault, type TemplateField } from './template_fault.ts';
 import { isTemplateField, knownFields, knownValues, type TemplateValues } from './template_fields.ts';
 
@@ -26,8 +27,8 @@ export const template_limits: Readonly<Record<TemplateField, number>> = {
   body_text: 20_000,
   body_html: 60_000,
 };
-/** Bytes of a part: Gmail hides what follows 102 KB of a mail. */
-const most_part_bytes = 80_000;
+/** Bytes of a part: Gmail hides what follows 102 KB of a mail, and a signature and the footer follow. */
+const most_part_bytes = 70_000;
 
 const engineOf = (field: TemplateField) => (field === 'body_html' ? html_engine : text_engine);
 const given = ({ subject, body_text, body_html }: Templates): [TemplateField, string][] => [
@@ -110,7 +111,9 @@ export function renderTemplates(templates: Templates, values: TemplateValues): R
   if (subject === '') throw empty('subject');
   if (text === '') throw empty('body_text');
   const html = templates.body_html ? render('body_html', templates.body_html, known) : htmlOfText(text);
-  return { subject, text: fitting('body_text', text), html: fitting('body_html', html) };
+  requireFitting('body_text', text);
+  requireFitting(templates.body_html ? 'body_html' : 'body_text', safeHtml(html));
+  return { subject, text, html };
 }
 
 function render(field: TemplateField, text: string, values: object): string {
@@ -128,13 +131,10 @@ const empty = (field: TemplateField) =>
     remedy: 'Write a text that is there for every prospect.',
   });
 
-function fitting(field: TemplateField, text: string): string {
-  if (Buffer.byteLength(text) <= most_part_bytes) return text;
-  throw new TemplateFault(`The result has more than ${most_part_bytes} bytes.`, {
-    field,
-    line: 1,
-    remedy: 'Shorten it.',
-  });
+function requireFitting(field: TemplateField, result: string): void {
+  if (Buffer.byteLength(result) <= most_part_bytes) return;
+  const message = `The result has more than ${most_part_bytes} bytes.`;
+  throw new TemplateFault(message, { field, line: 1, remedy: 'Shorten it.' });
 }
 
 function faultOf(field: TemplateField, error: unknown): TemplateFault {
