@@ -4,9 +4,9 @@ import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { keepMemorySmall } from './commands/small_memory.ts';
 
+if (process.argv[2] === 'worker') keepMemorySmall();
 // Beside the packages, because only who may write those may say what runs.
 enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/rail'));
-if (process.argv[2] === 'worker') keepMemorySmall();
 const { CommanderError } = await import('commander');
 const { wantsStacks } = await import('./config.ts');
 const { createCommandLine } = await import('./command_line/rail.ts');

@@ -3,24 +3,35 @@ import { once } from 'node:events';
 import { globSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { flags as flags_of_worker } from '../../src/commands/small_memory.ts';
 
 const main = join(import.meta.dirname, '../../src/main.ts');
-const files = ['src/**/*.ts', 'tasks/**/*.ts', 'test/harness.ts', 'test/samples.ts', 'test/processes.ts'];
-const packages = ['commander', 'fast-check', 'postgraphile'];
+/** What loads the rest. Not every file there is: some do their work as soon as they are loaded. */
+const service = ['src/worker.ts', 'src/products.ts', 'src/commands/**/*.ts', 'tasks/**/*.ts'];
+const packages = ['commander', 'graphile-worker', 'undici'];
+const tests = ['src/api.ts', 'test/harness.ts', 'test/samples.ts', 'test/processes.ts', 'fast-check', 'postgraphile'];
 
 /**
  * Has all of the service and what its tests share compiled, for the cache that the processes of the tests read (NODE_COMPILE_CACHE). A process
- * writes to it when it ends by itself: most of those that tests start are killed, and those that run test files end last.
+ * writes to it when it ends by itself: most of those that tests start are killed, and those that run test files end last. Workers have code
+ * of their own, as their V8 has other flags.
+ * @throws Error where something cannot be loaded
  */
 export async function warmUp(environment: NodeJS.ProcessEnv): Promise<void> {
-  const env = { ...process.env, ...environment };
-  for (const args of [[import.meta.filename], [main, '--help']])
-    await once(spawn(process.execPath, args, { env, stdio: 'ignore' }), 'close');
+  const env = { ...process.env, GRAPHILE_ENV: 'production', ...environment };
+  const compile = async (...args: string[]) => {
+    const [code] = await once(spawn(process.execPath, args, { env, stdio: ['ignore', 'ignore', 'inherit'] }), 'close');
+    if (code !== 0) throw new Error(`node ${args.join(' ')} ended with ${code}.`);
+  };
+  await Promise.all([
+    compile(import.meta.filename, ...service, ...packages, ...tests).then(() => compile(main, '--help')),
+    compile(...flags_of_worker, import.meta.filename, ...service, ...packages),
+  ]);
 }
 
 if (import.meta.main) {
-  const paths = globSync(files).map((file) => resolve(file));
-  for (const path of paths) if (path !== main) await import(pathToFileURL(path).href);
-  for (const name of packages) await import(name);
+  const urlsOf = (pattern: string) => globSync(pattern).map((file) => pathToFileURL(resolve(file)).href);
+  for (const given of process.argv.slice(2))
+    for (const module of given.endsWith('.ts') ? urlsOf(given) : [given]) await import(module);
   process.exit();
 }
