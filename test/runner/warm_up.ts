@@ -7,7 +7,13 @@ import { flags as flags_of_worker } from '../../src/commands/small_memory.ts';
 
 const main = join(import.meta.dirname, '../../src/main.ts');
 /** What loads the rest. Not every file there is: some do their work as soon as they are loaded. */
-const service = ['src/worker.ts', 'src/products.ts', 'src/commands/**/*.ts', 'tasks/**/*.ts'];
+const service = [
+  'src/command_line/rail.ts',
+  'src/worker.ts',
+  'src/products.ts',
+  'src/commands/**/*.ts',
+  'tasks/**/*.ts',
+];
 const packages = ['commander', 'graphile-worker', 'undici'];
 const tests = ['src/api.ts', 'test/harness.ts', 'test/samples.ts', 'test/processes.ts', 'fast-check', 'postgraphile'];
 

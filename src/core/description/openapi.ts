@@ -49,15 +49,7 @@ export async function describeRoutes(app: FastifyInstance, described: Described)
     convertConstToEnum: false,
     openapi: {
       openapi: '3.1.0',
-      info: {
-        title: described.title,
-        version: api_version,
-        summary: described.summary,
-        description: conventions(described)
-          .map(({ title, text }) => `## ${title}\n\n${text}`)
-          .join('\n\n'),
-        license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
-      },
+      info: { title: described.title, version: api_version },
       servers: [{ url: URL.parse(described.base_url)?.pathname ?? '/', description: 'This service.' }],
       security: [{ api_key: [] }],
       components: {
@@ -72,8 +64,9 @@ export async function describeRoutes(app: FastifyInstance, described: Described)
   });
 }
 
-/** The document as the routes gave it, and what they do not say: scopes, headers, errors, examples, events. */
-function complete(document: Document, { operations, events, delivery, examples, path: root }: Described): Document {
+/** The document as the routes gave it, and what they do not say: conventions, scopes, headers, errors, examples, events. */
+function complete(document: Document, described: Described): Document {
+  const { operations, events, delivery, examples, path: root } = described;
   const common = commonErrors(operations);
   const schemas = {
     ...open(document.components.schemas),
@@ -91,6 +84,7 @@ function complete(document: Document, { operations, events, delivery, examples, 
   return withoutUnused(
     unifyInputs({
       ...document,
+      info: infoOf(described),
       tags: tagsOf(operations),
       paths,
       webhooks: Object.fromEntries(
@@ -111,6 +105,16 @@ function complete(document: Document, { operations, events, delivery, examples, 
     }),
   );
 }
+
+const infoOf = (described: Described) => ({
+  title: described.title,
+  version: api_version,
+  summary: described.summary,
+  description: conventions(described)
+    .map(({ title, text }) => `## ${title}\n\n${text}`)
+    .join('\n\n'),
+  license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
+});
 
 function pathOperation(
   route: PathOperation,

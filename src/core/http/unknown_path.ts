@@ -28,9 +28,12 @@ export function refuseEmptyId(request: FastifyRequest): void {
  * To be called once the operations are mounted.
  */
 export function refuseWordsAsIds(app: FastifyInstance, operations: Operation[]): void {
-  for (const [path, own] of Map.groupBy(operations, (operation) => operation.path)) {
+  const by_path = [...Map.groupBy(operations, ({ path }) => path)].map(([path, own]) => {
+    return { path, own, pattern: patternOf(routePath(path)) };
+  });
+  for (const { path, own } of by_path) {
     const allowed = own.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
-    const others = operations.filter((other) => other.path !== path && patternOf(routePath(other.path)).test(path));
+    const others = by_path.filter((other) => other.path !== path && other.pattern.test(path)).flatMap(({ own }) => own);
     const method = [...new Set(others.map((other) => other.method as string).filter((one) => !allowed.includes(one)))];
     if (method.length > 0) refuseMethods(app, path, method, allowed);
   }
