@@ -137,6 +137,11 @@ const prepared: Record<string, (world: World) => Promise<string>> = {
     await world.caller.post(`/recruitment/v1/prospects/${id}/invite`, { via: 'mark' });
     return id;
   },
+  async 'deals.activate'(world) {
+    const { id } = await world.make('recruitment_deals');
+    await world.caller.post(`/recruitment/v1/deals/${id}/agree`);
+    return id;
+  },
   'emails.list': async (world) => (await world.fixture('recruitment_emails')).prospect_id,
   'notes.list': async (world) => (await world.fixture('recruitment_notes')).prospect_id,
   async 'lists.remove_prospect'(world) {

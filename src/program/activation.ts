@@ -1,9 +1,15 @@
 import sql from 'sql-template-tag';
 import type { Tx } from '../core/postgres/transaction.ts';
-import { tenant } from '../core/resource/resource.ts';
+import { lockOf, tenant } from '../core/resource/resource.ts';
 import { notFound, Problem } from '../core/values/problem.ts';
-import { groups } from './partners/group.ts';
+import { createBonus } from './commissions/commission_change.ts';
+import { deactivateRules, insertRuleOfPartner } from './commissions/rule.ts';
+import { createPartner } from './partners/create_partner.ts';
+import { groups, groupToJoin } from './partners/group.ts';
+import { type Partner, partners } from './partners/partner.ts';
+import { updatePartner } from './partners/update_partner.ts';
 import { type Program, programs } from './programs/program.ts';
+import { giveCoupon } from './tracking/coupon.ts';
 import { isWithinBounds, rate_bound } from './tracking/link.ts';
 
 /** What the recruitment service may ask of the affiliate program service: this file is all that it imports of it. */
@@ -52,3 +58,145 @@ const wrongCurrency = ({ currency }: Program, param: string): Problem =>
 
 const isGroupOf = async (tx: Tx, program_id: string, group_id: string): Promise<boolean> =>
   (await groups.find(tx, sql`${tenant(tx)} and t.program_id = ${program_id} and t.id = ${group_id}`)) !== undefined;
+
+/** Why a partner cannot get what was agreed. */
+export type RefusedActivation =
+  | 'no_address'
+  | `partner_${Exclude<Partner['status'], 'active'>}`
+  | 'coupon_taken'
+  | 'group_not_found'
+  | 'currency_mismatch';
+
+/** An activation that is refused: its transaction is rolled back. */
+export class ActivationRefused extends Error {
+  override readonly name = 'ActivationRefused';
+  readonly reason: RefusedActivation;
+
+  constructor(reason: RefusedActivation) {
+    super(`The activation is refused: ${reason}.`);
+    this.reason = reason;
+  }
+}
+
+interface AgreedTerms extends RuleTerms {
+  recurring_months: number | null;
+  coupon_code: string | null;
+  upfront_fee_minor: number | null;
+  /** Days of UTC, both included. */
+  starts_on: string | null;
+  ends_on: string | null;
+}
+
+export interface Activation {
+  program_id: string;
+  /** The partner whom the person is known to be. */
+  partner_id: string | null;
+  /** The addresses of the person, the best first. */
+  emails: string[];
+  /** Of a new partner. */
+  profile: Partial<Pick<Partner, 'display_name' | 'website_url' | 'country_code'>>;
+  terms: AgreedTerms;
+  /** What the rule and the bonus are called. */
+  title: string;
+  /** The rules of earlier activations of a partner, whose row is locked: they are deactivated. */
+  rulesBefore: (partner_id: string) => Promise<string[]>;
+}
+
+interface Activated {
+  partner_id: string;
+  rule_id: string;
+  /** The bonus that pays the upfront fee. */
+  bonus_id: string | null;
+  /** Whether the partner existed before. */
+  linked_existing: boolean;
+}
+
+/**
+ * Makes a person a partner of a program under agreed terms: finds the partner or creates one, adds the rule, and gives the group, the coupon
+ * and the upfront fee where they were agreed. @throws ActivationRefused
+ */
+export async function activatePartner(tx: Tx, activation: Activation): Promise<Activated> {
+  const { program_id, terms, title } = activation;
+  const program = await linkedProgram(tx, program_id);
+  if (terms.rate_type === 'fixed' && terms.currency !== program.currency) {
+    throw new ActivationRefused('currency_mismatch');
+  }
+  const group_id = await groupOf(tx, program_id, terms.group_id);
+  const { partner, linked_existing } = await partnerFor(tx, activation, group_id);
+  if (terms.group_id !== null && partner.group_id !== group_id) await updatePartner(tx, partner, { group_id });
+  if (terms.coupon_code !== null && !(await giveCoupon(tx, partner, terms.coupon_code))) {
+    throw new ActivationRefused('coupon_taken');
+  }
+  await deactivateRules(tx, await activation.rulesBefore(partner.id));
+  const rule = await insertRuleOfPartner(tx, partner.id, { ...ruleOf(terms), program_id, name: title });
+  const bonus_id = await payUpfront(tx, partner, terms, title);
+  return { partner_id: partner.id, rule_id: rule.id, bonus_id, linked_existing };
+}
+
+async function groupOf(tx: Tx, program_id: string, group_id: string | null): Promise<string> {
+  if (group_id !== null && !(await isGroupOf(tx, program_id, group_id))) throw new ActivationRefused('group_not_found');
+  return groupToJoin(tx, program_id, group_id ?? undefined);
+}
+
+/** The partner, locked and active. @throws ActivationRefused */
+async function partnerFor(
+  tx: Tx,
+  activation: Activation,
+  group_id: string,
+): Promise<{ partner: Partner; linked_existing: boolean }> {
+  const known = await knownPartner(tx, activation);
+  if (known) return { partner: requireActive(known), linked_existing: true };
+  const { program_id, profile, emails } = activation;
+  const [email] = emails;
+  if (email === undefined) throw new ActivationRefused('no_address');
+  try {
+    const partner = await createPartner(tx, { ...profile, program_id, email, group_id, status: 'active' });
+    return { partner, linked_existing: false };
+  } catch (error) {
+    if (!(error instanceof Problem && error.code === 'resource_already_exists')) throw error;
+    // Somebody else created the partner in the meantime.
+    return partnerFor(tx, activation, group_id);
+  }
+}
+
+function requireActive(partner: Partner): Partner {
+  const { status } = partner;
+  if (status !== 'active') throw new ActivationRefused(`partner_${status}`);
+  return partner;
+}
+
+/** By the id, else by the best of the addresses that a partner has. */
+async function knownPartner(tx: Tx, { program_id, partner_id, emails }: Activation): Promise<Partner | undefined> {
+  const of_program = sql`${tenant(tx)} and t.program_id = ${program_id}`;
+  const by_id =
+    partner_id === null
+      ? undefined
+      : await partners.find(tx, sql`${of_program} and t.id = ${partner_id}`, lockOf(true));
+  if (by_id) return by_id;
+  for (const email of emails) {
+    const by_email = await partners.find(tx, sql`${of_program} and t.email_key = lower(${email})`, lockOf(true));
+    if (by_email) return by_email;
+  }
+  return undefined;
+}
+
+const ruleOf = ({ rate_type, rate_value, recurring_months, starts_on, ends_on }: AgreedTerms) => ({
+  ...{ rate_type, rate_value, duration_months: recurring_months },
+  starts_at: starts_on === null ? null : dayAfter(starts_on, 0),
+  ends_at: ends_on === null ? null : dayAfter(ends_on, 1),
+});
+
+/** The start of a day, or of one some days later. */
+const dayAfter = (day: string, days: number): string =>
+  new Date(Date.parse(`${day}T00:00:00.000Z`) + days * 86_400_000).toISOString();
+
+async function payUpfront(
+  tx: Tx,
+  { id: partner_id, program_id }: Partner,
+  { upfront_fee_minor, currency }: AgreedTerms,
+  note: string,
+): Promise<string | null> {
+  if (upfront_fee_minor === null) return null;
+  const amount = { amount_minor: upfront_fee_minor, currency, mature_at: tx.now };
+  return (await createBonus(tx, { program_id, partner_id, note, ...amount })).id;
+}

@@ -64,7 +64,13 @@ const prospect = {
   ],
   ...{ source: 'manual', source_run_id: null, stage: 'contacted', saved: true, hidden: false, hidden_reason: null },
   ...{ assignee_member_id: team_member.id, do_not_contact: null, unsubscribed_at: null, invited_at: null },
-  ...{ signed_up_at: null, partner_id: null, deal_id: null, email_status: 'found', custom: { tier: 'gold' } },
+  ...{
+    signed_up_at: null,
+    partner_id: null,
+    deal_id: null,
+    email_status: 'found',
+    custom: { tier: 'gold' },
+  },
   ...{ created_at: times.endpoint, updated_at: times.event },
 };
 const prospect_id = prospect.id;
@@ -221,7 +227,9 @@ export const examples: Examples = {
     'prospects.move': { body: { stage: 'contacted', reason: 'Met at a fair' } },
     'prospects.assign': { body: { member_id: team_member.id } },
     'prospects.invite': { body: { via: 'mark' }, reply: { invited_at: times.event } },
-    'prospects.signed_up': { reply: { stage: 'active', invited_at: times.endpoint, signed_up_at: times.event } },
+    'prospects.signed_up': {
+      reply: { stage: 'active', invited_at: times.endpoint, signed_up_at: times.event },
+    },
     'prospects.do_not_contact': {
       body: { reason: 'legal' },
       reply: { do_not_contact: { reason: 'legal', since: times.event } },
@@ -245,6 +253,7 @@ export const examples: Examples = {
       reply: { ...draft, version: 2, terms: { ...deal.terms, rate_value: 2500 }, updated_at: times.event },
     },
     'deals.agree': { body: { agreed_by: 'prospect' }, reply: { agreed_by: 'prospect' } },
+    'deals.activate': { reply: { status: 'activating' } },
     'deals.cancel': { reply: { ...draft, status: 'cancelled', cancelled_at: times.event, updated_at: times.event } },
     'deals.reopen': { reply: { ...draft, version: 2, updated_at: times.event } },
     'inboxes.create': {

@@ -7,6 +7,7 @@ import { teamOperations } from './brands/team_member.ts';
 import { addressOperations } from './contact/add_address.ts';
 import { doNotContactOperations } from './contact/do_not_contact.ts';
 import { emailListOperations } from './contact/email_address.ts';
+import { activateOperations } from './deals/activate.ts';
 import { dealOperations } from './deals/deal_operations.ts';
 import { dealVersionOperations } from './deals/deal_version.ts';
 import { deleteBrandOperations } from './delete_brand.ts';
@@ -74,6 +75,7 @@ export const recruitment: Product = {
     ...listProspectOperations,
     ...doNotContactOperations,
     ...dealOperations,
+    ...activateOperations,
     ...dealVersionOperations,
     ...inboxOperations,
     ...planOperations,

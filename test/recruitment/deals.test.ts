@@ -239,3 +239,285 @@ t.test('hides the deals of a deleted brand', async (t) => {
   t.equal((await opened.caller.request('GET', `${deals}/${deal.id}`)).status, 404);
   t.equal((await opened.caller.get(deals)).total_count, 0);
 });
+
+/** The deal once its activation has ended. */
+async function ended({ caller }: Opened, deal: Json): Promise<Json> {
+  let now: Json = {};
+  await eventually(async () => {
+    now = await caller.get(`${deals}/${deal.id}`);
+    return now.status !== 'activating';
+  }, 'the activation to end');
+  return now;
+}
+
+async function activate(opened: Opened, prospect: Json, given: Json = {}): Promise<Json> {
+  const deal = await open(opened, prospect, given);
+  await opened.caller.post(`${deals}/${deal.id}/agree`);
+  t.match(await ask(opened, `${deal.id}/activate`), { status: 202, body: { status: /^activ/ } });
+  return ended(opened, deal);
+}
+
+const partnersOf = async ({ caller, program_id }: Opened, query = ''): Promise<Json[]> =>
+  (await caller.get(`/v1/partners?program_id=${program_id}${query}`)).data;
+const sell = ({ caller, program_id }: Opened, partner_id: string, given: Json = {}): Promise<Json> =>
+  caller.post('/v1/sales', {
+    ...{ program_id, partner_id, amount_minor: 19_999, currency: 'USD', external_charge_id: `ch_${++nth}` },
+    ...{ customer: { email: `customer${nth}@example.com`, external_customer_id: `c${nth}` }, ...given },
+  });
+const earned = (sale: Json): [string, number][] => sale.commissions.map((c: Json) => [c.rule_id, c.amount_minor]);
+/** All events of an organization, of both products, in the strict sequence. */
+const sequence = async ({ caller }: Opened): Promise<[string, Json][]> => {
+  const rows = await rail.query<{ type: string; body: string }>(sql`
+    select type, body from webhooks.event where organization_id = ${caller.organization_id} and type not like 'scan.%' order by position`);
+  return rows.map(({ type, body }) => [type, JSON.parse(body).data]);
+};
+
+t.test('activates a deal: a new partner with the agreed rule, group, coupon and upfront fee', async (t) => {
+  const opened = await openBrand();
+  const { caller, program_id } = opened;
+  const group = await caller.post('/v1/groups', { program_id, name: 'Bloggers' });
+  await caller.post('/v1/rules', { program_id, name: 'Standard', rate_type: 'percent', rate_value: 500, priority: 9 });
+  const prospect = await add(opened, { name: 'The Baking Blog', email: 'Ada@bakingblog.com' });
+  const given = { group_id: group.id, coupon_code: 'BAKING10', upfront_fee_minor: 25_000, recurring_months: 12 };
+  const deal = await activate(opened, prospect, { ...given, starts_on: '2026-01-01', ends_on: '2026-06-30' });
+  t.match(deal, { status: 'active', linked_existing: false, last_error: null, agreed_version: 1, activated_at: /Z$/ });
+  const [partner] = await partnersOf(opened);
+  t.match(partner, {
+    ...{ id: deal.partner_id, email: 'Ada@bakingblog.com', status: 'active', group_id: group.id, company_name: null },
+    ...{ display_name: 'The Baking Blog', website_url: prospect.url },
+  });
+  t.match(await caller.get(`/v1/rules/${deal.rule_id}`), {
+    ...{ rate_type: 'percent', rate_value: 2000, status: 'active', partner_ids: [deal.partner_id] },
+    ...{ duration_months: 12, starts_at: '2026-01-01T00:00:00.000Z', ends_at: '2026-07-01T00:00:00.000Z' },
+  });
+  t.match((await caller.get(`/v1/coupons?program_id=${program_id}`)).data, [
+    { code: 'BAKING10', partner_id: deal.partner_id, active: true },
+  ]);
+  t.match((await caller.get(`/v1/commissions?program_id=${program_id}`)).data, [
+    { id: deal.bonus_id, kind: 'bonus', amount_minor: 25_000, currency: 'USD', status: 'due' },
+  ]);
+  t.match(await get(opened, prospect), { stage: 'active', partner_id: deal.partner_id, deal_id: deal.id });
+  const { agreed_by_user_id: by_user_id, partner_id, rule_id } = deal;
+  t.match((await sequence(opened)).slice(-5), [
+    ['affiliate.created', { partner_id, email: 'Ada@bakingblog.com', status: 'active' }],
+    ['affiliate_coupon.created', { partner_id, code: 'BAKING10' }],
+    ['commission.created', { partner_id, amount_minor: 25_000 }],
+    [
+      'affiliate.activated',
+      {
+        ...{ deal_id: deal.id, prospect_id: prospect.id, program_id, partner_id, rule_id, linked_existing: false },
+        terms_summary: 'Percent commission rule, deal version 1',
+      },
+    ],
+    ['affiliate.stage_changed', { from: 'agreed', to: 'active', by_user_id, reason: 'activated' }],
+  ]);
+  t.match((await told(opened, prospect, 5)).at(-2), ['affiliate.activated', { rule_id }], 'its endpoints are told');
+  t.match((await caller.get(`${v1}/prospects/${prospect.id}/activity?kind=activated`)).data, [
+    { by_user_id, data: { deal_id: deal.id, version: 1, partner_id } },
+  ]);
+
+  // 20 % of 199.99 is 39.998; the days of the terms are those of UTC, both included.
+  for (const [occurred_at, expected] of [
+    ['2025-12-31T23:59:59.999Z', 1000],
+    ['2026-01-01T00:00:00.000Z', 4000],
+    ['2026-06-30T23:59:59.999Z', 4000],
+    ['2026-07-01T00:00:00.000Z', 1000],
+  ] as const) {
+    const [[by, amount] = []] = earned(await sell(opened, partner_id, { occurred_at }));
+    t.equal(amount, expected, occurred_at);
+    t.equal(by === rule_id, expected === 4000);
+  }
+  const once = await caller.post(`${deals}/${deal.id}/activate`);
+  t.same(once, deal, 'asked again, it is done already');
+  t.equal((await partnersOf(opened)).length, 1);
+});
+
+t.test('a fixed rate pays its minor units, and a sale in another currency nothing', async (t) => {
+  const opened = await openBrand();
+  const prospect = await add(opened, { email: 'grace@fixedblog.com' });
+  const deal = await activate(opened, prospect, { rate_type: 'fixed', rate_value: 777 });
+  t.match((await told(opened, prospect, 4))[3], [
+    'affiliate.activated',
+    { terms_summary: 'Fixed commission rule, deal version 1' },
+  ]);
+  t.same(earned(await sell(opened, deal.partner_id)), [[deal.rule_id, 777]]);
+  t.same(earned(await sell(opened, deal.partner_id, { currency: 'EUR' })), []);
+});
+
+t.test('links the partner who has the address, whose other rules it precedes', async (t) => {
+  const opened = await openBrand();
+  const { caller, program_id } = opened;
+  const partner = await caller.post('/v1/partners', { program_id, email: 'ada@linked.com' });
+  const own = {
+    program_id,
+    name: 'Own',
+    rate_type: 'percent',
+    rate_value: 500,
+    partner_ids: [partner.id],
+    priority: 3,
+  };
+  await caller.post('/v1/rules', own);
+  const coupon = await caller.post('/v1/coupons', { program_id, code: 'LINKED', external_id: 'promo_1' });
+  const group = await caller.post('/v1/groups', { program_id, name: 'Bloggers' });
+  const prospect = await add(opened, { email: 'first@linked.com' });
+  await caller.post(`${v1}/prospects/${prospect.id}/emails`, { email: 'ADA@linked.com' });
+  const deal = await activate(opened, prospect, { coupon_code: 'linked', group_id: group.id });
+  t.match(deal, { status: 'active', partner_id: partner.id, linked_existing: true });
+  t.same(earned(await sell(opened, partner.id)), [[deal.rule_id, 4000]]);
+  t.match(await caller.get(`/v1/coupons/${coupon.id}`), { partner_id: partner.id, active: true });
+  t.match(await caller.get(`/v1/partners/${partner.id}`), { group_id: group.id });
+  const types = (await sequence(opened)).map(([type]) => type).filter((type) => /^affiliate/.test(type));
+  t.same(types.slice(-4), [
+    ...['affiliate.updated', 'affiliate_coupon.created', 'affiliate.activated', 'affiliate.stage_changed'],
+  ]);
+
+  const second = await activate(opened, prospect, { rate_value: 3000, coupon_code: 'LINKED' });
+  t.match(second, { status: 'active', partner_id: partner.id, linked_existing: true });
+  t.match(await caller.get(`/v1/rules/${deal.rule_id}`), { status: 'inactive' });
+  t.same(earned(await sell(opened, partner.id)), [[second.rule_id, 6000]]);
+  t.ok(
+    (await sequence(opened)).some(
+      ([type, { rule_id, status }]) =>
+        type === 'rule.status_changed' && rule_id === deal.rule_id && status === 'inactive',
+    ),
+  );
+});
+
+t.test('says why an activation failed, leaves nothing of it, and succeeds once the cause is gone', async (t) => {
+  const opened = await openBrand();
+  const { caller, program_id } = opened;
+  const pending = { program_id, email: 'pending@failing.com', status: 'pending' };
+  const { id: pending_id } = await caller.post('/v1/partners', pending);
+  const suspended = await caller.post('/v1/partners', { program_id, email: 'suspended@failing.com' });
+  await caller.patch(`/v1/partners/${suspended.id}`, { status: 'suspended' });
+  await caller.post('/v1/coupons', { program_id, code: 'TAKEN', partner_id: suspended.id });
+  const declined = await caller.post('/v1/partners', { ...pending, email: 'declined@failing.com' });
+  const applications = await caller.get(`/v1/applications?program_id=${program_id}`);
+  const applicationOf = (id: string) => applications.data.find(({ partner_id }: Json) => partner_id === id).id;
+  await caller.post(`/v1/applications/${applicationOf(declined.id)}/reject`);
+  const group = await caller.post('/v1/groups', { program_id, name: 'Gone' });
+  const state = () =>
+    rail.query(sql`
+      select (select count(*) from program.partner where program_id = ${program_id}) as partners,
+        (select count(*) from program.rule where program_id = ${program_id}) as rules,
+        (select count(*) from program.commission where program_id = ${program_id}) as commissions,
+        (select count(*) from webhooks.event where program_id = ${program_id}) as events`);
+  const before = await state();
+  const fails = async (email: string | undefined, last_error: string, given: Json = {}, between = async () => {}) => {
+    const prospect = await add(opened, email === undefined ? {} : { email });
+    const deal = await open(opened, prospect, { upfront_fee_minor: 100, ...given });
+    await caller.post(`${deals}/${deal.id}/agree`);
+    await between();
+    await caller.post(`${deals}/${deal.id}/activate`);
+    const failed = await ended(opened, deal);
+    t.match(failed, { status: 'agreed', last_error, partner_id: null, activated_at: null }, last_error);
+    t.match(await get(opened, prospect), { stage: 'agreed', partner_id: null });
+    return { prospect, deal };
+  };
+  const { prospect, deal } = await fails(undefined, 'no_address');
+  const of_suspended = await fails('suspended@failing.com', 'partner_suspended');
+  await fails('declined@failing.com', 'partner_declined');
+  const of_pending = await fails('pending@failing.com', 'partner_pending');
+  const of_taken = await fails('new@failing.com', 'coupon_taken', { coupon_code: 'taken' });
+  t.same(await state(), before, 'nothing is left of it');
+  await fails('other@failing.com', 'group_not_found', { group_id: group.id }, async () => {
+    await caller.delete(`/v1/groups/${group.id}`);
+  });
+
+  const retry = async (failed: Json) => {
+    t.match(await caller.post(`${deals}/${failed.id}/activate`), { last_error: null });
+    t.match(await ended(opened, failed), { status: 'active', last_error: null });
+  };
+  await caller.post(`${v1}/prospects/${prospect.id}/emails`, { email: 'late@failing.com' });
+  await retry(deal);
+  await caller.patch(`/v1/partners/${suspended.id}`, { status: 'active' });
+  await retry(of_suspended.deal);
+  await caller.post(`/v1/applications/${applicationOf(pending_id)}/approve`);
+  await retry(of_pending.deal);
+  await caller.post(`${deals}/${of_taken.deal.id}/reopen`);
+  await caller.patch(`${deals}/${of_taken.deal.id}`, { terms: { coupon_code: 'FREE' } });
+  t.match(await ask(opened, `${of_taken.deal.id}/activate`), {
+    status: 409,
+    body: { error: { code: 'invalid_state_transition', message: /Agree to a version/ } },
+  });
+  await caller.post(`${deals}/${of_taken.deal.id}/agree`);
+  await retry(of_taken.deal);
+});
+
+t.test('two deals of the same person that are activated at once give one partner and one active rule', async (t) => {
+  const opened = await openBrand();
+  const { caller, program_id } = opened;
+  for (let round = 0; round < 3; round++) {
+    const email = `same${round}@person.com`;
+    const both = await Promise.all(
+      [1, 2].map(async () => open(opened, await add(opened, { email }), { upfront_fee_minor: 5 })),
+    );
+    await Promise.all(both.map(({ id }) => caller.post(`${deals}/${id}/agree`)));
+    await Promise.all(both.map(({ id }) => caller.post(`${deals}/${id}/activate`)));
+    const done = await Promise.all(both.map((deal) => ended(opened, deal)));
+    t.match(done, [{ status: 'active' }, { status: 'active' }]);
+    t.equal(new Set(done.map(({ partner_id }) => partner_id)).size, 1);
+    t.same(done.map(({ linked_existing }) => linked_existing).sort(), [false, true]);
+    const rules = await Promise.all(done.map(({ rule_id }) => caller.get(`/v1/rules/${rule_id}`)));
+    t.same(rules.map(({ status }) => status).sort(), ['active', 'inactive']);
+    const later = done.find(({ linked_existing }) => linked_existing) as Json;
+    t.same(earned(await sell(opened, later.partner_id)), [[later.rule_id, 4000]], 'the later one pays');
+    t.equal(
+      (await caller.get(`/v1/commissions?program_id=${program_id}&partner_id=${later.partner_id}&kind=bonus`))
+        .total_count,
+      2,
+    );
+  }
+});
+
+t.test(
+  'an activation against a cancel, a reopening and the deletion of the partner: one of them comes first',
+  async (t) => {
+    const opened = await openBrand();
+    const { caller, program_id } = opened;
+    for (const other of ['cancel', 'reopen', 'activate', 'delete', 'erase'] as const) {
+      for (let round = 0; round < 2; round++) {
+        const email = `${other}${round}@race.com`;
+        const prospect = await add(opened, { email });
+        const partner = other === 'delete' ? await caller.post('/v1/partners', { program_id, email }) : undefined;
+        const deal = await open(opened, prospect, { upfront_fee_minor: 7 });
+        await caller.post(`${deals}/${deal.id}/agree`);
+        const [asked, raced] = await Promise.all([
+          ask(opened, `${deal.id}/activate`),
+          other === 'delete'
+            ? caller.request('DELETE', `/v1/partners/${partner?.id}`)
+            : other === 'erase'
+              ? caller.request('DELETE', `${v1}/prospects/${prospect.id}`)
+              : ask(opened, `${deal.id}/${other}`),
+        ]);
+        if (other === 'erase') {
+          t.equal(raced.status, 200);
+          await eventually(idle, 'the jobs to end');
+          continue;
+        }
+        const now = await ended(opened, deal);
+        const bonuses = await partnersOf(opened, `&email=${email}`).then(async ([found]) =>
+          found
+            ? (await caller.get(`/v1/commissions?program_id=${program_id}&partner_id=${found.id}&kind=bonus`)).data
+            : [],
+        );
+        if (now.status === 'active') {
+          t.equal(asked.status, 202);
+          t.match(raced.status, other === 'delete' ? 200 : other === 'activate' ? 202 : 409);
+          const [alive] = await partnersOf(opened, `&email=${email}`);
+          if (alive) t.equal(alive.id, now.partner_id);
+          t.equal(bonuses.length, alive ? 1 : 0);
+        } else {
+          t.match([asked.status, raced.status], [409, 200], `${other} came first`);
+          t.equal(bonuses.length, 0);
+        }
+      }
+    }
+  },
+);
+
+const idle = async (): Promise<boolean> => {
+  const [row] = await rail.query<{ count: number }>(sql`
+    select count(*)::integer as count from graphile_worker.jobs where task_identifier = 'recruitment/activate_deal'`);
+  return row?.count === 0;
+};

@@ -194,7 +194,8 @@ type Bonus = Pick<Commission, 'program_id' | 'partner_id' | 'amount_minor' | 'cu
   note?: string | undefined;
 };
 
-async function createBonus(tx: Tx, bonus: Bonus): Promise<Commission> {
+/** Creates a bonus for an active partner, whose row the caller has locked, and emits `commission.created`. */
+export async function createBonus(tx: Tx, bonus: Bonus): Promise<Commission> {
   const status = statusAt(bonus.mature_at, tx.now);
   const values = { ...bonus, id: newId('com'), kind: 'bonus', status };
   const commission = (await commissions.insert(tx, values)) as Commission;

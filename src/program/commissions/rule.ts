@@ -97,12 +97,14 @@ export const rules = resource({
 export type Rule = z.infer<typeof rules.record>;
 
 const ids = z.array(text.min(1).max(255)).max(1000);
+/** The highest priority, and the lowest below 0. */
+const most_priority = 1_000_000;
 
 const fields = {
   name: text.min(1).max(200),
   rate_type: z.enum(rate_types),
   rate_value: z.int().min(0),
-  priority: z.int().min(-1_000_000).max(1_000_000),
+  priority: z.int().min(-most_priority).max(most_priority),
   status: z.enum(statuses),
   applies_to: z
     .enum(applies_to)
@@ -162,7 +164,7 @@ export const ruleOperations: Operation[] = [
       refuseContradiction(body);
       refuseExcess(body);
       await requireNamed(tx, body.program_id, body);
-      return (await rules.insert(tx, { ...body, tiers: jsonb(body.tiers), id: newId('flw') })) as Rule;
+      return insertRule(tx, body);
     },
   }),
   operation({
@@ -205,6 +207,33 @@ export const ruleOperations: Operation[] = [
     },
   }),
 ];
+
+type NewRule = Pick<Rule, 'program_id' | 'name' | 'rate_type' | 'rate_value'> & Partial<Rule>;
+
+/** Adds a rule that has been checked. What is left out has its default. */
+const insertRule = async (tx: Tx, rule: NewRule): Promise<Rule> =>
+  (await rules.insert(tx, { ...defaults, ...rule, tiers: jsonb(rule.tiers ?? []), id: newId('flw') })) as Rule;
+
+/** Adds a rule for one partner, whose row the caller has locked. It comes before the other active rules that name the partner. */
+export async function insertRuleOfPartner(tx: Tx, partner_id: string, rule: NewRule): Promise<Rule> {
+  const { highest } = await tx.one<{ highest: number | null }>(sql`
+    select max(t.priority) as highest
+    from program.rule t
+    where ${tenant(tx)} and t.program_id = ${rule.program_id} and t.deleted_at is null and t.status = 'active'
+      and ${partner_id} = any(t.partner_ids)`);
+  const priority = highest === null ? 0 : Math.min(highest + 1, most_priority);
+  return insertRule(tx, { ...rule, priority, partner_ids: [partner_id] });
+}
+
+/** Deactivates those of these rules that are active. */
+export async function deactivateRules(tx: Tx, rule_ids: string[]): Promise<void> {
+  const deactivated = await tx.all<Rule>(sql`
+    update program.rule t
+    set status = 'inactive', updated_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.id = any(${rule_ids}) and t.status = 'active' and t.deleted_at is null
+    returning ${rules.columns}`);
+  for (const rule of deactivated) tx.emit(event('rule.status_changed', rule));
+}
 
 const rateOf = ({ rate_type, rate_value, priority, status }: Rule) => ({ rate_type, rate_value, priority, status });
 

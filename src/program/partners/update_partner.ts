@@ -60,11 +60,15 @@ export const updatePartnerOperations: Operation[] = [
   }),
 ];
 
-async function updatePartner(
+/**
+ * Changes a partner, whose row the caller has locked, and emits `affiliate.updated` if that changes something.
+ * @throws Problem resource_already_exists, resource_not_found, invalid_state_transition, invalid_parameter
+ */
+export async function updatePartner(
   tx: Tx,
   before: Partner,
   changes: PartnerChanges,
-  tags_changed: boolean,
+  tags_changed = false,
 ): Promise<Partner> {
   const { handle = before.handle, group_id } = changes;
   await changeHandle(tx, before, handle);

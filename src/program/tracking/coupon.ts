@@ -4,14 +4,14 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { changesOf } from '../../core/postgres/write.ts';
 import { DeletedMarker } from '../../core/resource/deleted_marker.ts';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
-import { resource, tenant } from '../../core/resource/resource.ts';
+import { lockOf, resource, tenant } from '../../core/resource/resource.ts';
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { alreadyExists, type Problem } from '../../core/values/problem.ts';
 import { event } from '../events/event.ts';
 import { program_id } from '../events/fields.ts';
 import { groups, groupToJoin } from '../partners/group.ts';
-import { partnerOf, partners } from '../partners/partner.ts';
+import { type Partner, partnerOf, partners } from '../partners/partner.ts';
 import { programs } from '../programs/program.ts';
 import { countersOf, rowsOf, totalOf } from '../programs/tally.ts';
 
@@ -119,6 +119,38 @@ export const couponOperations: Operation[] = [
   }),
 ];
 
+/**
+ * Gives a partner the coupon with a code, active: a new one, one that has no partner, or the one that they have.
+ * @returns undefined where it belongs to another partner
+ */
+export async function giveCoupon(
+  tx: Tx,
+  { id: partner_id, program_id }: Pick<Partner, 'id' | 'program_id'>,
+  code: string,
+): Promise<Coupon | undefined> {
+  const by_code = sql`${tenant(tx)} and t.program_id = ${program_id} and t.code_key = lower(${code})`;
+  const before = await coupons.find(tx, by_code, lockOf(true));
+  if (!before) {
+    const row = { id: newId('cpn'), program_id, partner_id, code };
+    const created = await coupons.insert(tx, row, sql`on conflict do nothing`);
+    // Another transaction created it in the meantime.
+    if (!created) return giveCoupon(tx, { id: partner_id, program_id }, code);
+    emitFor(tx, 'affiliate_coupon.created', created);
+    return created;
+  }
+  if (before.partner_id !== null && before.partner_id !== partner_id) return undefined;
+  const given = await coupons.update(tx, before.id, { partner_id });
+  if (before.partner_id === null) emitFor(tx, 'affiliate_coupon.created', given);
+  return setActive(tx, given, true);
+}
+
+async function setActive(tx: Tx, before: Coupon, active: boolean): Promise<Coupon> {
+  if (before.active === active) return before;
+  const after = await coupons.update(tx, before.id, { active });
+  emitFor(tx, `affiliate_coupon.${active ? '' : 'de'}activated`, after);
+  return after;
+}
+
 function switchOperation(verb: 'activate' | 'deactivate', active: boolean, summary: string): Operation {
   return operation({
     name: `coupons.${verb}`,
@@ -128,13 +160,7 @@ function switchOperation(verb: 'activate' | 'deactivate', active: boolean, summa
     summary,
     params: idParams,
     reply: coupons.schema,
-    async run({ tx, params }) {
-      const before = await coupons.get(tx, params.id, { lock: true });
-      if (before.active === active) return before;
-      const after = await coupons.update(tx, before.id, { active });
-      emitFor(tx, `affiliate_coupon.${verb}d`, after);
-      return after;
-    },
+    run: async ({ tx, params }) => setActive(tx, await coupons.get(tx, params.id, { lock: true }), active),
   });
 }
 

@@ -5,6 +5,7 @@ import { type Lock, lockOf, resource, tenant } from '../../core/resource/resourc
 import { statusSchema } from '../../core/resource/states.ts';
 import { enumOf, id, meaningsOf, objectName, timestamp } from '../../core/values/fields.ts';
 import { notFound } from '../../core/values/problem.ts';
+import type { RefusedActivation } from '../../program/activation.ts';
 import { base_path } from '../events/base_path.ts';
 import { brand_id } from '../events/fields.ts';
 import { deal_states } from './states.ts';
@@ -18,8 +19,7 @@ const activation_errors = {
   coupon_taken: 'the coupon code belongs to another partner: reopen the deal and choose another code',
   group_not_found: 'the group was deleted: reopen the deal and choose another group',
   currency_mismatch: "the program's currency is not that of the fixed rate: reopen the deal and change the terms",
-} as const;
-export type ActivationError = keyof typeof activation_errors;
+} satisfies Record<RefusedActivation, string>;
 
 const records = resource({
   object: 'deal',

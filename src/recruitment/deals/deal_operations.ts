@@ -16,6 +16,7 @@ import type { Stage } from '../events/fields.ts';
 import { type ActivityKind, recordActivity } from '../prospects/activity.ts';
 import { type Prospect, prospects } from '../prospects/prospect.ts';
 import { moveStage, type StageReason } from '../prospects/stage.ts';
+import { stopSequences } from '../sequences/stop.ts';
 import { type Deal, deals } from './deal.ts';
 import { addVersion } from './deal_version.ts';
 import { deal_states } from './states.ts';
@@ -205,14 +206,15 @@ async function digestOf(tx: Tx, deal: Deal, version: number): Promise<string> {
   });
 }
 
-/** Moves a prospect forward, and never out of these stages. */
+/** Moves a prospect forward, and never out of these stages. Outreach to them ends in any case. */
 async function advance(
   tx: Tx,
   prospect: Prospect,
   move: { to: Stage; reason: StageReason; by: Actor },
   never_from: Stage[],
 ): Promise<void> {
-  if (!never_from.includes(prospect.stage)) await moveStage(tx, prospect, move);
+  if (never_from.includes(prospect.stage)) await stopSequences(tx, [prospect.id]);
+  else await moveStage(tx, prospect, move);
 }
 
 /** Records in the activity of the prospect what happened with a deal. */

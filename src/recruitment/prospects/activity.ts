@@ -39,6 +39,7 @@ const kinds = {
   signed_up: 'it signed up (`source`)',
   deal_created: 'a deal was created (`deal_id`)',
   deal_agreed: 'a deal was agreed (`deal_id`, `version`, `agreed_by`)',
+  activated: 'the prospect became a partner of the program by a deal (`deal_id`, `version`, `partner_id`)',
   deal_cancelled: 'a deal was cancelled (`deal_id`)',
   deal_reopened: 'a deal was reopened (`deal_id`)',
 } as const;
