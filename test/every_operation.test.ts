@@ -110,7 +110,7 @@ async function refusesWhatItDoesNotKnow(t: Test, operation: Operation): Promise<
 }
 
 /** "Each with its own outcome": an id that is not known fails by itself, and the call does not. */
-const with_outcomes = ['prospects.bulk: prospect_ids'];
+const with_outcomes = ['prospects.bulk: prospect_ids', 'campaigns.add_prospects: prospect_ids'];
 
 /** In a body every reference must be the organization's own; in a query those that say whose objects are asked for. */
 async function refusesForeignReferences(

@@ -46,6 +46,8 @@ const special: Record<string, (world: World, given: Json) => Promise<Json>> = {
     const { smtp, imap } = await world.mailbox();
     return { smtp, imap };
   },
+  'campaigns.add_prospects': async (world, given) =>
+    given.prospect_ids === undefined ? { list_id: (await world.fixture('recruitment_lists')).id } : {},
   'partners.put_payout_method': async () => payout_method,
   'rails.put': async () => debtor,
   'search_providers.put': (world) => searchCredentials(world),
@@ -57,6 +59,7 @@ const special: Record<string, (world: World, given: Json) => Promise<Json>> = {
 /** The value of a field that its schema does not make up: by operation and field. */
 const special_value: Record<string, (world: World) => Promise<unknown>> = {
   'inboxes.update: smtp': async (world) => (await world.mailbox()).smtp,
+  'campaigns.update: schedule': async () => ({ timezone: 'UTC', days: [1], from: '09:00', to: '17:00' }),
   'inboxes.update: imap': async (world) => (await world.mailbox()).imap,
 };
 
@@ -234,6 +237,11 @@ const consequences: Record<string, (world: World) => Promise<unknown>> = {
       brand_id,
       document: `url\n${fresh('imported')}.com`,
     });
+  },
+  async recruitment_campaign_additions(world) {
+    const { id } = await world.fixture('recruitment_campaigns');
+    const { id: list_id } = await world.fixture('recruitment_lists');
+    return world.caller.post(`/recruitment/v1/campaigns/${id}/prospects`, { list_id });
   },
   async recruitment_notes(world) {
     const { id } = await world.make('recruitment_prospects');

@@ -174,6 +174,30 @@ const deal_version = {
   ...{ id: sampleId('fdv'), deal_id: deal.id, version: 2, terms: deal.terms, created_by_user_id: team_member.user_id },
   created_at: times.endpoint,
 };
+const step = {
+  ...{ id: sampleId('fst'), delay_days: 0, weight: 1, subject: 'Your review of baking tins' },
+  body_text: 'Hello {{ prospect.name | default: "there" }},\n\nwould you like to try ours?\n\nGrace, {{ brand.name }}',
+  body_html: null,
+  variants: [],
+};
+const follow_up = {
+  ...{ ...step, id: sampleId('fst').replace(/.$/, '4'), delay_days: 3 },
+  body_text: 'Hello again,\n\nmay I send you a sample?\n\nGrace',
+};
+const campaign = {
+  ...{ id: sampleId('fca'), brand_id: brand.id, name: 'Baking blogs', inbox_ids: [inbox.id], steps: [step, follow_up] },
+  schedule: { timezone: 'recipient', days: [1, 2, 3, 4, 5], from: '09:00', to: '17:00' },
+  ...{ daily_new_limit: 50, max_per_domain_day: 3, bounce_pause_bps: 300, reply_wait_days: 5, allow_risky: false },
+  ...{ stop_for_company: true, state: 'draft', pause_causes: [], pause_reason: null, start_at: null },
+  ...{ launch_error: null, launched_at: null, paused_at: null, stopped_at: null, finished_at: null },
+  ...{ created_at: times.endpoint, updated_at: times.endpoint },
+};
+const asked_steps = campaign.steps.map(({ id, ...rest }) => rest);
+const campaign_addition = {
+  ...{ id: sampleId('fad'), campaign_id: campaign.id, list_id: list.id, state: 'done', total: 120, added: 118 },
+  ...{ refused: { already_in_campaign: 1, unsubscribed: 1 }, error: null, finished_at: times.event },
+  ...{ created_at: times.event, updated_at: times.event },
+};
 const outcomes = { data: [{ prospect_id, status: 'done', error: null }] };
 const sample_id = 'sample_fdi_01';
 
@@ -184,6 +208,7 @@ export const examples: Examples = {
     ...{ inbox, deal, deal_version },
     ...{ import: import_, import_error },
     ...{ search, search_result, scan, search_provider, reveal },
+    ...{ campaign, campaign_addition },
     ...{ webhook_endpoint: endpoint, webhook_delivery: delivery, plan, credit_entry },
   },
   operations: {
@@ -270,6 +295,17 @@ export const examples: Examples = {
       reply: { status: 'disconnected', disconnected_reason: 'disabled', disconnected_at: times.event },
     },
     'inboxes.reconnect': { reply: { connected_at: times.event } },
+    'campaigns.create': {
+      body: {
+        ...{ brand_id: brand.id, name: campaign.name, inbox_ids: campaign.inbox_ids, steps: asked_steps },
+        ...{ schedule: campaign.schedule, daily_new_limit: campaign.daily_new_limit },
+      },
+    },
+    'campaigns.update': { body: { daily_new_limit: 80 }, reply: { daily_new_limit: 80, updated_at: times.event } },
+    'campaigns.add_prospects': {
+      body: { list_id: list.id },
+      reply: { state: 'queued', added: 0, refused: {}, finished_at: null },
+    },
     'plan.update': { body: { spending_ceiling_minor: plan.spending_ceiling_minor } },
     'recruitment_webhook_endpoints.create': {
       body: { url: endpoint.url, type: 'live', description: endpoint.description },

@@ -23,6 +23,8 @@ import { importErrorOperations } from './imports/import_error.ts';
 import { inboxOperations } from './inboxes/inbox_operations.ts';
 import { listOperations } from './lists/list.ts';
 import { listProspectOperations } from './lists/list_prospect.ts';
+import { addOperations } from './outreach/campaigns/adding/add_operations.ts';
+import { campaignOperations } from './outreach/campaigns/records/campaign_operations.ts';
 import { mountUnsubscribing } from './outreach/unsubscribing/routes.ts';
 import { personalDataOperations } from './personal_data.ts';
 import { creditOperations } from './plan/credit.ts';
@@ -78,6 +80,8 @@ export const recruitment: Product = {
     ...activateOperations,
     ...dealVersionOperations,
     ...inboxOperations,
+    ...campaignOperations,
+    ...addOperations,
     ...planOperations,
     ...creditOperations,
     ...webhooksOf(events),
@@ -103,6 +107,8 @@ export const recruitment: Product = {
     'deals:write',
     'inboxes:read',
     'inboxes:write',
+    'campaigns:read',
+    'campaigns:write',
     'plan:read',
     'plan:write',
     'recruitment_webhooks:read',
