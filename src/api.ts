@@ -11,6 +11,7 @@ import { mountGraphql } from './data/graphql/mount.ts';
 import { mountDataPage } from './data/page.ts';
 import { products as offered } from './products.ts';
 import type { Product, Products } from './webhooks/product.ts';
+import { mountReceiversPage } from './webhooks/receivers/page.ts';
 import { terms } from './webhooks/terms.ts';
 
 export interface ApiOptions {
@@ -36,6 +37,7 @@ export async function buildApi({
   const [first, ...others] = products;
   mountReference(app, [referred(first), ...others.map(referred)]);
   mountDataPage(app, store.database);
+  mountReceiversPage(app);
   mountHealth(app, store.database);
   mountGraphql(app, store);
   await app.ready();

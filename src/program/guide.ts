@@ -14,7 +14,7 @@ export const guide = `1. A **program** (\`POST /v1/programs\`) holds the setting
 7. A commission has one of these statuses: ${commission_statuses}. \`POST /v1/commissions\` creates a bonus.
 8. What is due is paid in **payouts** (\`POST /v1/payout_batches\`): see *Paying partners*.
 9. Suspected fraud raises a **risk flag**, which a person closes (\`POST /v1/risk_flags/{id}/resolve\`).
-10. Each step emits an **event**: register a webhook endpoint to receive them, instead of polling.
+10. Each step emits an **event**: register a webhook endpoint to receive them, instead of polling. [Webhooks](docs/webhooks) has a receiver in Node, Python, Ruby, PHP and Go.
 
 **Payout rails.** Set the credentials that a program pays partners with by \`PUT /v1/programs/{id}/rails/{rail}\`: they are tried at the provider first, then encrypted. \`webhook_url\` of the rail is where the provider reports what became of payouts: the address of this service, followed by \`/rails/{rail}/{program_id}\`. It takes no API key, because the provider signs its requests, and each request only makes Rail look up the payouts that it names. Without it, Rail asks at growing intervals.
 

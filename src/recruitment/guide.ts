@@ -1,7 +1,7 @@
 /** How the parts of the recruitment service work together: the description begins with it. */
 export const guide = `The recruitment service finds prospective affiliates and manages them through a pipeline. It sends a signed webhook for each **event**.
 
-1. Register a **webhook endpoint** (\`POST /recruitment/v1/webhook_endpoints\`). Its \`type\` is \`live\`, or \`test\` for test events only.
+1. Register a **webhook endpoint** (\`POST /recruitment/v1/webhook_endpoints\`). Its \`type\` is \`live\`, or \`test\` for test events only. [Webhooks](docs/webhooks) has a receiver in Node, Python, Ruby, PHP and Go, which serves both services.
 2. Send it a **test event** of any type: \`POST /recruitment/v1/webhook_endpoints/{id}/ping\` with \`event_type\`.
 3. To post into a **team chat**, register the address of an incoming webhook of Slack, Discord or Microsoft Teams with the \`type\` \`slack\`, \`discord\` or \`teams\`. The address is kept as a secret: responses show its host and its last 4 characters. Each event becomes a short message, with the same retries and the same switch-off. These requests are not signed, and if the tool answers 429 with \`Retry-After\`, the next attempt waits at least as long.
 

@@ -27,6 +27,8 @@ const efforts = {
   doubtful_attempts: { test: 50, soak: 150 },
   /** Times in each time zone from which the next opening of a window is sought. */
   times_per_zone: { test: 10, soak: 100 },
+  /** Example receivers that are compiled, which takes half a minute of CPU. */
+  compiled_receivers: { test: 0, soak: 1 },
   /** Histories whose reports are computed again. */
   recounted_histories: { test: 2, soak: 4 },
 };
