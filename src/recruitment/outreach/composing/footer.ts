@@ -71,7 +71,11 @@ type Line = [sentence: string, text: string, url: string | null];
 
 function linesOf(footer: Footer): Line[] {
   const said = sentences[footer.language.slice(0, 2).toLowerCase()] ?? (sentences.en as Sentences);
-  const address = footer.postal_address.split(/\s*[\r\n]+\s*/).join(', ');
+  const address = footer.postal_address
+    .split(/[\r\n]+/)
+    .map((line) => line.trim())
+    .filter(Boolean)
+    .join(', ');
   return [
     [said.sent_by, oneLine(`${footer.sender_company}, ${address}`), null],
     ...(footer.found_at_url === null ? [] : [pageLine(said.found_at, footer.found_at_url)]),

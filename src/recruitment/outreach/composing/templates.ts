@@ -1,4 +1,4 @@
-import { LiquidError, type Template, type Variable } from 'liquidjs';
+import { LiquidError, type Template, Tokenizer, TypeGuards, type Variable } from 'liquidjs';
 import {
   html_engine,
   LimitReached,
@@ -13,6 +13,7 @@ import { oneLine, plainText } from './lines.ts';
 import { safeHtml } from './safe_html.ts';
 import { TemplateFault, type TemplateField } from './template_fault.ts';
 import { isTemplateField, knownFields, knownValues, type TemplateValues } from './template_fields.ts';
+import { requireWithinLimits } from './template_limits.ts';
 
 export interface Templates {
   subject: string;
@@ -21,14 +22,11 @@ export interface Templates {
   body_html?: string | null;
 }
 
-/** Characters of a template. */
-export const template_limits: Readonly<Record<TemplateField, number>> = {
-  subject: 1000,
-  body_text: 20_000,
-  body_html: 60_000,
-};
 /** Bytes of a part: Gmail hides what follows 102 KB of a mail, and a signature and the footer follow. */
 const most_part_bytes = 70_000;
+
+/** Of one template that are told at once. */
+const most_faults = 20;
 
 const engineOf = (field: TemplateField) => (field === 'body_html' ? html_engine : text_engine);
 const given = ({ subject, body_text, body_html }: Templates): [TemplateField, string][] => [
@@ -44,7 +42,7 @@ export const checkTemplates = (templates: Templates): TemplateFault[] =>
 function checkTemplate(field: TemplateField, text: string): TemplateFault[] {
   try {
     const template = parse(field, text);
-    const unknown = unknownVariables(field, template);
+    const unknown = unknownVariables(field, text.toWellFormed());
     if (unknown.length === 0) tryOut(field, template);
     return unknown;
   } catch (error) {
@@ -53,22 +51,25 @@ function checkTemplate(field: TemplateField, text: string): TemplateFault[] {
 }
 
 function parse(field: TemplateField, text: string): Template[] {
-  if (text.length > template_limits[field])
-    throw new TemplateFault(`The template has more than ${template_limits[field]} characters.`, {
-      field,
-      line: 1,
-      remedy: 'Shorten it.',
-    });
+  requireWithinLimits(field, text);
   return engineOf(field).parse(text.toWellFormed());
 }
 
-function unknownVariables(field: TemplateField, template: Template[]): TemplateFault[] {
-  const { globals } = engineOf(field).analyzeSync(template, { partials: false });
+function unknownVariables(field: TemplateField, text: string): TemplateFault[] {
+  const { globals } = engineOf(field).analyzeSync(parse(field, tagsOf(text)), { partials: false });
   return Object.values(globals)
     .flat()
     .filter((variable) => !isTemplateField(pathOf(variable)))
+    .slice(0, most_faults)
     .map((variable) => unknownVariable(field, variable));
 }
+
+/** A template without the text between its tags, on the same lines: for every variable its text is read from the beginning. */
+const tagsOf = (text: string): string =>
+  new Tokenizer(text)
+    .readTopLevelTokens()
+    .map((token) => (TypeGuards.isHTMLToken(token) ? token.getText().replace(/[^\n]+/g, '') : token.getText()))
+    .join('');
 
 const pathOf = ({ segments }: Variable): string[] =>
   segments.map((segment) => (typeof segment === 'object' ? '[…]' : `${segment}`));
