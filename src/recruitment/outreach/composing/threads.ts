@@ -21,8 +21,8 @@ export function threadHeaders({ message_id, references }: Previous): { in_reply_
   return { in_reply_to: messageIds(message_id)[0] ?? '', references: kept.join(' ') };
 }
 
-/** The Message-IDs in a text, with their brackets. */
-export const messageIds = (text: string): string[] => text.match(/<[^<>\s\p{Cc}]{1,500}>/gu) ?? [];
+/** The Message-IDs in a text, with their brackets: printable ASCII alone (RFC 5322). */
+export const messageIds = (text: string): string[] => text.match(/<[!-;=?-~]{1,500}>/g) ?? [];
 
 /** The Message-ID of a row, `<fms_…@domain>`, from which the row is found again. */
 export function messageIdOf(message_id: string, domain: string): string {
