@@ -294,6 +294,25 @@ export const examples: Examples = {
     'inboxes.disconnect': {
       reply: { status: 'disconnected', disconnected_reason: 'disabled', disconnected_at: times.event },
     },
+    'inboxes.health': {
+      reply: {
+        ...{ inbox_id: inbox.id, sent_today: 12, limit_today: 34, bounce_bps_28d: 85, complaints_28d: 0, queue: 3 },
+        spf: {
+          ...{ status: 'pass', record: 'v=spf1 a:smtp.acme.example.com ~all' },
+          detail: 'The SPF record of acme.example.com lets smtp.acme.example.com send.',
+        },
+        dkim: {
+          ...{ status: 'pass', record: 'v=DKIM1; k=rsa; p=MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA' },
+          detail: 'acme.example.com has a valid DKIM key at the selector `default`.',
+        },
+        dmarc: {
+          ...{ status: 'missing', record: null },
+          detail:
+            'acme.example.com has no DMARC record. Add the TXT record `v=DMARC1; p=none; rua=mailto:dmarc@example.com` at `_dmarc.example.com`.',
+        },
+        imap_last_seen: times.event,
+      },
+    },
     'inboxes.reconnect': { reply: { connected_at: times.event } },
     'campaigns.create': {
       body: {

@@ -20,6 +20,7 @@ import { examples } from './examples.ts';
 import { guide, test_keys } from './guide.ts';
 import { importOperations } from './imports/import.ts';
 import { importErrorOperations } from './imports/import_error.ts';
+import { inboxHealthOperations } from './inboxes/inbox_health.ts';
 import { inboxOperations } from './inboxes/inbox_operations.ts';
 import { listOperations } from './lists/list.ts';
 import { listProspectOperations } from './lists/list_prospect.ts';
@@ -80,6 +81,7 @@ export const recruitment: Product = {
     ...activateOperations,
     ...dealVersionOperations,
     ...inboxOperations,
+    ...inboxHealthOperations,
     ...campaignOperations,
     ...addOperations,
     ...planOperations,

@@ -27,13 +27,22 @@ export type Answer = (
 /** The mail exchangers of a name, such as `10 mail.example.com`. */
 export type ExchangerAnswer = (name: string) => string[] | Reply;
 
+/** The TXT records of a name. */
+export type TextAnswer = (name: string) => string[] | Reply | undefined;
+
 /** A DNS server on loopback, by UDP and TCP. */
-export async function startNameServer(t: Test, answer: Answer, exchangersOf: ExchangerAnswer = () => []) {
+export async function startNameServer(
+  t: Test,
+  answer: Answer,
+  exchangersOf: ExchangerAnswer = () => [],
+  textsOf: TextAnswer = () => [],
+) {
   const queries: string[] = [];
   const replyTo = async (query: Buffer, transport: Transport): Promise<Buffer | undefined> => {
     const { name, type, end } = readQuestion(query);
     queries.push(`${type} ${name}`);
-    const given = type === 'MX' ? exchangersOf(name) : await answer(name, type, transport);
+    const given =
+      type === 'MX' ? exchangersOf(name) : type === 'TXT' ? textsOf(name) : await answer(name, type, transport);
     return given && writeReply(query, end, type, Array.isArray(given) ? { records: given } : given, transport);
   };
 
@@ -71,9 +80,13 @@ export async function startNameServer(t: Test, answer: Answer, exchangersOf: Exc
   return { nameServers: [`127.0.0.1:${port}`], queries };
 }
 
-type Asked = RecordType | 'MX';
-const type_names: Record<number, Asked> = { 1: 'A', 15: 'MX', 28: 'AAAA' };
-const type_numbers: Record<Asked, number> = { A: 1, MX: 15, AAAA: 28 };
+type Asked = RecordType | 'MX' | 'TXT';
+const type_names: Record<number, Asked> = { 1: 'A', 15: 'MX', 16: 'TXT', 28: 'AAAA' };
+const type_numbers: Record<Asked, number> = { A: 1, MX: 15, TXT: 16, AAAA: 28 };
+
+const encoders: Record<Asked, (value: string) => Buffer> = {
+  ...{ A: encodeAddress, AAAA: encodeAddress, MX: encodeExchange, TXT: encodeText },
+};
 
 function readQuestion(query: Buffer): { name: string; type: Asked; end: number } {
   const labels: string[] = [];
@@ -104,8 +117,8 @@ function writeReply(
 function writeRecords(type: Asked, values: string[]): Buffer[] {
   let owner = Buffer.from([0xc0, 12]);
   return values.map((value) => {
-    const isCname = value.endsWith('.');
-    const data = isCname ? encodeName(value) : type === 'MX' ? encodeExchange(value) : encodeAddress(value);
+    const isCname = value.endsWith('.') && type !== 'TXT';
+    const data = isCname ? encodeName(value) : encoders[type](value);
     const kind = isCname ? 5 : type_numbers[type];
     const record = Buffer.concat([owner, ...[kind, 1, 0, 60, data.length].map(uint16), data]);
     if (isCname) owner = Buffer.from(data);
@@ -123,6 +136,12 @@ function encodeName(name: string): Buffer {
 function encodeExchange(value: string): Buffer {
   const [preference, name = ''] = value.split(' ');
   return Buffer.concat([uint16(Number(preference)), name === '.' ? Buffer.from([0]) : encodeName(`${name}.`)]);
+}
+
+/** In strings of at most 255 characters. */
+function encodeText(value: string): Buffer {
+  const strings = value.match(/.{1,255}/gs) ?? [''];
+  return Buffer.concat(strings.flatMap((string) => [Buffer.from([string.length]), Buffer.from(string, 'latin1')]));
 }
 
 /** IPv6 with all its eight groups. */
