@@ -30,3 +30,11 @@ export async function refreshEmailStatus(tx: Tx, prospect_ids: string[]): Promis
     from status s
     where ${tenant(tx)} and t.id = s.id and t.email_status <> s.email_status`);
 }
+
+/** The ids of the addresses of a prospect that can be written to. */
+export async function usableAddresses(tx: Tx, prospect_id: string): Promise<Set<string>> {
+  const rows = await tx.all<{ id: string }>(sql`
+    select a.id from recruitment.email_address a
+    where a.organization_id = ${tx.organization_id} and a.prospect_id = ${prospect_id} and ${usable}`);
+  return new Set(rows.map(({ id }) => id));
+}

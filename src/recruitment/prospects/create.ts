@@ -76,7 +76,8 @@ const keyOf = ({ brand_id, channel, key }: Key): string => `${brand_id} ${channe
 /** The hash under which an erased prospect is remembered. */
 export const tombstoneValue = ({ brand_id, channel, key }: Key): string => `prospect ${brand_id} ${channel} ${key}`;
 
-async function withoutErased(tx: Tx, vault: Vault, rows: NewProspect[]): Promise<NewProspect[]> {
+/** Those that were not erased: of these a hash is remembered. */
+export async function withoutErased<Row extends Key>(tx: Tx, vault: Vault, rows: Row[]): Promise<Row[]> {
   const hash = await keyedHash(tx, vault);
   const hashes = rows.map((row) => hash(tombstoneValue(row)));
   const erased = await tx.all<{ hmac: Buffer }>(sql`

@@ -164,3 +164,19 @@ t.test('a reveal finds addresses for a credit, and what is stored is free', asyn
   ]);
   t.match(await caller.request('POST', `${base}/prospects/sample_fdi_01/reveal`), { status: 409 });
 });
+
+t.test('a reveal does not count addresses that are barred', async (t) => {
+  const caller = await rail.organization();
+  web.sites.set('barredbakes.com', { '/': `${blog('Bo')}<a href="mailto:bo@barredbakes.com">Mail</a>` });
+  const brand = await scannedBrand(caller, { website_url: web.at('shop.test') });
+  await caller.post(`${base}/do_not_contact`, { kind: 'address', email: 'bo@barredbakes.com' });
+  const bo = await caller.post(`${base}/prospects`, {
+    ...{ brand_id: brand.id, channel: 'website', url: web.at('barredbakes.com') },
+  });
+  for (const attempt of [1, 2]) {
+    await caller.post(`${base}/prospects/${bo.id}/reveal`);
+    const reveal = () => caller.get(`${base}/prospects/${bo.id}/reveal`);
+    await eventually(async () => (await reveal()).finished_at !== null, `reveal ${attempt}`);
+    t.match(await reveal(), { state: 'not_found', addresses: 0, credit_taken: true, credit_refunded: true });
+  }
+});

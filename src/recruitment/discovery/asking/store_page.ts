@@ -4,7 +4,7 @@ import type { Vault } from '../../../core/encryption/vault.ts';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import { newId } from '../../../core/values/id.ts';
 import { profileUrl, registrableDomain } from '../../pages/key.ts';
-import { createProspects } from '../../prospects/create.ts';
+import { createProspects, withoutErased } from '../../prospects/create.ts';
 import { type Run, updateRun } from '../../runs/run.ts';
 import type { Channel, Hit, SearchPage } from '../providers/provider.ts';
 import { keepSteps, type ReservedPage, settlePage, stepsOf } from './next_page.ts';
@@ -130,7 +130,17 @@ async function insertResults(tx: Tx, vault: Vault, run: Run, provider: string, j
     { source: run.kind, source_run_id: run.id },
   );
   const by_hit = new Map(wanted.map((who, nth) => [who.url, created[nth]]));
-  const rows = judged.map(({ hit, who, reason }) => resultOf(hit, who, reason, by_hit.get(hit.url)));
+  const named = await withoutErased(
+    tx,
+    vault,
+    judged.flatMap(({ who }) =>
+      who ? [{ brand_id: run.brand_id, channel: who.channel, key: who.key, url: who.url }] : [],
+    ),
+  );
+  const may_be_named = new Set(named.map(({ url }) => url));
+  const rows = judged.map(({ hit, who, reason }) =>
+    resultOf(hit, who && may_be_named.has(who.url) ? who : undefined, reason, by_hit.get(hit.url)),
+  );
   if (rows.length > 0) {
     await tx.all(sql`
       insert into recruitment.run_result (

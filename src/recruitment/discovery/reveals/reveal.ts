@@ -8,6 +8,7 @@ import { documentedEnum, id, objectName, text, timestamp } from '../../../core/v
 import { Problem } from '../../../core/values/problem.ts';
 import { addAddresses } from '../../contact/add_address.ts';
 import { addressesOf } from '../../contact/email_address.ts';
+import { usableAddresses } from '../../contact/email_status.ts';
 import { base_path } from '../../events/base_path.ts';
 import { spendCredit } from '../../plan/credit.ts';
 import { type Prospect, prospects } from '../../prospects/prospect.ts';
@@ -104,13 +105,10 @@ async function queue(tx: Tx, prospect_id: string): Promise<void> {
   tx.enqueue('recruitment/reveal_addresses', { organization_id: tx.organization_id, prospect_id });
 }
 
-const isUsable = ({ verification, bounced_at }: { verification: string; bounced_at?: unknown }): boolean =>
-  verification !== 'invalid' && !bounced_at;
-
 /** Its own addresses, else those of the same prospect of another brand, which become its own. */
 async function countStored(tx: Tx, vault: Vault, { id: prospect_id, channel, key }: Prospect): Promise<number> {
-  const own = (await addressesOf(tx, vault, prospect_id)).filter(isUsable);
-  if (own.length > 0) return own.length;
+  const own = await usableAddresses(tx, prospect_id);
+  if (own.size > 0) return own.size;
   const others = await tx.all<{ id: string }>(sql`
     select p.id
     from recruitment.brand b
@@ -118,8 +116,9 @@ async function countStored(tx: Tx, vault: Vault, { id: prospect_id, channel, key
     where b.organization_id = ${tx.organization_id} and p.id <> ${prospect_id}
     order by p.id`);
   for (const other of others) {
-    const known = (await addressesOf(tx, vault, other.id)).filter(isUsable);
-    if (known.length === 0) continue;
+    const usable = await usableAddresses(tx, other.id);
+    if (usable.size === 0) continue;
+    const known = (await addressesOf(tx, vault, other.id)).filter(({ id }) => usable.has(id));
     const found = known.map(({ email, verification, source_url }) => ({
       email,
       verification,

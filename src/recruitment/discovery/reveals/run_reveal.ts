@@ -4,6 +4,7 @@ import type { TaskContext } from '../../../core/jobs/worker_context.ts';
 import { type Tx, transaction } from '../../../core/postgres/transaction.ts';
 import type { Reveal } from '../../addresses/reveal.ts';
 import { addAddresses } from '../../contact/add_address.ts';
+import { usableAddresses } from '../../contact/email_status.ts';
 import { refundCredit } from '../../plan/credit.ts';
 import { Visits } from '../scans/visits.ts';
 
@@ -79,7 +80,7 @@ async function record(tx: Tx, prospect_id: string, revealed: Reveal, { services 
   // It locks the prospect before its reveal is locked, as a request does.
   if (found.length > 0 && (await addAddresses(tx, services.vault, prospect_id, found)) === undefined) return;
   if (!(await openReveal(tx, prospect_id))) return;
-  const addresses = found.filter(({ verification }) => verification !== 'invalid').length;
+  const { size: addresses } = await usableAddresses(tx, prospect_id);
   const pages = revealed.visited.length;
   if (addresses > 0) return end(tx, prospect_id, { state: 'found', addresses, pages, reason: null });
   await end(tx, prospect_id, { ...outcomeOf(revealed), addresses, pages });
