@@ -4,6 +4,7 @@ import { operations } from '../src/products.ts';
 import { type Answer, type Caller, eventually, type Json, type Rail, sql } from './harness.ts';
 import { type SearchServer, startSearxng } from './recruitment/discovery/search_servers.ts';
 import { type Mailbox, startMailbox } from './recruitment/mailbox.ts';
+import { type Mailed, mail, openCampaign, replyTo } from './recruitment/outreach/mailed.ts';
 
 /**
  * Valid requests for operations, derived from what the operations say of themselves, so that a new operation is covered by being
@@ -146,6 +147,10 @@ const prepared: Record<string, (world: World) => Promise<string>> = {
     return id;
   },
   'emails.list': async (world) => (await world.fixture('recruitment_emails')).prospect_id,
+  async 'messages.reclassify'(world) {
+    const { sending, mailed } = await mailedBy(world);
+    return replyTo(world.outside(), sending, mailed, mailed.email);
+  },
   'notes.list': async (world) => (await world.fixture('recruitment_notes')).prospect_id,
   async 'lists.remove_prospect'(world) {
     const { id: list_id } = await world.make('recruitment_lists');
@@ -182,6 +187,18 @@ const searchCredentials = async (world: World): Promise<Json> => ({
 async function withRail(world: World, program_id: string): Promise<string> {
   await world.caller.request('PUT', `/v1/programs/${program_id}/rails/${sample_rail}`, debtor);
   return program_id;
+}
+
+/** A prospect of the world's brand who was sent an email from its inbox. */
+async function mailedBy(world: World) {
+  const { caller } = world;
+  const { organization_id } = caller;
+  const { id: brand_id } = await world.fixture('recruitment_brands');
+  const { id: inbox_id } = await world.fixture('recruitment_inboxes');
+  const campaign_id = await openCampaign(world.outside(), { organization_id, brand_id, inbox_id });
+  const sending = { caller, brand_id, inbox_id, campaign_id };
+  const mailed: Mailed & { email: string } = await mail(world.outside(), sending);
+  return { sending, mailed };
 }
 
 /** A batch of one payout, of a new program, once it is created. By a colleague. */
@@ -243,6 +260,9 @@ const consequences: Record<string, (world: World) => Promise<unknown>> = {
     const { id: list_id } = await world.fixture('recruitment_lists');
     return world.caller.post(`/recruitment/v1/campaigns/${id}/prospects`, { list_id });
   },
+  recruitment_sequences: mailedBy,
+  recruitment_threads: mailedBy,
+  recruitment_messages: mailedBy,
   async recruitment_notes(world) {
     const { id } = await world.make('recruitment_prospects');
     return world.caller.post(`/recruitment/v1/prospects/${id}/notes`, { text: 'A note.' });
@@ -287,6 +307,11 @@ export class World {
     this.rail = rail;
     this.colleague = colleague;
     this.receiver_url = receiver_url;
+  }
+
+  outside(): Rail {
+    if (!this.rail) throw untaught('make what the API cannot: give this world a rail');
+    return this.rail;
   }
 
   /** Open until the test file ends: a process may run several, so that no other file can have the same one. */

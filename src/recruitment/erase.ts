@@ -68,14 +68,24 @@ const forgetValues = (tx: Tx, ids: string[]): Promise<object[]> =>
         where other.organization_id = t.organization_id and other.address_hmac = t.hmac and not other.prospect_id = any(${ids})
       )`);
 
-/** Sequences and messages stay for the counts, without texts and addresses. */
+/**
+ * Sequences, threads and messages stay for the counts, without texts, addresses and what others called their mails. The hash of the address stays:
+ * who unsubscribes later is barred by it. What waits to be sent is not sent.
+ */
 async function eraseMails(tx: Tx, ids: string[]): Promise<void> {
   await stopSequences(tx, ids);
   await tx.all(sql`
     update recruitment.message t
-    set subject = null, body_text = null, body_html = null, named = null, server_answer = null, reference_ids = '{}', in_reply_to = null
+    set
+      state = case t.state when 'planned' then 'cancelled' else t.state end,
+      subject = null, body_text = null, body_html = null, named = null, language_code = null, server_answer = null, email_address_id = null,
+      in_reply_to = null, reference_ids = '{}', needs_review = false,
+      rfc_message_id = case t.direction when 'inbound' then 'erased.' || t.id else t.rfc_message_id end,
+      updated_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.prospect_id = any(${ids})`);
-  await tx.all(sql`update recruitment.thread t set subject = null where ${tenant(tx)} and t.prospect_id = any(${ids})`);
+  await tx.all(sql`
+    update recruitment.thread t set subject = null, needs_review = false, updated_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.prospect_id = any(${ids})`);
 }
 
 /** What was fetched of them, which searches of the index would find. */

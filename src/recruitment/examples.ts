@@ -198,6 +198,27 @@ const campaign_addition = {
   ...{ refused: { already_in_campaign: 1, unsubscribed: 1 }, error: null, finished_at: times.event },
   ...{ created_at: times.event, updated_at: times.event },
 };
+const sequence = {
+  ...{ id: sampleId('fsq'), brand_id: brand.id, campaign_id: campaign.id, prospect_id, inbox_id: inbox.id },
+  ...{ thread_id: sampleId('fth'), state: 'active', pause_causes: [], next_step: 1, paused_until: null },
+  ...{ due_at: '2026-11-24T09:12:00.000Z', failed_reason: null, last_sent_at: times.event, ended_at: null },
+  ...{ created_at: times.endpoint, updated_at: times.event },
+};
+const message = {
+  ...{ id: sampleId('fms'), brand_id: brand.id, prospect_id, thread_id: sequence.thread_id },
+  ...{ campaign_id: sequence.campaign_id, sequence_id: sequence.id, inbox_id: inbox.id },
+  ...{ direction: 'inbound', purpose: 'reply', state: 'received', step_index: null, variant: null },
+  ...{ subject: 'Re: Your sourdough guide', body_text: 'Sounds good. What commission do you pay?', body_html: null },
+  ...{ reply_kind: 'positive', confidence: 0.93, needs_review: false, language_code: 'en', named: null },
+  ...{ failed_reason: null, server_answer: null, sent_at: null, bounced_at: null, received_at: times.event },
+  ...{ created_at: times.event, updated_at: times.event },
+};
+const thread = {
+  ...{ id: sequence.thread_id, brand_id: brand.id, prospect_id, inbox_id: inbox.id },
+  ...{ campaign_id: sequence.campaign_id, sequence_id: sequence.id, subject: 'Your sourdough guide', messages: 2 },
+  ...{ reply_kind: 'positive', needs_review: false, last_message_at: times.event, last_reply_at: times.event },
+  ...{ created_at: times.endpoint, updated_at: times.event },
+};
 const outcomes = { data: [{ prospect_id, status: 'done', error: null }] };
 const sample_id = 'sample_fdi_01';
 
@@ -205,7 +226,7 @@ const sample_id = 'sample_fdi_01';
 export const examples: Examples = {
   records: {
     ...{ brand, team_member, prospect, list, note, email_address, do_not_contact_entry, activity },
-    ...{ inbox, deal, deal_version },
+    ...{ inbox, sequence, message, thread, deal, deal_version },
     ...{ import: import_, import_error },
     ...{ search, search_result, scan, search_provider, reveal },
     ...{ campaign, campaign_addition },
@@ -281,6 +302,9 @@ export const examples: Examples = {
     'deals.activate': { reply: { status: 'activating' } },
     'deals.cancel': { reply: { ...draft, status: 'cancelled', cancelled_at: times.event, updated_at: times.event } },
     'deals.reopen': { reply: { ...draft, version: 2, updated_at: times.event } },
+    'sequences.pause': { reply: { state: 'paused', pause_causes: ['user'] } },
+    'sequences.stop': { reply: { state: 'stopped', due_at: null, ended_at: times.event } },
+    'messages.reclassify': { body: { reply_kind: 'question' }, reply: { reply_kind: 'question', confidence: 1 } },
     'inboxes.create': {
       body: {
         ...{ email: inbox.email, from_name: inbox.from_name },

@@ -26,6 +26,9 @@ import { listOperations } from './lists/list.ts';
 import { listProspectOperations } from './lists/list_prospect.ts';
 import { addOperations } from './outreach/campaigns/adding/add_operations.ts';
 import { campaignOperations } from './outreach/campaigns/records/campaign_operations.ts';
+import { messageOperations } from './outreach/threads/message_operations.ts';
+import { sequenceOperations } from './outreach/threads/sequence_operations.ts';
+import { threadOperations } from './outreach/threads/thread_operations.ts';
 import { mountUnsubscribing } from './outreach/unsubscribing/routes.ts';
 import { personalDataOperations } from './personal_data.ts';
 import { creditOperations } from './plan/credit.ts';
@@ -84,6 +87,9 @@ export const recruitment: Product = {
     ...inboxHealthOperations,
     ...campaignOperations,
     ...addOperations,
+    ...sequenceOperations,
+    ...messageOperations,
+    ...threadOperations,
     ...planOperations,
     ...creditOperations,
     ...webhooksOf(events),
@@ -111,6 +117,10 @@ export const recruitment: Product = {
     'inboxes:write',
     'campaigns:read',
     'campaigns:write',
+    'sequences:read',
+    'sequences:write',
+    'messages:read',
+    'messages:write',
     'plan:read',
     'plan:write',
     'recruitment_webhooks:read',

@@ -22,6 +22,9 @@ import { activities } from './prospects/activity.ts';
 import { lockSuppressions } from './prospects/barred_site.ts';
 import { notes } from './prospects/note.ts';
 import { type Prospect, prospects } from './prospects/prospect.ts';
+import { messages } from './sequences/message.ts';
+import { sequences } from './sequences/sequence.ts';
+import { threads } from './sequences/thread.ts';
 
 const ProspectExport = z
   .object({
@@ -38,6 +41,9 @@ const ProspectExport = z
     notes: z.array(notes.record).describe('What the team noted.'),
     deals: z.array(deals.record).describe('The deals with the prospect.'),
     deal_versions: z.array(dealVersions.record).describe('The terms of the deals, each version of them.'),
+    sequences: z.array(sequences.record).describe('The sequences to the prospect.'),
+    threads: z.array(threads.record).describe('The threads with the prospect.'),
+    messages: z.array(messages.record).describe('The emails to the prospect, and those that answer them.'),
     activity: z.array(activities.record).describe('What happened.'),
     events: z
       .array(
@@ -59,7 +65,7 @@ export const personalDataOperations: Operation[] = [
     path: `${base_path}/prospects/{id}`,
     scope: 'prospects:write',
     summary: 'Erases a prospect, with everything that is stored about the person.',
-    doc: 'Addresses, notes, deals, activity and evidence are removed, and the key from stored events. Only hashes are kept: of brand, channel and key, so that no search or scan adds the prospect again, and of the addresses that are barred from outreach, which stay barred if they are added or imported later. Replies stored for an `Idempotency-Key` are kept for up to 24 hours. This cannot be undone.',
+    doc: 'Addresses, notes, deals, activity and evidence are removed, the texts of emails, and the key from stored events. Sequences, threads and messages stay without the person, so that counts stay true. Beyond that, only hashes are kept: of brand, channel and key, so that no search or scan adds the prospect again, and of the addresses that are barred from outreach, which stay barred if they are added or imported later. Replies stored for an `Idempotency-Key` are kept for up to 24 hours. This cannot be undone.',
     params: idParams,
     reply: DeletedMarker,
     errors: ['sample_prospect'],
@@ -75,7 +81,7 @@ export const personalDataOperations: Operation[] = [
     method: 'GET',
     path: `${base_path}/prospects/{id}/export`,
     scope: 'prospects:read',
-    further_scopes: [notes, lists, suppressions, deals].map(readScope),
+    further_scopes: [notes, lists, suppressions, deals, sequences, messages].map(readScope),
     summary: 'Exports everything that is stored about a prospect.',
     doc: 'One JSON document, to answer a person who asks what you store about them.',
     params: idParams,
@@ -115,6 +121,9 @@ async function exportOf(tx: Tx, vault: Vault, prospect: Prospect): Promise<Expor
       select x.id from recruitment.deal x
       where x.organization_id = t.organization_id and x.prospect_id = ${prospect_id})`,
     ),
+    sequences: await records(sequences, sql`t.prospect_id = ${prospect_id}`),
+    threads: await records(threads, sql`t.prospect_id = ${prospect_id}`),
+    messages: await records(messages, sql`t.prospect_id = ${prospect_id}`),
     activity: await records(activities, sql`t.prospect_id = ${prospect_id}`),
     events: await eventsOf(tx, prospect_id),
   };

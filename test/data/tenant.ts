@@ -12,7 +12,7 @@ export async function fillOrganization(
   receiver_url: string,
 ): Promise<{ caller: Caller; program_id: string }> {
   const caller = await rail.organization();
-  const world = new World(caller, receiver_url);
+  const world = new World(caller, receiver_url, caller, rail);
   for (const plural of ['webhook_endpoints', ...resources]) await world.fixture(plural);
   const shop = await openShop(rail, {}, caller);
   const { program_id } = shop;

@@ -11,7 +11,7 @@ const receiver = await startReceiver();
 const one = await rail.organization();
 const other = await rail.organization();
 for (const caller of [one, other]) {
-  const world = new World(caller, receiver.url);
+  const world = new World(caller, receiver.url, caller, rail);
   for (const plural of ['webhook_endpoints', ...resources]) await world.fixture(plural);
   await caller.post('/v1/programs', acme(), { 'Idempotency-Key': 'kept' });
 }

@@ -513,7 +513,7 @@ t.test('no secret ever reaches the log', async (t) => {
     Caller,
     Caller,
   ];
-  const world = new World(caller, receiver.url);
+  const world = new World(caller, receiver.url, caller, own);
   const endpoint = await world.fixture('webhook_endpoints');
   for (const plural of resources) await world.fixture(plural);
   const body = JSON.stringify(acme);

@@ -10,12 +10,16 @@ import { all_but_scans } from '../event_types.ts';
 const v1 = '/recruitment/v1';
 const sent_at = '2026-11-20T09:00:00.000Z';
 
-export interface Outreach {
+/** Who sends. */
+export interface Sending {
   caller: Caller;
-  receiver: Awaited<ReturnType<typeof startReceiver>>;
   brand_id: string;
   inbox_id: string;
   campaign_id: string;
+}
+
+export interface Outreach extends Sending {
+  receiver: Awaited<ReturnType<typeof startReceiver>>;
 }
 
 /** Ids of what a prospect was sent. */
@@ -36,12 +40,25 @@ export async function openOutreach(rail: Rail): Promise<Outreach> {
     ...{ name: 'Acme', website_url: 'https://acme.example.com', sender_company: 'Acme <GmbH> & Co.' },
     ...{ postal_address: 'Hauptstr. 1, 10827 Berlin', privacy_url: 'https://acme.example.com/privacy' },
   });
-  const [inbox_id, campaign_id] = [newId('fin'), newId('fca')];
+  const inbox_id = newId('fin');
   const server = JSON.stringify({ host: 'mail.acme.example.com', port: 465, security: 'tls', username: 'grace' });
   await rail.query(sql`
     insert into recruitment.inbox (organization_id, id, email, from_name, smtp, imap, secrets, daily_limit, min_gap_s, max_gap_s, timezone, connected_at)
     values (${organization_id}, ${inbox_id}, 'grace@acme.example.com', 'Grace', ${server}::jsonb, ${server}::jsonb,
       ${rail.services.vault.encrypt('{}', inbox_id)}, 40, 90, 300, 'UTC', ${sent_at})`);
+  const campaign_id = await openCampaign(rail, { organization_id, brand_id: brand.id, inbox_id });
+  return { caller, receiver, brand_id: brand.id, inbox_id, campaign_id };
+}
+
+interface Sender {
+  organization_id: string;
+  brand_id: string;
+  inbox_id: string;
+}
+
+/** A campaign of two steps that sends. @returns its id */
+export async function openCampaign(rail: Rail, { organization_id, brand_id, inbox_id }: Sender): Promise<string> {
+  const campaign_id = newId('fca');
   const steps = JSON.stringify([
     {
       ...{ id: newId('fst'), delay_days: 0, weight: 1, subject: 'Hello' },
@@ -60,15 +77,15 @@ export async function openOutreach(rail: Rail): Promise<Outreach> {
   await rail.query(sql`
     insert into recruitment.campaign (organization_id, id, brand_id, name, inbox_ids, steps, schedule, max_per_domain_day, bounce_pause_bps,
       reply_wait_days, allow_risky, stop_for_company, state, counted_since, launched_at)
-    values (${organization_id}, ${campaign_id}, ${brand.id}, 'Autumn', array[${inbox_id}], ${steps}::jsonb, ${schedule}::jsonb, 3, 300, 5,
+    values (${organization_id}, ${campaign_id}, ${brand_id}, 'Autumn', array[${inbox_id}], ${steps}::jsonb, ${schedule}::jsonb, 3, 300, 5,
       false, true, 'sending', ${sent_at}, ${sent_at})`);
-  return { caller, receiver, brand_id: brand.id, inbox_id, campaign_id };
+  return campaign_id;
 }
 
 let nth = 0;
 
 /** A new prospect with an address, whom the first email of the campaign was sent to. */
-export async function mail(rail: Rail, outreach: Outreach, given: Json = {}): Promise<Mailed & { email: string }> {
+export async function mail(rail: Rail, outreach: Sending, given: Json = {}): Promise<Mailed & { email: string }> {
   const { caller, brand_id } = outreach;
   const key = `mailed${++nth}.com`;
   const email = given.email ?? `ada@${key}`;
@@ -77,7 +94,7 @@ export async function mail(rail: Rail, outreach: Outreach, given: Json = {}): Pr
 }
 
 /** The rows of a first email that was sent to a prospect. */
-export async function sendTo(rail: Rail, outreach: Outreach, prospect_id: string, email: string): Promise<Mailed> {
+export async function sendTo(rail: Rail, outreach: Sending, prospect_id: string, email: string): Promise<Mailed> {
   const { caller, brand_id, inbox_id, campaign_id } = outreach;
   const { organization_id } = caller;
   const [sequence_id, thread_id, message_id] = [newId('fsq'), newId('fth'), newId('fms')];
@@ -106,7 +123,7 @@ export async function sendTo(rail: Rail, outreach: Outreach, prospect_id: string
 /** A reply in the thread of what was sent. @returns its id */
 export async function replyTo(
   rail: Rail,
-  outreach: Outreach,
+  outreach: Sending,
   to: Mailed,
   email: string,
   given: Json = {},
@@ -139,6 +156,6 @@ export async function replyTo(
 
 export const within = <T>(
   rail: Rail,
-  { caller: { organization_id } }: Outreach,
+  { caller: { organization_id } }: Pick<Sending, 'caller'>,
   work: (tx: Tx) => Promise<T>,
 ): Promise<T> => transaction(rail.store, { organization_id, request_id: null }, work);
