@@ -129,6 +129,7 @@ export const recruitment: Product = {
   schedules: [
     { name: 'recruitment/purge_expired', cron: '43 * * * *', missed: 'latest' },
     { name: 'recruitment/start_weekly_scans', cron: '5 * * * *', missed: 'latest' },
+    { name: 'recruitment/send_due', cron: '* * * * *', missed: 'latest' },
   ],
   encrypted: [
     { table: 'recruitment.provider_credential', id: 'id', columns: ['credentials'] },
@@ -137,9 +138,10 @@ export const recruitment: Product = {
     { table: 'recruitment.suppression', id: 'id', columns: ['value'] },
     { table: 'recruitment.import_chunk', id: 'id', columns: ['content'] },
     { table: 'recruitment.inbox', id: 'id', columns: ['secrets'] },
+    { table: 'recruitment.message', id: 'id', columns: ['recipient'] },
   ],
   audits: ['recruitment.audit', 'recruitment.run_audit', 'recruitment.prospect_audit'],
   mountRoutes: mountUnsubscribing,
-  // Loaded in workers only: it visits.
-  extendWorker: async (...given) => (await import('./discovery/scans/worker_extension.ts')).extendWorker(...given),
+  // Loaded in workers only: it visits, and sends.
+  extendWorker: async (...given) => (await import('./worker_extension.ts')).extendWorker(...given),
 };

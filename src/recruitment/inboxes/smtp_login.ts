@@ -13,6 +13,13 @@ export class LoginRefused extends Error {
 /** Of each step, so that both logins end within the time of a request. */
 const timeout_ms = 8_000;
 
+export interface Timeouts {
+  /** Of connecting, the greeting and the login, each. */
+  login_ms: number;
+  /** How long the server may be silent once it is logged in to. */
+  silence_ms: number;
+}
+
 /**
  * Opens a connection to an SMTP server and logs in. Always over TLS, whose certificate is verified for the server's host.
  * @param address where the host was found to be
@@ -24,13 +31,15 @@ export async function openSmtp(
   address: string,
   proof: Proof,
   client_name: string,
+  { login_ms, silence_ms }: Timeouts = { login_ms: timeout_ms, silence_ms: timeout_ms },
 ): Promise<SMTPConnection> {
   const { default: Connection } = await import('nodemailer/lib/smtp-connection');
   const connection = new Connection({
     ...{ host: address, port, servername: host, secure: security === 'tls', requireTLS: security === 'starttls' },
     ...{ name: client_name, tls: { servername: host, minVersion: 'TLSv1.2' }, logger: false },
-    ...{ connectionTimeout: timeout_ms, greetingTimeout: timeout_ms, socketTimeout: timeout_ms, socketCloseTimeout: 0 },
+    ...{ connectionTimeout: login_ms, greetingTimeout: login_ms, socketTimeout: silence_ms, socketCloseTimeout: 0 },
   });
+  const timer = setTimeout(() => connection.emit('error', new Error('The login took too long.')), 3 * login_ms);
   try {
     await new Promise<void>((resolve, reject) => {
       connection.once('error', reject);
@@ -44,6 +53,8 @@ export async function openSmtp(
   } catch (error) {
     connection.close();
     throw isRefusal(error) ? new LoginRefused('The SMTP server refused the login.', { cause: error }) : error;
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -1,0 +1,216 @@
+/** The sequences whose turn it is in a lane, each with all that it is judged and rendered by. */
+import sql from 'sql-template-tag';
+import type { Tx } from '../../../../core/postgres/transaction.ts';
+import { tenant } from '../../../../core/resource/resource.ts';
+import type { SendFailure } from '../../../sequences/sequence.ts';
+import { TemplateFault } from '../../composing/template_fault.ts';
+import type { TemplateValues } from '../../composing/template_fields.ts';
+import { renderTemplates } from '../../composing/templates.ts';
+import { messageIdOf, replySubject, threadHeaders } from '../../composing/threads.ts';
+import { chooseVariant } from '../../composing/variant.ts';
+import { nextMidnight } from '../../windows/local_time.ts';
+import { isOpen, nextOpening } from '../../windows/schedule.ts';
+import { zoneOf } from '../../windows/zone.ts';
+import { type Lane, newLeft, type Sending } from './lane.ts';
+
+interface Text {
+  weight?: number;
+  subject: string;
+  body_text: string;
+  body_html?: string | null;
+}
+
+export interface Candidate {
+  id: string;
+  inbox_id: string;
+  campaign_id: string;
+  brand_id: string;
+  prospect_id: string | null;
+  thread_id: string | null;
+  email_address_id: string | null;
+  /** In hexadecimal, as are the others. */
+  address_hmac: string | null;
+  domain_hmac: string | null;
+  company_hmac: string | null;
+  next_step: number;
+  step: Text & { variants?: Text[] };
+  max_per_domain_day: number;
+  allow_risky: boolean;
+  verification: string | null;
+  bounced_at: string | null;
+  is_suppressed: boolean;
+  do_not_contact: boolean;
+  unsubscribed: boolean;
+  sent_to_company: number;
+  message_id: string | null;
+  message_state: string | null;
+  previous: { rfc_message_id: string; reference_ids: string[]; subject: string | null } | null;
+  name: string | null;
+  url: string | null;
+  key: string | null;
+  channel: string | null;
+  country_code: string | null;
+  language_code: string | null;
+  timezone: string | null;
+  custom: Record<string, unknown> | null;
+  brand_name: string;
+  website_url: string;
+  sender_company: string | null;
+  program_name: string | null;
+}
+
+/**
+ * Locks up to `most` due sequences of each lane: follow-ups before first emails, then by the time that they were due. Skips those that others
+ * have locked. To be called with suppressions held.
+ */
+export const lockCandidates = (
+  tx: Tx,
+  inbox_ids: string[],
+  campaigns: Sending[],
+  most: number,
+): Promise<Candidate[]> => {
+  const given = campaigns.map((campaign) => ({
+    ...{ id: campaign.id, steps: campaign.steps, takes_new: newLeft(campaign) > 0, day: campaign.day },
+  }));
+  const firstOf = (state: 'active' | 'waiting') => sql`(
+    select t.id, t.state, t.due_at
+    from recruitment.sequence t
+    where ${tenant(tx)} and t.inbox_id = l.inbox_id and t.campaign_id = c.id and t.state = ${state} and t.open and t.due_at <= ${tx.now}::timestamptz
+      and t.next_step < c.steps and (c.takes_new or t.next_step > 0)
+      and not t.paused_by_user and (t.paused_until is null or t.paused_until <= ${tx.now}::timestamptz)
+    order by t.due_at
+    limit ${most})`;
+  return tx.all<Candidate>(sql`
+    with c as materialized (
+      select g.id, g.steps, g.takes_new, g.day
+      from json_to_recordset(${JSON.stringify(given)}::json) as g (id text, steps integer, takes_new boolean, day date)
+    ), due as materialized (
+      select first.id
+      from unnest(${inbox_ids}::text[]) as l (inbox_id)
+      cross join lateral (
+        select x.id from c cross join lateral (${firstOf('active')} union all ${firstOf('waiting')}) as x
+        order by x.state, x.due_at, x.id
+        limit ${most}
+      ) as first
+    )
+    select t.id, t.inbox_id, t.campaign_id, t.brand_id, t.prospect_id, t.thread_id, t.email_address_id,
+      encode(t.address_hmac, 'hex') as address_hmac, encode(t.domain_hmac, 'hex') as domain_hmac, encode(t.company_hmac, 'hex') as company_hmac,
+      t.next_step, k.steps -> t.next_step as step, k.max_per_domain_day, k.allow_risky, a.verification, a.bounced_at,
+      exists (
+        select from recruitment.suppression s
+        where s.organization_id = t.organization_id and s.lifted_at is null
+          and (s.hmac in (t.address_hmac, t.domain_hmac) or s.prospect_id = t.prospect_id)
+      ) as is_suppressed,
+      p.do_not_contact_reason is not null as do_not_contact, p.unsubscribed_at is not null as unsubscribed,
+      coalesce((
+        select d.sent from recruitment.company_day d
+        where d.organization_id = t.organization_id and d.campaign_id = t.campaign_id and d.day = c.day and d.company_hmac = t.company_hmac
+      ), 0) as sent_to_company,
+      m.id as message_id, m.state as message_state,
+      (
+        select json_build_object('rfc_message_id', e.rfc_message_id, 'reference_ids', e.reference_ids, 'subject', e.subject)
+        from recruitment.message e
+        where e.organization_id = t.organization_id and e.sequence_id = t.id and e.step_index = t.next_step - 1 and e.purpose = 'sequence'
+      ) as previous,
+      p.name, p.url, p.key, p.channel, p.country_code, p.language_code, p.timezone, p.custom,
+      b.name as brand_name, b.website_url, b.sender_company, g.name as program_name
+    from due
+    join recruitment.sequence t on t.organization_id = ${tx.organization_id} and t.id = due.id
+    join recruitment.campaign k on k.organization_id = t.organization_id and k.id = t.campaign_id
+    join c on c.id = t.campaign_id
+    join recruitment.brand b on b.organization_id = t.organization_id and b.id = t.brand_id
+    left join program.program g on g.organization_id = b.organization_id and g.id = b.program_id
+    left join recruitment.prospect p on p.organization_id = t.organization_id and p.id = t.prospect_id
+    left join recruitment.email_address a on a.organization_id = t.organization_id and a.id = t.email_address_id
+    left join recruitment.message m on m.organization_id = t.organization_id and m.sequence_id = t.id and m.step_index = t.next_step
+      and m.purpose = 'sequence'
+    where t.open and t.due_at <= ${tx.now}::timestamptz and t.next_step < c.steps
+    order by t.state, t.due_at, t.id
+    for no key update of t skip locked`);
+};
+
+export type Judged =
+  | { is: 'fit' }
+  /** Not now: its turn comes again then. */
+  | { is: 'later'; due_at: Date }
+  | { is: 'unfit'; reason: SendFailure };
+
+/** "At its turn no address, suppressed, or a template error: failed." What the window and the company's limit hold up is moved. */
+export function judge(candidate: Candidate, campaign: Sending, now: Date): Judged {
+  const reason = unfitFor(candidate);
+  if (reason) return { is: 'unfit', reason };
+  const zone = zoneOf(campaign.schedule, candidate, campaign.default_timezone);
+  if (!isOpen(campaign.schedule, zone, now)) return { is: 'later', due_at: nextOpening(campaign.schedule, zone, now) };
+  if (candidate.company_hmac !== null && candidate.sent_to_company >= candidate.max_per_domain_day)
+    return { is: 'later', due_at: nextOpening(campaign.schedule, zone, nextMidnight(campaign.zone, now)) };
+  if (candidate.next_step === 0 && newLeft(campaign) === 0)
+    return { is: 'later', due_at: nextOpening(campaign.schedule, zone, nextMidnight(campaign.zone, now)) };
+  return { is: 'fit' };
+}
+
+function unfitFor(candidate: Candidate): SendFailure | undefined {
+  const { verification, allow_risky } = candidate;
+  if (candidate.prospect_id === null || candidate.email_address_id === null) return 'no_address';
+  if (candidate.do_not_contact) return 'do_not_contact';
+  if (candidate.is_suppressed || candidate.unsubscribed) return 'suppressed';
+  if (verification === 'invalid' || candidate.bounced_at !== null) return 'invalid_address';
+  if (!allow_risky && (verification === 'disposable' || verification === 'accept_all')) return 'risky_address';
+  return undefined;
+}
+
+/** The message of a sequence's next step. */
+export interface Rendered {
+  id: string;
+  subject: string;
+  body_text: string;
+  body_html: string | null;
+  variant: number;
+  rfc_message_id: string;
+  in_reply_to: string | null;
+  reference_ids: string[];
+}
+
+/** @returns undefined where a template cannot be rendered for the prospect */
+export function rendered(candidate: Candidate, lane: Lane, message_id: string): Rendered | undefined {
+  const { step, previous } = candidate;
+  const texts = [step, ...(step.variants ?? [])];
+  const weights = texts.map(({ weight }) => weight ?? 1);
+  const variant = chooseVariant({ weights, seed: `${candidate.id} ${candidate.next_step}` });
+  const { subject, body_text, body_html = null } = texts[variant] as Text;
+  try {
+    const mail = renderTemplates({ subject, body_text, body_html }, valuesOf(candidate, lane));
+    return {
+      ...{ id: message_id, variant, body_text: mail.text, body_html: mail.html },
+      subject: previous ? replySubject(previous.subject ?? mail.subject) : mail.subject,
+      rfc_message_id: bare(messageIdOf(message_id, lane.email.slice(lane.email.lastIndexOf('@') + 1))),
+      ...threadOf(previous),
+    };
+  } catch (error) {
+    if (error instanceof TemplateFault) return undefined;
+    throw error;
+  }
+}
+
+const bare = (id: string): string => id.replace(/^<|>$/g, '');
+
+function threadOf(previous: Candidate['previous']): Pick<Rendered, 'in_reply_to' | 'reference_ids'> {
+  if (!previous) return { in_reply_to: null, reference_ids: [] };
+  const { rfc_message_id, reference_ids } = previous;
+  const { in_reply_to, references } = threadHeaders({
+    message_id: `<${rfc_message_id}>`,
+    references: reference_ids.map((id) => `<${id}>`).join(' '),
+  });
+  return { in_reply_to: bare(in_reply_to), reference_ids: references.split(' ').filter(Boolean).map(bare) };
+}
+
+const valuesOf = (candidate: Candidate, lane: Lane): TemplateValues => ({
+  prospect: {
+    ...{ name: candidate.name, url: candidate.url, key: candidate.key, channel: candidate.channel },
+    ...{ country_code: candidate.country_code, language_code: candidate.language_code, custom: candidate.custom ?? {} },
+  },
+  brand: {
+    ...{ name: candidate.brand_name, website_url: candidate.website_url, sender_company: candidate.sender_company },
+  },
+  sender: { name: lane.from_name, email: lane.email },
+  program: candidate.program_name === null ? null : { name: candidate.program_name, signup_url: null },
+});

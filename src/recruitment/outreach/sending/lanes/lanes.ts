@@ -1,0 +1,205 @@
+/** The lanes of a worker: each is an inbox that sends one email at a time. */
+import type SMTPConnection from 'nodemailer/lib/smtp-connection';
+import type { WorkerContext } from '../../../../core/jobs/worker_context.ts';
+import { batched } from '../../../../core/postgres/batch.ts';
+import { type Tx, transaction } from '../../../../core/postgres/transaction.ts';
+import { type Asked, type Claim, type Claimed, claim } from '../claiming/claim.ts';
+import { type Held, mayEnd } from '../claiming/final_dot.ts';
+import { type Ended, recordEnds } from '../outcomes/sent.ts';
+import { recordUnsent, type Unsent } from '../outcomes/unsent.ts';
+import { judgeAnswer } from '../transport/answer.ts';
+import { connectTo, NotConnected } from '../transport/connection.ts';
+import { composed } from '../transport/letter.ts';
+import { type Attempt, transmit } from '../transport/smtp.ts';
+import { lookUp } from './look_up.ts';
+import { emailEnded, laneRested } from './metrics.ts';
+import { wakeLane } from './wake.ts';
+
+/** Lanes that share a transaction. */
+const most_shared = 50;
+/** A lane whose next slot is nearer than that keeps its connection and waits. */
+const linger_ms = 1_500;
+/** A run gives its slot to another lane after this time. */
+const run_ms = 30_000;
+
+interface LaneOf {
+  organization_id: string;
+  inbox_id: string;
+}
+
+export class Lanes {
+  readonly #context: WorkerContext;
+  /** The message that each lane sends just now. */
+  readonly #active = new Map<string, string>();
+  readonly #organizations = new Map<string, Shared>();
+  readonly #running = new Set<Promise<unknown>>();
+
+  constructor(context: WorkerContext) {
+    this.#context = context;
+  }
+
+  /** Sends what is due from an inbox, one email after the other, until it has to wait. */
+  run(lane: LaneOf): Promise<void> {
+    const running = this.#run(lane).finally(() => this.#running.delete(running));
+    this.#running.add(running);
+    return running;
+  }
+
+  /** Resolves when nothing is being sent any more. */
+  async idle(): Promise<void> {
+    while (this.#running.size > 0) await Promise.allSettled(this.#running);
+  }
+
+  async #run(lane: LaneOf): Promise<void> {
+    const shared = this.#sharedBy(lane.organization_id);
+    const line = new Line(lane, this.#context);
+    const begun = performance.now();
+    try {
+      while (!this.#context.stopping.aborted) {
+        const next = await shared.claim({ inbox_id: lane.inbox_id, active: this.#active.get(lane.inbox_id) });
+        if (next.is === 'busy') return;
+        if (next.is === 'rest') {
+          laneRested(next.reason);
+          if (next.until !== null && next.reason === 'gap') await wakeLane(this.#context.store, lane, next.until);
+          return;
+        }
+        if (next.is === 'look_up') await lookUp(this.#context, lane, next.message_id);
+        else await this.#send(lane, next.message, { shared, line });
+        if (next.is === 'send' && !isSoon(next.message.next_slot_at))
+          return await wakeLane(this.#context.store, lane, next.message.next_slot_at);
+        if (performance.now() - begun > run_ms) break;
+      }
+      await wakeLane(this.#context.store, lane);
+    } finally {
+      line.close();
+    }
+  }
+
+  async #send(lane: LaneOf, message: Claimed, { shared, line }: { shared: Shared; line: Line }): Promise<void> {
+    const { message_id, attempts } = message;
+    this.#active.set(lane.inbox_id, message_id);
+    try {
+      const attempt = await this.#attempt(message, { shared, line });
+      emailEnded(attempt);
+      if (attempt.is === 'held') return;
+      if (attempt.is === 'accepted') await shared.end({ message_id, as: 'sent' });
+      else if (attempt.is === 'unknown') await lookUp(this.#context, lane, message_id);
+      else await this.#recordUnsent(lane, { message_id, attempts }, unsentOf(attempt));
+    } finally {
+      this.#active.delete(lane.inbox_id);
+    }
+  }
+
+  async #attempt(message: Claimed, { shared, line }: { shared: Shared; line: Line }): Promise<Attempt | Unusable> {
+    const { message_id, attempts } = message;
+    const letter = await composed(message).catch((error: unknown) => {
+      if (error instanceof TypeError) return undefined;
+      throw error;
+    });
+    if (!letter) return { is: 'unusable' };
+    try {
+      const connection = await line.open();
+      return await transmit(connection, letter, () => shared.mayEnd({ message_id, attempts }), this.#context.cut_off);
+    } catch (error) {
+      if (error instanceof NotConnected) return { is: error.is };
+      throw error;
+    }
+  }
+
+  #recordUnsent(lane: LaneOf, held: Held, unsent: Unsent): Promise<void> {
+    const { store, services } = this.#context;
+    const opening = { organization_id: lane.organization_id, request_id: null };
+    return transaction(store, opening, (tx) => recordUnsent(tx, services.vault, held, unsent));
+  }
+
+  #sharedBy(organization_id: string): Shared {
+    const known = this.#organizations.get(organization_id) ?? share(organization_id, this.#context);
+    this.#organizations.set(organization_id, known);
+    return known;
+  }
+}
+
+type Unusable = { is: 'unusable' | 'auth' | 'unreachable' };
+
+const isSoon = (slot: string): boolean => new Date(slot).getTime() - Date.now() < linger_ms;
+
+function unsentOf(attempt: Exclude<Attempt, { is: 'accepted' | 'unknown' | 'held' }> | Unusable): Unsent {
+  if (attempt.is === 'answered') {
+    const { code, text } = attempt.answer;
+    return { is: 'answered', verdict: judgeAnswer(attempt.answer), answer: text || `${code}` };
+  }
+  return { is: attempt.is === 'lost' ? 'unreachable' : attempt.is };
+}
+
+/** What the lanes of an organization do together: each step of many emails is one transaction. */
+interface Shared {
+  claim(asked: Asked): Promise<Claim>;
+  mayEnd(held: Held): Promise<boolean>;
+  end(ended: Ended): Promise<void>;
+}
+
+function share(organization_id: string, { store, services, worker_id }: WorkerContext): Shared {
+  const opening = { organization_id, request_id: null };
+  const { vault, base_url } = services;
+  const within = <T>(work: (tx: Tx) => Promise<T>) => transaction(store, opening, work);
+  return {
+    claim: together((asked: Asked[]) =>
+      within((tx) => claim(tx, asked, { worker_id, vault, base_url, random: Math.random })),
+    ),
+    mayEnd: together(async (held: Held[]) => {
+      const may = await within((tx) => mayEnd(tx, held, worker_id));
+      return held.map(({ message_id }) => may.has(message_id));
+    }),
+    end: together(async (ends: Ended[]) => {
+      await within((tx) => recordEnds(tx, ends));
+      return ends.map(() => undefined);
+    }),
+  };
+}
+
+/** Batches calls. What fails together is done again one by one, so that nobody fails for another's fault. */
+function together<Item, Result>(work: (items: Item[]) => Promise<Result[]>): (item: Item) => Promise<Result> {
+  type Settled = { value: Result } | { error: unknown };
+  const settle = async (items: Item[]): Promise<Settled[]> => {
+    try {
+      return (await work(items)).map((value) => ({ value }));
+    } catch (error) {
+      if (items.length === 1) return [{ error }];
+      const settled: Settled[] = [];
+      for (const item of items) settled.push(...(await settle([item])));
+      return settled;
+    }
+  };
+  const one = batched(settle, { most: most_shared });
+  return async (item) => {
+    const settled = await one(item);
+    if ('error' in settled) throw settled.error;
+    return settled.value;
+  };
+}
+
+/** The connection of a lane's run, opened at the first need. */
+class Line {
+  readonly #lane: LaneOf;
+  readonly #context: WorkerContext;
+  #connection: SMTPConnection | undefined;
+
+  constructor(lane: LaneOf, context: WorkerContext) {
+    this.#lane = lane;
+    this.#context = context;
+  }
+
+  /** @throws NotConnected */
+  async open(): Promise<SMTPConnection> {
+    if (!this.#connection || isClosed(this.#connection)) {
+      this.#connection = await connectTo(this.#lane.inbox_id, this.#lane.organization_id, this.#context);
+    }
+    return this.#connection;
+  }
+
+  close(): void {
+    if (this.#connection && !isClosed(this.#connection)) this.#connection.quit();
+  }
+}
+
+const isClosed = (connection: SMTPConnection): boolean => (connection as unknown as { _destroyed: boolean })._destroyed;

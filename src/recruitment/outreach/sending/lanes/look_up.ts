@@ -1,0 +1,144 @@
+/** Emails that may have been sent, and the copies of those that were: what the mailbox says of them. */
+import sql from 'sql-template-tag';
+import type { WorkerContext } from '../../../../core/jobs/worker_context.ts';
+import { type Tx, transaction } from '../../../../core/postgres/transaction.ts';
+import { tenant } from '../../../../core/resource/resource.ts';
+import { recordEnds } from '../outcomes/sent.ts';
+import { composed, draftsOf } from '../transport/letter.ts';
+import { type Mailbox, openMailbox } from '../transport/mailbox.ts';
+import { lookedUp } from './metrics.ts';
+
+interface LaneOf {
+  organization_id: string;
+  inbox_id: string;
+}
+
+interface Doubtful {
+  id: string;
+  rfc_message_id: string;
+  claimed_at: string;
+}
+
+/**
+ * Finds out about an email that may have been sent: "look for the Message-ID in the Sent folder and in bounces; found → sent; else unknown, which
+ * counts as sent, is never resent, and tells message.sent only once proof turns it sent".
+ */
+export async function lookUp(context: WorkerContext, lane: LaneOf, message_id: string): Promise<void> {
+  const within = <T>(work: (tx: Tx) => Promise<T>) =>
+    transaction(context.store, { organization_id: lane.organization_id, request_id: null }, work);
+  const message = await within((tx) =>
+    tx.maybe<Doubtful>(
+      sql`select t.id, t.rfc_message_id, t.claimed_at from recruitment.message t where ${tenant(tx)} and t.id = ${message_id}`,
+    ),
+  );
+  if (!message) return;
+  const is_sent = await withMailbox(context, lane, (mailbox) => isProved(mailbox, message));
+  lookedUp(is_sent === undefined ? 'unreadable' : is_sent ? 'found' : 'missing');
+  await within((tx) => recordEnds(tx, [{ message_id, as: is_sent ? 'sent' : 'unknown' }]));
+}
+
+const isProved = async (mailbox: Mailbox, { rfc_message_id, claimed_at }: Doubtful): Promise<boolean> =>
+  (await mailbox.hasCopy(rfc_message_id)) || (await mailbox.isNamedSince(rfc_message_id, new Date(claimed_at)));
+
+/** A mailbox that cannot be read is none: the sweep looks again. What watches it tells when that lasts. */
+async function withMailbox<T>(
+  context: WorkerContext,
+  lane: LaneOf,
+  work: (mailbox: Mailbox) => Promise<T>,
+): Promise<T | undefined> {
+  let mailbox: Mailbox | undefined;
+  try {
+    mailbox = await openMailbox(lane, context);
+    return await work(mailbox);
+  } catch (error) {
+    context.log.debug(
+      { inbox_id: lane.inbox_id, code: (error as { code?: string }).code },
+      'a mailbox could not be searched',
+    );
+    return undefined;
+  } finally {
+    mailbox?.close();
+  }
+}
+
+/** The proof may come late: it is looked for again after 5 minutes, 1, 6 and 24 hours. */
+const waits_s = [3_600, 6 * 3_600, 24 * 3_600];
+/** Servers that keep a copy themselves have done so by then. */
+const copy_after_s = 30;
+/** A copy that could not be made in a day is not made any more. */
+const copy_within_s = 86_400;
+const most_copies = 100;
+
+interface Copied extends Doubtful {
+  sent_at: string;
+}
+
+/** Looks for the emails of an inbox that may have been sent, and adds the copies that its Sent folder lacks. */
+export async function tendMailbox(context: WorkerContext, lane: LaneOf): Promise<void> {
+  const { store, services } = context;
+  const within = <T>(work: (tx: Tx) => Promise<T>) =>
+    transaction(store, { organization_id: lane.organization_id, request_id: null }, work);
+  const { doubtful, to_copy } = await within(async (tx) => ({
+    doubtful: await tx.all<Doubtful>(sql`
+      select t.id, t.rfc_message_id, t.claimed_at from recruitment.message t
+      where ${tenant(tx)} and t.inbox_id = ${lane.inbox_id} and t.look_up_at <= ${tx.now}::timestamptz and t.state = 'unknown' limit ${most_copies}`),
+    to_copy: await tx.all<Copied>(sql`
+      select t.id, t.rfc_message_id, t.claimed_at, t.sent_at from recruitment.message t
+      where ${tenant(tx)} and t.inbox_id = ${lane.inbox_id} and t.direction = 'outbound' and t.copied_at is null and ${isToCopy(tx.now)}
+      order by t.sent_at limit ${most_copies}`),
+  }));
+  await withMailbox(context, lane, async (mailbox) => {
+    for (const message of doubtful) {
+      const is_sent = await isProved(mailbox, message);
+      lookedUp(is_sent ? 'found' : 'missing');
+      await within<unknown>((tx) =>
+        is_sent ? recordEnds(tx, [{ message_id: message.id, as: 'sent' }]) : lookLater(tx, message.id),
+      );
+    }
+    for (const message of to_copy) {
+      if (!(await mailbox.hasCopy(message.rfc_message_id))) {
+        const [draft] = await within((tx) => draftsOf(tx, services.vault, services.base_url, [message.id]));
+        if (draft) await mailbox.addCopy((await composed(draft)).content, new Date(message.sent_at));
+      }
+      await within((tx) =>
+        tx.all(
+          sql`update recruitment.message t set copied_at = ${tx.now}::timestamptz where ${tenant(tx)} and t.id = ${message.id}`,
+        ),
+      );
+    }
+  });
+}
+
+const isToCopy = (now: string) => sql`t.sent_at between ${now}::timestamptz - make_interval(secs => ${copy_within_s})
+  and ${now}::timestamptz - make_interval(secs => ${copy_after_s})`;
+
+const lookLater = (tx: Tx, message_id: string): Promise<object[]> =>
+  tx.all(sql`
+    update recruitment.message t set
+      look_ups = t.look_ups + 1,
+      look_up_at = ${tx.now}::timestamptz + make_interval(secs => (${waits_s}::integer[])[t.look_ups + 1])
+    where ${tenant(tx)} and t.id = ${message_id}`);
+
+/** The sweep: enqueues the job of each mailbox that something is to be looked for or put into. */
+export const wakeMailboxes = (tx: Tx): Promise<object[]> =>
+  tx.all(sql`
+    with mailbox as (
+      select t.organization_id, t.inbox_id from recruitment.message t where t.look_up_at <= ${tx.now}::timestamptz
+      union
+      select i.organization_id, i.id
+      from recruitment.inbox i
+      where exists (
+        select from recruitment.message t
+        where t.organization_id = i.organization_id and t.inbox_id = i.id and t.direction = 'outbound' and t.copied_at is null and ${isToCopy(tx.now)}
+      )
+    ), job as (
+      select json_build_object(
+        'identifier', 'recruitment/tend_mailbox',
+        'payload', json_build_object('organization_id', m.organization_id, 'inbox_id', m.inbox_id),
+        'job_key', 'mailbox:' || m.inbox_id
+      ) as job
+      from mailbox m
+      join recruitment.inbox i on i.organization_id = m.organization_id and i.id = m.inbox_id
+      where i.status = 'connected' and i.deleted_at is null
+    )
+    select core.enqueue(coalesce(json_agg(j.job), '[]'::json))::text from job j`);

@@ -1,0 +1,104 @@
+/** The jobs of lanes. */
+import sql from 'sql-template-tag';
+import { type Database, run } from '../../../../core/postgres/database.ts';
+import { type Store, type Tx, transaction } from '../../../../core/postgres/transaction.ts';
+
+interface LaneOf {
+  organization_id: string;
+  inbox_id: string;
+}
+
+const identifier = 'recruitment/send_from_inbox';
+
+/** One job for each lane, at its next slot. */
+const enqueueLane = (tx: Tx, inbox_id: string, at: string | undefined): void =>
+  tx.enqueue(
+    identifier,
+    { organization_id: tx.organization_id, inbox_id },
+    { job_key: `outreach:${inbox_id}`, ...(at === undefined ? {} : { run_at: at }) },
+  );
+
+/** A job for an email that does not wait for the lane's slot, beside the one that does. */
+export const enqueueNow = (tx: Tx, inbox_id: string): void =>
+  tx.enqueue(identifier, { organization_id: tx.organization_id, inbox_id }, { job_key: `outreach_now:${inbox_id}` });
+
+/** @param at its next slot; at once if not given */
+export const wakeLane = (store: Store, { organization_id, inbox_id }: LaneOf, at?: string): Promise<void> =>
+  transaction(store, { organization_id, request_id: null }, async (tx) => enqueueLane(tx, inbox_id, at));
+
+/** How far ahead the sweep looks: as far as it is from the next one. */
+const ahead = sql`interval '60 seconds'`;
+
+/**
+ * The sweep: enqueues the job of each lane that has something to send until the next sweep, and gives up what workers hold that are gone.
+ * A lane that rests is left alone, unless a person's email waits in it.
+ */
+export async function wakeLanes(tx: Tx): Promise<void> {
+  await tx.all(freeFromGone);
+  const at = sql`${tx.now}::timestamptz`;
+  const due = (state: 'active' | 'waiting') => sql`exists (
+    select from recruitment.sequence s
+    where s.organization_id = i.organization_id and s.inbox_id = i.id and s.campaign_id = c.id and s.state = ${state} and s.open
+      and s.due_at <= ${at} + ${ahead} and s.next_step < jsonb_array_length(c.steps))`;
+  const zone = sql`(case when c.schedule ->> 'timezone' = 'recipient' then 'UTC' else c.schedule ->> 'timezone' end)`;
+  const local = sql`((${at} + ${ahead}) at time zone ${zone})`;
+  // Times of a day sort as texts. Until the next sweep a window may open, so the look goes ahead; the claim judges by itself.
+  const is_open = sql`(
+    c.schedule ->> 'timezone' = 'recipient'
+    or (
+      c.schedule -> 'days' @> to_jsonb(extract(isodow from ${local})::integer)
+      and to_char(${local}, 'HH24:MI') >= c.schedule ->> 'from' and to_char(${local}, 'HH24:MI') <= c.schedule ->> 'to'
+    ))`;
+  await tx.all(sql`
+      with lane as (
+        select i.organization_id, i.id as inbox_id, greatest(i.next_slot_at, i.waits_until, ${at}) as run_at, true as is_due
+        from recruitment.inbox i
+        where i.status = 'connected' and i.deleted_at is null
+          and greatest(i.next_slot_at, i.waits_until, i.rests_until, ${at}) <= ${at} + ${ahead}
+          and exists (
+            select from recruitment.campaign c
+            where c.organization_id = i.organization_id and c.state = 'sending' and ${is_open} and (${due('active')} or ${due('waiting')})
+          )
+        union all
+        select m.organization_id, m.inbox_id, ${at}, false
+        from recruitment.message m
+        where (m.state = 'sending' and m.claimed_by is null)
+          or (m.state = 'planned' and m.sequence_id is null and (m.due_at is null or m.due_at <= ${at} + ${ahead}))
+      ), job as (
+        select l.inbox_id, json_build_object(
+          'identifier', 'recruitment/send_from_inbox',
+          'payload', json_build_object('organization_id', l.organization_id, 'inbox_id', l.inbox_id),
+          'job_key', 'outreach:' || l.inbox_id,
+          'run_at', min(l.run_at)
+        ) as job
+        from lane l
+        group by l.organization_id, l.inbox_id
+      )
+      select core.enqueue(coalesce(json_agg(j.job), '[]'::json))::text as enqueued from job j`);
+}
+
+/** Workers that stopped without an outcome are not found dead: they are gone. */
+const freeFromGone = sql`
+  update recruitment.message m set claimed_by = null
+  where m.state = 'sending' and m.claimed_by is not null and not exists (select from core.worker w where w.id = m.claimed_by)`;
+
+/** What dead workers held is another one's, at once. */
+export async function freeFromDead(database: Database, worker_ids: string[]): Promise<void> {
+  await run(
+    database,
+    sql`
+      with freed as (
+        update recruitment.message m set claimed_by = null
+        where m.state = 'sending' and m.claimed_by = any(${worker_ids})
+        returning m.organization_id, m.inbox_id
+      ), job as (
+        select json_build_object(
+          'identifier', 'recruitment/send_from_inbox',
+          'payload', json_build_object('organization_id', f.organization_id, 'inbox_id', f.inbox_id),
+          'job_key', 'outreach:' || f.inbox_id
+        ) as job
+        from freed f
+      )
+      select core.enqueue(coalesce(json_agg(j.job), '[]'::json))::text from job j`,
+  );
+}

@@ -1,0 +1,82 @@
+/** Emails that came back: what follows for the address, its sequences and the campaign. */
+import sql from 'sql-template-tag';
+import type { Vault } from '../../../../core/encryption/vault.ts';
+import type { Tx } from '../../../../core/postgres/transaction.ts';
+import { tenant } from '../../../../core/resource/resource.ts';
+import { nobody } from '../../../brands/acting.ts';
+import { suppress } from '../../../contact/mark.ts';
+import { event } from '../../../events/event.ts';
+import { recordActivity } from '../../../prospects/activity.ts';
+import { lockSuppressions } from '../../../prospects/barred_site.ts';
+import { endSequences } from '../../../sequences/stop.ts';
+import { recordEnds } from './sent.ts';
+
+interface Row {
+  id: string;
+  purpose: string;
+  brand_id: string;
+  prospect_id: string | null;
+  campaign_id: string | null;
+  sequence_id: string | null;
+  inbox_id: string;
+}
+
+/**
+ * A sent email came back for good: tells `message.bounced`, bars the address, ends its sequences as `bounced`. A bounce is proof that an `unknown`
+ * email was sent. To be called before rows are locked.
+ * @param hard false: the mailbox is full, or its like: nothing ends, and nothing is told
+ * @returns whether anything changed
+ */
+export async function markBounced(tx: Tx, vault: Vault, message_id: string, hard: boolean): Promise<boolean> {
+  if (hard) await lockSuppressions(tx);
+  await lockCampaignOf(tx, message_id);
+  await recordEnds(tx, [{ message_id, as: 'sent' }]);
+  if (!hard) return false;
+  // What was proved just now is written with the commit: its row is sent by then.
+  const row = await tx.maybe<Row>(sql`
+    select t.id, t.purpose, t.brand_id, t.prospect_id, t.campaign_id, t.sequence_id, t.inbox_id
+    from recruitment.message t
+    where ${tenant(tx)} and t.id = ${message_id} and t.direction = 'outbound' and t.bounced_at is null and t.state in ('sent', 'unknown', 'sending')
+    for no key update`);
+  if (!row) return false;
+  tx.atCommit(sql`
+    update recruitment.message t set state = 'bounced', bounced_at = ${tx.now}::timestamptz, look_up_at = null, updated_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.id = ${message_id}`);
+  tell(tx, row);
+  await barBounced(tx, vault, message_id);
+  return true;
+}
+
+const lockCampaignOf = (tx: Tx, message_id: string): Promise<object[]> =>
+  tx.all(sql`
+    select from recruitment.campaign c
+    where c.organization_id = ${tx.organization_id}
+      and c.id = (select t.campaign_id from recruitment.message t where ${tenant(tx)} and t.id = ${message_id})
+    for no key update`);
+
+function tell(tx: Tx, { id: message_id, brand_id, prospect_id, campaign_id, sequence_id, inbox_id }: Row): void {
+  if (prospect_id === null) return;
+  if (campaign_id !== null && sequence_id !== null) {
+    tx.emit(
+      event('message.bounced', tx.organization_id, {
+        ...{ brand_id, prospect_id, campaign_id, sequence_id, inbox_id, message_id },
+        occurred_at: tx.now,
+      }),
+    );
+  }
+  recordActivity(tx, 'message_bounced', nobody, [{ prospect_id, data: { message_id } }]);
+}
+
+/** Bars the address of a message as a hard bounce, which ends all sequences to it. To be called with suppressions locked. */
+export async function barBounced(tx: Tx, vault: Vault, message_id: string): Promise<void> {
+  const found = await tx.maybe<{ address: Buffer | null; email_address_id: string; sequence_id: string | null }>(sql`
+    select a.address, a.id as email_address_id, t.sequence_id
+    from recruitment.message t
+    left join recruitment.email_address a on a.organization_id = t.organization_id and a.id = t.email_address_id
+    where ${tenant(tx)} and t.id = ${message_id}`);
+  if (found?.address) {
+    const email = vault.decrypt(found.address, found.email_address_id);
+    await suppress(tx, vault, { kind: 'address', email }, 'hard_bounce', nobody);
+  }
+  if (found?.sequence_id) await endSequences(tx, sql`t.id = ${found.sequence_id}`, 'bounced');
+}

@@ -1,0 +1,118 @@
+/** One email over an open connection, with a moment before its final dot. */
+import { Readable } from 'node:stream';
+import type SMTPConnection from 'nodemailer/lib/smtp-connection';
+import type { Answer } from './answer.ts';
+
+/** How an attempt went. */
+export type Attempt =
+  | { is: 'accepted' }
+  /** It was stopped before the final dot, and the connection dropped: nothing was sent. */
+  | { is: 'held' }
+  | { is: 'answered'; answer: Answer }
+  /** The connection was lost before the final dot: nothing was sent. */
+  | { is: 'lost' }
+  /** The connection was lost after the final dot: nobody knows. */
+  | { is: 'unknown' };
+
+export interface Letter {
+  from: string;
+  to: string;
+  content: Buffer;
+}
+
+/** Of all that comes before the final dot. */
+const start_ms = 120_000;
+/** RFC 5321, 4.5.3.2.6: "10 minutes" for the answer to the end of the data. */
+const end_ms = 600_000;
+
+/**
+ * Sends a letter. The connection is dropped wherever it cannot be used again.
+ * @param mayEnd asked when all but the final dot has been handed over: true sends the dot
+ * @param cut_off drops the connection
+ * @throws whatever `mayEnd` throws, with the connection dropped: the dot was not sent
+ */
+export function transmit(
+  connection: SMTPConnection,
+  { from, to, content }: Letter,
+  mayEnd: () => Promise<boolean>,
+  cut_off: AbortSignal,
+): Promise<Attempt> {
+  const { promise, resolve, reject } = Promise.withResolvers<Attempt>();
+  let is_ended = false;
+  let is_over = false;
+  const finish = (how: () => void) => {
+    if (is_over) return;
+    is_over = true;
+    clearTimeout(timer);
+    cut_off.removeEventListener('abort', drop);
+    how();
+  };
+  const drop = () => finish(() => end({ is: is_ended ? 'unknown' : 'lost' }));
+  const end = (attempt: Attempt) => {
+    if (!canGoOn(attempt, is_ended)) connection.close();
+    resolve(attempt);
+  };
+  let timer = setTimeout(drop, start_ms);
+  cut_off.addEventListener('abort', drop, { once: true });
+  const body = new HeldBack(content, async () => {
+    const may = await mayEnd().catch((error: unknown) => {
+      finish(() => {
+        connection.close();
+        reject(error);
+      });
+      return false;
+    });
+    if (!may) finish(() => end({ is: 'held' }));
+    if (is_over) return false;
+    is_ended = true;
+    clearTimeout(timer);
+    timer = setTimeout(drop, end_ms);
+    return true;
+  });
+  if (cut_off.aborted) drop();
+  else {
+    connection.send({ from, to, size: content.length }, body, (error) =>
+      finish(() => end(error ? attemptOf(error, is_ended) : { is: 'accepted' })),
+    );
+  }
+  return promise;
+}
+
+/** A refusal leaves the connection usable, unless it came amid the data, or the server is about to close. */
+const canGoOn = (attempt: Attempt, is_ended: boolean): boolean =>
+  attempt.is === 'accepted' ||
+  (attempt.is === 'answered' && attempt.answer.code !== 421 && (attempt.answer.command !== 'DATA' || is_ended));
+
+function attemptOf(error: Error, is_ended: boolean): Attempt {
+  const {
+    responseCode,
+    response,
+    command = '',
+  } = error as { responseCode?: number; response?: string; command?: string };
+  if (!responseCode || responseCode < 400) return { is: is_ended ? 'unknown' : 'lost' };
+  const [name = 'other'] = /^(MAIL|RCPT|DATA)/.exec(command) ?? [];
+  return { is: 'answered', answer: { code: responseCode, text: response ?? '', command: name as Answer['command'] } };
+}
+
+/** A content whose end waits: the end of the stream is what sends the final dot. It is read once the server has answered 354. */
+class HeldBack extends Readable {
+  #content: Buffer | undefined;
+  readonly #mayEnd: () => Promise<boolean>;
+
+  constructor(content: Buffer, mayEnd: () => Promise<boolean>) {
+    super();
+    this.#content = content;
+    this.#mayEnd = mayEnd;
+  }
+
+  override _read(): void {
+    if (this.#content) {
+      this.push(this.#content);
+      this.#content = undefined;
+      return;
+    }
+    void this.#mayEnd().then((may) => {
+      if (may) this.push(null);
+    });
+  }
+}

@@ -1,0 +1,23 @@
+import type { WorkerExtension } from '../core/jobs/extension.ts';
+import type { WorkerContext } from '../core/jobs/worker_context.ts';
+import { extendWorker as extendWithScans } from './discovery/scans/worker_extension.ts';
+import { extendWorker as extendWithSending } from './outreach/sending/lanes/worker_extension.ts';
+
+/** What the rooms of recruitment add to a worker, joined. */
+export function extendWorker(context: WorkerContext, concurrency: number): WorkerExtension {
+  const joined = [extendWithScans, extendWithSending].map((extend) => extend(context, concurrency));
+  return {
+    parts: joined.flatMap(({ parts }) => parts),
+    slots: Object.assign({}, ...joined.map(({ slots }) => slots)) as Record<string, number>,
+    chores: joined.flatMap(({ chores }) => chores),
+    async freeFromDead(worker_ids) {
+      for (const { freeFromDead } of joined) await freeFromDead(worker_ids);
+    },
+    async idle() {
+      await Promise.all(joined.map(({ idle }) => idle()));
+    },
+    async close() {
+      await Promise.all(joined.map(({ close }) => close()));
+    },
+  };
+}

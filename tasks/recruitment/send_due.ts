@@ -1,0 +1,21 @@
+import { scheduled } from '../../src/core/jobs/schedule.ts';
+import { task } from '../../src/core/jobs/task.ts';
+import { wakeMailboxes } from '../../src/recruitment/outreach/sending/lanes/look_up.ts';
+import { wakeLanes } from '../../src/recruitment/outreach/sending/lanes/wake.ts';
+import { organizationsToComplete } from '../../src/recruitment/outreach/sending/outcomes/complete.ts';
+
+/** Each minute: wakes the inboxes that have something to send, and ends the sequences that nobody replied to. */
+export default task({
+  payload: scheduled,
+  async run({ tx, payload: { run_id, tick } }) {
+    await wakeLanes(tx);
+    await wakeMailboxes(tx);
+    for (const { organization_id } of await organizationsToComplete(tx, tick)) {
+      tx.enqueue(
+        'recruitment/complete_sequences',
+        { organization_id, run_id, tick },
+        { job_key: `complete_sequences:${organization_id}` },
+      );
+    }
+  },
+});
