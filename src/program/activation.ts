@@ -59,6 +59,15 @@ const wrongCurrency = ({ currency }: Program, param: string): Problem =>
 const isGroupOf = async (tx: Tx, program_id: string, group_id: string): Promise<boolean> =>
   (await groups.find(tx, sql`${tenant(tx)} and t.program_id = ${program_id} and t.id = ${group_id}`)) !== undefined;
 
+/** The tokens of the invitations by which partners came, by the id of the partner. */
+export async function invitationsOf(tx: Tx, partner_ids: string[]): Promise<Map<string, string>> {
+  const invited = await tx.all<{ id: string; invitation_token: string }>(sql`
+    select t.id, t.invitation_token
+    from program.partner t
+    where ${tenant(tx)} and t.id = any(${partner_ids}) and t.invitation_token is not null`);
+  return new Map(invited.map(({ id, invitation_token }) => [id, invitation_token]));
+}
+
 /** Why a partner cannot get what was agreed. */
 export type RefusedActivation =
   | 'no_address'

@@ -65,6 +65,7 @@ const prospect = {
   ...{ source: 'manual', source_run_id: null, stage: 'contacted', saved: true, hidden: false, hidden_reason: null },
   ...{ assignee_member_id: team_member.id, do_not_contact: null, unsubscribed_at: null, invited_at: null },
   ...{
+    invitation_token: null,
     signed_up_at: null,
     partner_id: null,
     deal_id: null,
@@ -74,6 +75,7 @@ const prospect = {
   ...{ created_at: times.endpoint, updated_at: times.event },
 };
 const prospect_id = prospect.id;
+const invitation_token = '0f8e7d6c5b4a39281706f5e4d3c2b1a0';
 
 const search = {
   ...{ id: sampleId('fsc'), brand_id: brand.id, search_type: 'keyword', query: 'sourdough baking blog' },
@@ -272,9 +274,9 @@ export const examples: Examples = {
     'prospects.hide': { body: { reason: 'competitor' }, reply: { hidden: true, hidden_reason: 'competitor' } },
     'prospects.move': { body: { stage: 'contacted', reason: 'Met at a fair' } },
     'prospects.assign': { body: { member_id: team_member.id } },
-    'prospects.invite': { body: { via: 'mark' }, reply: { invited_at: times.event } },
+    'prospects.invite': { body: { via: 'mark' }, reply: { invited_at: times.event, invitation_token } },
     'prospects.signed_up': {
-      reply: { stage: 'active', invited_at: times.endpoint, signed_up_at: times.event },
+      reply: { stage: 'active', invited_at: times.endpoint, invitation_token, signed_up_at: times.event },
     },
     'prospects.do_not_contact': {
       body: { reason: 'legal' },

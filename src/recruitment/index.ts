@@ -128,6 +128,7 @@ export const recruitment: Product = {
   ],
   schedules: [
     { name: 'recruitment/purge_expired', cron: '43 * * * *', missed: 'latest' },
+    { name: 'recruitment/follow_programs', cron: '* * * * *', missed: 'latest' },
     { name: 'recruitment/start_weekly_scans', cron: '5 * * * *', missed: 'latest' },
     { name: 'recruitment/send_due', cron: '* * * * *', missed: 'latest' },
   ],

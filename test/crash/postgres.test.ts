@@ -32,6 +32,43 @@ const database = openDatabase(gate.url, { size: 3, name: 'rail test' });
 t.teardown(() => database.end());
 const [api, worker] = await Promise.all([startProcess('api', gate.url), startProcess('worker', gate.url)]);
 
+t.test('an activation during which Postgres is killed leaves nothing, and is done once afterwards', async (t) => {
+  const { id } = await createOrganization(database, { name: 'Activation', owner_email: 'owner@example.com' });
+  const { secret } = await createKey(database, {
+    ...{ organization_id: id, name: 'test', mode: 'live', scopes: ['*'], rate_limit: 100_000 },
+  });
+  const caller = callerOf(api.url, secret, id);
+  const acme = { name: 'Acme', website_url: 'https://acme.example.com' };
+  const { id: program_id } = await caller.post('/v1/programs', { ...acme, currency: 'USD' });
+  const { id: brand_id } = await caller.post('/recruitment/v1/brands', acme);
+  const given = { brand_id, channel: 'website', key: 'killed.com', email: 'ada@killed.com' };
+  const { id: prospect_id } = await caller.post('/recruitment/v1/prospects', given);
+  const terms = { rate_type: 'percent', rate_value: 2_000, currency: 'USD' };
+  const deals = '/recruitment/v1/deals';
+  const { id: deal_id } = await caller.post(deals, { prospect_id, program_id, terms });
+  await caller.post(`${deals}/${deal_id}/agree`);
+  const stopped = gate.stopAt(
+    'after',
+    ({ text }, answer) => answer === undefined && text.includes('insert into program.rule'),
+  );
+  await caller.post(`${deals}/${deal_id}/activate`);
+  await stopped;
+  await killPostgres();
+  await reopenPostgres();
+  gate.cut();
+  const state = async () => (await caller.request('GET', `${deals}/${deal_id}`)).body.status;
+  await eventually(async () => (await state()) === 'active', 'the activation', 90_000);
+  const [counted] = await run(
+    database,
+    sql`
+    select
+      (select count(*) from program.partner where program_id = ${program_id}) as partners,
+      (select count(*) from program.rule where program_id = ${program_id}) as rules,
+      (select count(*) from webhooks.event where program_id = ${id} and type = 'affiliate.activated') as events`,
+  );
+  t.same(counted, { partners: 1, rules: 1, events: 1 });
+});
+
 t.test('loses nothing that was acknowledged when Postgres is killed, and recovers without a restart', async (t) => {
   const { id } = await createOrganization(database, { name: 'Acme', owner_email: 'owner@example.com' });
   const scopes = { name: 'test', mode: 'live', scopes: ['*'], rate_limit: 100_000 } as const;

@@ -30,6 +30,13 @@ export const person = {
   group_id: id('grp')
     .optional()
     .describe("The group that the partner joins. The default is the program's default group."),
+  invitation_token: text
+    .min(1)
+    .max(128)
+    .optional()
+    .describe(
+      'The `rail_invitation` of the link that the partner came by: the `invitation_token` of a prospect of the recruitment service, who is seen to have joined. It is not returned, and has no other effect.',
+    ),
 };
 
 export const createPartnerOperations: Operation[] = [
@@ -60,7 +67,8 @@ export const createPartnerOperations: Operation[] = [
   }),
 ];
 
-type NewPartner = Pick<Partner, 'program_id' | 'email' | 'status'> & Partial<Partner>;
+type NewPartner = Pick<Partner, 'program_id' | 'email' | 'status'> &
+  Partial<Partner> & { invitation_token?: string | undefined };
 
 /**
  * Creates a partner and emits `affiliate.created`. A handle that is not given is derived from the email address.

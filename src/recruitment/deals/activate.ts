@@ -53,8 +53,10 @@ interface Asked {
 }
 
 /** Does what was asked, unless it is done or no longer wanted. Where it is refused, the deal is agreed again, with the reason. */
-export async function activateDeal({ deal_id, version, ...opening }: Asked, context: TaskContext): Promise<void> {
-  const { store, services } = context;
+export async function activateDeal(
+  { deal_id, version, ...opening }: Asked,
+  { store, services }: Pick<TaskContext, 'store' | 'services'>,
+): Promise<void> {
   try {
     await transaction(store, opening, (tx) => activate(tx, services.vault, deal_id, version));
   } catch (error) {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
@@ -17,7 +18,7 @@ export async function markInvited(tx: Tx, prospect: Prospect, by: Actor): Promis
   if (prospect.do_not_contact !== null || prospect.unsubscribed_at !== null) throw suppressed(prospect);
   tx.emit(event('affiliate.invited', tx.organization_id, { prospect_id, brand_id, by_member_id: by.member_id }));
   recordActivity(tx, 'invited', by, [{ prospect_id }]);
-  return prospects.update(tx, prospect_id, { invited_at: tx.now });
+  return prospects.update(tx, prospect_id, { invited_at: tx.now, invitation_token: randomBytes(16).toString('hex') });
 }
 
 const suppressed = ({ do_not_contact }: Prospect): Problem =>

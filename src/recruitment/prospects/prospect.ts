@@ -65,6 +65,11 @@ const fields = {
   invited_at: timestamp
     .nullable()
     .describe('When the prospect was invited to the affiliate program. Null if not invited.'),
+  invitation_token: text
+    .nullable()
+    .describe(
+      'Identifies the invitation. Append it as `rail_invitation` to the link to your sign-up page, and send it as `invitation_token` when you create the partner or the application: it shows that the prospect joined, whichever email address they use. Null if not invited.',
+    ),
   signed_up_at: timestamp.nullable().describe('When the prospect joined the affiliate program. Null if not signed up.'),
   partner_id: id('part').nullable().describe('The partner of the affiliate program service. Null if there is none.'),
   deal_id: id('fdl').nullable().describe('The current deal. Null if there is none.'),

@@ -79,7 +79,14 @@ function prospectOf(sample: (typeof samples)[number], stored: StoredState | unde
       source: 'sample' as const,
     },
     ...{ source_run_id: null, ...state, assignee_member_id: null, do_not_contact: null, unsubscribed_at: null },
-    ...{ invited_at: null, signed_up_at: null, partner_id: null, deal_id: null, email_status: 'none' as const },
+    ...{
+      invited_at: null,
+      invitation_token: null,
+      signed_up_at: null,
+      partner_id: null,
+      deal_id: null,
+      email_status: 'none' as const,
+    },
     ...{ custom: {}, created_at: made_at, updated_at },
   };
 }

@@ -1,0 +1,170 @@
+/** A deal that is being activated, and what activates it dies: before or after any statement. */
+import t from 'tap';
+import { openDatabase } from '../../src/core/postgres/database.ts';
+import type { Store } from '../../src/core/postgres/transaction.ts';
+import { activateDeal } from '../../src/recruitment/deals/activate.ts';
+import { eventually, type Json, sql, startRail } from '../harness.ts';
+import { startGate, startProcess } from '../processes.ts';
+
+t.setTimeout(240_000);
+
+const rail = await startRail({ worker: false, durability: 'durable' });
+const gate = await startGate(rail.url);
+const gated = openDatabase(gate.url, { size: 2, name: 'rail test' });
+t.teardown(() => gated.end());
+const v1 = '/recruitment/v1';
+const caller = await rail.organization();
+const { organization_id } = caller;
+const { id: program_id } = await caller.post('/v1/programs', {
+  ...{ name: 'Acme', website_url: 'https://acme.example.com', currency: 'USD' },
+});
+const { id: brand_id } = await caller.post(`${v1}/brands`, { name: 'Acme', website_url: 'https://acme.example.com' });
+
+let nth_deal = 0;
+
+/** A deal that waits for its job. */
+async function waiting(given: Json = {}): Promise<{ id: string; prospect_id: string; email: string }> {
+  const nth = ++nth_deal;
+  const email = `ada@kill${nth}.com`;
+  const prospect = await caller.post(`${v1}/prospects`, { brand_id, channel: 'website', key: `kill${nth}.com`, email });
+  const terms = {
+    ...{ rate_type: 'percent', rate_value: 2_000, currency: 'USD' },
+    ...{ upfront_fee_minor: 100, coupon_code: `KILL${nth}`, ...given },
+  };
+  const { id } = await caller.post(`${v1}/deals`, { prospect_id: prospect.id, program_id, terms });
+  await caller.post(`${v1}/deals/${id}/agree`);
+  await caller.post(`${v1}/deals/${id}/activate`);
+  return { id, prospect_id: prospect.id, email };
+}
+
+/** What the job does, in this process: a connection that is cut leaves in the database what a kill leaves. */
+const run = (deal_id: string, store: Store): Promise<void> =>
+  activateDeal({ organization_id, request_id: null, deal_id, version: 1 }, { store, services: rail.services });
+const through_gate: Store = { ...rail.store, database: gated };
+
+/** @returns whether it came to the kill */
+async function killedAt(deal_id: string, side: 'before' | 'after', nth: number): Promise<boolean> {
+  let seen = 0;
+  const stopped = gate.stopAt(side, (_, answer) => answer === undefined && ++seen === nth).then(() => 'stopped');
+  const working = run(deal_id, through_gate).then(
+    () => 'done',
+    () => 'failed',
+  );
+  const first = await Promise.race([stopped, working]);
+  gate.disarm();
+  gate.cut();
+  await working;
+  return first === 'stopped';
+}
+
+/** Everything that an activation leaves, by name. */
+const leftOf = async ({
+  id,
+  prospect_id,
+  email,
+}: {
+  id: string;
+  prospect_id: string;
+  email: string;
+}): Promise<Json> => {
+  const [left] = await rail.query(sql`
+    with told as (
+      select e.type, e.body::json -> 'data' as data from webhooks.event e where e.organization_id = ${organization_id}
+    ), partner as (
+      select p.id from program.partner p where p.program_id = ${program_id} and p.email = ${email}
+    )
+    select
+      d.status, d.last_error, p.stage,
+      d.partner_id is not distinct from p.partner_id as is_linked,
+      (select count(*) from partner) as partners,
+      (select count(*) from program.rule r where r.name like '%' || ${id} || '%') as rules,
+      (select count(*) from program.commission c where c.note like '%' || ${id} || '%') as bonuses,
+      (select count(*) from program.coupon c where c.partner_id in (select x.id from partner x)) as coupons,
+      (select count(*) from told where type = 'affiliate.created' and data ->> 'email' = ${email}) as created,
+      (select count(*) from told where type = 'affiliate.activated' and data ->> 'deal_id' = ${id}) as activated,
+      (
+        select count(*) from told
+        where type = 'affiliate.stage_changed' and data ->> 'prospect_id' = ${prospect_id} and data ->> 'reason' = 'activated'
+      ) as moved
+    from recruitment.deal d
+    join recruitment.prospect p on p.organization_id = d.organization_id and p.id = d.prospect_id
+    where d.organization_id = ${organization_id} and d.id = ${id}`);
+  return left as Json;
+};
+
+const counts = (count: number) => ({
+  ...{ partners: count, rules: count, bonuses: count, coupons: count, created: count, activated: count, moved: count },
+});
+const whole = { status: 'active', last_error: null, stage: 'active', is_linked: true, ...counts(1) };
+const nothing = { status: 'activating', last_error: null, stage: 'agreed', is_linked: true, ...counts(0) };
+
+async function statementsOf(given: Json = {}): Promise<number> {
+  let statements = 0;
+  void gate.stopAt('before', (_, answer) => {
+    if (answer === undefined) statements++;
+    return false;
+  });
+  await run((await waiting(given)).id, through_gate);
+  gate.disarm();
+  return statements;
+}
+
+t.test('an activation that is killed between any two statements leaves nothing or all, and is done once', async (t) => {
+  const statements = await statementsOf();
+  t.ok(statements > 20, `an activation is ${statements} statements`);
+  let finished = 0;
+  for (const side of ['before', 'after'] as const) {
+    for (let nth = 1; nth <= statements; nth++) {
+      const deal = await waiting();
+      t.ok(await killedAt(deal.id, side, nth), `it came to statement ${nth}`);
+      // Postgres ends the session on its own time: the next try waits for its locks, as the next worker does.
+      const left = await leftOf(deal);
+      t.strictSame(left, left.status === 'active' ? whole : nothing, `killed ${side} statement ${nth}`);
+      if (left.status === 'active') finished++;
+      await run(deal.id, rail.store);
+      await run(deal.id, rail.store);
+      t.strictSame(await leftOf(deal), whole, `done again after it was killed ${side} statement ${nth}`);
+    }
+  }
+  t.ok(finished >= 1 && finished <= 2, 'the kill after the commit comes too late');
+});
+
+t.test('a refusal that is killed between any two statements refuses', async (t) => {
+  await caller.post('/v1/coupons', {
+    ...{ program_id, code: 'OTHERS' },
+    partner_id: (await caller.post('/v1/partners', { program_id, email: 'other@partner.com' })).id,
+  });
+  const given = { coupon_code: 'OTHERS' };
+  const refused = { ...nothing, status: 'agreed', last_error: 'coupon_taken' };
+  const statements = await statementsOf(given);
+  for (let nth = 1; nth <= statements; nth++) {
+    const deal = await waiting(given);
+    t.ok(await killedAt(deal.id, nth % 2 === 0 ? 'before' : 'after', nth), `it came to statement ${nth}`);
+    await run(deal.id, rail.store);
+    t.strictSame(await leftOf(deal), refused, `killed at statement ${nth}`);
+  }
+});
+
+t.test('a worker that is killed while it activates: another one does it', async (t) => {
+  await rail.query(sql`select graphile_worker.complete_jobs(array(select id from graphile_worker.jobs))`);
+  for (const [side, text] of [
+    ['after', 'insert into program.rule'],
+    ['before', 'insert into recruitment.activity'],
+  ] as const) {
+    const worker = await startProcess('worker', gate.url);
+    const stopped = gate.stopAt(
+      side,
+      (statement, answer) => answer === undefined && statement.text.replaceAll(/\s+/g, ' ').includes(text),
+    );
+    const deal = await waiting();
+    await stopped;
+    await worker.end('SIGKILL');
+    gate.cut();
+    t.strictSame(await leftOf(deal), nothing, `killed ${side} '${text}'`);
+    const next = await startProcess('worker', gate.url);
+    await eventually(async () => (await leftOf(deal)).status === 'active', 'the activation', 60_000);
+    t.strictSame(await leftOf(deal), whole);
+    await next.end('SIGTERM');
+  }
+  t.same(await rail.audit(), []);
+});
