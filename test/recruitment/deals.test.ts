@@ -1,6 +1,7 @@
 /** Deals: how terms are agreed, how an agreed deal becomes a partner, and how it is seen that somebody joined. */
 import t from 'tap';
 import { transaction } from '../../src/core/postgres/transaction.ts';
+import { newId } from '../../src/core/values/id.ts';
 import { type Caller, eventually, type Json, sql, startRail, startReceiver } from '../harness.ts';
 import { all_but_scans } from './event_types.ts';
 
@@ -521,3 +522,144 @@ const idle = async (): Promise<boolean> => {
     select count(*)::integer as count from graphile_worker.jobs where task_identifier = 'recruitment/activate_deal'`);
   return row?.count === 0;
 };
+
+/** Lets the service look for those who joined, as it does each minute. */
+async function observe(): Promise<void> {
+  tick = new Date(Date.parse(tick) + 60_000).toISOString();
+  await rail.tick('recruitment/follow_programs', tick);
+  await eventually(async () => {
+    const [row] = await rail.query<{ count: number }>(sql`
+      select count(*)::integer as count from graphile_worker.jobs
+      where task_identifier in ('recruitment/follow_programs', 'recruitment/observe_joining')`);
+    return row?.count === 0;
+  }, 'the programs to be followed');
+}
+let tick = '2030-01-01T00:00:00.000Z';
+
+const invite = ({ caller }: Opened, { id }: Json): Promise<Json> =>
+  caller.post(`${v1}/prospects/${id}/invite`, { via: 'mark' });
+/** What was told of joining, by prospect: its source. */
+const joined = async (opened: Opened): Promise<[string, string][]> =>
+  (await sequence(opened))
+    .filter(([type]) => type === 'affiliate.signed_up')
+    .map(([, { prospect_id, source }]) => [prospect_id, source]);
+
+t.test('sees that invited prospects join the program of the brand, each once, by whichever way', async (t) => {
+  const opened = await openBrand();
+  const { caller, program_id } = opened;
+  const by_api = await add(opened, { email: 'Ada.Joins+ads@gmail.com' });
+  const by_form = await add(opened, { email: 'grace@joining.com' });
+  const by_token = await add(opened, { email: 'old@joining.com' });
+  const uninvited = await add(opened, { email: 'uninvited@joining.com' });
+  const before = await add(opened, { email: 'before@joining.com' });
+  const elsewhere = await add(opened, { email: 'elsewhere@joining.com' });
+  await caller.post('/v1/partners', { program_id, email: 'before@joining.com' });
+  const invited: Json[] = [];
+  for (const prospect of [by_api, by_form, by_token, before, elsewhere]) invited.push(await invite(opened, prospect));
+  const token = invited[2]?.invitation_token;
+  t.match(token, /^[0-9a-f]{32}$/);
+  t.equal(uninvited.invitation_token, null);
+
+  const partner = await caller.post('/v1/partners', { program_id, email: 'adajoins@googlemail.com' });
+  const pending = await caller.post('/v1/applications', { program_id, email: 'Grace@joining.com', answers: {} });
+  const answer = await caller.post('/v1/partners', { program_id, email: 'new@joining.com', invitation_token: token });
+  t.notOk('invitation_token' in answer);
+  await caller.post('/v1/partners', { program_id, email: 'uninvited@joining.com', invitation_token: 'unknown' });
+  const other = await addProgram(caller);
+  await caller.post('/v1/partners', { program_id: other.id, email: 'elsewhere@joining.com' });
+  await observe();
+  t.same(await joined(opened), [
+    [by_api.id, 'rail'],
+    [by_form.id, 'rail'],
+    [by_token.id, 'rail'],
+  ]);
+  t.match(await get(opened, by_api), { stage: 'active', partner_id: partner.id, signed_up_at: /Z$/ });
+  t.match(await get(opened, by_token), { partner_id: answer.id });
+  t.match(await get(opened, before), { stage: 'found', partner_id: null, signed_up_at: null });
+  t.match(await told(opened, by_api, 3), [
+    ['affiliate.invited'],
+    ['affiliate.signed_up', { source: 'rail' }],
+    ['affiliate.stage_changed', { from: 'found', to: 'active', by_user_id: null, reason: 'signed_up' }],
+  ]);
+
+  await caller.post(`/v1/applications/${pending.id}/approve`);
+  await caller.post('/v1/partners', { program_id, email: 'another@joining.com', invitation_token: token });
+  await observe();
+  t.equal((await joined(opened)).length, 3, 'the approval and a second partner tell nothing again');
+  t.match(await get(opened, by_token), { partner_id: answer.id });
+});
+
+t.test('a partner who waited before the invitation joins by the approval', async (t) => {
+  const opened = await openBrand();
+  const { caller, program_id } = opened;
+  const application = await caller.post('/v1/applications', { program_id, email: 'waits@approval.com', answers: {} });
+  const prospect = await add(opened, { email: 'waits@approval.com' });
+  await invite(opened, prospect);
+  await observe();
+  t.same(await joined(opened), []);
+  await caller.post(`/v1/applications/${application.id}/approve`);
+  await observe();
+  t.same(await joined(opened), [[prospect.id, 'rail']]);
+});
+
+t.test('a partner whom an activation made tells no signed_up, one whom it found does', async (t) => {
+  const opened = await openBrand();
+  const { caller, program_id } = opened;
+  const made = await add(opened, { email: 'made@activation.com' });
+  const same_person = await add(opened, { email: 'made@activation.com' });
+  const found = await add(opened, { email: 'found@activation.com' });
+  for (const prospect of [made, same_person, found]) await invite(opened, prospect);
+  await caller.post('/v1/partners', { program_id, email: 'found@activation.com' });
+  t.match(await activate(opened, made), { status: 'active', linked_existing: false });
+  t.match(await activate(opened, found), { status: 'active', linked_existing: true });
+  await observe();
+  t.same(await joined(opened), [[found.id, 'rail']]);
+});
+
+t.test('loses no event of a program to one that commits later, and reads none twice', async (t) => {
+  const opened = await openBrand();
+  const { caller, program_id } = opened;
+  const { organization_id } = caller;
+  const late = await add(opened, { email: 'late@commits.com' });
+  const early = await add(opened, { email: 'early@commits.com' });
+  for (const prospect of [late, early]) await invite(opened, prospect);
+  const client = await rail.store.database.connect();
+  await client.query('begin');
+  // A transaction has drawn its position and has not committed yet.
+  const body = JSON.stringify({ data: { partner_id: 'part_late', email: 'late@commits.com' } });
+  const event = { id: newId('evt'), program_id, partner_id: null, type: 'affiliate.created', livemode: true, body };
+  const given = JSON.stringify([{ ...event, postback_body: null, chat_text: null }]);
+  await client.query('select webhooks.write_events($1, null, clock_timestamp(), $2::json, $3)', [
+    ...[organization_id, given, 'whd'],
+  ]);
+  await caller.post('/v1/partners', { program_id, email: 'early@commits.com' });
+  await observe();
+  t.same(await joined(opened), [], 'what follows it waits for it');
+  await client.query('commit');
+  client.release();
+  await observe();
+  t.same(await joined(opened), [
+    [late.id, 'rail'],
+    [early.id, 'rail'],
+  ]);
+  const cursor = () =>
+    rail.query(sql`select position from recruitment.joining_cursor where organization_id = ${organization_id}`);
+  const before = await cursor();
+  await caller.post('/v1/partners', { program_id, email: 'nobody@commits.com' });
+  await observe();
+  t.same(await cursor(), before, 'nobody is waited for: nothing is read');
+});
+
+t.test('who was marked as signed up by hand is not told again, and an erased prospect not at all', async (t) => {
+  const opened = await openBrand();
+  const { caller, program_id } = opened;
+  const by_hand = await add(opened, { email: 'hand@told.com' });
+  const erased = await add(opened, { email: 'erased@told.com' });
+  const waiting = await add(opened, { email: 'waiting@told.com' });
+  for (const prospect of [by_hand, erased, waiting]) await invite(opened, prospect);
+  await caller.post(`${v1}/prospects/${by_hand.id}/signed_up`);
+  for (const name of ['hand', 'erased']) await caller.post('/v1/partners', { program_id, email: `${name}@told.com` });
+  await caller.delete(`${v1}/prospects/${erased.id}`);
+  await observe();
+  t.same(await joined(opened), [[by_hand.id, 'manual']]);
+});
