@@ -64,6 +64,8 @@ const division: Formatter = (element, walk, builder) => {
 
 const read = compile({
   wordwrap: false,
+  // The whole document: what is quoted may be a document with a body of its own, and what answers it stand outside of any.
+  baseElements: { selectors: [], returnDomByDefault: true },
   limits: { maxInputLength: 1 << 18, maxDepth: 200, maxChildNodes: 20_000, ellipsis: '' },
   formatters: { quoted, division },
   selectors: [
