@@ -35,6 +35,8 @@ export function spawnRail(
   environment: NodeJS.ProcessEnv,
   /** How many files and connections it may open. */
   descriptors?: number,
+  /** What its standard input holds. */
+  input = '',
 ): RailProcess {
   const ours = new Set(['NODE_OPTIONS', 'npm_lifecycle_event', ...settings.map(({ name }) => name)]);
   const inherited = Object.entries(process.env).filter(([name]) => !ours.has(name) && !name.startsWith('TAP'));
@@ -43,8 +45,10 @@ export function spawnRail(
     descriptors === undefined ? command : ['/bin/sh', '-c', `ulimit -n ${descriptors}; exec "$0" "$@"`, ...command];
   const child = spawn(file, rest, {
     env: { ...Object.fromEntries(inherited), ...environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   });
+  child.stdin.on('error', () => {}); // it may end without reading
+  child.stdin.end(input);
   const said = { stdout: '', stderr: '' };
   child.stdout.on('data', (chunk: Buffer) => {
     said.stdout += chunk;
@@ -81,8 +85,8 @@ export function spawnRail(
 }
 
 /** Runs a command to its end. */
-export const rail = (t: Test, args: string[], environment: NodeJS.ProcessEnv): Promise<Ended> =>
-  spawnRail(t, args, environment).ended;
+export const rail = (t: Test, args: string[], environment: NodeJS.ProcessEnv, input?: string): Promise<Ended> =>
+  spawnRail(t, args, environment, undefined, input).ended;
 
 /** An empty data directory. Whatever Postgres runs in it is stopped after the test. */
 export async function makeDataDir(t: Test): Promise<string> {

@@ -3,6 +3,7 @@ import pkg from '../../package.json' with { type: 'json' };
 import { settings } from '../config.ts';
 import { addAccessCommands } from './access.ts';
 import { addDataCommands } from './data.ts';
+import { addInboxCommands } from './inbox.ts';
 import { addMailCommands } from './mail.ts';
 import { addOperatingCommands } from './operation.ts';
 import { addPayoutCommands } from './payouts.ts';
@@ -31,6 +32,7 @@ export function createCommandLine(): Command {
   addPayoutCommands(rail);
   rail.commandsGroup('Recruitment:');
   addRecruitmentCommands(rail);
+  addInboxCommands(rail);
   addMailCommands(rail);
   rail.commandsGroup('Data teams:');
   addDataCommands(rail);

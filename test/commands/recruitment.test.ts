@@ -1,7 +1,10 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import t from 'tap';
 import { encryption_key, type Json, startRail } from '../harness.ts';
 import { rail as runRail } from '../rail_process.ts';
 import { blog, scannedBrand, shop, startWeb } from '../recruitment/discovery/web.ts';
+import { authority_certificate, password, startMailbox } from '../recruitment/mailbox.ts';
 
 t.setTimeout(240_000);
 
@@ -84,4 +87,47 @@ t.test('says what is wrong in one line', async (t) => {
   const ended = await Promise.all(wrong.map(([args]) => rail(...args)));
   for (const [nth, [args, code, stderr]] of wrong.entries())
     t.match(ended[nth], { code, stdout: '', stderr }, args.join(' '));
+});
+
+t.test('connects an inbox with secrets from standard input, tries its logins, and lists it', async (t) => {
+  const trusted = join(t.testdir(), 'authority.pem');
+  const [mailbox, { organization_id }] = await Promise.all([
+    startMailbox(),
+    service.organization(),
+    writeFile(trusted, authority_certificate),
+  ]);
+  const settings = { ...environment, RAIL_WEBHOOK_ALLOW_PRIVATE: '1', NODE_EXTRA_CA_CERTS: trusted };
+  const serverOf = (protocol: 'smtp' | 'imap') => [
+    ...[`--${protocol}-host`, 'localhost', `--${protocol}-port`, `${mailbox[protocol].port}`],
+    ...[`--${protocol}-username`, 'grace'],
+  ];
+  const tenant = ['--organization', organization_id];
+  const sender = ['inbox', 'add', ...tenant, '--email', 'grace@acme.com', '--from-name', 'Grace'];
+  const add = [...sender, ...serverOf('smtp'), ...serverOf('imap')];
+  const oauth = [...sender, '--oauth', 'google', '--client-id', 'client'];
+  const refused: [string[], string, number, RegExp][] = [
+    [add, `${password}\nwrong\n`, 1, /^rail: The IMAP server refused the login\./],
+    [[...add, '--timezone', 'Mars/Olympus'], `${password}\n`, 2, /^rail: 'timezone' .*IANA time zone/],
+    [add, '', 2, /^rail: Send the password on standard input\.\n$/],
+    [sender, password, 2, /^rail: --smtp-host and --imap-host are required, or --oauth\.\n$/],
+    [oauth, 'client-secret\n', 2, /^rail: Send the client secret and the refresh token/],
+    [['inbox', 'test', 'fin_unknown'], '', 1, /^rail: There is no inbox 'fin_unknown'/],
+    [['inbox', 'list', '--organization', 'org_unknown'], '', 1, /^rail: No organization 'org_unknown' exists/],
+  ];
+  const ended = await Promise.all(refused.map(([args, input]) => runRail(t, args, settings, input)));
+  for (const [nth, [args, , code, stderr]] of refused.entries())
+    t.match(ended[nth], { code, stdout: '', stderr }, args.join(' '));
+  t.equal((await runRail(t, ['inbox', 'list', ...tenant], settings)).stdout, 'There is no inbox.\n');
+
+  const added = await runRail(t, [...add, '--daily-limit', '60', '--json'], settings, `${password}\n`);
+  t.match(added, { code: 0, stderr: '' });
+  t.notMatch(added.stdout, password);
+  const inbox = JSON.parse(added.stdout);
+  t.match(inbox, { object: 'inbox', email: 'grace@acme.com', daily_limit: 60, smtp: { security: 'tls' } });
+  const [tested, listed] = await Promise.all([
+    runRail(t, ['inbox', 'test', inbox.id], settings),
+    runRail(t, ['inbox', 'list', ...tenant], settings),
+  ]);
+  t.match(tested, { code: 0, stdout: `Both logins of ${inbox.id} work.\n` });
+  t.match(listed.stdout, new RegExp(`\n${inbox.id} +grace@acme\\.com +connected +60 +UTC +20`));
 });

@@ -19,6 +19,8 @@ const authority = createAuthority('Rail test mail authority');
 const identity = authority.issue({ name: 'localhost' });
 tls.setDefaultCACertificates([...tls.getCACertificates('default'), authority.cert]);
 
+/** What clients in other processes must trust. */
+export const authority_certificate = authority.cert;
 export const username = 'grace';
 export const password = 'app-password';
 export const access_token = 'access-1';

@@ -20,3 +20,19 @@ export async function organizationOfRun(database: Database, kind: 'search' | 'sc
   if (!found) throw new Error(`There is no ${kind} '${id}'.`);
   return found.organization_id;
 }
+
+/** The organization of an inbox. @throws Error when there is none with this id */
+export async function organizationOfInbox(database: Database, id: string): Promise<string> {
+  const [found] = await run<{ organization_id: string }>(
+    database,
+    sql`select organization_id from recruitment.inbox where id = ${id} and deleted_at is null`,
+  );
+  if (!found) throw new Error(`There is no inbox '${id}'. 'rail inbox list' lists them.`);
+  return found.organization_id;
+}
+
+/** @throws Error when there is no such organization */
+export async function requireOrganization(database: Database, id: string): Promise<void> {
+  const [known] = await run(database, sql`select o.id from core.organization o where o.id = ${id}`);
+  if (!known) throw new Error(`No organization '${id}' exists. 'rail org list' lists them.`);
+}

@@ -1,0 +1,68 @@
+import { type Command, Option } from 'commander';
+import { example, json, port, positiveInteger } from './arguments.ts';
+
+/** The inboxes of the recruitment service. */
+export function addInboxCommands(rail: Command): void {
+  const inbox = rail
+    .command('inbox')
+    .summary('connects, tests and lists inboxes')
+    .description('Connects, tests and lists the inboxes that outreach is sent from and replies are read in.');
+  const security = (protocol: string) =>
+    new Option(`--${protocol}-security <kind>`, 'tls: from the start; starttls: by STARTTLS')
+      .choices(['tls', 'starttls'])
+      .default('tls');
+
+  inbox
+    .command('add')
+    .summary('connects an inbox')
+    .description(
+      'Connects an inbox, as POST /recruitment/v1/inboxes does: both logins are tried first, and nothing is stored if one is refused. ' +
+        'Secrets are read from standard input, a line each: the password, then the password of the IMAP server if it is another one; ' +
+        'with --oauth the client secret, then the refresh token. On a terminal they are asked for, and not shown.',
+    )
+    .requiredOption('--org, --organization <id>', "id of the organization; 'rail org list' lists them")
+    .requiredOption('--email <email>', 'address that emails are sent from')
+    .requiredOption('--from-name <name>', 'name that emails are sent from')
+    .option('--smtp-host <host>', 'server that sends')
+    .option('--smtp-port <port>', 'its port (default: 465 with tls, 587 with starttls)', port)
+    .addOption(security('smtp'))
+    .option('--smtp-username <name>', 'its user name (default: the address)')
+    .option('--imap-host <host>', 'server that receives')
+    .option('--imap-port <port>', 'its port (default: 993 with tls, 143 with starttls)', port)
+    .addOption(security('imap'))
+    .option('--imap-username <name>', 'its user name (default: the address)')
+    .addOption(
+      new Option('--oauth <provider>', 'log in by OAuth 2 instead of passwords').choices(['google', 'microsoft']),
+    )
+    .option('--client-id <id>', 'with --oauth: id of your client at the provider')
+    .option('--daily-limit <number>', 'most emails in a day, up to 500 (default: 40)', positiveInteger)
+    .option('--timezone <zone>', 'IANA time zone of these days (default: UTC)')
+    .option('--reply-to <email>', 'where replies go, if not to the inbox')
+    .addOption(json())
+    .addHelpText(
+      'after',
+      example(
+        'rail inbox add --organization org_… --email grace@acme.example.com --from-name Grace --smtp-host smtp.acme.example.com --imap-host imap.acme.example.com < password.txt',
+        'rail inbox add --organization org_… --email grace@acme.example.com --from-name Grace --oauth google --client-id … < secrets.txt',
+      ),
+    )
+    .action(async (options) => (await import('../commands/recruitment/inbox.ts')).addInbox(options));
+
+  inbox
+    .command('test')
+    .summary('tries the logins of an inbox')
+    .description('Tries both logins of an inbox. Nothing is sent or changed. Exit code 1 if one is refused.')
+    .argument('<id>', 'id of the inbox: fin_…')
+    .addOption(json())
+    .addHelpText('after', example('rail inbox test fin_…'))
+    .action(async (id, options) => (await import('../commands/recruitment/inbox.ts')).testInbox(id, options));
+
+  inbox
+    .command('list')
+    .summary('lists inboxes')
+    .description('Lists inboxes.')
+    .option('--org, --organization <id>', 'only inboxes of this organization')
+    .addOption(json())
+    .addHelpText('after', example('rail inbox list --organization org_…'))
+    .action(async (options) => (await import('../commands/recruitment/inbox.ts')).listInboxes(options));
+}

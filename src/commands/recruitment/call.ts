@@ -1,0 +1,32 @@
+import { type Store, transaction } from '../../core/postgres/transaction.ts';
+import type { Caller, Operation } from '../../core/resource/operation.ts';
+import { validationProblem } from '../../core/values/validation.ts';
+import { requireSomeKey } from '../../encryption_key.ts';
+import { openServices } from '../../service.ts';
+import { type Opened, UsageError } from '../command.ts';
+
+/**
+ * What an operation of the API answers, called in an organization as by a key without a user: checks outside come first, then one transaction.
+ * @throws UsageError for a body that the API would refuse, Problem
+ */
+export async function callOperation<Reply>(
+  { store: given, config, log }: Opened,
+  organization_id: string,
+  operation: Operation,
+  { params = {}, body: sent = {} }: { params?: Record<string, string>; body?: object },
+): Promise<Reply> {
+  requireSomeKey(config);
+  const services = await openServices(config, log);
+  const { writeEvents } = await import('../../products.ts');
+  const store: Store = { ...given, writeEvents };
+  const body = operation.body.safeParse(sent);
+  if (!body.success) throw new UsageError(validationProblem(body.error, 'body', sent).message);
+  const request = { caller: callerOf(organization_id), params, body: body.data, services };
+  const tenant = { organization_id, request_id: null };
+  const asked = await operation.ask?.({ ...request, read: (work) => transaction(store, tenant, work) });
+  return transaction(store, tenant, (tx) => operation.run({ ...request, tx, query: {}, asked })) as Promise<Reply>;
+}
+
+const callerOf = (organization_id: string): Caller => ({
+  ...{ organization_id, api_key_id: '', mode: 'live', scopes: [] },
+});
