@@ -1,5 +1,7 @@
 /** Outreach email over real SMTP: sent once, or known not to be. */
 import t from 'tap';
+import { transaction } from '../../../src/core/postgres/transaction.ts';
+import { sendMessage } from '../../../src/recruitment/outreach/sending/lanes/send_message.ts';
 import { type Caller, eventually, type Json, sql, startRail, startReceiver } from '../../harness.ts';
 import { all_but_scans } from '../event_types.ts';
 import { startMailbox } from '../mailbox.ts';
@@ -71,3 +73,47 @@ t.test('sends the first email, tells it, and moves the prospect', async (t) => {
     stats: { sent: 1 },
   });
 });
+
+t.test(
+  'sends an invitation before everything else, whatever the caps, and refuses one to a suppressed prospect',
+  async (t) => {
+    const to = 'ada@invited.example.com';
+    const opened = await open({ address: () => to, inbox: { daily_limit: 1, min_gap_s: 3_600, max_gap_s: 3_600 } });
+    const { organization_id, brand_id, inbox_ids, prospect_ids, caller } = opened;
+    await wake(rail);
+    await opened.told(2);
+    const [address] = (await caller.get(`/recruitment/v1/prospects/${prospect_ids[0]}/emails`)).data;
+    const invite = () =>
+      transaction(rail.store, { organization_id, request_id: null }, (tx) =>
+        sendMessage(tx, rail.services.vault, {
+          ...{
+            purpose: 'invitation',
+            inbox_id: inbox_ids[0] as string,
+            brand_id,
+            prospect_id: prospect_ids[0] as string,
+          },
+          ...{
+            email_address_id: address.id,
+            thread_id: null,
+            subject: 'Join us',
+            body_text: 'Join us.',
+            body_html: null,
+          },
+        }),
+      );
+    const { id } = await invite();
+    await eventually(
+      async () => (await messagesOf(opened)).find((one) => one.id === id)?.state === 'sent',
+      'the invitation',
+    );
+    const text = sink.acceptedBy(to)[1]?.text;
+    t.match(text, /^Subject: Join us\r$/m);
+    t.match(text, /^List-Unsubscribe-Post: List-Unsubscribe=One-Click\r$/m);
+    const [day] = await rail.query(
+      sql`select sent from recruitment.inbox_day where organization_id = ${organization_id}`,
+    );
+    t.same(day, { sent: 2 });
+    await caller.post('/recruitment/v1/do_not_contact', { kind: 'address', email: to, reason: 'manual' });
+    await t.rejects(invite(), { code: 'suppressed' });
+  },
+);
