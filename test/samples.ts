@@ -1,3 +1,4 @@
+import type { Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import type { Operation } from '../src/core/resource/operation.ts';
 import { operations } from '../src/products.ts';
@@ -146,6 +147,9 @@ const prepared: Record<string, (world: World) => Promise<string>> = {
     await world.caller.post(`/recruitment/v1/deals/${id}/agree`);
     return id;
   },
+  'campaigns.pause': (world) => campaignIn(world, sql`state = 'sending', launched_at = now()`),
+  'campaigns.resume': (world) =>
+    campaignIn(world, sql`state = 'paused', pause_causes = '{user,inbox}', paused_at = now()`),
   'emails.list': async (world) => (await world.fixture('recruitment_emails')).prospect_id,
   async 'messages.reclassify'(world) {
     const { sending, mailed } = await mailedBy(world);
@@ -178,6 +182,13 @@ const prepared: Record<string, (world: World) => Promise<string>> = {
     return 'searxng';
   },
 };
+
+/** A campaign in a state that only time or a launch leads to. */
+async function campaignIn(world: World, state: Sql): Promise<string> {
+  const { id } = await world.make('recruitment_campaigns');
+  await world.rail?.query(sql`update recruitment.campaign set ${state} where id = ${id}`);
+  return id;
+}
 
 /** Of a provider that stands in for the one that every sample asks. */
 const searchCredentials = async (world: World): Promise<Json> => ({

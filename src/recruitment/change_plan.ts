@@ -1,5 +1,6 @@
 import type { Tx } from '../core/postgres/transaction.ts';
 import { resumeEndpoints, stopEndpoints } from '../webhooks/endpoints/entitlement.ts';
+import { pauseForPlan } from './outreach/campaigns/lifecycle/pause.ts';
 import { included, type PlanName } from './plan/limits.ts';
 import { setPlan } from './plan/plan.ts';
 import { events } from './webhooks.ts';
@@ -8,6 +9,7 @@ import { events } from './webhooks.ts';
 export async function changePlan(tx: Tx, name: PlanName): Promise<PlanName> {
   const before = await setPlan(tx, name);
   const [had, has] = [before, name].map((plan) => included[plan as PlanName].features.webhooks);
+  if (included[before].features.outreach && !included[name].features.outreach) await pauseForPlan(tx);
   if (had && !has) stopEndpoints(tx, events);
   if (!had && has) await resumeEndpoints(tx, events);
   return before;

@@ -8,6 +8,7 @@ import { brands } from './brands/brand.ts';
 import { barAddressesOf } from './contact/bar_addresses.ts';
 import { refreshEmailStatus } from './contact/email_status.ts';
 import { base_path } from './events/base_path.ts';
+import { stopCampaignsOf } from './outreach/campaigns/ending/stop.ts';
 import { lockSuppressions } from './prospects/barred_site.ts';
 
 export const deleteBrandOperations: Operation[] = [
@@ -17,12 +18,13 @@ export const deleteBrandOperations: Operation[] = [
     path: `${base_path}/brands/{id}`,
     scope: 'brands:write',
     summary: 'Deletes a brand.',
-    doc: 'Its prospects can no longer be read, and are erased with everything stored about them by an hourly job. This cannot be undone. The addresses of prospects who are marked Do not contact stay barred, in every brand. Emits `do_not_contact.added` for each other prospect that this marks.',
+    doc: 'Its prospects can no longer be read, and are erased with everything stored about them by an hourly job. This cannot be undone. The addresses of prospects who are marked Do not contact stay barred, in every brand. Its campaigns are stopped. Emits `campaign.stopped` for each, and `do_not_contact.added` for each other prospect that this marks.',
     params: idParams,
     reply: DeletedMarker,
     async run({ tx, params, caller, services: { vault } }) {
       await brands.get(tx, params.id, { lock: true });
       await lockSuppressions(tx);
+      await stopCampaignsOf(tx, params.id);
       const marked = await markedOf(tx, params.id);
       await barAddressesOf(tx, vault, marked, null, await actorOf(tx, caller));
       await refreshEmailStatus(tx, marked);

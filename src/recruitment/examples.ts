@@ -194,6 +194,7 @@ const campaign = {
   ...{ launch_error: null, launched_at: null, paused_at: null, stopped_at: null, finished_at: null },
   ...{ created_at: times.endpoint, updated_at: times.endpoint },
 };
+const started_campaign = { launched_at: times.endpoint, updated_at: times.event };
 const asked_steps = campaign.steps.map(({ id, ...rest }) => rest);
 const campaign_addition = {
   ...{ id: sampleId('fad'), campaign_id: campaign.id, list_id: list.id, state: 'done', total: 120, added: 118 },
@@ -347,6 +348,11 @@ export const examples: Examples = {
       },
     },
     'campaigns.update': { body: { daily_new_limit: 80 }, reply: { daily_new_limit: 80, updated_at: times.event } },
+    'campaigns.pause': {
+      reply: { state: 'paused', pause_causes: ['user'], ...started_campaign, paused_at: times.event },
+    },
+    'campaigns.resume': { reply: { state: 'sending', ...started_campaign } },
+    'campaigns.stop': { reply: { state: 'stopped', ...started_campaign, stopped_at: times.event } },
     'campaigns.add_prospects': {
       body: { list_id: list.id },
       reply: { state: 'queued', added: 0, refused: {}, finished_at: null },

@@ -25,6 +25,8 @@ import { inboxOperations } from './inboxes/inbox_operations.ts';
 import { listOperations } from './lists/list.ts';
 import { listProspectOperations } from './lists/list_prospect.ts';
 import { addOperations } from './outreach/campaigns/adding/add_operations.ts';
+import { inboxConnectionOperations } from './outreach/campaigns/lifecycle/inbox_operations.ts';
+import { lifecycleOperations } from './outreach/campaigns/lifecycle/lifecycle_operations.ts';
 import { campaignOperations } from './outreach/campaigns/records/campaign_operations.ts';
 import { messageOperations } from './outreach/threads/message_operations.ts';
 import { sequenceOperations } from './outreach/threads/sequence_operations.ts';
@@ -85,8 +87,10 @@ export const recruitment: Product = {
     ...dealVersionOperations,
     ...inboxOperations,
     ...inboxHealthOperations,
+    ...inboxConnectionOperations,
     ...campaignOperations,
     ...addOperations,
+    ...lifecycleOperations,
     ...sequenceOperations,
     ...messageOperations,
     ...threadOperations,
@@ -127,6 +131,7 @@ export const recruitment: Product = {
     'recruitment_webhooks:write',
   ],
   schedules: [
+    { name: 'recruitment/sweep_campaigns', cron: '* * * * *', missed: 'latest' },
     { name: 'recruitment/purge_expired', cron: '43 * * * *', missed: 'latest' },
     { name: 'recruitment/follow_programs', cron: '* * * * *', missed: 'latest' },
     { name: 'recruitment/start_weekly_scans', cron: '5 * * * *', missed: 'latest' },

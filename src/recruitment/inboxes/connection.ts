@@ -13,12 +13,22 @@ export async function connect(tx: Tx, { id: inbox_id }: Inbox, values: Values = 
   return connected;
 }
 
+/** What an inbox pauses that is disconnected. */
+interface Paused {
+  paused_sequences: number;
+  paused_campaigns: number;
+}
+
 /** Disconnects a connected inbox. Emits `inbox.disconnected`. The caller holds the inbox's row lock. */
-export async function disconnect(tx: Tx, { id: inbox_id }: Inbox, reason: DisconnectedReason): Promise<Inbox> {
+export async function disconnect(
+  tx: Tx,
+  { id: inbox_id }: Inbox,
+  reason: DisconnectedReason,
+  paused: Paused,
+): Promise<Inbox> {
   const disconnected = await inboxes.update(tx, inbox_id, {
     ...{ status: 'disconnected', disconnected_reason: reason, disconnected_at: tx.now },
   });
-  const paused = { paused_sequences: 0, paused_campaigns: 0 };
   tx.emit(event('inbox.disconnected', tx.organization_id, { inbox_id, reason, ...paused, occurred_at: tx.now }));
   return disconnected;
 }

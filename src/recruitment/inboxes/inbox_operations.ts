@@ -1,27 +1,22 @@
 import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
-import { DeletedMarker, deletedMarker } from '../../core/resource/deleted_marker.ts';
-import { idParams, type Operation, operation, type Read, readOperations } from '../../core/resource/operation.ts';
+import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { tenant } from '../../core/resource/resource.ts';
-import type { Services } from '../../core/resource/services.ts';
 import { email, objectName, withDefaults } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
-import { alreadyExists, Problem, type ProblemCode } from '../../core/values/problem.ts';
+import { alreadyExists, Problem } from '../../core/values/problem.ts';
 import { base_path } from '../events/base_path.ts';
 import { requireRoom } from '../plan/plan.ts';
-import { connect, disconnect } from './connection.ts';
+import { connect } from './connection.ts';
 import { login_fields, loginOf, namesLogin } from './given_login.ts';
 import { type Inbox, inboxes } from './inbox.ts';
-import { type Login, tryLogin } from './login.ts';
+import { tryLogin } from './login.ts';
 import { defaults, settings } from './settings.ts';
 import { loginColumns, storedLogin } from './stored_login.ts';
+import { keepTokens, login_errors, tryStored } from './try_stored.ts';
 
 const { from_name, ...optional } = settings;
-const login_errors: ProblemCode[] = [
-  ...(['smtp_auth_failed', 'imap_auth_failed', 'smtp_unreachable', 'imap_unreachable'] as const),
-  ...(['oauth_failed', 'address_not_allowed', 'service_unavailable'] as const),
-];
 const tried = 'Both logins are tried first. If one is refused,';
 
 export const inboxOperations: Operation[] = [
@@ -83,22 +78,6 @@ export const inboxOperations: Operation[] = [
     },
   }),
   operation({
-    name: 'inboxes.delete',
-    method: 'DELETE',
-    path: `${base_path}/inboxes/{id}`,
-    scope: 'inboxes:write',
-    summary: 'Deletes an inbox and its login.',
-    doc: 'Emits `inbox.disconnected` with the reason `removed` if it was connected.',
-    params: idParams,
-    reply: DeletedMarker,
-    async run({ tx, params }) {
-      const inbox = await inboxes.get(tx, params.id, { lock: true });
-      if (inbox.status === 'connected') await disconnect(tx, inbox, 'removed');
-      await inboxes.update(tx, params.id, { deleted_at: tx.now, secrets: Buffer.alloc(0) });
-      return deletedMarker('inbox', params.id);
-    },
-  }),
-  operation({
     name: 'inboxes.test',
     title: 'Test an inbox',
     method: 'POST',
@@ -117,57 +96,7 @@ export const inboxOperations: Operation[] = [
       return { object: 'inbox_test' as const, ok: true as const };
     },
   }),
-  operation({
-    name: 'inboxes.disconnect',
-    method: 'POST',
-    path: `${base_path}/inboxes/{id}/disconnect`,
-    scope: 'inboxes:write',
-    summary: 'Disconnects an inbox, until it is reconnected.',
-    doc: 'Emits `inbox.disconnected` with the reason `disabled`. An inbox that is disconnected stays as it is.',
-    params: idParams,
-    reply: inboxes.schema,
-    async run({ tx, params }) {
-      const inbox = await inboxes.get(tx, params.id, { lock: true });
-      return inbox.status === 'connected' ? disconnect(tx, inbox, 'disabled') : inbox;
-    },
-  }),
-  operation({
-    name: 'inboxes.reconnect',
-    method: 'POST',
-    path: `${base_path}/inboxes/{id}/reconnect`,
-    scope: 'inboxes:write',
-    summary: 'Reconnects an inbox.',
-    doc: `${tried} the inbox stays disconnected. Emits \`inbox.connected\`. An inbox that is connected stays as it is.`,
-    params: idParams,
-    reply: inboxes.schema,
-    errors: login_errors,
-    ask: ({ params, services, read }) => tryStored(params.id, services, read),
-    async run({ tx, params, services, asked }) {
-      const inbox = await inboxes.get(tx, params.id, { lock: true });
-      await keepTokens(tx, params.id, asked, services);
-      return inbox.status === 'connected' ? inbox : connect(tx, inbox);
-    },
-  }),
 ];
-
-async function tryStored(inbox_id: string, services: Services, read: Read) {
-  const { login } = await read((tx) => storedLogin(tx, inbox_id, services.vault));
-  return { before: login, secrets: await tryLogin(login, services) };
-}
-
-/** Keeps a refresh token that the provider replaced, unless the login was changed meanwhile. */
-async function keepTokens(
-  tx: Tx,
-  inbox_id: string,
-  { before, secrets }: { before: Login; secrets: Login['secrets'] },
-  { vault }: Services,
-): Promise<void> {
-  await inboxes.get(tx, inbox_id, { lock: true });
-  if (before.secrets === secrets) return;
-  const { login } = await storedLogin(tx, inbox_id, vault);
-  if (JSON.stringify(login) !== JSON.stringify(before)) return;
-  await inboxes.update(tx, inbox_id, loginColumns(inbox_id, login, secrets, vault));
-}
 
 function requireGaps({ min_gap_s, max_gap_s }: { min_gap_s: number; max_gap_s: number }): void {
   if (min_gap_s <= max_gap_s) return;

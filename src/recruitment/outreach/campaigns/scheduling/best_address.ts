@@ -1,4 +1,4 @@
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import type { Vault } from '../../../../core/encryption/vault.ts';
 import type { Tx } from '../../../../core/postgres/transaction.ts';
 import { normaliseDomain } from '../../../contact/address.ts';
@@ -45,19 +45,9 @@ export async function bestAddresses(
   const rows = await tx.all<Row>(sql`
     select p.id, p.timezone, p.country_code,
       best.id as email_address_id, best.address, best.address_hmac, best.domain_hmac, best.verification,
-      case
-        when p.do_not_contact_reason is not null then 'do_not_contact'
-        when p.unsubscribed_at is not null then 'suppressed'
-        when best.id is null then (${why_none})
-      end as reason
+      ${why_not} as reason
     from recruitment.prospect p
-    left join lateral (
-      select a.id, a.address, a.address_hmac, a.domain_hmac, a.verification
-      from recruitment.email_address a
-      where a.organization_id = p.organization_id and a.prospect_id = p.id and ${usable} and (${allow_risky} or not ${risky})
-      order by a.rank, a.id
-      limit 1
-    ) best on true
+    ${bestOf(allow_risky)}
     where p.organization_id = ${tx.organization_id} and p.id = any(${prospect_ids})`);
   const { isFree } = await import('../../../addresses/verify.ts');
   const reached = rows.map(
@@ -71,6 +61,16 @@ export async function bestAddresses(
   return new Map(reached.map((one) => [one.id, one]));
 }
 
+/** Joins the best address of a prospect `p` as `best`. */
+export const bestOf = (allow_risky: boolean): Sql => sql`
+  left join lateral (
+    select a.id, a.address, a.address_hmac, a.domain_hmac, a.verification, a.source_url
+    from recruitment.email_address a
+    where a.organization_id = p.organization_id and a.prospect_id = p.id and ${usable} and (${allow_risky} or not ${risky})
+    order by a.rank, a.id
+    limit 1
+  ) best on true`;
+
 const why_none = sql`
   select case
     when count(*) = 0 then 'no_address'
@@ -80,5 +80,12 @@ const why_none = sql`
   end
   from recruitment.email_address a
   where a.organization_id = p.organization_id and a.prospect_id = p.id`;
+
+/** Why a prospect `p` cannot be written to. Null: it can, at its address `best`. */
+export const why_not = sql`case
+  when p.do_not_contact_reason is not null then 'do_not_contact'
+  when p.unsubscribed_at is not null then 'suppressed'
+  when best.id is null then (${why_none})
+end`;
 
 const domainOf = (address: string): string => normaliseDomain(address.slice(address.lastIndexOf('@') + 1));

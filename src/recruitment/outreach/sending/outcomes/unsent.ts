@@ -5,11 +5,10 @@ import type { Tx } from '../../../../core/postgres/transaction.ts';
 import { tenant } from '../../../../core/resource/resource.ts';
 import { nobody } from '../../../brands/acting.ts';
 import { event } from '../../../events/event.ts';
-import { disconnect } from '../../../inboxes/connection.ts';
-import { inboxes } from '../../../inboxes/inbox.ts';
 import { recordActivity } from '../../../prospects/activity.ts';
 import { lockSuppressions } from '../../../prospects/barred_site.ts';
 import type { Refusal } from '../../../sequences/sequence.ts';
+import { disconnectInbox } from '../../campaigns/lifecycle/inbox_connection.ts';
 import { cancel, planAgain } from '../claiming/claim.ts';
 import { give_up_ms, nextWait, retryAfter, type Verdict } from '../transport/answer.ts';
 import { barBounced } from './bounced.ts';
@@ -108,8 +107,7 @@ async function noteFault(tx: Tx, { inbox_id }: Row, fault: 'auth' | 'unreachable
       : new Date(tx.now).getTime() - new Date(found.unreachable_since).getTime();
   const is_refused = fault === 'auth' && found.auth_failures >= most_auth_failures;
   if (!is_refused && (since === undefined || since < unreachable_ms)) return;
-  const inbox = await inboxes.get(tx, inbox_id, { lock: true });
-  await disconnect(tx, inbox, is_refused ? 'auth_failed' : 'connection_failed');
+  await disconnectInbox(tx, { id: inbox_id }, is_refused ? 'auth_failed' : 'connection_failed');
 }
 
 /** "The inbox waits an hour, doubling." */

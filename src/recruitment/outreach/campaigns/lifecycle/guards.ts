@@ -1,0 +1,47 @@
+import sql from 'sql-template-tag';
+import type { Tx } from '../../../../core/postgres/transaction.ts';
+import { tenant } from '../../../../core/resource/resource.ts';
+import { lockCampaign } from '../records/campaign.ts';
+import { type Counted, pauseCampaign } from './pause.ts';
+
+const least_sent = 20;
+const least_bounced = 2;
+
+/** "≥ 20 sent and ≥ 2 bounced since the last pause, and over the limit." */
+export const isOverLimit = ({ sent, bounced }: Counted, bounce_pause_bps: number): boolean =>
+  sent >= least_sent && bounced >= least_bounced && bounced * 10_000 > bounce_pause_bps * sent;
+
+/**
+ * Pauses a campaign too many of whose emails bounced. To be called when one has. Locks the campaign: before prospects and sequences, if they are
+ * to be locked as well.
+ * @param message_id a message that bounced in this transaction, whose row does not say so yet
+ */
+export async function guardBounces(tx: Tx, campaign_id: string, message_id: string | null = null): Promise<void> {
+  const { state, bounce_pause_bps } = await lockCampaign(tx, campaign_id);
+  if (state !== 'sending') return;
+  const counted = await count(tx, campaign_id, message_id);
+  if (isOverLimit(counted, bounce_pause_bps)) await pauseCampaign(tx, campaign_id, 'guard', 'bounce_rate', counted);
+}
+
+/** "A feedback report": a campaign that a recipient reported as spam is paused. */
+export const pauseForComplaint = (tx: Tx, campaign_id: string): Promise<object> =>
+  pauseCampaign(tx, campaign_id, 'guard', 'spam_complaint');
+
+/** "Sent and bounced restart at each pause, and bounces count only for mails sent since." An address that a server refuses counts as both. */
+const count = (tx: Tx, campaign_id: string, message_id: string | null): Promise<Counted> =>
+  tx.one<Counted>(sql`
+    with campaign as (
+      select c.counted_since as since from recruitment.campaign c
+      where c.organization_id = ${tx.organization_id} and c.id = ${campaign_id}
+    ), sent as (
+      select count(*)::integer as sent,
+        (count(*) filter (where t.bounced_at is not null or t.id = ${message_id}))::integer as bounced
+      from recruitment.message t, campaign
+      where ${tenant(tx)} and t.campaign_id = ${campaign_id} and t.purpose = 'sequence' and t.sent_at >= campaign.since
+    ), refused as (
+      select count(*)::integer as refused
+      from recruitment.message t, campaign
+      where ${tenant(tx)} and t.campaign_id = ${campaign_id} and t.purpose = 'sequence' and t.sent_at is null
+        and t.bounced_at >= campaign.since
+    )
+    select sent.sent + refused.refused as sent, sent.bounced + refused.refused as bounced from sent, refused`);

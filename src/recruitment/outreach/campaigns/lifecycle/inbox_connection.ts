@@ -1,0 +1,113 @@
+/** What campaigns and sequences do when an inbox of theirs is disconnected, reconnected or deleted: each is one transaction. */
+import sql from 'sql-template-tag';
+import type { Tx } from '../../../../core/postgres/transaction.ts';
+import { tenant } from '../../../../core/resource/resource.ts';
+import { event } from '../../../events/event.ts';
+import { connect, disconnect } from '../../../inboxes/connection.ts';
+import { type DisconnectedReason, type Inbox, inboxes } from '../../../inboxes/inbox.ts';
+import { failSequences } from '../ending/fail_sequences.ts';
+import { finishCampaigns } from '../ending/finish.ts';
+import { type Campaign, campaigns } from '../records/campaign.ts';
+import { has_begun } from '../records/unschedule.ts';
+import { requestSchedule } from '../scheduling/request_schedule.ts';
+import { pauseCampaign } from './pause.ts';
+import { takeCauses } from './resume.ts';
+
+/**
+ * Disconnects an inbox, unless it is: "inbox.disconnected; for each campaign with another inbox campaign.inbox_dropped; for each without,
+ * campaign.paused (no_inbox)". Locks its campaigns, then the inbox.
+ */
+export async function disconnectInbox(tx: Tx, { id }: { id: string }, reason: DisconnectedReason): Promise<Inbox> {
+  const open = await lockCampaignsOf(tx, id);
+  const inbox = await inboxes.get(tx, id, { lock: true });
+  if (inbox.status !== 'connected') return inbox;
+  const without = await withoutOther(tx, open, id);
+  const paused_campaigns = open.filter((one) => without.has(one.id) && one.state === 'sending').length;
+  const paused_sequences = await countSequences(tx, id);
+  const disconnected = await disconnect(tx, inbox, reason, { paused_sequences, paused_campaigns });
+  const started = open.filter(({ state }) => state === 'sending' || state === 'paused');
+  for (const { id: campaign_id, brand_id } of started.filter((one) => !without.has(one.id))) {
+    const about = { brand_id, campaign_id, occurred_at: tx.now };
+    tx.emit(event('campaign.inbox_dropped', tx.organization_id, { ...about, inbox_id: id, reason }));
+  }
+  for (const one of started.filter((each) => without.has(each.id))) {
+    await pauseCampaign(tx, one.id, 'inbox', 'no_inbox');
+  }
+  return disconnected;
+}
+
+/**
+ * Connects an inbox whose login was tried, unless it is: "inbox.connected, its sequences go on, those campaigns are resumed", as far as nothing
+ * else pauses them. Locks its campaigns, then the inbox.
+ */
+export async function reconnectInbox(tx: Tx, { id }: { id: string }): Promise<Inbox> {
+  const open = await lockCampaignsOf(tx, id);
+  const inbox = await inboxes.get(tx, id, { lock: true });
+  if (inbox.status === 'connected') return inbox;
+  const connected = await connect(tx, inbox, { auth_failures: 0, unreachable_since: null });
+  for (const one of open) {
+    if (one.state === 'paused') await takeCauses(tx, one, ['inbox']);
+    if (one.state === 'sending') requestSchedule(tx, one.id);
+  }
+  return connected;
+}
+
+/** Deletes an inbox with its login: "sequences not begun move to another, begun ones fail (inbox_removed)". */
+export async function deleteInbox(tx: Tx, { id }: { id: string }): Promise<void> {
+  const open = await lockCampaignsOf(tx, id);
+  const sequences = await lockSequencesOf(tx, id);
+  await disconnectInbox(tx, { id }, 'removed');
+  await tx.all(sql`
+    update recruitment.sequence t set inbox_id = null, due_at = null, updated_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.id = any(${sequences.filter((one) => !one.has_begun).map((one) => one.id)})`);
+  const begun = sequences.filter((one) => one.has_begun);
+  await failSequences(
+    tx,
+    begun.map((one) => ({ id: one.id, reason: 'inbox_removed' })),
+  );
+  await tx.all(sql`
+    update recruitment.campaign t set inbox_ids = array_remove(t.inbox_ids, ${id}), updated_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.id = any(${open.map((one) => one.id)})`);
+  await inboxes.update(tx, id, { deleted_at: tx.now, secrets: Buffer.alloc(0) });
+  for (const one of open) if (one.state === 'sending') requestSchedule(tx, one.id);
+  await finishCampaigns(tx, [...new Set(begun.map(({ campaign_id }) => campaign_id))].sort());
+}
+
+/** The campaigns that an inbox belongs to and that have not ended, also those that begin meanwhile: they are locked before inboxes. */
+export const lockCampaignsOf = (tx: Tx, inbox_id: string): Promise<Campaign[]> =>
+  tx.all<Campaign>(sql`
+    select ${campaigns.columns} from ${campaigns.from}
+    where ${tenant(tx)} and t.inbox_ids @> array[${inbox_id}] and t.state not in ('stopped', 'finished')
+    order by t.id
+    for no key update of t`);
+
+/** Those of the campaigns that have no other inbox that is connected. */
+async function withoutOther(tx: Tx, open: Campaign[], inbox_id: string): Promise<Set<string>> {
+  const without = await tx.all<{ id: string }>(sql`
+    select t.id from recruitment.campaign t
+    where ${tenant(tx)} and t.id = any(${open.map(({ id }) => id)}) and not exists (
+      select from recruitment.inbox i
+      where i.organization_id = t.organization_id and i.id = any(t.inbox_ids) and i.id <> ${inbox_id}
+        and i.status = 'connected' and i.deleted_at is null)`);
+  return new Set(without.map(({ id }) => id));
+}
+
+/** The sequences that send from an inbox and are not paused otherwise. */
+async function countSequences(tx: Tx, inbox_id: string): Promise<number> {
+  const { count } = await tx.one<{ count: number }>(sql`
+    select count(*)::integer as count
+    from recruitment.sequence t
+    join recruitment.campaign c on c.organization_id = t.organization_id and c.id = t.campaign_id and c.state = 'sending'
+    where ${tenant(tx)} and t.inbox_id = ${inbox_id} and t.open`);
+  return count;
+}
+
+const lockSequencesOf = (
+  tx: Tx,
+  inbox_id: string,
+): Promise<{ id: string; campaign_id: string; has_begun: boolean }[]> =>
+  tx.all(sql`
+    select t.id, t.campaign_id, ${has_begun} as has_begun from recruitment.sequence t
+    where ${tenant(tx)} and t.inbox_id = ${inbox_id} and t.open
+    order by t.id
+    for no key update of t`);

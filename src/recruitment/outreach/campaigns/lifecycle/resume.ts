@@ -1,0 +1,48 @@
+import sql from 'sql-template-tag';
+import type { Tx } from '../../../../core/postgres/transaction.ts';
+import { tenant } from '../../../../core/resource/resource.ts';
+import { Problem } from '../../../../core/values/problem.ts';
+import { event } from '../../../events/event.ts';
+import { requireFeature } from '../../../plan/plan.ts';
+import { type Campaign, campaigns, type PauseCause } from '../records/campaign.ts';
+import { requestSchedule } from '../scheduling/request_schedule.ts';
+import { reasonOf, withoutCauses } from './causes.ts';
+
+/** Takes causes from a paused campaign, whose row the caller has locked. Once none is left it sends again, and tells `campaign.resumed`. */
+export async function takeCauses(tx: Tx, before: Campaign, removed: PauseCause[]): Promise<Campaign> {
+  const pause_causes = withoutCauses(before.pause_causes, removed);
+  if (pause_causes.length === before.pause_causes.length) return before;
+  const { id: campaign_id, brand_id } = before;
+  if (pause_causes.length > 0) {
+    const pause_reason = reasonOf(pause_causes, before.pause_reason);
+    return (await campaigns.update(tx, campaign_id, { pause_causes, pause_reason })) as Campaign;
+  }
+  const sending = { state: 'sending', pause_causes, pause_reason: null, paused_at: null };
+  const resumed = await campaigns.update(tx, campaign_id, sending);
+  tx.emit(event('campaign.resumed', tx.organization_id, { brand_id, campaign_id, occurred_at: tx.now }));
+  requestSchedule(tx, campaign_id);
+  return resumed as Campaign;
+}
+
+/**
+ * "Guards and the plan end by /resume alone", and so does a person's pause. A campaign without a connected inbox stays paused.
+ * @throws Problem feature_not_in_plan; invalid_state_transition where only a connected inbox is missing
+ */
+export async function resumeCampaign(tx: Tx, before: Campaign): Promise<Campaign> {
+  await requireFeature(tx, 'outreach');
+  const has_inbox = await hasConnectedInbox(tx, before.inbox_ids);
+  const resumed = await takeCauses(tx, before, ['user', 'guard', 'plan', ...(has_inbox ? (['inbox'] as const) : [])]);
+  if (resumed !== before) return resumed;
+  throw new Problem(
+    'invalid_state_transition',
+    'No inbox of the campaign is connected. Reconnect one, or set `inbox_ids` to one that is connected, then resume.',
+  );
+}
+
+export async function hasConnectedInbox(tx: Tx, inbox_ids: string[]): Promise<boolean> {
+  const found = await tx.maybe(sql`
+    select from recruitment.inbox t
+    where ${tenant(tx)} and t.id = any(${inbox_ids}) and t.status = 'connected' and t.deleted_at is null
+    limit 1`);
+  return found !== undefined;
+}

@@ -1,0 +1,14 @@
+import { scheduled } from '../../src/core/jobs/schedule.ts';
+import { task } from '../../src/core/jobs/task.ts';
+import { campaignsDue } from '../../src/recruitment/outreach/campaigns/lifecycle/sweep.ts';
+
+/** Finds the campaigns that are to start or finish, and those with sequences to schedule; each has its own job. */
+export default task({
+  payload: scheduled,
+  async run({ tx, payload: { run_id, tick } }) {
+    for (const { is_start, ...campaign } of await campaignsDue(tx, tick)) {
+      if (is_start) continue;
+      tx.enqueue('recruitment/tidy_campaign', { ...campaign, run_id });
+    }
+  },
+});
