@@ -224,10 +224,37 @@ t.test('health counts the day of the inbox, its ramp, and 28 days of what came b
       (6, 'inbound', 'complaint', 'received', interval '29 days'),
       (7, 'inbound', 'reply', 'received', interval '1 day'),
       (8, 'outbound', 'answer', 'planned', interval '0'),
-      (9, 'outbound', 'invitation', 'sending', interval '0')
+      (9, 'outbound', 'invitation', 'sending', interval '0'),
+      (10, 'outbound', 'answer', 'planned', interval '0')
     ) as m (nth, direction, purpose, state, age)`);
+  await rail.query(sql`update recruitment.message set due_at = now() + interval '1 hour' where id = 'fms_10'`);
+  const { id: brand_id } = await caller.post('/recruitment/v1/brands', {
+    name: 'Acme',
+    website_url: 'https://acme.com',
+  });
+  await rail.query(sql`
+    insert into recruitment.campaign (
+      organization_id, id, brand_id, name, steps, schedule, max_per_domain_day, bounce_pause_bps, reply_wait_days, allow_risky,
+      stop_for_company, state
+    )
+    select ${organization_id}, c.id, ${brand_id}, c.id, '[{}, {}]', '{}', 3, 300, 5, false, true, c.state
+    from (values ('fca_sending', 'sending'), ('fca_stopped', 'stopped')) as c (id, state)`);
+  await rail.query(sql`
+    insert into recruitment.sequence (
+      organization_id, id, campaign_id, brand_id, inbox_id, state, next_step, due_at, paused_by_user, paused_until
+    )
+    select ${organization_id}, 'fsq_' || s.nth, s.campaign_id, ${brand_id}, ${id}, s.state, s.next_step, now() + s.due, s.by_user, now() + s.pause
+    from (values
+      (1, 'fca_sending', 'waiting', 0, interval '-1 hour', false, null),
+      (2, 'fca_sending', 'active', 1, interval '-1 hour', false, interval '-1 minute'),
+      (3, 'fca_sending', 'active', 1, interval '1 hour', false, null),
+      (4, 'fca_sending', 'active', 1, interval '-1 hour', true, null),
+      (5, 'fca_sending', 'active', 1, interval '-1 hour', false, interval '1 day'),
+      (6, 'fca_sending', 'active', 2, interval '-1 hour', false, null),
+      (7, 'fca_stopped', 'active', 1, interval '-1 hour', false, null)
+    ) as s (nth, campaign_id, state, next_step, due, by_user, pause)`);
   t.match(await healthOf(caller, id), {
-    ...{ sent_today: 7, limit_today: 14, bounce_bps_28d: 3_333, complaints_28d: 1, queue: 2 },
+    ...{ sent_today: 7, limit_today: 14, bounce_bps_28d: 3_333, complaints_28d: 1, queue: 4 },
     imap_last_seen: '2026-11-01T10:00:00.000Z',
   });
 });

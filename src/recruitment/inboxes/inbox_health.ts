@@ -5,7 +5,6 @@ import { idParams, type Operation, operation } from '../../core/resource/operati
 import { id, objectName, timestamp } from '../../core/values/fields.ts';
 import { base_path } from '../events/base_path.ts';
 import { dailyLimit } from '../outreach/windows/limits.ts';
-import { dayIn } from '../outreach/windows/local_time.ts';
 import { type Inbox, inboxes } from './inbox.ts';
 import { lookUpSenderPolicy } from './sender_policy/sender_policy.ts';
 import { verdict } from './sender_policy/verdict.ts';
@@ -54,40 +53,46 @@ export const inboxHealthOperations: Operation[] = [
 
 const domainOf = (email: string): string => email.slice(email.lastIndexOf('@') + 1).toLowerCase();
 
+/** Days are counted as sending counts them: by Postgres, in the zone of the inbox. */
 async function countsOf(tx: Tx, inbox: Inbox) {
-  const today = dayIn(inbox.timezone, new Date(tx.now));
+  const now = sql`${tx.now}::timestamptz`;
   const { days_that_sent_before, ...counts } = await tx.one<Counts>(sql`
-    with day as (
+    with inbox as (
+      select i.organization_id, i.id, i.imap_last_seen_at, (${now} at time zone i.timezone)::date as today
+      from recruitment.inbox i
+      where i.organization_id = ${tx.organization_id} and i.id = ${inbox.id}
+    ), day as (
       select d.day, d.sent
-      from recruitment.inbox_day d
-      where d.organization_id = ${tx.organization_id} and d.inbox_id = ${inbox.id} and d.sent > 0
+      from inbox i
+      join recruitment.inbox_day d on d.organization_id = i.organization_id and d.inbox_id = i.id and d.sent > 0
     ), message as (
-      select m.direction, m.purpose, m.state, m.sent_at, m.bounced_at, m.received_at
-      from recruitment.message m
-      where m.organization_id = ${tx.organization_id} and m.inbox_id = ${inbox.id}
-    ), sent as (
-      select count(*) as sent, count(m.bounced_at) as bounced
-      from message m
-      where m.direction = 'outbound' and m.sent_at > ${tx.now}::timestamptz - interval '28 days'
+      select m.sequence_id, m.direction, m.purpose, m.state, m.due_at, m.sent_at, m.bounced_at, m.received_at
+      from inbox i
+      join recruitment.message m on m.organization_id = i.organization_id and m.inbox_id = i.id
+    ), due_sequence as (
+      select s.id
+      from inbox i
+      join recruitment.sequence s on s.organization_id = i.organization_id and s.inbox_id = i.id and s.open and s.due_at <= ${now}
+      join recruitment.campaign c on c.organization_id = s.organization_id and c.id = s.campaign_id and c.state = 'sending'
+      where s.next_step < jsonb_array_length(c.steps) and not s.paused_by_user and (s.paused_until is null or s.paused_until <= ${now})
     )
-    select
-      coalesce((select d.sent from day d where d.day = ${today}::date), 0) as sent_today,
-      (select count(*)::integer from day d where d.day < ${today}::date) as days_that_sent_before,
-      (select coalesce(round(10000.0 * s.bounced / nullif(s.sent, 0)), 0)::integer from sent s) as bounce_bps_28d,
-      (
-        select count(*)::integer
-        from message m
-        where m.purpose = 'complaint' and m.received_at > ${tx.now}::timestamptz - interval '28 days'
-      ) as complaints_28d,
-      (select i.imap_last_seen_at from recruitment.inbox i where i.organization_id = ${tx.organization_id} and i.id = ${inbox.id})
-        as imap_last_seen,
-      (select count(*)::integer from message m where m.purpose <> 'sequence' and m.state in ('planned', 'sending')) + (
-        select count(*)::integer
-        from recruitment.sequence s
-        join recruitment.campaign c on c.organization_id = s.organization_id and c.id = s.campaign_id and c.state = 'sending'
-        where s.organization_id = ${tx.organization_id} and s.inbox_id = ${inbox.id} and s.open and s.due_at <= ${tx.now}
-          and not s.paused_by_user and (s.paused_until is null or s.paused_until <= ${tx.now})
-      ) as queue`);
+    select i.imap_last_seen_at as imap_last_seen, c.bounce_bps_28d, c.complaints_28d,
+      coalesce((select d.sent from day d where d.day = i.today), 0) as sent_today,
+      (select count(*)::integer from day d where d.day < i.today) as days_that_sent_before,
+      c.others_due + (select count(*)::integer from due_sequence) as queue
+    from inbox i
+    cross join (
+      select
+        coalesce(round(
+          10000.0 * count(m.bounced_at) filter (where m.direction = 'outbound' and m.sent_at > ${now} - interval '28 days')
+          / nullif(count(*) filter (where m.direction = 'outbound' and m.sent_at > ${now} - interval '28 days'), 0)
+        ), 0)::integer as bounce_bps_28d,
+        count(*) filter (where m.purpose = 'complaint' and m.received_at > ${now} - interval '28 days')::integer as complaints_28d,
+        count(*) filter (
+          where m.sequence_id is null and (m.state = 'sending' or (m.state = 'planned' and (m.due_at is null or m.due_at <= ${now})))
+        )::integer as others_due
+      from message m
+    ) as c`);
   return { ...counts, limit_today: dailyLimit(inbox, days_that_sent_before) };
 }
 
