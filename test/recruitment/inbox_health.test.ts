@@ -20,6 +20,8 @@ const texts: Record<string, string[]> = {
   '_dmarc.acme.com': [dmarc],
   '_spf.google.com': ['v=spf1 include:_netblocks.google.com ~all'],
   '_netblocks.google.com': ['v=spf1 ip4:203.0.113.0/24 ip6:2001:db8:4000::/36 ~all'],
+  'zohomail.com': ['v=spf1 ip4:192.0.2.128/25 -all'],
+  'zoho.com': ['v=spf1 ip4:192.0.2.192/26 -all'],
   'spf.protection.outlook.com': ['v=spf1 ip4:198.51.100.0/24 -all'],
 };
 const addresses: Record<string, string[]> = {
@@ -112,6 +114,9 @@ t.test('SPF says whether the provider of an inbox may send', async (t) => {
     ['v=spf1 ip4:203.0.113.0/24 ip6:2001:db8:4000::/36 -all', 'smtp.gmail.com', 'pass', /lets/],
     ['v=spf1 ip4:203.0.113.0/24 -all', 'smtp.gmail.com', 'invalid', /Add `include:_spf\.google\.com` to it/],
     ['v=spf1 include:_spf.google.com ~all', 'smtp.office365.com', 'invalid', /Add `include:spf\.protection\.outlook/],
+    ['v=spf1 include:zoho.com ~all', 'smtp.zoho.com', 'pass', /lets/],
+    ['v=spf1 include:_spf.google.com ~all', 'smtp.zoho.com', 'invalid', /Add `include:zohomail\.com` to it/],
+    ['v=spf1 -all', 'smtp.titan.email', 'unknown', /does not name the addresses/],
     ['v=spf1 +all', 'smtp.gmail.com', 'invalid', /lets every server send/],
     ['v=spf1 include:_spf.google.com bad~term ~all', 'smtp.gmail.com', 'invalid', /`bad~term`/],
     [

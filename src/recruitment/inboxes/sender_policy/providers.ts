@@ -3,41 +3,44 @@
 export interface MailProvider {
   /** The hosts of its SMTP servers. */
   hosts: RegExp;
-  /** The domain whose SPF record lists the servers that it sends from. */
-  spf: string;
+  /** The domains whose SPF records list the servers that it sends from, either of which its customers include: first the one it documents. */
+  spf: [string, ...string[]];
   selectors: string[];
 }
 
+const zoho_selectors = ['zmail', 'zoho'];
 const providers: MailProvider[] = [
   {
     hosts: /(^|\.)(gmail|google|googlemail)\.com$/,
-    spf: '_spf.google.com',
+    spf: ['_spf.google.com'],
     selectors: ['google', '20230601', '20210112'],
   },
   {
     hosts: /(^|\.)(office365|outlook|hotmail|live)\.com$/,
-    spf: 'spf.protection.outlook.com',
+    spf: ['spf.protection.outlook.com'],
     selectors: ['selector1', 'selector2'],
   },
-  { hosts: /(^|\.)zoho\.(com|eu|in|com\.au)$/, spf: 'zohomail.com', selectors: ['zoho', 'zmail'] },
+  { hosts: /(^|\.)zoho\.com$/, spf: ['zohomail.com', 'zoho.com'], selectors: zoho_selectors },
+  { hosts: /(^|\.)zoho\.eu$/, spf: ['zohomail.eu', 'zoho.eu'], selectors: zoho_selectors },
+  { hosts: /(^|\.)zoho\.in$/, spf: ['zohomail.in', 'zoho.in'], selectors: zoho_selectors },
   {
     hosts: /(^|\.)(fastmail\.com|messagingengine\.com)$/,
-    spf: 'spf.messagingengine.com',
+    spf: ['spf.messagingengine.com'],
     selectors: ['fm1', 'fm2', 'fm3', 'mesmtp'],
   },
   {
     hosts: /(^|\.)(protonmail\.ch|proton\.me)$/,
-    spf: '_spf.protonmail.ch',
+    spf: ['_spf.protonmail.ch'],
     selectors: ['protonmail', 'protonmail2', 'protonmail3'],
   },
-  { hosts: /(^|\.)(mail\.me|icloud)\.com$/, spf: 'icloud.com', selectors: ['sig1'] },
-  { hosts: /(^|\.)migadu\.com$/, spf: 'spf.migadu.com', selectors: ['key1', 'key2', 'key3'] },
-  { hosts: /(^|\.)gandi\.net$/, spf: '_mailcust.gandi.net', selectors: ['gm1', 'gm2', 'gm3'] },
-  { hosts: /(^|\.)ovh\.(net|com)$/, spf: 'mx.ovh.com', selectors: [] },
-  { hosts: /(^|\.)yandex\.(com|ru)$/, spf: '_spf.yandex.net', selectors: ['mail'] },
-  { hosts: /(^|\.)titan\.email$/, spf: 'spf.titan.email', selectors: ['titan1', 'titan2'] },
-  { hosts: /(^|\.)privateemail\.com$/, spf: 'spf.privateemail.com', selectors: ['default'] },
-  { hosts: /(^|\.)emailsrvr\.com$/, spf: 'emailsrvr.com', selectors: [] },
+  { hosts: /(^|\.)(mail\.me|icloud)\.com$/, spf: ['icloud.com'], selectors: ['sig1'] },
+  { hosts: /(^|\.)migadu\.com$/, spf: ['spf.migadu.com'], selectors: ['key1', 'key2', 'key3'] },
+  { hosts: /(^|\.)gandi\.net$/, spf: ['_mailcust.gandi.net'], selectors: ['gm1', 'gm2', 'gm3'] },
+  { hosts: /(^|\.)ovh\.(net|com)$/, spf: ['mx.ovh.com'], selectors: [] },
+  { hosts: /(^|\.)yandex\.(com|ru)$/, spf: ['_spf.yandex.net'], selectors: ['mail'] },
+  { hosts: /(^|\.)titan\.email$/, spf: ['spf.titan.email'], selectors: ['titan1', 'titan2'] },
+  { hosts: /(^|\.)privateemail\.com$/, spf: ['spf.privateemail.com'], selectors: ['default', 'privateemail'] },
+  { hosts: /(^|\.)emailsrvr\.com$/, spf: ['emailsrvr.com'], selectors: [] },
 ];
 
 /** Of services and servers that anybody runs. */

@@ -23,16 +23,17 @@ export function judgeSpf(domain: string, host: string, dns: Dns): Promise<Verdic
 
 async function judge(domain: string, host: string, dns: Dns): Promise<Omit<Verdict, 'record'>> {
   const provider = providerOf(host);
-  const term = provider ? `include:${provider.spf}` : undefined;
+  const term = provider ? `include:${provider.spf[0]}` : undefined;
   const { result, included } = await checkHost(domain, sendingFrom(stranger, domain), dns);
   if (result === 'none') return { status: 'missing', detail: missing(domain, term) };
   if (result === 'pass') {
     const detail = `The SPF record of ${domain} lets every server send (\`+all\`), so that it proves nothing. End it with \`~all\` or \`-all\`.`;
     return { status: 'invalid', detail };
   }
-  if (provider && term) {
-    const is_let = await letsAllSend(domain, await networksOf(provider.spf, dns), dns);
-    if (is_let ?? included.includes(provider.spf)) return { status: 'pass', detail: lets(domain, host) };
+  const lists = (provider?.spf ?? []).map((name) => letsNetworksSend(domain, name, included, dns));
+  const let_by = await Promise.all(lists);
+  if (let_by.includes(true)) return { status: 'pass', detail: lets(domain, host) };
+  if (let_by.includes(false)) {
     return {
       status: 'invalid',
       detail: `The SPF record of ${domain} does not let ${host} send. Add \`${term}\` to it.`,
@@ -47,11 +48,17 @@ async function judge(domain: string, host: string, dns: Dns): Promise<Omit<Verdi
 
 const sendingFrom = (ip: string, domain: string): Sending => ({ ip, sender: `postmaster@${domain}` });
 
-/** Undefined where no address is known. */
-async function letsAllSend(domain: string, addresses: string[], dns: Dns): Promise<boolean | undefined> {
-  if (addresses.length === 0) return undefined;
-  for (const ip of addresses) if (!(await letsOneSend(domain, [ip], dns))) return false;
-  return true;
+/** @param name of a provider's record, whose networks must all pass. Undefined where DNS names none. */
+async function letsNetworksSend(
+  domain: string,
+  name: string,
+  included: string[],
+  dns: Dns,
+): Promise<boolean | undefined> {
+  if (included.includes(name)) return true;
+  const networks = await networksOf(name, dns);
+  for (const ip of networks) if (!(await letsOneSend(domain, [ip], dns))) return false;
+  return networks.length > 0 ? true : undefined;
 }
 
 async function letsOneSend(domain: string, addresses: string[], dns: Dns): Promise<boolean> {
