@@ -24,9 +24,7 @@ interface Credit {
 export async function earnedBy(tx: Tx, program: Program, sale: Sale, credit: Credit): Promise<CommissionOutcome> {
   if (credit.partner.status !== 'active') return { outcome: 'none', warning: 'no_commission_from_rules' };
   const [active_rules, context] = await Promise.all([
-    tx.all<Rule>(
-      sql`select ${rules.columns} from ${rules.from} where ${tenant(tx)} and t.program_id = ${program.id} and ${rules.alive} and t.status = 'active'`,
-    ),
+    rulesFor(tx, program, credit.partner),
     contextOf(tx, program, sale, credit),
   ]);
   const chosen = chooseRule(active_rules, context)?.rule_id;
@@ -34,6 +32,13 @@ export async function earnedBy(tx: Tx, program: Program, sale: Sale, credit: Cre
   const month = isTiered ? await monthOf(tx, sale) : {};
   return exactly(() => commissionFor(active_rules, { ...context, ...month }));
 }
+
+/** The active rules, but for those that name other partners: each partner with a deal has one. */
+const rulesFor = (tx: Tx, program: Program, partner: Credit['partner']): Promise<Rule[]> =>
+  tx.all<Rule>(sql`
+    select ${rules.columns} from ${rules.from}
+    where ${tenant(tx)} and t.program_id = ${program.id} and ${rules.alive} and t.status = 'active'
+      and (t.partner_ids = '{}' or ${partner.id} = any(t.partner_ids))`);
 
 /** What the rules may know of the sale, but for the partner's month: that is read for tiers alone. */
 async function contextOf(
