@@ -4,6 +4,7 @@ import { transaction } from '../../src/core/postgres/transaction.ts';
 import { newId } from '../../src/core/values/id.ts';
 import { type Caller, eventually, type Json, sql, startRail, startReceiver } from '../harness.ts';
 import { all_but_scans } from './event_types.ts';
+import { mail, openOutreach } from './outreach/mailed.ts';
 
 const rail = await startRail();
 const v1 = '/recruitment/v1';
@@ -543,6 +544,74 @@ const joined = async (opened: Opened): Promise<[string, string][]> =>
   (await sequence(opened))
     .filter(([type]) => type === 'affiliate.signed_up')
     .map(([, { prospect_id, source }]) => [prospect_id, source]);
+
+t.test('two people who are promised the same coupon at once: one gets it, the other deal says so', async (t) => {
+  const opened = await openBrand();
+  for (let round = 0; round < 3; round++) {
+    const both = await Promise.all(
+      [1, 2].map(async (n) =>
+        open(opened, await add(opened, { email: `coupon${n}@round${round}.com` }), { coupon_code: `ROUND${round}` }),
+      ),
+    );
+    await Promise.all(both.map(({ id }) => opened.caller.post(`${deals}/${id}/agree`)));
+    await Promise.all(both.map(({ id }) => opened.caller.post(`${deals}/${id}/activate`)));
+    const done = await Promise.all(both.map((deal) => ended(opened, deal)));
+    t.same(done.map(({ status, last_error }) => [status, last_error]).sort(), [
+      ['active', null],
+      ['agreed', 'coupon_taken'],
+    ]);
+  }
+  t.equal((await partnersOf(opened)).length, 3);
+});
+
+/** Waits until a session waits for a lock that another one holds. */
+const blocked = () =>
+  eventually(async () => {
+    const waiting = await rail.query(sql`
+      select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%program.partner%'`);
+    return waiting.length > 0;
+  }, 'the activation to wait');
+
+t.test(
+  'an activation waits for a deletion of the partner that has begun, and then makes another partner',
+  async (t) => {
+    const opened = await openBrand();
+    const { caller, program_id } = opened;
+    const partner = await caller.post('/v1/partners', { program_id, email: 'deleted@race.com' });
+    const deal = await open(opened, await add(opened, { email: 'deleted@race.com' }));
+    await caller.post(`${deals}/${deal.id}/agree`);
+    const client = await rail.store.database.connect();
+    await client.query('begin');
+    await client.query('update program.partner set deleted_at = now() where id = $1', [partner.id]);
+    await caller.post(`${deals}/${deal.id}/activate`);
+    await blocked();
+    const cancelled = ask(opened, `${deal.id}/cancel`);
+    await client.query('commit');
+    client.release();
+    t.match(await cancelled, { status: 409 }, 'it cannot be cancelled meanwhile');
+    const done = await ended(opened, deal);
+    t.match(done, { status: 'active', linked_existing: false });
+    t.not(done.partner_id, partner.id);
+    t.match(await caller.delete(`/v1/partners/${done.partner_id}`), { deleted: true });
+    t.match(await caller.get(`${deals}/${deal.id}`), { status: 'active' }, 'a later deletion leaves the deal as it is');
+  },
+);
+
+t.test('a deal ends the outreach to its prospect, whatever the stage', async (t) => {
+  const outreach = await openOutreach(rail);
+  const { caller } = outreach;
+  const { id: program_id } = await addProgram(caller);
+  for (const stage of ['contacted', 'active']) {
+    const { prospect_id } = await mail(rail, outreach);
+    await rail.query(sql`update recruitment.prospect set stage = ${stage} where id = ${prospect_id}`);
+    const states = () =>
+      rail.query(sql`select open from recruitment.sequence where prospect_id = ${prospect_id} and open`);
+    t.equal((await states()).length, 1);
+    await caller.post(deals, { prospect_id, program_id, terms });
+    t.same(await states(), []);
+    t.equal((await caller.get(`${v1}/prospects/${prospect_id}`)).stage, stage === 'active' ? 'active' : 'negotiating');
+  }
+});
 
 t.test('sees that invited prospects join the program of the brand, each once, by whichever way', async (t) => {
   const opened = await openBrand();
