@@ -148,6 +148,6 @@ export const recruitment: Product = {
   ],
   audits: ['recruitment.audit', 'recruitment.run_audit', 'recruitment.prospect_audit', 'recruitment.deal_audit'],
   mountRoutes: mountUnsubscribing,
-  // Loaded in workers only: it visits, and sends.
+  // Loaded in workers only: it visits, sends and reads.
   extendWorker: async (...given) => (await import('./worker_extension.ts')).extendWorker(...given),
 };

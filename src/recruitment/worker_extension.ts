@@ -1,11 +1,12 @@
 import type { WorkerExtension } from '../core/jobs/extension.ts';
 import type { WorkerContext } from '../core/jobs/worker_context.ts';
 import { extendWorker as extendWithScans } from './discovery/scans/worker_extension.ts';
+import { extendWorker as extendWithReading } from './outreach/reading/worker_extension.ts';
 import { extendWorker as extendWithSending } from './outreach/sending/lanes/worker_extension.ts';
 
 /** What the rooms of recruitment add to a worker, joined. */
 export function extendWorker(context: WorkerContext, concurrency: number): WorkerExtension {
-  const joined = [extendWithScans, extendWithSending].map((extend) => extend(context, concurrency));
+  const joined = [extendWithScans, extendWithSending, extendWithReading].map((extend) => extend(context, concurrency));
   return {
     parts: joined.flatMap(({ parts }) => parts),
     slots: Object.assign({}, ...joined.map(({ slots }) => slots)) as Record<string, number>,

@@ -1,14 +1,14 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import tls from 'node:tls';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import t from 'tap';
 import { createAuthority } from '../../src/demo/authority.ts';
 import type { Json } from '../harness.ts';
 
-/** hoodiecrow-imap comes without types. */
+/** hoodiecrow-imap comes without types. Its IDLE keeps a timer for half an hour after a connection has ended. */
 const hoodiecrow: (options: Json) => {
   listen(port: number, then: () => void): void;
   close(then: () => void): void;
@@ -63,12 +63,18 @@ async function startSmtp(user: string, logins: string[], options: SMTPServerOpti
 
 async function startImap(user: string): Promise<number> {
   const server = hoodiecrow({
-    ...{ secureConnection: true, credentials: identity, plugins: ['ID', 'IDLE', 'SASL-IR', 'AUTH-PLAIN', 'XOAUTH2'] },
+    ...{ secureConnection: true, credentials: identity, plugins: ['ID', 'SASL-IR', 'AUTH-PLAIN', 'XOAUTH2'] },
     users: { [user]: { password, xoauth2: { accessToken: access_token, sessionTimeout: 3_600_000 } } },
     storage: { INBOX: {} },
   });
+  // Workers that read the mailbox hold connections to it.
+  const sockets = new Set<Socket>();
+  server.server.on('connection', (socket) => sockets.add(socket));
   await new Promise<void>((resolve) => server.listen(0, resolve));
-  t.teardown(() => new Promise<void>((resolve) => server.close(resolve)));
+  t.teardown(async () => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise<void>((resolve) => server.close(resolve));
+  });
   return (server.server.address() as AddressInfo).port;
 }
 

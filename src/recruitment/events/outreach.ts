@@ -49,6 +49,12 @@ export const outreachEvents = {
     'A prospect replied: interested if it is `positive` or a `question`. Automatic replies, bounces and unsubscribes are no replies.',
     {
       ...outreach,
+      campaign_id: outreach.campaign_id
+        .nullable()
+        .describe('The campaign. Null: a reply to an email outside of campaigns.'),
+      sequence_id: outreach.sequence_id
+        .nullable()
+        .describe('The sequence. Null: a reply to an email outside of campaigns.'),
       message_id,
       reply_kind: z
         .enum(['positive', 'question', 'not_now', 'negative', 'wrong_person', 'angry'])

@@ -9,12 +9,14 @@ const most_bytes = 64 * 1024 * 1024;
 /**
  * Opens a connection to an IMAP server and logs in. Always over TLS, whose certificate is verified for the server's host.
  * @param address where the host was found to be
+ * @param silence_ms how long a server may be silent that owes an answer
  * @throws LoginRefused, or an Error that says why the server cannot be used
  */
 export async function openImap(
   { host, port, security, username }: Server,
   address: string,
   proof: Proof,
+  silence_ms: number = timeout_ms,
 ): Promise<ImapFlow> {
   const { ImapFlow } = await import('imapflow');
   const client = new ImapFlow({
@@ -25,7 +27,7 @@ export async function openImap(
       ...('password' in proof ? { pass: proof.password } : { accessToken: proof.access_token }),
     },
     ...{ tls: { servername: host, minVersion: 'TLSv1.2' }, logger: false, disableAutoIdle: true },
-    ...{ connectionTimeout: timeout_ms, greetingTimeout: timeout_ms, socketTimeout: timeout_ms },
+    ...{ connectionTimeout: timeout_ms, greetingTimeout: timeout_ms, socketTimeout: silence_ms },
     ...{ maxLineLength: 1024 * 1024, maxLiteralSize: most_bytes, maxResponseSize: 2 * most_bytes },
   });
   // What fails after `connect` has failed already is no news.

@@ -1,0 +1,169 @@
+/** The IMAP connection of one inbox: reads what is new, and waits for more. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ImapFlow } from 'imapflow';
+import type { WorkerContext } from '../../../core/jobs/worker_context.ts';
+import { transaction } from '../../../core/postgres/transaction.ts';
+import { NotTheReader, type ReadInbox, stuckOf } from './cursor.ts';
+import { failureOf, giveBack, loggedIn } from './failure.ts';
+import { type FolderReading, readFolder } from './folder.ts';
+import { type LoggedIn, logIn } from './log_in.ts';
+import { readMail } from './read_mail.ts';
+
+export interface Sharing {
+  /** Bounds how many connections are opened at a time. */
+  inTurnToConnect<T>(work: () => Promise<T>): Promise<T>;
+  /** Bounds how many mails are in memory. */
+  inTurnToRead: FolderReading['inTurn'];
+  opened(): void;
+  /** The inbox was read up to now. */
+  seen(inbox: ReadInbox): void;
+}
+
+/** How often the other folders are looked into, and a server without IDLE is asked. */
+const other_folders_ms = 60_000;
+const poll_ms = 15_000;
+
+/** Reads an inbox until `stopped`, or until its connection fails: then it is given back, to be read again later. It never throws. */
+export async function readInbox(
+  inbox: ReadInbox,
+  context: WorkerContext,
+  sharing: Sharing,
+  stopped: AbortSignal,
+): Promise<void> {
+  const { store, worker_id, log } = context;
+  let begun: number | undefined;
+  try {
+    const login = await sharing.inTurnToConnect(async () => (stopped.aborted ? undefined : logIn(inbox, context)));
+    if (!login) return;
+    begun = Date.now();
+    await session(inbox, login, context, sharing, stopped);
+  } catch (error) {
+    if (stopped.aborted || error instanceof NotTheReader) return;
+    const failure = failureOf(error, begun !== undefined);
+    const { code, name } = error as { code?: unknown; name?: string };
+    // What a server says may hold the login, or a mail: neither is logged.
+    log.warn({ inbox_id: inbox.inbox_id, failure, code, name }, 'reading an inbox failed; it is tried again');
+    const lasted_ms = begun === undefined ? 0 : Date.now() - begun;
+    await giveBack(store, inbox, worker_id, failure, lasted_ms).catch((err) =>
+      log.warn({ err }, 'an inbox was not given back'),
+    );
+  }
+}
+
+async function session(
+  inbox: ReadInbox,
+  { client, own_addresses, created_at }: LoggedIn,
+  context: WorkerContext,
+  sharing: Sharing,
+  stopped: AbortSignal,
+): Promise<void> {
+  const { store, worker_id } = context;
+  const close = () => client.close();
+  stopped.addEventListener('abort', close, { once: true });
+  try {
+    sharing.opened();
+    await loggedIn(store, inbox);
+    const stuck = await transaction(store, { organization_id: inbox.organization_id, request_id: null }, (tx) =>
+      stuckOf(tx, inbox.inbox_id),
+    );
+    const reading: FolderReading = {
+      ...{ store, worker_id, stuck, inbox: { ...inbox, created_at }, inTurn: sharing.inTurnToRead },
+      take: (mail, advance) => readMail(mail, advance, { inbox, own_addresses, context }),
+    };
+    await readOnAndOn(client, reading, () => sharing.seen(inbox), stopped);
+  } finally {
+    stopped.removeEventListener('abort', close);
+    client.close();
+  }
+}
+
+async function readOnAndOn(
+  client: ImapFlow,
+  reading: FolderReading,
+  seen: () => void,
+  stopped: AbortSignal,
+): Promise<void> {
+  const news = watchNews(client);
+  const junk = await junkFolder(client);
+  let junk_state: string | undefined;
+  let look_at = 0;
+  while (!stopped.aborted) {
+    if (Date.now() >= look_at) {
+      if (junk !== undefined) junk_state = await readOther(client, reading, junk, junk_state);
+      look_at = Date.now() + other_folders_ms;
+    }
+    if (client.mailbox === false || client.mailbox.path !== 'INBOX')
+      await client.mailboxOpen('INBOX', { readOnly: true });
+    news.forget();
+    await readFolder(client, reading);
+    seen();
+    await untilNews(client, news, look_at - Date.now());
+    if (news.closed()) throw Object.assign(new Error('The IMAP connection was lost.'), { code: 'closed' });
+  }
+}
+
+async function junkFolder(client: ImapFlow): Promise<string | undefined> {
+  const folders = await client.list();
+  return folders.find(({ specialUse }) => specialUse === '\\Junk')?.path;
+}
+
+/** Selects and reads a folder that is not as it was when it was read last. @returns how it is now */
+async function readOther(
+  client: ImapFlow,
+  reading: FolderReading,
+  folder: string,
+  before: string | undefined,
+): Promise<string | undefined> {
+  const status = await client.status(folder, { uidNext: true, uidValidity: true });
+  const now = status ? `${status.uidValidity} ${status.uidNext}` : undefined;
+  if (now === before) return now;
+  await client.mailboxOpen(folder, { readOnly: true });
+  await readFolder(client, reading);
+  return now;
+}
+
+interface News {
+  forget(): void;
+  closed(): boolean;
+  /** Settles when something arrives, or the connection closes. */
+  arrival(): Promise<void>;
+}
+
+/** What the server says of the selected folder, from now on. */
+function watchNews(client: ImapFlow): News {
+  let arrived = false;
+  let closed = false;
+  let tell = () => {};
+  client.on('exists', () => {
+    arrived = true;
+    tell();
+  });
+  client.on('close', () => {
+    closed = true;
+    tell();
+  });
+  return {
+    forget() {
+      arrived = false;
+    },
+    closed: () => closed,
+    arrival: () =>
+      new Promise((resolve) => {
+        tell = resolve;
+        if (arrived || closed) resolve();
+      }),
+  };
+}
+
+/** Waits for mail, but no longer than so. The next command ends IDLE. */
+async function untilNews(client: ImapFlow, news: News, ms: number): Promise<void> {
+  const timer = new AbortController();
+  const wait = (for_ms: number) => sleep(Math.max(0, for_ms), undefined, { signal: timer.signal }).catch(() => {});
+  const idles = client.capabilities.has('IDLE');
+  const idling = idles ? client.idle().then((answer) => (answer === false ? wait(poll_ms) : undefined)) : wait(poll_ms);
+  try {
+    await Promise.race([news.arrival(), idling, wait(ms)]);
+  } finally {
+    timer.abort();
+  }
+}

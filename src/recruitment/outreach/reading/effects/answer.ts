@@ -1,0 +1,39 @@
+import sql from 'sql-template-tag';
+import type { Judgement } from '../../../../mail/incoming/judge.ts';
+import type { Message } from '../../../../mail/incoming/message/message.ts';
+import type { Judgement as Meaning } from '../../../replies/judge.ts';
+
+/** A mail of ours that somebody answers. */
+export interface Answered {
+  id: string;
+  brand_id: string;
+  /** Null once the prospect was erased. */
+  prospect_id: string | null;
+  thread_id: string | null;
+  campaign_id: string | null;
+  sequence_id: string | null;
+  inbox_id: string;
+  purpose: string;
+  state: string;
+  subject: string | null;
+  address_hmac: Buffer | null;
+}
+
+export const answered_columns = sql`
+  t.id, t.brand_id, t.prospect_id, t.thread_id, t.campaign_id, t.sequence_id, t.inbox_id, t.purpose, t.state, t.subject, t.address_hmac`;
+
+/** A mail that came in, and the one that it answers. */
+export interface Answer {
+  message: Message;
+  judgement: Judgement;
+  /** What its words mean, where a person wrote them. */
+  meaning: Meaning | undefined;
+  answered: Answered;
+  /** Its Message-ID, without angle brackets, or one made of it where it has none. */
+  rfc_message_id: string;
+  /** In its place where that is the one of another mail. */
+  spare_message_id: string;
+  arrived_at: Date;
+  /** The inbox that it came to. */
+  inbox_id: string;
+}

@@ -1,0 +1,38 @@
+/** What a feedback report changes: "A complaint: do_not_contact.added, by null", and the campaign pauses. */
+import type { Vault } from '../../../../core/encryption/vault.ts';
+import type { Tx } from '../../../../core/postgres/transaction.ts';
+import { nobody } from '../../../brands/acting.ts';
+import { suppress } from '../../../contact/mark.ts';
+import { recordActivity } from '../../../prospects/activity.ts';
+import { lockSuppressions } from '../../../prospects/barred_site.ts';
+import type { Answer } from './answer.ts';
+import { isKnown, keepInbound } from './inbound.ts';
+import { lockedProspect, targetsOf } from './prospect.ts';
+import { takeUnsubscribe } from './unsubscribe.ts';
+
+/** Reports of DMARC, and of people who say that it was no spam. */
+const no_complaints = ['auth-failure', 'not-spam'];
+
+export async function takeComplaint(
+  tx: Tx,
+  vault: Vault,
+  answer: Answer,
+): Promise<'complaint' | 'unsubscribe' | 'known' | 'unrelated'> {
+  const { answered, judgement } = answer;
+  if (no_complaints.includes(judgement.feedback_type ?? '')) return 'unrelated';
+  if (judgement.feedback_type === 'opt-out') return takeUnsubscribe(tx, vault, answer);
+  await lockSuppressions(tx);
+  if (await isKnown(tx, answer)) return 'known';
+  const prospect = await lockedProspect(tx, answered);
+  if (prospect) {
+    const message_id = answered.id;
+    await keepInbound(tx, vault, answer, { purpose: 'complaint', has_text: false });
+    recordActivity(tx, 'complained', nobody, [{ prospect_id: prospect.id, data: { message_id } }]);
+    for (const target of await targetsOf(tx, vault, answered, prospect.id)) {
+      await suppress(tx, vault, target, 'complaint', nobody);
+    }
+  } else if (answered.address_hmac) {
+    await suppress(tx, vault, { kind: 'address', hmac: answered.address_hmac, email: null }, 'complaint', nobody);
+  }
+  return 'complaint';
+}

@@ -1,0 +1,320 @@
+/** An IMAP server on loopback whose faults a test chooses: what it numbers anew, when it drops connections, and whether it knows IDLE. */
+import { once } from 'node:events';
+import type { AddressInfo, Socket } from 'node:net';
+import tls from 'node:tls';
+
+export interface StoredMail {
+  uid: number;
+  source: Buffer;
+  arrived_at: Date;
+}
+
+export interface Folder {
+  uid_validity: number;
+  next_uid: number;
+  mails: StoredMail[];
+}
+
+export interface ImapFaults {
+  /** Refuses every login. */
+  refuses_logins: boolean;
+  /** Drops the connection in the middle of the body of the next so many mails that are fetched. */
+  drops_fetches: number;
+  /** Says at once that the connection is closed. */
+  refuses_connections: boolean;
+  /** Does not say that it knows IDLE. */
+  lacks_idle: boolean;
+  /** Answers with whole mails where a part is asked for. */
+  ignores_partial: boolean;
+}
+
+/** What happens on the server, as its tests see it. */
+export interface ImapServer {
+  port: number;
+  faults: ImapFaults;
+  /** User names of the logins that were accepted. */
+  logins: string[];
+  /** Logins that were refused. */
+  refused: number;
+  /** Connections that wait in IDLE now. */
+  idling(): number;
+  connections(): number;
+  folder(user: string, name?: string): Folder;
+  /** Puts a mail into a folder, and tells whoever waits for it. @returns its UID */
+  deliver(user: string, source: string | Buffer, folder?: string, arrived_at?: Date): number;
+  /** Numbers the mails of a folder anew, from `first_uid` on; seen at the next SELECT. */
+  renumber(user: string, folder?: string, first_uid?: number): void;
+  /** Drops all connections. */
+  drop(): void;
+  close(): Promise<void>;
+}
+
+export interface ImapServerOptions {
+  key: string;
+  cert: string;
+  password: string;
+  port?: number;
+}
+
+interface Session {
+  socket: Socket;
+  user: string;
+  selected: string | undefined;
+  idle_tag: string | undefined;
+  /** How many mails the client knows of. */
+  known: number;
+}
+
+export async function startImapServer({ key, cert, password, port = 0 }: ImapServerOptions): Promise<ImapServer> {
+  const users = new Map<string, Map<string, Folder>>();
+  const sessions = new Set<Session>();
+  const faults: ImapFaults = {
+    ...{ refuses_logins: false, drops_fetches: 0, refuses_connections: false },
+    ...{ lacks_idle: false, ignores_partial: false },
+  };
+  const foldersOf = (user: string) => {
+    const folders = users.get(user) ?? new Map(['INBOX', 'Junk', 'Sent'].map((name) => [name, newFolder()]));
+    users.set(user, folders);
+    return folders;
+  };
+  const folder: ImapServer['folder'] = (user, name = 'INBOX') => {
+    const found = foldersOf(user).get(name);
+    if (!found) throw new Error(`There is no folder ${name}.`);
+    return found;
+  };
+  const server = tls.createServer({ key, cert }, (socket) => {
+    if (faults.refuses_connections) return socket.destroy();
+    const session: Session = { socket, user: '', selected: undefined, idle_tag: undefined, known: 0 };
+    sessions.add(session);
+    socket.on('close', () => sessions.delete(session));
+    socket.on('error', () => socket.destroy());
+    socket.write('* OK [CAPABILITY IMAP4rev1 ID] ready\r\n');
+    readCommands(socket, (line, literals) => answer(session, line, literals));
+  });
+  const own: ImapServer = {
+    ...{ port: 0, faults, logins: [], refused: 0, folder },
+    idling: () => [...sessions].filter(({ idle_tag }) => idle_tag !== undefined).length,
+    connections: () => sessions.size,
+    deliver(user, source, name = 'INBOX', arrived_at = new Date()) {
+      const into = folder(user, name);
+      const uid = into.next_uid++;
+      into.mails.push({ uid, source: Buffer.from(source), arrived_at });
+      for (const session of sessions) {
+        if (session.user === user && session.selected === name && session.idle_tag !== undefined) tellNews(session);
+      }
+      return uid;
+    },
+    renumber(user, name = 'INBOX', first_uid = 1) {
+      const into = folder(user, name);
+      into.uid_validity += 1;
+      for (const [index, mail] of into.mails.entries()) mail.uid = first_uid + index;
+      into.next_uid = first_uid + into.mails.length;
+    },
+    drop() {
+      for (const { socket } of sessions) socket.destroy();
+    },
+    close() {
+      own.drop();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+
+  function tellNews(session: Session): void {
+    const { mails } = folder(session.user, session.selected);
+    if (mails.length === session.known) return;
+    session.known = mails.length;
+    session.socket.write(`* ${mails.length} EXISTS\r\n`);
+  }
+
+  function answer(session: Session, line: string, literals: Buffer[]): void {
+    const { socket } = session;
+    if (session.idle_tag !== undefined) {
+      if (/^done$/i.test(line)) socket.write(`${session.idle_tag} OK done\r\n`);
+      session.idle_tag = undefined;
+      return;
+    }
+    const [, tag = '*', name = '', rest = ''] = /^(\S+) (UID \S+|\S+) ?(.*)$/is.exec(line) ?? [];
+    const ok = (...untagged: string[]) =>
+      socket.write([...untagged.map((each) => `* ${each}`), `${tag} OK done`].map((each) => `${each}\r\n`).join(''));
+    const no = (why: string) => socket.write(`${tag} NO ${why}\r\n`);
+    const args = [...rest.matchAll(/"((?:[^"\\]|\\.)*)"|(\S+)/g)].map(
+      ([, quoted, bare]) => quoted?.replace(/\\(.)/g, '$1') ?? bare ?? '',
+    );
+    switch (name.toUpperCase()) {
+      case 'CAPABILITY':
+        return void ok(`CAPABILITY IMAP4rev1 ID SPECIAL-USE${faults.lacks_idle ? '' : ' IDLE'}`);
+      case 'LOGIN': {
+        if (faults.refuses_logins || args[1] !== password) {
+          own.refused += 1;
+          return void no('[AUTHENTICATIONFAILED] no');
+        }
+        session.user = args[0] as string;
+        own.logins.push(session.user);
+        return void ok();
+      }
+      case 'LIST':
+      case 'LSUB': {
+        if (args[1] === '') return void ok('LIST (\\Noselect) "/" ""');
+        const special: Record<string, string> = { Junk: '\\Junk', Sent: '\\Sent' };
+        const names = [...foldersOf(session.user).keys()].filter(
+          (each) => /[*%]/.test(args[1] ?? '*') || args[1] === each,
+        );
+        return void ok(
+          ...names.map(
+            (each) =>
+              `${name.toUpperCase()} (\\HasNoChildren${special[each] ? ` ${special[each]}` : ''}) "/" "${each}"`,
+          ),
+        );
+      }
+      case 'SELECT':
+      case 'EXAMINE': {
+        const found = foldersOf(session.user).get(args[0] as string);
+        if (!found) return void no('no such folder');
+        Object.assign(session, { selected: args[0], known: found.mails.length });
+        ok(
+          'FLAGS (\\Seen)',
+          `${found.mails.length} EXISTS`,
+          '0 RECENT',
+          `OK [UIDVALIDITY ${found.uid_validity}] valid`,
+          `OK [UIDNEXT ${found.next_uid}] next`,
+        );
+        return;
+      }
+      case 'STATUS': {
+        const found = folder(session.user, args[0]);
+        return void ok(
+          `STATUS "${args[0]}" (UIDNEXT ${found.next_uid} UIDVALIDITY ${found.uid_validity} MESSAGES ${found.mails.length})`,
+        );
+      }
+      case 'UID SEARCH':
+        return void ok(`SEARCH ${search(folder(session.user, session.selected), rest).join(' ')}`);
+      case 'UID FETCH':
+        return void fetch(session, tag, rest);
+      case 'APPEND': {
+        own.deliver(session.user, literals[0] ?? '', args[0]);
+        return void ok();
+      }
+      case 'IDLE': {
+        session.idle_tag = tag;
+        socket.write('+ idling\r\n');
+        return void tellNews(session);
+      }
+      case 'LOGOUT': {
+        ok('BYE');
+        return void socket.end();
+      }
+      case 'NOOP':
+        tellNewsIfSelected(session);
+        return void ok();
+      default:
+        return void ok();
+    }
+  }
+
+  const tellNewsIfSelected = (session: Session) => void (session.selected !== undefined && tellNews(session));
+
+  function fetch({ socket, user, selected }: Session, tag: string, rest: string): void {
+    const [, set = '', items = ''] = /^(\S+) \(?(.*?)\)?$/.exec(rest) ?? [];
+    const { mails } = folder(user, selected);
+    const wanted = new Set(uidsIn(set, mails));
+    for (const [index, mail] of mails.entries()) {
+      if (!wanted.has(mail.uid)) continue;
+      const written = Buffer.concat([
+        Buffer.from(
+          `* ${index + 1} FETCH (UID ${mail.uid} INTERNALDATE "${imapDate(mail.arrived_at)}" RFC822.SIZE ${mail.source.length}`,
+        ),
+        ...bodyOf(mail, items, faults.ignores_partial),
+        Buffer.from(')\r\n'),
+      ]);
+      if (faults.drops_fetches > 0) {
+        faults.drops_fetches -= 1;
+        socket.write(written.subarray(0, Math.floor(written.length / 2)), () => socket.destroy());
+        return;
+      }
+      socket.write(written);
+    }
+    socket.write(`${tag} OK done\r\n`);
+  }
+
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  own.port = (server.address() as AddressInfo).port;
+  return own;
+}
+
+const newFolder = (): Folder => ({ uid_validity: 1_000, next_uid: 1, mails: [] });
+
+/** Calls back with each command, its literals taken out. */
+function readCommands(socket: Socket, command: (line: string, literals: Buffer[]) => void): void {
+  let pending = Buffer.alloc(0);
+  let line = '';
+  let literals: Buffer[] = [];
+  let missing = 0;
+  socket.on('data', (bytes: Buffer) => {
+    pending = Buffer.concat([pending, bytes]);
+    for (;;) {
+      if (missing > 0) {
+        if (pending.length < missing) return;
+        literals.push(pending.subarray(0, missing));
+        pending = pending.subarray(missing);
+        missing = 0;
+      }
+      const end = pending.indexOf('\r\n');
+      if (end < 0) return;
+      line += pending.subarray(0, end).toString('utf8');
+      pending = pending.subarray(end + 2);
+      const literal = /\{(\d+)\+?\}$/.exec(line);
+      if (literal) {
+        missing = Number(literal[1]);
+        line = line.slice(0, literal.index);
+        if (!literal[0].includes('+')) socket.write('+ go on\r\n');
+        continue;
+      }
+      command(line, literals);
+      line = '';
+      literals = [];
+    }
+  });
+}
+
+function search({ mails }: Folder, criteria: string): number[] {
+  const [, set] = /^(?:CHARSET \S+ )?UID (\S+)$/i.exec(criteria) ?? [];
+  if (set) return uidsIn(set, mails);
+  const [, since] = /SINCE "?([0-9]{1,2}-[A-Za-z]{3}-[0-9]{4})"?/i.exec(criteria) ?? [];
+  if (since) return mails.filter(({ arrived_at }) => arrived_at >= new Date(`${since} UTC`)).map(({ uid }) => uid);
+  const [, header = '', value = ''] = /HEADER "?([A-Za-z-]+)"? "?([^"]+)"?/i.exec(criteria) ?? [];
+  return mails
+    .filter(
+      ({ source }) =>
+        header !== '' &&
+        source.toString('utf8').toLowerCase().includes(`${header}: `.toLowerCase()) &&
+        source.includes(value),
+    )
+    .map(({ uid }) => uid);
+}
+
+/** The UIDs of a set; `n:*` names the last mail in any case. */
+function uidsIn(set: string, mails: StoredMail[]): number[] {
+  const last = mails.at(-1)?.uid ?? 0;
+  return set.split(',').flatMap((range) => {
+    const [first = 0, end = first] = range.split(':').map((bound) => (bound === '*' ? last : Number(bound)));
+    const [low, high] = [Math.min(first, end), Math.max(first, end)];
+    return mails.filter(({ uid }) => uid >= low && uid <= high).map(({ uid }) => uid);
+  });
+}
+
+function bodyOf({ source }: StoredMail, items: string, ignores_partial: boolean): Buffer[] {
+  const [, section, start, length] = /BODY(?:\.PEEK)?\[([^\]]*)\](?:<(\d+)\.(\d+)>)?/i.exec(items) ?? [];
+  if (section === undefined) return [];
+  const header_end = source.indexOf('\r\n\r\n') + 4;
+  const all = /^HEADER/i.test(section) ? source.subarray(0, header_end) : source;
+  const from = Number(start ?? 0);
+  const body = start === undefined || ignores_partial ? all : all.subarray(from, from + Number(length));
+  const origin = start === undefined ? '' : `<${from}>`;
+  return [Buffer.from(` BODY[${section}]${origin} {${body.length}}\r\n`), body];
+}
+
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+const two = (number: number): string => String(number).padStart(2, '0');
+const imapDate = (date: Date): string =>
+  `${two(date.getUTCDate())}-${months[date.getUTCMonth()]}-${date.getUTCFullYear()} ${date.toISOString().slice(11, 19)} +0000`;
