@@ -26,7 +26,7 @@ const efforts = {
   /** Attempts at a provider that fails, with each provider. */
   doubtful_attempts: { test: 50, soak: 150 },
   /** Times in each time zone from which the next opening of a window is sought. */
-  times_per_zone: { test: 10, soak: 100 },
+  times_per_zone: { test: 4, soak: 100 },
   /** Example receivers that are compiled, which takes half a minute of CPU. */
   compiled_receivers: { test: 0, soak: 1 },
   /** Histories whose reports are computed again. */
