@@ -38,13 +38,11 @@ export function spawnRail(
   /** What its standard input holds. */
   input = '',
 ): RailProcess {
-  const ours = new Set(['NODE_OPTIONS', 'npm_lifecycle_event', ...settings.map(({ name }) => name)]);
-  const inherited = Object.entries(process.env).filter(([name]) => !ours.has(name) && !name.startsWith('TAP'));
   const command = [process.execPath, main, ...args];
   const [file = '', ...rest] =
     descriptors === undefined ? command : ['/bin/sh', '-c', `ulimit -n ${descriptors}; exec "$0" "$@"`, ...command];
   const child = spawn(file, rest, {
-    env: { ...Object.fromEntries(inherited), ...environment },
+    env: environmentOf(environment),
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   child.stdin.on('error', () => {}); // it may end without reading
@@ -84,7 +82,14 @@ export function spawnRail(
   };
 }
 
-/** Runs a command to its end. */
+/** The environment without settings, with those that are given. */
+export function environmentOf(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const ours = new Set(['NODE_OPTIONS', 'npm_lifecycle_event', ...settings.map(({ name }) => name)]);
+  const inherited = Object.entries(process.env).filter(([name]) => !ours.has(name) && !name.startsWith('TAP'));
+  return { ...Object.fromEntries(inherited), ...environment };
+}
+
+/** Runs a command to its end, in a process of its own. */
 export const rail = (t: Test, args: string[], environment: NodeJS.ProcessEnv, input?: string): Promise<Ended> =>
   spawnRail(t, args, environment, undefined, input).ended;
 

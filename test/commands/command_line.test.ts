@@ -6,9 +6,10 @@ import { settings } from '../../src/config.ts';
 import { runDue } from '../../src/core/jobs/schedule.ts';
 import { schedules } from '../../src/products.ts';
 import { requireVersion } from '../../src/service.ts';
+import { command } from '../command_process.ts';
 import { type Caller, callerOf, encryption_key, eventually, type Json, sql, startRail } from '../harness.ts';
 import { databaseUrl, emptyDatabase } from '../postgres.ts';
-import { rail as runRail, spawnRail } from '../rail_process.ts';
+import { spawnRail } from '../rail_process.ts';
 
 t.setTimeout(240_000);
 
@@ -16,7 +17,7 @@ const service = await startRail();
 const environment = { DATABASE_URL: service.url, RAIL_ENCRYPTION_KEY: encryption_key.toString('base64') };
 const base_url = `http://127.0.0.1:${(service.app.server.address() as AddressInfo).port}`;
 
-const rail = (...args: string[]) => runRail(t, args, environment);
+const rail = (...args: string[]) => command(args, environment);
 const answerOf = async (...args: string[]): Promise<Json> => {
   const { code, stdout, stderr } = await rail(...args, '--json');
   if (code !== 0) throw new Error(`rail ${args.join(' ')} ended with ${code}: ${stderr}`);
@@ -28,13 +29,13 @@ t.test('every command explains itself, with an example', async (t) => {
     'start,api,worker,migrate,org create,org list,user create,user list,key create,key list,key revoke,payouts preview,payouts run,payouts status,payouts export,prospects import,prospects list,prospects export,inbox add,inbox test,inbox list,mail judge,listen,run,report,audit,rotate-encryption-key'.split(
       ',',
     );
-  for (const command of leaves) {
-    const { code, stdout } = await rail(...command.split(' '), '--help');
+  for (const leaf of leaves) {
+    const { code, stdout } = await rail(...leaf.split(' '), '--help');
     t.equal(code, 0);
-    t.match(stdout, new RegExp(`^Usage: rail ${command}\\b[\\s\\S]*Example:\\n +\\$ .*rail ${command}`));
+    t.match(stdout, new RegExp(`^Usage: rail ${leaf}\\b[\\s\\S]*Example:\\n +\\$ .*rail ${leaf}`));
   }
   const { stdout } = await rail('--help');
-  for (const command of leaves) t.match(stdout, new RegExp(`^  ${command.split(' ')[0]} `, 'm'));
+  for (const leaf of leaves) t.match(stdout, new RegExp(`^  ${leaf.split(' ')[0]} `, 'm'));
   for (const { name, meaning } of settings) t.ok(stdout.includes(name) && stdout.includes(meaning), `it lists ${name}`);
 });
 
@@ -45,14 +46,14 @@ t.test('what is wrong is one clear line, and a stack only where it is asked for'
   t.match((await rail('run', 'bogus/schedule')).stderr, 'program/mature_commissions', 'and lists what there is');
 
   const nowhere = { DATABASE_URL: 'postgres://rail:hidden@127.0.0.1:1/rail' };
-  const away = await runRail(t, ['org', 'list'], nowhere);
+  const away = await command(['org', 'list'], nowhere);
   t.match(away, { code: 1, stdout: '' });
   t.match(away.stderr, /^rail: Postgres at 127\.0\.0\.1:1 cannot be reached .*DATABASE_URL.*\n$/);
   t.notMatch(away.stderr, 'hidden');
-  const detailed = await runRail(t, ['org', 'list'], { ...nowhere, LOG_LEVEL: 'debug' });
+  const detailed = await command(['org', 'list'], { ...nowhere, LOG_LEVEL: 'debug' });
   t.match(detailed.stderr, /\n +at /);
 
-  const misset = await runRail(t, ['org', 'list'], { PORT: 'many', HOST: '', LOG_LEVEL: 'loud' });
+  const misset = await command(['org', 'list'], { PORT: 'many', HOST: '', LOG_LEVEL: 'loud' });
   t.match(misset, { code: 1, stderr: /^rail: .*PORT.*LOG_LEVEL.*\n$/ });
   t.match(await rail('key', 'revoke', 'key_unknown'), { code: 1, stderr: /^rail: There is no key 'key_unknown'.*\n$/ });
 });
@@ -223,10 +224,10 @@ t.test('rail run does a scheduled job as of another time', async (t) => {
   const program = await programOf(merchant);
   const { commissions } = await sell(merchant, program.id);
   const [{ id, mature_at }] = commissions;
-  const command = ['run', 'program/mature_commissions', '--at', mature_at, '--wait'];
-  t.match(await answerOf(...command), { run_id: /^run_/, tick: mature_at, done: true });
+  const asked = ['run', 'program/mature_commissions', '--at', mature_at, '--wait'];
+  t.match(await answerOf(...asked), { run_id: /^run_/, tick: mature_at, done: true });
   t.equal((await merchant.get(`/v1/commissions/${id}`)).status, 'due');
-  t.match(await rail(...command), { code: 1, stderr: /already/ });
+  t.match(await rail(...asked), { code: 1, stderr: /already/ });
   t.match(await rail('run', 'program/mature_commissions', '--at', '2027-01-01'), { code: 2, stderr: /zone/ });
 
   await t.test('and what runs by the clock goes on before that time', async (t) => {
@@ -244,10 +245,10 @@ t.test('api and worker begin on a Postgres of one’s own: with a shared key, an
   const DATABASE_URL = databaseUrl(service.url, await emptyDatabase(service.url));
   const own = { ...environment, DATABASE_URL, PORT: '0' };
   for (const role of ['api', 'worker']) {
-    const keyless = await runRail(t, [role], { DATABASE_URL });
+    const keyless = await command([role], { DATABASE_URL });
     t.match(keyless, { code: 1, stderr: /^rail: RAIL_ENCRYPTION_KEY is not set.*openssl rand -base64 32.*\n$/ });
   }
-  t.match(await runRail(t, ['org', 'list'], own), { code: 1, stderr: /'rail migrate'/ });
+  t.match(await command(['org', 'list'], own), { code: 1, stderr: /'rail migrate'/ });
 
   const api = spawnRail(t, ['api'], own);
   const [, port] = await api.until(/"port":(\d+).*api ready/);
@@ -256,10 +257,7 @@ t.test('api and worker begin on a Postgres of one’s own: with a shared key, an
   await worker.until(/missing migrations/);
   t.equal((await ready()).status, 503);
 
-  const migrations = await Promise.all([
-    runRail(t, ['migrate', '--json'], own),
-    runRail(t, ['migrate', '--json'], own),
-  ]);
+  const migrations = await Promise.all([command(['migrate', '--json'], own), command(['migrate', '--json'], own)]);
   t.same(
     migrations.map(({ code }) => code),
     [0, 0],
@@ -271,12 +269,12 @@ t.test('api and worker begin on a Postgres of one’s own: with a shared key, an
   await worker.until(/worker ready/);
 
   const { id } = JSON.parse(
-    (await runRail(t, ['org', 'create', '--name', 'A', '--owner-email', 'a@a.example.com', '--json'], own)).stdout,
+    (await command(['org', 'create', '--name', 'A', '--owner-email', 'a@a.example.com', '--json'], own)).stdout,
   );
   const start = spawnRail(t, ['start'], { ...own, RAIL_DATA_DIR: t.testdir({}) });
   const { 0: said } = await start.until(/Rail is running[\s\S]*Ctrl-C stops it/);
   t.match(said, 'rail key create', 'rail start makes no demo where there are organizations');
-  const organizations = await runRail(t, ['org', 'list', '--json'], own);
+  const organizations = await command(['org', 'list', '--json'], own);
   t.same(
     JSON.parse(organizations.stdout).map((organization: Json) => organization.id),
     [id],
@@ -292,7 +290,7 @@ t.test('api and worker begin on a Postgres of one’s own: with a shared key, an
 t.test('a process that listens on every address does not start without the URL that links name', async (t) => {
   for (const HOST of ['0.0.0.0', '::', '0', '::0']) {
     for (const role of ['api', 'worker']) {
-      t.match(await runRail(t, [role], { ...environment, HOST }), {
+      t.match(await command([role], { ...environment, HOST }), {
         code: 1,
         stderr: `rail: BASE_URL is not set, and HOST is ${HOST}, which links cannot name. Set BASE_URL to the URL`,
       });

@@ -4,8 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import Stripe from 'stripe';
 import t from 'tap';
+import { command } from '../command_process.ts';
 import { type Caller, encryption_key, eventually, type Json, sql, startRail } from '../harness.ts';
-import { rail as runRail, spawnRail } from '../rail_process.ts';
+import { spawnRail } from '../rail_process.ts';
 
 t.setTimeout(120_000);
 
@@ -178,7 +179,7 @@ t.test('shows people what became of each', async (t) => {
   await happen();
   await listening.until(/affiliate\.created +evt_\w+ +attempt 1 +✓ signature +✓ order +→ 204 in \d+ ms/);
   await listening.stop('SIGINT');
-  t.match(await runRail(t, ['listen', '--forward-to', 'ftp://localhost/'], environment), { code: 2, stderr: /http/ });
+  t.match(await command(['listen', '--forward-to', 'ftp://localhost/'], environment), { code: 2, stderr: /http/ });
 });
 
 t.test('listens to the recruitment service of an organization', async (t) => {
@@ -198,7 +199,7 @@ t.test('refuses options of the other service', async (t) => {
     [['--recruitment', '--events', 'sale.created'], /Unknown event sale.created/],
     [['--recruitment', '--organization', 'org_1'], /There is no organization 'org_1'/],
   ] as const) {
-    const { code, stderr } = await runRail(t, ['listen', ...args], environment);
+    const { code, stderr } = await command(['listen', ...args], environment);
     t.not(code, 0);
     t.match(stderr, message);
   }

@@ -1,16 +1,17 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
+import { command as runCommand } from '../command_process.ts';
 import { encryption_key, type Json, sql, startRail } from '../harness.ts';
 import { batchOf, bonus, generated, payee, setRail } from '../program/payouts/fixture.ts';
-import { rail as runRail, spawnRail } from '../rail_process.ts';
+import { spawnRail } from '../rail_process.ts';
 import { openShop } from '../shop.ts';
 
 t.setTimeout(240_000);
 
 const service = await startRail();
 const environment = { DATABASE_URL: service.url, RAIL_ENCRYPTION_KEY: encryption_key.toString('base64') };
-const rail = (...args: string[]) => runRail(t, ['payouts', ...args], environment);
+const rail = (...args: string[]) => runCommand(['payouts', ...args], environment);
 const answerOf = async (...args: string[]): Promise<Json> => JSON.parse((await rail(...args, '--json')).stdout);
 
 /** A program with a partner who is paid in two currencies, and one who earned too little. */

@@ -1,12 +1,12 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
+import { command } from '../command_process.ts';
 import { encryption_key, startRail } from '../harness.ts';
-import { rail as runRail } from '../rail_process.ts';
 
 const service = await startRail();
 const environment = { DATABASE_URL: service.url, RAIL_ENCRYPTION_KEY: encryption_key.toString('base64') };
-const rail = (...args: string[]) => runRail(t, ['prospects', ...args], environment);
+const rail = (...args: string[]) => command(['prospects', ...args], environment);
 
 t.test('imports a file, lists what came of it, and writes it out', async (t) => {
   const caller = await service.organization();

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
+import { command } from '../command_process.ts';
 import { encryption_key, type Json, startRail } from '../harness.ts';
 import { rail as runRail } from '../rail_process.ts';
 import { blog, scannedBrand, shop, startWeb } from '../recruitment/discovery/web.ts';
@@ -14,7 +15,7 @@ for (const host of sites) web.sites.set(host, { '/': blog(`Blog at ${host}`) });
 web.sites.set('shop.test', { '/': shop });
 const service = await startRail({ own: { name_servers: web.name_servers } });
 const environment = { DATABASE_URL: service.url, RAIL_ENCRYPTION_KEY: encryption_key.toString('base64') };
-const rail = (...args: string[]) => runRail(t, args, environment);
+const rail = (...args: string[]) => command(args, environment);
 
 const brandAt = async (host: string): Promise<Json> =>
   scannedBrand(await service.organization(), { website_url: web.at(host), competitors: ['rival.test'] });

@@ -1,14 +1,14 @@
 import t from 'tap';
 import { bar, changeText, narrowed, sparkline } from '../../src/program/reports/chart.ts';
+import { command } from '../command_process.ts';
 import { encryption_key, startRail } from '../harness.ts';
-import { rail as runRail } from '../rail_process.ts';
 import { openShop } from '../shop.ts';
 
 t.setTimeout(240_000);
 
 const service = await startRail();
 const environment = { DATABASE_URL: service.url, RAIL_ENCRYPTION_KEY: encryption_key.toString('base64') };
-const report = (...args: string[]) => runRail(t, ['report', ...args], environment);
+const report = (...args: string[]) => command(['report', ...args], environment);
 
 t.test('prints a report as a table with bars, as CSV and as JSON', async (t) => {
   const shop = await openShop(service);

@@ -5,6 +5,7 @@ import Stripe from 'stripe';
 import t from 'tap';
 import { createVault } from '../../src/core/encryption/vault.ts';
 import { encrypted } from '../../src/products.ts';
+import { command } from '../command_process.ts';
 import {
   type Caller,
   callerOf,
@@ -17,7 +18,7 @@ import {
   startReceiver,
 } from '../harness.ts';
 import { startGate, startProcess } from '../processes.ts';
-import { makeDataDir, rail as runRail, spawnRail } from '../rail_process.ts';
+import { makeDataDir, spawnRail } from '../rail_process.ts';
 
 t.setTimeout(240_000);
 
@@ -33,7 +34,7 @@ const both = keyring(new_key, old_key);
 /** Runs the command. @returns what it answered, and how it ended */
 async function rotate(url: string, args: string[] = [], keys = both): Promise<{ code: number | null; report: Json }> {
   const environment = { DATABASE_URL: url, RAIL_ENCRYPTION_KEY: keys };
-  const { code, stdout, stderr } = await runRail(t, ['rotate-encryption-key', '--json', ...args], environment);
+  const { code, stdout, stderr } = await command(['rotate-encryption-key', '--json', ...args], environment);
   if (!stdout) throw new Error(`It ended with ${code}: ${stderr}`);
   return { code, report: JSON.parse(stdout) };
 }
@@ -144,7 +145,7 @@ t.test('brings all that is stored under the new key, also when it is killed on t
   t.equal(total(report, new_id), values);
   t.equal(total(report, old_id), 0);
   t.match(await rotate(rail.url), { code: 0, report: { re_encrypted: 0 } });
-  const { stdout } = await runRail(t, ['rotate-encryption-key'], { DATABASE_URL: rail.url, RAIL_ENCRYPTION_KEY: both });
+  const { stdout } = await command(['rotate-encryption-key'], { DATABASE_URL: rail.url, RAIL_ENCRYPTION_KEY: both });
   t.match(stdout, `${old_id} can be dropped once every process runs with ${new_id} in front`);
   for (const secret of [new_key, old_key]) t.notMatch(stdout, secret.toString('base64'));
 
@@ -203,7 +204,7 @@ t.test('keeps and names what no key opens', async (t) => {
     const [row] = await rail.query<{ secret: Buffer }>(sql`select secret from webhooks.endpoint where id = ${id}`);
     t.same(row?.secret, bytes);
   }
-  const { stdout } = await runRail(t, ['rotate-encryption-key'], { DATABASE_URL: rail.url, RAIL_ENCRYPTION_KEY: both });
+  const { stdout } = await command(['rotate-encryption-key'], { DATABASE_URL: rail.url, RAIL_ENCRYPTION_KEY: both });
   t.match(stdout, `${old_id} is still needed`);
 });
 
@@ -264,7 +265,7 @@ t.test('makes a new key for the data directory, and drops the old one when it is
   const settings = { RAIL_DATA_DIR, PORT: '0', RAIL_WEBHOOK_ALLOW_PRIVATE: '1' };
   const key_file = join(RAIL_DATA_DIR, 'encryption_key');
   const keys = async () => (await readFile(key_file, 'utf8')).trim().split(',');
-  const newKey = () => runRail(t, ['rotate-encryption-key', '--new-key', '--json'], { RAIL_DATA_DIR });
+  const newKey = () => command(['rotate-encryption-key', '--new-key', '--json'], { RAIL_DATA_DIR });
   const receiver = await startReceiver();
   const start = async () => {
     const process = spawnRail(t, ['start'], settings);
@@ -292,7 +293,7 @@ t.test('makes a new key for the data directory, and drops the old one when it is
   const third = Buffer.alloc(32, 3).toString('base64');
   await writeFile(key_file, `${third},${second}\n`);
   const running = await start();
-  const beside = await runRail(t, ['rotate-encryption-key'], { RAIL_DATA_DIR });
+  const beside = await command(['rotate-encryption-key'], { RAIL_DATA_DIR });
   t.match(beside, { code: 0, stderr: /The old key stays/ });
   t.same(await keys(), [third, second], 'which a running service may still use');
   await running.process.stop('SIGTERM');
@@ -306,7 +307,7 @@ t.test('makes a new key for the data directory, and drops the old one when it is
   t.ok(new Stripe('sk_test_unused').webhooks.constructEvent(one?.raw as string, signature, endpoint.secret, 300));
   await last.process.stop('SIGTERM');
   t.match(
-    await runRail(t, ['rotate-encryption-key', '--new-key'], { RAIL_DATA_DIR, RAIL_ENCRYPTION_KEY: both }),
+    await command(['rotate-encryption-key', '--new-key'], { RAIL_DATA_DIR, RAIL_ENCRYPTION_KEY: both }),
     { code: 2, stderr: /Put a new one in front of RAIL_ENCRYPTION_KEY/ },
     'the environment is not its own',
   );

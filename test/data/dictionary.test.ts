@@ -1,8 +1,8 @@
 import t from 'tap';
 import { readDictionary } from '../../src/data/dictionary.ts';
 import { examples, tools } from '../../src/data/guide.ts';
+import { command } from '../command_process.ts';
 import { startRail, startReceiver } from '../harness.ts';
-import { spawnRail } from '../rail_process.ts';
 import { connectAs, fillOrganization, newLogin, viewsOf } from './tenant.ts';
 
 const rail = await startRail();
@@ -12,8 +12,7 @@ const psql = await connectAs(await newLogin(rail, caller));
 const views = await viewsOf(rail);
 
 const printed = async (...args: string[]): Promise<string> => {
-  const { code, stdout, stderr } = await spawnRail(t, ['data', 'dictionary', ...args], { DATABASE_URL: rail.url })
-    .ended;
+  const { code, stdout, stderr } = await command(['data', 'dictionary', ...args], { DATABASE_URL: rail.url });
   t.equal(stderr, '');
   t.equal(code, 0);
   return stdout;

@@ -2,8 +2,8 @@
 import sql, { raw } from 'sql-template-tag';
 import t from 'tap';
 import { type NewLogin, revokeLogin } from '../../src/data/login.ts';
+import { command } from '../command_process.ts';
 import { eventually, startRail, startReceiver } from '../harness.ts';
-import { spawnRail } from '../rail_process.ts';
 import { connectAs, fillOrganization, newLogin, viewsOf } from './tenant.ts';
 
 const rail = await startRail();
@@ -216,7 +216,7 @@ t.test('a revoked login sees nothing, and is gone', async (t) => {
 t.test('the command line makes, lists and revokes logins', async (t) => {
   const environment = { DATABASE_URL: rail.url };
   const runRail = async (...args: string[]) => {
-    const { code, stdout, stderr } = await spawnRail(t, ['data', 'user', ...args, '--json'], environment).ended;
+    const { code, stdout, stderr } = await command(['data', 'user', ...args, '--json'], environment);
     t.equal(stderr, '', args.join(' '));
     t.equal(code, 0, args.join(' '));
     return JSON.parse(stdout);
@@ -240,8 +240,8 @@ t.test('the command line makes, lists and revokes logins', async (t) => {
   t.match(await runRail('revoke', made.user), { user: made.user });
   t.match((await runRail('list', '--organization', organization_id))[0], { user: made.user, state: 'revoked' });
 
-  const unknown = await spawnRail(t, ['data', 'user', 'create', '--organization', 'org_none'], environment).ended;
+  const unknown = await command(['data', 'user', 'create', '--organization', 'org_none'], environment);
   t.match(unknown, { code: 1, stderr: /There is no organization 'org_none'/ });
   const past = ['data', 'user', 'create', '--organization', organization_id, '--expires', '2020-01-01T00:00:00Z'];
-  t.match(await spawnRail(t, past, environment).ended, { code: 2, stderr: /must lie in the future/ });
+  t.match(await command(past, environment), { code: 2, stderr: /must lie in the future/ });
 });

@@ -3,8 +3,9 @@ import { raw, type Sql } from 'sql-template-tag';
 import t from 'tap';
 import { auditSession } from '../../src/commands/audit.ts';
 import { audits } from '../../src/products.ts';
+import { command } from '../command_process.ts';
 import { encryption_key, eventually, type Json, type Received, sql, startRail, startReceiver } from '../harness.ts';
-import { rail as runRail, spawnRail } from '../rail_process.ts';
+import { spawnRail } from '../rail_process.ts';
 import { openShop } from '../shop.ts';
 
 const rail = await startRail({ audit: false });
@@ -463,10 +464,10 @@ t.test('every invariant of the audit is broken by a test', async (t) => {
 
 t.test('rail audit exits with 0 if clean, or lists violations and exits with 1', async (t) => {
   const environment = { DATABASE_URL: rail.url, RAIL_ENCRYPTION_KEY: encryption_key.toString('base64') };
-  t.match(await runRail(t, ['audit'], environment), { code: 0, stdout: 'clean\n' });
-  t.match(await runRail(t, ['audit', '--json'], environment), { code: 0, stdout: '[]\n' });
+  t.match(await command(['audit'], environment), { code: 0, stdout: 'clean\n' });
+  t.match(await command(['audit', '--json'], environment), { code: 0, stdout: '[]\n' });
   await corruptions["a sale's status follows from its refunds"]?.breaks();
-  const { code, stdout } = await runRail(t, ['audit'], environment);
+  const { code, stdout } = await command(['audit'], environment);
   t.equal(code, 1);
   t.match(
     stdout,
@@ -474,7 +475,7 @@ t.test('rail audit exits with 0 if clean, or lists violations and exits with 1',
       `^INVARIANT +ORGANIZATION +SUBJECT +DETAIL\\na sale's status follows from its refunds  org_\\w+  ${partly.id}  it is paid`,
     ),
   );
-  const asked = await runRail(t, ['audit', '--json'], environment);
+  const asked = await command(['audit', '--json'], environment);
   t.equal(asked.code, 1);
   t.match(JSON.parse(asked.stdout), [{ subject_id: partly.id }]);
 });

@@ -4,8 +4,8 @@ import { changePlan } from '../../src/recruitment/change_plan.ts';
 import { event } from '../../src/recruitment/events/event.ts';
 import { refundCredit, spendCredit } from '../../src/recruitment/plan/credit.ts';
 import type { PlanName } from '../../src/recruitment/plan/limits.ts';
+import { command } from '../command_process.ts';
 import { type Caller, encryption_key, type Json, sql, startRail, startReceiver } from '../harness.ts';
-import { rail as runRail } from '../rail_process.ts';
 
 const rail = await startRail();
 const within = <T>({ organization_id }: Caller, work: (tx: Tx) => Promise<T>, now?: string) =>
@@ -186,7 +186,7 @@ t.test('on starter no endpoint can be created, enabled or sent to, and those the
 t.test('rail org plan shows the plan of an organization, and changes it', async (t) => {
   const caller = await rail.organization();
   const environment = { DATABASE_URL: rail.url, RAIL_ENCRYPTION_KEY: encryption_key.toString('base64') };
-  const run = (...args: string[]) => runRail(t, ['org', 'plan', '--org', ...args], environment);
+  const run = (...args: string[]) => command(['org', 'plan', '--org', ...args], environment);
   const { organization_id } = caller;
   t.match((await run(organization_id)).stdout, `${organization_id} has the plan enterprise.`);
   t.same(JSON.parse((await run(organization_id, '--plan', 'starter', '--json')).stdout), {
