@@ -16,7 +16,7 @@ const hoodiecrow: (options: Json) => {
 } = createRequire(import.meta.url)('hoodiecrow-imap');
 
 const authority = createAuthority('Rail test mail authority');
-const identity = authority.issue({ name: 'localhost' });
+export const identity = authority.issue({ name: 'localhost' });
 tls.setDefaultCACertificates([...tls.getCACertificates('default'), authority.cert]);
 
 /** What clients in other processes must trust. */

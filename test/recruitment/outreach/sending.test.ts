@@ -6,10 +6,13 @@ import { type Caller, eventually, type Json, sql, startRail, startReceiver } fro
 import { all_but_scans } from '../event_types.ts';
 import { startMailbox } from '../mailbox.ts';
 import { type Asked, openSender, type Sender, step, wake } from './outreach.ts';
-import { startSink } from './sink.ts';
+import { startSentFolder } from './sent_folder.ts';
+import { refusal, type Script, startSink } from './sink.ts';
 
 const rail = await startRail();
 const sink = await startSink();
+/** Of the connections to the server, by their session. */
+const { sessions } = sink;
 const mailbox = await startMailbox({ ...sink.handlers, secure: true });
 
 interface Opened extends Sender {
@@ -34,6 +37,17 @@ async function open(asked: Partial<Asked> = {}): Promise<Opened> {
 
 const messagesOf = ({ organization_id }: Sender): Promise<Json[]> =>
   rail.query(sql`select t.* from recruitment.message t where t.organization_id = ${organization_id} order by t.id`);
+const outcomesOf = (opened: Sender, count: number): Promise<void> =>
+  eventually(async () => {
+    const messages = await messagesOf(opened);
+    return messages.length === count && messages.every(({ state }) => state !== 'sending');
+  }, 'all outcomes');
+const inboxOf = async ({ organization_id }: Sender): Promise<Json> =>
+  (
+    await rail.query<Json>(
+      sql`select t.* from recruitment.inbox t where t.organization_id = ${organization_id} order by t.id`,
+    )
+  )[0] as Json;
 const sequencesOf = ({ organization_id }: Sender): Promise<Json[]> =>
   rail.query(sql`select t.* from recruitment.sequence t where t.organization_id = ${organization_id} order by t.id`);
 
@@ -117,3 +131,200 @@ t.test(
     await t.rejects(invite(), { code: 'suppressed' });
   },
 );
+
+t.test('looks for an email whose connection was lost after the final dot, and makes copies', async (t) => {
+  const folder = await startSentFolder();
+  const [found, missing, plain] = ['found', 'missing', 'plain'].map((name) => `ada@${name}-blog.com`) as [
+    string,
+    string,
+    string,
+  ];
+  const drop = ({ id }: { id: string }): void => void sessions.get(id)?.destroy();
+  sink.script.set(found, {
+    accepted(session) {
+      folder.put(sink.acceptedBy(found)[0]?.text ?? '');
+      drop(session);
+    },
+  });
+  sink.script.set(missing, {
+    end(session) {
+      drop(session);
+      throw new Error('It was not accepted.');
+    },
+  });
+  const opened = await open({
+    ...{
+      mailbox: { smtp: mailbox.smtp, imap: folder.imap },
+      prospects: 3,
+      inboxes: 3,
+      address: (nth) => [found, missing, plain][nth] as string,
+    },
+    steps: [step(), step({ delay_days: 3 })],
+  });
+  await wake(rail);
+  await outcomesOf(opened, 3);
+  const messages = new Map((await messagesOf(opened)).map((one) => [one.sequence_id, one]));
+  t.same(
+    opened.sequence_ids.map((id) => messages.get(id)?.state),
+    ['sent', 'unknown', 'sent'],
+  );
+  t.same(
+    (await sequencesOf(opened)).map(({ next_step }) => next_step),
+    [1, 1, 1],
+    'unknown counts as sent',
+  );
+  t.equal((await opened.told(4)).filter(([type]) => type === 'message.sent').length, 2);
+  await rail.query(sql`
+    update recruitment.message set sent_at = sent_at - interval '1 minute', look_up_at = look_up_at - interval '5 minutes'
+    where organization_id = ${opened.organization_id}`);
+  folder.put(
+    `Message-ID: <bounce@example.com>\r\n\r\n<${messages.get(opened.sequence_ids[1] as string)?.rfc_message_id}> failed`,
+    'INBOX',
+  );
+  await wake(rail);
+  await eventually(
+    async () => (await messagesOf(opened)).every(({ copied_at }) => copied_at !== null) || false,
+    'copies and proof',
+  ).catch(() => {});
+  t.match(
+    (await messagesOf(opened)).map(({ state }) => state),
+    ['sent', 'sent', 'sent'],
+    'a bounce is proof',
+  );
+  t.equal(
+    folder.copies().filter((text) => text.includes(messages.get(opened.sequence_ids[2] as string)?.id)).length,
+    1,
+  );
+  t.equal(
+    folder.copies().filter((text) => text.includes(messages.get(opened.sequence_ids[0] as string)?.id)).length,
+    1,
+  );
+  t.equal(sink.acceptedBy(missing).length, 0);
+});
+
+t.test('what servers answer', async (t) => {
+  const cases: Record<string, { script: Script; message: Json; sequence: Json }> = {
+    greylisted: {
+      script: {
+        rcpt: () => {
+          throw refusal(451, '4.7.1 Greylisted, come back later');
+        },
+      },
+      message: { state: 'planned', attempts: 1, server_answer: /4\.7\.1/ },
+      sequence: { state: 'waiting', next_step: 0 },
+    },
+    full: {
+      script: {
+        rcpt: () => {
+          throw refusal(552, '5.2.2 Mailbox full');
+        },
+      },
+      message: { state: 'failed', failed_reason: 'recipient_refused', bounced_at: null },
+      sequence: { state: 'failed', failed_reason: 'recipient_refused' },
+    },
+    nobody: {
+      script: {
+        rcpt: () => {
+          throw refusal(550, '5.1.1 User unknown');
+        },
+      },
+      message: { state: 'failed', failed_reason: 'recipient_refused', bounced_at: /^20/ },
+      sequence: { state: 'bounced' },
+    },
+    quota: {
+      script: {
+        end: () => {
+          throw refusal(550, '5.4.5 Daily user sending limit exceeded');
+        },
+      },
+      message: { state: 'planned', attempts: 1 },
+      sequence: { state: 'waiting', next_step: 0 },
+    },
+    spam: {
+      script: {
+        end: () => {
+          throw refusal(554, '5.7.1 Message rejected as spam');
+        },
+      },
+      message: { state: 'failed', failed_reason: 'content_refused' },
+      sequence: { state: 'failed', failed_reason: 'content_refused' },
+    },
+    dropped: {
+      script: {
+        rcpt: () => {},
+        begun: (session) => {
+          sessions.get(session.id)?.destroy();
+        },
+      },
+      message: { state: 'planned', attempts: 1 },
+      sequence: { state: 'waiting', next_step: 0 },
+    },
+  };
+  const names = Object.keys(cases);
+  const address = (nth: number) => `ada@${names[nth]}-blog.com`;
+  for (const [nth, name] of names.entries()) sink.script.set(address(nth), (cases[name] as { script: Script }).script);
+  const opened = await open({
+    prospects: names.length,
+    inboxes: names.length,
+    address,
+    steps: [step(), step({ delay_days: 3 })],
+  });
+  await wake(rail);
+  await outcomesOf(opened, names.length);
+  const messages = new Map((await messagesOf(opened)).map((one) => [one.sequence_id, one]));
+  const sequences = new Map((await sequencesOf(opened)).map((one) => [one.id, one]));
+  for (const [nth, name] of names.entries()) {
+    const sequence_id = opened.sequence_ids[nth] as string;
+    const { message, sequence } = cases[name] as { message: Json; sequence: Json };
+    t.match(messages.get(sequence_id), message, name);
+    t.match(sequences.get(sequence_id), sequence, name);
+  }
+  const inboxes = await rail.query<Json>(sql`
+    select i.id, i.wait_s, i.waits_until > now() + interval '59 minutes' as waits, i.unreachable_since is not null as lost from recruitment.inbox i
+    where i.organization_id = ${opened.organization_id} order by i.id`);
+  t.match(inboxes[names.indexOf('quota')], { wait_s: 3_600, waits: true });
+  t.match(inboxes[names.indexOf('dropped')], { lost: true });
+  const counted = await rail.query<Json>(
+    sql`select sum(sent)::integer as sent from recruitment.inbox_day where organization_id = ${opened.organization_id}`,
+  );
+  t.same(counted, [{ sent: 0 }], 'nothing that was not accepted is counted');
+
+  // Greylisting ends, the quota too.
+  for (const name of ['greylisted', 'quota', 'dropped']) sink.script.delete(`ada@${name}-blog.com`);
+  await rail.query(
+    sql`update recruitment.sequence set due_at = now() where organization_id = ${opened.organization_id} and open`,
+  );
+  await rail.query(
+    sql`update recruitment.inbox set waits_until = null, next_slot_at = null where organization_id = ${opened.organization_id}`,
+  );
+  await wake(rail);
+  await eventually(
+    async () => (await messagesOf(opened)).filter(({ state }) => state === 'sent').length === 3,
+    'the rest',
+  );
+  for (const name of ['greylisted', 'quota', 'dropped']) {
+    const before = messages.get(opened.sequence_ids[names.indexOf(name)] as string);
+    const [accepted, ...more] = sink.acceptedBy(`ada@${name}-blog.com`);
+    t.equal(more.length, 0);
+    t.equal(accepted?.message_id, before?.rfc_message_id, 'the same row, the same Message-ID');
+  }
+});
+
+t.test('disconnects an inbox whose login is refused three times', async (t) => {
+  const wrong = { ...mailbox.smtp, password: 'revoked' };
+  const opened = await open({ mailbox: { smtp: wrong, imap: mailbox.imap } });
+  for (let nth = 0; nth < 3; nth++) {
+    await wake(rail);
+    await eventually(async () => (await inboxOf(opened)).auth_failures > nth, `refusal ${nth}`);
+    await rail.query(
+      sql`update recruitment.inbox set next_slot_at = null where organization_id = ${opened.organization_id}`,
+    );
+  }
+  t.match(
+    (await opened.told(2)).map(([type, { reason, paused_sequences }]) => [type, reason, paused_sequences]),
+    [
+      ['inbox.disconnected', 'auth_failed', 1],
+      ['campaign.paused', 'no_inbox', undefined],
+    ],
+  );
+});

@@ -1,5 +1,6 @@
 /** What stands at the other end of SMTP: it notes each email that it accepted, and can be told how to answer. */
-import type { SMTPServerDataStream, SMTPServerOptions, SMTPServerSession } from 'smtp-server';
+import type { Socket } from 'node:net';
+import type { SMTPServer, SMTPServerDataStream, SMTPServerOptions, SMTPServerSession } from 'smtp-server';
 
 export interface Accepted {
   to: string;
@@ -11,7 +12,9 @@ export interface Accepted {
 }
 
 export interface Sink {
-  handlers: Pick<SMTPServerOptions, 'onMailFrom' | 'onRcptTo' | 'onData' | 'onAuth'>;
+  handlers: Pick<SMTPServerOptions, 'onRcptTo' | 'onData'>;
+  /** The connections, by the id of their session, once they have named a recipient. */
+  sessions: Map<string, Socket>;
   accepted: Accepted[];
   acceptedBy(to: string): Accepted[];
   /** What happens to recipients, by their address; others are accepted. */
@@ -21,6 +24,8 @@ export interface Sink {
 export interface Script {
   /** Before 354. An error refuses the recipient. */
   rcpt?(): Promise<void> | void;
+  /** When the data begins. */
+  begun?(session: SMTPServerSession): void;
   /** After the final dot, before it is noted. */
   end?(session: SMTPServerSession): Promise<void> | void;
   /** After it was noted, before 250. */
@@ -42,6 +47,7 @@ export async function startSink(): Promise<Sink> {
   async function take(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<void> {
     const to = recipient(session);
     const begun_at = performance.now();
+    script.get(to)?.begun?.(session);
     const chunks: Buffer[] = [];
     for await (const chunk of stream) chunks.push(chunk as Buffer);
     const text = Buffer.concat(chunks).toString('utf8');
@@ -50,10 +56,21 @@ export async function startSink(): Promise<Sink> {
     accepted.push({ to, message_id, text, begun_at, accepted_at: performance.now() });
     await script.get(to)?.accepted?.(session);
   }
+  const sessions = new Map<string, Socket>();
+  /** The server is what a handler is called on; its connections are not in its types. */
+  const noteSocket = (server: unknown, session: SMTPServerSession) => {
+    const { connections } = server as { connections: Set<{ session: SMTPServerSession; _socket: Socket }> };
+    const connection = [...connections].find((one) => one.session === session);
+    if (connection) sessions.set(session.id, connection._socket);
+  };
   return {
+    sessions,
     handlers: {
-      onRcptTo: ({ address }, _session, callback) => answered(Promise.resolve(script.get(address)?.rcpt?.()), callback),
-      onData: (stream, session, callback) => answered(take(stream, session), callback),
+      onRcptTo: ({ address }, _session, callback) => answered((async () => script.get(address)?.rcpt?.())(), callback),
+      onData(this: SMTPServer, stream, session, callback) {
+        noteSocket(this, session);
+        answered(take(stream, session), callback);
+      },
     },
     accepted,
     acceptedBy: (to) => accepted.filter((one) => one.to === to),

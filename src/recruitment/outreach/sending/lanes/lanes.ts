@@ -3,6 +3,7 @@ import type SMTPConnection from 'nodemailer/lib/smtp-connection';
 import type { WorkerContext } from '../../../../core/jobs/worker_context.ts';
 import { batched } from '../../../../core/postgres/batch.ts';
 import { type Tx, transaction } from '../../../../core/postgres/transaction.ts';
+import { disconnectInbox } from '../../campaigns/lifecycle/inbox_connection.ts';
 import { type Asked, type Claim, type Claimed, claim } from '../claiming/claim.ts';
 import { type Held, mayEnd } from '../claiming/final_dot.ts';
 import { type Ended, recordEnds } from '../outcomes/sent.ts';
@@ -106,10 +107,11 @@ export class Lanes {
     }
   }
 
-  #recordUnsent(lane: LaneOf, held: Held, unsent: Unsent): Promise<void> {
+  async #recordUnsent(lane: LaneOf, held: Held, unsent: Unsent): Promise<void> {
     const { store, services } = this.#context;
     const opening = { organization_id: lane.organization_id, request_id: null };
-    return transaction(store, opening, (tx) => recordUnsent(tx, services.vault, held, unsent));
+    const reason = await transaction(store, opening, (tx) => recordUnsent(tx, services.vault, held, unsent));
+    if (reason) await transaction(store, opening, (tx) => disconnectInbox(tx, { id: lane.inbox_id }, reason));
   }
 
   #sharedBy(organization_id: string): Shared {

@@ -9,6 +9,8 @@ import { event } from '../../../events/event.ts';
 import { recordActivity } from '../../../prospects/activity.ts';
 import { lockSuppressions } from '../../../prospects/barred_site.ts';
 import { endSequences } from '../../../sequences/stop.ts';
+import { finishCampaigns } from '../../campaigns/ending/finish.ts';
+import { guardBounces } from '../../campaigns/lifecycle/guards.ts';
 import { recordEnds } from './sent.ts';
 
 interface Row {
@@ -44,6 +46,10 @@ export async function markBounced(tx: Tx, vault: Vault, message_id: string, hard
     where ${tenant(tx)} and t.id = ${message_id}`);
   tell(tx, row);
   await barBounced(tx, vault, message_id);
+  if (row.campaign_id !== null && row.purpose === 'sequence') {
+    await guardBounces(tx, row.campaign_id, message_id);
+    await finishCampaigns(tx, [row.campaign_id]);
+  }
   return true;
 }
 

@@ -2,6 +2,7 @@
 import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../../../../core/postgres/transaction.ts';
 import { event } from '../../../events/event.ts';
+import { finishCampaigns } from '../../campaigns/ending/finish.ts';
 
 /** Of one transaction. */
 export const most_completed = 500;
@@ -64,5 +65,6 @@ export async function completeSequences(tx: Tx, tick: string): Promise<number> {
       }),
     );
   }
+  await finishCampaigns(tx, [...new Set(completed.map(({ campaign_id }) => campaign_id))].sort());
   return completed.length;
 }

@@ -5,10 +5,12 @@ import type { Tx } from '../../../../core/postgres/transaction.ts';
 import { tenant } from '../../../../core/resource/resource.ts';
 import { nobody } from '../../../brands/acting.ts';
 import { event } from '../../../events/event.ts';
+import type { DisconnectedReason } from '../../../inboxes/inbox.ts';
 import { recordActivity } from '../../../prospects/activity.ts';
 import { lockSuppressions } from '../../../prospects/barred_site.ts';
 import type { Refusal } from '../../../sequences/sequence.ts';
-import { disconnectInbox } from '../../campaigns/lifecycle/inbox_connection.ts';
+import { finishCampaigns } from '../../campaigns/ending/finish.ts';
+import { guardBounces } from '../../campaigns/lifecycle/guards.ts';
 import { cancel, planAgain } from '../claiming/claim.ts';
 import { give_up_ms, nextWait, retryAfter, type Verdict } from '../transport/answer.ts';
 import { barBounced } from './bounced.ts';
@@ -42,21 +44,35 @@ const most_auth_failures = 3;
 const unreachable_ms = 15 * 60_000;
 const reconnect_s = 60;
 
-/** Writes why a message was not sent, and what follows. Does nothing where others have claimed it since, or its outcome is known. */
+/**
+ * Writes why a message was not sent, and what follows. Does nothing where others have claimed it since, or its outcome is known.
+ * @returns why its inbox is to be disconnected, in a transaction of its own: campaigns are locked before inboxes
+ */
 export async function recordUnsent(
   tx: Tx,
   vault: Vault,
   { message_id, attempts }: { message_id: string; attempts: number },
   unsent: Unsent,
-): Promise<void> {
+): Promise<DisconnectedReason | undefined> {
   const is_hard = unsent.is === 'answered' && unsent.verdict.is === 'refused' && unsent.verdict.hard;
   if (is_hard) await lockSuppressions(tx);
   const row = await lockRow(tx, message_id, attempts);
-  if (!row) return;
+  if (!row) return undefined;
   if (unsent.is === 'auth' || unsent.is === 'unreachable') {
-    await noteFault(tx, row, unsent.is);
-    return planAgain(tx, [row.id]);
+    const reason = await noteFault(tx, row, unsent.is);
+    await planAgain(tx, [row.id]);
+    return reason;
   }
+  await recordAnswer(tx, vault, row, unsent);
+  return undefined;
+}
+
+async function recordAnswer(
+  tx: Tx,
+  vault: Vault,
+  row: Row,
+  unsent: Exclude<Unsent, { is: 'auth' | 'unreachable' }>,
+): Promise<void> {
   if (unsent.is === 'unusable') return fail(tx, vault, row, { reason: 'recipient_refused', answer: null, hard: false });
   const answer = unsent.answer.slice(0, most_answer);
   const { verdict } = unsent;
@@ -92,7 +108,11 @@ async function lockRow(tx: Tx, message_id: string, attempts: number): Promise<Ro
 }
 
 /** "535: three refusals disconnect; unreachable for 15 minutes: connection_failed." */
-async function noteFault(tx: Tx, { inbox_id }: Row, fault: 'auth' | 'unreachable'): Promise<void> {
+async function noteFault(
+  tx: Tx,
+  { inbox_id }: Row,
+  fault: 'auth' | 'unreachable',
+): Promise<DisconnectedReason | undefined> {
   const found = await tx.maybe<{ auth_failures: number; unreachable_since: string | null }>(sql`
     update recruitment.inbox t set
       auth_failures = t.auth_failures + ${fault === 'auth' ? 1 : 0},
@@ -100,14 +120,13 @@ async function noteFault(tx: Tx, { inbox_id }: Row, fault: 'auth' | 'unreachable
       next_slot_at = greatest(t.next_slot_at, ${tx.now}::timestamptz + make_interval(secs => ${reconnect_s}))
     where ${tenant(tx)} and t.id = ${inbox_id} and t.status = 'connected'
     returning t.auth_failures, t.unreachable_since`);
-  if (!found) return;
+  if (!found) return undefined;
   const since =
     found.unreachable_since === null
       ? undefined
       : new Date(tx.now).getTime() - new Date(found.unreachable_since).getTime();
-  const is_refused = fault === 'auth' && found.auth_failures >= most_auth_failures;
-  if (!is_refused && (since === undefined || since < unreachable_ms)) return;
-  await disconnectInbox(tx, { id: inbox_id }, is_refused ? 'auth_failed' : 'connection_failed');
+  if (fault === 'auth') return found.auth_failures >= most_auth_failures ? 'auth_failed' : undefined;
+  return since !== undefined && since >= unreachable_ms ? 'connection_failed' : undefined;
 }
 
 /** "The inbox waits an hour, doubling." */
@@ -141,7 +160,7 @@ interface Failure {
 
 /** Tells `message.failed`. The sequence has failed with it; a hard bounce ends all sequences to the address as bounced. */
 async function fail(tx: Tx, vault: Vault, row: Row, { reason, answer, hard }: Failure): Promise<void> {
-  const { id, prospect_id, sequence_id } = row;
+  const { id, prospect_id, sequence_id, campaign_id } = row;
   await cancel(tx, [id]);
   await tx.all(sql`
     update recruitment.message t set
@@ -159,6 +178,9 @@ async function fail(tx: Tx, vault: Vault, row: Row, { reason, answer, hard }: Fa
       set state = 'failed', failed_reason = ${reason}, ended_at = ${tx.now}::timestamptz, updated_at = ${tx.now}::timestamptz
       where ${tenant(tx)} and t.id = ${sequence_id} and t.open`);
   }
+  if (campaign_id === null) return;
+  if (hard) await guardBounces(tx, campaign_id);
+  await finishCampaigns(tx, [campaign_id]);
 }
 
 function tellFailed(
