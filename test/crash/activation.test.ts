@@ -1,8 +1,9 @@
-/** A deal that is being activated, and what activates it dies: before or after any statement. */
+/** What activates deals, or looks for those who joined, dies: before or after any statement. */
 import t from 'tap';
 import { openDatabase } from '../../src/core/postgres/database.ts';
-import type { Store } from '../../src/core/postgres/transaction.ts';
+import { type Store, transaction } from '../../src/core/postgres/transaction.ts';
 import { activateDeal } from '../../src/recruitment/deals/activate.ts';
+import { observeJoining } from '../../src/recruitment/deals/joining.ts';
 import { eventually, type Json, sql, startRail } from '../harness.ts';
 import { startGate, startProcess } from '../processes.ts';
 
@@ -43,10 +44,10 @@ const run = (deal_id: string, store: Store): Promise<void> =>
 const through_gate: Store = { ...rail.store, database: gated };
 
 /** @returns whether it came to the kill */
-async function killedAt(deal_id: string, side: 'before' | 'after', nth: number): Promise<boolean> {
+async function killedAt(work: (store: Store) => Promise<unknown>, side: 'before' | 'after', nth: number) {
   let seen = 0;
   const stopped = gate.stopAt(side, (_, answer) => answer === undefined && ++seen === nth).then(() => 'stopped');
-  const working = run(deal_id, through_gate).then(
+  const working = work(through_gate).then(
     () => 'done',
     () => 'failed',
   );
@@ -98,25 +99,26 @@ const counts = (count: number) => ({
 const whole = { status: 'active', last_error: null, stage: 'active', is_linked: true, ...counts(1) };
 const nothing = { status: 'activating', last_error: null, stage: 'agreed', is_linked: true, ...counts(0) };
 
-async function statementsOf(given: Json = {}): Promise<number> {
+async function statementsOf(work: (store: Store) => Promise<unknown>): Promise<number> {
   let statements = 0;
   void gate.stopAt('before', (_, answer) => {
     if (answer === undefined) statements++;
     return false;
   });
-  await run((await waiting(given)).id, through_gate);
+  await work(through_gate);
   gate.disarm();
   return statements;
 }
 
 t.test('an activation that is killed between any two statements leaves nothing or all, and is done once', async (t) => {
-  const statements = await statementsOf();
+  const undisturbed = await waiting();
+  const statements = await statementsOf((store) => run(undisturbed.id, store));
   t.ok(statements > 20, `an activation is ${statements} statements`);
   let finished = 0;
   for (const side of ['before', 'after'] as const) {
     for (let nth = 1; nth <= statements; nth++) {
       const deal = await waiting();
-      t.ok(await killedAt(deal.id, side, nth), `it came to statement ${nth}`);
+      t.ok(await killedAt((store) => run(deal.id, store), side, nth), `it came to statement ${nth}`);
       // Postgres ends the session on its own time: the next try waits for its locks, as the next worker does.
       const left = await leftOf(deal);
       t.strictSame(left, left.status === 'active' ? whole : nothing, `killed ${side} statement ${nth}`);
@@ -136,12 +138,50 @@ t.test('a refusal that is killed between any two statements refuses', async (t) 
   });
   const given = { coupon_code: 'OTHERS' };
   const refused = { ...nothing, status: 'agreed', last_error: 'coupon_taken' };
-  const statements = await statementsOf(given);
+  const undisturbed = await waiting(given);
+  const statements = await statementsOf((store) => run(undisturbed.id, store));
   for (let nth = 1; nth <= statements; nth++) {
     const deal = await waiting(given);
-    t.ok(await killedAt(deal.id, nth % 2 === 0 ? 'before' : 'after', nth), `it came to statement ${nth}`);
+    t.ok(
+      await killedAt((store) => run(deal.id, store), nth % 2 === 0 ? 'before' : 'after', nth),
+      `it came to statement ${nth}`,
+    );
     await run(deal.id, rail.store);
     t.strictSame(await leftOf(deal), refused, `killed at statement ${nth}`);
+  }
+});
+
+t.test('whoever looks for those who joined is killed between any two statements: each is told once', async (t) => {
+  const acme = { name: 'Acme Joining', website_url: 'https://acme.example.com' };
+  const joining = await caller.post('/v1/programs', { ...acme, currency: 'USD' });
+  const brand = await caller.post(`${v1}/brands`, { ...acme, program_id: joining.id });
+  const observe = (store: Store) =>
+    transaction(store, { organization_id, request_id: null }, (tx) =>
+      observeJoining(tx, rail.services.vault, joining.id, 500),
+    );
+  let nth_joiner = 0;
+  const join = async (): Promise<string> => {
+    const key = `joins${++nth_joiner}.com`;
+    const given = { brand_id: brand.id, channel: 'website', key, email: `ada@${key}` };
+    const { id } = await caller.post(`${v1}/prospects`, given);
+    await caller.post(`${v1}/prospects/${id}/invite`, { via: 'mark' });
+    await caller.post('/v1/partners', { program_id: joining.id, email: `ada@${key}` });
+    return id;
+  };
+  const told = async (prospect_id: string): Promise<number> =>
+    (
+      await rail.query(sql`
+        select 1 from webhooks.event e
+        where e.organization_id = ${organization_id} and e.type = 'affiliate.signed_up' and strpos(e.body, ${prospect_id}) > 0`)
+    ).length;
+  await join();
+  const statements = await statementsOf(observe);
+  t.ok(statements > 8, `a look is ${statements} statements`);
+  for (let nth = 1; nth <= statements; nth++) {
+    const prospect_id = await join();
+    t.ok(await killedAt(observe, nth % 2 === 0 ? 'before' : 'after', nth), `it came to statement ${nth}`);
+    await Promise.all([observe(rail.store), observe(rail.store)]);
+    t.equal(await told(prospect_id), 1, `killed at statement ${nth}`);
   }
 });
 
