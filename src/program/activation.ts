@@ -209,3 +209,41 @@ async function payUpfront(
   const amount = { amount_minor: upfront_fee_minor, currency, mature_at: tx.now };
   return (await createBonus(tx, { program_id, partner_id, note, ...amount })).id;
 }
+
+interface RevenueWindow {
+  from: string;
+  to: string;
+  timezone: string;
+  interval: 'day' | 'week' | 'month' | null;
+}
+
+/** What one partner brought in a period, in one currency. */
+export interface PartnerRevenue {
+  partner_id: string;
+  period: string | null;
+  currency: string;
+  /** Sales less refunds. */
+  revenue_minor: number;
+  /** Commissions less clawbacks. */
+  commissions_minor: number;
+}
+
+const period_formats = { day: 'YYYY-MM-DD', week: 'IYYY-"W"IW', month: 'YYYY-MM' };
+
+/** What partners brought in a window, each since a time of their own, as the reports of the program count it. */
+export const revenueOf = (
+  tx: Tx,
+  partners: { partner_id: string; since: string }[],
+  { from, to, timezone, interval }: RevenueWindow,
+): Promise<PartnerRevenue[]> =>
+  tx.all<PartnerRevenue>(sql`
+    select
+      f.partner_id, ${interval ? sql`to_char(f.at at time zone ${timezone}, ${period_formats[interval]})` : sql`null::text`} as period, f.currency,
+      (coalesce(sum(f.revenue_minor), 0) - coalesce(sum(f.refunds_minor), 0))::bigint as revenue_minor,
+      (coalesce(sum(f.commissions_minor), 0) - coalesce(sum(f.clawbacks_minor), 0))::bigint as commissions_minor
+    from json_to_recordset(${JSON.stringify(partners)}::json) as given (partner_id text, since timestamptz)
+    join program.report_fact f on f.organization_id = ${tx.organization_id} and f.partner_id = given.partner_id
+    where f.at >= greatest(${from}::timestamptz, given.since) and f.at < ${to}::timestamptz
+      and f.noun not in ('click', 'referral', 'lead', 'customer') and f.currency <> ''
+    group by 1, 2, 3
+    order by 1, 2, 3`);

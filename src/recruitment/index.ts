@@ -44,6 +44,7 @@ import { readProspectOperations } from './prospects/read.ts';
 import { saveOperations } from './prospects/save.ts';
 import { stageOperations } from './prospects/stage.ts';
 import { removeMemberOperations } from './remove_member.ts';
+import { reportOperations } from './reports/report.ts';
 import { events } from './webhooks.ts';
 
 /** The recruitment service. */
@@ -94,6 +95,7 @@ export const recruitment: Product = {
     ...sequenceOperations,
     ...messageOperations,
     ...threadOperations,
+    ...reportOperations,
     ...planOperations,
     ...creditOperations,
     ...webhooksOf(events),
@@ -125,6 +127,7 @@ export const recruitment: Product = {
     'sequences:write',
     'messages:read',
     'messages:write',
+    'reports:read',
     'plan:read',
     'plan:write',
     'recruitment_webhooks:read',
