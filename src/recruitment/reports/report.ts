@@ -96,7 +96,7 @@ type Query = z.output<typeof Query>;
 
 export const reportOperations: Operation[] = [
   operation({
-    name: 'reports.run',
+    name: 'brand_reports.run',
     title: 'Run a report',
     method: 'GET',
     path: `${base_path}/reports`,
