@@ -1,8 +1,19 @@
 import t from 'tap';
-import { eventually, type Json, sql, startRail } from '../../harness.ts';
-import { answered, openImapServer, openReadOutreach, type ReadOutreach, source } from './read_inbox.ts';
+import { startWorker } from '../../../src/worker.ts';
+import { eventually, type Json, log, sql, startRail } from '../../harness.ts';
+import { type Mailed, mail } from './mailed.ts';
+import {
+  answered,
+  answerTo,
+  newMessageId,
+  openImapServer,
+  openReadOutreach,
+  type ReadOutreach,
+  source,
+} from './read_inbox.ts';
 
 const rail = await startRail();
+const server = await openImapServer();
 const v1 = '/recruitment/v1';
 
 /** The events of a prospect, without those of adding it, in their order. */
@@ -34,8 +45,26 @@ const readUpTo = (outreach: ReadOutreach, uid: number, folder = 'INBOX') =>
       select t.last_uid from recruitment.inbox_folder t where t.inbox_id = ${outreach.inbox_id} and t.folder = ${folder}`);
     return row !== undefined && row.last_uid >= uid;
   }, `UID ${uid} of ${folder}`);
+const isDisconnected = async ({ inbox_id }: ReadOutreach): Promise<boolean> =>
+  (await rail.query(sql`select from recruitment.inbox t where t.id = ${inbox_id} and t.status = 'disconnected'`))
+    .length > 0;
+/** Its next connections do not wait. */
+const untilDisconnected = (outreach: ReadOutreach) =>
+  eventually(async () => {
+    await rail.query(
+      sql`update recruitment.inbox_reader set next_try_at = now() where inbox_id = ${outreach.inbox_id} and worker_id is null`,
+    );
+    return isDisconnected(outreach);
+  }, 'the inbox to be disconnected');
+/** Writes to a message which address it went to. */
+const holdAddress = (message_id: string, email: string) =>
+  rail.query(sql`
+    update recruitment.message t set email_address_id = a.id
+    from recruitment.email_address a
+    where t.id = ${message_id} and a.prospect_id = t.prospect_id and a.address_hmac = t.address_hmac and ${email} <> ''`);
+
 t.test('tells of a reply, its kind and its stage, and ends the sequence', async (t) => {
-  const outreach = await openReadOutreach(rail, await openImapServer());
+  const outreach = await openReadOutreach(rail, server);
   const to = await answered(
     rail,
     outreach,
@@ -75,8 +104,8 @@ t.test('tells of a reply, its kind and its stage, and ends the sequence', async 
 });
 
 t.test('neither stores nor tells mail that answers none of ours', async (t) => {
-  const outreach = await openReadOutreach(rail, await openImapServer());
-  const { server, user } = outreach;
+  const outreach = await openReadOutreach(rail, server);
+  const { user } = outreach;
   server.deliver(
     user,
     source({ From: 'friend@private.example.com', 'Message-ID': '<1@private.example.com>' }, 'Lunch?'),
@@ -85,4 +114,348 @@ t.test('neither stores nor tells mail that answers none of ours', async (t) => {
   const uid = server.deliver(user, '');
   await readUpTo(outreach, uid);
   t.equal(await messagesIn(outreach), 0);
+});
+
+t.test('reads each kind of reply for what it asks', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  for (const [text, kind, stage, more] of [
+    ['How much commission do you pay, and how long does the cookie last?', 'question', 'interested', {}],
+    ['We are not interested, thank you.', 'negative', 'lost', {}],
+    ['Not right now, please ask me again in January.', 'not_now', 'replied', {}],
+    [
+      'I am not in charge of this. Please contact my colleague Bob Miller, bob@elsewhere.example.com.',
+      'wrong_person',
+      'replied',
+      { named: { name: 'Bob Miller', email: 'bob@elsewhere.example.com' } },
+    ],
+  ] as const) {
+    const to = await answered(rail, outreach, text);
+    const [received, moved] = await cameIn(outreach, to.prospect_id, 2);
+    t.match(received, { type: 'reply.received', data: { reply_kind: kind } }, text);
+    t.match(moved, { type: 'affiliate.stage_changed', data: { from: 'contacted', to: stage } }, text);
+    t.match(await inbound(to.prospect_id), [{ purpose: 'reply', reply_kind: kind, ...more }], text);
+    t.match(await sequence(to.sequence_id), { state: 'replied' });
+  }
+});
+
+t.test('marks whoever is angry, after telling the reply', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  const to = await answered(
+    rail,
+    outreach,
+    'You idiots, stop sending me this fucking spam! Remove me from your list or I will sue you!',
+  );
+  const events = await cameIn(outreach, to.prospect_id, 3);
+  t.match(events, [
+    { type: 'reply.received', data: { reply_kind: 'angry' } },
+    { type: 'affiliate.stage_changed', data: { to: 'lost' } },
+    { type: 'do_not_contact.added', data: { reason: 'angry_reply', by_user_id: null } },
+  ]);
+  t.match(await outreach.caller.get(`${v1}/prospects/${to.prospect_id}`), {
+    do_not_contact: { reason: 'angry_reply' },
+    unsubscribed_at: /^20/,
+  });
+});
+
+t.test('keeps a reply that it does not understand, and shows it', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  const to = await answered(rail, outreach, 'qwzx vrrk', { 'Content-Type': 'text/plain; charset=x-unknown' });
+  await cameIn(outreach, to.prospect_id, 1);
+  t.match(await inbound(to.prospect_id), [{ purpose: 'reply', needs_review: true }]);
+});
+
+t.test('an automatic reply pauses follow-ups until the prospect is back, and tells nothing', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  const back = new Date(Date.now() + 10 * 86_400_000).toISOString().slice(0, 10);
+  const fields = { 'Auto-Submitted': 'auto-replied', Subject: 'Out of office' };
+  const away = await answered(rail, outreach, `I am out of the office and will be back on ${back}.`, fields);
+  const unsaid = await answered(rail, outreach, 'I am out of the office.', fields);
+  await eventually(async () => (await inbound(unsaid.prospect_id)).length > 0, 'the automatic reply');
+  const day_after = new Date(Date.parse(back) + 86_400_000).toISOString();
+  t.match(await sequence(away.sequence_id), { state: 'active', paused_until: day_after });
+  t.match(await sequence(unsaid.sequence_id), { state: 'active', paused_until: /^20/ });
+  t.match(await inbound(away.prospect_id), [{ purpose: 'auto_reply', reply_kind: null }]);
+  const after = await answered(rail, outreach, 'Yes, please send me the details.');
+  await cameIn(outreach, after.prospect_id, 2);
+  t.same(eventsOf(outreach, away.prospect_id), []);
+});
+
+t.test('a wish to be taken off unsubscribes, in words and by mailto', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  const in_words = await answered(rail, outreach, 'Please remove me from your mailing list.');
+  const by_mailto = await mail(rail, outreach);
+  server.deliver(
+    outreach.user,
+    source(
+      {
+        From: 'other@elsewhere.example.com',
+        'Message-ID': newMessageId(),
+        Subject: `unsubscribe ${by_mailto.message_id}`,
+      },
+      '',
+    ),
+  );
+  for (const { prospect_id, sequence_id } of [in_words, by_mailto]) {
+    const events = await cameIn(outreach, prospect_id, 2);
+    t.match(events, [
+      { type: 'affiliate.unsubscribed', data: { sequence_id, campaign_id: outreach.campaign_id } },
+      { type: 'affiliate.stage_changed', data: { to: 'lost', reason: 'unsubscribed' } },
+    ]);
+    t.match(await sequence(sequence_id), { state: 'unsubscribed' });
+    t.match(await inbound(prospect_id), [{ purpose: 'unsubscribe' }]);
+  }
+});
+
+const boundary = 'report-boundary';
+/** A report of RFC 3464 on what a prospect was sent. */
+const bounceOf = ({ message_id, email }: Mailed & { email: string }, status: string, text: string): string =>
+  source(
+    {
+      ...{
+        From: 'MAILER-DAEMON@mx.example.com',
+        Subject: 'Undelivered Mail Returned to Sender',
+        'Message-ID': newMessageId(),
+        'Auto-Submitted': 'auto-replied',
+      },
+      'Content-Type': `multipart/report; report-type=delivery-status; boundary="${boundary}"`,
+    },
+    [
+      ...[`--${boundary}`, 'Content-Type: text/plain', '', text],
+      ...[`--${boundary}`, 'Content-Type: message/delivery-status', '', 'Reporting-MTA: dns; mx.example.com', ''],
+      ...[
+        `Final-Recipient: rfc822; ${email}`,
+        'Action: failed',
+        `Status: ${status}`,
+        `Diagnostic-Code: smtp; 550 ${status} ${text}`,
+        '',
+      ],
+      ...[
+        `--${boundary}`,
+        'Content-Type: message/rfc822',
+        '',
+        `Message-ID: <${message_id}@acme.example.com>`,
+        `To: ${email}`,
+        'From: grace@acme.example.com',
+        'Subject: Hello',
+        '',
+        'Hi',
+        '',
+      ],
+      `--${boundary}--`,
+    ].join('\n'),
+  );
+
+t.test('a hard bounce ends the sequence and bars the address, a soft one is kept', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  const [hard, soft] = [await mail(rail, outreach), await mail(rail, outreach)];
+  for (const { message_id, email } of [hard, soft]) await holdAddress(message_id, email);
+  server.deliver(outreach.user, bounceOf(soft, '5.2.2', 'mailbox full'));
+  server.deliver(outreach.user, bounceOf(hard, '5.1.1', 'user unknown'), 'Junk');
+  server.deliver(outreach.user, bounceOf(hard, '5.1.1', 'user unknown'));
+  const events = await cameIn(outreach, hard.prospect_id, 1);
+  t.match(events, [{ type: 'message.bounced', data: { message_id: hard.message_id, sequence_id: hard.sequence_id } }]);
+  t.match(await sequence(hard.sequence_id), { state: 'bounced' });
+  t.match(await outreach.caller.get(`${v1}/prospects/${hard.prospect_id}`), { email_status: 'bounced' });
+  t.match(await inbound(soft.prospect_id), [{ purpose: 'bounce' }]);
+  t.match(await sequence(soft.sequence_id), { state: 'active' });
+  t.same(eventsOf(outreach, soft.prospect_id), []);
+});
+
+t.test('a feedback report marks the prospect, then pauses the campaign', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  const to = await mail(rail, outreach);
+  const report = [
+    ...[`--${boundary}`, 'Content-Type: text/plain', '', 'This is an abuse report.'],
+    ...[
+      `--${boundary}`,
+      'Content-Type: message/feedback-report',
+      '',
+      'Feedback-Type: abuse',
+      'User-Agent: Yahoo/1.0',
+      'Version: 1',
+      '',
+    ],
+    ...[
+      `--${boundary}`,
+      'Content-Type: message/rfc822',
+      '',
+      `Message-ID: <${to.message_id}@acme.example.com>`,
+      'Subject: Hello',
+      '',
+      'Hi',
+      '',
+      `--${boundary}--`,
+    ],
+  ].join('\n');
+  const fields = {
+    From: 'feedback@provider.example.com',
+    'Message-ID': newMessageId(),
+    'Content-Type': `multipart/report; report-type=feedback-report; boundary="${boundary}"`,
+  };
+  server.deliver(outreach.user, source(fields, report));
+  const { receiver, campaign_id } = outreach;
+  await eventually(() => receiver.received.some(({ body }) => body.type === 'campaign.paused'), 'campaign.paused');
+  const told = receiver.received
+    .map(({ body }) => body)
+    .filter(({ type }) => ['do_not_contact.added', 'campaign.paused'].includes(type));
+  t.match(told, [
+    { type: 'do_not_contact.added', data: { prospect_id: to.prospect_id, reason: 'complaint', by_user_id: null } },
+    { type: 'campaign.paused', data: { campaign_id, reason: 'spam_complaint', fix: /\w/ } },
+  ]);
+});
+
+t.test('an answer proves that an email was sent of which nobody could tell', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  const to = await mail(rail, outreach);
+  await rail.query(sql`update recruitment.message set state = 'unknown', sent_at = null where id = ${to.message_id}`);
+  server.deliver(outreach.user, answerTo(to, 'Yes, please send me the details.'));
+  const events = await cameIn(outreach, to.prospect_id, 3);
+  t.same(
+    events.map(({ type }) => type),
+    ['message.sent', 'reply.received', 'affiliate.stage_changed'],
+  );
+});
+
+t.test('knows an answer by its sender where it names no email, but not what came before', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  const to = await mail(rail, outreach);
+  const loose = { 'In-Reply-To': undefined, Subject: 'Your offer' };
+  server.deliver(
+    outreach.user,
+    answerTo(to, 'Yes, please send me the details.', loose),
+    'INBOX',
+    new Date('2026-11-19T09:00:00Z'),
+  );
+  server.deliver(outreach.user, answerTo(to, 'What do you pay?', loose));
+  await cameIn(outreach, to.prospect_id, 2);
+  t.match(await inbound(to.prospect_id), [{ body_text: 'What do you pay?' }]);
+});
+
+t.test('when one of a company answers, its others stop', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  const [one, other] = [await mail(rail, outreach), await mail(rail, outreach)];
+  await rail.query(sql`
+    update recruitment.sequence s set company_hmac = (select o.company_hmac from recruitment.sequence o where o.id = ${one.sequence_id}) where s.id = ${other.sequence_id}`);
+  const stranger = await mail(rail, outreach);
+  server.deliver(outreach.user, answerTo(one, 'We are not interested, thank you.'));
+  await cameIn(outreach, one.prospect_id, 2);
+  t.match(await sequence(other.sequence_id), { state: 'replied' });
+  t.match(await sequence(stranger.sequence_id), { state: 'active' });
+});
+
+t.test('tells a late reply, and out of lost moves whoever wants to go on', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  const to = await mail(rail, outreach);
+  await rail.query(
+    sql`update recruitment.sequence set state = 'completed', ended_at = now() where id = ${to.sequence_id}`,
+  );
+  await rail.query(sql`update recruitment.prospect set stage = 'lost' where id = ${to.prospect_id}`);
+  server.deliver(outreach.user, answerTo(to, 'Yes, please send me the details.'));
+  t.match(await cameIn(outreach, to.prospect_id, 2), [
+    { type: 'reply.received' },
+    { data: { from: 'lost', to: 'interested' } },
+  ]);
+  t.match(await sequence(to.sequence_id), { state: 'completed' });
+});
+
+t.test('loses nothing and tells nothing twice over lost connections, new numbers and copies', async (t) => {
+  const own = await openImapServer();
+  const outreach = await openReadOutreach(rail, own);
+  const sent = [];
+  for (let count = 0; count < 4; count++) sent.push(await mail(rail, outreach));
+  const [first, second, third, fourth] = sent as [
+    Mailed & { email: string },
+    Mailed & { email: string },
+    Mailed & { email: string },
+    Mailed & { email: string },
+  ];
+  own.faults.drops_fetches = 1;
+  own.deliver(outreach.user, answerTo(first, 'Yes, please send me the details.'));
+  own.deliver(outreach.user, answerTo(second, 'What do you pay?', { 'Message-ID': undefined }));
+  await cameIn(outreach, second.prospect_id, 2);
+  own.renumber(outreach.user, 'INBOX', 7);
+  own.drop();
+  own.deliver(outreach.user, answerTo(third, 'We are not interested, thank you.'));
+  await cameIn(outreach, third.prospect_id, 2);
+  const copy = own.folder(outreach.user).mails.at(-1)?.source as Buffer;
+  own.deliver(outreach.user, copy, 'Junk');
+  own.deliver(outreach.user, copy);
+  own.deliver(outreach.user, answerTo(fourth, 'Yes, please send me the details.'));
+  await cameIn(outreach, fourth.prospect_id, 2);
+  for (const { prospect_id } of sent) {
+    t.same(
+      eventsOf(outreach, prospect_id).map(({ type }) => type),
+      ['reply.received', 'affiliate.stage_changed'],
+    );
+    t.equal((await inbound(prospect_id)).length, 1);
+  }
+});
+
+t.test('reads on behind a mail of 50 MB, whose own text it keeps', async (t) => {
+  const own = await openImapServer();
+  own.faults.ignores_partial = true;
+  const outreach = await openReadOutreach(rail, own);
+  const [big, small] = [await mail(rail, outreach), await mail(rail, outreach)];
+  const parts = `--${boundary}\r\nContent-Type: text/plain\r\n\r\nYes, please send me the details.\r\n--${boundary}\r\nContent-Type: application/zip\r\nContent-Transfer-Encoding: base64\r\n\r\n`;
+  const head = answerTo(big, '', { 'Content-Type': `multipart/mixed; boundary="${boundary}"` });
+  const line = `${'A'.repeat(76)}\r\n`;
+  own.deliver(
+    outreach.user,
+    Buffer.concat([
+      Buffer.from(head + parts),
+      Buffer.from(line.repeat(Math.ceil((50 << 20) / line.length))),
+      Buffer.from(`--${boundary}--\r\n`),
+    ]),
+  );
+  own.deliver(outreach.user, answerTo(small, 'What do you pay?'));
+  await cameIn(outreach, small.prospect_id, 2);
+  t.match(await inbound(big.prospect_id), [{ purpose: 'reply', body_text: 'Yes, please send me the details.' }]);
+});
+
+t.test('three refused logins disconnect the inbox, and so do 15 minutes without any', async (t) => {
+  const own = await openImapServer();
+  const [refused, away] = [await openReadOutreach(rail, own), await openReadOutreach(rail, await openImapServer())];
+  own.faults.refuses_logins = true;
+  own.drop();
+  away.server.faults.refuses_connections = true;
+  away.server.drop();
+  await untilDisconnected(refused);
+  t.equal(own.refused, 3);
+  await eventually(async () => {
+    await rail.query(
+      sql`update recruitment.inbox_reader set unreachable_since = now() - interval '16 minutes' where inbox_id = ${away.inbox_id} and unreachable_since is not null`,
+    );
+    return isDisconnected(away);
+  }, 'the inbox to be disconnected');
+  const reasons = [refused, away].map(
+    ({ receiver }) => receiver.received.find(({ body }) => body.type === 'inbox.disconnected')?.body.data.reason,
+  );
+  t.same(reasons, ['auth_failed', 'connection_failed']);
+});
+
+t.test('each worker reads its share, and one takes over what another leaves', async (t) => {
+  const own = await openImapServer();
+  const all = [await openReadOutreach(rail, own), await openReadOutreach(rail, own), await openReadOutreach(rail, own)];
+  const other = startWorker({ url: rail.url, store: rail.store, services: rail.services, concurrency: 2, log });
+  await other.ready;
+  const readers = async () =>
+    (
+      await rail.query<{ count: number }>(sql`
+      select count(*)::int as count from recruitment.inbox_reader r join recruitment.inbox i on i.id = r.inbox_id
+      where i.status = 'connected' and r.worker_id is not null group by r.worker_id order by 1`)
+    ).map(({ count }) => count);
+  await eventually(async () => {
+    const counts = await readers();
+    return counts.length === 2 && (counts[1] as number) - (counts[0] as number) <= 1;
+  }, 'two workers that read as much');
+  await other.stop();
+  const sent = await Promise.all(all.map((outreach) => answered(rail, outreach, 'Yes, please send me the details.')));
+  for (const [index, outreach] of all.entries()) {
+    const { prospect_id } = sent[index] as Mailed;
+    t.same(
+      (await cameIn(outreach, prospect_id, 2)).map(({ type }) => type),
+      ['reply.received', 'affiliate.stage_changed'],
+    );
+  }
+  t.equal((await readers()).length, 1);
 });

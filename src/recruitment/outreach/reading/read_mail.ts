@@ -9,6 +9,7 @@ import type { ReadInbox } from './cursor.ts';
 import type { Answer } from './effects/answer.ts';
 import { takeAnswer } from './effects/effects.ts';
 import { findAnswered } from './effects/match.ts';
+import { takeOwnCopy } from './effects/proof.ts';
 import type { StoredMail } from './folder.ts';
 import { mailRead, type Verdict } from './metrics.ts';
 
@@ -68,7 +69,10 @@ async function takeMail(
   { whole }: StoredMail,
   { context: { services } }: Reader,
 ): Promise<Verdict | 'incomplete'> {
-  if (judged.judgement.kind === 'own') return 'own';
+  if (judged.judgement.kind === 'own') {
+    await takeOwnCopy(tx, judged.message.message_id);
+    return 'own';
+  }
   const answered = await findAnswered(tx, services.vault, judged);
   if (!answered) return 'unrelated';
   return whole ? takeAnswer(tx, services.vault, { ...judged, answered }) : 'incomplete';

@@ -7,6 +7,7 @@ import { nobody } from '../../../brands/acting.ts';
 import { recordActivity } from '../../../prospects/activity.ts';
 import type { Answer } from './answer.ts';
 import { isKnown, keepInbound } from './inbound.ts';
+import { proveSent } from './proof.ts';
 import { lockedProspect } from './prospect.ts';
 
 const day_ms = 86_400_000;
@@ -22,6 +23,7 @@ export async function takeAutoReply(
   const prospect = await lockedProspect(tx, answer.answered);
   if (!prospect) return 'unrelated';
   if (await isKnown(tx, answer)) return 'known';
+  await proveSent(tx, answer.answered);
   const paused_until = pausedUntil(answer.judgement.resumes_on, tx.now);
   await tx.all(sql`
     with open as materialized (

@@ -5,8 +5,11 @@ import { nobody } from '../../../brands/acting.ts';
 import { suppress } from '../../../contact/mark.ts';
 import { recordActivity } from '../../../prospects/activity.ts';
 import { lockSuppressions } from '../../../prospects/barred_site.ts';
+import { pauseForComplaint } from '../../campaigns/lifecycle/guards.ts';
+import { lockCampaign } from '../../campaigns/records/campaign.ts';
 import type { Answer } from './answer.ts';
 import { isKnown, keepInbound } from './inbound.ts';
+import { proveSent } from './proof.ts';
 import { lockedProspect, targetsOf } from './prospect.ts';
 import { takeUnsubscribe } from './unsubscribe.ts';
 
@@ -23,6 +26,8 @@ export async function takeComplaint(
   if (judgement.feedback_type === 'opt-out') return takeUnsubscribe(tx, vault, answer);
   await lockSuppressions(tx);
   if (await isKnown(tx, answer)) return 'known';
+  if (answered.campaign_id !== null) await lockCampaign(tx, answered.campaign_id);
+  await proveSent(tx, answered);
   const prospect = await lockedProspect(tx, answered);
   if (prospect) {
     const message_id = answered.id;
@@ -34,5 +39,6 @@ export async function takeComplaint(
   } else if (answered.address_hmac) {
     await suppress(tx, vault, { kind: 'address', hmac: answered.address_hmac, email: null }, 'complaint', nobody);
   }
+  if (answered.campaign_id !== null) await pauseForComplaint(tx, answered.campaign_id);
   return 'complaint';
 }

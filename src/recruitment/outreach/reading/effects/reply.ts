@@ -11,8 +11,10 @@ import type { Prospect } from '../../../prospects/prospect.ts';
 import { moveStage } from '../../../prospects/stage.ts';
 import type { ReplyKind } from '../../../sequences/message.ts';
 import { endSequences } from '../../../sequences/stop.ts';
+import { finishCampaigns } from '../../campaigns/ending/finish.ts';
 import type { Answer, Answered } from './answer.ts';
 import { isKnown, keepInbound } from './inbound.ts';
+import { proveSent } from './proof.ts';
 import { lockedProspect, targetsOf } from './prospect.ts';
 import { stageAfterReply } from './stage_after_reply.ts';
 
@@ -32,7 +34,8 @@ export async function takeReply(tx: Tx, vault: Vault, answer: Answer): Promise<'
   const prospect = await lockedProspect(tx, answered);
   if (!prospect) return 'unrelated';
   if (await isKnown(tx, answer)) return 'known';
-  await endSequences(tx, await answeredSequences(tx, answered, prospect), 'replied');
+  await proveSent(tx, answered);
+  const ended = await endSequences(tx, await answeredSequences(tx, answered, prospect), 'replied');
   const message_id = await keepInbound(tx, vault, answer, {
     ...{ purpose: 'reply', reply_kind: kind, confidence, named: named && { name: null, email: null, ...named } },
     ...{ needs_review: judgement.needs_review, has_text: true },
@@ -41,6 +44,7 @@ export async function takeReply(tx: Tx, vault: Vault, answer: Answer): Promise<'
   tellReply(tx, answer, prospect, message_id, kind);
   await moveStage(tx, prospect, { to: stageAfterReply(prospect.stage, kind), reason: 'reply_received', by: nobody });
   if (bars) await barAngry(tx, vault, answered, prospect, unsubscribe);
+  if (ended.length > 0 && answered.campaign_id !== null) await finishCampaigns(tx, [answered.campaign_id]);
   return 'reply';
 }
 

@@ -1,0 +1,38 @@
+/** What a report of a server changes: what it returns for good has bounced, and whatever else it says is kept. */
+import type { Vault } from '../../../../core/encryption/vault.ts';
+import type { Tx } from '../../../../core/postgres/transaction.ts';
+import type { Bounced } from '../../../../mail/incoming/bounces/bounce.ts';
+import { hashesOf } from '../../../contact/address.ts';
+import { lockSuppressions } from '../../../prospects/barred_site.ts';
+import { keyedHash } from '../../../prospects/keyed_hash.ts';
+import { markBounced } from '../../sending/outcomes/bounced.ts';
+import type { Answer } from './answer.ts';
+import { isKnown, keepInbound } from './inbound.ts';
+import { lockedProspect } from './prospect.ts';
+
+/** Of a prospect who was erased nothing is kept; that the email bounced is counted all the same. */
+export async function takeBounce(tx: Tx, vault: Vault, answer: Answer): Promise<'bounce' | 'known'> {
+  const { answered, judgement } = answer;
+  const about = await recipientOf(tx, vault, answer);
+  const is_hard = about?.hard === true && about.action === 'failed';
+  if (is_hard) await lockSuppressions(tx);
+  if (await isKnown(tx, answer)) return 'known';
+  await markBounced(tx, vault, answered.id, is_hard);
+  if (await lockedProspect(tx, answered)) {
+    await keepInbound(tx, vault, answer, {
+      ...{ purpose: 'bounce', has_text: false },
+      needs_review: judgement.needs_review || about === undefined,
+    });
+  }
+  return 'bounce';
+}
+
+/** Whom we wrote to, among those that a report is about; where it names another address, they have it forwarded. */
+async function recipientOf(tx: Tx, vault: Vault, { answered, judgement }: Answer): Promise<Bounced | undefined> {
+  const { recipients } = judgement;
+  const hash = await keyedHash(tx, vault);
+  const own = recipients.find(
+    ({ address }) => address !== null && answered.address_hmac?.equals(hashesOf(hash, address).address_hmac),
+  );
+  return own ?? (recipients.length === 1 ? recipients[0] : undefined);
+}
