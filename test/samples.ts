@@ -151,6 +151,7 @@ const prepared: Record<string, (world: World) => Promise<string>> = {
   'campaigns.resume': (world) =>
     campaignIn(world, sql`state = 'paused', pause_causes = '{user,inbox}', paused_at = now()`),
   'emails.list': async (world) => (await world.fixture('recruitment_emails')).prospect_id,
+  'prospects.reply': async (world) => (await mailedBy(world)).mailed.prospect_id,
   async 'messages.reclassify'(world) {
     const { sending, mailed } = await mailedBy(world);
     return replyTo(world.outside(), sending, mailed, mailed.email);

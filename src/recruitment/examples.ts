@@ -307,6 +307,14 @@ export const examples: Examples = {
     'deals.reopen': { reply: { ...draft, version: 2, updated_at: times.event } },
     'sequences.pause': { reply: { state: 'paused', pause_causes: ['user'] } },
     'sequences.stop': { reply: { state: 'stopped', due_at: null, ended_at: times.event } },
+    'prospects.reply': {
+      body: { text: 'We pay 20 % for 12 months. Shall I send you the terms?' },
+      reply: {
+        ...{ direction: 'outbound', purpose: 'answer', state: 'planned', campaign_id: null, sequence_id: null },
+        ...{ subject: 'Re: Your sourdough guide', reply_kind: null, confidence: null, language_code: null },
+        ...{ body_text: 'We pay 20 % for 12 months. Shall I send you the terms?', received_at: null },
+      },
+    },
     'messages.reclassify': { body: { reply_kind: 'question' }, reply: { reply_kind: 'question', confidence: 1 } },
     'inboxes.create': {
       body: {

@@ -28,6 +28,8 @@ import { addOperations } from './outreach/campaigns/adding/add_operations.ts';
 import { inboxConnectionOperations } from './outreach/campaigns/lifecycle/inbox_operations.ts';
 import { lifecycleOperations } from './outreach/campaigns/lifecycle/lifecycle_operations.ts';
 import { campaignOperations } from './outreach/campaigns/records/campaign_operations.ts';
+import { answerOperations } from './outreach/threads/answer.ts';
+import { inviteOperations } from './outreach/threads/invitation.ts';
 import { messageOperations } from './outreach/threads/message_operations.ts';
 import { sequenceOperations } from './outreach/threads/sequence_operations.ts';
 import { threadOperations } from './outreach/threads/thread_operations.ts';
@@ -38,7 +40,7 @@ import { planOperations } from './plan/plan.ts';
 import { activityOperations } from './prospects/activity.ts';
 import { assignOperations } from './prospects/assign.ts';
 import { bulkOperations } from './prospects/bulk.ts';
-import { inviteOperations } from './prospects/invite.ts';
+import { signUpOperations } from './prospects/invite.ts';
 import { noteOperations } from './prospects/note.ts';
 import { readProspectOperations } from './prospects/read.ts';
 import { saveOperations } from './prospects/save.ts';
@@ -74,6 +76,7 @@ export const recruitment: Product = {
     ...stageOperations,
     ...assignOperations,
     ...inviteOperations,
+    ...signUpOperations,
     ...bulkOperations,
     ...activityOperations,
     ...personalDataOperations,
@@ -96,6 +99,7 @@ export const recruitment: Product = {
     ...messageOperations,
     ...threadOperations,
     ...reportOperations,
+    ...answerOperations,
     ...planOperations,
     ...creditOperations,
     ...webhooksOf(events),

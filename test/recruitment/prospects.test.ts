@@ -158,8 +158,8 @@ t.test('acts on a prospect, tells each change once, and says who did it', async 
   t.match(await act(opened, prospect, 'unsave'), { saved: false });
   t.match(await errorOf(caller, 'POST', `${v1}/prospects/${prospect_id}/invite`, { via: 'email' }), [
     400,
-    'invalid_parameter',
-    'via',
+    'missing_parameter',
+    'inbox_id',
   ]);
 });
 

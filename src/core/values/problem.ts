@@ -114,7 +114,10 @@ export const problems = {
   sale_already_refunded: entry('conflict_error', 'The sale is fully refunded.'),
   sample_prospect: entry('conflict_error', 'The prospect is a sample, with which this cannot be done.'),
   cannot_lift: entry('conflict_error', 'What bars the prospect, the address or the domain cannot be lifted here.'),
-  suppressed: entry('conflict_error', 'The prospect must not be written to, and is not invited.'),
+  suppressed: entry(
+    'conflict_error',
+    'The prospect must not be written to: they are marked Do not contact, unsubscribed, or their address is barred.',
+  ),
   endpoint_disabled: entry('conflict_error', 'The webhook endpoint is disabled.'),
   rate_limit_exceeded: entry(
     'rate_limit_error',

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
 import { requireState } from '../../core/values/fields.ts';
@@ -44,25 +43,7 @@ export async function signUp(tx: Tx, prospect: Prospect, source: 'manual' | 'rai
   return moveStage(tx, signed_up, { to: 'active', reason: 'signed_up', by });
 }
 
-export const inviteOperations: Operation[] = [
-  operation({
-    name: 'prospects.invite',
-    method: 'POST',
-    path: `${base_path}/prospects/{id}/invite`,
-    scope: 'prospects:write',
-    summary: 'Marks a prospect as invited to the affiliate program.',
-    doc: 'Emits `affiliate.invited`, unless the prospect was invited before. A prospect who is marked Do not contact or unsubscribed answers 409 `suppressed`.',
-    params: idParams,
-    body: z.strictObject({
-      via: z.literal('mark', 'must be mark').describe('`mark`: you invite the prospect yourself. No email is sent.'),
-    }),
-    reply: prospects.schema,
-    errors: ['sample_prospect', 'suppressed'],
-    async run({ tx, params, caller }) {
-      const prospect = await prospects.get(tx, params.id, { lock: true });
-      return markInvited(tx, prospect, await actorOf(tx, caller));
-    },
-  }),
+export const signUpOperations: Operation[] = [
   operation({
     name: 'prospects.signed_up',
     title: 'Mark a prospect as signed up',

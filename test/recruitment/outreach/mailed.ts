@@ -6,6 +6,7 @@ import { hashesOf } from '../../../src/recruitment/contact/address.ts';
 import { keyedHash } from '../../../src/recruitment/prospects/keyed_hash.ts';
 import { type Caller, type Json, type Rail, sql, startReceiver } from '../../harness.ts';
 import { all_but_scans } from '../event_types.ts';
+import type { Mailbox } from '../mailbox.ts';
 
 const v1 = '/recruitment/v1';
 const sent_at = '2026-11-20T09:00:00.000Z';
@@ -30,8 +31,13 @@ export interface Mailed {
   message_id: string;
 }
 
+const nowhere = { host: 'mail.acme.example.com', port: 465, security: 'tls', username: 'grace', password: 'secret' };
+
 /** An organization with a receiver of all events, a brand, an inbox and a campaign that sends. */
-export async function openOutreach(rail: Rail): Promise<Outreach> {
+export async function openOutreach(
+  rail: Rail,
+  mailbox: Pick<Mailbox, 'smtp' | 'imap'> = { smtp: nowhere, imap: nowhere },
+): Promise<Outreach> {
   const caller = await rail.organization();
   const { organization_id } = caller;
   const receiver = await startReceiver();
@@ -41,11 +47,15 @@ export async function openOutreach(rail: Rail): Promise<Outreach> {
     ...{ postal_address: 'Hauptstr. 1, 10827 Berlin', privacy_url: 'https://acme.example.com/privacy' },
   });
   const inbox_id = newId('fin');
-  const server = JSON.stringify({ host: 'mail.acme.example.com', port: 465, security: 'tls', username: 'grace' });
+  const {
+    smtp: { password: smtp_password, ...smtp },
+    imap: { password: imap_password, ...imap },
+  } = mailbox;
+  const secrets = rail.services.vault.encrypt(JSON.stringify({ smtp_password, imap_password }), inbox_id);
   await rail.query(sql`
     insert into recruitment.inbox (organization_id, id, email, from_name, smtp, imap, secrets, daily_limit, min_gap_s, max_gap_s, timezone, connected_at)
-    values (${organization_id}, ${inbox_id}, 'grace@acme.example.com', 'Grace', ${server}::jsonb, ${server}::jsonb,
-      ${rail.services.vault.encrypt('{}', inbox_id)}, 40, 90, 300, 'UTC', ${sent_at})`);
+    values (${organization_id}, ${inbox_id}, 'grace@acme.example.com', 'Grace', ${JSON.stringify(smtp)}::jsonb, ${JSON.stringify(imap)}::jsonb,
+      ${secrets}, 40, 90, 300, 'UTC', ${sent_at})`);
   const campaign_id = await openCampaign(rail, { organization_id, brand_id: brand.id, inbox_id });
   return { caller, receiver, brand_id: brand.id, inbox_id, campaign_id };
 }

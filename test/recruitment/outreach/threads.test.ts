@@ -7,9 +7,13 @@ import { stage_names } from '../../../src/recruitment/events/fields.ts';
 import { stageAfterCorrection } from '../../../src/recruitment/outreach/threads/reclassify.ts';
 import { type ReplyKind, reply_kinds } from '../../../src/recruitment/sequences/message.ts';
 import { eventually, type Json, sql, startRail } from '../../harness.ts';
+import { startMailbox } from '../mailbox.ts';
 import { mail, type Outreach, openOutreach, replyTo } from './mailed.ts';
+import { startSink } from './sink.ts';
 
 const rail = await startRail();
+const sink = await startSink();
+const mailbox = await startMailbox({ ...sink.handlers, secure: true });
 const v1 = '/recruitment/v1';
 
 const told = ({ receiver }: Outreach, of: RegExp): [string, Json][] =>
@@ -122,6 +126,117 @@ t.test('corrects the kind of a reply: the stage follows, and no event is told ag
     'invalid_state_transition',
   ]);
   t.same(await codeOf(outreach, `/messages/${reply}/reclassify`, { reply_kind: 'happy' }), [400, 'invalid_parameter']);
+});
+
+const sentBy = async ({ caller }: Outreach, message_id: string): Promise<Json> => {
+  let message: Json = {};
+  const isSent = async () => {
+    message = await caller.get(`${v1}/messages/${message_id}`);
+    return message.state === 'sent';
+  };
+  await eventually(isSent, 'the email to be sent');
+  return message;
+};
+
+t.test("sends a person's answer in the thread, without a footer", async (t) => {
+  const outreach = await openOutreach(rail, mailbox);
+  const { caller } = outreach;
+  const one = await mail(rail, outreach);
+  const reply = await replyTo(rail, outreach, one, one.email);
+  const path = `${v1}/prospects/${one.prospect_id}/reply`;
+  const answered = await caller.request('POST', path, {
+    text: 'We pay 20 %.',
+    html: '<p>We pay <b>20 %</b>.</p><script>x</script>',
+  });
+  t.equal(answered.status, 202);
+  t.match(answered.body, { purpose: 'answer', direction: 'outbound', thread_id: one.thread_id, campaign_id: null });
+  t.match(await sentBy(outreach, answered.body.id), { subject: 'Re: Hello', sent_at: /^20/ });
+  const [accepted] = sink.acceptedBy(one.email);
+  t.match(accepted?.text, new RegExp(`In-Reply-To: <${reply}@their.example.com>`, 'i'));
+  t.match(accepted?.text, `${one.message_id}@acme.example.com`);
+  t.match(accepted?.text, '<b>20 %</b>');
+  t.notMatch(accepted?.text, /List-Unsubscribe|recruitment\/u\/|<script/i);
+  t.match(await caller.get(`${v1}/threads/${one.thread_id}`), { messages: 3 });
+  t.same(told(outreach, /^message/), []);
+  t.same(await codeOf(outreach, `/prospects/${one.prospect_id}/reply`, { text: ' ' }), [400, 'invalid_parameter']);
+  const other = await mail(rail, outreach);
+  t.same(await codeOf(outreach, `/prospects/${one.prospect_id}/reply`, { text: 'x', thread_id: other.thread_id }), [
+    404,
+    'resource_not_found',
+  ]);
+});
+
+t.test('answers nobody who is barred, and says what to do', async (t) => {
+  const outreach = await openOutreach(rail);
+  const { caller, brand_id, inbox_id } = outreach;
+  const answer = async (prospect_id: string) => {
+    const { status, body } = await caller.request('POST', `${v1}/prospects/${prospect_id}/reply`, { text: 'Hi' });
+    return [status, body.error?.code, body.error?.message];
+  };
+  const marked = await mail(rail, outreach);
+  const unsubscribed = await mail(rail, outreach);
+  const without = await mail(rail, outreach);
+  const disconnected = await mail(rail, outreach);
+  await caller.post(`${v1}/do_not_contact`, { kind: 'domain', domain: marked.email.split('@')[1], reason: 'manual' });
+  t.match(await answer(marked.prospect_id), [409, 'suppressed', /do_not_contact\/lift/]);
+  await caller.post(`${v1}/do_not_contact`, { kind: 'address', email: unsubscribed.email, reason: 'unsubscribed' });
+  t.match(await answer(unsubscribed.prospect_id), [409, 'suppressed', /own mail program/]);
+  const { data } = await caller.get(`${v1}/prospects/${without.prospect_id}/emails`);
+  await caller.delete(`${v1}/emails/${data[0].id}`);
+  t.match(await answer(without.prospect_id), [409, 'invalid_state_transition', /Add one: POST/]);
+  const fresh = await caller.post(`${v1}/prospects`, { brand_id, channel: 'website', key: 'nothread.com' });
+  t.match(await answer(fresh.id), [409, 'invalid_state_transition', /no thread/]);
+  await rail.query(sql`
+    update recruitment.inbox set status = 'disconnected', disconnected_reason = 'disabled', disconnected_at = now() where id = ${inbox_id}`);
+  t.match(await answer(disconnected.prospect_id), [409, 'invalid_state_transition', /[Rr]econnect/]);
+  t.equal((await caller.get(`${v1}/messages?purpose=answer`)).total_count, 0);
+});
+
+t.test('invites by email, once, with the footer and a link to join', async (t) => {
+  const outreach = await openOutreach(rail, mailbox);
+  const { caller, brand_id, inbox_id } = outreach;
+  const email = 'ada@invited.example.com';
+  const prospect = await caller.post(`${v1}/prospects`, {
+    ...{ brand_id, channel: 'website', key: 'invited.com', name: 'Ada', language_code: 'de', email },
+  });
+  const path = `/prospects/${prospect.id}/invite`;
+  const asked = { via: 'email', inbox_id, join_url: 'https://join.example.com/?ref=1' };
+  t.same(await codeOf(outreach, path, { via: 'email' }), [400, 'missing_parameter']);
+  t.same(await codeOf(outreach, path, { via: 'mark', inbox_id }), [400, 'invalid_parameter']);
+  t.same(await codeOf(outreach, path, { via: 'email', inbox_id }), [400, 'missing_parameter'], 'no program');
+  t.same(await codeOf(outreach, path, { ...asked, inbox_id: newId('fin') }), [404, 'resource_not_found']);
+  const invited = await caller.post(`${v1}${path}`, asked);
+  t.match(invited, { invited_at: /^20/, invitation_token: /^[0-9a-f]{32}$/ });
+  t.match(await caller.post(`${v1}${path}`, asked), { invited_at: invited.invited_at });
+  const { data, total_count } = await caller.get(`${v1}/messages?purpose=invitation`);
+  t.equal(total_count, 1);
+  t.match(await sentBy(outreach, data[0].id), {
+    subject: 'Einladung zum Partnerprogramm von Acme',
+    thread_id: /^fth_/,
+  });
+  const text = data[0].body_text;
+  t.match(text, `Guten Tag Ada,`);
+  t.match(text, `https://join.example.com/?ref=1&rail_invitation=${invited.invitation_token}`);
+  const [accepted, ...more] = sink.acceptedBy(email);
+  t.same(more, []);
+  t.match(accepted?.text, /List-Unsubscribe-Post: List-Unsubscribe=One-Click/i);
+  await eventually(() => told(outreach, /^affiliate\.(invited|stage)/).length >= 2, 'two events');
+  t.match(told(outreach, /^(affiliate\.(invited|stage)|message)/), [
+    ['affiliate.invited', { prospect_id: prospect.id, brand_id, by_member_id: /^tm_/ }],
+    ['affiliate.stage_changed', { from: 'found', to: 'contacted', reason: 'message_sent' }],
+  ]);
+  const other = await caller.post(`${v1}/prospects`, {
+    brand_id,
+    channel: 'website',
+    key: 'own.com',
+    email: 'b@own.example.com',
+  });
+  await caller.post(`${v1}/prospects/${other.id}/invite`, {
+    ...{ ...asked, subject: 'Join us', text: 'See {{ join_url }} today.' },
+  });
+  t.match((await caller.get(`${v1}/prospects/${other.id}/messages`)).data, [
+    { subject: 'Join us', body_text: /^See https:\/\/join\.example\.com\/\S+rail_invitation=[0-9a-f]{32} today\.$/ },
+  ]);
 });
 
 t.test('exports the mails of a prospect, and keeps none of their texts once erased', async (t) => {
