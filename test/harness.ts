@@ -38,6 +38,7 @@ export const services = {
   visit_interval_ms: 1,
   trusted_addresses: undefined as string[] | undefined,
   base_url: 'http://127.0.0.1',
+  is_demo: true,
   mailer: undefined as Mailer | undefined,
 };
 

@@ -48,6 +48,8 @@ const special: Record<string, (world: World, given: Json) => Promise<Json>> = {
     const { smtp, imap } = await world.mailbox();
     return { smtp, imap };
   },
+  'campaigns.preview': async (world, given) =>
+    given.prospect_id === undefined ? { prospect_id: (await world.fixture('recruitment_emails')).prospect_id } : {},
   'campaigns.add_prospects': async (world, given) =>
     given.prospect_ids === undefined ? { list_id: (await world.fixture('recruitment_lists')).id } : {},
   'partners.put_payout_method': async () => payout_method,
@@ -147,6 +149,8 @@ const prepared: Record<string, (world: World) => Promise<string>> = {
     await world.caller.post(`/recruitment/v1/deals/${id}/agree`);
     return id;
   },
+  'campaigns.launch': async (world) => (await launchable(world)).id,
+  'campaigns.preview': async (world) => (await launchable(world)).id,
   'campaigns.pause': (world) => campaignIn(world, sql`state = 'sending', launched_at = now()`),
   'campaigns.resume': (world) =>
     campaignIn(world, sql`state = 'paused', pause_causes = '{user,inbox}', paused_at = now()`),
@@ -183,6 +187,20 @@ const prepared: Record<string, (world: World) => Promise<string>> = {
     return 'searxng';
   },
 };
+
+/** A campaign that nothing keeps from being launched. */
+async function launchable(world: World): Promise<Json> {
+  const inbox = await world.fixture('recruitment_inboxes');
+  const { id } = await world.make('recruitment_campaigns');
+  const { brand_id } = await world.caller.get(`/recruitment/v1/campaigns/${id}`);
+  const path = `/recruitment/v1/campaigns/${id}`;
+  const address = { postal_address: 'Hauptstr. 1, Berlin', privacy_url: 'https://acme.example.com/privacy' };
+  await world.caller.patch(`/recruitment/v1/brands/${brand_id}`, address);
+  await world.caller.patch(path, { inbox_ids: [inbox.id], steps: [{ subject: 'Hello', body_text: 'Hello' }] });
+  const prospect = { brand_id, channel: 'website', key: `${fresh('site')}.com`, email: `${fresh('ada')}@example.com` };
+  const { id: prospect_id } = await world.caller.post('/recruitment/v1/prospects', prospect);
+  return world.caller.post(`${path}/prospects`, { prospect_ids: [prospect_id] }).then(() => world.caller.get(path));
+}
 
 /** A campaign in a state that only time or a launch leads to. */
 async function campaignIn(world: World, state: Sql): Promise<string> {

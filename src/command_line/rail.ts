@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import pkg from '../../package.json' with { type: 'json' };
 import { settings } from '../config.ts';
 import { addAccessCommands } from './access.ts';
+import { addCampaignCommands } from './campaign.ts';
 import { addDataCommands } from './data.ts';
 import { addInboxCommands } from './inbox.ts';
 import { addMailCommands } from './mail.ts';
@@ -33,6 +34,7 @@ export function createCommandLine(): Command {
   rail.commandsGroup('Recruitment:');
   addRecruitmentCommands(rail);
   addInboxCommands(rail);
+  addCampaignCommands(rail);
   addMailCommands(rail);
   rail.commandsGroup('Data teams:');
   addDataCommands(rail);

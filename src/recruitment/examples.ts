@@ -195,6 +195,10 @@ const campaign = {
   ...{ created_at: times.endpoint, updated_at: times.endpoint },
 };
 const started_campaign = { launched_at: times.endpoint, updated_at: times.event };
+const text_counts = {
+  ...{ sent: 102, delivered: 100, bounced: 2, failed: 1, unknown: 0, unsubscribed: 3 },
+  replies: { positive: 5, question: 3, not_now: 2, negative: 4, wrong_person: 1, angry: 0 },
+};
 const asked_steps = campaign.steps.map(({ id, ...rest }) => rest);
 const campaign_addition = {
   ...{ id: sampleId('fad'), campaign_id: campaign.id, list_id: list.id, state: 'done', total: 120, added: 118 },
@@ -356,6 +360,47 @@ export const examples: Examples = {
       },
     },
     'campaigns.update': { body: { daily_new_limit: 80 }, reply: { daily_new_limit: 80, updated_at: times.event } },
+    'campaigns.preview': {
+      body: { prospect_id, step_index: 0, variant: 0 },
+      reply: {
+        ...{ object: 'campaign_preview', inbox_id: inbox.id, step_index: 0, variant: 0, to: email_address.email },
+        ...{ subject: step.subject, headers: [{ name: 'Subject', value: step.subject }] },
+        text: 'Hello The Baking Blog,\n\nwould you like to try ours?\n\nGrace, Acme Bakeware\n\n---\nSent by: Acme GmbH',
+        ...{ html: null, raw: `Subject: ${step.subject}\r\n\r\nHello The Baking Blog, …` },
+      },
+    },
+    'campaigns.preflight': {
+      reply: {
+        ...{ object: 'campaign_preflight', ok: true, blocking: [], prospects: 120, reachable: 119, rendered: 120 },
+        ...{ emails: 238, days: 5 },
+        warnings: [
+          {
+            ...{
+              code: 'no_address',
+              message: 'No usable address is known. These prospects fail. Reveal or add addresses.',
+            },
+            ...{ field: null, prospects: 1, prospect_ids: [prospect_id] },
+          },
+        ],
+      },
+    },
+    'campaigns.stats': {
+      reply: {
+        ...{ object: 'campaign_stats', campaign_id: campaign.id },
+        steps: [
+          {
+            ...{ step_index: 0, step_id: step.id, ...text_counts, winner: null },
+            variants: [
+              {
+                ...{ variant: 0, subject: step.subject, ...text_counts, positive_rate: 0.05 },
+                ...{ positive_rate_low: 0.0215, positive_rate_high: 0.1118 },
+              },
+            ],
+          },
+        ],
+      },
+    },
+    'campaigns.launch': { body: {}, reply: { state: 'sending', ...started_campaign } },
     'campaigns.pause': {
       reply: { state: 'paused', pause_causes: ['user'], ...started_campaign, paused_at: times.event },
     },

@@ -25,9 +25,11 @@ import { inboxOperations } from './inboxes/inbox_operations.ts';
 import { listOperations } from './lists/list.ts';
 import { listProspectOperations } from './lists/list_prospect.ts';
 import { addOperations } from './outreach/campaigns/adding/add_operations.ts';
+import { launchOperations } from './outreach/campaigns/launching/launch_operations.ts';
 import { inboxConnectionOperations } from './outreach/campaigns/lifecycle/inbox_operations.ts';
 import { lifecycleOperations } from './outreach/campaigns/lifecycle/lifecycle_operations.ts';
 import { campaignOperations } from './outreach/campaigns/records/campaign_operations.ts';
+import { statsOperations } from './outreach/campaigns/stats/stats_operations.ts';
 import { answerOperations } from './outreach/threads/answer.ts';
 import { inviteOperations } from './outreach/threads/invitation.ts';
 import { messageOperations } from './outreach/threads/message_operations.ts';
@@ -94,6 +96,8 @@ export const recruitment: Product = {
     ...inboxConnectionOperations,
     ...campaignOperations,
     ...addOperations,
+    ...launchOperations,
+    ...statsOperations,
     ...lifecycleOperations,
     ...sequenceOperations,
     ...messageOperations,

@@ -7,8 +7,7 @@ export default task({
   payload: scheduled,
   async run({ tx, payload: { run_id, tick } }) {
     for (const { is_start, ...campaign } of await campaignsDue(tx, tick)) {
-      if (is_start) continue;
-      tx.enqueue('recruitment/tidy_campaign', { ...campaign, run_id });
+      tx.enqueue(is_start ? 'recruitment/start_campaign' : 'recruitment/tidy_campaign', { ...campaign, run_id });
     }
   },
 });

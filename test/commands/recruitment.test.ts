@@ -132,3 +132,22 @@ t.test('connects an inbox with secrets from standard input, tries its logins, an
   t.match(tested, { code: 0, stdout: `Both logins of ${inbox.id} work.\n` });
   t.match(listed.stdout, new RegExp(`\n${inbox.id} +grace@acme\\.com +connected +60 +UTC +20`));
 });
+
+t.test('shows what campaigns do, and names what does not exist', async (t) => {
+  const { post, organization_id } = await service.organization();
+  const brand = await post('/recruitment/v1/brands', { name: 'Acme', website_url: 'https://acme.example.com' });
+  const { id } = await post('/recruitment/v1/campaigns', { brand_id: brand.id, name: 'Blogs' });
+  const tenant = ['--organization', organization_id];
+  const [none, all, one, unknown] = await Promise.all([
+    rail('campaign', 'status', ...tenant),
+    rail('campaign', 'status', ...tenant, '--all', '--follow'),
+    rail('campaign', 'status', id, '--json'),
+    rail('campaign', 'status', 'fca_unknown'),
+  ]);
+  t.match(none, { code: 0, stdout: 'There is no such campaign.\n' });
+  t.match(all, { code: 0, stdout: new RegExp(`\n${id} +Blogs +draft +0 +0 +0 +0 +0 +0 +draft`) });
+  t.match(JSON.parse(one.stdout), [
+    { id, state: 'draft', sequences: { waiting: 0 }, sent_today: 0, next_due_at: null },
+  ]);
+  t.match(unknown, { code: 1, stderr: /^rail: There is no campaign 'fca_unknown'/ });
+});

@@ -36,3 +36,13 @@ export async function requireOrganization(database: Database, id: string): Promi
   const [known] = await run(database, sql`select o.id from core.organization o where o.id = ${id}`);
   if (!known) throw new Error(`No organization '${id}' exists. 'rail org list' lists them.`);
 }
+
+/** The organization of a campaign. @throws Error when there is none with this id */
+export async function organizationOfCampaign(database: Database, id: string): Promise<string> {
+  const [found] = await run<{ organization_id: string }>(
+    database,
+    sql`select organization_id from recruitment.campaign where id = ${id}`,
+  );
+  if (!found) throw new Error(`There is no campaign '${id}'. 'rail campaign status --all' lists them.`);
+  return found.organization_id;
+}

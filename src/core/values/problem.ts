@@ -113,6 +113,7 @@ export const problems = {
   payout_locked: entry('conflict_error', 'The payout is in progress or settled.'),
   sale_already_refunded: entry('conflict_error', 'The sale is fully refunded.'),
   sample_prospect: entry('conflict_error', 'The prospect is a sample, with which this cannot be done.'),
+  preflight_failed: entry('conflict_error', 'Something keeps the campaign from being launched: `message` lists it.'),
   cannot_lift: entry('conflict_error', 'What bars the prospect, the address or the domain cannot be lifted here.'),
   suppressed: entry(
     'conflict_error',

@@ -76,6 +76,10 @@ const prepared: Record<string, (world: World) => Promise<unknown>> = {
     const { id: program_id } = await world.fixture('programs');
     await world.caller.post('/v1/partners', { program_id, email: 'ada@example.com', handle: 'ada' });
   },
+  async 'campaigns.preview'(world) {
+    const { id } = await world.fixture('recruitment_prospects');
+    await world.caller.post(`/recruitment/v1/prospects/${id}/emails`, { email: 'ada@baking.example.com' });
+  },
 };
 
 /** The example, with the id of something of the world for each that it makes up. */

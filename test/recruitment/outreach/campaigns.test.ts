@@ -41,6 +41,28 @@ const addMany = (opened: Opened, count: number): Promise<Json[]> =>
   Promise.all(Array.from({ length: count }, () => add(opened, { email: `ada@blog${nth + 1}.com` })));
 const enrol = ({ caller }: Opened, { id }: Json, prospects: Json[]): Promise<Json> =>
   caller.post(`${v1}/campaigns/${id}/prospects`, { prospect_ids: prospects.map((one) => one.id) });
+const sequencesOf = ({ id }: Json): Promise<Json[]> =>
+  rail.query(sql`
+    select s.*, a.prospect_id = s.prospect_id as is_own_address from recruitment.sequence s
+    left join recruitment.email_address a on a.id = s.email_address_id
+    where s.campaign_id = ${id} order by s.id`);
+
+const told = async ({ receiver }: Opened, count: number): Promise<[string, Json][]> => {
+  const events = () => receiver.received.filter(({ body }) => /^(campaign|inbox)\./.test(body.type));
+  await eventually(() => events().length >= count, `${count} events of campaigns`);
+  return events().map(({ body }) => [body.type, body.data]);
+};
+const typesOf = (events: [string, Json][]): string[] => events.map(([type]) => type);
+const launched = async (opened: Opened, prospects: number, given: Json = {}) => {
+  const campaign = await draft(opened, given);
+  const added = await addMany(opened, prospects);
+  await enrol(opened, campaign, added);
+  await opened.caller.post(`${v1}/campaigns/${campaign.id}/launch`);
+  const isScheduled = async () => (await sequencesOf(campaign)).every((one) => one.due_at !== null);
+  await eventually(isScheduled, 'the sequences to be scheduled');
+  return { campaign, added, path: `${v1}/campaigns/${campaign.id}` };
+};
+
 t.test('keeps the settings of a draft, with ids of steps that a change keeps', async (t) => {
   const opened = await open();
   const { caller, brand_id } = opened;
@@ -165,4 +187,175 @@ t.test('adds a list by a job that says how far it is', async (t) => {
   t.match(await now(), { state: 'done', added: count - 7, refused: { hidden: 7 }, error: null });
   const path = `${v1}/campaigns/${campaign.id}?include[]=stats`;
   t.match(await caller.get(path), { stats: { prospects: count - 7, waiting: count - 7 } });
+});
+
+t.test('previews the exact email, and follow-ups as answers', async (t) => {
+  const opened = await open();
+  const { caller } = opened;
+  const html = { ...step, body_html: '<p>Hello {{ prospect.name }}</p>' };
+  const campaign = await draft(opened, { steps: [{ ...html, variants: [{ ...step, subject: 'Other' }] }, follow_up] });
+  const path = `${v1}/campaigns/${campaign.id}/preview`;
+  const prospect = await add(opened, { name: 'Ada & Co', email: 'ada@ada.com' });
+  const first = await caller.post(path, { prospect_id: prospect.id });
+  t.match(first, {
+    ...{ object: 'campaign_preview', to: 'ada@ada.com', subject: 'Hello Ada & Co', inbox_id: opened.inbox_ids[0] },
+    ...{
+      text: /We are Acme\.[\s\S]*Acme GmbH[\s\S]*Hauptstr/,
+      html: /Hello Ada &amp; Co/,
+      raw: /\r\nFrom: Grace <grace0@acme/,
+    },
+  });
+  const header = ({ headers }: Json, name: string) => headers.find((one: Json) => one.name === name)?.value;
+  t.match(
+    header(first, 'List-Unsubscribe'),
+    /^<http:.*\/recruitment\/u\/\w{78}>, <mailto:grace0@acme\.com\?subject=unsub/,
+  );
+  t.equal(header(first, 'List-Unsubscribe-Post'), 'List-Unsubscribe=One-Click');
+  t.match(await caller.post(path, { prospect_id: prospect.id, variant: 1 }), { subject: 'Other', variant: 1 });
+  const second = await caller.post(path, { prospect_id: prospect.id, step_index: 1 });
+  t.match(second, { subject: 'Re: Hello Ada & Co', text: /Did you see it/ });
+  t.equal(header(second, 'References'), header(second, 'In-Reply-To'));
+  const nameless = await add(opened, { email: 'x@nameless.com' });
+  const unreachable = await add(opened);
+  for (const [body, message] of [
+    [{ prospect_id: nameless.id }, /steps\.0\.body_html.*no value for prospect\.name/],
+    [{ prospect_id: unreachable.id }, /no_address/],
+    [{ prospect_id: prospect.id, step_index: 2 }, /2 steps/],
+    [{ prospect_id: prospect.id, variant: 2 }, /1 variants/],
+  ] as const)
+    t.match(await caller.request('POST', path, body), { status: 400, body: { error: { message } } });
+  t.equal((await caller.request('POST', path, { prospect_id: 'sample_fdi_01' })).status, 409);
+});
+
+t.test('finds what blocks a launch, and what to know of every prospect', async (t) => {
+  const opened = await open();
+  const { caller, brand_id } = opened;
+  const campaign = await draft(opened, { steps: [{ ...step, body_text: '{{ prospect.name }}' }], inbox_ids: [] });
+  const path = `${v1}/campaigns/${campaign.id}`;
+  const codes = (found: Json[]) => found.map(({ code }) => code).sort();
+  const empty = await caller.post(`${path}/preflight`);
+  t.match(empty, { ok: false, prospects: 0, days: null });
+  t.same(codes(empty.blocking), ['no_inbox', 'no_prospects']);
+  await caller.patch(`${v1}/brands/${brand_id}`, { postal_address: null, privacy_url: null });
+  await caller.patch(path, { inbox_ids: opened.inbox_ids });
+  const good = await add(opened, { name: 'Ada', email: 'ada@good.com', country_code: 'DE' });
+  const same = await add(opened, { name: 'Ada too', email: 'Ada@good.com' });
+  const nameless = await add(opened, { email: 'x@nameless.com' });
+  const none = await add(opened, { name: 'None' });
+  const risky = await add(opened, { name: 'Risky', email: 'x@mailinator.com' });
+  const barred = await add(opened, { name: 'Barred', email: 'x@barred.com' });
+  await enrol(opened, campaign, [good, same, nameless, none, risky, barred]);
+  await caller.post(`${v1}/do_not_contact`, { kind: 'address', email: 'x@barred.com', reason: 'unsubscribed' });
+  const found = await caller.post(`${path}/preflight`);
+  t.same(codes(found.blocking), ['no_postal_address', 'no_privacy_url']);
+  const warned = Object.fromEntries(found.warnings.map((one: Json) => [one.code, one.prospect_ids]));
+  t.match(warned, {
+    ...{ consent_required: [good.id], in_another_campaign: [same.id], template_error: [nameless.id] },
+    ...{ no_address: [none.id], risky_address: [risky.id], unsubscribe_headers_unsigned: [] },
+  });
+  t.match(found, { prospects: 5, reachable: 2, emails: 2, days: 1 });
+  t.equal(found.warnings.find((one: Json) => one.code === 'template_error').field, 'steps.0.body_text');
+  const refused = await caller.request('POST', `${path}/launch`);
+  t.match(refused, {
+    status: 409,
+    body: { error: { code: 'preflight_failed', message: /no_postal_address: .*privacy/ } },
+  });
+  t.match(await caller.get(path), { state: 'draft' });
+});
+
+t.test(
+  'launches, gives each sequence an address, an inbox and a time, and fails those that cannot be sent',
+  async (t) => {
+    const opened = await open({ inboxes: 2 });
+    const { caller } = opened;
+    const campaign = await draft(opened, { schedule: { ...always, days: [1], from: '09:00', to: '10:00' } });
+    const path = `${v1}/campaigns/${campaign.id}`;
+    const good = await addMany(opened, 4);
+    const none = await add(opened);
+    await enrol(opened, campaign, [...good, none]);
+    t.match(await caller.post(`${path}/launch`), { state: 'sending', launched_at: /Z$/ });
+    const later = await addMany(opened, 1);
+    await enrol(opened, campaign, later);
+    const scheduled = async () => (await sequencesOf(campaign)).filter((one) => one.due_at !== null);
+    await eventually(async () => (await scheduled()).length === 5, 'the sequences to be scheduled');
+    const sequences = await scheduled();
+    t.ok(sequences.every((one) => one.is_own_address && one.company_hmac !== null));
+    t.same([...new Set(sequences.map((one) => one.inbox_id))].sort(), opened.inbox_ids.toSorted());
+    for (const { due_at } of sequences) t.match(new Date(due_at).toUTCString(), /^Mon, .* 09:00:00 GMT$/);
+    const events = await told(opened, 2);
+    t.same(typesOf(events), ['campaign.launched', 'campaign.send_failed']);
+    t.match(events[1]?.[1], {
+      reason: 'no_address',
+      prospect_id: none.id,
+      campaign_id: campaign.id,
+      sequence_id: /^fsq_/,
+    });
+    t.match(await caller.request('PATCH', path, { name: 'x' }), { status: 409 });
+    t.match(await caller.request('DELETE', path), { status: 409 });
+    const rival = await draft(opened);
+    await enrol(opened, rival, [good[0] as Json, ...(await addMany(opened, 1))]);
+    await caller.post(`${v1}/campaigns/${rival.id}/launch`);
+    const [, , , failed] = await told(opened, 4);
+    t.match(failed, ['campaign.send_failed', { reason: 'in_another_campaign', prospect_id: good[0]?.id }]);
+  },
+);
+
+t.test('starts later by a tick, or becomes a draft again that says why', async (t) => {
+  const opened = await open();
+  const { caller, brand_id } = opened;
+  const start_at = new Date(Date.now() + 3_600_000).toISOString();
+  const schedule = async () => {
+    const campaign = await draft(opened);
+    await enrol(opened, campaign, await addMany(opened, 1));
+    const path = `${v1}/campaigns/${campaign.id}`;
+    t.match(await caller.post(`${path}/launch`, { start_at }), { state: 'scheduled', start_at, launched_at: null });
+    await rail.query(sql`update recruitment.campaign set start_at = now() where id = ${campaign.id}`);
+    return path;
+  };
+  const good = await schedule();
+  const states = async (path: string) => (await caller.get(path)).state;
+  await rail.tick('recruitment/sweep_campaigns', new Date(Date.now() + 60_000).toISOString());
+  await eventually(async () => (await states(good)) === 'sending', 'the campaign to start');
+  const bad = await schedule();
+  await caller.patch(`${v1}/brands/${brand_id}`, { postal_address: null });
+  await rail.tick('recruitment/sweep_campaigns', new Date(Date.now() + 120_000).toISOString());
+  await eventually(async () => (await states(bad)) === 'draft', 'the campaign to be a draft');
+  t.match(await caller.get(bad), { launch_error: /^no_postal_address: / });
+  t.same(typesOf(await told(opened, 1)), ['campaign.launched']);
+});
+
+t.test('pauses and resumes by a set of causes, and stops and finishes', async (t) => {
+  const opened = await open();
+  const { caller } = opened;
+  const { path, campaign } = await launched(opened, 2, {
+    schedule: { ...always, days: [1], from: '03:00', to: '03:01' },
+  });
+  t.match(await caller.post(`${path}/pause`), { state: 'paused', pause_causes: ['user'], pause_reason: null });
+  const inbox = `${v1}/inboxes/${opened.inbox_ids[0]}`;
+  await caller.post(`${inbox}/disconnect`);
+  t.match(await caller.get(path), { pause_causes: ['user', 'inbox'], pause_reason: 'no_inbox' });
+  t.match(await caller.post(`${path}/resume`), { state: 'paused', pause_causes: ['inbox'] });
+  t.match(await caller.request('POST', `${path}/resume`), { status: 409 });
+  t.match(await caller.patch(path, { steps: [...campaign.steps, follow_up] }), { steps: { length: 2 } });
+  t.same(
+    (await sequencesOf(campaign)).map((one) => one.due_at),
+    [null, null],
+  );
+  await caller.post(`${inbox}/reconnect`);
+  t.match(await caller.get(path), { state: 'sending', pause_causes: [] });
+  await eventually(async () => (await sequencesOf(campaign)).every((one) => one.due_at !== null), 'new times');
+  t.match(await caller.post(`${path}/stop`), { state: 'stopped', stopped_at: /Z$/ });
+  t.match(await caller.post(`${path}/stop`), { state: 'stopped' });
+  t.match(await caller.request('POST', `${path}/resume`), { status: 409 });
+  t.match(await caller.get(`${path}?include[]=stats`), { stats: { stopped: 2, waiting: 0 } });
+  const other = await launched(opened, 1, { schedule: { ...always, days: [1], from: '03:00', to: '03:01' } });
+  await caller.post(`${v1}/prospects/${other.added[0]?.id}/hide`, { reason: 'other' });
+  await rail.tick('recruitment/sweep_campaigns', new Date(Date.now() + 180_000).toISOString());
+  const events = await told(opened, 8);
+  t.same(typesOf(events), [
+    ...['campaign.launched', 'campaign.paused', 'inbox.disconnected', 'inbox.connected', 'campaign.resumed'],
+    ...['campaign.stopped', 'campaign.launched', 'campaign.finished'],
+  ]);
+  t.match(events[1]?.[1], { reason: null, fix: null, sent: null, bounced: null });
+  t.match(await caller.get(other.path), { state: 'finished', finished_at: /Z$/ });
 });

@@ -45,10 +45,24 @@ export async function unsubscribe(tx: Tx, vault: Vault, message: { id: string })
     await suppress(tx, vault, target, 'unsubscribed', nobody, concerned);
   }
   if (!is_new) return;
+  await noteEmail(tx, message.id);
   const [prospect] = await prospects.lockMany(tx, concerned);
   if (!prospect || kept_stages.includes(prospect.stage)) return;
   await moveStage(tx, prospect, { to: 'lost', reason: 'unsubscribed', by: nobody });
 }
+
+/** Notes by which email somebody unsubscribed, for the stats of its campaign: that of the link, or the one that a reply answers. */
+const noteEmail = (tx: Tx, message_id: string): Promise<object[]> =>
+  tx.all(sql`
+    update recruitment.message t set unsubscribed_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.id = (
+      select o.id
+      from recruitment.message m
+      join recruitment.message o on o.organization_id = m.organization_id and o.direction = 'outbound' and o.purpose = 'sequence'
+        and (o.id = m.id or (m.direction = 'inbound' and o.sequence_id = m.sequence_id))
+      where m.organization_id = t.organization_id and m.id = ${message_id}
+      order by o.rfc_message_id = m.in_reply_to desc nulls last, o.step_index desc
+      limit 1)`);
 
 /** Whether there is somebody whose unsubscribe is told. Nobody else can unsubscribe them while suppressions are locked. */
 async function isSubscribed(tx: Tx, prospect_id: string | null): Promise<boolean> {

@@ -1,0 +1,26 @@
+import type { Command } from 'commander';
+import { example, json } from './arguments.ts';
+
+/** What campaigns of outreach do. */
+export function addCampaignCommands(rail: Command): void {
+  const campaign = rail
+    .command('campaign')
+    .summary('shows campaigns')
+    .description('Shows what campaigns of outreach do.');
+
+  campaign
+    .command('status')
+    .summary('shows what campaigns do now')
+    .description(
+      'Shows campaigns: their state, sequences by state, emails sent today (UTC), the next due time, and what they wait for. ' +
+        'Without an id, those that are scheduled, sending or paused, at most 50. With --follow, the table is kept up to date until Ctrl-C, or until every campaign has ended.',
+    )
+    .argument('[id]', 'id of a campaign: fca_…')
+    .option('--org, --organization <id>', 'only campaigns of this organization')
+    .option('--brand <id>', 'only campaigns of this brand')
+    .option('--all', 'also drafts, stopped and finished campaigns')
+    .option('--follow', 'keep the table up to date')
+    .addOption(json())
+    .addHelpText('after', example('rail campaign status --follow', 'rail campaign status fca_… --json'))
+    .action(async (id, options) => (await import('../commands/recruitment/campaign.ts')).showCampaigns(id, options));
+}

@@ -1,0 +1,141 @@
+/** `rail campaign status`: what campaigns do now. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import sql, { type Sql } from 'sql-template-tag';
+import { type Store, transaction } from '../../core/postgres/transaction.ts';
+import { answer, withStore } from '../command.ts';
+import { grouped, sheet } from '../payouts/tables.ts';
+import { catchStop } from '../process.ts';
+import { organizationOfBrand, organizationOfCampaign, requireOrganization } from './tenant.ts';
+
+const most_listed = 50;
+const poll_ms = 2_000;
+
+interface Options {
+  organization?: string;
+  brand?: string;
+  all?: boolean;
+  follow?: boolean;
+  json?: boolean;
+}
+
+interface Status {
+  id: string;
+  name: string;
+  state: string;
+  /** Sequences, by their state. */
+  sequences: Record<
+    'waiting' | 'active' | 'completed' | 'replied' | 'bounced' | 'unsubscribed' | 'stopped' | 'failed',
+    number
+  >;
+  sent_today: number;
+  next_due_at: string | null;
+  /** Why nothing is sent right now. Null: something is due. */
+  waits: string | null;
+}
+
+/** `rail campaign status`: a table, which `--follow` keeps up to date until Ctrl-C or until every campaign has ended. */
+export async function showCampaigns(id: string | undefined, options: Options): Promise<void> {
+  const stopping = catchStop();
+  await withStore(async ({ store }) => {
+    const wanted = await scopeOf(store, id, options);
+    if (!options.follow || options.json) {
+      const statuses = await read(store, wanted);
+      return answer(statuses, { json: options.json, lines: linesOf(statuses) });
+    }
+    await follow(store, wanted, stopping);
+  });
+}
+
+interface Wanted {
+  organization_id: string | null;
+  where: Sql;
+}
+
+/** @throws Error when there is no such campaign, brand or organization */
+async function scopeOf(store: Store, id: string | undefined, { organization, brand, all }: Options): Promise<Wanted> {
+  if (id !== undefined) {
+    return { organization_id: await organizationOfCampaign(store.database, id), where: sql`t.id = ${id}` };
+  }
+  const open = all ? sql`true` : sql`t.state in ('scheduled', 'sending', 'paused')`;
+  if (brand !== undefined) {
+    const organization_id = await organizationOfBrand(store.database, brand);
+    return { organization_id, where: sql`t.brand_id = ${brand} and ${open}` };
+  }
+  if (organization === undefined) return { organization_id: null, where: open };
+  await requireOrganization(store.database, organization);
+  return { organization_id: organization, where: sql`t.organization_id = ${organization} and ${open}` };
+}
+
+async function follow(store: Store, wanted: Wanted, stopping: AbortSignal): Promise<void> {
+  const is_terminal = process.stdout.isTTY;
+  for (let shown = 0; ; ) {
+    const statuses = await read(store, wanted);
+    const lines = linesOf(statuses);
+    if (is_terminal && shown > 0) process.stdout.write(`\x1b[${shown}A\x1b[J`);
+    console.log(lines.join('\n'));
+    shown = lines.length;
+    const has_ended = statuses.every(({ state }) => ['draft', 'stopped', 'finished'].includes(state));
+    if (has_ended || stopping.aborted) return;
+    await sleep(poll_ms, undefined, { signal: stopping }).catch(() => {});
+    if (stopping.aborted) return;
+  }
+}
+
+const countOf = (state: string): Sql => sql`(count(*) filter (where s.state = ${state}))::integer`;
+
+const read = (store: Store, { organization_id, where }: Wanted): Promise<Status[]> =>
+  transaction(store, { organization_id, request_id: null }, (tx) =>
+    tx.all<Status>(sql`
+      select t.id, t.name, t.state, counted.sequences, today.sent_today, counted.next_due_at, case
+        when t.state = 'paused' then 'paused: ' || array_to_string(t.pause_causes, ', ')
+        when t.state = 'scheduled' then 'it starts at ' || to_char(t.start_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI')
+        when t.state <> 'sending' then t.state
+        when counted.unscheduled > 0 then 'sequences are being scheduled'
+        when counted.next_due_at is null then 'no sequence is due'
+        when counted.next_due_at > now() then 'schedule'
+        when inbox.free_at > now() then inbox.why
+      end as waits
+      from recruitment.campaign t
+      cross join lateral (
+        select json_build_object(
+          'waiting', ${countOf('waiting')}, 'active', ${countOf('active')}, 'completed', ${countOf('completed')},
+          'replied', ${countOf('replied')}, 'bounced', ${countOf('bounced')}, 'unsubscribed', ${countOf('unsubscribed')},
+          'stopped', ${countOf('stopped')}, 'failed', ${countOf('failed')}
+        ) as sequences,
+        min(s.due_at) filter (where s.open) as next_due_at,
+        count(*) filter (where s.open and s.due_at is null) as unscheduled
+        from recruitment.sequence s
+        where s.organization_id = t.organization_id and s.campaign_id = t.id
+      ) counted
+      cross join lateral (
+        select count(*)::integer as sent_today from recruitment.message m
+        where m.organization_id = t.organization_id and m.campaign_id = t.id and m.purpose = 'sequence'
+          and m.sent_at >= date_trunc('day', now() at time zone 'UTC') at time zone 'UTC'
+      ) today
+      left join lateral (
+        select greatest(i.next_slot_at, i.waits_until) as free_at,
+          case when i.waits_until > now() then 'the provider accepts no more for now' else 'gap between two emails' end as why
+        from recruitment.inbox i
+        where i.organization_id = t.organization_id and i.id = any(t.inbox_ids) and i.status = 'connected' and i.deleted_at is null
+        order by 1 nulls first
+        limit 1
+      ) inbox on true
+      where ${where}
+      order by t.created_at desc, t.id desc
+      limit ${most_listed}`),
+  );
+
+const columns = [
+  ...['CAMPAIGN', 'NAME', 'STATE', 'WAITING', 'ACTIVE', 'COMPLETED', 'REPLIED', 'OTHER ENDS', 'SENT TODAY', 'NEXT DUE'],
+  'WAITS FOR',
+];
+
+function linesOf(statuses: Status[]): string[] {
+  const rows = statuses.map(({ id, name, state, sequences, sent_today, next_due_at, waits }) => {
+    const { waiting, active, completed, replied, ...others } = sequences;
+    const ends = Object.values(others).reduce((sum, count) => sum + count, 0);
+    const counts = [waiting, active, completed, replied, ends, sent_today].map(grouped);
+    return [id, name.slice(0, 30), state, ...counts, next_due_at ?? '', waits ?? ''];
+  });
+  return sheet(columns, rows, [3, 4, 5, 6, 7, 8], 'There is no such campaign.');
+}

@@ -1,0 +1,88 @@
+import { z } from 'zod';
+import { idParams, type Operation, operation } from '../../../../core/resource/operation.ts';
+import { id, timestampInput } from '../../../../core/values/fields.ts';
+import { Problem } from '../../../../core/values/problem.ts';
+import { base_path } from '../../../events/base_path.ts';
+import { refuseSample } from '../../../prospects/prospect.ts';
+import { type Campaign, campaigns, lockCampaign } from '../records/campaign.ts';
+import { most_steps, most_variants } from '../records/step.ts';
+import { launch } from './launch.ts';
+import { Preflight, preflight } from './preflight.ts';
+import { Preview, preview } from './preview.ts';
+
+const most_ahead_ms = 366 * 86_400_000;
+
+export const launchOperations: Operation[] = [
+  operation({
+    name: 'campaigns.preview',
+    title: 'Preview an email of a campaign',
+    method: 'POST',
+    path: `${base_path}/campaigns/{id}/preview`,
+    scope: 'campaigns:read',
+    further_scopes: ['prospects:read'],
+    summary: 'Shows the exact email that a prospect would get. Nothing is sent.',
+    params: idParams,
+    body: z.strictObject({
+      prospect_id: id('fdi').describe('A prospect of the brand, in the campaign or not.'),
+      step_index: z
+        .int()
+        .min(0)
+        .max(most_steps - 1)
+        .default(0)
+        .describe('The step: 0 is the first.'),
+      variant: z
+        .int()
+        .min(0)
+        .max(most_variants)
+        .default(0)
+        .describe("The text: 0 is the step's own, 1 its first variant."),
+    }),
+    reply: Preview,
+    errors: ['sample_prospect', 'invalid_state_transition'],
+    async run({ tx, params, body, services }) {
+      refuseSample(body.prospect_id, 'prospect_id');
+      return preview(tx, (await campaigns.get(tx, params.id)) as Campaign, body, services);
+    },
+  }),
+  operation({
+    name: 'campaigns.preflight',
+    title: 'Check a campaign before its launch',
+    method: 'POST',
+    path: `${base_path}/campaigns/{id}/preflight`,
+    scope: 'campaigns:read',
+    summary: 'Checks what keeps a campaign from being launched, and every prospect that waits for the first email.',
+    doc: 'Nothing is changed. Templates are rendered for as many prospects as 5 seconds allow.',
+    params: idParams,
+    reply: Preflight,
+    run: async ({ tx, params, services }) => preflight(tx, (await campaigns.get(tx, params.id)) as Campaign, services),
+  }),
+  operation({
+    name: 'campaigns.launch',
+    method: 'POST',
+    path: `${base_path}/campaigns/{id}/launch`,
+    scope: 'campaigns:write',
+    summary: 'Launches a campaign that is a draft or scheduled, now or later.',
+    doc: 'What `preflight` finds to be blocking is refused with 409 `preflight_failed`. Emits `campaign.launched` at the start. With `start_at` the campaign is `scheduled`; if something blocks it then, it is a draft again, and `launch_error` says why. Launch a scheduled campaign again to change its time.',
+    params: idParams,
+    body: z
+      .strictObject({
+        start_at: timestampInput
+          .nullable()
+          .optional()
+          .describe('When it starts, at most a year ahead. A time that has passed, null, or not sent: now.'),
+      })
+      .default({}),
+    reply: campaigns.schema,
+    errors: ['invalid_state_transition', 'preflight_failed'],
+    async run({ tx, params, body: { start_at = null }, services }) {
+      requireSoon(start_at, tx.now);
+      return launch(tx, await lockCampaign(tx, params.id), start_at, services);
+    },
+  }),
+];
+
+/** @throws Problem invalid_parameter */
+function requireSoon(start_at: string | null, now: string): void {
+  if (start_at === null || Date.parse(start_at) - Date.parse(now) <= most_ahead_ms) return;
+  throw new Problem('invalid_parameter', "'start_at' must be within a year.", { param: 'start_at' });
+}

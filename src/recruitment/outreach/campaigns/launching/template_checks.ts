@@ -1,0 +1,111 @@
+/** Renders the texts of a campaign for the prospects that wait: what fails now would fail at its turn. */
+
+import { setImmediate } from 'node:timers/promises';
+import sql from 'sql-template-tag';
+import type { Tx } from '../../../../core/postgres/transaction.ts';
+import { TemplateFault } from '../../composing/template_fault.ts';
+import { renderTemplates } from '../../composing/templates.ts';
+import type { Campaign } from '../records/campaign.ts';
+import { textsOf } from '../records/step.ts';
+import { type Warning, warns } from './finding.ts';
+import { type ProspectValues, prospect_values, type Sending, templateValues } from './template_values.ts';
+
+const page = 500;
+/** An answer takes 10 seconds at most. */
+const most_ms = 5000;
+/** So many are rendered before others get their turn. */
+const renders_at_once = 50;
+
+interface Text {
+  subject: string;
+  body_text: string;
+  body_html: string | null;
+  /** In the campaign: `steps.0` or `steps.0.variants.1`. */
+  path: string;
+}
+
+interface Sender {
+  from_name: string;
+  email: string;
+}
+
+/** @param sender any inbox of the campaign: templates use what each of them has */
+export async function checkRendering(
+  tx: Tx,
+  campaign: Campaign,
+  brand: Sending,
+  sender: Sender,
+): Promise<{ warnings: Warning[]; rendered: number }> {
+  const faults = new Map<string, { fault: TemplateFault; path: string; ids: string[]; count: number }>();
+  const texts = campaign.steps.flatMap((step, nth) =>
+    textsOf(step).map((each, of) => ({ ...each, path: pathOf(nth, of) })),
+  );
+  // What names no prospect is the same for all.
+  const own = texts.filter(({ subject, body_text, body_html }) =>
+    /prospect/.test(`${subject} ${body_text} ${body_html}`),
+  );
+  const end = performance.now() + most_ms;
+  let rendered = 0;
+  let is_first = true;
+  for await (const prospects of waitingOf(tx, campaign.id)) {
+    for (const { id, ...prospect } of prospects) {
+      if (rendered % renders_at_once === 0) await setImmediate();
+      if (performance.now() > end) return { warnings: [...warningsOf(faults), warns('not_all_rendered')], rendered };
+      const values = templateValues(prospect, brand, sender);
+      for (const text of is_first ? texts : own) note(faults, text, id, faultOf(text, values));
+      is_first = false;
+      rendered += 1;
+    }
+  }
+  return { warnings: warningsOf(faults), rendered };
+}
+
+const pathOf = (step: number, text: number): string =>
+  text === 0 ? `steps.${step}` : `steps.${step}.variants.${text - 1}`;
+
+async function* waitingOf(tx: Tx, campaign_id: string): AsyncGenerator<(ProspectValues & { id: string })[]> {
+  for (let after = ''; ; ) {
+    const rows = await tx.all<ProspectValues & { id: string }>(sql`
+      select p.id, ${prospect_values}
+      from recruitment.sequence s
+      join recruitment.prospect p on p.organization_id = s.organization_id and p.id = s.prospect_id
+      where s.organization_id = ${tx.organization_id} and s.campaign_id = ${campaign_id} and s.prospect_id > ${after}
+        and s.open and s.state = 'waiting'
+      order by s.prospect_id
+      limit ${page}`);
+    yield rows;
+    if (rows.length < page) return;
+    after = rows.at(-1)?.id as string;
+  }
+}
+
+function faultOf(text: Text, values: Parameters<typeof renderTemplates>[1]): TemplateFault | undefined {
+  try {
+    renderTemplates(text, values);
+    return undefined;
+  } catch (error) {
+    if (error instanceof TemplateFault) return error;
+    throw error;
+  }
+}
+
+type Faults = Map<string, { fault: TemplateFault; path: string; ids: string[]; count: number }>;
+
+function note(faults: Faults, { path }: Text, prospect_id: string, fault: TemplateFault | undefined): void {
+  if (!fault) return;
+  const key = `${path}.${fault.field} ${fault.message}`;
+  const known = faults.get(key) ?? { fault, path, ids: [], count: 0 };
+  if (known.ids.length < 10) known.ids.push(prospect_id);
+  known.count += 1;
+  faults.set(key, known);
+}
+
+const warningsOf = (faults: Faults): Warning[] =>
+  [...faults.values()].map(({ fault, path, ids, count }) =>
+    warns('template_error', {
+      field: `${path}.${fault.field}`,
+      message: `Line ${fault.line}: ${fault.message} ${fault.remedy}`,
+      prospects: count,
+      prospect_ids: ids,
+    }),
+  );

@@ -1,0 +1,110 @@
+import { z } from 'zod';
+import { idParams, type Operation, operation } from '../../../../core/resource/operation.ts';
+import { id, objectName, text } from '../../../../core/values/fields.ts';
+import { base_path } from '../../../events/base_path.ts';
+import { type ReplyKind, reply_kinds } from '../../../sequences/message.ts';
+import { type Campaign, campaigns } from '../records/campaign.ts';
+import { type Step, textsOf } from '../records/step.ts';
+import { type Counted, countTexts } from './count_texts.ts';
+import { wilson, winnerOf } from './interval.ts';
+
+const count = (meaning: string) => z.int().describe(meaning);
+const rate = (meaning: string) => z.number().nullable().describe(`${meaning} Null if none was delivered.`);
+const kinds = Object.keys(reply_kinds) as ReplyKind[];
+const counts = {
+  sent: count('Emails that the server accepted.'),
+  delivered: count('Those of them that did not bounce.'),
+  bounced: count('Those of them that bounced.'),
+  failed: count('Emails that the server refused.'),
+  unknown: count('Emails that may have been sent, and are not sent again.'),
+  replies: z
+    .object(Object.fromEntries(kinds.map((kind) => [kind, count(`Replies of the kind \`${kind}\`.`)])))
+    .describe('Replies by their kind. Automatic replies and unsubscribes are none.'),
+  unsubscribed: count('Emails by which the prospect unsubscribed.'),
+};
+const Variant = z.object({
+  variant: z.int().describe("The text: 0 is the step's own, 1 its first variant."),
+  subject: text.nullable().describe('The subject, a template. Null if the text was removed since.'),
+  ...counts,
+  positive_rate: rate('Of the delivered emails, how many have a positive reply, from 0 to 1.'),
+  positive_rate_low: rate('The lower end of the 95% confidence interval of `positive_rate` (Wilson).'),
+  positive_rate_high: rate('The upper end of that interval.'),
+});
+const StepStats = z.object({
+  step_index: z.int().describe('The step: 0 is the first.'),
+  step_id: id('fst').nullable().describe('The id of the step.'),
+  ...counts,
+  variants: z.array(Variant).describe('Its texts.'),
+  winner: z
+    .int()
+    .nullable()
+    .describe(
+      'The text (`variant`) with the most positive replies: the lower end of its interval is above the upper ends of all the others. Null while the intervals overlap, or if the step has one text.',
+    ),
+});
+const CampaignStats = z
+  .object({
+    object: objectName('campaign_stats'),
+    campaign_id: id('fca').describe('The campaign.'),
+    steps: z.array(StepStats).describe('Its steps, in their order.'),
+  })
+  .meta({ description: 'What became of the emails of a campaign, by step and text.' });
+
+export const statsOperations: Operation[] = [
+  operation({
+    name: 'campaigns.stats',
+    title: 'Retrieve the stats of a campaign',
+    method: 'GET',
+    path: `${base_path}/campaigns/{id}/stats`,
+    scope: 'campaigns:read',
+    summary: 'Counts the emails and replies of a campaign by step and text, and names the text that wins.',
+    doc: 'A reply counts for the email that it answers, or else for the last one that was sent before it. `include[]=stats` of the campaign counts its sequences.',
+    params: idParams,
+    reply: CampaignStats,
+    async run({ tx, params }) {
+      const campaign = (await campaigns.get(tx, params.id)) as Campaign;
+      const counted = await countTexts(tx, params.id);
+      const steps = campaign.steps.map((step, step_index) =>
+        statsOf(
+          step,
+          step_index,
+          counted.filter((one) => one.step_index === step_index),
+        ),
+      );
+      return { object: 'campaign_stats' as const, campaign_id: params.id, steps };
+    },
+  }),
+];
+
+function statsOf(step: Step, step_index: number, counted: Counted[]): z.infer<typeof StepStats> {
+  const texts = textsOf(step);
+  const length = Math.max(texts.length, ...counted.map(({ variant }) => variant + 1));
+  const each = Array.from({ length }, (_, variant) => counted.find((one) => one.variant === variant));
+  const intervals = each.slice(0, texts.length).map((one) => intervalOf(one));
+  const variants = each.map((one, variant) => {
+    const interval = intervalOf(one);
+    const { delivered, ...sums } = sumOf(one ? [one] : []);
+    return {
+      ...{ variant, subject: texts[variant]?.subject ?? null, ...sums, delivered },
+      positive_rate: delivered === 0 ? null : Math.min((one?.positive ?? 0) / delivered, 1),
+      ...{ positive_rate_low: interval?.low ?? null, positive_rate_high: interval?.high ?? null },
+    };
+  });
+  return { step_index, step_id: step.id, ...sumOf(counted), variants, winner: winnerOf(intervals) };
+}
+
+/** An email that bounced after a reply is not delivered: no more are positive than were delivered. */
+function intervalOf(counted: Counted | undefined) {
+  const delivered = counted ? counted.sent - counted.bounced : 0;
+  return wilson(Math.min(counted?.positive ?? 0, delivered), delivered);
+}
+
+function sumOf(counted: Counted[]) {
+  const sum = (of: (one: Counted) => number): number => counted.reduce((total, one) => total + of(one), 0);
+  const [sent, bounced] = [sum((one) => one.sent), sum((one) => one.bounced)];
+  const replies = Object.fromEntries(kinds.map((kind) => [kind, sum((one) => one.replies[kind] ?? 0)]));
+  return {
+    ...{ sent, bounced, delivered: sent - bounced, failed: sum((one) => one.failed) },
+    ...{ unknown: sum((one) => one.unknown), replies, unsubscribed: sum((one) => one.unsubscribed) },
+  };
+}
