@@ -17,7 +17,7 @@ export const dealVersions = resource({
   scoped_as: 'deals',
   base_path,
   table: 'recruitment.deal_version',
-  unique: { deal_version_unique: null },
+  unique: { deal_version_unique: null, deal_version_digest_unique: null },
   doc: 'The terms of a deal as they were after a change. A version never changes.',
   fields: {
     id: id('fdv'),

@@ -88,7 +88,7 @@ const records = resource({
   plural: 'prospects',
   base_path,
   table: 'recruitment.prospect',
-  unique: { prospect_key_unique: 'key' },
+  unique: { prospect_key_unique: 'key', prospect_invitation_unique: null },
   hard_delete: 'brand_id',
   doc: 'Who could become an affiliate of a brand: a website, a channel, a person. Once in each channel of a brand.',
   fields,
