@@ -17,8 +17,9 @@ export interface Sample {
   body: Json | undefined;
 }
 
-/** Fields given by name win over what would be made up for them. */
+/** What is given wins over what would be made up for it: a path, or fields by name. */
 export interface Given {
+  path?: string;
   query?: Record<string, string>;
   body?: Json;
 }
@@ -388,7 +389,7 @@ export class World {
   /** A request that succeeds. What acts on an object gets one of its own, what only reads shares one. */
   async sample(operation: Operation, given: Given = {}): Promise<Sample> {
     return {
-      path: await this.#path(operation),
+      path: given.path ?? (await this.path(operation)),
       query: (await this.#values(operation, operation.query, {
         ...special_query[operation.name],
         ...given.query,
@@ -406,7 +407,8 @@ export class World {
     );
   }
 
-  async #path({ name, method, path, params }: Operation): Promise<string> {
+  /** Where an operation acts on an object of this world. */
+  async path({ name, method, path, params }: Operation): Promise<string> {
     const plural = /\/[a-z_]+\/\{id\}/.test(path) ? resourceOf(path) : undefined;
     if (path === '/v1/exports/{resource}') return '/v1/exports/commissions';
     if (plural === undefined) {
