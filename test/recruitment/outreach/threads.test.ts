@@ -45,6 +45,11 @@ t.test('pauses, resumes and stops a sequence', async (t) => {
     t.match(await caller.post(`${path}/resume`), { state: 'active', pause_causes: [], paused_until: null });
   for (const _ of [1, 2])
     t.match(await caller.post(`${path}/stop`), { state: 'stopped', due_at: null, ended_at: /^20/ });
+  await eventually(() => told(outreach, /^campaign/).length > 0, 'the end of the campaign');
+  t.same(
+    told(outreach, /^campaign/).map(([type]) => type),
+    ['campaign.finished'],
+  );
   for (const action of ['pause', 'resume'])
     t.same(await codeOf(outreach, `/sequences/${sequence_id}/${action}`), [409, 'invalid_state_transition']);
   const { data } = await caller.get(`${v1}/prospects/${prospect_id}/activity`);

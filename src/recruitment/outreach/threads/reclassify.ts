@@ -8,6 +8,7 @@ import { recordActivity } from '../../prospects/activity.ts';
 import { prospects } from '../../prospects/prospect.ts';
 import { moveStage } from '../../prospects/stage.ts';
 import { type Message, messages, type ReplyKind } from '../../sequences/message.ts';
+import { stageAfterReply } from '../reading/effects/stage_after_reply.ts';
 
 /**
  * Corrects the kind of a reply: the message, its thread, and the prospect's stage where it is their last reply. Locks prospect, message and
@@ -63,17 +64,8 @@ async function isLastReply(tx: Tx, { id, prospect_id, received_at }: Message): P
   return later === undefined;
 }
 
-/** Where a reply of each kind moves a prospect. */
-const stage_of: Record<ReplyKind, Stage> = {
-  ...{ positive: 'interested', question: 'interested', not_now: 'replied', wrong_person: 'replied' },
-  ...{ negative: 'lost', angry: 'lost' },
-};
-
-/** Forward alone, out of `lost` if they are interested, back from where the wrong kind had moved them, and never out of `agreed` or `active`. */
+/** As a reply of the right kind would have moved them, and back from where the wrong kind had: never out of `agreed` or `active`. */
 export function stageAfterCorrection(stage: Stage, before: ReplyKind, after: ReplyKind): Stage {
-  const to = stage_of[after];
-  if (stage === 'agreed' || stage === 'active') return stage;
-  if (to === 'lost' || stage === stage_of[before]) return to;
-  const behind: Stage[] = to === 'interested' ? ['found', 'contacted', 'replied', 'lost'] : ['found', 'contacted'];
-  return behind.includes(stage) ? to : stage;
+  const wrong_stage = stageAfterReply('contacted', before);
+  return stageAfterReply(stage === wrong_stage ? 'contacted' : stage, after);
 }

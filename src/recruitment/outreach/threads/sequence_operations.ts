@@ -8,6 +8,7 @@ import { base_path } from '../../events/base_path.ts';
 import { type ActivityKind, recordActivity } from '../../prospects/activity.ts';
 import { type Sequence, sequences } from '../../sequences/sequence.ts';
 import { endSequences } from '../../sequences/stop.ts';
+import { finishCampaigns } from '../campaigns/ending/finish.ts';
 
 export const sequenceOperations: Operation[] = [
   ...readOperations({
@@ -52,14 +53,16 @@ export const sequenceOperations: Operation[] = [
     path: `${base_path}/sequences/{id}/stop`,
     scope: 'sequences:write',
     summary: 'Stops a sequence for good.',
-    doc: 'No further email of it is sent. A sequence that has ended stays as it is.',
+    doc: 'No further email of it is sent. If it was the last one of its campaign, `campaign.finished` is emitted. A sequence that has ended stays as it is.',
     params: idParams,
     reply: sequences.schema,
     async run({ tx, params, caller }) {
       const sequence = await sequences.get(tx, params.id, { lock: true });
       if (sequence.ended_at !== null) return sequence;
       await endSequences(tx, sql`t.id = ${sequence.id}`, 'stopped');
-      return change(tx, caller, sequence, 'sequence_stopped', {});
+      const stopped = await change(tx, caller, sequence, 'sequence_stopped', {});
+      await finishCampaigns(tx, [sequence.campaign_id]);
+      return stopped;
     },
   }),
 ];
