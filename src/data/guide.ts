@@ -72,6 +72,15 @@ where year = 2026 and tax_form_status <> 'verified'
 order by paid_minor desc`,
   },
   {
+    title: 'How the campaigns of a month did',
+    sql: `select c.name, sum(d.sent) as sent, sum(d.bounced) as bounced, sum(d.replies) as replies, sum(d.interested_replies) as interested
+from data.outreach_daily d
+join data.campaign c on c.id = d.campaign_id
+where d.day >= '2026-10-01' and d.day < '2026-11-01'
+group by c.id, c.name
+order by interested desc`,
+  },
+  {
     title: 'Endpoints that answer badly',
     sql: `select e.url, h.day, h.deliveries, h.failed, h.delivered_bps / 100.0 as delivered_percent
 from data.webhook_health h

@@ -231,4 +231,31 @@ export const tags: Record<string, ViewTags> = {
     ...{ list: 'webhook_health', key: ['endpoint_id', 'day'], equals: ['endpoint_id'], between: ['day'] },
     refers: [refer('webhook_endpoint', 'health', 'endpoint')],
   },
+  brand: { list: 'brands', key: ['id'], equals: ['id'], refers: [program()] },
+  prospect: {
+    ...{ list: 'prospects', key: ['id'], equals: ['id', 'brand_id'] },
+    refers: [refer('brand', 'prospects'), refer('partner')],
+  },
+  campaign: {
+    ...{ list: 'campaigns', key: ['id'], equals: ['id', 'brand_id'] },
+    refers: [refer('brand', 'campaigns')],
+  },
+  sequence: {
+    ...{ list: 'sequences', key: ['id'], equals: ['id', 'campaign_id', 'prospect_id'] },
+    refers: [refer('brand'), refer('campaign', 'sequences'), refer('prospect', 'sequences')],
+  },
+  message: {
+    ...{ list: 'messages', key: ['id'], equals: ['id', 'prospect_id', 'campaign_id', 'thread_id'] },
+    refers: [refer('brand'), refer('campaign', 'messages'), refer('prospect', 'messages'), refer('sequence')],
+  },
+  deal: {
+    ...{ list: 'deals', key: ['id'], equals: ['id', 'brand_id', 'prospect_id', 'program_id', 'partner_id'] },
+    sums: ['upfront_fee_minor'],
+    refers: [refer('brand', 'deals'), refer('prospect', 'deals'), program('deals'), refer('partner', 'deals')],
+  },
+  outreach_daily: {
+    ...{ list: 'outreach_daily', equals: ['brand_id', 'campaign_id'], between: ['day'], orders: ['day'] },
+    sums: ['sent', 'first_emails', 'bounced', 'replies', 'interested_replies', 'unsubscribe_replies'],
+    refers: [refer('brand'), refer('campaign')],
+  },
 };

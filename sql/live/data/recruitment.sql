@@ -1,0 +1,308 @@
+-- Views of the recruitment service: ids, states, counts and times. Email addresses, texts of emails and templates, notes and the free text of
+-- deals are in none of them.
+
+create or replace view data.brand with (security_barrier = true) as
+select
+  b.id,
+  b.program_id,
+  b.name,
+  b.website_url,
+  b.languages,
+  b.countries,
+  b.default_timezone,
+  b.scan_schedule,
+  b.created_at,
+  b.updated_at
+from recruitment.brand b
+where b.organization_id = (select data.organization_id()) and b.deleted_at is null;
+comment on view data.brand is 'Brands that affiliates are recruited for. Deleted brands are left out.';
+comment on column data.brand.id is 'The brand (fbr_).';
+comment on column data.brand.program_id is 'The program that prospects join (prg_). Null: none.';
+comment on column data.brand.name is 'The name of the brand.';
+comment on column data.brand.website_url is 'The website of the brand.';
+comment on column data.brand.languages is 'ISO 639-1 codes of the languages of prospects. Empty: any.';
+comment on column data.brand.countries is 'ISO 3166-1 alpha-2 codes of the countries of prospects. Empty: any.';
+comment on column data.brand.default_timezone is 'The IANA time zone of the brand.';
+comment on column data.brand.scan_schedule is 'weekly or off.';
+comment on column data.brand.created_at is 'When it was recorded.';
+comment on column data.brand.updated_at is 'When it last changed.';
+
+create or replace view data.prospect with (security_barrier = true) as
+select
+  p.id,
+  p.brand_id,
+  p.channel,
+  case when (select data.sees_personal()) then p.key end as key,
+  case when (select data.sees_personal()) then p.name end as name,
+  case when (select data.sees_personal()) then p.url end as url,
+  p.country_code,
+  p.language_code,
+  p.timezone,
+  p.followers,
+  p.score,
+  p.source,
+  p.source_run_id,
+  p.stage,
+  p.saved,
+  p.hidden,
+  p.hidden_reason,
+  p.assignee_member_id,
+  p.do_not_contact_reason,
+  p.do_not_contact_since,
+  p.unsubscribed_at,
+  p.invited_at,
+  p.signed_up_at,
+  p.partner_id,
+  p.deal_id,
+  p.email_status,
+  p.sent,
+  p.replies,
+  p.last_sent_at,
+  p.created_at,
+  p.updated_at
+from recruitment.prospect p join recruitment.brand b on b.organization_id = p.organization_id and b.id = p.brand_id
+where p.organization_id = (select data.organization_id()) and b.deleted_at is null;
+comment on view data.prospect is 'Prospects: who could become an affiliate of a brand. Erased prospects and those of deleted brands are left out, and so are the samples.';
+comment on column data.prospect.id is 'The prospect (fdi_).';
+comment on column data.prospect.brand_id is 'The brand (fbr_).';
+comment on column data.prospect.channel is 'website, youtube, podcast, newsletter, instagram, tiktok, x or other.';
+comment on column data.prospect.key is 'The prospect in its channel: a domain, the id of a channel, a handle. Personal: null unless the login was made with --personal-data.';
+comment on column data.prospect.name is 'The name of the site, the channel or the person. Personal: null unless the login was made with --personal-data.';
+comment on column data.prospect.url is 'Where the prospect publishes. Personal: null unless the login was made with --personal-data.';
+comment on column data.prospect.country_code is 'ISO 3166-1 alpha-2 country code. Null: not known.';
+comment on column data.prospect.language_code is 'ISO 639-1 language code. Null: not known.';
+comment on column data.prospect.timezone is 'The IANA time zone. Null: not known.';
+comment on column data.prospect.followers is 'How many people follow the prospect. Null: not known.';
+comment on column data.prospect.score is 'How well the prospect fits the brand, 0 to 100. Null: not scored yet.';
+comment on column data.prospect.source is 'manual, api, csv_import, search or scan.';
+comment on column data.prospect.source_run_id is 'The search or scan that found the prospect (fsc_). Null: none did.';
+comment on column data.prospect.stage is 'found, contacted, replied, interested, negotiating, agreed, active or lost.';
+comment on column data.prospect.saved is 'Whether the prospect is saved.';
+comment on column data.prospect.hidden is 'Whether the prospect is hidden.';
+comment on column data.prospect.hidden_reason is 'Why the prospect is hidden. Null: not hidden.';
+comment on column data.prospect.assignee_member_id is 'The assignee (tm_). Null: nobody.';
+comment on column data.prospect.do_not_contact_reason is 'manual, legal, angry_reply or complaint. Null: not marked Do not contact.';
+comment on column data.prospect.do_not_contact_since is 'Since when the prospect is marked Do not contact. Null: not marked.';
+comment on column data.prospect.unsubscribed_at is 'When the prospect unsubscribed. Null: not unsubscribed.';
+comment on column data.prospect.invited_at is 'When the prospect was invited. Null: not invited.';
+comment on column data.prospect.signed_up_at is 'When the prospect joined the program. Null: not yet.';
+comment on column data.prospect.partner_id is 'The partner that the prospect became (part_). Null: none.';
+comment on column data.prospect.deal_id is 'The current deal (fdl_). Null: none.';
+comment on column data.prospect.email_status is 'none, found, verified or bounced.';
+comment on column data.prospect.sent is 'Emails that were sent to the prospect.';
+comment on column data.prospect.replies is 'Replies of the prospect.';
+comment on column data.prospect.last_sent_at is 'When the last email was sent. Null: none was.';
+comment on column data.prospect.created_at is 'When it was recorded.';
+comment on column data.prospect.updated_at is 'When it last changed.';
+
+create or replace view data.campaign with (security_barrier = true) as
+select
+  c.id,
+  c.brand_id,
+  c.name,
+  c.inbox_ids,
+  c.state,
+  c.pause_causes,
+  c.pause_reason,
+  c.daily_new_limit,
+  c.max_per_domain_day,
+  c.reply_wait_days,
+  c.start_at,
+  c.launched_at,
+  c.paused_at,
+  c.stopped_at,
+  c.finished_at,
+  c.created_at,
+  c.updated_at
+from recruitment.campaign c
+where c.organization_id = (select data.organization_id());
+comment on view data.campaign is 'Campaigns: emails that prospects of a brand are sent.';
+comment on column data.campaign.id is 'The campaign (fca_).';
+comment on column data.campaign.brand_id is 'The brand (fbr_).';
+comment on column data.campaign.name is 'The name of the campaign.';
+comment on column data.campaign.inbox_ids is 'The inboxes that it sends from (fin_).';
+comment on column data.campaign.state is 'draft, scheduled, sending, paused, stopped or finished.';
+comment on column data.campaign.pause_causes is 'Why it is paused: user, guard, plan, inbox. Empty: not paused.';
+comment on column data.campaign.pause_reason is 'bounce_rate, spam_complaint, not_entitled or no_inbox. Null: not paused by the service.';
+comment on column data.campaign.daily_new_limit is 'The most first emails in a day. Null: no limit.';
+comment on column data.campaign.max_per_domain_day is 'The most emails to one company in a day.';
+comment on column data.campaign.reply_wait_days is 'How many days after the last email a sequence waits for a reply.';
+comment on column data.campaign.start_at is 'When it is to start. Null: at once, or not launched.';
+comment on column data.campaign.launched_at is 'When it started. Null: not yet.';
+comment on column data.campaign.paused_at is 'When it was last paused. Null: never.';
+comment on column data.campaign.stopped_at is 'When it was stopped. Null: not stopped.';
+comment on column data.campaign.finished_at is 'When it finished. Null: not finished.';
+comment on column data.campaign.created_at is 'When it was recorded.';
+comment on column data.campaign.updated_at is 'When it last changed.';
+
+create or replace view data.sequence with (security_barrier = true) as
+select
+  s.id,
+  s.brand_id,
+  s.campaign_id,
+  s.prospect_id,
+  s.inbox_id,
+  s.thread_id,
+  s.state,
+  s.next_step,
+  case when s.open then s.due_at end as due_at,
+  s.paused_by_user,
+  s.paused_until,
+  s.failed_reason,
+  s.last_sent_at,
+  s.ended_at,
+  s.created_at,
+  s.updated_at
+from recruitment.sequence s
+where s.organization_id = (select data.organization_id());
+comment on view data.sequence is 'Sequences: the emails of a campaign to one prospect.';
+comment on column data.sequence.id is 'The sequence (fsq_).';
+comment on column data.sequence.brand_id is 'The brand (fbr_).';
+comment on column data.sequence.campaign_id is 'The campaign (fca_).';
+comment on column data.sequence.prospect_id is 'The prospect (fdi_). Null: the prospect was erased.';
+comment on column data.sequence.inbox_id is 'The inbox that it sends from (fin_). Null: not scheduled yet.';
+comment on column data.sequence.thread_id is 'The thread of its emails (fth_). Null: none was sent.';
+comment on column data.sequence.state is 'waiting, active, completed, replied, bounced, unsubscribed, stopped or failed. A paused sequence is waiting or active here.';
+comment on column data.sequence.next_step is 'The step that it sends next: 0 is the first; the number of steps once all were sent.';
+comment on column data.sequence.due_at is 'The earliest time of its next email. Null: none is scheduled.';
+comment on column data.sequence.paused_by_user is 'Whether it was paused by request.';
+comment on column data.sequence.paused_until is 'Until when an automatic reply pauses it. Null: none does.';
+comment on column data.sequence.failed_reason is 'Why it failed. Null unless failed.';
+comment on column data.sequence.last_sent_at is 'When its last email was sent. Null: none was.';
+comment on column data.sequence.ended_at is 'When it ended. Null: it is open.';
+comment on column data.sequence.created_at is 'When it was recorded.';
+comment on column data.sequence.updated_at is 'When it last changed.';
+
+create or replace view data.message with (security_barrier = true) as
+select
+  m.id,
+  m.brand_id,
+  m.prospect_id,
+  m.campaign_id,
+  m.sequence_id,
+  m.thread_id,
+  m.inbox_id,
+  m.direction,
+  m.purpose,
+  m.state,
+  m.step_index,
+  m.variant,
+  m.reply_kind,
+  m.confidence,
+  m.needs_review,
+  m.language_code,
+  m.failed_reason,
+  m.sent_at,
+  m.bounced_at,
+  m.received_at,
+  m.created_at,
+  m.updated_at
+from recruitment.message m
+where m.organization_id = (select data.organization_id());
+comment on view data.message is 'Emails to prospects and those that answer them, without addresses and texts.';
+comment on column data.message.id is 'The message (fms_).';
+comment on column data.message.brand_id is 'The brand (fbr_).';
+comment on column data.message.prospect_id is 'The prospect (fdi_). Null: a test, or the prospect was erased.';
+comment on column data.message.campaign_id is 'The campaign (fca_). Null: an email outside of campaigns.';
+comment on column data.message.sequence_id is 'The sequence (fsq_). Null: an email outside of campaigns.';
+comment on column data.message.thread_id is 'The thread (fth_). Null: a test, or not sent yet.';
+comment on column data.message.inbox_id is 'The inbox that sends or received it (fin_).';
+comment on column data.message.direction is 'outbound or inbound.';
+comment on column data.message.purpose is 'sequence, invitation, answer or test; reply, auto_reply, unsubscribe, bounce or complaint.';
+comment on column data.message.state is 'planned, sending, sent, failed, unknown, bounced or cancelled; received.';
+comment on column data.message.step_index is 'The step of the campaign: 0 is the first. Null: of none.';
+comment on column data.message.variant is 'The text of the step: 0 is its own, 1 its first variant. Null: of none.';
+comment on column data.message.reply_kind is 'positive, question, not_now, negative, wrong_person or angry. Null: not a reply.';
+comment on column data.message.confidence is 'How certain the kind of a reply is, from 0 to 1. Null: not a reply.';
+comment on column data.message.needs_review is 'Whether a person should check it.';
+comment on column data.message.language_code is 'ISO 639-1 language code of a reply. Null: not known.';
+comment on column data.message.failed_reason is 'Why it could not be sent. Null unless failed.';
+comment on column data.message.sent_at is 'When the server accepted it. Null: it has not.';
+comment on column data.message.bounced_at is 'When it bounced. Null: it has not.';
+comment on column data.message.received_at is 'When it came in. Null: an outbound email.';
+comment on column data.message.created_at is 'When it was recorded.';
+comment on column data.message.updated_at is 'When it last changed.';
+
+create or replace view data.deal with (security_barrier = true) as
+select
+  d.id,
+  d.brand_id,
+  d.prospect_id,
+  d.program_id,
+  d.status,
+  d.version,
+  d.agreed_version,
+  v.rate_type,
+  v.rate_value,
+  v.currency,
+  v.recurring_months,
+  v.upfront_fee_minor,
+  v.starts_on,
+  v.ends_on,
+  d.agreed_by,
+  d.agreed_at,
+  d.partner_id,
+  d.rule_id,
+  d.linked_existing,
+  d.activated_at,
+  d.cancelled_at,
+  d.created_at,
+  d.updated_at
+from recruitment.deal d
+join recruitment.deal_version v on v.organization_id = d.organization_id and v.deal_id = d.id and v.version = d.version
+where d.organization_id = (select data.organization_id());
+comment on view data.deal is 'Deals with prospects, with the last version of their terms but their free text.';
+comment on column data.deal.id is 'The deal (fdl_).';
+comment on column data.deal.brand_id is 'The brand (fbr_).';
+comment on column data.deal.prospect_id is 'The prospect (fdi_).';
+comment on column data.deal.program_id is 'The program (prg_).';
+comment on column data.deal.status is 'draft, agreed, activating, active or cancelled.';
+comment on column data.deal.version is 'The last version of the terms, which this row shows.';
+comment on column data.deal.agreed_version is 'The version that was agreed. Null: none.';
+comment on column data.deal.rate_type is 'percent or fixed.';
+comment on column data.deal.rate_value is 'The commission: basis points of a percent rate, minor units of a fixed one.';
+comment on column data.deal.currency is 'ISO 4217 code of the currency of the amounts of this row.';
+comment on column data.deal.recurring_months is 'How many months of a customer''s payments earn commissions. Null: all.';
+comment on column data.deal.upfront_fee_minor is 'A fee that is paid once, in minor units. Null: none.';
+comment on column data.deal.starts_on is 'The first day (UTC) of the terms. Null: with the activation.';
+comment on column data.deal.ends_on is 'The last day (UTC) of the terms. Null: no end.';
+comment on column data.deal.agreed_by is 'member or prospect. Null: not agreed.';
+comment on column data.deal.agreed_at is 'When it was agreed. Null: not agreed.';
+comment on column data.deal.partner_id is 'The partner that it made or linked (part_). Null: not active.';
+comment on column data.deal.rule_id is 'The commission rule that it made (flw_). Null: not active.';
+comment on column data.deal.linked_existing is 'Whether the partner existed before. Null: not active.';
+comment on column data.deal.activated_at is 'When it became active. Null: it is not.';
+comment on column data.deal.cancelled_at is 'When it was cancelled. Null: it is not.';
+comment on column data.deal.created_at is 'When it was recorded.';
+comment on column data.deal.updated_at is 'When it last changed.';
+
+create or replace view data.outreach_daily with (security_barrier = true) as
+select
+  (happened.at at time zone 'UTC')::date as day,
+  m.brand_id,
+  m.campaign_id,
+  count(*) filter (where happened.what = 'sent') as sent,
+  count(*) filter (where happened.what = 'sent' and m.step_index = 0) as first_emails,
+  count(*) filter (where happened.what = 'bounced') as bounced,
+  count(*) filter (where happened.what = 'reply') as replies,
+  count(*) filter (where happened.what = 'reply' and m.reply_kind in ('positive', 'question')) as interested_replies,
+  count(*) filter (where happened.what = 'unsubscribe') as unsubscribe_replies
+from recruitment.message m
+cross join lateral (
+  values
+    (case when m.direction = 'outbound' and m.purpose <> 'test' then 'sent' end, m.sent_at),
+    (case when m.direction = 'outbound' and m.purpose <> 'test' then 'bounced' end, m.bounced_at),
+    (case when m.purpose in ('reply', 'unsubscribe') then m.purpose end, m.received_at)
+) as happened (what, at)
+where m.organization_id = (select data.organization_id()) and happened.what is not null and happened.at is not null
+group by 1, 2, 3;
+comment on view data.outreach_daily is 'Emails and replies by day (UTC), brand and campaign. Tests are left out, and so are unsubscribes by the link, which are no messages.';
+comment on column data.outreach_daily.day is 'The day (UTC).';
+comment on column data.outreach_daily.brand_id is 'The brand (fbr_).';
+comment on column data.outreach_daily.campaign_id is 'The campaign (fca_). Null: emails outside of campaigns.';
+comment on column data.outreach_daily.sent is 'Emails that were sent.';
+comment on column data.outreach_daily.first_emails is 'Of them: first emails of a campaign to a prospect.';
+comment on column data.outreach_daily.bounced is 'Emails that bounced on the day.';
+comment on column data.outreach_daily.replies is 'Replies of persons. Automatic replies and unsubscribes are none.';
+comment on column data.outreach_daily.interested_replies is 'Of them: positive, or a question.';
+comment on column data.outreach_daily.unsubscribe_replies is 'Requests to be taken off that came by email.';
