@@ -7,12 +7,13 @@ import { command } from './harness.ts';
 import { mail } from './mail.ts';
 import { payouts } from './payouts.ts';
 import { prospects } from './prospects.ts';
+import { replies_in } from './replies_in.ts';
 import { reports } from './reports.ts';
 import { slice } from './slice.ts';
 import { webhooks } from './webhooks.ts';
 
 /** `npm run bench -- NAME`: one file a bench, one line here. */
-const benches = [slice, webhooks, api, bodies, audit, exports, reports, graphql, payouts, prospects, mail];
+const benches = [slice, webhooks, api, bodies, audit, exports, reports, graphql, payouts, prospects, mail, replies_in];
 
 const stopping = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort());

@@ -12,6 +12,8 @@ const efforts = {
   payout_file_kills: { test: 7, soak: 14 },
   /** Kills of a worker amid the slice. */
   worker_kills: { test: 7, soak: 14 },
+  /** Kills of a worker amid reading answers. */
+  reading_kills: { test: 3, soak: 30 },
   /** Events that 20 endpoints receive while a worker is killed. */
   events_of_killed_worker: { test: 200, soak: 500 },
   hostile_addresses: { test: 20_000, soak: 100_000 },

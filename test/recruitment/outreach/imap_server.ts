@@ -36,6 +36,8 @@ export interface ImapServer {
   logins: string[];
   /** Logins that were refused. */
   refused: number;
+  /** Mails that were fetched. */
+  fetched: number;
   /** Connections that wait in IDLE now. */
   idling(): number;
   connections(): number;
@@ -92,7 +94,7 @@ export async function startImapServer({ key, cert, password, port = 0 }: ImapSer
     readCommands(socket, (line, literals) => answer(session, line, literals));
   });
   const own: ImapServer = {
-    ...{ port: 0, faults, logins: [], refused: 0, folder },
+    ...{ port: 0, faults, logins: [], refused: 0, fetched: 0, folder },
     idling: () => [...sessions].filter(({ idle_tag }) => idle_tag !== undefined).length,
     connections: () => sessions.size,
     deliver(user, source, name = 'INBOX', arrived_at = new Date()) {
@@ -219,6 +221,7 @@ export async function startImapServer({ key, cert, password, port = 0 }: ImapSer
     const wanted = new Set(uidsIn(set, mails));
     for (const [index, mail] of mails.entries()) {
       if (!wanted.has(mail.uid)) continue;
+      own.fetched += 1;
       const written = Buffer.concat([
         Buffer.from(
           `* ${index + 1} FETCH (UID ${mail.uid} INTERNALDATE "${imapDate(mail.arrived_at)}" RFC822.SIZE ${mail.source.length}`,

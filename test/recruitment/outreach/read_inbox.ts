@@ -28,10 +28,16 @@ let nth = 0;
 
 /** An organization whose inbox is read by a worker. */
 export async function openReadOutreach(rail: Rail, server: ImapServer): Promise<ReadOutreach> {
+  const outreach = await openUnread(rail, server);
+  await eventually(() => server.logins.includes(outreach.user), 'a login');
+  return outreach;
+}
+
+/** An organization whose inbox is read as soon as there is a worker. */
+export async function openUnread(rail: Rail, server: ImapServer): Promise<ReadOutreach> {
   const outreach = await openOutreach(rail);
   const user = `grace${++nth}`;
   await connectTo(rail, outreach, server, user);
-  await eventually(() => server.logins.includes(user), 'a login');
   return { ...outreach, server, user };
 }
 
