@@ -53,6 +53,8 @@ as $$
     -- A view that takes writes takes INSERT, UPDATE and DELETE: 8, 4 and 16.
     case
       when r.kind = 'v' and pg_relation_is_updatable(r.id, false) & 28 <> 28 then array['select']
+      -- Rows of a table with a restrictive policy for UPDATE are added, and go with what they belong to.
+      when exists (select from pg_policy p where p.polrelid = r.id and not p.polpermissive and p.polcmd = 'w') then array['select', 'insert']
       else array['select', 'insert', 'update', 'delete']
     end,
     null
