@@ -5,17 +5,11 @@ language sql stable
 as $$
   select 'an active deal has a partner and a rule of its program', d.organization_id, d.id, format('partner %s, rule %s', d.partner_id, d.rule_id)
   from recruitment.deal d
-  where d.status = 'active'
-    and not (
-      exists (
-        select from program.partner p
-        where p.organization_id = d.organization_id and p.id = d.partner_id and p.program_id = d.program_id
-      )
-      and exists (
-        select from program.rule r
-        where r.organization_id = d.organization_id and r.id = d.rule_id and r.program_id = d.program_id
-      )
-    )
+  left join program.partner p
+    on p.organization_id = d.organization_id and p.id = d.partner_id and p.program_id = d.program_id
+  left join program.rule r
+    on r.organization_id = d.organization_id and r.id = d.rule_id and r.program_id = d.program_id
+  where d.status = 'active' and (p.id is null or r.id is null)
 
   union all
   select 'an active deal has a bonus for its upfront fee, and no other has one', d.organization_id, d.id, format('bonus %s', d.bonus_id)
@@ -38,10 +32,8 @@ as $$
   union all
   select 'the current deal of a prospect is theirs and not cancelled', p.organization_id, p.id, format('deal %s', p.deal_id)
   from recruitment.prospect p
-  where p.deal_id is not null
-    and not exists (
-      select from recruitment.deal d
-      where d.organization_id = p.organization_id and d.id = p.deal_id and d.prospect_id = p.id and d.status <> 'cancelled'
-    )
+  left join recruitment.deal d
+    on d.organization_id = p.organization_id and d.id = p.deal_id and d.prospect_id = p.id and d.status <> 'cancelled'
+  where p.deal_id is not null and d.id is null
 $$;
 comment on function recruitment.deal_audit() is 'The invariants of deals; a clean database gives no row.';
