@@ -49,6 +49,8 @@ const special: Record<string, (world: World, given: Json) => Promise<Json>> = {
     const { smtp, imap } = await world.mailbox();
     return { smtp, imap };
   },
+  'campaigns.test': async (world, given) =>
+    given.member_id === undefined ? { email: (await world.caller.get('/recruitment/v1/team')).data[0].email } : {},
   'campaigns.preview': async (world, given) =>
     given.prospect_id === undefined ? { prospect_id: (await world.fixture('recruitment_emails')).prospect_id } : {},
   'campaigns.add_prospects': async (world, given) =>
@@ -152,6 +154,7 @@ const prepared: Record<string, (world: World) => Promise<string>> = {
   },
   'campaigns.launch': async (world) => (await launchable(world)).id,
   'campaigns.preview': async (world) => (await launchable(world)).id,
+  'campaigns.test': async (world) => (await launchable(world)).id,
   'campaigns.pause': (world) => campaignIn(world, sql`state = 'sending', launched_at = now()`),
   'campaigns.resume': (world) =>
     campaignIn(world, sql`state = 'paused', pause_causes = '{user,inbox}', paused_at = now()`),

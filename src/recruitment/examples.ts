@@ -384,6 +384,18 @@ export const examples: Examples = {
         ],
       },
     },
+    'campaigns.test': {
+      body: { member_id: team_member.id, step_index: 0 },
+      reply: {
+        ...{ direction: 'outbound', purpose: 'test', state: 'planned', prospect_id: null, thread_id: null },
+        ...{
+          sequence_id: null,
+          subject: step.subject,
+          body_text: 'Hello The Baking Blog,\n\nwould you like to try ours?',
+        },
+        ...{ reply_kind: null, confidence: null, language_code: null, sent_at: null, received_at: null },
+      },
+    },
     'campaigns.stats': {
       reply: {
         ...{ object: 'campaign_stats', campaign_id: campaign.id },

@@ -34,6 +34,7 @@ import { answerOperations } from './outreach/threads/answer.ts';
 import { inviteOperations } from './outreach/threads/invitation.ts';
 import { messageOperations } from './outreach/threads/message_operations.ts';
 import { sequenceOperations } from './outreach/threads/sequence_operations.ts';
+import { testEmailOperations } from './outreach/threads/test_email.ts';
 import { threadOperations } from './outreach/threads/thread_operations.ts';
 import { mountUnsubscribing } from './outreach/unsubscribing/routes.ts';
 import { personalDataOperations } from './personal_data.ts';
@@ -97,6 +98,7 @@ export const recruitment: Product = {
     ...campaignOperations,
     ...addOperations,
     ...launchOperations,
+    ...testEmailOperations,
     ...statsOperations,
     ...lifecycleOperations,
     ...sequenceOperations,

@@ -359,3 +359,33 @@ t.test('pauses and resumes by a set of causes, and stops and finishes', async (t
   t.match(events[1]?.[1], { reason: null, fix: null, sent: null, bounced: null });
   t.match(await caller.get(other.path), { state: 'finished', finished_at: /Z$/ });
 });
+
+t.test('sends a test to a team member, by the way that every email goes', async (t) => {
+  const opened = await open();
+  const { caller } = opened;
+  const campaign = await draft(opened, { steps: [step, follow_up] });
+  const path = `${v1}/campaigns/${campaign.id}`;
+  const [member] = (await caller.get(`${v1}/team`)).data;
+  const queued = await caller.post(`${path}/test`, { member_id: member.id });
+  t.match(queued, {
+    object: 'message',
+    purpose: 'test',
+    state: 'planned',
+    subject: 'Hello The Baking Blog',
+    prospect_id: null,
+  });
+  const isSent = async () => (await caller.get(`${v1}/messages/${queued.id}`)).state === 'sent';
+  await eventually(isSent, 'the test to be sent');
+  t.match(await caller.post(`${path}/test`, { email: member.email, step_index: 1 }), {
+    subject: 'Re: Hello The Baking Blog',
+  });
+  t.match((await caller.get(`${path}/stats`)).steps, [{ sent: 0 }, { sent: 0 }]);
+  for (const [body, status] of [
+    [{ email: 'ada@elsewhere.com' }, 400],
+    [{}, 400],
+    [{ member_id: 'tm_unknown' }, 404],
+    [{ member_id: member.id, prospect_id: 'fdi_unknown' }, 404],
+    [{ member_id: member.id, step_index: 2 }, 400],
+  ] as const)
+    t.equal((await caller.request('POST', `${path}/test`, body)).status, status);
+});

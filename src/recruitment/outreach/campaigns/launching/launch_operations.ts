@@ -34,8 +34,10 @@ export const launchOperations: Operation[] = [
         .int()
         .min(0)
         .max(most_variants)
-        .default(0)
-        .describe("The text: 0 is the step's own, 1 its first variant."),
+        .optional()
+        .describe(
+          "The text: 0 is the step's own, 1 its first variant. Default: the one that the prospect gets, or 0 if it is not in the campaign.",
+        ),
     }),
     reply: Preview,
     errors: ['sample_prospect', 'invalid_state_transition'],

@@ -12,7 +12,7 @@ import { type Capable, daysFor } from './capacity.ts';
 import { Blocking, blocks, Warning, warns } from './finding.ts';
 import { judgeProspects } from './prospect_checks.ts';
 import { checkRendering } from './template_checks.ts';
-import { type Sending, sending_values } from './template_values.ts';
+import { sendingOf } from './template_values.ts';
 
 const many_days = 30;
 
@@ -45,9 +45,7 @@ interface Inbox extends Capable {
 
 /** Judges a campaign with every prospect that waits. Takes some seconds for 100,000. */
 export async function preflight(tx: Tx, campaign: Campaign, setting: Setting): Promise<Preflight> {
-  const brand = await tx.one<Sending>(sql`
-    select ${sending_values} from recruitment.brand b
-    where b.organization_id = ${tx.organization_id} and b.id = ${campaign.brand_id}`);
+  const brand = await sendingOf(tx, campaign.brand_id);
   const all = await inboxesOf(tx, campaign.inbox_ids);
   const plan = included[await planName(tx)];
   const judged = await judgeProspects(tx, campaign);

@@ -1,4 +1,5 @@
 import sql, { type Sql } from 'sql-template-tag';
+import type { Tx } from '../../../../core/postgres/transaction.ts';
 import type { Prospect } from '../../../prospects/prospect.ts';
 import type { TemplateValues } from '../../composing/template_fields.ts';
 
@@ -19,9 +20,12 @@ export interface Sending {
   program_name: string | null;
 }
 
-/** Of a brand `b`. */
-export const sending_values: Sql = sql`b.name, b.website_url, b.sender_company, b.postal_address, b.privacy_url, (
-  select g.name from program.program g where g.organization_id = b.organization_id and g.id = b.program_id) as program_name`;
+export const sendingOf = (tx: Tx, brand_id: string): Promise<Sending> =>
+  tx.one<Sending>(sql`
+    select b.name, b.website_url, b.sender_company, b.postal_address, b.privacy_url, (
+      select g.name from program.program g where g.organization_id = b.organization_id and g.id = b.program_id) as program_name
+    from recruitment.brand b
+    where b.organization_id = ${tx.organization_id} and b.id = ${brand_id}`);
 
 export const templateValues = (
   prospect: ProspectValues,
