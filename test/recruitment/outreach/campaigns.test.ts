@@ -389,3 +389,40 @@ t.test('sends a test to a team member, by the way that every email goes', async 
   ] as const)
     t.equal((await caller.request('POST', `${path}/test`, body)).status, status);
 });
+
+t.test(
+  'writes to nobody from two campaigns that are launched at once, and finishes none that prospects are added to',
+  async (t) => {
+    const opened = await open();
+    const { caller } = opened;
+    const schedule = { ...always, days: [1], from: '03:00', to: '03:01' };
+    const [one, other] = await Promise.all([draft(opened, { schedule }), draft(opened, { schedule })]);
+    const added = await addMany(opened, 12);
+    await Promise.all([enrol(opened, one, added), enrol(opened, other, added)]);
+    await Promise.all([one, other].map(({ id }) => caller.post(`${v1}/campaigns/${id}/launch`)));
+    const all = async () => [...(await sequencesOf(one)), ...(await sequencesOf(other))];
+    await eventually(
+      async () => (await all()).every((each) => each.due_at !== null || each.ended_at !== null),
+      'a turn for each',
+    );
+    const sequences = await all();
+    t.equal(sequences.filter(({ open }) => open).length, 12);
+    t.same(
+      [...new Set(sequences.filter(({ open }) => !open).map((each) => each.failed_reason))],
+      ['in_another_campaign'],
+    );
+    const survivor = sequences.some(({ open, campaign_id }) => open && campaign_id === one.id) ? one : other;
+    const open_ids = sequences
+      .filter((each) => each.open && each.campaign_id === survivor.id)
+      .map((each) => each.prospect_id);
+    const late = await addMany(opened, 1);
+    await Promise.all([
+      enrol(opened, survivor, late).catch(() => undefined),
+      ...open_ids.map((id) => caller.post(`${v1}/prospects/${id}/hide`, { reason: 'other' })),
+      rail.tick('recruitment/sweep_campaigns', new Date(Date.now() + 240_000).toISOString()),
+    ]);
+    const { state } = await caller.get(`${v1}/campaigns/${survivor.id}`);
+    const is_left = (await sequencesOf(survivor)).some(({ open }) => open);
+    t.notOk(state === 'finished' && is_left);
+  },
+);

@@ -5,20 +5,21 @@ import { event } from '../../../events/event.ts';
 
 /**
  * Finishes those of the campaigns that are sending and have no open sequence left, and tells `campaign.finished`. To be called when a sequence
- * has ended, last in the transaction; who loses a race leaves it to the sweep. Locks the campaigns.
+ * has ended, last in the transaction; who loses a race leaves it to the sweep. Locks the campaigns that are over, and judges them again: prospects may
+ * have been added while it waited.
  */
 export async function finishCampaigns(tx: Tx, campaign_ids: string[]): Promise<void> {
   if (campaign_ids.length === 0) return;
+  const over = await tx.all<{ id: string }>(sql`
+    select t.id from recruitment.campaign t where ${tenant(tx)} and t.id = any(${campaign_ids}) and ${is_over}`);
+  if (over.length === 0) return;
+  const ids = over.map(({ id }) => id);
+  await tx.all(sql`
+    select from recruitment.campaign t where ${tenant(tx)} and t.id = any(${ids}) order by t.id for no key update of t`);
   const finished = await tx.all<{ id: string; brand_id: string }>(sql`
-    with over as materialized (
-      select t.id from recruitment.campaign t
-      where ${tenant(tx)} and t.id = any(${campaign_ids}) and ${is_over}
-      order by t.id
-      for no key update of t
-    )
     update recruitment.campaign t
     set state = 'finished', finished_at = ${tx.now}::timestamptz, updated_at = ${tx.now}::timestamptz
-    from over where ${tenant(tx)} and t.id = over.id and ${is_over}
+    where ${tenant(tx)} and t.id = any(${ids}) and ${is_over}
     returning t.id, t.brand_id`);
   finished.sort((one, other) => (one.id < other.id ? -1 : 1));
   for (const { id: campaign_id, brand_id } of finished) {
