@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ImapFlow } from 'imapflow';
 import type { WorkerContext } from '../../../core/jobs/worker_context.ts';
 import { transaction } from '../../../core/postgres/transaction.ts';
-import { NotTheReader, type ReadInbox, stuckOf } from './cursor.ts';
-import { failureOf, giveBack, loggedIn } from './failure.ts';
+import { beginReading, NotTheReader, type ReadInbox } from './cursor.ts';
+import { failureOf, giveBack } from './failure.ts';
 import { type FolderReading, readFolder } from './folder.ts';
 import { type LoggedIn, logIn } from './log_in.ts';
 import { readMail } from './read_mail.ts';
@@ -62,12 +62,10 @@ async function session(
   stopped.addEventListener('abort', close, { once: true });
   try {
     sharing.opened();
-    await loggedIn(store, inbox);
-    const stuck = await transaction(store, { organization_id: inbox.organization_id, request_id: null }, (tx) =>
-      stuckOf(tx, inbox.inbox_id),
-    );
+    const opening = { organization_id: inbox.organization_id, request_id: null };
+    const standing = await transaction(store, opening, (tx) => beginReading(tx, inbox));
     const reading: FolderReading = {
-      ...{ store, worker_id, stuck, inbox: { ...inbox, created_at }, inTurn: sharing.inTurnToRead },
+      ...{ store, worker_id, ...standing, inbox: { ...inbox, created_at }, inTurn: sharing.inTurnToRead },
       take: (mail, advance) => readMail(mail, advance, { inbox, own_addresses, context }),
     };
     await readOnAndOn(client, reading, () => sharing.seen(inbox), stopped);

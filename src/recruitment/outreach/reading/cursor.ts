@@ -29,11 +29,6 @@ export class NotTheReader extends Error {
   override readonly name = 'NotTheReader';
 }
 
-export const cursorOf = (tx: Tx, inbox_id: string, folder: string): Promise<Cursor | undefined> =>
-  tx.maybe<Cursor>(sql`
-    select t.uid_validity::text, t.last_uid, t.updated_at from recruitment.inbox_folder t
-    where t.organization_id = ${tx.organization_id} and t.inbox_id = ${inbox_id} and t.folder = ${folder}`);
-
 /** Begins a folder: at its first reading, and when the server has numbered its mails anew. */
 export async function beginAt(tx: Tx, { inbox_id, worker_id, folder, uid_validity, uid }: Place): Promise<void> {
   const begun = await tx.maybe(sql`
@@ -66,10 +61,24 @@ export interface Stuck {
   tries: number;
 }
 
-export const stuckOf = (tx: Tx, inbox_id: string): Promise<Stuck | undefined> =>
-  tx.maybe<Stuck>(sql`
-    select r.stuck_folder as folder, r.stuck_uid as uid, r.stuck_tries as tries from recruitment.inbox_reader r
-    where r.organization_id = ${tx.organization_id} and r.inbox_id = ${inbox_id} and r.stuck_folder is not null`);
+/** Where the reading of an inbox stands. */
+export interface Standing {
+  cursors: Map<string, Cursor>;
+  stuck: Stuck | undefined;
+}
+
+/** Where the last reader came to. A login has succeeded: those that failed before no longer count. */
+export async function beginReading(tx: Tx, { inbox_id }: ReadInbox): Promise<Standing> {
+  const reader = await tx.maybe<Stuck>(sql`
+    update recruitment.inbox_reader r set refused = 0, unreachable_since = null
+    where r.organization_id = ${tx.organization_id} and r.inbox_id = ${inbox_id}
+    returning r.stuck_folder as folder, r.stuck_uid as uid, r.stuck_tries as tries`);
+  const folders = await tx.all<Cursor & { folder: string }>(sql`
+    select t.folder, t.uid_validity::text, t.last_uid, t.updated_at from recruitment.inbox_folder t
+    where t.organization_id = ${tx.organization_id} and t.inbox_id = ${inbox_id}`);
+  const cursors = new Map(folders.map(({ folder, ...cursor }) => [folder, cursor]));
+  return { cursors, stuck: reader?.tries ? reader : undefined };
+}
 
 /** Keeps how often a mail failed, so that less of it is fetched the next time; undefined: none does any more. */
 export const keepStuck = (tx: Tx, inbox_id: string, stuck: Stuck | undefined): Promise<object[]> =>

@@ -71,12 +71,3 @@ function waitOf(failure: Failure, { refused, failed }: { refused: number; failed
   const wait_s = failure === 'refused' ? refused_wait_s * 2 ** refused : Math.min(2 ** (failed - 1), most_wait_s);
   return wait_s * (0.75 + Math.random() / 2);
 }
-
-/** A login succeeded. */
-export const loggedIn = (store: Store, { organization_id, inbox_id }: ReadInbox): Promise<object[]> =>
-  transaction(store, { organization_id, request_id: null }, (tx) =>
-    tx.all(sql`
-      update recruitment.inbox_reader r set refused = 0, unreachable_since = null
-      where r.organization_id = ${tx.organization_id} and r.inbox_id = ${inbox_id}
-        and (r.refused > 0 or r.unreachable_since is not null)`),
-  );

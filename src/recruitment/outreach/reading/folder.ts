@@ -1,7 +1,7 @@
 /** Reads what is new in the folder that a connection has selected. */
 import type { FetchMessageObject, FetchQueryObject, ImapFlow } from 'imapflow';
 import { type Store, type Tx, transaction } from '../../../core/postgres/transaction.ts';
-import { advanceTo, beginAt, type Cursor, cursorOf, keepStuck, type ReadInbox, type Stuck } from './cursor.ts';
+import { advanceTo, beginAt, type Cursor, keepStuck, type ReadInbox, type Standing, type Stuck } from './cursor.ts';
 import { mailRead } from './metrics.ts';
 
 /** A mail as it lies in the mailbox. */
@@ -15,14 +15,13 @@ export interface StoredMail {
 /** What a mail is read by: in a transaction, which moves the cursor too. `incomplete`: more of it must be fetched first. */
 export type TakeMail = (mail: StoredMail, advance: (tx: Tx) => Promise<void>) => Promise<'taken' | 'incomplete'>;
 
-export interface FolderReading {
+export interface FolderReading extends Standing {
   store: Store;
   inbox: ReadInbox & { created_at: string };
   worker_id: string;
   take: TakeMail;
   /** Bounds how many folders of this worker hold mails in memory at a time. */
   inTurn<T>(work: () => Promise<T>): Promise<T>;
-  stuck: Stuck | undefined;
 }
 
 const most_mails = 16;
@@ -43,7 +42,7 @@ export async function readFolder(client: ImapFlow, reading: FolderReading): Prom
   while (uids.length > 0) {
     const is_stuck = reading.stuck?.folder === folder && reading.stuck.uid === uids[0];
     const chunk = uids.splice(0, is_stuck ? 1 : most_mails);
-    await reading.inTurn(() => readMails(client, reading, { folder, uid_validity: cursor.uid_validity, uids: chunk }));
+    await reading.inTurn(() => readMails(client, reading, { folder, cursor, uids: chunk }));
   }
 }
 
@@ -66,14 +65,16 @@ async function openCursor(
   uid_validity: string,
 ): Promise<Cursor> {
   const { store, inbox, worker_id } = reading;
-  const opening = { organization_id: inbox.organization_id, request_id: null };
-  const cursor = await transaction(store, opening, (tx) => cursorOf(tx, inbox.inbox_id, folder));
+  const cursor = reading.cursors.get(folder);
   if (cursor?.uid_validity === uid_validity) return cursor;
   const since = new Date(new Date(cursor?.updated_at ?? inbox.created_at).getTime() - days_before * 86_400_000);
   const uid = (await firstUidSince(client, since)) - 1;
   const place = { inbox_id: inbox.inbox_id, worker_id, folder, uid_validity, uid };
+  const opening = { organization_id: inbox.organization_id, request_id: null };
   await transaction(store, opening, (tx) => beginAt(tx, place));
-  return { uid_validity, last_uid: uid, updated_at: since.toISOString() };
+  const begun = { uid_validity, last_uid: uid, updated_at: new Date().toISOString() };
+  reading.cursors.set(folder, begun);
+  return begun;
 }
 
 async function firstUidSince(client: ImapFlow, since: Date): Promise<number> {
@@ -83,21 +84,18 @@ async function firstUidSince(client: ImapFlow, since: Date): Promise<number> {
 
 interface Chunk {
   folder: string;
-  uid_validity: string;
+  cursor: Cursor;
   uids: number[];
 }
 
-async function readMails(
-  client: ImapFlow,
-  reading: FolderReading,
-  { folder, uid_validity, uids }: Chunk,
-): Promise<void> {
+async function readMails(client: ImapFlow, reading: FolderReading, { folder, cursor, uids }: Chunk): Promise<void> {
   let at = uids[0] as number;
   try {
     const fetched = await fetchMails(client, uids, sizeFor(reading.stuck, folder, at));
     for (const uid of uids) {
       at = uid;
-      await readOne(client, reading, { folder, uid_validity, uid, fetched: fetched.get(uid) });
+      await readOne(client, reading, { folder, uid_validity: cursor.uid_validity, uid, fetched: fetched.get(uid) });
+      Object.assign(cursor, { last_uid: uid, updated_at: new Date().toISOString() });
       if (reading.stuck?.folder === folder && reading.stuck.uid === uid) await unstick(reading, undefined);
     }
   } catch (error) {
