@@ -19,6 +19,8 @@ const efforts = {
   hostile_addresses: { test: 20_000, soak: 100_000 },
   /** Mails that are cut, repeated and filled at random. */
   hostile_mails: { test: 1_000, soak: 10_000 },
+  /** Unsubscribes and marks that race with the final dot of an email. */
+  raced_unsubscribes: { test: 100, soak: 10_000 },
   /** Requests made up from the description. */
   generated_requests: { test: 600, soak: 1_500 },
   /** Sales to which something is done up to 14 times. */
