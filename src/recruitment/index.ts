@@ -159,7 +159,13 @@ export const recruitment: Product = {
     { table: 'recruitment.inbox', id: 'id', columns: ['secrets'] },
     { table: 'recruitment.message', id: 'id', columns: ['recipient'] },
   ],
-  audits: ['recruitment.audit', 'recruitment.run_audit', 'recruitment.prospect_audit', 'recruitment.outreach_audit', 'recruitment.deal_audit'],
+  audits: [
+    'recruitment.audit',
+    'recruitment.run_audit',
+    'recruitment.prospect_audit',
+    'recruitment.outreach_audit',
+    'recruitment.deal_audit',
+  ],
   mountRoutes: mountUnsubscribing,
   // Loaded in workers only: it visits, sends and reads.
   extendWorker: async (...given) => (await import('./worker_extension.ts')).extendWorker(...given),
