@@ -5,6 +5,7 @@ import { exports } from './export.ts';
 import { graphql } from './graphql.ts';
 import { command } from './harness.ts';
 import { mail } from './mail.ts';
+import { outreach } from './outreach.ts';
 import { payouts } from './payouts.ts';
 import { prospects } from './prospects.ts';
 import { replies_in } from './replies_in.ts';
@@ -13,7 +14,10 @@ import { slice } from './slice.ts';
 import { webhooks } from './webhooks.ts';
 
 /** `npm run bench -- NAME`: one file a bench, one line here. */
-const benches = [slice, webhooks, api, bodies, audit, exports, reports, graphql, payouts, prospects, mail, replies_in];
+const benches = [
+  ...[slice, webhooks, api, bodies, audit, exports, reports, graphql, payouts, prospects, mail, replies_in],
+  outreach,
+];
 
 const stopping = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort());

@@ -1,9 +1,11 @@
 /** A campaign that sends, with everything that it needs: rows as the API would make them. */
+
+import sql from 'sql-template-tag';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
 import { newId } from '../../../src/core/values/id.ts';
 import { hashesOf } from '../../../src/recruitment/contact/address.ts';
 import { keyedHash } from '../../../src/recruitment/prospects/keyed_hash.ts';
-import { type Json, type Rail, sql } from '../../harness.ts';
+import type { Json, Rail } from '../../harness.ts';
 import type { Mailbox } from '../mailbox.ts';
 
 export const always = { timezone: 'UTC', days: [1, 2, 3, 4, 5, 6, 7], from: '00:00', to: '24:00' };
