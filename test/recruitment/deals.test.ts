@@ -182,6 +182,29 @@ t.test('keeps one open deal for each prospect and program, also of two that are 
     t.equal((await caller.get(`${deals}?${filter}`)).total_count, count, filter);
 });
 
+t.test('changes of the terms that are sent at once add a version each', async (t) => {
+  const opened = await openBrand();
+  const { caller } = opened;
+  const deal = await open(opened, await add(opened));
+  const rates = [2100, 2200, 2300, 2400];
+  const sent = await Promise.all(
+    rates.map((rate_value) => caller.request('PATCH', `${deals}/${deal.id}`, { terms: { rate_value } })),
+  );
+  t.same(
+    sent.map(({ status }) => status),
+    [200, 200, 200, 200],
+  );
+  t.same(sent.map(({ body }) => body.version).sort(), [2, 3, 4, 5]);
+  t.same(
+    sent.map(({ body }) => body.terms.rate_value),
+    rates,
+  );
+  t.match(await ask(opened, `${deal.id}/agree`, { version: 2_147_483_648 }), {
+    status: 400,
+    body: { error: { param: 'version' } },
+  });
+});
+
 t.test('no statement changes a version, and not even its owner one that is agreed', async (t) => {
   const opened = await openBrand();
   const { caller } = opened;
@@ -387,6 +410,10 @@ t.test('links the partner who has the address, whose other rules it precedes', a
         type === 'rule.status_changed' && rule_id === deal.rule_id && status === 'inactive',
     ),
   );
+
+  await caller.post('/v1/rules', { ...own, priority: 1_000_000 });
+  const third = await activate(opened, prospect, { rate_value: 4000 });
+  t.same(earned(await sell(opened, partner.id)), [[third.rule_id, 8000]], 'it precedes the highest priority');
 });
 
 t.test('says why an activation failed, leaves nothing of it, and succeeds once the cause is gone', async (t) => {

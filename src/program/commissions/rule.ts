@@ -97,7 +97,7 @@ export const rules = resource({
 export type Rule = z.infer<typeof rules.record>;
 
 const ids = z.array(text.min(1).max(255)).max(1000);
-/** The highest priority, and the lowest below 0. */
+/** The highest priority that a request may give, and the lowest below 0. The rule of a deal can have a higher one. */
 const most_priority = 1_000_000;
 
 const fields = {
@@ -221,7 +221,7 @@ export async function insertRuleOfPartner(tx: Tx, partner_id: string, rule: NewR
     from program.rule t
     where ${tenant(tx)} and t.program_id = ${rule.program_id} and t.deleted_at is null and t.status = 'active'
       and ${partner_id} = any(t.partner_ids)`);
-  const priority = highest === null ? 0 : Math.min(highest + 1, most_priority);
+  const priority = highest === null ? 0 : highest + 1;
   return insertRule(tx, { ...rule, priority, partner_ids: [partner_id] });
 }
 
