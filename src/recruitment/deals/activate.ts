@@ -14,7 +14,7 @@ import { event } from '../events/event.ts';
 import { type Prospect, prospects } from '../prospects/prospect.ts';
 import { moveStage } from '../prospects/stage.ts';
 import { type Deal, deals } from './deal.ts';
-import { locked, record } from './deal_operations.ts';
+import { lockedUnlessErased, record } from './deal_operations.ts';
 import { deal_states } from './states.ts';
 
 export const activateOperations: Operation[] = [
@@ -99,8 +99,9 @@ interface Waiting {
 
 /** The deal that waits for its activation at this version, locked with its prospect; undefined where it does not, or was erased. */
 async function waitingDeal(tx: Tx, deal_id: string, version: number): Promise<Waiting | undefined> {
-  if (!(await deals.find(tx, sql`${tenant(tx)} and t.id = ${deal_id} and ${deals.alive}`))) return undefined;
-  const { deal, prospect } = await locked(tx, deal_id);
+  const found = await lockedUnlessErased(tx, deal_id);
+  if (!found) return undefined;
+  const { deal, prospect } = found;
   if (deal.status !== 'activating' || deal.agreed_version !== version) return undefined;
   const by = await tx.one<Actor>(sql`
     select t.activated_by_user_id as user_id, t.activated_by_member_id as member_id

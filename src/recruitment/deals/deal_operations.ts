@@ -3,11 +3,11 @@ import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { changesOf } from '../../core/postgres/write.ts';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
-import { tenant } from '../../core/resource/resource.ts';
+import { lockOf, tenant } from '../../core/resource/resource.ts';
 import { transition } from '../../core/resource/states.ts';
 import { id, requireState } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
-import { alreadyExists, Problem } from '../../core/values/problem.ts';
+import { alreadyExists, notFound, Problem } from '../../core/values/problem.ts';
 import { linkedProgram } from '../../program/activation.ts';
 import { type Actor, actorOf } from '../brands/acting.ts';
 import { base_path } from '../events/base_path.ts';
@@ -23,7 +23,12 @@ import { deal_states } from './states.ts';
 import { ChangedTerms, GivenTerms, requireConsistent } from './terms.ts';
 
 const agree_body = z.strictObject({
-  version: z.int().min(1).optional().describe('The version that is agreed. The default is the last version.'),
+  version: z
+    .int()
+    .min(1)
+    .max(2_147_483_647)
+    .optional()
+    .describe('The version that is agreed. The default is the last version.'),
   agreed_by: z
     .enum(['member', 'prospect'])
     .default('member')
@@ -75,7 +80,7 @@ export const dealOperations: Operation[] = [
     reply: deals.schema,
     errors: ['invalid_state_transition', 'currency_mismatch'],
     async run({ tx, params, body, caller }) {
-      const deal = await deals.get(tx, params.id, { lock: true });
+      const { deal } = await locked(tx, params.id);
       transition(deal_states, deal.status, 'revise');
       const terms = { ...deal.terms, ...defined(body.terms ?? {}) };
       if (changesOf(deal.terms, terms).length === 0) return deal;
@@ -145,13 +150,33 @@ export const dealOperations: Operation[] = [
   }),
 ];
 
-/** The deal and its prospect, both locked, the prospect first. @throws Problem resource_not_found */
-export async function locked(tx: Tx, deal_id: string): Promise<{ deal: Deal; prospect: Prospect }> {
-  const { prospect_id } = await deals.get(tx, deal_id);
-  const prospect = await prospects.find(tx, sql`${tenant(tx)} and t.id = ${prospect_id}`, sql`for no key update of t`);
-  const deal = await deals.get(tx, deal_id, { lock: true });
-  // Erasing the prospect deletes the deal: with the deal there is its prospect.
-  return { deal, prospect: prospect as Prospect };
+interface Locked {
+  deal: Deal;
+  prospect: Prospect;
+}
+
+/** The deal and its prospect, both locked. @throws Problem resource_not_found */
+export async function locked(tx: Tx, deal_id: string): Promise<Locked> {
+  const found = await lockedUnlessErased(tx, deal_id);
+  if (!found) throw notFound('deal', deal_id, 'id');
+  return found;
+}
+
+/**
+ * The deal and its prospect, both locked; undefined where the deal does not exist, or is erased meanwhile. The prospect comes first: whoever
+ * waits for another change waits for the prospect, so that the deal is read afterwards, with the version that the change added.
+ */
+export async function lockedUnlessErased(tx: Tx, deal_id: string): Promise<Locked | undefined> {
+  const where = sql`${tenant(tx)} and t.id = ${deal_id} and ${deals.alive}`;
+  const seen = await deals.find(tx, where);
+  if (!seen) return undefined;
+  const prospect = await prospects.find(
+    tx,
+    sql`${tenant(tx)} and t.id = ${seen.prospect_id}`,
+    sql`for no key update of t`,
+  );
+  const deal = await deals.find(tx, where, lockOf(true));
+  return prospect && deal && { deal, prospect };
 }
 
 async function refuseSecond(tx: Tx, prospect_id: string, program_id: string): Promise<void> {
