@@ -8,11 +8,14 @@ import { makeDataDir, spawnRail } from '../rail_process.ts';
 
 const checkout = join(import.meta.dirname, '../..');
 const readme = await readFile(join(checkout, 'README.md'), 'utf8');
-const tour = readme.slice(readme.indexOf('\n## The tour'), readme.indexOf('\n## Running in production'));
-const blocks = [...tour.matchAll(/^```sh( listen)?\n(.*?)^```$/gms)].map(([, listens, text]) => ({
-  listens: listens !== undefined,
-  text: text as string,
-}));
+/** The blocks of commands between two headings. */
+const blocksOf = (from: string, to: string) =>
+  [
+    ...readme
+      .slice(readme.indexOf(`\n## ${from}`), readme.indexOf(`\n## ${to}`))
+      .matchAll(/^```sh( listen)?\n(.*?)^```$/gms),
+  ].map(([, listens, text]) => ({ listens: listens !== undefined, text: text as string }));
+const blocks = blocksOf('The tour', 'Writing to prospects');
 
 t.test('the tour of the README runs as it stands there', async (t) => {
   const environment = { RAIL_DATA_DIR: await makeDataDir(t), PORT: '0', RAIL_WEBHOOK_ALLOW_PRIVATE: '1' };
@@ -53,6 +56,22 @@ t.test('the tour of the README runs as it stands there', async (t) => {
     lines.every((line) => line.includes('✓ signature') && line.includes('✓ order')),
     'signed, and in order',
   );
+});
+
+t.test('prospects are written to, and answer, as the README says', async (t) => {
+  const environment = {
+    RAIL_DATA_DIR: await makeDataDir(t),
+    PORT: '0',
+    RAIL_DEMO_MAIL: '1',
+    RAIL_WEBHOOK_ALLOW_PRIVATE: '1',
+  };
+  const service = spawnRail(t, ['start'], environment);
+  await service.until(/Ctrl-C stops it/);
+  const terminal = openTerminal(environment);
+  t.teardown(() => terminal.close());
+  await terminal.run(blocks[0]?.text as string);
+  for (const { text } of blocksOf('Writing to prospects', 'Running in production')) await terminal.run(text);
+  t.equal(terminal.said(), 'true\nsending\npositive\nquestion\ninterested\nRe: Espresso at beanletter-rail-demo.com\n');
 });
 
 t.test('the README names every setting', (t) => {
