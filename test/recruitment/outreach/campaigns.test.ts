@@ -426,3 +426,21 @@ t.test(
     t.notOk(state === 'finished' && is_left);
   },
 );
+
+t.test('stops the campaigns of a brand that is deleted, drafts too', async (t) => {
+  const opened = await open();
+  const { caller, brand_id } = opened;
+  const { path, campaign } = await launched(opened, 1, {
+    schedule: { ...always, days: [1], from: '03:00', to: '03:01' },
+  });
+  const other = await draft(opened);
+  await caller.delete(`${v1}/brands/${brand_id}`);
+  t.match(await caller.get(path), { state: 'stopped' });
+  t.match(await sequencesOf(campaign), [{ state: 'stopped' }]);
+  t.match(await caller.request('POST', `${path}/launch`), { status: 409 });
+  const events = await told(opened, 3);
+  t.same(
+    events.slice(1).map(([type, { campaign_id }]) => [type, campaign_id]),
+    [campaign.id, other.id].map((id) => ['campaign.stopped', id]),
+  );
+});

@@ -55,6 +55,19 @@ function parse(field: TemplateField, text: string): Template[] {
   return engineOf(field).parse(text.toWellFormed());
 }
 
+/** The templates that were rendered last: a campaign renders few of them, for many prospects. */
+const parsed = new Map<string, Template[]>();
+const most_parsed = 100;
+
+function parsedOnce(field: TemplateField, text: string): Template[] {
+  const key = `${field} ${text}`;
+  const template = parsed.get(key) ?? parse(field, text);
+  parsed.delete(key);
+  parsed.set(key, template);
+  if (parsed.size > most_parsed) parsed.delete(parsed.keys().next().value as string);
+  return template;
+}
+
 function unknownVariables(field: TemplateField, text: string): TemplateFault[] {
   const { globals } = engineOf(field).analyzeSync(parse(field, tagsOf(text)), { partials: false });
   return Object.values(globals)
@@ -119,7 +132,7 @@ export function renderTemplates(templates: Templates, values: TemplateValues): R
 
 function render(field: TemplateField, text: string, values: object): string {
   try {
-    return renderWithin(engineOf(field), parse(field, text), values).toWellFormed();
+    return renderWithin(engineOf(field), parsedOnce(field, text), values).toWellFormed();
   } catch (error) {
     throw faultOf(field, error);
   }
