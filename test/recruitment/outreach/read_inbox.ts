@@ -10,10 +10,11 @@ export const password = 'app-password';
 const authority = createAuthority('Rail test mailbox authority');
 tls.setDefaultCACertificates([...tls.getCACertificates('default'), authority.cert]);
 export const authority_cert = authority.cert;
+export const identity = authority.issue({ name: 'localhost' });
 
 /** An IMAP server that ends with the tests of the file. */
 export async function openImapServer(): Promise<ImapServer> {
-  const server = await startImapServer({ ...authority.issue({ name: 'localhost' }), password });
+  const server = await startImapServer({ ...identity, password });
   t.teardown(() => server.close());
   return server;
 }
@@ -41,7 +42,12 @@ export async function openUnread(rail: Rail, server: ImapServer): Promise<ReadOu
   return { ...outreach, server, user };
 }
 
-export async function connectTo(rail: Rail, { inbox_id }: Outreach, server: ImapServer, user: string): Promise<void> {
+export async function connectTo(
+  rail: Rail,
+  { inbox_id }: Outreach,
+  server: { port: number },
+  user: string,
+): Promise<void> {
   const imap = JSON.stringify({ host: 'localhost', port: server.port, security: 'tls', username: user });
   const secrets = JSON.stringify({ smtp_password: password, imap_password: password });
   await rail.query(sql`

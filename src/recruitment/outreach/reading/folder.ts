@@ -1,5 +1,5 @@
 /** Reads what is new in the folder that a connection has selected. */
-import type { FetchMessageObject, FetchQueryObject, ImapFlow } from 'imapflow';
+import type { FetchMessageObject, FetchQueryObject, ImapFlow, SearchObject } from 'imapflow';
 import { type Store, type Tx, transaction } from '../../../core/postgres/transaction.ts';
 import { advanceTo, beginAt, type Cursor, keepStuck, type ReadInbox, type Standing, type Stuck } from './cursor.ts';
 import { mailRead } from './metrics.ts';
@@ -52,7 +52,7 @@ function selected(client: ImapFlow) {
 }
 
 async function newUids(client: ImapFlow, last_uid: number): Promise<number[]> {
-  const found = (await client.search({ uid: `${last_uid + 1}:*` }, { uid: true })) || [];
+  const found = await search(client, { uid: `${last_uid + 1}:*` });
   // `n:*` names the last mail even where its number is lower.
   return found.filter((uid) => uid > last_uid).sort((one, other) => one - other);
 }
@@ -78,8 +78,15 @@ async function openCursor(
 }
 
 async function firstUidSince(client: ImapFlow, since: Date): Promise<number> {
-  const found = (await client.search({ since }, { uid: true })) || [];
-  return found.length > 0 ? Math.min(...found) : selected(client).uidNext;
+  const found = await search(client, { since });
+  return found.length > 0 ? found.reduce((least, uid) => Math.min(least, uid)) : selected(client).uidNext;
+}
+
+/** @throws Error where the server does not say what there is: to take it for nothing would lose mail */
+async function search(client: ImapFlow, query: SearchObject): Promise<number[]> {
+  const found = await client.search(query, { uid: true });
+  if (!found) throw new Error('The search failed.');
+  return found;
 }
 
 interface Chunk {
