@@ -196,7 +196,8 @@ select
   m.bounced_at,
   m.received_at,
   m.created_at,
-  m.updated_at
+  m.updated_at,
+  m.unsubscribed_at
 from recruitment.message m
 where m.organization_id = (select data.organization_id());
 comment on view data.message is 'Emails to prospects and those that answer them, without addresses and texts.';
@@ -222,6 +223,7 @@ comment on column data.message.bounced_at is 'When it bounced. Null: it has not.
 comment on column data.message.received_at is 'When it came in. Null: an outbound email.';
 comment on column data.message.created_at is 'When it was recorded.';
 comment on column data.message.updated_at is 'When it last changed.';
+comment on column data.message.unsubscribed_at is 'When its recipient unsubscribed by its link or by a reply to it. Null: not by this email.';
 
 create or replace view data.deal with (security_barrier = true) as
 select
@@ -286,17 +288,19 @@ select
   count(*) filter (where happened.what = 'bounced') as bounced,
   count(*) filter (where happened.what = 'reply') as replies,
   count(*) filter (where happened.what = 'reply' and m.reply_kind in ('positive', 'question')) as interested_replies,
-  count(*) filter (where happened.what = 'unsubscribe') as unsubscribe_replies
+  count(*) filter (where happened.what = 'unsubscribe') as unsubscribe_replies,
+  count(*) filter (where happened.what = 'unsubscribed') as unsubscribed
 from recruitment.message m
 cross join lateral (
   values
     (case when m.direction = 'outbound' and m.purpose <> 'test' then 'sent' end, m.sent_at),
     (case when m.direction = 'outbound' and m.purpose <> 'test' then 'bounced' end, m.bounced_at),
+    (case when m.direction = 'outbound' and m.purpose <> 'test' then 'unsubscribed' end, m.unsubscribed_at),
     (case when m.purpose in ('reply', 'unsubscribe') then m.purpose end, m.received_at)
 ) as happened (what, at)
 where m.organization_id = (select data.organization_id()) and happened.what is not null and happened.at is not null
 group by 1, 2, 3;
-comment on view data.outreach_daily is 'Emails and replies by day (UTC), brand and campaign. Tests are left out, and so are unsubscribes by the link, which are no messages.';
+comment on view data.outreach_daily is 'Emails and replies by day (UTC), brand and campaign. Tests are left out.';
 comment on column data.outreach_daily.day is 'The day (UTC).';
 comment on column data.outreach_daily.brand_id is 'The brand (fbr_).';
 comment on column data.outreach_daily.campaign_id is 'The campaign (fca_). Null: emails outside of campaigns.';
@@ -305,4 +309,5 @@ comment on column data.outreach_daily.first_emails is 'Of them: first emails of 
 comment on column data.outreach_daily.bounced is 'Emails that bounced on the day.';
 comment on column data.outreach_daily.replies is 'Replies of persons. Automatic replies and unsubscribes are none.';
 comment on column data.outreach_daily.interested_replies is 'Of them: positive, or a question.';
-comment on column data.outreach_daily.unsubscribe_replies is 'Requests to be taken off that came by email.';
+comment on column data.outreach_daily.unsubscribe_replies is 'Emails that ask for no more emails.';
+comment on column data.outreach_daily.unsubscribed is 'Emails of campaigns by which somebody unsubscribed on the day, by the link or by a reply.';

@@ -22,7 +22,7 @@ const purposes = {
   test: 'a test of a campaign, sent to your team',
   reply: 'the prospect replied',
   auto_reply: 'an automatic reply',
-  unsubscribe: 'the prospect asked to be taken off',
+  unsubscribe: 'the prospect asked for no more emails',
   bounce: 'an email was returned',
   complaint: 'the provider reports that an email was marked as spam',
 } as const;

@@ -255,7 +255,7 @@ export const tags: Record<string, ViewTags> = {
   },
   outreach_daily: {
     ...{ list: 'outreach_daily', equals: ['brand_id', 'campaign_id'], between: ['day'], orders: ['day'] },
-    sums: ['sent', 'first_emails', 'bounced', 'replies', 'interested_replies', 'unsubscribe_replies'],
+    sums: ['sent', 'first_emails', 'bounced', 'replies', 'interested_replies', 'unsubscribe_replies', 'unsubscribed'],
     refers: [refer('brand'), refer('campaign')],
   },
 };
