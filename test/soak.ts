@@ -8,6 +8,8 @@ import { parseArgs } from 'node:util';
 interface Asked {
   seconds: number;
   seed: number;
+  kills: number;
+  sends: number;
 }
 
 const soaks: Record<string, { doc: string; run: (asked: Asked) => Promise<unknown> }> = {
@@ -31,20 +33,34 @@ const soaks: Record<string, { doc: string; run: (asked: Asked) => Promise<unknow
     doc: 'windows of outreach in every time zone, by minutes about each change of a clock: [--seconds 600] [--seed N]',
     run: async (asked) => (await import('./recruitment/outreach/windows_soak.ts')).soakWindows(asked),
   },
+  outreach: {
+    doc: 'kills workers and Postgres while emails are sent: [--kills 300] [--sends 10000]; an hour or so',
+    run: async (asked) => (await import('./crash/outreach_soak.ts')).soakOutreach(asked),
+  },
 };
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { seconds: { type: 'string', default: '600' }, seed: { type: 'string', default: `${randomInt(2 ** 31)}` } },
+  options: {
+    seconds: { type: 'string', default: '600' },
+    seed: { type: 'string', default: `${randomInt(2 ** 31)}` },
+    kills: { type: 'string', default: '300' },
+    sends: { type: 'string', default: '10000' },
+  },
 });
-const asked = { seconds: Number(values.seconds), seed: Number(values.seed) };
+const asked = {
+  ...{ seconds: Number(values.seconds), seed: Number(values.seed) },
+  ...{ kills: Number(values.kills), sends: Number(values.sends) },
+};
 const [name = 'worker'] = positionals;
 const soak = soaks[name];
-if (soak && asked.seconds > 0 && Number.isInteger(asked.seed)) {
+if (soak && asked.seconds > 0 && asked.sends > asked.kills && Number.isInteger(asked.seed)) {
   await soak.run(asked);
 } else {
   const names = Object.entries(soaks).map(([each, { doc }]) => `  ${each.padEnd(8)} ${doc}\n`);
-  const fault = soak ? '--seconds and --seed are numbers.' : `There is no soak '${name}'.`;
+  const fault = soak
+    ? '--seconds, --seed, --kills and --sends are numbers, with more sends than kills.'
+    : `There is no soak '${name}'.`;
   process.stderr.write(`${fault} There are:\n${names.join('')}`);
   process.exitCode = 2;
 }

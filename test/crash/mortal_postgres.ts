@@ -1,0 +1,58 @@
+/** A Postgres that can be killed and opened again, with a gate before it whose address stays the same. */
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import t from 'tap';
+import { migrate } from '../../src/core/postgres/migrate.ts';
+import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/embedded_postgres/embedded_postgres.ts';
+import { type Gate, startGate } from '../processes.ts';
+
+export interface MortalPostgres {
+  /** Through the gate. */
+  url: string;
+  gate: Gate;
+  /** Kills the postmaster and all of its processes, then opens the same data. */
+  killAndReopen(): Promise<void>;
+}
+
+export async function startMortalPostgres(): Promise<MortalPostgres> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'rail-crash-'));
+  let postgres: EmbeddedPostgres = await openEmbeddedPostgres({ dataDir, mode: 'own' });
+  t.teardown(async () => {
+    await postgres.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  await migrate(postgres.url);
+  const gate = await startGate(postgres.url);
+  return {
+    url: gate.url,
+    gate,
+    async killAndReopen() {
+      await killProcesses(dataDir);
+      await postgres.stop();
+      postgres = await openEmbeddedPostgres({ dataDir, mode: 'own' });
+      gate.leadTo(Number(new URL(postgres.url).port));
+      gate.cut();
+    },
+  };
+}
+
+async function killProcesses(dataDir: string): Promise<void> {
+  const [pid] = (await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8')).split('\n').map(Number);
+  const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid=']);
+  const processes = stdout
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/).map(Number));
+  const children = processes.filter(([, parent]) => parent === pid).map(([child]) => child as number);
+  for (const each of [pid as number, ...children]) {
+    try {
+      process.kill(each, 'SIGKILL');
+    } catch (error) {
+      // Its children end by themselves when the postmaster is gone.
+      if ((error as { code?: string }).code !== 'ESRCH') throw error;
+    }
+  }
+}
