@@ -299,6 +299,7 @@ t.test('filters say why a result was skipped', async (t) => {
     web.at('blog2.test', '/review'),
     web.at('blog3.test', '/review'),
     web.at('blog4.test', '/review'),
+    'https://blog5.test/review',
     web.at('shop.test', '/oven'),
     'https://rival.test/oven',
     'https://www.youtube.com/@sourdough',
@@ -315,6 +316,9 @@ t.test('filters say why a result was skipped', async (t) => {
     const { id } = await caller.post(`${base}/prospects`, { brand_id, channel: 'website', key });
     await rail.query(sql`update recruitment.prospect set ${change} where id = ${id}`);
   }
+  const enrolled = await caller.post(`${base}/prospects`, { brand_id, channel: 'website', key: 'blog5.test' });
+  const campaign = await caller.post(`${base}/campaigns`, { brand_id, name: 'Blogs' });
+  await caller.post(`${base}/campaigns/${campaign.id}/prospects`, { prospect_ids: [enrolled.id] });
   const { id } = await caller.post(`${base}/searches`, {
     ...{ brand_id, search_type: 'url_list', query: urls.join('\n'), channels: ['website'] },
     filters: {
@@ -327,8 +331,8 @@ t.test('filters say why a result was skipped', async (t) => {
   t.same(
     data.map(({ skipped_because }: Json) => skipped_because),
     [
-      ...[null, 'same_domain', 'homepage', 'unsubscribed', 'contacted', 'in_campaign', 'own_site', 'own_site'],
-      ...['other_channel', 'not_a_prospect'],
+      ...[null, 'same_domain', 'homepage', 'unsubscribed', 'contacted', 'in_campaign', 'in_campaign', 'own_site'],
+      ...['own_site', 'other_channel', 'not_a_prospect'],
     ],
   );
   await scanBehind(caller, id);

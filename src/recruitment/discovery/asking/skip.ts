@@ -12,7 +12,7 @@ export const skip_reasons = {
   same_domain: 'another result is on its domain (`one_per_domain`)',
   contacted: 'the prospect was sent an email within the given number of days (`skip_contacted_days`)',
   unsubscribed: 'the prospect unsubscribed (`skip_unsubscribed`)',
-  in_campaign: 'outreach has written to the prospect, who has not answered (`skip_in_campaigns`)',
+  in_campaign: 'the prospect is in a campaign, or was sent an email and has not answered (`skip_in_campaigns`)',
 } as const;
 export type SkipReason = keyof typeof skip_reasons;
 
@@ -94,7 +94,9 @@ export async function skippedByHistory(
       values
         (1, 'unsubscribed', ${skip_unsubscribed}::boolean and p.unsubscribed_at is not null),
         (2, 'contacted', p.last_sent_at > ${tx.now}::timestamptz - make_interval(days => ${skip_contacted_days}::integer)),
-        (3, 'in_campaign', ${skip_in_campaigns}::boolean and p.sent > 0 and p.stage = 'contacted')
+        (3, 'in_campaign', ${skip_in_campaigns}::boolean and (p.sent > 0 and p.stage = 'contacted' or exists (
+          select from recruitment.sequence s
+          where s.organization_id = p.organization_id and s.prospect_id = p.id and s.open)))
     ) as k (rank, reason, holds)
     where k.holds
     group by r.channel, r.key`);

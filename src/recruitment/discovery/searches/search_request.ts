@@ -28,7 +28,9 @@ const filters = {
     .nullable()
     .describe('Skips prospects that were sent an email within this number of days. Null: no such filter.'),
   skip_unsubscribed: z.boolean().describe('Skips prospects that unsubscribed.'),
-  skip_in_campaigns: z.boolean().describe('Skips prospects that outreach has written to and that have not answered.'),
+  skip_in_campaigns: z
+    .boolean()
+    .describe('Skips prospects that are in a campaign, and those that were sent an email and have not answered.'),
   skip_homepages: z.boolean().describe('Skips pages that are the homepage of their site.'),
 };
 export const Filters = z.object(filters);
