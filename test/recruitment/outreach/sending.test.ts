@@ -310,6 +310,28 @@ t.test('what servers answer', async (t) => {
   }
 });
 
+t.test('a refused recipient spoils no other email of the same connection', async (t) => {
+  const address = (nth: number) => `reader${nth}@in-a-row.example.com`;
+  for (const nth of [0, 2]) {
+    const answer = nth === 0 ? refusal(550, '5.1.1 User unknown') : refusal(451, '4.7.1 Greylisted, come back later');
+    sink.script.set(address(nth), {
+      rcpt: () => {
+        throw answer;
+      },
+    });
+  }
+  const opened = await open({ prospects: 4, address, campaign: { max_per_domain_day: 10 } });
+  const connections = mailbox.logins.length;
+  await wake(rail);
+  await outcomesOf(opened, 4);
+  const messages = new Map((await messagesOf(opened)).map((one) => [one.sequence_id, one]));
+  t.same(
+    opened.sequence_ids.map((id) => messages.get(id)?.state),
+    ['failed', 'sent', 'planned', 'sent'],
+  );
+  t.equal(mailbox.logins.length, connections + 1, 'over one connection');
+});
+
 t.test('disconnects an inbox whose login is refused three times', async (t) => {
   const wrong = { ...mailbox.smtp, password: 'revoked' };
   const opened = await open({ mailbox: { smtp: wrong, imap: mailbox.imap } });

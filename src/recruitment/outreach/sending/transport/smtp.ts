@@ -24,6 +24,8 @@ export interface Letter {
 const start_ms = 120_000;
 /** RFC 5321, 4.5.3.2.6: "10 minutes" for the answer to the end of the data. */
 const end_ms = 600_000;
+/** Of the answer to RSET. */
+const reset_ms = 10_000;
 
 /**
  * Sends a letter. The connection is dropped wherever it cannot be used again.
@@ -50,7 +52,8 @@ export function transmit(
   const drop = () => finish(() => end({ is: is_ended ? 'unknown' : 'lost' }));
   const end = (attempt: Attempt) => {
     if (!canGoOn(attempt, is_ended)) connection.close();
-    resolve(attempt);
+    if (leavesSender(attempt)) forgetSender(connection, () => resolve(attempt));
+    else resolve(attempt);
   };
   let timer = setTimeout(drop, start_ms);
   cut_off.addEventListener('abort', drop, { once: true });
@@ -82,6 +85,24 @@ export function transmit(
 const canGoOn = (attempt: Attempt, is_ended: boolean): boolean =>
   attempt.is === 'accepted' ||
   (attempt.is === 'answered' && attempt.answer.code !== 421 && (attempt.answer.command !== 'DATA' || is_ended));
+
+/** The server still has the sender of an email whose recipient it refused: to the next one it would answer that commands are out of order. */
+const leavesSender = (attempt: Attempt): boolean =>
+  attempt.is === 'answered' && attempt.answer.command === 'RCPT' && attempt.answer.code !== 421;
+
+/** RSET; the connection is dropped where the server does not take it. */
+function forgetSender(connection: SMTPConnection, done: () => void): void {
+  const over = (is_reset: boolean) => {
+    clearTimeout(timer);
+    connection.off('end', lost);
+    if (!is_reset) connection.close();
+    done();
+  };
+  const lost = () => over(false);
+  const timer = setTimeout(lost, reset_ms);
+  connection.once('end', lost);
+  connection.reset((error) => over(!error));
+}
 
 function attemptOf(error: Error, is_ended: boolean): Attempt {
   const {
