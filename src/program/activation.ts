@@ -9,6 +9,7 @@ import { groups, groupToJoin } from './partners/group.ts';
 import { type Partner, partners } from './partners/partner.ts';
 import { updatePartner } from './partners/update_partner.ts';
 import { type Program, programs } from './programs/program.ts';
+import { safeSum } from './programs/tally.ts';
 import { giveCoupon } from './tracking/coupon.ts';
 import { isWithinBounds, rate_bound } from './tracking/link.ts';
 
@@ -239,8 +240,8 @@ export const revenueOf = (
   tx.all<PartnerRevenue>(sql`
     select
       f.partner_id, ${interval ? sql`to_char(f.at at time zone ${timezone}, ${period_formats[interval]})` : sql`null::text`} as period, f.currency,
-      (coalesce(sum(f.revenue_minor), 0) - coalesce(sum(f.refunds_minor), 0))::bigint as revenue_minor,
-      (coalesce(sum(f.commissions_minor), 0) - coalesce(sum(f.clawbacks_minor), 0))::bigint as commissions_minor
+      ${safeSum(sql`coalesce(sum(f.revenue_minor), 0) - coalesce(sum(f.refunds_minor), 0)`)} as revenue_minor,
+      ${safeSum(sql`coalesce(sum(f.commissions_minor), 0) - coalesce(sum(f.clawbacks_minor), 0)`)} as commissions_minor
     from json_to_recordset(${JSON.stringify(partners)}::json) as given (partner_id text, since timestamptz)
     join program.report_fact f on f.organization_id = ${tx.organization_id} and f.partner_id = given.partner_id
     where f.at >= greatest(${from}::timestamptz, given.since) and f.at < ${to}::timestamptz

@@ -18,6 +18,16 @@ async function openBrand(caller: Caller) {
   return { brand_id: brand.id as string, program_id: program.id as string, add, report };
 }
 
+/** A deal, once it is active. */
+async function activate(caller: Caller, given: { prospect_id: string; program_id: string }, upfront_fee_minor: number) {
+  const terms = { rate_type: 'percent', rate_value: 2_000, currency: 'USD', upfront_fee_minor };
+  const deal = await caller.post(`${v1}/deals`, { ...given, terms });
+  await caller.post(`${v1}/deals/${deal.id}/agree`, { agreed_by: 'prospect' });
+  await caller.post(`${v1}/deals/${deal.id}/activate`);
+  await eventually(async () => (await caller.get(`${v1}/deals/${deal.id}`)).status === 'active', 'the activation');
+  return caller.get(`${v1}/deals/${deal.id}`);
+}
+
 t.test('counts the pipeline, and what partners from deals brought since their activation', async (t) => {
   const caller = await rail.organization();
   const { program_id, add, report } = await openBrand(caller);
@@ -26,14 +36,7 @@ t.test('counts the pipeline, and what partners from deals brought since their ac
   const member = (await caller.get(`${v1}/team`)).data[0];
   await caller.post(`${v1}/prospects/${ada.id}/assign`, { member_id: member.id });
   for (const stage of ['lost', 'interested', 'lost']) await caller.post(`${v1}/prospects/${bob.id}/move`, { stage });
-  const deal = await caller.post(`${v1}/deals`, {
-    ...{ prospect_id: ada.id, program_id },
-    terms: { rate_type: 'percent', rate_value: 2_000, currency: 'USD', upfront_fee_minor: 5_000 },
-  });
-  await caller.post(`${v1}/deals/${deal.id}/agree`, { agreed_by: 'prospect' });
-  await caller.post(`${v1}/deals/${deal.id}/activate`);
-  await eventually(async () => (await caller.get(`${v1}/deals/${deal.id}`)).status === 'active', 'the activation');
-  const { partner_id } = await caller.get(`${v1}/deals/${deal.id}`);
+  const { partner_id } = await activate(caller, { prospect_id: ada.id, program_id }, 5_000);
   const sale = await caller.post('/v1/sales', {
     ...{ program_id, partner_id, amount_minor: 10_000, currency: 'USD', external_charge_id: newId('test') },
     customer: { email: 'buyer@customer.example.com' },
@@ -78,6 +81,26 @@ t.test('counts the pipeline, and what partners from deals brought since their ac
   t.match(await report('&to=2020-01-01T00:00:00Z'), { totals: { added: 0, credits_per_active: null, revenue: [] } });
 });
 
+t.test('a partner of two prospects counts once, for the member of the first, and sums stay exact', async (t) => {
+  const caller = await rail.organization();
+  const { program_id, add, report } = await openBrand(caller);
+  const first = (await caller.get(`${v1}/team`)).data[0];
+  const second = await caller.post(`${v1}/team`, { name: 'Bob', email: 'bob@acme.example.com', role: 'member' });
+  for (const [key, member, upfront_fee_minor] of [
+    ['person.com', first, Number.MAX_SAFE_INTEGER],
+    ['person.org', second, 700],
+  ] as const) {
+    const prospect = await add(key);
+    if (key === 'person.org') await caller.post(`${v1}/prospects/${prospect.id}/emails`, { email: 'hello@person.com' });
+    await caller.post(`${v1}/prospects/${prospect.id}/assign`, { member_id: member.id });
+    await activate(caller, { prospect_id: prospect.id, program_id }, upfront_fee_minor);
+  }
+  const revenue = [{ currency: 'USD', revenue_minor: 0, commissions_minor: Number.MAX_SAFE_INTEGER }];
+  t.same((await report()).totals.revenue, revenue);
+  t.same((await report(`&member_id=${first.id}`)).totals.revenue, revenue);
+  t.same((await report(`&member_id=${second.id}`)).totals.revenue, []);
+});
+
 t.test('counts emails and replies by campaign, inbox, step and text', async (t) => {
   const caller = await rail.organization();
   const { brand_id, add, report } = await openBrand(caller);
@@ -91,6 +114,7 @@ t.test('counts emails and replies by campaign, inbox, step and text', async (t) 
   ];
   for (const [nth, [day, step, variant, outcome, reply]] of emails.entries()) {
     const { id: prospect_id } = await add(`blog${nth}.com`);
+    await caller.post(`${v1}/prospects/${prospect_id}/move`, { stage: 'contacted' });
     await insertEmail(
       { organization_id: caller.organization_id, brand_id, campaign_id, inbox_id, prospect_id },
       {
@@ -173,8 +197,10 @@ async function insertEmail(of: Json, { at, step, variant, outcome, reply }: Emai
   const { organization_id, brand_id, campaign_id, inbox_id, prospect_id } = of;
   const sequence_id = newId('fsq');
   await rail.query(sql`
-    insert into recruitment.sequence (organization_id, id, campaign_id, brand_id, prospect_id, inbox_id, state, ended_at)
-    values (${organization_id}, ${sequence_id}, ${campaign_id}, ${brand_id}, ${prospect_id}, ${inbox_id}, 'stopped', now())`);
+    insert into recruitment.sequence (organization_id, id, campaign_id, brand_id, prospect_id, inbox_id, state, next_step, ended_at)
+    values (
+      ${organization_id}, ${sequence_id}, ${campaign_id}, ${brand_id}, ${prospect_id}, ${inbox_id}, 'stopped', ${step + 1}, now()
+    )`);
   const sent_at = outcome === 'unknown' ? null : at;
   const bounced_at = outcome === 'bounced' ? at : null;
   await rail.query(sql`

@@ -24,18 +24,18 @@ interface Asked {
   interval: 'day' | 'week' | 'month' | null;
 }
 
-/** A row for each partner, currency and period. A partner counts once, from the first activation on. */
+/** A row for each partner, currency and period. A partner counts once, from the first activation on, for the assignee of its prospect. */
 export async function readRevenue(tx: Tx, asked: Asked): Promise<RevenueRow[]> {
   const { brand_id, member_id, campaign_id, inbox_id } = asked;
   // A sale is of no campaign.
   if (campaign_id !== undefined || inbox_id !== undefined) return [];
-  const partners = await tx.all<{ partner_id: string; since: string; member_id: string | null }>(sql`
+  const activated = await tx.all<{ partner_id: string; since: string; member_id: string | null }>(sql`
     select distinct on (d.partner_id) d.partner_id, d.activated_at as since, p.assignee_member_id as member_id
     from recruitment.deal d
     join recruitment.prospect p on p.organization_id = d.organization_id and p.id = d.prospect_id
     where d.organization_id = ${tx.organization_id} and d.brand_id = ${brand_id} and d.partner_id is not null
-      ${member_id === undefined ? sql`` : sql`and p.assignee_member_id = ${member_id}`}
     order by d.partner_id, d.activated_at`);
+  const partners = activated.filter((partner) => member_id === undefined || partner.member_id === member_id);
   const members = new Map(partners.map((partner) => [partner.partner_id, partner.member_id]));
   const rows = await revenueOf(tx, partners, asked);
   return rows.map(({ partner_id, ...row }) => ({ ...row, member_id: members.get(partner_id) ?? null }));
@@ -48,9 +48,13 @@ export function sumOf(rows: RevenueRow[]): Revenue {
     const sum = sums.get(currency) ?? { currency, revenue_minor: 0, commissions_minor: 0 };
     sums.set(currency, {
       currency,
-      revenue_minor: sum.revenue_minor + revenue_minor,
-      commissions_minor: sum.commissions_minor + commissions_minor,
+      revenue_minor: safeSum(sum.revenue_minor, revenue_minor),
+      commissions_minor: safeSum(sum.commissions_minor, commissions_minor),
     });
   }
   return [...sums.values()].sort((one, other) => (one.currency < other.currency ? -1 : 1));
 }
+
+/** Limited to the integers that JSON carries exactly. */
+const safeSum = (one: number, other: number): number =>
+  Math.max(Math.min(one + other, Number.MAX_SAFE_INTEGER), Number.MIN_SAFE_INTEGER);
