@@ -179,7 +179,12 @@ t.test('marks as unread what is beyond the limits', async (t) => {
     bytes(mail({ 'Content-Type': 'text/plain; charset=no-such-charset' }, 'Sounds good!')),
   );
   t.match(broken, { text: /Sounds good!/ }, 'an unknown charset');
-  const injected = await readMessage(bytes('Subject: a\r\n b\rc\nFrom: Grace\0 <grace@blog.example>\n\nHello\0'));
+  const injected = await readMessage(
+    bytes(
+      'Subject: a\r\n b\rc\nFrom: Grace\0 <grace@blog.example>\nMessage-ID: <a\0@b>\nReferences: <c\0@d>\n\nHello\0',
+    ),
+  );
+  t.match(injected, { message_id: 'a@b', answers: ['c@d'] });
   t.notMatch(
     `${injected.subject}${injected.from_name}${injected.text.trim()}`,
     /[\r\n\0]/,

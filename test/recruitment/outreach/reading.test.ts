@@ -164,6 +164,36 @@ t.test('keeps a reply that it does not understand, and shows it', async (t) => {
   t.match(await inbound(to.prospect_id), [{ purpose: 'reply', needs_review: true }]);
 });
 
+t.test('takes a mail without a word for a question that somebody should look at', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  const picture = { 'Content-Type': 'image/png', 'Content-Transfer-Encoding': 'base64' };
+  const to = await answered(rail, outreach, 'iVBORw0KGgo=', { ...picture, Subject: 'Re: ' });
+  t.match(await cameIn(outreach, to.prospect_id, 2), [
+    { type: 'reply.received', data: { reply_kind: 'question' } },
+    { type: 'affiliate.stage_changed', data: { to: 'interested' } },
+  ]);
+  t.match(await inbound(to.prospect_id), [{ reply_kind: 'question', confidence: 0, needs_review: true }]);
+});
+
+t.test('reads ids that hold NUL, and mail of a date that is none', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  const [one, two] = [await mail(rail, outreach), await mail(rail, outreach)];
+  const hostile = { 'Message-ID': '<answer\0@their.example.com>', References: '<a\0@b> <\0>' };
+  server.deliver(outreach.user, answerTo(one, 'What do you pay?', hostile));
+  server.deliver(outreach.user, answerTo(two, 'What do you pay?'), 'INBOX', new Date(8.64e15));
+  for (const { prospect_id } of [one, two]) t.equal((await cameIn(outreach, prospect_id, 2)).length, 2);
+});
+
+t.test('reads the answers of two people under one Message-ID', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  const sent = [await mail(rail, outreach), await mail(rail, outreach)];
+  const same = { 'Message-ID': newMessageId() };
+  for (const _ of [1, 2])
+    for (const to of sent) server.deliver(outreach.user, answerTo(to, 'No, thank you, we are not interested.', same));
+  await readUpTo(outreach, 4);
+  for (const { prospect_id } of sent) t.equal((await inbound(prospect_id)).length, 1);
+});
+
 t.test('an automatic reply pauses follow-ups until the prospect is back, and tells nothing', async (t) => {
   const outreach = await openReadOutreach(rail, server);
   const back = new Date(Date.now() + 10 * 86_400_000).toISOString().slice(0, 10);

@@ -3,8 +3,10 @@ export class Fields {
   readonly #values = new Map<string, string[]>();
 
   constructor(entries: Iterable<readonly [name: string, value: string]> = []) {
-    for (const [name, value] of entries) {
+    for (const [name, given] of entries) {
       const key = name.toLowerCase();
+      // What a database cannot keep says nothing in an id or a subject either.
+      const value = given.replaceAll('\0', '').toWellFormed();
       const values = this.#values.get(key);
       if (values) values.push(value);
       else this.#values.set(key, [value]);

@@ -158,7 +158,14 @@ async function readOne(client: ImapFlow, reading: FolderReading, { fetched, ...a
 }
 
 function storedMail({ source, headers, size = 0, internalDate }: FetchMessageObject): StoredMail {
-  const arrived_at = new Date(internalDate ?? Date.now());
+  const arrived_at = arrivalOf(internalDate);
   const bytes = (source ?? headers ?? Buffer.alloc(0)).subarray(0, most_bytes);
   return { source: bytes, whole: !source || source.length >= size || source.length >= most_bytes, arrived_at };
+}
+
+/** A server may give no date, one that is none, or one to come: the mail has just arrived. */
+function arrivalOf(internal_date: Date | string | undefined): Date {
+  const now = new Date();
+  const given = new Date(internal_date ?? now);
+  return given.getTime() > 0 && given < now ? given : now;
 }

@@ -22,7 +22,7 @@ export async function takeAutoReply(
 ): Promise<'auto_reply' | 'known' | 'unrelated'> {
   const prospect = await lockedProspect(tx, answer.answered);
   if (!prospect) return 'unrelated';
-  if (await isKnown(tx, answer)) return 'known';
+  if (await isKnown(tx, vault, answer)) return 'known';
   await proveSent(tx, answer.answered);
   const paused_until = pausedUntil(answer.judgement.resumes_on, tx.now);
   await tx.all(sql`

@@ -16,7 +16,7 @@ export async function takeBounce(tx: Tx, vault: Vault, answer: Answer): Promise<
   const about = await recipientOf(tx, vault, answer);
   const is_hard = about?.hard === true && about.action === 'failed';
   if (is_hard) await lockSuppressions(tx);
-  if (await isKnown(tx, answer)) return 'known';
+  if (await isKnown(tx, vault, answer)) return 'known';
   await markBounced(tx, vault, answered.id, is_hard);
   if (await lockedProspect(tx, answered)) {
     await keepInbound(tx, vault, answer, {

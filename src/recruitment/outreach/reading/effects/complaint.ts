@@ -25,7 +25,7 @@ export async function takeComplaint(
   if (no_complaints.includes(judgement.feedback_type ?? '')) return 'unrelated';
   if (judgement.feedback_type === 'opt-out') return takeUnsubscribe(tx, vault, answer);
   await lockSuppressions(tx);
-  if (await isKnown(tx, answer)) return 'known';
+  if (await isKnown(tx, vault, answer)) return 'known';
   if (answered.campaign_id !== null) await lockCampaign(tx, answered.campaign_id);
   await proveSent(tx, answered);
   const prospect = await lockedProspect(tx, answered);

@@ -18,11 +18,20 @@ export class ReadTwice extends Error {
   override readonly name = 'ReadTwice';
 }
 
-/** Whether the mail was read before: in this inbox, or in another that it was sent to as well. */
-export async function isKnown(tx: Tx, { rfc_message_id, spare_message_id }: Answer): Promise<boolean> {
+/**
+ * Whether the mail was read before: in this inbox, or in another that it was sent to as well. Programs give one Message-ID to many mails: one of
+ * somebody else says nothing.
+ */
+export async function isKnown(
+  tx: Tx,
+  vault: Vault,
+  { rfc_message_id, spare_message_id, answered, message }: Answer,
+): Promise<boolean> {
+  const { address_hmac } = hashesOf(await keyedHash(tx, vault), message.from);
   const known = await tx.maybe(sql`
     select from recruitment.message t
-    where ${tenant(tx)} and t.rfc_message_id in (${rfc_message_id}, ${spare_message_id}) and t.direction = 'inbound'`);
+    where ${tenant(tx)} and t.rfc_message_id in (${rfc_message_id}, ${spare_message_id}) and t.direction = 'inbound'
+      and (t.prospect_id is not distinct from ${answered.prospect_id} or t.address_hmac = ${address_hmac})`);
   return known !== undefined;
 }
 

@@ -28,12 +28,12 @@ const unsure = { kind: 'question', confidence: 0, named: null, unsubscribe: fals
  */
 export async function takeReply(tx: Tx, vault: Vault, answer: Answer): Promise<'reply' | 'known' | 'unrelated'> {
   const { answered, judgement } = answer;
-  const { kind, confidence, named, unsubscribe } = answer.meaning ?? unsure;
+  const { kind, confidence, named, unsubscribe } = meaningOf(answer);
   const bars = kind === 'angry' && (confidence >= least_for_mark || unsubscribe);
   if (bars) await lockSuppressions(tx);
   const prospect = await lockedProspect(tx, answered);
   if (!prospect) return 'unrelated';
-  if (await isKnown(tx, answer)) return 'known';
+  if (await isKnown(tx, vault, answer)) return 'known';
   await proveSent(tx, answered);
   const ended = await endSequences(tx, await answeredSequences(tx, answered, prospect), 'replied');
   const message_id = await keepInbound(tx, vault, answer, {
@@ -47,6 +47,10 @@ export async function takeReply(tx: Tx, vault: Vault, answer: Answer): Promise<'
   if (ended.length > 0 && answered.campaign_id !== null) await finishCampaigns(tx, [answered.campaign_id]);
   return 'reply';
 }
+
+/** Of a mail without a word that can be read nothing is guessed: neither anger nor a refusal. */
+const meaningOf = ({ judgement, meaning }: Answer) =>
+  (judgement.kind === 'reply' && judgement.reply_kind === null ? undefined : meaning) ?? unsure;
 
 /** Those of the prospect, and with `stop_for_company` those of the campaign at the same company; providers of free mail are no company. */
 async function answeredSequences(tx: Tx, { campaign_id, sequence_id }: Answered, prospect: Prospect): Promise<Sql> {

@@ -11,7 +11,7 @@ import { lockedProspect } from './prospect.ts';
 /** The sender's address is barred beside the one that was written to. Of a prospect who was erased nothing is kept. */
 export async function takeUnsubscribe(tx: Tx, vault: Vault, answer: Answer): Promise<'unsubscribe' | 'known'> {
   await lockSuppressions(tx);
-  if (await isKnown(tx, answer)) return 'known';
+  if (await isKnown(tx, vault, answer)) return 'known';
   await proveSent(tx, answer.answered);
   const prospect = await lockedProspect(tx, answer.answered);
   const id = prospect
