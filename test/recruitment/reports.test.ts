@@ -30,7 +30,7 @@ async function activate(caller: Caller, given: { prospect_id: string; program_id
 
 t.test('counts the pipeline, and what partners from deals brought since their activation', async (t) => {
   const caller = await rail.organization();
-  const { program_id, add, report } = await openBrand(caller);
+  const { brand_id, program_id, add, report } = await openBrand(caller);
   const [ada, bob] = [await add('ada.com'), await add('bob.com')];
   await add('cy.com');
   const member = (await caller.get(`${v1}/team`)).data[0];
@@ -78,6 +78,18 @@ t.test('counts the pipeline, and what partners from deals brought since their ac
   const today = new Date().toISOString().slice(0, 10);
   t.match((await report('&group_by=day')).rows, [{ period: today, added: 3, revenue }]);
   t.match((await report('&group_by=month')).rows, [{ period: today.slice(0, 7), lost: 1 }]);
+  await caller.post('/v1/sales', {
+    ...{ program_id, partner_id, amount_minor: 300, currency: 'USD', external_charge_id: newId('test') },
+    occurred_at: new Date(Date.now() + 3_600_000).toISOString(),
+  });
+  const later = `&from=${new Date(Date.now() + 60_000).toISOString()}&to=2100-01-01T00:00:00Z`;
+  const alone = [{ added: 0, sent: 0, revenue: [{ currency: 'USD', revenue_minor: 300, commissions_minor: 60 }] }];
+  t.match((await report(`&group_by=week${later}`)).rows, alone, 'a period of revenue alone has a row');
+  t.match((await report(`&group_by=member${later}`)).rows, [{ member_id: member.id, ...alone[0] }]);
+  const by_week = await fetch(`${rail.address}${v1}/reports?brand_id=${brand_id}&group_by=week&format=csv${later}`, {
+    headers: { authorization: `Bearer ${caller.key}` },
+  });
+  t.match(await by_week.text(), /provider_minor,revenue\r?\n.*""revenue_minor"":300/);
   t.match(await report('&to=2020-01-01T00:00:00Z'), { totals: { added: 0, credits_per_active: null, revenue: [] } });
 });
 

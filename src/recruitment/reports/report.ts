@@ -111,7 +111,8 @@ export const reportOperations: Operation[] = [
     stream: async ({ tx, query: asked }) => {
       const { group_by, rows } = await runReport(tx, asked as Query);
       const columns = [...Object.keys(keys).filter((name) => rows.some((row) => name in row)), ...metricsOf(group_by)];
-      return rowStream(`recruitment_${group_by}`, columns, rows);
+      const revenue = revenueKey(group_by) === undefined ? [] : ['revenue'];
+      return rowStream(`recruitment_${group_by}`, [...columns, ...revenue], rows);
     },
   }),
 ];
@@ -215,13 +216,31 @@ async function rowsOf(tx: Tx, asked: Query, facts: Sql, revenue: RevenueRow[]): 
     group by ${numbers}
     order by ${numbers}`);
   const { group_by } = asked;
-  const by = isInterval(group_by) ? 'period' : group_by === 'member' ? 'member_id' : undefined;
   const shown = metricsOf(group_by);
-  return rows.map((row) => ({
-    ...Object.fromEntries(Object.entries(row).filter(([name]) => name in keys || shown.includes(name as Metric))),
-    ...(by ? { revenue: sumOf(revenue.filter((one) => one[by] === row[by])) } : {}),
-  })) as Report['rows'];
+  const counted = rows.map((row) =>
+    Object.fromEntries(Object.entries(row).filter(([name]) => name in keys || shown.includes(name as Metric))),
+  );
+  const by = revenueKey(group_by);
+  return by === undefined ? counted : withRevenue(counted, revenue, by);
 }
+
+const revenueKey = (group: Group): 'period' | 'member_id' | undefined => {
+  if (isInterval(group)) return 'period';
+  return group === 'member' ? 'member_id' : undefined;
+};
+
+/** The rows with their revenue, also of periods and members in which nothing else was counted. */
+function withRevenue(rows: Report['rows'], revenue: RevenueRow[], by: 'period' | 'member_id'): Report['rows'] {
+  const counted = new Set(rows.map((row) => row[by]));
+  const alone = [...new Set(revenue.map((one) => one[by]))].filter((value) => !counted.has(value));
+  const nothing = Object.fromEntries(metrics.map((metric) => [metric, 0]));
+  return [...rows, ...alone.map((value) => ({ [by]: value, ...nothing }))]
+    .map((row: Report['rows'][number]) => ({ ...row, revenue: sumOf(revenue.filter((one) => one[by] === row[by])) }))
+    .sort((one, other) => (orderOf(one[by]) < orderOf(other[by]) ? -1 : 1));
+}
+
+/** Null comes last. */
+const orderOf = (value: unknown): string => (value === null ? '\uffff' : String(value));
 
 const of_outreach = new Set<Metric>(['sent', 'bounced', 'failed', 'replies', 'unsubscribed']);
 /** What rows of a kind show: a campaign adds no prospects and costs no credits. */
