@@ -129,15 +129,30 @@ function validateByZod(app: FastifyInstance): void {
 const probes = new Set(['/healthz', '/readyz']);
 
 function logRequests(app: FastifyInstance): void {
+  const shown = shownPaths(app);
   app.addHook('onResponse', async (request, reply) => {
-    const { method, url, routeOptions } = request;
-    const path = routeOptions.config.logs_route ? routeOptions.url : url.split('?')[0];
+    const { method, routeOptions } = request;
+    const path = shown(request);
     requestAnswered(metricNameOf(request), reply.statusCode, reply.elapsedTime);
     request.log[probes.has(routeOptions.url ?? '') ? 'debug' : 'info'](
       { method, path, status: reply.statusCode, ms: Math.round(reply.elapsedTime) },
       'request',
     );
   });
+}
+
+/** Notes every route that is added from now on. @returns what the log shows of a path: of secret ones the route, whatever was asked of them */
+function shownPaths(app: FastifyInstance): (request: FastifyRequest) => string | undefined {
+  const secret = new Set<string>();
+  app.addHook('onRoute', ({ url, config }) => {
+    if (config?.logs_route) secret.add(url);
+  });
+  const begins = (path: string) => (url: string) => path.startsWith(url.slice(0, url.indexOf(':')));
+  return ({ url, is404, routeOptions }) => {
+    if (routeOptions.config.logs_route) return routeOptions.url;
+    const path = url.split('?')[0] as string;
+    return is404 ? (secret.values().find(begins(path)) ?? path) : path;
+  };
 }
 
 /** What a request is counted under: never its path as it was sent, which anybody can make up. */

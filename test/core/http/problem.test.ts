@@ -93,6 +93,7 @@ t.test('each code has the status that its users know', (t) => {
       'sample_prospect',
       'suppressed',
       'cannot_lift',
+      'preflight_failed',
     ],
     413: ['payload_too_large'],
     415: ['unsupported_media_type'],
@@ -525,6 +526,15 @@ t.test('no secret ever reaches the log', async (t) => {
   await caller.request('GET', `/v1/programs?api_key=${password}`);
   await powerless.request('GET', '/v1/programs');
   await test.request('GET', '/v1/programs');
+  const unsubscribe_token = 'token-of-an-unsubscribe-link';
+  for (const method of ['GET', 'POST', 'PUT', 'OPTIONS'])
+    for (const path of [
+      unsubscribe_token,
+      `${unsubscribe_token}/`,
+      `${unsubscribe_token}?x`,
+      `%ff${unsubscribe_token}`,
+    ])
+      await caller.request(method, `/recruitment/u/${path}`);
   await receiver.until(4);
   await own.query(sql`alter table program.partner rename column company_name to hidden_name`);
   t.equal((await caller.request('GET', `/v1/partners?program_id=${endpoint.program_id}`)).status, 500);
@@ -538,6 +548,7 @@ t.test('no secret ever reaches the log', async (t) => {
   t.ok(lines.length > 20);
   const { password: database_password } = new URL(own.url);
   const secrets = [...keys.map(({ secret }) => secret), endpoint.secret, password, signature, signature.slice(-64)];
+  secrets.push(unsubscribe_token);
   if (database_password) secrets.push(database_password);
   for (const secret of secrets) t.notOk(text.includes(secret), `nothing of ${secret.slice(0, 10)}…`);
   t.notMatch(text, /whsec_|rail_live_|rail_test_|Bearer /i);
