@@ -3,7 +3,7 @@ import type { Tx } from '../core/postgres/transaction.ts';
 import { lockOf, tenant } from '../core/resource/resource.ts';
 import { notFound, Problem } from '../core/values/problem.ts';
 import { createBonus } from './commissions/commission_change.ts';
-import { deactivateRules, insertRuleOfPartner } from './commissions/rule.ts';
+import { deactivateRulesOfPartner, insertRuleOfPartner } from './commissions/rule.ts';
 import { createPartner } from './partners/create_partner.ts';
 import { groups, groupToJoin } from './partners/group.ts';
 import { type Partner, partners } from './partners/partner.ts';
@@ -108,8 +108,6 @@ export interface Activation {
   terms: AgreedTerms;
   /** What the rule and the bonus are called. */
   title: string;
-  /** The rules of earlier activations of a partner, whose row is locked: they are deactivated. */
-  rulesBefore: (partner_id: string) => Promise<string[]>;
 }
 
 interface Activated {
@@ -137,7 +135,7 @@ export async function activatePartner(tx: Tx, activation: Activation): Promise<A
   if (terms.coupon_code !== null && !(await giveCoupon(tx, partner, terms.coupon_code))) {
     throw new ActivationRefused('coupon_taken');
   }
-  await deactivateRules(tx, await activation.rulesBefore(partner.id));
+  await deactivateRulesOfPartner(tx, partner);
   const rule = await insertRuleOfPartner(tx, partner.id, { ...ruleOf(terms), program_id, name: title });
   const bonus_id = await payUpfront(tx, partner, terms, title);
   return { partner_id: partner.id, rule_id: rule.id, bonus_id, linked_existing };

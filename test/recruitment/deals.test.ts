@@ -414,6 +414,9 @@ t.test('links the partner who has the address, whose other rules it precedes', a
   await caller.post('/v1/rules', { ...own, priority: 1_000_000 });
   const third = await activate(opened, prospect, { rate_value: 4000 });
   t.same(earned(await sell(opened, partner.id)), [[third.rule_id, 8000]], 'it precedes the highest priority');
+  await caller.delete(`${v1}/prospects/${prospect.id}`);
+  await activate(opened, await add(opened, { email: 'ada@linked.com' }));
+  t.match(await caller.get(`/v1/rules/${third.rule_id}`), { status: 'inactive' }, 'also that of an erased deal');
 });
 
 t.test('says why an activation failed, leaves nothing of it, and succeeds once the cause is gone', async (t) => {

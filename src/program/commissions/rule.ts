@@ -13,7 +13,7 @@ import { event } from '../events/event.ts';
 import { program_id } from '../events/fields.ts';
 import { groups } from '../partners/group.ts';
 import { links } from '../partners/link.ts';
-import { partners } from '../partners/partner.ts';
+import { type Partner, partners } from '../partners/partner.ts';
 import { tags } from '../partners/tag.ts';
 import { programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
@@ -208,13 +208,14 @@ export const ruleOperations: Operation[] = [
   }),
 ];
 
-type NewRule = Pick<Rule, 'program_id' | 'name' | 'rate_type' | 'rate_value'> & Partial<Rule>;
+type NewRule = Pick<Rule, 'program_id' | 'name' | 'rate_type' | 'rate_value'> &
+  Partial<Rule> & { of_activation?: true };
 
 /** Adds a rule that has been checked. What is left out has its default. */
 const insertRule = async (tx: Tx, rule: NewRule): Promise<Rule> =>
   (await rules.insert(tx, { ...defaults, ...rule, tiers: jsonb(rule.tiers ?? []), id: newId('flw') })) as Rule;
 
-/** Adds a rule for one partner, whose row the caller has locked. It comes before the other active rules that name the partner. */
+/** Adds the rule of an activation for one partner, whose row the caller has locked. It comes before the other active rules that name the partner. */
 export async function insertRuleOfPartner(tx: Tx, partner_id: string, rule: NewRule): Promise<Rule> {
   const { highest } = await tx.one<{ highest: number | null }>(sql`
     select max(t.priority) as highest
@@ -222,15 +223,19 @@ export async function insertRuleOfPartner(tx: Tx, partner_id: string, rule: NewR
     where ${tenant(tx)} and t.program_id = ${rule.program_id} and t.deleted_at is null and t.status = 'active'
       and ${partner_id} = any(t.partner_ids)`);
   const priority = highest === null ? 0 : highest + 1;
-  return insertRule(tx, { ...rule, priority, partner_ids: [partner_id] });
+  return insertRule(tx, { ...rule, priority, partner_ids: [partner_id], of_activation: true });
 }
 
-/** Deactivates those of these rules that are active. */
-export async function deactivateRules(tx: Tx, rule_ids: string[]): Promise<void> {
+/** Deactivates the rules of earlier activations of a partner, whose row the caller has locked. */
+export async function deactivateRulesOfPartner(
+  tx: Tx,
+  { id: partner_id, program_id }: Pick<Partner, 'id' | 'program_id'>,
+): Promise<void> {
   const deactivated = await tx.all<Rule>(sql`
     update program.rule t
     set status = 'inactive', updated_at = ${tx.now}::timestamptz
-    where ${tenant(tx)} and t.id = any(${rule_ids}) and t.status = 'active' and t.deleted_at is null
+    where ${tenant(tx)} and t.program_id = ${program_id} and t.deleted_at is null and t.status = 'active'
+      and ${partner_id} = any(t.partner_ids) and t.of_activation
     returning ${rules.columns}`);
   for (const rule of deactivated) tx.emit(event('rule.status_changed', rule));
 }

@@ -24,7 +24,7 @@ export const activateOperations: Operation[] = [
     path: `${base_path}/deals/{id}/activate`,
     scope: 'deals:write',
     summary: 'Makes the prospect of an agreed deal a partner of the program. It runs as a job.',
-    doc: 'The partner is the one who has an email address of the prospect, else a new one. The partner gets a commission rule with the agreed terms, which takes precedence over other rules that name the partner, and the group, the coupon and the upfront fee that were agreed. The rule of an earlier deal with the partner is deactivated. All of it happens or nothing: if it fails, the deal is `agreed` again, with `last_error`. Emits `affiliate.created` for a new partner, then `affiliate.activated` and `affiliate.stage_changed`. A deal is activated once, however often you ask.',
+    doc: 'The partner is the one who has an email address of the prospect, else a new one. The partner gets a commission rule with the agreed terms, which takes precedence over other rules that name the partner, though not over the `rate_override` of a link, and the group, the coupon and the upfront fee that were agreed. The rule of an earlier deal with the partner is deactivated. All of it happens or nothing: if it fails, the deal is `agreed` again, with `last_error`. Emits `affiliate.created` for a new partner, then `affiliate.activated` and `affiliate.stage_changed`. A deal is activated once, however often you ask.',
     params: idParams,
     reply: deals.schema,
     status: 202,
@@ -74,7 +74,6 @@ async function activate(tx: Tx, vault: Vault, deal_id: string, version: number):
     ...{ program_id, terms, partner_id: prospect.partner_id, emails: await usableEmails(tx, vault, prospect) },
     profile: profileOf(prospect),
     title: `Deal ${deal_id}, version ${version}`,
-    rulesBefore: (partner_id) => rulesBefore(tx, partner_id),
   });
   const status = transition(deal_states, deal.status, 'succeed');
   await deals.update(tx, deal_id, { ...activated, status, activated_at: tx.now });
@@ -122,13 +121,6 @@ const profileOf = ({ name, url, country_code }: Prospect) => ({
   website_url: url,
   country_code,
 });
-
-/** Of the deals that the partner has, with whichever prospect. */
-async function rulesBefore(tx: Tx, partner_id: string): Promise<string[]> {
-  const before = await tx.all<{ rule_id: string }>(sql`
-    select t.rule_id from recruitment.deal t where ${tenant(tx)} and t.partner_id = ${partner_id} order by t.id`);
-  return before.map(({ rule_id }) => rule_id);
-}
 
 async function giveBack(tx: Tx, deal_id: string, version: number, last_error: RefusedActivation): Promise<void> {
   const deal = await deals.find(tx, sql`${tenant(tx)} and t.id = ${deal_id}`, lockOf(true));
