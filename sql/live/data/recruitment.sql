@@ -251,22 +251,23 @@ select
   d.created_at,
   d.updated_at
 from recruitment.deal d
-join recruitment.deal_version v on v.organization_id = d.organization_id and v.deal_id = d.id and v.version = d.version
+join recruitment.deal_version v
+  on v.organization_id = d.organization_id and v.deal_id = d.id and v.version = coalesce(d.agreed_version, d.version)
 where d.organization_id = (select data.organization_id());
-comment on view data.deal is 'Deals with prospects, with the last version of their terms but their free text.';
+comment on view data.deal is 'Deals with prospects, with the terms that were agreed, else with the last version of them, without their free text.';
 comment on column data.deal.id is 'The deal (fdl_).';
 comment on column data.deal.brand_id is 'The brand (fbr_).';
 comment on column data.deal.prospect_id is 'The prospect (fdi_).';
 comment on column data.deal.program_id is 'The program (prg_).';
 comment on column data.deal.status is 'draft, agreed, activating, active or cancelled.';
-comment on column data.deal.version is 'The last version of the terms, which this row shows.';
-comment on column data.deal.agreed_version is 'The version that was agreed. Null: none.';
+comment on column data.deal.version is 'The last version of the terms.';
+comment on column data.deal.agreed_version is 'The version that was agreed, whose terms this row shows. Null: none, and it shows the last version.';
 comment on column data.deal.rate_type is 'percent or fixed.';
 comment on column data.deal.rate_value is 'The commission: basis points of a percent rate, minor units of a fixed one.';
 comment on column data.deal.currency is 'ISO 4217 code of the currency of the amounts of this row.';
 comment on column data.deal.recurring_months is 'How many months of a customer''s payments earn commissions. Null: all.';
 comment on column data.deal.upfront_fee_minor is 'A fee that is paid once, in minor units. Null: none.';
-comment on column data.deal.starts_on is 'The first day (UTC) of the terms. Null: with the activation.';
+comment on column data.deal.starts_on is 'The first day (UTC) of the terms. Null: no start.';
 comment on column data.deal.ends_on is 'The last day (UTC) of the terms. Null: no end.';
 comment on column data.deal.agreed_by is 'member or prospect. Null: not agreed.';
 comment on column data.deal.agreed_at is 'When it was agreed. Null: not agreed.';

@@ -20,6 +20,24 @@ t.test('gives ids, amounts and times as the REST API does', async (t) => {
   t.same(row.metadata, sale.metadata);
 });
 
+t.test('shows the terms of a deal that were agreed, not a later version of them', async (t) => {
+  const v1 = '/recruitment/v1';
+  const brand = await caller.post(`${v1}/brands`, {
+    name: 'Acme',
+    website_url: 'https://acme.example.com',
+    program_id,
+  });
+  const prospect = await caller.post(`${v1}/prospects`, { brand_id: brand.id, channel: 'website', key: 'blog.com' });
+  const terms = { rate_type: 'percent', rate_value: 1000, currency: 'USD' };
+  const { id } = await caller.post(`${v1}/deals`, { prospect_id: prospect.id, program_id, terms });
+  const rate = async () =>
+    (await graph.data('query ($id: String!) { deal(id: $id) { version agreed_version rate_value } }', { id })).deal;
+  await caller.patch(`${v1}/deals/${id}`, { terms: { rate_value: 9000 } });
+  t.match(await rate(), { version: 2, agreed_version: null, rate_value: 9000 });
+  const agreed = await caller.post(`${v1}/deals/${id}/agree`, { version: 1 });
+  t.match(await rate(), { version: 2, agreed_version: 1, rate_value: agreed.terms.rate_value });
+});
+
 t.test('pages by cursors, newest first, with the whole count', async (t) => {
   const page = `query ($first: Int, $after: Cursor) {
     sales(first: $first, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } totalCount }
