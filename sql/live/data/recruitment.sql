@@ -251,9 +251,10 @@ select
   d.created_at,
   d.updated_at
 from recruitment.deal d
+join recruitment.brand b on b.organization_id = d.organization_id and b.id = d.brand_id
 join recruitment.deal_version v
   on v.organization_id = d.organization_id and v.deal_id = d.id and v.version = coalesce(d.agreed_version, d.version)
-where d.organization_id = (select data.organization_id());
+where d.organization_id = (select data.organization_id()) and b.deleted_at is null;
 comment on view data.deal is 'Deals with prospects, with the terms that were agreed, else with the last version of them, without their free text.';
 comment on column data.deal.id is 'The deal (fdl_).';
 comment on column data.deal.brand_id is 'The brand (fbr_).';

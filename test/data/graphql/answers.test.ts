@@ -36,6 +36,8 @@ t.test('shows the terms of a deal that were agreed, not a later version of them'
   t.match(await rate(), { version: 2, agreed_version: null, rate_value: 9000 });
   const agreed = await caller.post(`${v1}/deals/${id}/agree`, { version: 1 });
   t.match(await rate(), { version: 2, agreed_version: 1, rate_value: agreed.terms.rate_value });
+  await caller.delete(`${v1}/brands/${brand.id}`);
+  t.equal(await rate(), null, 'and none of a deleted brand');
 });
 
 t.test('pages by cursors, newest first, with the whole count', async (t) => {
