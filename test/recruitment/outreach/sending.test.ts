@@ -1,10 +1,12 @@
 /** Outreach email over real SMTP: sent once, or known not to be. */
+import type { AddressInfo } from 'node:net';
+import tls from 'node:tls';
 import t from 'tap';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
 import { sendMessage } from '../../../src/recruitment/outreach/sending/lanes/send_message.ts';
 import { type Caller, eventually, type Json, sql, startRail, startReceiver } from '../../harness.ts';
 import { all_but_scans } from '../event_types.ts';
-import { startMailbox } from '../mailbox.ts';
+import { identity, startMailbox } from '../mailbox.ts';
 import { type Asked, openSender, type Sender, step, wake } from './outreach.ts';
 import { startSentFolder } from './sent_folder.ts';
 import { refusal, type Script, startSink } from './sink.ts';
@@ -330,6 +332,28 @@ t.test('a refused recipient spoils no other email of the same connection', async
     ['failed', 'sent', 'planned', 'sent'],
   );
   t.equal(mailbox.logins.length, connections + 1, 'over one connection');
+});
+
+t.test('an answer with NUL refuses like any other', async (t) => {
+  const answers: [RegExp, string][] = [
+    [/^EHLO/i, '250-here\r\n250 AUTH PLAIN LOGIN'],
+    [/^AUTH/i, '235 2.7.0 Welcome'],
+    [/^RCPT/i, '550 5.1.1 Nobody\0 here'],
+  ];
+  const server = tls.createServer(identity, (socket) => {
+    socket.on('error', () => socket.destroy()).write('220 Hello\r\n');
+    socket.on('data', (line: Buffer) => {
+      const answer = answers.find(([command]) => command.test(line.toString()))?.[1] ?? '250 2.0.0 OK';
+      socket.write(`${answer}\r\n`);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const opened = await open({ mailbox: { ...mailbox, smtp: { ...mailbox.smtp, port } } });
+  await wake(rail);
+  await outcomesOf(opened, 1);
+  t.match(await messagesOf(opened), [{ state: 'failed', failed_reason: 'recipient_refused', server_answer: /Nobody/ }]);
 });
 
 t.test('disconnects an inbox whose login is refused three times', async (t) => {

@@ -112,8 +112,12 @@ function attemptOf(error: Error, is_ended: boolean): Attempt {
   } = error as { responseCode?: number; response?: string; command?: string };
   if (!responseCode || responseCode < 400) return { is: is_ended ? 'unknown' : 'lost' };
   const [name = 'other'] = /^(MAIL|RCPT|DATA)/.exec(command) ?? [];
-  return { is: 'answered', answer: { code: responseCode, text: response ?? '', command: name as Answer['command'] } };
+  const text = storable(response ?? '');
+  return { is: 'answered', answer: { code: responseCode, text, command: name as Answer['command'] } };
 }
+
+/** Postgres keeps no NUL, and UTF-8 no half of a pair. */
+const storable = (text: string): string => text.replaceAll('\0', ' ').toWellFormed();
 
 /** A content whose end waits: the end of the stream is what sends the final dot. It is read once the server has answered 354. */
 class HeldBack extends Readable {
