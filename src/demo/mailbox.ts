@@ -1,18 +1,26 @@
 /** The mail server of the demo: an SMTP and an IMAP server for one mailbox, whose emails its people answer. Nothing leaves this machine. */
 import { createRequire } from 'node:module';
+import type { Socket } from 'node:net';
 import type { Server } from 'node:tls';
 import { createAuthority } from './authority.ts';
 import { listenNear } from './listen.ts';
-import { answerTo } from './people.ts';
+import { answerTo, refusalOf } from './people.ts';
 
 export const demo_mailbox = { email: 'grace@acme-rail-demo.com', username: 'grace', password: 'demo-password' };
 
 /** hoodiecrow-imap comes without types. */
 interface ImapServer {
   server: Server;
+  /** Called with each connection. */
+  connectionHandlers: ((connection: ImapConnection) => void)[];
   getMailbox(path: string): object;
   appendMessage(mailbox: object, flags: string[], date: string | false, raw: string): void;
   close(then: () => void): void;
+}
+interface ImapConnection {
+  socket: Socket;
+  /** Takes what is sent next. While a client waits (IDLE), only its end stops the server's timer of half an hour. */
+  inputHandler: ((line: string) => void) | false | null;
 }
 type ImapOptions = Record<string, unknown>;
 
@@ -31,6 +39,14 @@ export async function startDemoMailbox(ports: { smtp: number; imap: number }): P
   const authority = createAuthority();
   const identity = authority.issue({ name: 'localhost' });
   const imap = startImap(identity);
+  const connections = new Set<ImapConnection>();
+  imap.connectionHandlers.push((connection) => {
+    connections.add(connection);
+    connection.socket.once('close', () => {
+      if (connection.inputHandler) connection.inputHandler('DONE');
+      connections.delete(connection);
+    });
+  });
   const imap_port = await listenNear(imap.server, ports.imap);
   const answers = new Set<NodeJS.Timeout>();
   const deliver = (raw: string) => imap.appendMessage(imap.getMailbox('INBOX'), [], false, raw);
@@ -48,6 +64,7 @@ export async function startDemoMailbox(ports: { smtp: number; imap: number }): P
     ...{ smtp_port, imap_port, authority: authority.cert },
     async close() {
       for (const timer of answers) clearTimeout(timer);
+      for (const { socket } of connections) socket.destroy();
       await Promise.all([
         new Promise<void>((resolve) => smtp.close(() => resolve())),
         new Promise<void>((resolve) => imap.close(() => resolve())),
@@ -65,6 +82,10 @@ async function startSmtp(identity: { key: string; cert: string }, take: (mail: B
     ...{ secure: true, ...identity, authMethods: ['PLAIN', 'LOGIN'], disableReverseLookup: true },
     onAuth: ({ username, password }, _session, callback) =>
       callback(isLogin(username, password) ? null : new Error('Invalid login'), { user: username }),
+    onRcptTo({ address }, _session, callback) {
+      const [, code, text] = /^(\d+) (.*)$/.exec(refusalOf(address) ?? '') ?? [];
+      callback(text === undefined ? null : Object.assign(new Error(text), { responseCode: Number(code) }));
+    },
     async onData(stream, _session, callback) {
       const chunks: Buffer[] = [];
       for await (const chunk of stream) chunks.push(chunk);

@@ -12,7 +12,21 @@ export async function answerTo(raw: Buffer, inbox: string): Promise<string | und
   const mail = await PostalMime.parse(raw);
   const person = personOf(mail.to?.[0]?.address);
   if (!person?.answer || mail.inReplyTo !== undefined) return undefined;
+  if (person.answer.kind === 'unsubscribe') return unsubscribe(mail);
   return person.answer.kind === 'bounce' ? bounce(person, mail, inbox) : reply(person, mail, inbox);
+}
+
+/** What the mail server answers to a recipient whom it refuses. */
+export function refusalOf(address: string): string | undefined {
+  const { answer } = personOf(address) ?? {};
+  return answer?.kind === 'refusal' ? answer.text : undefined;
+}
+
+/** RFC 8058. */
+async function unsubscribe(mail: Email): Promise<undefined> {
+  const header = mail.headers.find(({ key }) => key === 'list-unsubscribe')?.value ?? '';
+  const [, url] = /<(https?:[^>]+)>/.exec(header) ?? [];
+  if (url) await fetch(url, { method: 'POST', body: new URLSearchParams({ 'List-Unsubscribe': 'One-Click' }) });
 }
 
 const personOf = (address: string | undefined): DemoPerson | undefined =>

@@ -19,7 +19,8 @@ export interface DemoPerson {
 }
 
 export interface DemoAnswer {
-  kind: 'reply' | 'auto_reply' | 'bounce';
+  /** A refusal: the mail server does not accept email for them. An unsubscribe: by the one-click header, as mailbox providers do. */
+  kind: 'reply' | 'auto_reply' | 'bounce' | 'refusal' | 'unsubscribe';
   text: string;
 }
 
@@ -81,6 +82,16 @@ export const demo_sites: DemoSite[] = [
     ...{ host: 'oldcups-rail-demo.com', title: 'Old Cups', name: 'Ida' },
     text: 'Espresso cups and machines of the last century.',
     answer: { kind: 'bounce', text: '550 5.1.1 There is no mailbox of this name' },
+  }),
+  site({
+    ...{ host: 'quietcup-rail-demo.com', title: 'Quiet Cup', name: 'Sam' },
+    text: 'Espresso without a word too many.',
+    answer: { kind: 'unsubscribe', text: '' },
+  }),
+  site({
+    ...{ host: 'strictbeans-rail-demo.com', title: 'Strict Beans', name: 'Eva' },
+    text: 'Which beans an espresso machine likes.',
+    answer: { kind: 'refusal', text: '550 5.7.1 This mailbox accepts email of known senders only' },
   }),
   site({
     ...{ host: 'officebrew-rail-demo.com', title: 'Office Brew', name: 'Ben' },

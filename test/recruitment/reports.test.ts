@@ -2,7 +2,8 @@ import t from 'tap';
 import { newId } from '../../src/core/values/id.ts';
 import { type Caller, eventually, type Json, sql, startRail } from '../harness.ts';
 
-const rail = await startRail();
+// Emails are rows that a test writes, which belong to no counter.
+const rail = await startRail({ audit: false });
 const v1 = '/recruitment/v1';
 
 async function openBrand(caller: Caller) {

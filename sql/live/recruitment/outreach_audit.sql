@@ -84,10 +84,10 @@ as $$
   where s.open and (s.state = 'active') <> (s.next_step > 0)
 
   union all
-  select 'a message is in a thread of its inbox', m.organization_id, m.id, format('thread %s', m.thread_id)
+  select 'an email is in a thread of its inbox', m.organization_id, m.id, format('thread %s', m.thread_id)
   from recruitment.message m
   join recruitment.thread t on t.organization_id = m.organization_id and t.id = m.thread_id
-  where t.inbox_id <> m.inbox_id
+  where t.inbox_id <> m.inbox_id and m.direction = 'outbound'
 
   union all
   select 'a prospect who was sent an email was contacted', p.organization_id, p.id, p.stage

@@ -14,7 +14,7 @@ const most_weight = 1000;
 const variables = Object.entries(template_fields)
   .map(([name, meaning]) => `\`${name}\`: ${meaning}.`)
   .join(' ');
-const subject_doc = `The subject, a Liquid template. Follow-ups are answers in the thread of the first email: their subject is that of the first with \`Re:\`. Variables: ${variables}`;
+const subject_doc = `The subject, a Liquid template. Required for the first step. Follow-ups are answers in the thread of the first email: their subject is that of the first with \`Re:\`. Variables: ${variables}`;
 const body_text_doc = 'The text of the email, a Liquid template with the same variables as `subject`.';
 const body_html_doc =
   'The HTML of the email, a Liquid template. Null: it is made from the text. The footer is added to both.';
@@ -22,7 +22,7 @@ const weight_doc = (what: string) =>
   `How often ${what} is chosen, in proportion to the weights of the other texts of the step. 0: never, unless all weights are 0.`;
 
 const texts = {
-  subject: text.min(1).max(1000).describe(subject_doc),
+  subject: text.min(1).max(1000).optional().describe(subject_doc),
   body_text: text.min(1).max(20_000).describe(body_text_doc),
   body_html: text.min(1).max(60_000).nullable().default(null).describe(body_html_doc),
 };
@@ -76,13 +76,33 @@ export function stepsOf(given: StepBody[], before: Step[] = []): Step[] {
   requireOwnIds(given, before);
   return given.map((step, nth) => {
     requireDelay(step, nth);
-    requireTemplates(step, `steps.${nth}`);
-    step.variants.forEach((variant, other) => {
-      requireTemplates(variant, `steps.${nth}.variants.${other}`);
-    });
-    const { id: known, delay_days: delay = 0, ...rest } = step;
-    return { id: known ?? newId('fst'), delay_days: delay, ...rest };
+    const { id: known, delay_days: delay = 0, variants, ...own } = step;
+    const path = `steps.${nth}`;
+    const subject = nth === 0 ? undefined : given[0]?.subject;
+    return {
+      ...{ id: known ?? newId('fst'), delay_days: delay, ...checked(own, path, subject) },
+      variants: variants.map((variant, other) => checked(variant, `${path}.variants.${other}`, subject)),
+    };
   });
+}
+
+/**
+ * Texts whose templates hold, with a subject.
+ * @param first the subject of the first step, which follow-ups may leave out
+ * @throws Problem invalid_parameter, missing_parameter
+ */
+function checked<Texts extends { subject?: string | undefined; body_text: string; body_html: string | null }>(
+  given: Texts,
+  path: string,
+  first: string | undefined,
+): Texts & { subject: string } {
+  const { subject = first } = given;
+  if (subject === undefined) {
+    const param = `${path}.subject`;
+    throw new Problem('missing_parameter', `'${param}' is required for the first step.`, { param });
+  }
+  requireTemplates({ ...given, subject }, path);
+  return { ...given, subject };
 }
 
 function requireOwnIds(given: StepBody[], before: Step[]): void {

@@ -5,6 +5,7 @@ import type { TaskContext } from '../../../../core/jobs/worker_context.ts';
 import { type Tx, transaction } from '../../../../core/postgres/transaction.ts';
 import { tenant } from '../../../../core/resource/resource.ts';
 import { holdSuppressions } from '../../../prospects/barred_site.ts';
+import { wakeInbox } from '../../../sequences/wake_inbox.ts';
 import { type FailedSequence, failSequences } from '../ending/fail_sequences.ts';
 import { finishCampaigns } from '../ending/finish.ts';
 import { type Campaign, campaigns } from '../records/campaign.ts';
@@ -78,7 +79,7 @@ async function scheduleSome(tx: Tx, vault: Vault, campaign_id: string, known: In
   const timezone = await brandTimezone(tx, campaign.brand_id);
   const now = new Date(tx.now);
   const firstOf = firstDueAt(campaign, timezone, now);
-  await write(tx, [
+  const scheduled = [
     ...begun.map((row) => {
       const prospect = reached.get(row.prospect_id) as Reached;
       const last_sent_at = row.last_sent_at === null ? null : new Date(row.last_sent_at);
@@ -89,7 +90,10 @@ async function scheduleSome(tx: Tx, vault: Vault, campaign_id: string, known: In
       const due_at = firstOf(reached.get(row.prospect_id) as Reached);
       return { id: row.id, inbox_id: loads.next(), due_at, ...address };
     }),
-  ]);
+  ];
+  await write(tx, scheduled);
+  const due = scheduled.filter(({ due_at }) => due_at <= now);
+  for (const inbox_id of new Set(due.map((sequence) => sequence.inbox_id))) wakeInbox(tx, inbox_id);
   await failSequences(tx, failed);
   return { count: loads.isEmpty ? 0 : rows.length, failed: failed.length, loads };
 }

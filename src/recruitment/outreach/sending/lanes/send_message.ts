@@ -10,8 +10,8 @@ import { inboxes } from '../../../inboxes/inbox.ts';
 import { keyedHash } from '../../../prospects/keyed_hash.ts';
 import { prospects } from '../../../prospects/prospect.ts';
 import { type Message, messages } from '../../../sequences/message.ts';
+import { wakeInbox } from '../../../sequences/wake_inbox.ts';
 import { messageIdOf } from '../../composing/threads.ts';
-import { enqueueNow } from './wake.ts';
 
 interface Content {
   inbox_id: string;
@@ -61,7 +61,7 @@ export async function sendMessage(tx: Tx, vault: Vault, outgoing: Outgoing): Pro
     ...{ has_footer: purpose !== 'answer', rfc_message_id: messageIdOf(id, domainOf(inbox.email)).slice(1, -1) },
     ...recipient,
   });
-  enqueueNow(tx, inbox_id);
+  wakeInbox(tx, inbox_id);
   return message as Message;
 }
 

@@ -18,10 +18,6 @@ const enqueueLane = (tx: Tx, inbox_id: string, at: string | undefined): void =>
     { job_key: `outreach:${inbox_id}`, ...(at === undefined ? {} : { run_at: at }) },
   );
 
-/** A job for an email that does not wait for the lane's slot, beside the one that does. */
-export const enqueueNow = (tx: Tx, inbox_id: string): void =>
-  tx.enqueue(identifier, { organization_id: tx.organization_id, inbox_id }, { job_key: `outreach_now:${inbox_id}` });
-
 /** @param at its next slot; at once if not given */
 export const wakeLane = (store: Store, { organization_id, inbox_id }: LaneOf, at?: string): Promise<void> =>
   transaction(store, { organization_id, request_id: null }, async (tx) => enqueueLane(tx, inbox_id, at));
