@@ -44,7 +44,7 @@ export const messages = resource({
   plural: 'messages',
   base_path,
   table: 'recruitment.message',
-  unique: { message_step_unique: null, message_rfc_message_id_unique: null },
+  unique: { message_step_unique: null, message_rfc_message_id_unique: null, message_one_in_lane: null },
   doc: 'An email to a prospect, or one that answers it.',
   fields: {
     id: id('fms'),

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import MailComposer from 'nodemailer/lib/mail-composer';
 import { type Footer, footerHtml, footerText, webAddress } from './footer.ts';
 import { htmlOfText } from './html.ts';
 import { oneLine, plainText } from './lines.ts';
@@ -33,6 +32,8 @@ export interface Mail {
 export async function composeMail(mail: Mail): Promise<Buffer> {
   const text = textPart(mail).replaceAll('\n', '\r\n');
   const html = mail.html === null ? undefined : htmlPart(mail, mail.html).replaceAll(/\r?\n/g, '\r\n');
+  // Loaded by who sends: the API composes nothing until somebody asks for a preview.
+  const { default: MailComposer } = await import('nodemailer/lib/mail-composer');
   const composer = new MailComposer({
     from: { name: oneLine(mail.from.name), address: requireAddress(mail.from.email) },
     to: { name: '', address: requireAddress(mail.to) },

@@ -93,11 +93,8 @@ export class Lanes {
 
   async #attempt(message: Claimed, { shared, line }: { shared: Shared; line: Line }): Promise<Attempt | Unusable> {
     const { message_id, attempts } = message;
-    const letter = await composed(message).catch((error: unknown) => {
-      if (error instanceof TypeError) return undefined;
-      throw error;
-    });
-    if (!letter) return { is: 'unusable' };
+    const letter = await composed(message).catch(unusable);
+    if ('is' in letter) return letter;
     try {
       const connection = await line.open();
       return await transmit(connection, letter, () => shared.mayEnd({ message_id, attempts }), this.#context.cut_off);
@@ -121,7 +118,14 @@ export class Lanes {
   }
 }
 
-type Unusable = { is: 'unusable' | 'auth' | 'unreachable' };
+type Unusable = { is: 'auth' | 'unreachable' } | { is: 'unusable'; reason: 'recipient_refused' | 'too_large' };
+
+/** What cannot be composed is not tried again: an address that cannot stand in a header, or HTML that is too long. */
+function unusable(error: unknown): Unusable & { is: 'unusable' } {
+  if (error instanceof TypeError) return { is: 'unusable', reason: 'recipient_refused' };
+  if (error instanceof RangeError) return { is: 'unusable', reason: 'too_large' };
+  throw error;
+}
 
 const isSoon = (slot: string): boolean => new Date(slot).getTime() - Date.now() < linger_ms;
 
@@ -130,7 +134,7 @@ function unsentOf(attempt: Exclude<Attempt, { is: 'accepted' | 'unknown' | 'held
     const { code, text } = attempt.answer;
     return { is: 'answered', verdict: judgeAnswer(attempt.answer), answer: text || `${code}` };
   }
-  return { is: attempt.is === 'lost' ? 'unreachable' : attempt.is };
+  return attempt.is === 'lost' ? { is: 'unreachable' } : attempt;
 }
 
 /** What the lanes of an organization do together: each step of many emails is one transaction. */

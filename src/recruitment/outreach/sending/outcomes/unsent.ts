@@ -23,7 +23,7 @@ export type Unsent =
   /** The server cannot be reached, or was lost before the final dot. */
   | { is: 'unreachable' }
   /** What it is made of cannot stand in a message. */
-  | { is: 'unusable' };
+  | { is: 'unusable'; reason: Extract<Refusal, 'recipient_refused' | 'too_large'> };
 
 interface Row {
   id: string;
@@ -73,7 +73,7 @@ async function recordAnswer(
   row: Row,
   unsent: Exclude<Unsent, { is: 'auth' | 'unreachable' }>,
 ): Promise<void> {
-  if (unsent.is === 'unusable') return fail(tx, vault, row, { reason: 'recipient_refused', answer: null, hard: false });
+  if (unsent.is === 'unusable') return fail(tx, vault, row, { reason: unsent.reason, answer: null, hard: false });
   const answer = unsent.answer.slice(0, most_answer);
   const { verdict } = unsent;
   if (verdict.is === 'refused') return fail(tx, vault, row, { reason: verdict.reason, answer, hard: verdict.hard });
