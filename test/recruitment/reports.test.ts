@@ -20,7 +20,11 @@ async function openBrand(caller: Caller) {
 }
 
 /** A deal, once it is active. */
-async function activate(caller: Caller, given: { prospect_id: string; program_id: string }, upfront_fee_minor: number) {
+async function activate(
+  caller: Caller,
+  given: { prospect_id: string; program_id: string },
+  upfront_fee_minor?: number,
+) {
   const terms = { rate_type: 'percent', rate_value: 2_000, currency: 'USD', upfront_fee_minor };
   const deal = await caller.post(`${v1}/deals`, { ...given, terms });
   await caller.post(`${v1}/deals/${deal.id}/agree`, { agreed_by: 'prospect' });
@@ -66,7 +70,7 @@ t.test('counts the pipeline, and what partners from deals brought since their ac
     active: 1,
     activated: 1,
     credits_spent: 0,
-    credits_per_active: 0,
+    millicredits_per_active: 0,
     revenue,
   });
 
@@ -91,7 +95,9 @@ t.test('counts the pipeline, and what partners from deals brought since their ac
     headers: { authorization: `Bearer ${caller.key}` },
   });
   t.match(await by_week.text(), /provider_minor,revenue\r?\n.*""revenue_minor"":300/);
-  t.match(await report('&to=2020-01-01T00:00:00Z'), { totals: { added: 0, credits_per_active: null, revenue: [] } });
+  t.match(await report('&to=2020-01-01T00:00:00Z'), {
+    totals: { added: 0, millicredits_per_active: null, revenue: [] },
+  });
 });
 
 t.test('a partner of two prospects counts once, for the member of the first, and sums stay exact', async (t) => {
@@ -112,6 +118,20 @@ t.test('a partner of two prospects counts once, for the member of the first, and
   t.same((await report()).totals.revenue, revenue);
   t.same((await report(`&member_id=${first.id}`)).totals.revenue, revenue);
   t.same((await report(`&member_id=${second.id}`)).totals.revenue, []);
+});
+
+t.test('counts nothing of what a partner sold before the activation, refunds included', async (t) => {
+  const caller = await rail.organization();
+  const { program_id, add, report } = await openBrand(caller);
+  const ada = await add('ada.com');
+  const { id: partner_id } = await caller.post('/v1/partners', { program_id, email: 'hello@ada.com' });
+  const sale = await caller.post('/v1/sales', {
+    ...{ program_id, partner_id, amount_minor: 10_000, currency: 'USD', external_charge_id: newId('test') },
+    customer: { email: 'buyer@customer.example.com' },
+  });
+  t.equal((await activate(caller, { prospect_id: ada.id, program_id })).partner_id, partner_id);
+  await caller.post(`/v1/sales/${sale.id}/refund`, { amount_minor: 2_500 });
+  t.same((await report()).totals.revenue, []);
 });
 
 t.test('counts emails and replies by campaign, inbox, step and text', async (t) => {

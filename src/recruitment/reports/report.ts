@@ -65,14 +65,16 @@ const Row = z
 const Totals = z
   .object({
     ...metric_fields,
-    credits_per_active: z
-      .number()
+    millicredits_per_active: z
+      .int()
       .nullable()
-      .describe('`credits_spent` for each prospect who became active. Null if none did.'),
+      .describe(
+        '`credits_spent` for each prospect who became active, in thousandths of a credit, rounded. Null if none did.',
+      ),
     provider_minor_per_active: z
-      .number()
+      .int()
       .nullable()
-      .describe('`provider_minor` for each prospect who became active. Null if none did.'),
+      .describe('`provider_minor` for each prospect who became active, in US cents, rounded. Null if none did.'),
     revenue: Revenue,
   })
   .meta({ id: 'RecruitmentReportTotals', description: 'The metrics of the whole window.' });
@@ -133,8 +135,8 @@ async function runReport(tx: Tx, asked: Query): Promise<Report> {
 }
 
 const perActive = ({ active, credits_spent, provider_minor }: Record<Metric, number>) => ({
-  credits_per_active: active === 0 ? null : Math.round((credits_spent * 100) / active) / 100,
-  provider_minor_per_active: active === 0 ? null : Math.round((provider_minor * 100) / active) / 100,
+  millicredits_per_active: active === 0 ? null : Math.round((credits_spent * 1_000) / active),
+  provider_minor_per_active: active === 0 ? null : Math.round(provider_minor / active),
 });
 
 function windowOf({ from, to, group_by }: Query, now: string): { from: string; to: string } {
