@@ -107,7 +107,7 @@ const restless = (rail: Looker, endpoint_id: string): Promise<Json[]> =>
 
 /** What a worker asks Postgres whether there is something to do or not. */
 const idle_talk =
-  /task_id = any|webhooks\.sweep|reap_dead_workers|4 hours|listen "|core\.schedule|scheduled_run|_private_tasks/i;
+  /task_id = any|webhooks\.sweep|reap_dead_workers|4 hours|listen "|core\.schedule|scheduled_run|_private_tasks|claim_inboxes|imap_last_seen_at/i;
 
 export const isWork = ({ text }: Statement): boolean => !idle_talk.test(text);
 
