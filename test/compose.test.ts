@@ -122,3 +122,11 @@ t.test('sets only what the service reads, and holds no secret', async (t) => {
   t.match(services.postgres.environment.POSTGRES_PASSWORD, /^\$\{POSTGRES_PASSWORD:\?.+\}$/);
   t.equal(services.api.environment.HOST, '0.0.0.0');
 });
+
+t.test('takes what the recruitment service finds prospects with from the shell', async (t) => {
+  const taken = ['RAIL_SEARXNG_URL', 'RAIL_BRAVE_API_KEY', 'RAIL_YOUTUBE_API_KEY', 'RAIL_YOUTUBE_DAILY_QUOTA'];
+  for (const name of ['api', 'worker']) {
+    const { environment } = services[name];
+    for (const setting of taken) t.equal(environment[setting], `\${${setting}:-}`, `${name}: ${setting}`);
+  }
+});
