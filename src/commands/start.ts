@@ -58,7 +58,7 @@ function print(base_url: string, notes: string[], demo: Demo | undefined): void 
     '',
     ...(demo ? aboutDemo(demo) : aboutKeys),
     '',
-    'Ctrl-C stops it. What it holds is kept.',
+    'Ctrl-C stops it. Its data is kept.',
     '',
   ];
   console.log(lines.join('\n'));

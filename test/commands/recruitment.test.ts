@@ -144,7 +144,7 @@ t.test('shows what campaigns do, and names what does not exist', async (t) => {
     rail('campaign', 'status', id, '--json'),
     rail('campaign', 'status', 'fca_unknown'),
   ]);
-  t.match(none, { code: 0, stdout: 'There is no such campaign.\n' });
+  t.match(none, { code: 0, stdout: 'No campaign matches.\n' });
   t.match(all, { code: 0, stdout: new RegExp(`\n${id} +Blogs +draft +0 +0 +0 +0 +0 +0 +draft`) });
   t.match(JSON.parse(one.stdout), [
     { id, state: 'draft', sequences: { waiting: 0 }, sent_today: 0, next_due_at: null },

@@ -92,7 +92,7 @@ const read = (store: Store, { organization_id, where }: Wanted): Promise<Status[
         when t.state <> 'sending' then t.state
         when counted.unscheduled > 0 then 'sequences are being scheduled'
         when counted.next_due_at is null then 'no sequence is due'
-        when counted.next_due_at > now() then 'schedule'
+        when counted.next_due_at > now() then 'the next due time'
         when inbox.free_at > now() then inbox.why
       end as waits
       from recruitment.campaign t
@@ -137,5 +137,5 @@ function linesOf(statuses: Status[]): string[] {
     const counts = [waiting, active, completed, replied, ends, sent_today].map(grouped);
     return [id, name.slice(0, 30), state, ...counts, next_due_at ?? '', waits ?? ''];
   });
-  return sheet(columns, rows, [3, 4, 5, 6, 7, 8], 'There is no such campaign.');
+  return sheet(columns, rows, [3, 4, 5, 6, 7, 8], 'No campaign matches.');
 }

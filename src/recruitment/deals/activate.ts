@@ -24,7 +24,7 @@ export const activateOperations: Operation[] = [
     path: `${base_path}/deals/{id}/activate`,
     scope: 'deals:write',
     summary: 'Makes the prospect of an agreed deal a partner of the program. It runs as a job.',
-    doc: 'The partner is the one who has an email address of the prospect, else a new one. The partner gets a commission rule with the agreed terms, which takes precedence over other rules that name the partner, though not over the `rate_override` of a link, and the group, the coupon and the upfront fee that were agreed. The rule of an earlier deal with the partner is deactivated. All of it happens or nothing: if it fails, the deal is `agreed` again, with `last_error`. Emits `affiliate.created` for a new partner, then `affiliate.activated` and `affiliate.stage_changed`. A deal is activated once, however often you ask.',
+    doc: 'If a partner of the program has an email address of the prospect, that partner is used; otherwise a partner is created. The partner gets a commission rule with the agreed terms, and the group, the coupon and the upfront fee that were agreed. The rule takes precedence over other rules that name the partner, but not over the `rate_override` of a link. The rule of an earlier deal with the partner is deactivated. Either everything is done or nothing: if the activation fails, the deal is `agreed` again, with `last_error`. Emits `affiliate.created` for a new partner, then `affiliate.activated` and `affiliate.stage_changed`. A repeated request does not activate the deal again.',
     params: idParams,
     reply: deals.schema,
     status: 202,

@@ -36,14 +36,16 @@ const records = resource({
     program_id: id('prg').describe('The program of the affiliate program service.'),
     status: statusSchema(deal_states),
     version: z.int().describe('The last version of the terms, from 1.'),
-    terms: Terms.describe('The terms: of `agreed_version`, else of the last version.'),
-    agreed_version: z.int().nullable().describe('The version that was agreed. Null if none is.'),
+    terms: Terms.describe('The terms of `agreed_version`, or of the last version if none is agreed.'),
+    agreed_version: z.int().nullable().describe('The version that was agreed. Null if it is not agreed.'),
     agreed_by: z
       .enum(['member', 'prospect'])
       .nullable()
       .describe('Who said that it is agreed. `member`: the team. `prospect`: the prospect. Null if it is not agreed.'),
-    agreed_by_user_id: id('usr').nullable().describe('Who recorded the agreement. Null: the API, or not agreed.'),
-    agreed_at: timestamp.nullable().describe('When it was agreed. Null if it is not.'),
+    agreed_by_user_id: id('usr')
+      .nullable()
+      .describe('The user who recorded the agreement. Null if it is not agreed, or if the API key belongs to no user.'),
+    agreed_at: timestamp.nullable().describe('When it was agreed. Null if it is not agreed.'),
     partner_id: id('part').nullable().describe('The partner of the affiliate program service. Null unless `active`.'),
     rule_id: id('flw')
       .nullable()
@@ -54,7 +56,9 @@ const records = resource({
       .boolean()
       .nullable()
       .describe('Whether the partner existed before the activation. Null unless `active`.'),
-    bonus_id: id('com').nullable().describe('The bonus that pays the upfront fee. Null if there is none.'),
+    bonus_id: id('com')
+      .nullable()
+      .describe('The bonus that pays the upfront fee. Null if there is no fee, or unless `active`.'),
     activated_at: timestamp.nullable().describe('When it was activated. Null unless `active`.'),
     cancelled_at: timestamp.nullable().describe('When it was cancelled. Null unless `cancelled`.'),
     last_error: enumOf(activation_errors)

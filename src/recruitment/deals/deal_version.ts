@@ -25,7 +25,9 @@ export const dealVersions = resource({
     deal_id: id('fdl').describe('The deal.'),
     version: z.int().describe('1 for the first version.'),
     terms: Terms.describe('The terms.'),
-    created_by_user_id: id('usr').nullable().describe('Who sent the terms. Null: the API.'),
+    created_by_user_id: id('usr')
+      .nullable()
+      .describe('The user who sent the terms. Null: the API key belongs to no user.'),
     created_at: timestamp,
   },
   computed: {

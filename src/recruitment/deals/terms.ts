@@ -13,10 +13,11 @@ const meanings = {
   rate_type: '`percent`: a share of each sale. `fixed`: an amount for each sale.',
   rate_value: rate_units,
   currency:
-    "The currency of the upfront fee and of a fixed rate, which must be in the program's currency. A percent rate pays in the currency of the sale.",
-  recurring_months: 'How many months after the first sale of a customer sales earn commission. Null: no limit.',
+    "The currency of the upfront fee and, with `fixed`, of the rate. With `fixed` it must be the program's currency. With `percent`, commission is in the currency of the sale.",
+  recurring_months:
+    'For how many months after the first sale of a customer the sales to that customer earn commission. Null: no limit.',
   group_id:
-    "The group of the program that the partner joins. Null: the program's default group, or the one they are in.",
+    "The group of the program that the partner joins. Null: an existing partner keeps their group, and a new one joins the program's default group.",
   coupon_code: 'The code of a coupon whose sales are attributed to the partner. Null: none.',
   upfront_fee_minor: 'Paid once at the activation, as a bonus, in minor units of `currency`. Null: none.',
   starts_on: 'The first day (UTC) whose sales earn commission. Null: no start date.',

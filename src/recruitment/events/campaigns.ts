@@ -35,13 +35,13 @@ export const campaignEvents = {
     {
       ...of_campaign,
       reason: enumOf(fixes).nullable().describe('Why the service paused it. Null: a person paused it.'),
-      fix: z.enum(sentences).nullable().describe('Advice, where the service paused it.'),
+      fix: z.enum(sentences).nullable().describe('What to do, in one sentence. Null: a person paused it.'),
       sent: count('Emails sent since the last pause.')
         .nullable()
-        .describe('With `bounce_rate`: emails sent since the last pause.'),
+        .describe('With `bounce_rate`: emails sent since the launch or the last pause. Null for other reasons.'),
       bounced: count('Of those, how many bounced.')
         .nullable()
-        .describe('With `bounce_rate`: how many of them bounced.'),
+        .describe('With `bounce_rate`: how many of them bounced. Null for other reasons.'),
     },
     { ...named, reason: 'bounce_rate', fix: fixes.bounce_rate, sent: 40, bounced: 3 },
   ),
@@ -54,7 +54,7 @@ export const campaignEvents = {
   'campaign.stopped': eventType('A campaign was stopped for good.', of_campaign, named),
   'campaign.finished': eventType('Every prospect of a campaign finished their sequence.', of_campaign, named),
   'campaign.send_failed': eventType(
-    'A campaign could not send to one prospect. The rest carries on.',
+    'A campaign could not send to one prospect. The campaign continues with the others.',
     {
       ...of_campaign,
       prospect_id,
@@ -70,7 +70,7 @@ export const campaignEvents = {
           'inbox_removed',
           'template_error',
         ])
-        .describe('Why.'),
+        .describe('Why: see `failed_reason` of the sequence.'),
     },
     { ...named, prospect_id: sampleId('fdi'), sequence_id: sampleId('fsq'), reason: 'no_address' },
   ),

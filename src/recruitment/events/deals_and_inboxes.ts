@@ -49,7 +49,7 @@ export const inboxEvents = {
     { inbox_id: sampleId('fin'), occurred_at: '2026-11-21T09:30:00.000Z' },
   ),
   'inbox.disconnected': eventType(
-    'An inbox was disconnected. What sends from it is paused until it is connected again.',
+    'An inbox was disconnected. Its sequences, and campaigns without another connected inbox, are paused until it is reconnected.',
     {
       inbox_id,
       reason: inbox_reason,

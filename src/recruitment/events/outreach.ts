@@ -41,12 +41,12 @@ export const outreachEvents = {
       step_index,
       reason: z
         .enum(['recipient_refused', 'sender_refused', 'content_refused', 'too_large', 'quota', 'timeout'])
-        .describe('What it refused.'),
+        .describe('Why: see `failed_reason` of the message.'),
     },
     { ...named, step_index: 0, reason: 'recipient_refused' },
   ),
   'reply.received': eventType(
-    'A prospect replied: interested if it is `positive` or a `question`. Automatic replies, bounces and unsubscribes are no replies.',
+    'A prospect replied: interested if it is `positive` or a `question`. Automatic replies, bounces and unsubscribes are not replies.',
     {
       ...outreach,
       campaign_id: outreach.campaign_id
@@ -58,7 +58,7 @@ export const outreachEvents = {
       message_id,
       reply_kind: z
         .enum(['positive', 'question', 'not_now', 'negative', 'wrong_person', 'angry'])
-        .describe('What the prospect wants next.'),
+        .describe('The kind of the reply: see `reply_kind` of the message.'),
     },
     { ...named, message_id: sampleId('fms'), reply_kind: 'positive' },
   ),

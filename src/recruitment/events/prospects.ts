@@ -126,7 +126,7 @@ export const teamEvents = {
     },
   ),
   'affiliate.invited': eventType(
-    'A prospect was marked as invited to the affiliate program.',
+    'A prospect was invited to the affiliate program by email, or was marked as invited.',
     { prospect_id, brand_id, by_member_id },
     { prospect_id: sampleId('fdi'), brand_id: sampleId('fbr'), by_member_id: sampleId('tm') },
   ),

@@ -9,11 +9,11 @@ export const login_fields = {
   smtp: z
     .union([smtp, oauth_server('smtp')])
     .optional()
-    .describe('The server that sends. Required unless `oauth` is given.'),
+    .describe('The server that sends. Required for a new inbox unless `oauth` is sent.'),
   imap: z
     .union([imap, oauth_server('imap')])
     .optional()
-    .describe('The server that receives. Required unless `oauth` is given.'),
+    .describe('The server that receives. Required for a new inbox unless `oauth` is sent.'),
   oauth: oauth.optional(),
 };
 

@@ -34,7 +34,7 @@ export const inboxes = resource({
     ramp: z
       .object({
         start: z.int().describe('The most emails on the first day.'),
-        step: z.int().describe('How many more on each day after one that sent.'),
+        step: z.int().describe('How many more emails a day after each day on which the inbox sent.'),
       })
       .nullable()
       .describe('How the number of emails per day grows up to `daily_limit`. Null: no ramp.'),
@@ -43,7 +43,7 @@ export const inboxes = resource({
       .int()
       .describe('The most time between two emails that are due, in seconds. Not less than `min_gap_s`.'),
     reply_to: text.nullable().describe('Where replies go. Null: to the inbox itself, where they are read.'),
-    signature: text.nullable().describe('Text at the end of each email. Null if not provided.'),
+    signature: text.nullable().describe('Text at the end of each email. Null: none.'),
     timezone: text.describe('The IANA time zone of the days that `daily_limit` counts.'),
     status: z
       .enum(['connected', 'disconnected'])

@@ -19,7 +19,7 @@ const InboxHealth = z.object({
   ),
   limit_today: count.describe('The most emails of today: `daily_limit`, or less while `ramp` grows.'),
   bounce_bps_28d: count.describe(
-    'The share of the emails of the last 28 days that bounced, in basis points: 100 is 1%. 0 if none were sent.',
+    'The share of the emails of the last 28 days that bounced, in basis points: 100 is 1 %. 0 if none were sent.',
   ),
   complaints_28d: count.describe('The complaints about spam that providers reported in the last 28 days.'),
   spf: verdict.describe('Whether the SPF record of the domain lets the SMTP server of the inbox send.'),

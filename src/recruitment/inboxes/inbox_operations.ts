@@ -56,7 +56,7 @@ export const inboxOperations: Operation[] = [
     path: `${base_path}/inboxes/{id}`,
     scope: 'inboxes:write',
     summary: 'Updates the settings or the login of an inbox.',
-    doc: `A login that you send is tried together with the stored login of the other server. ${tried} the inbox is unchanged.`,
+    doc: `If you send a login, both logins are tried first, with the stored one of the server that you do not send. If one is refused, the inbox is unchanged.`,
     params: idParams,
     body: z.strictObject({ ...login_fields, ...settings }).partial(),
     reply: inboxes.schema,

@@ -41,7 +41,7 @@ const portOf = (protocol: Protocol) => {
     .max(65_535)
     .optional()
     .describe(
-      `The port of the server: ${mail_ports[protocol].join(', ')}. Default: ${tls} for \`tls\`, ${starttls} for \`starttls\`.`,
+      `The port of the server, one of ${mail_ports[protocol].join(', ')}. Default: ${tls} for \`tls\`, ${starttls} for \`starttls\`.`,
     );
 };
 const server = (protocol: Protocol) =>
@@ -73,10 +73,12 @@ const daily_limit = z.int().min(1).max(500).describe('The most emails that are s
 const ramp = z
   .strictObject({
     start: z.int().min(1).max(500).describe('The most emails on the first day.'),
-    step: z.int().min(1).max(100).describe('How many more on each day after one that sent.'),
+    step: z.int().min(1).max(100).describe('How many more emails a day after each day on which the inbox sent.'),
   })
   .nullable()
-  .describe('Starts with `start` emails a day, and sends `step` more on each day after one that sent. Null: no ramp.');
+  .describe(
+    'Increases the number of emails a day up to `daily_limit`: `start` on the first day, and `step` more after each day on which the inbox sent. Null: no ramp.',
+  );
 const gap = z.int().min(0).max(86_400);
 
 export const settings = {

@@ -5,35 +5,35 @@ import { minor } from '../../core/values/money.ts';
 
 /** Prospects: each once, however often it happened to them. */
 const of_prospects = {
-  added: 'prospects that were added or found',
-  contacted: 'prospects who were first written to',
-  replied: 'prospects who replied',
-  interested: 'prospects who became interested',
-  negotiating: 'prospects with whom a deal was being made',
-  agreed: 'prospects with whom a deal was agreed',
-  active: 'prospects who joined the affiliate program',
-  lost: 'prospects who declined or unsubscribed',
-  invited: 'prospects who were invited',
-  signed_up: 'invited prospects who signed up',
-  activated: 'prospects who became partners by a deal',
-  unsubscribed: 'prospects who unsubscribed',
+  added: 'prospects were added or found',
+  contacted: 'prospects were sent their first email',
+  replied: 'prospects replied',
+  interested: 'prospects became interested',
+  negotiating: 'prospects reached the stage `negotiating`',
+  agreed: 'prospects reached the stage `agreed`',
+  active: 'prospects joined the affiliate program',
+  lost: 'prospects declined or unsubscribed',
+  invited: 'prospects were invited',
+  signed_up: 'invited prospects signed up',
+  activated: 'prospects became partners by a deal',
+  unsubscribed: 'prospects unsubscribed',
 } as const;
 
 /** Emails of campaigns, and replies. */
 const of_messages = {
-  sent: 'emails of campaigns that were sent',
-  bounced: 'emails of campaigns that bounced',
-  failed: 'emails of campaigns that a server refused',
-  reply_positive: 'replies of people who want to go on',
-  reply_question: 'replies that ask',
-  reply_not_now: 'replies that say later',
-  reply_negative: 'replies that decline',
-  reply_wrong_person: 'replies of somebody who is not in charge',
-  reply_angry: 'replies that complain',
+  sent: 'emails of campaigns were sent',
+  bounced: 'emails of campaigns bounced',
+  failed: 'emails of campaigns were refused by a server',
+  reply_positive: 'replies have the kind `positive`',
+  reply_question: 'replies have the kind `question`',
+  reply_not_now: 'replies have the kind `not_now`',
+  reply_negative: 'replies have the kind `negative`',
+  reply_wrong_person: 'replies have the kind `wrong_person`',
+  reply_angry: 'replies have the kind `angry`',
 } as const;
 
 const sums = {
-  credits_spent: 'credits that were spent, less those that were refunded',
+  credits_spent: 'credits were spent, less those that were refunded',
 } as const;
 
 type Counted = keyof typeof of_prospects | keyof typeof of_messages | keyof typeof sums;
@@ -47,11 +47,13 @@ const described = (meanings: Record<string, string>) =>
 export const metric_fields = {
   ...described(of_prospects),
   ...described(of_messages),
-  replies: z.int().describe('How many replies of all kinds.'),
+  replies: z.int().describe('How many replies were received, of all kinds.'),
   ...described(sums),
   provider_minor: z
     .int()
-    .describe('What searches and scans that began then cost at search providers, in US cents, rounded up.'),
+    .describe(
+      'What the searches and scans that were started in the window, or in the period of the row, cost at search providers, in US cents, rounded up.',
+    ),
 } as Record<Metric, z.ZodInt>;
 export const metrics = Object.keys(metric_fields) as Metric[];
 
@@ -60,11 +62,11 @@ export const Revenue = z
     z.object({
       currency: z.string().describe('ISO 4217.'),
       revenue_minor: minor.describe('Sales less refunds.'),
-      commissions_minor: minor.describe('What they earned, less clawbacks.'),
+      commissions_minor: minor.describe('What the partners earned, less clawbacks.'),
     }),
   )
   .describe(
-    'What partners from activated deals brought since their activation, by currency, as the reports of the program count it.',
+    'The revenue in the window of partners from activated deals, since their first activation, by currency. It is counted as in the reports of the program.',
   );
 export type Revenue = z.infer<typeof Revenue>;
 

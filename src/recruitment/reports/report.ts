@@ -18,7 +18,7 @@ const groups = {
   inbox: 'a row for each inbox',
   step: 'a row for each step of each campaign',
   variant: 'a row for each text of each step of each campaign',
-  member: 'a row for each assignee of prospects, as they are assigned today',
+  member: 'a row for each team member, with the prospects who are assigned to them now',
   day: 'a row for each day of `timezone`',
   week: 'a row for each ISO week of `timezone`',
   month: 'a row for each month of `timezone`',
@@ -36,12 +36,16 @@ const most_days = 1_100;
 const query = {
   brand_id: id('fbr').describe('The brand.'),
   group_by: documentedEnum(groups).default('stage'),
-  from: reportTime.optional().describe('The beginning of the window. It belongs to it. Default: 30 days before `to`.'),
-  to: reportTime.optional().describe('The end of the window. It does not belong to it. Default: now.'),
+  from: reportTime
+    .optional()
+    .describe(
+      `The beginning of the window, inclusive. Default: 30 days before \`to\`. With \`group_by=day\`, the window has at most ${most_days} days.`,
+    ),
+  to: reportTime.optional().describe('The end of the window, exclusive. Default: now.'),
   timezone: timeZone.default('UTC').describe('The IANA time zone of days, weeks and months.'),
-  campaign_id: id('fca').optional().describe('Only emails and replies of this campaign.'),
-  inbox_id: id('fin').optional().describe('Only emails and replies of this inbox.'),
-  member_id: id('tm').optional().describe('Only what concerns prospects who are assigned to this team member today.'),
+  campaign_id: id('fca').optional().describe('Counts only the emails and replies of this campaign.'),
+  inbox_id: id('fin').optional().describe('Counts only the emails and replies of this inbox.'),
+  member_id: id('tm').optional().describe('Counts only prospects who are assigned to this team member now.'),
   format: formatField,
 };
 
@@ -53,9 +57,13 @@ const keys = {
   period: text.optional().describe('The day, ISO week or month: `2026-09-14`, `2026-W38` or `2026-09`.'),
   campaign_id: key('The campaign.'),
   inbox_id: key('The inbox.'),
-  step_index: z.int().nullable().optional().describe('The step: 0 is the first.'),
-  variant: z.int().nullable().optional().describe("The text of the step: 0 is the step's own."),
-  member_id: key('The team member.'),
+  step_index: z.int().nullable().optional().describe('The step: 0 is the first. Null: replies to no step.'),
+  variant: z
+    .int()
+    .nullable()
+    .optional()
+    .describe("The text of the step: 0 is the step's own, 1 its first variant. Null: replies to no step."),
+  member_id: text.nullable().optional().describe('The team member. Null: prospects without an assignee.'),
 };
 
 const Row = z
@@ -88,7 +96,11 @@ const Report = z
     from: timestamp.describe('When the window begins.'),
     to: timestamp.describe('When the window ends.'),
     totals: Totals,
-    rows: z.array(Row).describe('The rows. What had nothing in the window has none, but for stages.'),
+    rows: z
+      .array(Row)
+      .describe(
+        'The rows. Every stage has a row; a campaign, inbox, step, text, team member or period without any activity in the window has none.',
+      ),
   })
   .meta({ id: 'RecruitmentReport', description: 'What recruitment for a brand did in a window of time.' });
 type Report = z.infer<typeof Report>;
@@ -105,7 +117,7 @@ export const reportOperations: Operation[] = [
     scope: 'reports:read',
     may_lag: true,
     summary: 'Runs a report of a brand: the pipeline, campaigns, inboxes, steps, texts, team members, or periods.',
-    doc: 'Each fact counts at its own time. A reply counts for the last email of its sequence before it. Prospects count once, however often something happened to them in the window. What concerns erased prospects counts in emails and replies alone. Revenue is that of partners from activated deals, since their activation.',
+    doc: 'Everything counts at the time when it happened. A reply counts for the last email of its sequence that was sent before it. A prospect counts once in each metric, however often the same happened in the window. Erased prospects count only in emails and replies. Revenue is that of partners from activated deals, since their activation.',
     query: Query,
     reply: Report,
     errors: ['invalid_parameter'],

@@ -5,7 +5,7 @@ import { base_path } from '../events/base_path.ts';
 import { refusals } from './sequence.ts';
 
 export const message_states = {
-  planned: 'it is sent again later: a server asked to wait',
+  planned: 'it waits to be sent, or to be sent again because the server asked to wait',
   sending: 'it is being sent',
   sent: 'the server accepted it',
   failed: 'the server refused it: `failed_reason` says why',
@@ -55,22 +55,29 @@ export const messages = resource({
     campaign_id: id('fca').nullable().describe('The campaign. Null for an email outside of campaigns.'),
     sequence_id: id('fsq').nullable().describe('The sequence. Null for an email outside of campaigns.'),
     inbox_id: id('fin').describe('The inbox that sends or received it.'),
-    direction: documentedEnum({ outbound: 'it goes to the prospect', inbound: 'it comes from the prospect' }),
+    direction: documentedEnum({ outbound: 'it is sent from the inbox', inbound: 'it was received by the inbox' }),
     purpose: documentedEnum(purposes),
     state: documentedEnum(message_states),
-    step_index: z.int().nullable().describe('The step of the campaign: 0 is the first. Null if it is of none.'),
+    step_index: z
+      .int()
+      .nullable()
+      .describe('The step of the campaign: 0 is the first. Null for an email outside of campaigns.'),
     variant: z
       .int()
       .nullable()
-      .describe("The text of the step: 0 is the step's own, 1 its first variant. Null if it is of none."),
+      .describe(
+        "The text of the step: 0 is the step's own, 1 its first variant. Null for an email outside of campaigns.",
+      ),
     subject: text.nullable().describe('The subject. Null once the prospect was erased.'),
     body_text: text
       .nullable()
-      .describe('The text; of a reply what was newly written, without quotes and signature. Null once it was erased.'),
-    body_html: text.nullable().describe('The HTML that was sent. Null if there is none.'),
-    reply_kind: reply_kind.nullable().describe('What the prospect wants next. Null if it is no reply.'),
-    confidence: z.number().nullable().describe('How certain `reply_kind` is, from 0 to 1. Null if it is no reply.'),
-    needs_review: z.boolean().describe('Whether a person should check what the service made of it.'),
+      .describe('The text. Of a reply: the new text, without quotes and signature. Null once the prospect was erased.'),
+    body_html: text
+      .nullable()
+      .describe('The HTML that was sent. Null if there is none, or once the prospect was erased.'),
+    reply_kind: reply_kind.nullable().describe(`${meaningsOf(reply_kinds)} Null if it is not a reply.`),
+    confidence: z.number().nullable().describe('How certain `reply_kind` is, from 0 to 1. Null if it is not a reply.'),
+    needs_review: z.boolean().describe('Whether a person should check how the service classified it.'),
     language_code: text.nullable().describe('ISO 639-1 language code of a reply. Null if not known.'),
     named: z
       .object({
@@ -82,7 +89,9 @@ export const messages = resource({
     failed_reason: enumOf(refusals)
       .nullable()
       .describe(`${meaningsOf(refusals)} Null if it has not failed.`),
-    server_answer: text.nullable().describe('What the server answered last. Null if it accepted, or was not asked.'),
+    server_answer: text
+      .nullable()
+      .describe('The last answer of the mail server. Null if the server accepted the email, or has not answered.'),
     sent_at: timestamp.nullable().describe('When the server accepted it. Null if it has not.'),
     bounced_at: timestamp.nullable().describe('When it bounced. Null if it has not.'),
     received_at: timestamp.nullable().describe('When it came in. Null for an outbound email.'),

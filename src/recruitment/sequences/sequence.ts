@@ -20,7 +20,7 @@ export const sequence_states = {
 export const send_failures = {
   no_address: 'no usable address is known',
   do_not_contact: 'the prospect is marked Do not contact',
-  suppressed: 'the address or its domain is barred, or unsubscribed',
+  suppressed: 'the address or its domain is barred, or the prospect unsubscribed',
   invalid_address: 'the address cannot receive email',
   risky_address: 'the address is disposable, or its domain accepts every address, and the campaign does not allow that',
   in_another_campaign: 'another sequence to the address is open',
@@ -43,7 +43,7 @@ export type Refusal = keyof typeof refusals;
 export const pause_causes = {
   campaign: 'the campaign is paused',
   inbox: 'the inbox is disconnected',
-  auto_reply: 'an automatic reply came: it goes on at `paused_until`',
+  auto_reply: 'an automatic reply came: the sequence continues at `paused_until`',
   user: 'the sequence was paused by request',
 } as const;
 
@@ -66,7 +66,7 @@ export const sequences = resource({
   base_path,
   table: 'recruitment.sequence',
   unique: { sequence_prospect_unique: 'prospect_id', sequence_address_unique: null },
-  doc: 'The emails of a campaign to one prospect.',
+  doc: 'A sequence: the emails of a campaign to one prospect.',
   fields: {
     id: id('fsq'),
     object: objectName('sequence'),
@@ -83,7 +83,9 @@ export const sequences = resource({
     due_at: timestamp
       .nullable()
       .describe('The earliest time of its next email, or of its end after the last. Null if it has none.'),
-    paused_until: timestamp.nullable().describe('Until when an automatic reply pauses it. Null if none does.'),
+    paused_until: timestamp
+      .nullable()
+      .describe('Until when it is paused because of an automatic reply. Null if it is not.'),
     failed_reason: enumOf({ ...send_failures, ...refusals })
       .nullable()
       .describe(`${meaningsOf({ ...send_failures, ...refusals })} Null if it has not failed.`),

@@ -236,6 +236,7 @@ t.test('finds what blocks a launch, and what to know of every prospect', async (
   const empty = await caller.post(`${path}/preflight`);
   t.match(empty, { ok: false, prospects: 0, days: null });
   t.same(codes(empty.blocking), ['no_inbox', 'no_prospects']);
+  t.same(empty.warnings, [], 'no duration is estimated without an inbox');
   await caller.patch(`${v1}/brands/${brand_id}`, { postal_address: null, privacy_url: null });
   await caller.patch(path, { inbox_ids: opened.inbox_ids });
   const good = await add(opened, { name: 'Ada', email: 'ada@good.com', country_code: 'DE' });

@@ -273,7 +273,7 @@ const footer_lines = [
   'Sent by: Breadly Ltd, 1 Mill Lane, Cambridge, UK',
   'We found your email address here: https://ada.example/contact',
   'Privacy policy: https://breadly.example/privacy?a=1&b=2',
-  `Unsubscribe, to receive no more emails from us: ${url}`,
+  `Unsubscribe to stop receiving emails from us: ${url}`,
 ];
 const mail: Mail = {
   from: { name: 'Grace', email: 'grace@breadly.example' },
@@ -362,7 +362,7 @@ t.test('composes a message', async (t) => {
       de: /Abmelden/,
       fr: /Se désinscrire/,
       es: /Darse de baja/,
-      it: /Annullare/,
+      it: /Annulla l’iscrizione/,
       pt: /Cancelar/,
       en: /Unsubscribe/,
       ja: /Unsubscribe/,

@@ -31,7 +31,7 @@ const sentences: Readonly<Record<string, Sentences>> = {
   en: {
     sent_by: 'Sent by:',
     found_at: 'We found your email address here:',
-    unsubscribe: 'Unsubscribe, to receive no more emails from us:',
+    unsubscribe: 'Unsubscribe to stop receiving emails from us:',
     privacy: 'Privacy policy:',
   },
   de: {
@@ -48,20 +48,20 @@ const sentences: Readonly<Record<string, Sentences>> = {
   },
   es: {
     sent_by: 'Remitente:',
-    found_at: 'Encontramos su dirección de correo electrónico aquí:',
+    found_at: 'Hemos encontrado su dirección de correo electrónico aquí:',
     unsubscribe: 'Darse de baja para no recibir más correos nuestros:',
     privacy: 'Política de privacidad:',
   },
   it: {
     sent_by: 'Mittente:',
     found_at: 'Abbiamo trovato il Suo indirizzo e-mail qui:',
-    unsubscribe: 'Annullare l’iscrizione per non ricevere più e-mail da noi:',
+    unsubscribe: 'Annulla l’iscrizione per non ricevere più e-mail da noi:',
     privacy: 'Informativa sulla privacy:',
   },
   pt: {
     sent_by: 'Remetente:',
-    found_at: 'Encontrámos o seu endereço de e-mail aqui:',
-    unsubscribe: 'Cancelar a subscrição para não receber mais e-mails nossos:',
+    found_at: 'O seu endereço de e-mail foi encontrado aqui:',
+    unsubscribe: 'Cancelar a subscrição para deixar de receber os nossos e-mails:',
     privacy: 'Política de privacidade:',
   },
 };

@@ -142,7 +142,7 @@ const empty = (field: TemplateField) =>
   new TemplateFault('The result is empty.', {
     field,
     line: 1,
-    remedy: 'Write a text that is there for every prospect.',
+    remedy: 'Add text that does not depend on the prospect.',
   });
 
 function requireFitting(field: TemplateField, result: string): void {
@@ -159,7 +159,7 @@ function faultOf(field: TemplateField, error: unknown): TemplateFault {
   if (variable !== undefined) return missingValue(shortened(variable), { field, line });
   if (isUnprintable(error)) return unprintable(shortened((error as LiquidError).token.getText()), { field, line });
   const [message, remedy] = isLimit(error)
-    ? ['The template takes too long, or makes too long a text.', 'Shorten its loops and texts.']
+    ? ['The template takes too long to render, or its result is too long.', 'Shorten its loops and texts.']
     : explained(reason);
   return new TemplateFault(message, { field, line, remedy });
 }

@@ -21,7 +21,7 @@ const Answer = z.strictObject({
   html: notBlank(200_000)
     .optional()
     .describe(
-      'The same as HTML. Scripts, forms and styles of the whole page are removed. Without it, the email is plain text.',
+      'The text as HTML. Scripts, forms and `style` elements are removed. Without it, the email is plain text.',
     ),
   thread_id: id('fth').optional().describe('The thread to answer in. By default, the one with the last message.'),
 });
@@ -34,7 +34,7 @@ export const answerOperations: Operation[] = [
     path: `${base_path}/prospects/{id}/reply`,
     scope: 'messages:write',
     summary: 'Sends your own answer to a prospect, in the thread.',
-    doc: 'The email is queued, and is sent from the inbox of the thread as soon as that is free. It has no unsubscribe link. It counts toward the limits of the inbox, which do not hold it back. No event is emitted. It goes to the address that the prospect last wrote from, if the prospect has this address, else to the one that was written to. If the prospect or the address is barred, or the prospect unsubscribed, the response is 409 `suppressed`. If there is no thread, no usable address, or the inbox is disconnected, it is 409 `invalid_state_transition`.',
+    doc: 'The email is queued, and is sent from the inbox of the thread as soon as that is free. It has no unsubscribe link. It counts toward the limits of the inbox, but is also sent when they are reached. No event is emitted. It goes to the address that the prospect last wrote from, if the prospect has this address, else to the one that was written to. If the prospect or the address is barred, or the prospect unsubscribed, the response is 409 `suppressed`. If there is no thread, no usable address, or the inbox is disconnected, it is 409 `invalid_state_transition`.',
     params: idParams,
     body: Answer,
     reply: messages.schema,

@@ -26,11 +26,11 @@ const Invitation = z.strictObject({
     email: 'an email is sent from `inbox_id`',
   }),
   inbox_id: id('fin').optional().describe('The inbox that sends it. Required with `email`.'),
-  subject: oneLine(255).optional().describe('The subject. By default, one in the language of the prospect.'),
+  subject: oneLine(255).optional().describe('The subject. By default, a subject in the language of the prospect.'),
   text: notBlank(20_000)
     .optional()
     .describe(
-      'The text. By default, one in the language of the prospect. `{{ join_url }}` in it stands for the link to join, which is added at its end otherwise.',
+      'The text, in which `{{ join_url }}` is replaced by the link to join. Without it, the link is added at the end. By default, a text in the language of the prospect.',
     ),
   join_url: url
     .optional()
@@ -47,8 +47,8 @@ export const inviteOperations: Operation[] = [
     method: 'POST',
     path: `${base_path}/prospects/{id}/invite`,
     scope: 'prospects:write',
-    summary: 'Invites a prospect to the affiliate program, by email or by yourself.',
-    doc: 'Emits `affiliate.invited`, unless the prospect was invited before. With `email`, the event is emitted when the email is queued, which is sent as soon as the inbox is free. It ends with the unsubscribe link and the postal address of the brand, and counts toward the limits of the inbox, which do not hold it back. A prospect is sent one invitation: a repeated request sends none, unless the first one failed. A prospect who is barred or unsubscribed answers 409 `suppressed`. If no usable address is known, the inbox is disconnected, or the brand has no `postal_address` or `privacy_url`, the response is 409 `invalid_state_transition`.',
+    summary: 'Invites a prospect to the affiliate program by email, or marks a prospect as invited.',
+    doc: 'Emits `affiliate.invited`, unless the prospect was invited before. With `email`, the email is queued, and is sent as soon as the inbox is free; the event is emitted when it is queued. The email ends with the unsubscribe link and the postal address of the brand. It counts toward the limits of the inbox, but is also sent when they are reached. A prospect is sent one invitation: a repeated request sends none, unless the first one failed. A prospect who is barred or unsubscribed answers 409 `suppressed`. If no usable address is known, the inbox is disconnected, or the brand has no `postal_address` or `privacy_url`, the response is 409 `invalid_state_transition`.',
     params: idParams,
     body: Invitation,
     reply: prospects.schema,

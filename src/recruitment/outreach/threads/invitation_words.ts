@@ -14,7 +14,7 @@ const words: Readonly<Record<string, Words>> = {
   de: {
     subject: 'Einladung zum Partnerprogramm von {brand}',
     greeting: 'Guten Tag',
-    text: 'Wir möchten Sie zum Partnerprogramm von {brand} einladen.\n\nHier können Sie teilnehmen: {join_url}',
+    text: 'Wir möchten Sie zum Partnerprogramm von {brand} einladen.\n\nHier können Sie sich anmelden: {join_url}',
   },
   fr: {
     subject: 'Invitation au programme d’affiliation de {brand}',
@@ -24,7 +24,7 @@ const words: Readonly<Record<string, Words>> = {
   es: {
     subject: 'Invitación al programa de afiliados de {brand}',
     greeting: 'Hola',
-    text: 'Nos gustaría invitarle al programa de afiliados de {brand}.\n\nPuede unirse aquí: {join_url}',
+    text: 'Nos gustaría invitarle a unirse al programa de afiliados de {brand}.\n\nPuede inscribirse aquí: {join_url}',
   },
   it: {
     subject: 'Invito al programma di affiliazione di {brand}',
@@ -32,9 +32,9 @@ const words: Readonly<Record<string, Words>> = {
     text: 'Desideriamo invitarLa al programma di affiliazione di {brand}.\n\nPuò iscriversi qui: {join_url}',
   },
   pt: {
-    subject: 'Convite para o programa de afiliados da {brand}',
+    subject: 'Convite para o programa de afiliados de {brand}',
     greeting: 'Olá',
-    text: 'Gostaríamos de o convidar para o programa de afiliados da {brand}.\n\nInscreva-se aqui: {join_url}',
+    text: 'Gostaríamos de lhe propor a participação no programa de afiliados de {brand}.\n\nInscreva-se aqui: {join_url}',
   },
 };
 

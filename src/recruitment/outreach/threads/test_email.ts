@@ -36,7 +36,9 @@ const Body = z.strictObject({
   email: email.optional().describe('The address of a team member, instead of `member_id`.'),
   prospect_id: id('fdi')
     .optional()
-    .describe('The prospect that it is rendered for. Default: the first of the campaign, or one that is made up.'),
+    .describe(
+      'The prospect that it is rendered for. Default: the first prospect of the campaign, or an example if it has none.',
+    ),
 });
 type Body = z.infer<typeof Body>;
 
@@ -48,7 +50,7 @@ export const testEmailOperations: Operation[] = [
     path: `${base_path}/campaigns/{id}/test`,
     scope: 'campaigns:write',
     summary: 'Sends an email of a campaign to a team member.',
-    doc: 'It is sent from an inbox of the campaign as soon as that is free, as it would be to a prospect. It counts toward the limits of the inbox, which do not hold it back. No event is emitted, and its unsubscribe link bars nobody.',
+    doc: 'It is sent from an inbox of the campaign as soon as that is free, and looks as it would to a prospect. It counts toward the limits of the inbox, but is also sent when they are reached. No event is emitted, and its unsubscribe link bars nobody.',
     params: idParams,
     body: Body,
     reply: messages.schema,

@@ -70,14 +70,14 @@ const words = {
   },
   pt: {
     unsubscribe: 'Cancelar a subscrição',
-    ask: 'Pretende deixar de receber e-mails {from}?',
+    ask: 'Deseja deixar de receber e-mails {from}?',
     is_done: 'Subscrição cancelada',
     done: 'Não receberá mais e-mails {from}.',
     from: 'de {sender}',
     from_unknown: 'deste remetente',
-    not_found: 'Ligação não encontrada',
+    not_found: 'Link não encontrado',
     not_found_doc:
-      'Esta ligação não é válida. Verifique se a copiou por completo ou responda ao e-mail e peça o cancelamento.',
+      'Este link não é válido. Verifique se o copiou por completo ou responda ao e-mail e peça o cancelamento da subscrição.',
   },
 } satisfies Record<string, Words>;
 

@@ -35,7 +35,7 @@ export const addOperations: Operation[] = [
     path: `${base_path}/campaigns/{id}/prospects`,
     scope: 'campaigns:write',
     summary: `Adds up to ${most_ids} prospects, or a list, to a campaign.`,
-    doc: `In each state but stopped and finished. Each prospect gets one sequence. Prospects are added or refused one by one; the codes of the refusals are: ${codes} A list is added by a job: \`GET /recruitment/v1/campaign_additions/{id}\` says how far it is.`,
+    doc: `Allowed in every state except stopped and finished. Each prospect gets one sequence. Prospects are added or refused one by one; the codes of the refusals are: ${codes} A list is added by a job: \`GET /recruitment/v1/campaign_additions/{id}\` shows its progress.`,
     params: idParams,
     body: z.strictObject({
       prospect_ids: prospect_ids.optional(),

@@ -17,20 +17,23 @@ export type BlockingCode = keyof typeof blocking;
 
 export const warnings = {
   no_address: 'No usable address is known. These prospects fail. Reveal or add addresses.',
-  do_not_contact: 'These prospects are marked Do not contact, and fail.',
-  suppressed: 'Every address is barred or has unsubscribed. These prospects fail.',
+  do_not_contact: 'The prospects are marked Do not contact. These prospects fail.',
+  suppressed: 'Every address of these prospects is barred or unsubscribed. These prospects fail.',
   invalid_address: 'No address can receive email. These prospects fail. Reveal or add others.',
   risky_address:
-    'The addresses are disposable, or at domains that accept any. Set `allow_risky`, or these prospects fail.',
-  in_another_campaign: 'Another sequence to the address is open. These prospects fail.',
-  template_error: 'The template cannot be rendered for these prospects, which fail at this step.',
-  not_all_rendered: 'There was no time to render the templates for every prospect. The rest is judged when it is sent.',
+    'The addresses are disposable, or at domains that accept every address. These prospects fail unless you set `allow_risky`.',
+  in_another_campaign:
+    'Another open sequence writes to the same address. These prospects fail, unless that sequence ends first.',
+  template_error: 'The template cannot be rendered for these prospects, whose sequences fail at this step.',
+  not_all_rendered:
+    'The templates could not be rendered for every prospect in 5 seconds. The others are checked when their emails are sent.',
   inbox_disconnected: 'An inbox of the campaign is disconnected. Nothing is sent from it until you reconnect it.',
   replies_elsewhere: 'An inbox has a `reply_to` that is not its own address. Replies to it are not read.',
   takes_long: 'The first emails take more than 30 days. Add inboxes, or raise their daily limits.',
-  consent_required: 'In these countries, businesses too may be sent advertising by email with their consent alone.',
+  consent_required:
+    'In these countries, advertising may be sent by email only with consent, also to businesses. Make sure that you have it.',
   unsubscribe_headers_unsigned:
-    'The service cannot see whether the provider signs List-Unsubscribe and List-Unsubscribe-Post by DKIM, which one-click unsubscribing needs. Send a test, and check that `h=` of its DKIM-Signature names both.',
+    'One-click unsubscribing requires that the provider signs List-Unsubscribe and List-Unsubscribe-Post by DKIM, which the service cannot verify. Send a test, and check that `h=` of its DKIM-Signature names both.',
 } as const;
 export type WarningCode = keyof typeof warnings;
 
@@ -38,8 +41,10 @@ const shown_ids = 10;
 
 const about = {
   message: text.describe('What is wrong, and what to do.'),
-  field: text.nullable().describe('The field that it is about, such as `steps.0.body_text`. Null if it is about none.'),
-  prospects: z.int().nullable().describe('How many prospects it is about. Null if it is about none.'),
+  field: text
+    .nullable()
+    .describe('The field that it concerns, such as `steps.0.body_text`. Null if it concerns no field.'),
+  prospects: z.int().nullable().describe('How many prospects it concerns. Null if it concerns no single prospects.'),
   prospect_ids: z.array(id('fdi')).describe(`Up to ${shown_ids} of them.`),
 };
 const codesOf = <Codes extends Record<string, string>>(codes: Codes) =>

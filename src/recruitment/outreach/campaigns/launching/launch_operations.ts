@@ -52,8 +52,8 @@ export const launchOperations: Operation[] = [
     method: 'POST',
     path: `${base_path}/campaigns/{id}/preflight`,
     scope: 'campaigns:read',
-    summary: 'Checks what keeps a campaign from being launched, and every prospect that waits for the first email.',
-    doc: 'Nothing is changed. Templates are rendered for as many prospects as 5 seconds allow.',
+    summary: 'Checks whether a campaign can be launched, and every prospect whose first email was not sent yet.',
+    doc: 'Nothing is changed. `blocking` lists what prevents the launch, and `warnings` what does not. Templates are rendered for as many prospects as possible in 5 seconds.',
     params: idParams,
     reply: Preflight,
     run: async ({ tx, params, services }) => preflight(tx, (await campaigns.get(tx, params.id)) as Campaign, services),
@@ -64,14 +64,14 @@ export const launchOperations: Operation[] = [
     path: `${base_path}/campaigns/{id}/launch`,
     scope: 'campaigns:write',
     summary: 'Launches a campaign that is a draft or scheduled, now or later.',
-    doc: 'What `preflight` finds to be blocking is refused with 409 `preflight_failed`. Emits `campaign.launched` at the start. With `start_at` the campaign is `scheduled`; if something blocks it then, it is a draft again, and `launch_error` says why. Launch a scheduled campaign again to change its time.',
+    doc: 'If `preflight` finds something that blocks the launch, the response is 409 `preflight_failed`. Emits `campaign.launched` at the start. With `start_at` the campaign is `scheduled`; if something blocks it then, it is a draft again, and `launch_error` says why. Launch a scheduled campaign again to change its time.',
     params: idParams,
     body: z
       .strictObject({
         start_at: timestampInput
           .nullable()
           .optional()
-          .describe('When it starts, at most a year ahead. A time that has passed, null, or not sent: now.'),
+          .describe('When it starts, at most a year ahead. Default: now. A time in the past and null also mean now.'),
       })
       .default({}),
     reply: campaigns.schema,

@@ -69,7 +69,7 @@ export async function preflight(tx: Tx, campaign: Campaign, setting: Setting): P
       ...judged.warnings,
       ...texts.warnings,
       ...inboxWarnings(all),
-      ...(isLong(days) ? [warns('takes_long')] : []),
+      ...(connected.length > 0 && isLong(days) ? [warns('takes_long')] : []),
     ],
     ...{ prospects: judged.waiting, reachable: judged.reachable, rendered: texts.rendered },
     ...{ emails: judged.reachable * campaign.steps.length, days },

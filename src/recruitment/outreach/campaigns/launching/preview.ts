@@ -9,6 +9,7 @@ import { id, objectName, text } from '../../../../core/values/fields.ts';
 import { newId } from '../../../../core/values/id.ts';
 import { notFound, Problem } from '../../../../core/values/problem.ts';
 import { keyedHash } from '../../../prospects/keyed_hash.ts';
+import { type SendFailure, send_failures } from '../../../sequences/sequence.ts';
 import { unsubscribeMailto } from '../../composing/footer.ts';
 import { composeMail, type Mail } from '../../composing/mail.ts';
 import { messageIdOf } from '../../composing/threads.ts';
@@ -45,7 +46,7 @@ interface PreviewAsked {
 
 interface Recipient extends ProspectValues {
   id: string;
-  reason: string | null;
+  reason: SendFailure | null;
   email_address_id: string | null;
   address: Buffer;
   source_url: string | null;
@@ -102,7 +103,7 @@ async function recipientOf(tx: Tx, { id: campaign_id, brand_id, allow_risky }: C
   if (found.email_address_id !== null && found.reason === null) return found;
   throw new Problem(
     'invalid_parameter',
-    `'prospect_id' cannot be written to (${found.reason}). Use another prospect.`,
+    `The prospect cannot be written to (${found.reason}): ${send_failures[found.reason ?? 'no_address']}. Use another prospect.`,
     {
       param: 'prospect_id',
     },

@@ -49,13 +49,22 @@ export const campaigns = resource({
         to: text.describe('The local time until which emails are sent, exclusive: `HH:MM`.'),
       })
       .describe('When emails are sent.'),
-    daily_new_limit: z.int().nullable().describe('The most first emails in a day. Null: no limit.'),
-    max_per_domain_day: z.int().describe('The most emails to one company (domain) in a day.'),
+    daily_new_limit: z
+      .int()
+      .nullable()
+      .describe(
+        'The most first emails in a day, in the time zone of the schedule (with `recipient`: of the brand). Null: no limit.',
+      ),
+    max_per_domain_day: z
+      .int()
+      .describe('The most emails of the campaign to one company (domain) in a day, in the same time zone.'),
     bounce_pause_bps: z
       .int()
       .describe('The rate of bounces, in basis points, above which the service pauses the campaign.'),
     reply_wait_days: z.int().describe('How many days a sequence waits for a reply after its last email.'),
-    allow_risky: z.boolean().describe('Whether it writes to disposable addresses, and at domains that accept any.'),
+    allow_risky: z
+      .boolean()
+      .describe('Whether it writes to disposable addresses, and to addresses at domains that accept every address.'),
     stop_for_company: z.boolean().describe('Whether a reply stops the sequences to others of the same company.'),
     state: campaign_state,
     pause_causes: z.array(documentedEnum(pause_causes)).describe('Why it is paused. It sends again once none is left.'),
@@ -68,8 +77,8 @@ export const campaigns = resource({
       .describe('Why it did not start at `start_at` and is a draft again. Null if that did not happen.'),
     launched_at: timestamp.nullable().describe('When it started. Null if it has not started.'),
     paused_at: timestamp.nullable().describe('When it was paused. Null if it is not paused.'),
-    stopped_at: timestamp.nullable().describe('When it was stopped. Null if it was not.'),
-    finished_at: timestamp.nullable().describe('When it finished. Null if it has not.'),
+    stopped_at: timestamp.nullable().describe('When it was stopped. Null if it was not stopped.'),
+    finished_at: timestamp.nullable().describe('When it finished. Null if it has not finished.'),
     created_at: timestamp,
     updated_at: timestamp,
   },
@@ -77,8 +86,8 @@ export const campaigns = resource({
     fields: {
       prospects: count('Prospects that were added.'),
       waiting: count('Sequences whose first email was not sent yet.'),
-      active: count('Sequences that go on: at least one email was sent.'),
-      completed: count('Sequences without a reply to any email.'),
+      active: count('Sequences that have not ended, of which at least one email was sent.'),
+      completed: count('Sequences that ended without a reply.'),
       replied: count('Sequences that a reply ended.'),
       bounced: count('Sequences that a bounce ended.'),
       unsubscribed: count('Sequences that an unsubscribe ended.'),

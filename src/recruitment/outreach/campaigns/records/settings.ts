@@ -18,25 +18,31 @@ export const settings = {
     .min(1)
     .max(100_000)
     .nullable()
-    .describe("The most first emails in a day, in the schedule's time zone. Null: no limit."),
+    .describe(
+      'The most first emails in a day, in the time zone of the schedule (with `recipient`: of the brand). Null: no limit.',
+    ),
   max_per_domain_day: z
     .int()
     .min(1)
     .max(1000)
-    .describe('The most emails to one company (domain) in a day. Providers of free mailboxes are left out.'),
+    .describe(
+      'The most emails of the campaign to one company (domain) in a day, in the same time zone. The limit does not apply to providers of free mailboxes, such as gmail.com.',
+    ),
   bounce_pause_bps: z
     .int()
     .min(0)
     .max(10_000)
     .describe(
-      'The service pauses the campaign when more bounces than this, in basis points: 300 is 3%. It counts from the last pause, once 20 emails were sent and 2 bounced.',
+      'The service pauses the campaign if a larger share of its emails bounces, in basis points: 300 is 3 %. Emails are counted from the launch or the last pause, and at least 20 must be sent and 2 must bounce.',
     ),
   reply_wait_days: z
     .int()
     .min(0)
     .max(90)
     .describe('How many days a sequence waits for a reply after its last email, before it is completed.'),
-  allow_risky: z.boolean().describe('Whether it writes to disposable addresses, and at domains that accept any.'),
+  allow_risky: z
+    .boolean()
+    .describe('Whether it writes to disposable addresses, and to addresses at domains that accept every address.'),
   stop_for_company: z.boolean().describe('Whether a reply stops the sequences to others of the same company.'),
 };
 

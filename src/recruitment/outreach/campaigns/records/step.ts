@@ -14,7 +14,7 @@ const most_weight = 1000;
 const variables = Object.entries(template_fields)
   .map(([name, meaning]) => `\`${name}\`: ${meaning}.`)
   .join(' ');
-const subject_doc = `The subject, a Liquid template. Required for the first step. Follow-ups are answers in the thread of the first email: their subject is that of the first with \`Re:\`. Variables: ${variables}`;
+const subject_doc = `The subject, a Liquid template. Required for the first step. A follow-up is sent in the thread of the first email, with the subject of that email after \`Re:\`. Variables: ${variables}`;
 const body_text_doc = 'The text of the email, a Liquid template with the same variables as `subject`.';
 const body_html_doc =
   'The HTML of the email, a Liquid template. Null: it is made from the text. The footer is added to both.';
@@ -29,12 +29,12 @@ const texts = {
 const weight = z.int().min(0).max(most_weight).default(1);
 const delay_days = z.int().min(0).max(365);
 const delay_doc =
-  'How many calendar days after the email before it is sent, at the earliest. Of the first step: after the prospect was scheduled, 0 by default. Required for follow-ups.';
+  'The least number of calendar days between the previous email and this one. For the first step: between the scheduling of the prospect and the email, 0 by default. Required for follow-ups.';
 
 export const StepBody = z.strictObject({
   id: id('fst')
     .optional()
-    .describe('A step (`fst_…`) that the campaign has: it keeps its id. If not sent, the step is new.'),
+    .describe('The id of a step of the campaign (`fst_…`), which is kept. If it is not sent, the step is new.'),
   delay_days: delay_days.optional().describe(delay_doc),
   weight: weight.describe(weight_doc("the step's own text")),
   ...texts,
@@ -56,7 +56,11 @@ const shown_texts = {
 };
 export const Step = z.object({
   id: id('fst').describe('The id of the step.'),
-  delay_days: z.int().describe('How many calendar days after the email before it is sent, at the earliest.'),
+  delay_days: z
+    .int()
+    .describe(
+      'The least number of calendar days between the previous email and this one. For the first step: between the scheduling of the prospect and the email.',
+    ),
   ...shown_texts,
   variants: z.array(z.object(shown_texts)).describe('Other texts of the step.'),
 });

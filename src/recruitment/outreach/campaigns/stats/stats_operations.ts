@@ -19,20 +19,20 @@ const counts = {
   unknown: count('Emails that may have been sent, and are not sent again.'),
   replies: z
     .object(Object.fromEntries(kinds.map((kind) => [kind, count(`Replies of the kind \`${kind}\`.`)])))
-    .describe('Replies by their kind. Automatic replies and unsubscribes are none.'),
+    .describe('Replies by their kind. Automatic replies and unsubscribes do not count.'),
   unsubscribed: count('Emails by which the prospect unsubscribed.'),
 };
 const Variant = z.object({
   variant: z.int().describe("The text: 0 is the step's own, 1 its first variant."),
-  subject: text.nullable().describe('The subject, a template. Null if the text was removed since.'),
+  subject: text.nullable().describe('The subject, a template. Null if the text no longer exists.'),
   ...counts,
-  positive_rate: rate('Of the delivered emails, how many have a positive reply, from 0 to 1.'),
-  positive_rate_low: rate('The lower end of the 95% confidence interval of `positive_rate` (Wilson).'),
+  positive_rate: rate('The share of the delivered emails that have a positive reply, from 0 to 1.'),
+  positive_rate_low: rate('The lower end of the 95 % confidence interval of `positive_rate` (Wilson).'),
   positive_rate_high: rate('The upper end of that interval.'),
 });
 const StepStats = z.object({
   step_index: z.int().describe('The step: 0 is the first.'),
-  step_id: id('fst').nullable().describe('The id of the step.'),
+  step_id: id('fst').nullable().describe('The id of the step. Null if the step no longer exists.'),
   ...counts,
   variants: z.array(Variant).describe('Its texts.'),
   winner: z
@@ -57,8 +57,9 @@ export const statsOperations: Operation[] = [
     method: 'GET',
     path: `${base_path}/campaigns/{id}/stats`,
     scope: 'campaigns:read',
-    summary: 'Counts the emails and replies of a campaign by step and text, and names the text that wins.',
-    doc: 'A reply counts for the email that it answers, or else for the last one that was sent before it. `include[]=stats` of the campaign counts its sequences.',
+    summary:
+      'Counts the emails and replies of a campaign by step and text, and names the text with the most positive replies.',
+    doc: 'A reply counts for the email that it answers, or else for the last one that was sent before it. For the number of sequences by state, retrieve the campaign with `include[]=stats`.',
     params: idParams,
     reply: CampaignStats,
     async run({ tx, params }) {
