@@ -361,6 +361,23 @@ t.test('pauses and resumes by a set of causes, and stops and finishes', async (t
   t.match(await caller.get(other.path), { state: 'finished', finished_at: /Z$/ });
 });
 
+t.test('waits for an inbox where it is resumed without one, and forgets a time that it did not wait for', async (t) => {
+  const opened = await open();
+  const { caller, inbox_ids } = opened;
+  const campaign = await draft(opened);
+  const path = `${v1}/campaigns/${campaign.id}`;
+  await enrol(opened, campaign, await addMany(opened, 1));
+  await caller.post(`${path}/launch`, { start_at: new Date(Date.now() + 3_600_000).toISOString() });
+  t.match(await caller.post(`${path}/launch`), { state: 'sending', start_at: null });
+  await caller.post(`${path}/pause`);
+  await caller.patch(path, { inbox_ids: [] });
+  t.match(await caller.post(`${path}/resume`), { state: 'paused', pause_causes: ['inbox'], pause_reason: 'no_inbox' });
+  t.match(await caller.request('POST', `${path}/resume`), { status: 409 });
+  await caller.patch(path, { inbox_ids });
+  t.match(await caller.post(`${path}/resume`), { state: 'sending', pause_causes: [], pause_reason: null });
+  t.same(typesOf(await told(opened, 3)), ['campaign.launched', 'campaign.paused', 'campaign.resumed']);
+});
+
 t.test('sends a test to a team member, by the way that every email goes', async (t) => {
   const opened = await open();
   const { caller } = opened;

@@ -24,7 +24,7 @@ export async function launch(
   const state = transition(transitions, campaign.state, is_later ? 'schedule' : 'launch');
   const { blocking } = await preflight(tx, campaign, services);
   if (blocking.length > 0) throw notReady(blocking);
-  if (!is_later) return start(tx, campaign);
+  if (!is_later) return start(tx, { ...campaign, start_at: null });
   return (await campaigns.update(tx, campaign.id, { state, start_at, launch_error: null })) as Campaign;
 }
 
@@ -38,9 +38,9 @@ const notReady = (blocking: Blocking[]): Problem => {
 const sentences = (blocking: Blocking[]): string =>
   blocking.map(({ code, message }) => `${code}: ${message}`).join(' ');
 
-async function start(tx: Tx, { id: campaign_id, brand_id }: Campaign): Promise<Campaign> {
+async function start(tx: Tx, { id: campaign_id, brand_id, start_at }: Campaign): Promise<Campaign> {
   const started = await campaigns.update(tx, campaign_id, {
-    ...{ state: 'sending', launched_at: tx.now, counted_since: tx.now, launch_error: null },
+    ...{ state: 'sending', start_at, launched_at: tx.now, counted_since: tx.now, launch_error: null },
   });
   tx.emit(event('campaign.launched', tx.organization_id, { brand_id, campaign_id, occurred_at: tx.now }));
   requestSchedule(tx, campaign_id);

@@ -30,13 +30,18 @@ export async function takeCauses(tx: Tx, before: Campaign, removed: PauseCause[]
  */
 export async function resumeCampaign(tx: Tx, before: Campaign): Promise<Campaign> {
   await requireFeature(tx, 'outreach');
-  const has_inbox = await hasConnectedInbox(tx, before.inbox_ids);
-  const resumed = await takeCauses(tx, before, ['user', 'guard', 'plan', ...(has_inbox ? (['inbox'] as const) : [])]);
-  if (resumed !== before) return resumed;
-  throw new Problem(
-    'invalid_state_transition',
-    'No inbox of the campaign is connected. Reconnect one, or set `inbox_ids` to one that is connected, then resume.',
-  );
+  if (!(await hasConnectedInbox(tx, before.inbox_ids))) return waitForInbox(tx, before);
+  return takeCauses(tx, before, ['user', 'guard', 'plan', 'inbox']);
+}
+
+/** What a person may end is ended; that no inbox is connected becomes the cause, also where `inbox_ids` was changed to none that is. */
+async function waitForInbox(tx: Tx, { id, pause_causes }: Campaign): Promise<Campaign> {
+  if (pause_causes.every((cause) => cause === 'inbox'))
+    throw new Problem(
+      'invalid_state_transition',
+      'No inbox of the campaign is connected. Reconnect one, or set `inbox_ids` to one that is connected, then resume.',
+    );
+  return (await campaigns.update(tx, id, { pause_causes: ['inbox'], pause_reason: 'no_inbox' })) as Campaign;
 }
 
 export async function hasConnectedInbox(tx: Tx, inbox_ids: string[]): Promise<boolean> {
