@@ -291,6 +291,15 @@ t.test('a hard bounce ends the sequence and bars the address, a soft one is kept
   t.same(eventsOf(outreach, soft.prospect_id), []);
 });
 
+t.test('two reports without a Message-ID that say the same are two bounces', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  const sent = [await mail(rail, outreach), await mail(rail, outreach)];
+  for (const { message_id, email } of sent) await holdAddress(message_id, email);
+  for (const to of sent)
+    server.deliver(outreach.user, bounceOf(to, '5.1.1', 'user unknown').replace(/^Message-ID: .*\r?\n/m, ''));
+  for (const { prospect_id } of sent) t.match(await cameIn(outreach, prospect_id, 1), [{ type: 'message.bounced' }]);
+});
+
 t.test('a feedback report marks the prospect, then pauses the campaign', async (t) => {
   const outreach = await openReadOutreach(rail, server);
   const to = await mail(rail, outreach);

@@ -53,13 +53,15 @@ function judge(message: Message, { arrived_at }: StoredMail, { inbox, own_addres
     },
     now: arrived_at,
   });
-  const ids = { rfc_message_id: message.message_id ?? madeId(message), spare_message_id: madeId(message) };
+  const spare_message_id = madeId(message, judgement.original_message_id);
+  const ids = { rfc_message_id: message.message_id ?? spare_message_id, spare_message_id };
   return { message, judgement, meaning, ...ids, arrived_at, inbox_id: inbox.inbox_id };
 }
 
-/** Of a mail without a Message-ID, or with one of ours: the same each time that it is read. */
-function madeId({ from, subject, date, text, html }: Message): string {
-  const parts = [from, subject, date?.toISOString() ?? '', text.slice(0, 10_000), html.slice(0, 10_000)];
+/** Of a mail without a Message-ID, or with one of ours: the same each time that it is read. Reports on several mails may have the same text. */
+function madeId({ from, subject, date, text, html, answers }: Message, original: string | null): string {
+  const about = original ?? answers.join(' ');
+  const parts = [from, subject, date?.toISOString() ?? '', text.slice(0, 10_000), html.slice(0, 10_000), about];
   return `${createHash('sha256').update(JSON.stringify(parts)).digest('hex')}@message-id.invalid`;
 }
 
