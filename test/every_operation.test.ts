@@ -20,6 +20,13 @@ await counting.query('set plan_cache_mode = force_generic_plan');
 const counted = countStatement();
 t.teardown(() => counting.release(true));
 
+/** Emails that these queue leave by a connection of the worker, at their own time: what is noted of them then. */
+const sent_later: Record<string, string> = {
+  'prospects.reply': 'recruitment.activity',
+  'prospects.invite': 'recruitment.activity',
+  'campaigns.test': 'recruitment.activity',
+};
+
 for (const operation of operations) {
   t.test(operation.name, async (t) => {
     const plural = resourceOf(operation.path);
@@ -168,7 +175,8 @@ async function replays(t: Test, operation: Operation): Promise<void> {
     t.equal(second.text, first.text);
     t.not(second.headers['rail-request-id'], first.headers['rail-request-id']);
     await idle();
-    t.same(await rowsOf(own.caller.organization_id), before);
+    const { [sent_later[operation.name] ?? '']: _, ...after } = await rowsOf(own.caller.organization_id);
+    t.same(after, Object.fromEntries(Object.entries(before).filter(([table]) => table !== sent_later[operation.name])));
   });
 }
 

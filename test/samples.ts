@@ -66,6 +66,7 @@ const special: Record<string, (world: World, given: Json) => Promise<Json>> = {
 /** The value of a field that its schema does not make up: by operation and field. */
 const special_value: Record<string, (world: World) => Promise<unknown>> = {
   'inboxes.update: smtp': async (world) => (await world.mailbox()).smtp,
+  'campaigns.update: steps': async () => [{ subject: 'Our program', body_text: 'Hello' }],
   'campaigns.update: schedule': async () => ({ timezone: 'UTC', days: [1], from: '09:00', to: '17:00' }),
   'inboxes.update: imap': async (world) => (await world.mailbox()).imap,
 };
