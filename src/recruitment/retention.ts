@@ -30,6 +30,11 @@ export const organizationsToPurge = (tx: Tx, at: string): Promise<{ organization
 /** Never written to, not invited and not in talks, for longer than the brand keeps such prospects. */
 const expired = (at: string) => sql`(
   t.stage = 'found' and t.sent = 0
+  -- An email whose outcome is not known may have been sent.
+  and not exists (
+    select from recruitment.message m
+    where m.organization_id = t.organization_id and m.prospect_id = t.id and m.direction = 'outbound' and m.state in ('sending', 'unknown')
+  )
   and t.invited_at is null and t.signed_up_at is null and t.partner_id is null and t.deal_id is null
   and t.created_at < ${at}::timestamptz - make_interval(days => b.retention_days))`;
 

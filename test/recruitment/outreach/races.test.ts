@@ -125,7 +125,7 @@ t.test('eight workers pass no cap, and keep every gap', async (t) => {
     join recruitment.sequence s on s.organization_id = m.organization_id and s.id = m.sequence_id
     where m.organization_id = ${organization_id} and m.state = 'sent'
     order by m.inbox_id, m.sent_at`);
-  t.ok(rows.length > 100, `${rows.length} emails`);
+  t.ok(rows.length > 30, `${rows.length} emails`);
   t.ok(
     rows.every(({ clock }) => clock >= '08:00' && clock < '18:00'),
     'all inside the window',

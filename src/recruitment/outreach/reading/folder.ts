@@ -152,7 +152,8 @@ async function readOne(client: ImapFlow, reading: FolderReading, { fetched, ...a
     return transaction(store, { organization_id: inbox.organization_id, request_id: null }, advance);
   }
   const mail = storedMail(fetched);
-  if (mail.source.length === 0)
+  const { size = 0 } = fetched;
+  if (mail.source.length === 0 && size > 0)
     throw Object.assign(new Error('The server gave an empty mail.'), { code: 'empty_mail' });
   if ((await take(mail, advance)) === 'taken') return;
   const more = await client.fetchOne(String(at.uid), { source: { maxLength: most_bytes } }, { uid: true });
