@@ -9,7 +9,8 @@ const rail = await startRail({ worker: false, durability: 'durable' });
 const line = await openLine(rail);
 
 t.test('survives kill -9 of the worker between any two statements of the slice', async (t) => {
-  const statements = await countStatements(line);
+  // The first time the worker also catches up on the schedules that it missed.
+  const statements = Math.min(await countStatements(line), await countStatements(line));
   t.ok(statements > 20, `the worker's part of the slice is ${statements} statements`);
   const rounds = effort.worker_kills;
   let killed = 0;

@@ -179,11 +179,29 @@ t.test('counts emails and replies by campaign, inbox, step and text', async (t) 
       ['2026-03-04', 1, 1],
     ],
   );
+  const [, second] = (await caller.get(`${v1}/prospects?brand_id=${brand_id}&limit=100`)).data.reverse();
+  await caller.post(`${v1}/prospects/${second.id}/move`, { stage: 'agreed' });
+  t.match(
+    (await report('&group_by=variant&from=2026-03-01T00:00:00Z')).rows.map(({ step_index, variant, agreed }: Json) => [
+      ...[step_index, variant, agreed],
+    ]),
+    [
+      [0, 0, 0],
+      [0, 1, 1],
+      [1, 0, 0],
+    ],
+    'what follows counts for the last email before it',
+  );
+  const funnel = (await report(`&campaign_id=${campaign_id}&from=2026-03-01T00:00:00Z`)).rows;
+  t.match(
+    funnel.find(({ stage }: Json) => stage === 'agreed'),
+    { prospects: 1, reached: 1 },
+  );
   t.match((await report(`&campaign_id=fca_other${window}`)).totals, { sent: 0, replies: 0 });
   const csv = await fetch(`${rail.address}${v1}/reports?brand_id=${brand_id}&group_by=campaign&format=csv${window}`, {
     headers: { authorization: `Bearer ${caller.key}` },
   });
-  t.match(await csv.text(), `campaign_id,sent,bounced,failed,reply_positive`);
+  t.match(await csv.text(), `campaign_id,contacted,replied,interested`);
 });
 
 t.test('refuses what is no report', async (t) => {

@@ -5,11 +5,19 @@ select
   null::text collate "C" as campaign_id, null::text collate "C" as inbox_id, null::integer as step_index, null::integer as variant, 1::bigint as amount
 from recruitment.prospect p
 union all
+-- What follows counts for the last email of a campaign before it.
 select
   p.organization_id, p.brand_id, case a.kind when 'stage_changed' then a.data ->> 'to' else a.kind end, a.created_at, p.id, p.assignee_member_id,
-  null, null, null, null, 1
+  before.campaign_id, before.inbox_id, before.step_index, before.variant, 1
 from recruitment.activity a
 join recruitment.prospect p on p.organization_id = a.organization_id and p.id = a.prospect_id
+left join lateral (
+  select m.campaign_id, m.inbox_id, m.step_index, m.variant
+  from recruitment.message m
+  where m.organization_id = p.organization_id and m.prospect_id = p.id and m.purpose = 'sequence' and m.sent_at <= a.created_at
+  order by m.id desc
+  limit 1
+) as before on true
 where a.kind in ('stage_changed', 'invited', 'signed_up', 'unsubscribed', 'activated')
 union all
 select

@@ -43,8 +43,16 @@ const query = {
     ),
   to: reportTime.optional().describe('The end of the window, exclusive. Default: now.'),
   timezone: timeZone.default('UTC').describe('The IANA time zone of days, weeks and months.'),
-  campaign_id: id('fca').optional().describe('Counts only the emails and replies of this campaign.'),
-  inbox_id: id('fin').optional().describe('Counts only the emails and replies of this inbox.'),
+  campaign_id: id('fca')
+    .optional()
+    .describe(
+      'Counts only the emails of this campaign, the replies to them, and what happened to their prospects afterwards.',
+    ),
+  inbox_id: id('fin')
+    .optional()
+    .describe(
+      'Counts only the emails of this inbox, the replies to them, and what happened to their prospects afterwards.',
+    ),
   member_id: id('tm').optional().describe('Counts only prospects who are assigned to this team member now.'),
   format: formatField,
 };
@@ -117,7 +125,7 @@ export const reportOperations: Operation[] = [
     scope: 'reports:read',
     may_lag: true,
     summary: 'Runs a report of a brand: the pipeline, campaigns, inboxes, steps, texts, team members, or periods.',
-    doc: 'Everything counts at the time when it happened. A reply counts for the last email of its sequence that was sent before it. A prospect counts once in each metric, however often the same happened in the window. Erased prospects count only in emails and replies. Revenue is that of partners from activated deals, since their activation.',
+    doc: 'Everything counts at the time when it happened. A reply counts for the last email of its sequence that was sent before it. What happens to a prospect counts for the last email of a campaign that was sent to them before it: so a campaign shows how many replied, agreed and became active. A prospect counts once in each metric, however often the same happened in the window. Erased prospects count only in emails and replies. Revenue is that of partners from activated deals, since their activation.',
     query: Query,
     reply: Report,
     errors: ['invalid_parameter'],
@@ -179,14 +187,19 @@ const factsOf = (
 /** The pipeline: how many are in each stage now, and how many reached it in the window. */
 async function stageRows(
   tx: Tx,
-  { brand_id, member_id }: Query,
+  { brand_id, member_id, campaign_id, inbox_id }: Query,
   totals: Record<Metric, number>,
 ): Promise<Report['rows']> {
+  const wrote = sql`exists (
+    select from recruitment.sequence q
+    where q.organization_id = p.organization_id and q.prospect_id = p.id and q.campaign_id = coalesce(${campaign_id ?? null}, q.campaign_id)
+      and (${inbox_id ?? null}::text is null or q.inbox_id = ${inbox_id ?? null}))`;
   const now = await tx.all<{ stage: Stage; prospects: number }>(sql`
     select p.stage, count(*)::integer as prospects
     from recruitment.prospect p
     where p.organization_id = ${tx.organization_id} and p.brand_id = ${brand_id}
       ${member_id === undefined ? sql`` : sql`and p.assignee_member_id = ${member_id}`}
+      ${campaign_id === undefined && inbox_id === undefined ? sql`` : sql`and ${wrote}`}
     group by p.stage`);
   const counts = new Map(now.map(({ stage, prospects }) => [stage, prospects]));
   return stage_names.map((stage) => ({
@@ -256,14 +269,13 @@ function withRevenue(rows: Report['rows'], revenue: RevenueRow[], by: 'period' |
 /** Null comes last. */
 const orderOf = (value: unknown): string => (value === null ? '\uffff' : String(value));
 
-const of_outreach = new Set<Metric>(['sent', 'bounced', 'failed', 'replies', 'unsubscribed']);
-/** What rows of a kind show: a campaign adds no prospects and costs no credits. */
+/** What is not of a campaign: it adds no prospects and costs no credits. */
+const of_no_campaign: Metric[] = ['added', 'credits_spent', 'provider_minor'];
+
 function metricsOf(group: Group): Metric[] {
   if (group === 'stage') return [];
   if (isInterval(group) || group === 'member') return metrics;
-  return metrics.filter(
-    (metric) => (of_outreach.has(metric) && metric !== 'unsubscribed') || metric.startsWith('reply_'),
-  );
+  return metrics.filter((metric) => !of_no_campaign.includes(metric));
 }
 
 function partial(fields: Record<string, z.ZodType>): Record<string, z.ZodOptional> {
