@@ -160,7 +160,8 @@ async function putInPayout(rail: Rail, commission_id: string, status: 'processin
       select organization_id, id, 1, id || '-1', program_id, method, 'live', amount_minor, currency, '', case status when 'paid' then 'paid' else 'processing' end, status = 'paid', now(), paid_at
       from payout
     )
-    update program.commission set status = case ${status} when 'paid' then 'paid' else 'due' end, payout_id = ${`pyt_${id}`}, paid_at = ${paid_at}
+    update program.commission set status = case ${status} when 'paid' then 'paid' else 'due' end, payout_id = ${`pyt_${id}`}, paid_at = ${paid_at},
+      voided_at = null, void_reason = null
     where id = ${commission_id}`);
 }
 
