@@ -39,7 +39,7 @@ type GoodRow = Row & { prospect: NewProspect };
 type Outcome = 'created' | 'updated' | 'unchanged';
 
 /**
- * Imports the rows that stand behind those that were read.
+ * Imports the rows that follow those that were read.
  * @param seen the prospects of a dry run's file so far, which it would have created
  */
 export async function importRows(

@@ -25,7 +25,7 @@ interface Open {
 
 /**
  * Rebuilds HTML of a mail from what is allowed: every element is closed, attributes and styles are on a list, and no script, style sheet,
- * form, comment or foreign document is left. What stands behind it is outside of it and looks as it would without it.
+ * form, comment or foreign document is left. What follows it is outside of it and looks as it would without it.
  */
 export function safeHtml(html: string): string {
   const open: Open[] = [];

@@ -41,7 +41,7 @@ const quota_texts = new RegExp(
   'i',
 );
 
-/** X.1.Y of RFC 3463: the first that stands behind the reply code, if the server gives one. */
+/** X.1.Y of RFC 3463: the first one after the reply code, if the server gives one. */
 const enhancedStatus = (text: string): string | undefined => /\b([245]\.\d{1,3}\.\d{1,3})\b/.exec(text)?.[1];
 
 const sender_statuses = ['5.1.7', '5.1.8'];
