@@ -39,7 +39,8 @@ export async function startMortalPostgres(): Promise<MortalPostgres> {
   };
 }
 
-async function killProcesses(dataDir: string): Promise<void> {
+/** Kills the postmaster and then all of its processes. */
+export async function killProcesses(dataDir: string): Promise<void> {
   const [pid] = (await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8')).split('\n').map(Number);
   const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid=']);
   const processes = stdout

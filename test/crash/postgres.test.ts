@@ -1,8 +1,6 @@
-import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import t from 'tap';
 import { createKey } from '../../src/core/access/api_key.ts';
 import { createOrganization } from '../../src/core/access/organization.ts';
@@ -11,6 +9,7 @@ import { migrate } from '../../src/core/postgres/migrate.ts';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/embedded_postgres/embedded_postgres.ts';
 import { type Answer, callerOf, eventually, sql } from '../harness.ts';
 import { startGate, startProcess } from '../processes.ts';
+import { killProcesses } from './mortal_postgres.ts';
 import { firstReceipts, openSlice } from './slice.ts';
 
 t.setTimeout(240_000);
@@ -53,7 +52,7 @@ t.test('an activation during which Postgres is killed leaves nothing, and is don
   );
   await caller.post(`${deals}/${deal_id}/activate`);
   await stopped;
-  await killPostgres();
+  await killProcesses(dataDir);
   await reopenPostgres();
   gate.cut();
   const state = async () => (await caller.request('GET', `${deals}/${deal_id}`)).body.status;
@@ -100,7 +99,7 @@ t.test('loses nothing that was acknowledged when Postgres is killed, and recover
       for (let nth = 0; nth < sales_each; nth++) await record(`ch_${life}_${client}_${nth}`);
     });
     const dying = eventually(() => acknowledged.size >= before + sales_before_death, 'sales', 60_000).then(async () => {
-      await killPostgres();
+      await killProcesses(dataDir);
       await eventually(async () => {
         const answer = await merchant.request('GET', '/v1/programs');
         if (answer.status !== 200) refusals.push(answer);
@@ -159,25 +158,6 @@ t.test('loses nothing that was acknowledged when Postgres is killed, and recover
   t.equal(await worker.end('SIGTERM'), 0);
   t.equal(await api.end('SIGTERM'), 0);
 });
-
-/** Kills the postmaster and then all of its processes. */
-async function killPostgres(): Promise<void> {
-  const [pid] = (await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8')).split('\n').map(Number);
-  const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid=']);
-  const processes = stdout
-    .trim()
-    .split('\n')
-    .map((line) => line.trim().split(/\s+/).map(Number));
-  const children = processes.filter(([, parent]) => parent === pid).map(([child]) => child as number);
-  for (const each of [pid as number, ...children]) {
-    try {
-      process.kill(each, 'SIGKILL');
-    } catch (error) {
-      // Its children end by themselves when the postmaster is gone.
-      if ((error as { code?: string }).code !== 'ESRCH') throw error;
-    }
-  }
-}
 
 /** The same data, probably at another port. */
 async function reopenPostgres(): Promise<void> {
