@@ -10,11 +10,13 @@ import { type Partner, partners } from './partners/partner.ts';
 import { updatePartner } from './partners/update_partner.ts';
 import { type Program, programs } from './programs/program.ts';
 import { safeSum } from './programs/tally.ts';
+import { type Interval, interval_formats } from './reports/window.ts';
 import { giveCoupon } from './tracking/coupon.ts';
 import { isWithinBounds, rate_bound } from './tracking/link.ts';
 
 /** What the recruitment service may ask of the affiliate program service: this file is all that it imports of it. */
 
+export { type Interval, interval_formats } from './reports/window.ts';
 export { rate_units } from './tracking/link.ts';
 
 /** The program that a brand or a deal is linked to. @throws Problem resource_not_found, naming `param` */
@@ -213,7 +215,7 @@ interface RevenueWindow {
   from: string;
   to: string;
   timezone: string;
-  interval: 'day' | 'week' | 'month' | null;
+  interval: Interval | null;
 }
 
 /** What one partner brought in a period, in one currency. */
@@ -227,8 +229,6 @@ export interface PartnerRevenue {
   commissions_minor: number;
 }
 
-const period_formats = { day: 'YYYY-MM-DD', week: 'IYYY-"W"IW', month: 'YYYY-MM' };
-
 /** What partners brought in a window, each since a time of their own, as the reports of the program count it. */
 export const revenueOf = (
   tx: Tx,
@@ -237,7 +237,7 @@ export const revenueOf = (
 ): Promise<PartnerRevenue[]> =>
   tx.all<PartnerRevenue>(sql`
     select
-      f.partner_id, ${interval ? sql`to_char(f.at at time zone ${timezone}, ${period_formats[interval]})` : sql`null::text`} as period, f.currency,
+      f.partner_id, ${interval ? sql`to_char(f.at at time zone ${timezone}, ${interval_formats[interval]})` : sql`null::text`} as period, f.currency,
       ${safeSum(sql`coalesce(sum(f.revenue_minor), 0) - coalesce(sum(f.refunds_minor), 0)`)} as revenue_minor,
       ${safeSum(sql`coalesce(sum(f.commissions_minor), 0) - coalesce(sum(f.clawbacks_minor), 0)`)} as commissions_minor
     from json_to_recordset(${JSON.stringify(partners)}::json) as given (partner_id text, since timestamptz)

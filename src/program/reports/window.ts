@@ -70,13 +70,14 @@ async function inZone<T>(timezone: string, read: Promise<T>): Promise<T> {
   });
 }
 
-const labels: Record<Interval, string> = { day: 'YYYY-MM-DD', week: 'IYYY-"W"IW', month: 'YYYY-MM' };
+/** How `to_char` names a day, an ISO week or a month. */
+export const interval_formats: Record<Interval, string> = { day: 'YYYY-MM-DD', week: 'IYYY-"W"IW', month: 'YYYY-MM' };
 
 /** The days, ISO weeks or months of a window, in their order. */
 export const intervalsOf = (tx: Tx, { from, to }: Window, interval: Interval, zone: string): Promise<Interval_[]> =>
   tx.all(sql`
     select
-      to_char(g.day, ${labels[interval]}) as period,
+      to_char(g.day, ${interval_formats[interval]}) as period,
       greatest(program.local_start(g.day::date, ${zone}), ${from}::timestamptz(3)) as from,
       least(program.local_start((g.day + ${step(interval)})::date, ${zone}), ${to}::timestamptz(3)) as to
     from generate_series(

@@ -6,6 +6,7 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { type Operation, operation } from '../../core/resource/operation.ts';
 import { documentedEnum, id, objectName, text, timestamp, timestampInput, timeZone } from '../../core/values/fields.ts';
 import { Problem } from '../../core/values/problem.ts';
+import { type Interval, interval_formats } from '../../program/activation.ts';
 import { brands } from '../brands/brand.ts';
 import { base_path } from '../events/base_path.ts';
 import { type Stage, stage_names } from '../events/fields.ts';
@@ -24,7 +25,6 @@ const groups = {
   month: 'a row for each month of `timezone`',
 } as const;
 type Group = keyof typeof groups;
-type Interval = 'day' | 'week' | 'month';
 const isInterval = (group: Group): group is Interval => group === 'day' || group === 'week' || group === 'month';
 
 const reportTime = timestampInput.refine(
@@ -190,24 +190,23 @@ async function stageRows(
   { brand_id, member_id, campaign_id, inbox_id }: Query,
   totals: Record<Metric, number>,
 ): Promise<Report['rows']> {
-  const wrote = sql`exists (
+  const is_written_to = sql`exists (
     select from recruitment.sequence q
-    where q.organization_id = p.organization_id and q.prospect_id = p.id and q.campaign_id = coalesce(${campaign_id ?? null}, q.campaign_id)
-      and (${inbox_id ?? null}::text is null or q.inbox_id = ${inbox_id ?? null}))`;
+    where q.organization_id = p.organization_id and q.prospect_id = p.id
+      ${campaign_id === undefined ? sql`` : sql`and q.campaign_id = ${campaign_id}`}
+      ${inbox_id === undefined ? sql`` : sql`and q.inbox_id = ${inbox_id}`})`;
   const now = await tx.all<{ stage: Stage; prospects: number }>(sql`
     select p.stage, count(*)::integer as prospects
     from recruitment.prospect p
     where p.organization_id = ${tx.organization_id} and p.brand_id = ${brand_id}
       ${member_id === undefined ? sql`` : sql`and p.assignee_member_id = ${member_id}`}
-      ${campaign_id === undefined && inbox_id === undefined ? sql`` : sql`and ${wrote}`}
+      ${campaign_id === undefined && inbox_id === undefined ? sql`` : sql`and ${is_written_to}`}
     group by p.stage`);
   const counts = new Map(now.map(({ stage, prospects }) => [stage, prospects]));
   return stage_names.map((stage) => ({
     ...{ stage, prospects: counts.get(stage) ?? 0, reached: totals[stage === 'found' ? 'added' : stage] },
   }));
 }
-
-const period_formats: Record<Interval, string> = { day: 'YYYY-MM-DD', week: 'IYYY-"W"IW', month: 'YYYY-MM' };
 
 /** What rows are grouped by: the fields of their key, and the facts that have one. */
 function groupingOf({ group_by, timezone }: Query): { fields: Sql; numbers: Sql; has_key: Sql } {
@@ -226,7 +225,7 @@ function groupingOf({ group_by, timezone }: Query): { fields: Sql; numbers: Sql;
     case 'member':
       return { fields: sql`f.member_id`, numbers: sql`1`, has_key: sql`f.prospect_id is not null` };
     default: {
-      const format = period_formats[group_by as Interval];
+      const format = interval_formats[group_by as Interval];
       return {
         fields: sql`to_char(f.at at time zone ${timezone}, ${format}) as period`,
         numbers: sql`1`,

@@ -1,7 +1,7 @@
 /** What partners from activated deals brought, which the affiliate program tells. */
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
-import { revenueOf } from '../../program/activation.ts';
+import { type Interval, revenueOf } from '../../program/activation.ts';
 import type { Revenue } from './metric.ts';
 
 export interface RevenueRow {
@@ -21,7 +21,7 @@ interface Asked {
   from: string;
   to: string;
   timezone: string;
-  interval: 'day' | 'week' | 'month' | null;
+  interval: Interval | null;
 }
 
 /** A row for each partner, currency and period. A partner counts once, from the first activation on, for the assignee of its prospect. */
