@@ -99,9 +99,12 @@ export const email = z
   .refine((text) => isAscii(Buffer.from(text.slice(text.lastIndexOf('@')))), email_error)
   .max(254);
 
+/** What follows the last `@` of an email address. */
+export const domainOf = (address: string): string => address.slice(address.lastIndexOf('@') + 1);
+
 /** A domain that has no ASCII form is left as it is. */
 function withAsciiDomain(text: string): string {
-  const domain = text.slice(text.lastIndexOf('@') + 1);
+  const domain = domainOf(text);
   if (isAscii(Buffer.from(domain))) return text;
   return text.slice(0, -domain.length) + (domainToASCII(domain) || domain);
 }

@@ -1,6 +1,7 @@
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { lockOf, tenant } from '../../core/resource/resource.ts';
+import { domainOf } from '../../core/values/fields.ts';
 import { type Customer, customers } from '../customers/customer.ts';
 import { partners } from '../partners/partner.ts';
 import { partnerVisits } from '../partners/partner_visit.ts';
@@ -115,7 +116,7 @@ const visitsOf = async (tx: Tx, referral_id: string | null): Promise<Visit[]> =>
 
 async function flagDisposableEmail(tx: Tx, { email }: Customer, subject: Subject) {
   if (email === null || !(await isDisposable(email))) return;
-  const host = email.slice(email.lastIndexOf('@') + 1);
+  const host = domainOf(email);
   await raiseFlag(tx, { ...subject, kind: 'disposable_email', severity: 'medium', evidence: { host } });
 }
 

@@ -1,3 +1,4 @@
+import { domainOf } from '../../core/values/fields.ts';
 import { registrableDomain } from '../pages/key.ts';
 import { domainHash } from '../prospects/barred_site.ts';
 import type { KeyedHash } from '../prospects/keyed_hash.ts';
@@ -10,7 +11,7 @@ export interface AddressHashes {
 
 export const hashesOf = (hash: KeyedHash, email: string): AddressHashes => ({
   address_hmac: hash(`address ${normaliseAddress(email)}`),
-  domain_hmac: hashOfDomain(hash, email.slice(email.lastIndexOf('@') + 1)),
+  domain_hmac: hashOfDomain(hash, domainOf(email)),
 });
 
 /** Of the registrable domain: what bars a domain bars its subdomains. */

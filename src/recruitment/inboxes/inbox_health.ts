@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
-import { id, objectName, timestamp } from '../../core/values/fields.ts';
+import { domainOf, id, objectName, timestamp } from '../../core/values/fields.ts';
 import { base_path } from '../events/base_path.ts';
 import { dailyLimit } from '../outreach/windows/limits.ts';
 import { type Inbox, inboxes } from './inbox.ts';
@@ -42,7 +42,7 @@ export const inboxHealthOperations: Operation[] = [
     reply: InboxHealth,
     async ask({ params, services, read }) {
       const { email, smtp } = await read((tx) => inboxes.get(tx, params.id));
-      return lookUpSenderPolicy(domainOf(email), smtp.host, services.name_servers);
+      return lookUpSenderPolicy(domainOf(email).toLowerCase(), smtp.host, services.name_servers);
     },
     async run({ tx, params, asked: policy }) {
       const inbox = await inboxes.get(tx, params.id);
@@ -50,8 +50,6 @@ export const inboxHealthOperations: Operation[] = [
     },
   }),
 ];
-
-const domainOf = (email: string): string => email.slice(email.lastIndexOf('@') + 1).toLowerCase();
 
 /** Days are counted as sending counts them: by Postgres, in the zone of the inbox. */
 async function countsOf(tx: Tx, inbox: Inbox) {

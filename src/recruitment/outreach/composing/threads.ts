@@ -1,8 +1,14 @@
 import { domainToASCII } from 'node:url';
+import { domainOf } from '../../../core/values/fields.ts';
 
 /** `Re: …`, once. */
 export const replySubject = (subject: string): string =>
   /^\s*re\s*:/i.test(subject) ? subject.trim() : `Re: ${subject.trim()}`;
+
+interface StoredIds {
+  rfc_message_id: string;
+  reference_ids: string[];
+}
 
 /** What the mail before says of itself, each id in angle brackets. */
 export interface Previous {
@@ -21,6 +27,20 @@ export function threadHeaders({ message_id, references }: Previous): { in_reply_
   return { in_reply_to: messageIds(message_id)[0] ?? '', references: kept.join(' ') };
 }
 
+/** The same for a message as it is stored, whose ids have no angle brackets. Null: it answers nothing. */
+export function storedThreadHeaders(previous: StoredIds | null): {
+  in_reply_to: string | null;
+  reference_ids: string[];
+} {
+  if (!previous) return { in_reply_to: null, reference_ids: [] };
+  const { rfc_message_id, reference_ids } = previous;
+  const references = reference_ids.map((id) => `<${id}>`).join(' ');
+  const headers = threadHeaders({ message_id: `<${rfc_message_id}>`, references });
+  return { in_reply_to: bare(headers.in_reply_to) || null, reference_ids: messageIds(headers.references).map(bare) };
+}
+
+const bare = (id: string): string => id.replace(/^<|>$/g, '');
+
 /** The Message-IDs in a text, with their brackets: printable ASCII alone (RFC 5322). */
 export const messageIds = (text: string): string[] => text.match(/<[!-;=?-~]{1,500}>/g) ?? [];
 
@@ -31,6 +51,10 @@ export function messageIdOf(message_id: string, domain: string): string {
     throw new TypeError(`not a message and a domain: ${message_id}, ${domain}`);
   return `<${message_id}@${ascii}>`;
 }
+
+/** The same as it is stored, without angle brackets. @param email the address of the inbox */
+export const storedMessageIdOf = (message_id: string, email: string): string =>
+  bare(messageIdOf(message_id, domainOf(email)));
 
 /** The first id of a message in a text: in a Message-ID, in References, in the subject of a mail that unsubscribes. */
 export const rowIdOf = (text: string): string | null => rowIdsOf(text)[0] ?? null;

@@ -12,7 +12,7 @@ import { holdSuppressions } from '../../prospects/barred_site.ts';
 import { prospects } from '../../prospects/prospect.ts';
 import { type Message, messages } from '../../sequences/message.ts';
 import { type Thread, threads } from '../../sequences/thread.ts';
-import { replySubject, threadHeaders } from '../composing/threads.ts';
+import { replySubject, storedThreadHeaders } from '../composing/threads.ts';
 import { sendMessage } from '../sending/lanes/send_message.ts';
 import { recipientOf } from './recipient.ts';
 
@@ -58,7 +58,7 @@ async function answer(
   return sendMessage(tx, vault, {
     ...{ purpose: 'answer', inbox_id: thread.inbox_id, brand_id: thread.brand_id, prospect_id, thread_id: thread.id },
     subject: replySubject(thread.subject ?? ''),
-    ...{ body_text: text, body_html: html ?? null, ...headersAfter(before[0]) },
+    ...{ body_text: text, body_html: html ?? null, ...storedThreadHeaders(before[0] ?? null) },
     email_address_id: await recipientOf(tx, prospect, written),
   });
 }
@@ -91,15 +91,3 @@ const messagesBefore = (tx: Tx, thread_id: string): Promise<Before[]> =>
       and t.state in ('received', 'sent', 'unknown')
     order by t.direction, coalesce(t.received_at, t.sent_at, t.created_at) desc, t.id desc
     limit 20`);
-
-function headersAfter(before: Before | undefined): { in_reply_to: string | null; reference_ids: string[] } {
-  if (!before) return { in_reply_to: null, reference_ids: [] };
-  const previous = {
-    message_id: `<${before.rfc_message_id}>`,
-    references: before.reference_ids.map((one) => `<${one}>`).join(' '),
-  };
-  const { in_reply_to, references } = threadHeaders(previous);
-  return { in_reply_to: bare(in_reply_to) || null, reference_ids: references.split(' ').filter(Boolean).map(bare) };
-}
-
-const bare = (message_id: string): string => message_id.replace(/^<|>$/g, '');

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { Tx } from '../../../../core/postgres/transaction.ts';
 import { tenant } from '../../../../core/resource/resource.ts';
 import type { Services } from '../../../../core/resource/services.ts';
-import { id, objectName, text } from '../../../../core/values/fields.ts';
+import { domainOf, id, objectName, text } from '../../../../core/values/fields.ts';
 import { newId } from '../../../../core/values/id.ts';
 import { notFound, Problem } from '../../../../core/values/problem.ts';
 import { keyedHash } from '../../../prospects/keyed_hash.ts';
@@ -124,8 +124,6 @@ export async function senderOf(
   if (sender) return sender;
   throw new Problem('invalid_state_transition', 'The campaign has no inbox. Set `inbox_ids` first.');
 }
-
-const domainOf = (address: string): string => address.slice(address.lastIndexOf('@') + 1);
 
 /** The message as readers see it. */
 async function shownOf(raw: Buffer, about: { inbox_id: string; step_index: number; variant: number; to: string }) {

@@ -1,6 +1,7 @@
 import sql, { type Sql } from 'sql-template-tag';
 import type { Vault } from '../../../../core/encryption/vault.ts';
 import type { Tx } from '../../../../core/postgres/transaction.ts';
+import { domainOf } from '../../../../core/values/fields.ts';
 import { normaliseDomain } from '../../../contact/address.ts';
 import { usable } from '../../../contact/email_status.ts';
 import type { SendFailure } from '../../../sequences/sequence.ts';
@@ -53,7 +54,7 @@ export async function bestAddresses(
   const reached = rows.map(
     ({ email_address_id, address, address_hmac, domain_hmac, verification, ...row }): Reached => {
       if (email_address_id === null || row.reason !== null) return { ...row, address: null };
-      const is_free = verification === 'webmail' || isFree(domainOf(vault.decrypt(address, email_address_id)));
+      const is_free = verification === 'webmail' || isFree(companyOf(vault.decrypt(address, email_address_id)));
       const company_hmac = is_free ? null : domain_hmac;
       return { ...row, address: { email_address_id, address_hmac, domain_hmac, company_hmac } };
     },
@@ -88,4 +89,4 @@ export const why_not = sql`case
   when best.id is null then (${why_none})
 end`;
 
-const domainOf = (address: string): string => normaliseDomain(address.slice(address.lastIndexOf('@') + 1));
+const companyOf = (address: string): string => normaliseDomain(domainOf(address));

@@ -6,7 +6,7 @@ import type { SendFailure } from '../../../sequences/sequence.ts';
 import { TemplateFault } from '../../composing/template_fault.ts';
 import type { TemplateValues } from '../../composing/template_fields.ts';
 import { renderTemplates } from '../../composing/templates.ts';
-import { messageIdOf, replySubject, threadHeaders } from '../../composing/threads.ts';
+import { replySubject, storedMessageIdOf, storedThreadHeaders } from '../../composing/threads.ts';
 import { chooseVariant } from '../../composing/variant.ts';
 import { nextMidnight } from '../../windows/local_time.ts';
 import { isOpen, nextOpening } from '../../windows/schedule.ts';
@@ -182,25 +182,13 @@ export function rendered(candidate: Candidate, lane: Lane, message_id: string): 
     return {
       ...{ id: message_id, variant, body_text: mail.text, body_html: mail.html },
       subject: previous ? replySubject(previous.subject ?? mail.subject) : mail.subject,
-      rfc_message_id: bare(messageIdOf(message_id, lane.email.slice(lane.email.lastIndexOf('@') + 1))),
-      ...threadOf(previous),
+      rfc_message_id: storedMessageIdOf(message_id, lane.email),
+      ...storedThreadHeaders(previous),
     };
   } catch (error) {
     if (error instanceof TemplateFault) return undefined;
     throw error;
   }
-}
-
-const bare = (id: string): string => id.replace(/^<|>$/g, '');
-
-function threadOf(previous: Candidate['previous']): Pick<Rendered, 'in_reply_to' | 'reference_ids'> {
-  if (!previous) return { in_reply_to: null, reference_ids: [] };
-  const { rfc_message_id, reference_ids } = previous;
-  const { in_reply_to, references } = threadHeaders({
-    message_id: `<${rfc_message_id}>`,
-    references: reference_ids.map((id) => `<${id}>`).join(' '),
-  });
-  return { in_reply_to: bare(in_reply_to), reference_ids: references.split(' ').filter(Boolean).map(bare) };
 }
 
 const valuesOf = (candidate: Candidate, lane: Lane): TemplateValues => ({

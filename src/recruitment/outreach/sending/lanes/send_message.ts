@@ -11,7 +11,7 @@ import { keyedHash } from '../../../prospects/keyed_hash.ts';
 import { prospects } from '../../../prospects/prospect.ts';
 import { type Message, messages } from '../../../sequences/message.ts';
 import { wakeInbox } from '../../../sequences/wake_inbox.ts';
-import { messageIdOf } from '../../composing/threads.ts';
+import { storedMessageIdOf } from '../../composing/threads.ts';
 
 interface Content {
   inbox_id: string;
@@ -58,7 +58,7 @@ export async function sendMessage(tx: Tx, vault: Vault, outgoing: Outgoing): Pro
   const { purpose, inbox_id, brand_id, subject, body_text, body_html } = outgoing;
   const message = await messages.insert(tx, {
     ...{ id, purpose, inbox_id, brand_id, subject, body_text, body_html, direction: 'outbound', state: 'planned' },
-    ...{ has_footer: purpose !== 'answer', rfc_message_id: messageIdOf(id, domainOf(inbox.email)).slice(1, -1) },
+    ...{ has_footer: purpose !== 'answer', rfc_message_id: storedMessageIdOf(id, inbox.email) },
     ...recipient,
   });
   wakeInbox(tx, inbox_id);
@@ -89,5 +89,3 @@ async function requireNotSuppressed(tx: Tx, vault: Vault, email: string, prospec
       : `The prospect or the address is marked Do not contact (${reason}), and cannot be written to. Lift the mark first.`,
   );
 }
-
-const domainOf = (email: string): string => email.slice(email.lastIndexOf('@') + 1);
