@@ -4,6 +4,7 @@ import t from 'tap';
 import { transaction } from '../../src/core/postgres/transaction.ts';
 import { changePlan } from '../../src/recruitment/change_plan.ts';
 import { loginOf } from '../../src/recruitment/inboxes/given_login.ts';
+import { openMailbox } from '../../src/recruitment/outreach/sending/transport/mailbox.ts';
 import { type Caller, type Json, sql, startRail, startReceiver } from '../harness.ts';
 import { access_token, password, startMailbox, startTokenServer } from './mailbox.ts';
 
@@ -123,6 +124,10 @@ t.test('logs in by OAuth 2, and keeps a refresh token that the provider replaced
   tokens.answer = { status: 200, body: { access_token, refresh_token: 'refresh-3' } };
   t.same(await caller.post(`${path}/${created.id}/test`), { object: 'inbox_test', ok: true });
   t.match(await secretsOf(created.id), { refresh_token: 'refresh-3' });
+  tokens.answer = { status: 200, body: { access_token, refresh_token: 'refresh-4' } };
+  const place = { organization_id: caller.organization_id, inbox_id: created.id };
+  (await openMailbox(place, rail)).close();
+  t.match(await secretsOf(created.id), { refresh_token: 'refresh-4' }, 'also by a worker that looks into the mailbox');
   tokens.answer = { status: 400, body: { error: 'invalid_grant', error_description: 'refresh-3 was revoked' } };
   const answer = await caller.request('POST', `${path}/${created.id}/test`);
   t.match(answer, { status: 422, body: { error: { code: 'oauth_failed', message: /invalid_grant/ } } });

@@ -33,7 +33,7 @@ export async function tryLogin(login: Login, services: Services): Promise<Secret
   return secrets;
 }
 
-/** What each server is shown. */
+/** What each server is shown. The secrets are the ones given, unless the provider replaced the refresh token. */
 export async function proofsOf(
   { oauth, secrets }: Login,
   services: Services,
@@ -44,7 +44,11 @@ export async function proofsOf(
   }
   if (!oauth) throw new Error('An inbox with a refresh token has a provider.');
   const { access_token, refresh_token } = await refreshTokens({ ...oauth, ...secrets }, services);
-  return { proofs: { smtp: { access_token }, imap: { access_token } }, secrets: { ...secrets, refresh_token } };
+  const is_kept = refresh_token === secrets.refresh_token;
+  return {
+    proofs: { smtp: { access_token }, imap: { access_token } },
+    secrets: is_kept ? secrets : { ...secrets, refresh_token },
+  };
 }
 
 async function trySmtp(server: Server, proof: Proof, services: Services): Promise<void> {

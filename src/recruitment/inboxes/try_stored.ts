@@ -1,9 +1,9 @@
-import type { Tx } from '../../core/postgres/transaction.ts';
+import { type Store, type Tx, transaction } from '../../core/postgres/transaction.ts';
 import type { Read } from '../../core/resource/operation.ts';
 import type { Services } from '../../core/resource/services.ts';
 import type { ProblemCode } from '../../core/values/problem.ts';
 import { inboxes } from './inbox.ts';
-import { type Login, tryLogin } from './login.ts';
+import { type Login, proofsOf, tryLogin } from './login.ts';
 import { loginColumns, storedLogin } from './stored_login.ts';
 
 /** What trying a login may answer. */
@@ -16,6 +16,29 @@ export const login_errors: ProblemCode[] = [
 export async function tryStored(inbox_id: string, services: Services, read: Read) {
   const { login } = await read((tx) => storedLogin(tx, inbox_id, services.vault));
   return { before: login, secrets: await tryLogin(login, services) };
+}
+
+interface Reading {
+  store: Store;
+  services: Services;
+}
+interface Place {
+  organization_id: string;
+  inbox_id: string;
+}
+
+/** An inbox with its stored login. @throws Problem resource_not_found */
+export const readStored = ({ organization_id, inbox_id }: Place, { store, services: { vault } }: Reading) =>
+  transaction(store, { organization_id, request_id: null }, (tx) => storedLogin(tx, inbox_id, vault));
+
+/** What the servers of a stored login are shown. A refresh token that the provider replaced is stored at once. @throws Problem oauth_failed */
+export async function proveStored({ organization_id, inbox_id }: Place, login: Login, { store, services }: Reading) {
+  const { proofs, secrets } = await proofsOf(login, services);
+  if (secrets !== login.secrets)
+    await transaction(store, { organization_id, request_id: null }, (tx) =>
+      keepTokens(tx, inbox_id, { before: login, secrets }, services),
+    );
+  return proofs;
 }
 
 /** Keeps a refresh token that the provider replaced, unless the login was changed meanwhile. */

@@ -1,11 +1,8 @@
 import type { ImapFlow } from 'imapflow';
 import type { WorkerContext } from '../../../core/jobs/worker_context.ts';
-import { transaction } from '../../../core/postgres/transaction.ts';
 import { openImap } from '../../inboxes/imap_login.ts';
-import { proofsOf } from '../../inboxes/login.ts';
 import { mailServerAddress } from '../../inboxes/mail_host.ts';
-import { storedLogin } from '../../inboxes/stored_login.ts';
-import { keepTokens } from '../../inboxes/try_stored.ts';
+import { proveStored, readStored } from '../../inboxes/try_stored.ts';
 import type { ReadInbox } from './cursor.ts';
 
 /** A server that owes an answer for so long is gone. One that idles is asked whether it is there as often. */
@@ -19,17 +16,10 @@ export interface LoggedIn {
 }
 
 /** Opens the IMAP connection of an inbox as it is stored. @throws LoginRefused, Problem, or whatever says why the server cannot be used */
-export async function logIn(
-  { organization_id, inbox_id }: ReadInbox,
-  { store, services }: Pick<WorkerContext, 'store' | 'services'>,
-): Promise<LoggedIn> {
-  const opening = { organization_id, request_id: null };
-  const { inbox, login } = await transaction(store, opening, (tx) => storedLogin(tx, inbox_id, services.vault));
-  const { proofs, secrets } = await proofsOf(login, services);
-  if (secrets !== login.secrets) {
-    await transaction(store, opening, (tx) => keepTokens(tx, inbox_id, { before: login, secrets }, services));
-  }
-  const address = await mailServerAddress('imap', login.imap, services);
+export async function logIn(of: ReadInbox, context: Pick<WorkerContext, 'store' | 'services'>): Promise<LoggedIn> {
+  const { inbox, login } = await readStored(of, context);
+  const proofs = await proveStored(of, login, context);
+  const address = await mailServerAddress('imap', login.imap, context.services);
   const client = await openImap(login.imap, address, proofs.imap, silence_ms);
   return { client, own_addresses: [inbox.email], created_at: inbox.created_at };
 }

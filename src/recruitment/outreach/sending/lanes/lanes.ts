@@ -198,7 +198,7 @@ class Line {
   /** @throws NotConnected */
   async open(): Promise<SMTPConnection> {
     if (!this.#connection || isClosed(this.#connection)) {
-      this.#connection = await connectTo(this.#lane.inbox_id, this.#lane.organization_id, this.#context);
+      this.#connection = await connectTo(this.#lane, this.#context);
     }
     return this.#connection;
   }

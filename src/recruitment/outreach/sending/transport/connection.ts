@@ -1,13 +1,12 @@
 /** The connections of a worker to the servers that send: kept for as long as a lane has more to send. */
 import type SMTPConnection from 'nodemailer/lib/smtp-connection';
-import { type Store, transaction } from '../../../../core/postgres/transaction.ts';
+import type { Store } from '../../../../core/postgres/transaction.ts';
 import type { Services } from '../../../../core/resource/services.ts';
 import { Problem } from '../../../../core/values/problem.ts';
-import { inboxes } from '../../../inboxes/inbox.ts';
-import { clientName, type Login, proofsOf } from '../../../inboxes/login.ts';
+import { clientName } from '../../../inboxes/login.ts';
 import { mailServerAddress } from '../../../inboxes/mail_host.ts';
 import { LoginRefused, openSmtp } from '../../../inboxes/smtp_login.ts';
-import { loginColumns, storedLogin } from '../../../inboxes/stored_login.ts';
+import { proveStored, readStored } from '../../../inboxes/try_stored.ts';
 
 /** Of greeting and login; while an email is sent, `transmit` has deadlines of its own. */
 const login_ms = 30_000;
@@ -25,20 +24,17 @@ export class NotConnected extends Error {
 }
 
 /**
- * Connects to the server of an inbox and logs in. A refresh token that the provider replaced is stored at once.
+ * Connects to the server of an inbox and logs in.
  * @throws NotConnected
  */
 export async function connectTo(
-  inbox_id: string,
-  organization_id: string,
-  { store, services }: { store: Store; services: Services },
+  lane: { organization_id: string; inbox_id: string },
+  context: { store: Store; services: Services },
 ): Promise<SMTPConnection> {
-  const opening = { organization_id, request_id: null };
-  const { login } = await transaction(store, opening, (tx) => storedLogin(tx, inbox_id, services.vault));
+  const { login } = await readStored(lane, context);
   try {
-    const { proofs, secrets } = await proofsOf(login, services);
-    if (secrets !== login.secrets && JSON.stringify(secrets) !== JSON.stringify(login.secrets))
-      await keepSecrets(inbox_id, organization_id, { login, secrets }, { store, services });
+    const proofs = await proveStored(lane, login, context);
+    const { services } = context;
     const address = await mailServerAddress('smtp', login.smtp, services);
     const timeouts = { login_ms, silence_ms };
     const connection = await openSmtp(login.smtp, address, proofs.smtp, clientName(services), timeouts);
@@ -50,16 +46,3 @@ export async function connectTo(
     throw new NotConnected(is_refused ? 'auth' : 'unreachable', error);
   }
 }
-
-const keepSecrets = (
-  inbox_id: string,
-  organization_id: string,
-  { login, secrets }: { login: Login; secrets: Login['secrets'] },
-  { store, services: { vault } }: { store: Store; services: Services },
-): Promise<void> =>
-  transaction(store, { organization_id, request_id: null }, async (tx) => {
-    await inboxes.get(tx, inbox_id, { lock: true });
-    const { login: stored } = await storedLogin(tx, inbox_id, vault);
-    if (JSON.stringify(stored) === JSON.stringify(login))
-      await inboxes.update(tx, inbox_id, loginColumns(inbox_id, login, secrets, vault));
-  });

@@ -1,11 +1,10 @@
 /** What is looked for and put into the mailbox of an inbox, over IMAP. */
 import type { ImapFlow, ListResponse } from 'imapflow';
-import { type Store, transaction } from '../../../../core/postgres/transaction.ts';
+import type { Store } from '../../../../core/postgres/transaction.ts';
 import type { Services } from '../../../../core/resource/services.ts';
 import { openImap } from '../../../inboxes/imap_login.ts';
-import { proofsOf } from '../../../inboxes/login.ts';
 import { mailServerAddress } from '../../../inboxes/mail_host.ts';
-import { storedLogin } from '../../../inboxes/stored_login.ts';
+import { proveStored, readStored } from '../../../inboxes/try_stored.ts';
 
 export interface Mailbox {
   /** Whether an email with this Message-ID is in the Sent folder. */
@@ -19,13 +18,12 @@ export interface Mailbox {
 
 /** @throws whatever keeps the mailbox from being read */
 export async function openMailbox(
-  { organization_id, inbox_id }: { organization_id: string; inbox_id: string },
-  { store, services }: { store: Store; services: Services },
+  lane: { organization_id: string; inbox_id: string },
+  context: { store: Store; services: Services },
 ): Promise<Mailbox> {
-  const opening = { organization_id, request_id: null };
-  const { login } = await transaction(store, opening, (tx) => storedLogin(tx, inbox_id, services.vault));
-  const { proofs } = await proofsOf(login, services);
-  const client = await openImap(login.imap, await mailServerAddress('imap', login.imap, services), proofs.imap);
+  const { login } = await readStored(lane, context);
+  const proofs = await proveStored(lane, login, context);
+  const client = await openImap(login.imap, await mailServerAddress('imap', login.imap, context.services), proofs.imap);
   const sent = sentFolder(await client.list());
   return {
     hasCopy: async (id) => sent !== undefined && (await finds(client, sent, { header: { 'message-id': `<${id}>` } })),
