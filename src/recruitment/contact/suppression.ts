@@ -68,6 +68,13 @@ export const openedEntry = (vault: Vault, record: Suppression): Suppression => (
   value: record.value === null ? null : vault.decrypt(record.value as unknown as Buffer, record.id),
 });
 
+/** Whether an entry bars a row `t` with the hashes of an address and a prospect: a sequence, a message. */
+export const is_barred = sql`exists (
+  select from recruitment.suppression s
+  where s.organization_id = t.organization_id and s.lifted_at is null
+    and (s.hmac in (t.address_hmac, t.domain_hmac) or s.prospect_id = t.prospect_id)
+)`;
+
 /**
  * Whether an address of a prospect must not be written to: what bars it, in any of the three layers. Marks wait until the transaction ends, so
  * that no send begins after one was answered.

@@ -5,6 +5,7 @@ import { idParams, type Operation, operation } from '../../core/resource/operati
 import { domainOf, id, objectName, timestamp } from '../../core/values/fields.ts';
 import { base_path } from '../events/base_path.ts';
 import { dailyLimit } from '../outreach/windows/limits.ts';
+import { isUnpaused } from '../sequences/sequence.ts';
 import { type Inbox, inboxes } from './inbox.ts';
 import { lookUpSenderPolicy } from './sender_policy/sender_policy.ts';
 import { verdict } from './sender_policy/verdict.ts';
@@ -72,7 +73,7 @@ async function countsOf(tx: Tx, inbox: Inbox) {
       from inbox i
       join recruitment.sequence s on s.organization_id = i.organization_id and s.inbox_id = i.id and s.open and s.due_at <= ${now}
       join recruitment.campaign c on c.organization_id = s.organization_id and c.id = s.campaign_id and c.state = 'sending'
-      where s.next_step < jsonb_array_length(c.steps) and not s.paused_by_user and (s.paused_until is null or s.paused_until <= ${now})
+      where s.next_step < jsonb_array_length(c.steps) and ${isUnpaused(sql`s`, tx.now)}
     )
     select i.imap_last_seen_at as imap_last_seen, c.bounce_bps_28d, c.complaints_28d,
       coalesce((select d.sent from day d where d.day = i.today), 0) as sent_today,

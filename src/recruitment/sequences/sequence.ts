@@ -1,4 +1,4 @@
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import { resource } from '../../core/resource/resource.ts';
 import { documentedEnum, enumOf, id, meaningsOf, objectName, timestamp } from '../../core/values/fields.ts';
@@ -46,6 +46,10 @@ export const pause_causes = {
   auto_reply: 'an automatic reply came: the sequence continues at `paused_until`',
   user: 'the sequence was paused by request',
 } as const;
+
+/** Whether neither a person nor an automatic reply pauses a sequence. @param row its name in the statement @param at ISO 8601 */
+export const isUnpaused = (row: Sql, at: string): Sql =>
+  sql`(not ${row}.paused_by_user and (${row}.paused_until is null or ${row}.paused_until <= ${at}::timestamptz))`;
 
 const is_paused_campaign = sql`exists (
   select from recruitment.campaign c

@@ -10,7 +10,7 @@ export interface FailedSequence {
 }
 
 /**
- * Ends open sequences that cannot be sent, whose campaign the caller has locked. Emits `campaign.send_failed` for each, in the order of their
+ * Ends open sequences that cannot be sent. Emits `campaign.send_failed` for each, in the order of their
  * ids. Emails that were to be tried again are cancelled.
  */
 export async function failSequences(tx: Tx, failed: FailedSequence[]): Promise<void> {

@@ -5,9 +5,8 @@ import { TemplateFault } from '../../composing/template_fault.ts';
 import type { TemplateValues } from '../../composing/template_fields.ts';
 import { type Rendered, renderTemplates } from '../../composing/templates.ts';
 import { messageIdOf, replySubject, threadHeaders } from '../../composing/threads.ts';
-import { chooseVariant } from '../../composing/variant.ts';
 import type { Campaign } from '../records/campaign.ts';
-import { type Step, textsOf } from '../records/step.ts';
+import { type Step, textsOf, variantFor } from '../records/step.ts';
 
 /** Which text: without a variant, the one that a sequence gets, else the step's own. */
 export interface Asked {
@@ -38,11 +37,8 @@ function stepOf({ steps }: Campaign, { step_index }: Asked): Step {
 const outOfRange = (param: string, has: string): Problem =>
   new Problem('invalid_parameter', `'${param}' is too large. ${has}`, { param });
 
-/** As sending chooses it. */
-function variantOf(step: Step, { step_index, sequence_id }: Asked): number {
-  if (sequence_id === null) return 0;
-  return chooseVariant({ weights: textsOf(step).map(({ weight }) => weight), seed: `${sequence_id} ${step_index}` });
-}
+const variantOf = (step: Step, { step_index, sequence_id }: Asked): number =>
+  sequence_id === null ? 0 : variantFor(step, { sequence_id, step_index });
 
 function renderText(
   step: Step,

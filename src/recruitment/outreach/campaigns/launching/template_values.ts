@@ -28,11 +28,19 @@ export const sendingOf = (tx: Tx, brand_id: string): Promise<Sending> =>
     where b.organization_id = ${tx.organization_id} and b.id = ${brand_id}`);
 
 export const templateValues = (
-  prospect: ProspectValues,
-  { name, website_url, sender_company, program_name }: Sending,
+  { name: prospect_name, url, key, channel, country_code, language_code, custom }: ProspectValues,
+  {
+    name,
+    website_url,
+    sender_company,
+    program_name,
+  }: Pick<Sending, 'name' | 'website_url' | 'sender_company' | 'program_name'>,
   sender: { from_name: string; email: string },
 ): TemplateValues => ({
-  prospect: { ...prospect, custom: prospect.custom as Record<string, unknown> },
+  prospect: {
+    ...{ name: prospect_name, url, key, channel, country_code, language_code },
+    custom: custom as Record<string, unknown>,
+  },
   brand: { name, website_url, sender_company },
   sender: { name: sender.from_name, email: sender.email },
   program: program_name === null ? null : { name: program_name, signup_url: null },

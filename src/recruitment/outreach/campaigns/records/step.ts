@@ -6,6 +6,7 @@ import { Problem } from '../../../../core/values/problem.ts';
 import type { TemplateFault } from '../../composing/template_fault.ts';
 import { template_fields } from '../../composing/template_fields.ts';
 import { checkTemplates } from '../../composing/templates.ts';
+import { chooseVariant } from '../../composing/variant.ts';
 
 export const most_steps = 8;
 export const most_variants = 9;
@@ -71,6 +72,13 @@ export const textsOf = ({ weight: own, subject, body_text, body_html, variants }
   { weight: own, subject, body_text, body_html },
   ...variants,
 ];
+
+/** Which of the texts a sequence gets: the same one each time. */
+export const variantFor = (
+  step: Step,
+  { sequence_id, step_index }: { sequence_id: string; step_index: number },
+): number =>
+  chooseVariant({ weights: textsOf(step).map(({ weight }) => weight), seed: `${sequence_id} ${step_index}` });
 
 /**
  * The steps of a request as they are stored: a step that names none of the campaign's ids is new.

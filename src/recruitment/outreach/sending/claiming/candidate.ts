@@ -2,23 +2,18 @@
 import sql from 'sql-template-tag';
 import type { Tx } from '../../../../core/postgres/transaction.ts';
 import { tenant } from '../../../../core/resource/resource.ts';
-import type { SendFailure } from '../../../sequences/sequence.ts';
+import { is_barred } from '../../../contact/suppression.ts';
+import { isUnpaused, type SendFailure } from '../../../sequences/sequence.ts';
+import { type ProspectValues, templateValues } from '../../campaigns/launching/template_values.ts';
+import { type Step, textsOf, variantFor } from '../../campaigns/records/step.ts';
 import { TemplateFault } from '../../composing/template_fault.ts';
 import type { TemplateValues } from '../../composing/template_fields.ts';
 import { renderTemplates } from '../../composing/templates.ts';
 import { replySubject, storedMessageIdOf, storedThreadHeaders } from '../../composing/threads.ts';
-import { chooseVariant } from '../../composing/variant.ts';
 import { nextMidnight } from '../../windows/local_time.ts';
 import { isOpen, nextOpening } from '../../windows/schedule.ts';
 import { zoneOf } from '../../windows/zone.ts';
 import { type Lane, newLeft, type Sending } from './lane.ts';
-
-interface Text {
-  weight?: number;
-  subject: string;
-  body_text: string;
-  body_html?: string | null;
-}
 
 export interface Candidate {
   id: string;
@@ -33,7 +28,7 @@ export interface Candidate {
   domain_hmac: string | null;
   company_hmac: string | null;
   next_step: number;
-  step: Text & { variants?: Text[] };
+  step: Step;
   max_per_domain_day: number;
   allow_risky: boolean;
   verification: string | null;
@@ -77,7 +72,7 @@ export const lockCandidates = (
     from recruitment.sequence t
     where ${tenant(tx)} and t.inbox_id = l.inbox_id and t.campaign_id = c.id and t.state = ${state} and t.open and t.due_at <= ${tx.now}::timestamptz
       and t.next_step < c.steps and (c.takes_new or t.next_step > 0)
-      and not t.paused_by_user and (t.paused_until is null or t.paused_until <= ${tx.now}::timestamptz)
+      and ${isUnpaused(sql`t`, tx.now)}
     order by t.due_at
     limit ${most})`;
   return tx.all<Candidate>(sql`
@@ -96,11 +91,7 @@ export const lockCandidates = (
     select t.id, t.inbox_id, t.campaign_id, t.brand_id, t.prospect_id, t.thread_id, t.email_address_id,
       encode(t.address_hmac, 'hex') as address_hmac, encode(t.domain_hmac, 'hex') as domain_hmac, encode(t.company_hmac, 'hex') as company_hmac,
       t.next_step, k.steps -> t.next_step as step, k.max_per_domain_day, k.allow_risky, a.verification, a.bounced_at,
-      exists (
-        select from recruitment.suppression s
-        where s.organization_id = t.organization_id and s.lifted_at is null
-          and (s.hmac in (t.address_hmac, t.domain_hmac) or s.prospect_id = t.prospect_id)
-      ) as is_suppressed,
+      ${is_barred} as is_suppressed,
       p.do_not_contact_reason is not null as do_not_contact, p.unsubscribed_at is not null as unsubscribed,
       coalesce((
         select d.sent from recruitment.company_day d
@@ -173,12 +164,12 @@ export interface Rendered {
 /** @returns undefined where a template cannot be rendered for the prospect */
 export function rendered(candidate: Candidate, lane: Lane, message_id: string): Rendered | undefined {
   const { step, previous } = candidate;
-  const texts = [step, ...(step.variants ?? [])];
-  const weights = texts.map(({ weight }) => weight ?? 1);
-  const variant = chooseVariant({ weights, seed: `${candidate.id} ${candidate.next_step}` });
-  const { subject, body_text, body_html = null } = texts[variant] as Text;
+  const variant = variantFor(step, { sequence_id: candidate.id, step_index: candidate.next_step });
   try {
-    const mail = renderTemplates({ subject, body_text, body_html }, valuesOf(candidate, lane));
+    const mail = renderTemplates(
+      textsOf(step)[variant] as ReturnType<typeof textsOf>[number],
+      valuesOf(candidate, lane),
+    );
     return {
       ...{ id: message_id, variant, body_text: mail.text, body_html: mail.html },
       subject: previous ? replySubject(previous.subject ?? mail.subject) : mail.subject,
@@ -191,14 +182,5 @@ export function rendered(candidate: Candidate, lane: Lane, message_id: string): 
   }
 }
 
-const valuesOf = (candidate: Candidate, lane: Lane): TemplateValues => ({
-  prospect: {
-    ...{ name: candidate.name, url: candidate.url, key: candidate.key, channel: candidate.channel },
-    ...{ country_code: candidate.country_code, language_code: candidate.language_code, custom: candidate.custom ?? {} },
-  },
-  brand: {
-    ...{ name: candidate.brand_name, website_url: candidate.website_url, sender_company: candidate.sender_company },
-  },
-  sender: { name: lane.from_name, email: lane.email },
-  program: candidate.program_name === null ? null : { name: candidate.program_name, signup_url: null },
-});
+const valuesOf = ({ brand_name: name, ...candidate }: Candidate, lane: Lane): TemplateValues =>
+  templateValues(candidate as ProspectValues, { ...candidate, name }, lane);

@@ -5,9 +5,8 @@ import { LostRace } from '../../../../core/postgres/errors.ts';
 import type { Tx } from '../../../../core/postgres/transaction.ts';
 import { tenant } from '../../../../core/resource/resource.ts';
 import { newId } from '../../../../core/values/id.ts';
-import { event } from '../../../events/event.ts';
 import { holdSuppressions } from '../../../prospects/barred_site.ts';
-import type { SendFailure } from '../../../sequences/sequence.ts';
+import { type FailedSequence, failSequences } from '../../campaigns/ending/fail_sequences.ts';
 import { gapSeconds } from '../../windows/limits.ts';
 import { type Draft, draftsOf } from '../transport/letter.ts';
 import { type Candidate, judge, lockCandidates, type Rendered, rendered } from './candidate.ts';
@@ -160,7 +159,7 @@ async function turnsOf(tx: Tx, lanes: Lane[], { campaigns, plan, now }: Limits):
     const ids = waiting.map(({ id }) => id);
     const candidates = await lockCandidates(tx, ids, open, round === 0 ? 1 : most_judged);
     const moved: { id: string; due_at: string }[] = [];
-    const failed: { candidate: Candidate; reason: SendFailure }[] = [];
+    const failed: FailedSequence[] = [];
     for (const candidate of candidates) {
       const campaign = by_id.get(candidate.campaign_id) as Sending;
       const lane = waiting.find(({ id }) => id === candidate.inbox_id) as Lane;
@@ -172,11 +171,11 @@ async function turnsOf(tx: Tx, lanes: Lane[], { campaigns, plan, now }: Limits):
         now,
       );
       if (judged.is === 'later') moved.push({ id: candidate.id, due_at: judged.due_at.toISOString() });
-      if (judged.is === 'unfit') failed.push({ candidate, reason: judged.reason });
+      if (judged.is === 'unfit') failed.push({ id: candidate.id, reason: judged.reason });
       if (judged.is !== 'fit' || has_turn || left === 0) continue;
       const message = rendered(candidate, lane, candidate.message_id ?? newId('fms'));
       if (!message) {
-        failed.push({ candidate, reason: 'template_error' });
+        failed.push({ id: candidate.id, reason: 'template_error' });
         continue;
       }
       left--;
@@ -184,7 +183,7 @@ async function turnsOf(tx: Tx, lanes: Lane[], { campaigns, plan, now }: Limits):
       companies.set(company, (companies.get(company) ?? 0) + 1);
       turns.push({ lane, candidate, message, counted: countedOf(candidate, campaign, plan.daily_sends) });
     }
-    await Promise.all([move(tx, moved), fail(tx, failed)]);
+    await Promise.all([move(tx, moved), failSequences(tx, failed)]);
     const found = new Set(candidates.map(({ inbox_id }) => inbox_id));
     waiting = waiting.filter((lane) => found.has(lane.id) && !turns.some((turn) => turn.lane === lane));
     if (left === 0) break;
@@ -204,30 +203,6 @@ const move = async (tx: Tx, moved: { id: string; due_at: string }[]): Promise<un
     update recruitment.sequence t set due_at = g.due_at, updated_at = ${tx.now}::timestamptz
     from json_to_recordset(${JSON.stringify(moved)}::json) as g (id text, due_at timestamptz)
     where ${tenant(tx)} and t.id = g.id`);
-
-/** Tells `campaign.send_failed` of each. */
-async function fail(tx: Tx, failed: { candidate: Candidate; reason: SendFailure }[]): Promise<void> {
-  if (failed.length === 0) return;
-  const rows = failed.map(({ candidate: { id }, reason }) => ({ id, reason }));
-  await tx.all(sql`
-    update recruitment.sequence t
-    set state = 'failed', failed_reason = g.reason, ended_at = ${tx.now}::timestamptz, updated_at = ${tx.now}::timestamptz
-    from json_to_recordset(${JSON.stringify(rows)}::json) as g (id text, reason text)
-    where ${tenant(tx)} and t.id = g.id`);
-  await tx.all(sql`
-    update recruitment.message t set state = 'cancelled', updated_at = ${tx.now}::timestamptz
-    where ${tenant(tx)} and t.sequence_id = any(${rows.map(({ id }) => id)}) and t.state = 'planned'`);
-  for (const { candidate, reason } of failed) {
-    const { id: sequence_id, campaign_id, brand_id, prospect_id } = candidate;
-    if (prospect_id === null) continue;
-    tx.emit(
-      event('campaign.send_failed', tx.organization_id, {
-        ...{ brand_id, campaign_id, prospect_id, sequence_id, reason },
-        occurred_at: tx.now,
-      }),
-    );
-  }
-}
 
 interface Plan {
   lane: Lane;
@@ -294,7 +269,6 @@ const claimTurns = (tx: Tx, turns: Turn[], worker_id: string): Promise<{ id: str
     ...{ brand_id: candidate.brand_id, prospect_id: candidate.prospect_id, campaign_id: candidate.campaign_id },
     ...{ sequence_id: candidate.id, thread_id: candidate.thread_id, step_index: candidate.next_step },
     ...{ email_address_id: candidate.email_address_id, address: candidate.address_hmac, domain: candidate.domain_hmac },
-    reference_ids: message.reference_ids,
   }));
   return tx.all(sql`
     insert into recruitment.message as t (organization_id, id, thread_id, brand_id, prospect_id, campaign_id, sequence_id, inbox_id, direction,

@@ -2,7 +2,9 @@
 import sql from 'sql-template-tag';
 import type { Tx } from '../../../../core/postgres/transaction.ts';
 import { tenant } from '../../../../core/resource/resource.ts';
+import { is_barred } from '../../../contact/suppression.ts';
 import { holdSuppressions } from '../../../prospects/barred_site.ts';
+import { isUnpaused } from '../../../sequences/sequence.ts';
 import { cancel } from './claim.ts';
 
 /** A claim on a message: it holds as long as nobody has claimed it since. */
@@ -40,14 +42,10 @@ export async function mayEnd(tx: Tx, held: Held[], worker_id: string): Promise<S
         and (t.sequence_id is null or exists (
           select from recruitment.sequence s
           join recruitment.campaign c on c.organization_id = s.organization_id and c.id = s.campaign_id
-          where s.organization_id = t.organization_id and s.id = t.sequence_id and s.open and not s.paused_by_user
-            and (s.paused_until is null or s.paused_until <= ${tx.now}::timestamptz) and c.state = 'sending'
+          where s.organization_id = t.organization_id and s.id = t.sequence_id and s.open and ${isUnpaused(sql`s`, tx.now)}
+            and c.state = 'sending'
         ))
-        and (t.recipient is not null or not exists (
-          select from recruitment.suppression s
-          where s.organization_id = t.organization_id and s.lifted_at is null
-            and (s.hmac in (t.address_hmac, t.domain_hmac) or s.prospect_id = t.prospect_id)
-        ))
+        and (t.recipient is not null or not ${is_barred})
       returning t.id`),
     tx.all<{ id: string }>(sql`select t.id from recruitment.message t join ${given} on ${is_ours} where ${tenant(tx)}`),
   ]);

@@ -2,6 +2,7 @@
 import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../../../../core/postgres/transaction.ts';
 import { event } from '../../../events/event.ts';
+import { isUnpaused } from '../../../sequences/sequence.ts';
 import { finishCampaigns } from '../../campaigns/ending/finish.ts';
 
 /** Of one transaction. */
@@ -10,7 +11,7 @@ export const most_completed = 500;
 /** A sequence of a campaign that sends, all of whose emails are out, and whose wait is over. A paused one waits on. */
 const isOver = (tick: string): Sql => sql`
   s.state = 'active' and s.next_step >= jsonb_array_length(c.steps) and s.due_at <= ${tick}::timestamptz
-    and not s.paused_by_user and (s.paused_until is null or s.paused_until <= ${tick}::timestamptz)
+    and ${isUnpaused(sql`s`, tick)}
     and exists (
       select from recruitment.inbox i where i.organization_id = s.organization_id and i.id = s.inbox_id and i.status = 'connected'
     )`;
