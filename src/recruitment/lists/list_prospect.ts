@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
-import { id, objectName } from '../../core/values/fields.ts';
+import { id } from '../../core/values/fields.ts';
 import { notFound, Problem } from '../../core/values/problem.ts';
 import { actorOf } from '../brands/acting.ts';
 import { base_path } from '../events/base_path.ts';
-import { Outcome, prospect_ids } from '../prospects/bulk.ts';
+import { BulkResult, prospect_ids } from '../prospects/bulk.ts';
 import { prospects, refuseSample } from '../prospects/prospect.ts';
 import { saveProspects, unsave } from '../prospects/save.ts';
 import { lists } from './list.ts';
@@ -21,10 +21,7 @@ export const listProspectOperations: Operation[] = [
     doc: 'All or none: a prospect that does not exist, or is of another brand, answers 404. Emits `affiliate.saved` for each that was not in the list.',
     params: idParams,
     body: z.strictObject({ prospect_ids }),
-    reply: z.object({
-      object: objectName('bulk_result'),
-      data: z.array(Outcome).describe('The outcome for each prospect, in the order of the ids.'),
-    }),
+    reply: BulkResult,
     errors: ['resource_not_found', 'sample_prospect'],
     async run({ tx, params, body, caller }) {
       const list = await lists.get(tx, params.id, { lock: 'share' });

@@ -37,6 +37,11 @@ export const Outcome = z.object({
 });
 type Outcome = z.infer<typeof Outcome>;
 
+export const BulkResult = z.object({
+  object: objectName('bulk_result'),
+  data: z.array(Outcome).describe('The outcome for each prospect, in the order of the ids.'),
+});
+
 const Body = z.strictObject({
   action: z.enum(['save', 'hide', 'move', 'assign', 'invite']).describe('What to do with each of them.'),
   prospect_ids,
@@ -76,10 +81,7 @@ export const bulkOperations: Operation[] = [
     summary: 'Saves, hides, moves, assigns or invites up to 500 prospects, each with an outcome of its own.',
     doc: 'The events are those of the single operations. Each unknown id fails by itself.',
     body: Body,
-    reply: z.object({
-      object: objectName('bulk_result'),
-      data: z.array(Outcome).describe('The outcome for each prospect, in the order of the ids.'),
-    }),
+    reply: BulkResult,
     async run({ tx, body, caller }) {
       requireTaken(body);
       const change = await changeOf(tx, body, await actorOf(tx, caller));

@@ -2,13 +2,13 @@ import { z } from 'zod';
 import type { Tx } from '../../../../core/postgres/transaction.ts';
 import { idParams, type Operation, operation, readOperations } from '../../../../core/resource/operation.ts';
 import { transition } from '../../../../core/resource/states.ts';
-import { id, objectName } from '../../../../core/values/fields.ts';
+import { id } from '../../../../core/values/fields.ts';
 import { Problem } from '../../../../core/values/problem.ts';
 import { type Actor, actorOf } from '../../../brands/acting.ts';
 import { base_path } from '../../../events/base_path.ts';
 import { lists } from '../../../lists/list.ts';
 import { holdSuppressions } from '../../../prospects/barred_site.ts';
-import { most_ids, Outcome, prospect_ids } from '../../../prospects/bulk.ts';
+import { BulkResult, most_ids, type Outcome, prospect_ids } from '../../../prospects/bulk.ts';
 import { refuseSample } from '../../../prospects/prospect.ts';
 import { type Campaign, campaigns } from '../records/campaign.ts';
 import { transitions } from '../records/campaign_states.ts';
@@ -16,12 +16,7 @@ import { requestSchedule } from '../scheduling/request_schedule.ts';
 import { addProspects, refusals } from './add.ts';
 import { addList, campaignAdditions } from './addition.ts';
 
-const BulkResult = z
-  .object({
-    object: objectName('bulk_result'),
-    data: z.array(Outcome).describe('The outcome for each prospect, in the order of the ids.'),
-  })
-  .meta({ description: 'With `prospect_ids`: the outcome for each prospect.' });
+const Added = BulkResult.meta({ description: 'With `prospect_ids`: the outcome for each prospect.' });
 
 const codes = Object.entries(refusals)
   .map(([code, meaning]) => `\`${code}\`: ${meaning}`)
@@ -43,7 +38,7 @@ export const addOperations: Operation[] = [
     }),
     reply: campaignAdditions.schema,
     status: 202,
-    other_reply: { status: 200, reply: BulkResult, when: (body) => body.prospect_ids !== undefined },
+    other_reply: { status: 200, reply: Added, when: (body) => body.prospect_ids !== undefined },
     errors: ['missing_parameter', 'resource_not_found', 'sample_prospect', 'invalid_state_transition'],
     async run({ tx, params, body, caller }) {
       requireOne(body);

@@ -14,7 +14,7 @@ import { composed } from '../transport/letter.ts';
 import { type Attempt, transmit } from '../transport/smtp.ts';
 import { lookUp } from './look_up.ts';
 import { emailEnded, laneRested } from './metrics.ts';
-import { wakeLane } from './wake.ts';
+import { type LaneOf, wakeLane } from './wake.ts';
 
 /** Lanes that share a transaction. */
 const most_shared = 50;
@@ -22,11 +22,6 @@ const most_shared = 50;
 const linger_ms = 1_500;
 /** A run gives its slot to another lane after this time. */
 const run_ms = 30_000;
-
-interface LaneOf {
-  organization_id: string;
-  inbox_id: string;
-}
 
 export class Lanes {
   readonly #context: WorkerContext;

@@ -7,11 +7,7 @@ import { recordEnds } from '../outcomes/sent.ts';
 import { composed, draftsOf } from '../transport/letter.ts';
 import { type Mailbox, openMailbox } from '../transport/mailbox.ts';
 import { lookedUp } from './metrics.ts';
-
-interface LaneOf {
-  organization_id: string;
-  inbox_id: string;
-}
+import type { LaneOf } from './wake.ts';
 
 interface Doubtful {
   id: string;

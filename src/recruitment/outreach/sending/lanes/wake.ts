@@ -3,24 +3,20 @@ import sql from 'sql-template-tag';
 import { type Database, run } from '../../../../core/postgres/database.ts';
 import { type Store, type Tx, transaction } from '../../../../core/postgres/transaction.ts';
 
-interface LaneOf {
+export interface LaneOf {
   organization_id: string;
   inbox_id: string;
 }
 
-const identifier = 'recruitment/send_from_inbox';
-
-/** One job for each lane, at its next slot. */
-const enqueueLane = (tx: Tx, inbox_id: string, at: string | undefined): void =>
-  tx.enqueue(
-    identifier,
-    { organization_id: tx.organization_id, inbox_id },
-    { job_key: `outreach:${inbox_id}`, ...(at === undefined ? {} : { run_at: at }) },
-  );
-
-/** @param at its next slot; at once if not given */
+/** One job for each lane. @param at its next slot; at once if not given */
 export const wakeLane = (store: Store, { organization_id, inbox_id }: LaneOf, at?: string): Promise<void> =>
-  transaction(store, { organization_id, request_id: null }, async (tx) => enqueueLane(tx, inbox_id, at));
+  transaction(store, { organization_id, request_id: null }, async (tx) =>
+    tx.enqueue(
+      'recruitment/send_from_inbox',
+      { organization_id, inbox_id },
+      { job_key: `outreach:${inbox_id}`, ...(at === undefined ? {} : { run_at: at }) },
+    ),
+  );
 
 /** How far ahead the sweep looks: as far as it is from the next one. */
 const ahead = sql`interval '60 seconds'`;

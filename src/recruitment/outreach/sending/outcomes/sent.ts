@@ -134,7 +134,8 @@ function writeThreads(tx: Tx, rows: Row[]): Map<string, string> {
   return new Map(threaded.map(({ id, thread_id }) => [id, thread_id]));
 }
 
-const first_look_ups = sql`${300}`;
+/** When an email that may have been sent is looked for again. */
+const first_look_up_s = 300;
 
 const writeMessages = (tx: Tx, rows: { id: string; state: string; thread_id: string | null }[]): unknown =>
   rows.length > 0 &&
@@ -142,7 +143,7 @@ const writeMessages = (tx: Tx, rows: { id: string; state: string; thread_id: str
     update recruitment.message t set
       state = g.state, phase = null, claimed_by = null, thread_id = g.thread_id, server_answer = null, updated_at = ${tx.now}::timestamptz,
       sent_at = case when g.state = 'sent' then ${tx.now}::timestamptz end,
-      look_up_at = case when g.state = 'unknown' then ${tx.now}::timestamptz + make_interval(secs => ${first_look_ups}) end
+      look_up_at = case when g.state = 'unknown' then ${tx.now}::timestamptz + make_interval(secs => ${first_look_up_s}) end
     from ${given(rows, sql`id text, state text, thread_id text`)}
     where ${tenant(tx)} and t.id = g.id`);
 
