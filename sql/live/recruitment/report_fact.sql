@@ -29,19 +29,12 @@ cross join lateral (
 ) as f (fact, at)
 where m.purpose = 'sequence' and f.at is not null
 union all
--- A reply is one to the last email of its sequence before it.
 select
   m.organization_id, m.brand_id, 'reply_' || m.reply_kind, m.received_at, m.prospect_id, p.assignee_member_id, m.campaign_id, m.inbox_id,
   answered.step_index, answered.variant, 1
 from recruitment.message m
 left join recruitment.prospect p on p.organization_id = m.organization_id and p.id = m.prospect_id
-left join lateral (
-  select o.step_index, o.variant
-  from recruitment.message o
-  where o.organization_id = m.organization_id and o.sequence_id = m.sequence_id and o.purpose = 'sequence' and o.sent_at <= m.received_at
-  order by o.step_index desc
-  limit 1
-) as answered on true
+left join recruitment.answered_email answered on answered.organization_id = m.organization_id and answered.reply_id = m.id
 where m.direction = 'inbound' and m.reply_kind is not null
 union all
 select

@@ -125,7 +125,7 @@ export const reportOperations: Operation[] = [
     scope: 'reports:read',
     may_lag: true,
     summary: 'Runs a report of a brand: the pipeline, campaigns, inboxes, steps, texts, team members, or periods.',
-    doc: 'Everything counts at the time when it happened. A reply counts for the last email of its sequence that was sent before it. What happens to a prospect counts for the last email of a campaign that was sent to them before it: so a campaign shows how many replied, agreed and became active. A prospect counts once in each metric, however often the same happened in the window. Erased prospects count only in emails and replies. Revenue is that of partners from activated deals, since their activation.',
+    doc: 'Everything counts at the time when it happened. A reply counts for the email that it answers, or else for the last one that was sent before it. What happens to a prospect counts for the last email of a campaign that was sent to them before it: so a campaign shows how many replied, agreed and became active. A prospect counts once in each metric, however often the same happened in the window. Erased prospects count only in emails and replies. Revenue is that of partners from activated deals, since their activation.',
     query: Query,
     reply: Report,
     errors: ['invalid_parameter'],

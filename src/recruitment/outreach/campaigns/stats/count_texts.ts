@@ -18,22 +18,15 @@ export interface Counted {
 }
 
 /**
- * Counts the emails of a campaign by step and text, in one statement. A reply is one to the email that it names, else to the last one of its
- * sequence that was sent.
+ * Counts the emails of a campaign by step and text, in one statement. Which email a reply answers is said by `recruitment.answered_email`, as in
+ * reports.
  */
 export const countTexts = (tx: Tx, campaign_id: string): Promise<Counted[]> =>
   tx.all<Counted>(sql`
     with reply as materialized (
       select t.reply_kind, answered.id as answered_id, answered.step_index, answered.variant
       from recruitment.message t
-      cross join lateral (
-        select o.id, o.step_index, o.variant
-        from recruitment.message o
-        where o.organization_id = t.organization_id and o.sequence_id = t.sequence_id and o.purpose = 'sequence'
-          and o.state in ('sent', 'bounced', 'unknown')
-        order by o.rfc_message_id = t.in_reply_to desc, o.step_index desc
-        limit 1
-      ) answered
+      join recruitment.answered_email answered on answered.organization_id = t.organization_id and answered.reply_id = t.id
       where ${tenant(tx)} and t.campaign_id = ${campaign_id} and t.direction = 'inbound' and t.purpose = 'reply'
     ), replied as (
       select r.step_index, r.variant, json_object_agg(r.reply_kind, r.count) as replies
