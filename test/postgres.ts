@@ -13,12 +13,13 @@ export const template = 'rail_template';
 /**
  * `durable`: as in production. `fast`: what is committed survives the end of every process, but not of the machine, which no test brings about.
  * `synchronous_commit` stays on in both: commits are waited for and become visible as in production.
+ * Both accept more connections than the APIs and workers of all test files that run at once can open.
  */
 export type Durability = 'durable' | 'fast';
 
 const settings: Record<Durability, Record<string, string>> = {
-  durable: {},
-  fast: { fsync: 'off', full_page_writes: 'off' },
+  durable: { max_connections: '600' },
+  fast: { max_connections: '600', fsync: 'off', full_page_writes: 'off' },
 };
 
 /** By `fsync`: copying files is the cheapest where they need not be flushed. */
