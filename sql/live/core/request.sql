@@ -24,9 +24,10 @@ as $$
     select p.id, floor(extract(epoch from clock_timestamp()))::bigint, 1
     from presented p
     where not p.revoked
+    -- The clock is read once: between two looks at it a second may begin, to which the count of the one before would be carried over.
     on conflict (api_key_id) do update set
-      used = case when w.second >= floor(extract(epoch from clock_timestamp()))::bigint then w.used + 1 else 1 end,
-      second = greatest(w.second, floor(extract(epoch from clock_timestamp()))::bigint)
+      used = case when w.second >= excluded.second then w.used + 1 else 1 end,
+      second = greatest(w.second, excluded.second)
     returning w.used, w.second
   ),
   touched as (

@@ -27,12 +27,11 @@ async function beginningOfSecond(): Promise<void> {
 }
 
 t.test('25 requests in each second per key, exact across replicas', async (t) => {
-  const first = await rail.organization({ rate_limit: 25 });
-  const second = atSecondApi(first);
-  await Promise.all([first, second].flatMap((caller) => [caller.request('GET', '/v1/nothing')]));
-
-  const within_one_second = async (): Promise<Answer[]> => {
-    for (let tries = 0; tries < 20; tries++) {
+  /** More answers of one second than may pass, of which a busy machine does not give 60 at once. */
+  const more_than_pass = async (): Promise<Answer[]> => {
+    for (;;) {
+      const first = await rail.organization({ rate_limit: 25 });
+      const second = atSecondApi(first);
       await beginningOfSecond();
       const answers = await Promise.all(
         Array.from({ length: 60 }, (_, nth) => (nth % 2 === 0 ? first : second).request('GET', '/v1/programs')),
@@ -43,12 +42,12 @@ t.test('25 requests in each second per key, exact across replicas', async (t) =>
         t.equal(passed.length + refused.length, group.length);
         t.equal(passed.length, Math.min(25, group.length), 'no second has more than 25, nor fewer than it may have');
       }
-      if (bySecond(answers).size === 1) return answers;
+      const more = [...bySecond(answers).values()].find(({ length }) => length > 25);
+      if (more) return more;
     }
-    throw new Error('No 60 requests fell into one second: the machine is too busy.');
   };
 
-  const answers = await within_one_second();
+  const answers = await more_than_pass();
   const passed = answers.filter(({ status }) => status === 200);
   t.equal(passed.length, 25);
   t.same(
