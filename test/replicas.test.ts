@@ -13,8 +13,6 @@ import {
 } from './harness.ts';
 import { startProcess } from './processes.ts';
 
-t.setTimeout(240_000);
-
 /** The test's own process holds the database and looks on; what serves and works are five processes. */
 const rail = await startRail({ worker: false });
 await countJobs();
@@ -61,7 +59,7 @@ t.test(
       t.equal(events.filter(({ type }) => type === 'referral.converted').length, customers_each);
       for (const { id, types, receiver, most_at_once } of endpoints) {
         const expected = events.filter(({ type }) => types.length === 0 || types.includes(type));
-        await receiver.until(expected.length, 60_000);
+        await receiver.until(expected.length);
         await drained(id);
         const ids = receiver.received.map(({ body }) => body.id as string);
         t.same(ids.toSorted(), expected.map((event) => event.id).toSorted(), 'none lost, none twice');
@@ -94,30 +92,24 @@ t.test(
   },
 );
 
-t.test('runs each tick once, whoever of three workers comes first', { timeout: 180_000 }, async (t) => {
+t.test('runs each tick once, whoever of three workers comes first', async (t) => {
   const name = 'program/mature_commissions';
-  const before = await ticksOf(name);
-  await eventually(async () => (await ticksOf(name)).length > before.length, 'the next minute', 90_000);
-  const taken_up = () =>
-    rail.query<{ tick: string; added: number; taken: number; left: number }>(sql`
-      select payload ->> 'tick' as tick, count(*) filter (where what = 'added') as added, count(*) filter (where what = 'taken') as taken,
-        (select count(*) from graphile_worker.jobs where task_identifier = ${name}) as left
-      from public.job_count group by 1`);
-  await eventually(async () => (await taken_up()).every(({ left }) => left === 0), 'the jobs of the ticks to end');
+  const { length: before } = await ticksOf(name);
+  let ticks: TickOf[] = [];
+  await eventually(async () => {
+    ticks = await ticksOf(name);
+    return ticks.length > before && ticks.every(({ jobs_left }) => jobs_left === 0);
+  }, 'the next minute, and the end of its job');
 
-  const ticks = await ticksOf(name);
-  t.equal(new Set(ticks).size, ticks.length, 'one row a tick');
-  const jobs = await taken_up();
-  t.same(jobs.map(({ tick }) => tick).toSorted(), ticks.toSorted(), 'and a job for each');
-  t.ok(jobs.length > 0);
-  for (const { tick, added, taken } of jobs)
+  t.equal(new Set(ticks.map(({ tick }) => tick)).size, ticks.length, 'one row a tick');
+  for (const { tick, added, taken } of ticks)
     t.same({ added, taken }, { added: 1, taken: 1 }, `the job of ${tick} ran once`);
 });
 
-t.test('counts a key exactly over two APIs: 25 of 60 requests of one second pass', async (t) => {
+t.test('counts a key exactly over two APIs: 25 requests of one second pass, and no more', async (t) => {
   const { organization_id } = await rail.organization();
-  const limited = await rail.key(organization_id, { rate_limit: 25 });
-  for (let round = 1; ; round++) {
+  for (let isLimited = false; !isLimited; ) {
+    const limited = await rail.key(organization_id, { rate_limit: 25 });
     await secondBegins();
     const answers = await Promise.all(
       Array.from({ length: 60 }, (_, nth) => through(limited, nth).request('GET', '/v1/programs')),
@@ -130,10 +122,13 @@ t.test('counts a key exactly over two APIs: 25 of 60 requests of one second pass
         remaining(passed),
         Array.from({ length: passed.length }, (_, nth) => 25 - passed.length + nth),
       );
-      t.ok(those.every(({ status, body }) => status === 200 || body.error.code === 'rate_limit_exceeded'));
+      const unexpected = those.filter(
+        ({ status, body }) => status !== 200 && body.error.code !== 'rate_limit_exceeded',
+      );
+      t.same(unexpected, []);
+      // A slow machine spreads the requests over more than one second.
+      isLimited ||= those.length > 25;
     }
-    if (by_second.size === 1) break;
-    t.ok(round < 20, 'sixty requests fit into one second');
   }
 });
 
@@ -230,10 +225,24 @@ const drained = (endpoint_id: string): Promise<void> =>
     return (await rail.query(open)).length === 0;
   }, 'the end of the deliveries');
 
-const ticksOf = async (name: string): Promise<string[]> =>
-  (await rail.query<{ tick: string }>(sql`select tick from core.scheduled_run where name = ${name} order by tick`)).map(
-    ({ tick }) => tick,
-  );
+interface TickOf {
+  tick: string;
+  added: number;
+  taken: number;
+  jobs_left: number;
+}
+
+/** The ticks of a schedule that have a row or a job, as one statement sees them. */
+const ticksOf = (name: string): Promise<TickOf[]> =>
+  rail.query(sql`
+    select coalesce(run.tick, job.tick) as tick, coalesce(job.added, 0) as added, coalesce(job.taken, 0) as taken,
+      (select count(*) from graphile_worker.jobs where task_identifier = ${name}) as jobs_left
+    from (select tick from core.scheduled_run where name = ${name}) as run
+    full join (
+      select (payload ->> 'tick')::timestamptz as tick, count(*) filter (where what = 'added') as added,
+        count(*) filter (where what = 'taken') as taken
+      from public.job_count group by 1
+    ) as job on job.tick = run.tick`);
 
 /** Counts, in the database, how often a tick's job was added and taken up. */
 async function countJobs(): Promise<void> {
