@@ -17,8 +17,6 @@ import { type Process, startGate, startProcess } from './processes.ts';
 import { type Family, parseMetrics } from './prometheus.ts';
 import { rail as runRail, spawnRail } from './rail_process.ts';
 
-t.setTimeout(180_000);
-
 const on_own_port = { METRICS_PORT: '0' };
 
 const portOf = ({ logged }: Process): number => logged.find(({ msg }) => msg === 'metrics ready')?.port;
@@ -58,14 +56,10 @@ async function scrape(port: number): Promise<Scrape> {
 /** The queues are read anew every few seconds. */
 async function scrapeUntil(port: number, holds: (scraped: Scrape) => boolean, what: string): Promise<Scrape> {
   let last: Scrape | undefined;
-  await eventually(
-    async () => {
-      last = await scrape(port);
-      return holds(last);
-    },
-    what,
-    30_000,
-  );
+  await eventually(async () => {
+    last = await scrape(port);
+    return holds(last);
+  }, what);
   return last as Scrape;
 }
 

@@ -67,7 +67,6 @@ export function spawnRail(
       await eventually(
         () => found() !== null || child.exitCode !== null || child.signalCode !== null,
         `${pattern}`,
-        60_000,
       ).catch(() => {});
       const match = found();
       if (match) return match;

@@ -208,7 +208,7 @@ export async function openListeningShop(rail: Rail, url: string): Promise<Listen
         log = (await merchant.get(`/v1/webhook_endpoints/${endpoint.id}/deliveries?limit=100`)).data.reverse();
         return log.length >= count && log.every(({ attempt }) => attempt > 0);
       };
-      await eventually(read, `${count} attempts`, 60_000);
+      await eventually(read, `${count} attempts`);
       return log;
     },
   };

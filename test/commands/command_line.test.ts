@@ -11,8 +11,6 @@ import { type Caller, callerOf, encryption_key, eventually, type Json, sql, star
 import { databaseUrl, emptyDatabase } from '../postgres.ts';
 import { spawnRail } from '../rail_process.ts';
 
-t.setTimeout(240_000);
-
 const service = await startRail();
 const environment = { DATABASE_URL: service.url, RAIL_ENCRYPTION_KEY: encryption_key.toString('base64') };
 const base_url = `http://127.0.0.1:${(service.app.server.address() as AddressInfo).port}`;

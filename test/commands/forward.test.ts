@@ -8,8 +8,6 @@ import { command } from '../command_process.ts';
 import { type Caller, encryption_key, eventually, type Json, sql, startRail } from '../harness.ts';
 import { spawnRail } from '../rail_process.ts';
 
-t.setTimeout(120_000);
-
 const service = await startRail();
 const environment = { DATABASE_URL: service.url, RAIL_ENCRYPTION_KEY: encryption_key.toString('base64') };
 

@@ -4,8 +4,6 @@ import { join } from 'node:path';
 import t from 'tap';
 import { crlf, mail } from '../mail/incoming/mails.ts';
 
-t.setTimeout(120_000);
-
 const main = join(import.meta.dirname, '../../src/main.ts');
 const directory = t.testdir();
 const write = async (name: string, raw: string): Promise<string> => {

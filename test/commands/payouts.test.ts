@@ -7,8 +7,6 @@ import { batchOf, bonus, generated, payee, setRail } from '../program/payouts/fi
 import { spawnRail } from '../rail_process.ts';
 import { openShop } from '../shop.ts';
 
-t.setTimeout(240_000);
-
 const service = await startRail();
 const environment = { DATABASE_URL: service.url, RAIL_ENCRYPTION_KEY: encryption_key.toString('base64') };
 const rail = (...args: string[]) => runCommand(['payouts', ...args], environment);

@@ -9,8 +9,6 @@ import { callerOf, eventually } from '../harness.ts';
 import { makeDataDir, rail, spawnRail } from '../rail_process.ts';
 import { isAlive, postgresOf } from '../runner/run_directory.ts';
 
-t.setTimeout(180_000);
-
 const dataDir = await makeDataDir(t);
 const service = spawnRail(t, ['start'], { RAIL_DATA_DIR: dataDir, PORT: '0' });
 await service.until(/Rail is running on \S+[\s\S]*Ctrl-C stops it/);

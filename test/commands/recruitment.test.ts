@@ -7,8 +7,6 @@ import { rail as runRail } from '../rail_process.ts';
 import { blog, scannedBrand, shop, startWeb } from '../recruitment/discovery/web.ts';
 import { authority_certificate, password, startMailbox } from '../recruitment/mailbox.ts';
 
-t.setTimeout(240_000);
-
 const web = await startWeb();
 const sites = ['one.test', 'two.test'];
 for (const host of sites) web.sites.set(host, { '/': blog(`Blog at ${host}`) });

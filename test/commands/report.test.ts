@@ -4,8 +4,6 @@ import { command } from '../command_process.ts';
 import { encryption_key, startRail } from '../harness.ts';
 import { openShop } from '../shop.ts';
 
-t.setTimeout(240_000);
-
 const service = await startRail();
 const environment = { DATABASE_URL: service.url, RAIL_ENCRYPTION_KEY: encryption_key.toString('base64') };
 const report = (...args: string[]) => command(['report', ...args], environment);

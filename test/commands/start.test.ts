@@ -10,8 +10,6 @@ import { callerOf, eventually } from '../harness.ts';
 import { makeDataDir, type RailProcess, rail, spawnRail } from '../rail_process.ts';
 import { isAlive, postgresOf } from '../runner/run_directory.ts';
 
-t.setTimeout(240_000);
-
 const dataDir = await makeDataDir(t);
 const settings = { RAIL_DATA_DIR: dataDir, PORT: '0' };
 

@@ -3,8 +3,6 @@ import { type Answer, callerOf, eventually, sql, startRail } from '../harness.ts
 import { startGate, startProcess } from '../processes.ts';
 import { openSlice } from './slice.ts';
 
-t.setTimeout(240_000);
-
 const rail = await startRail({ worker: false, durability: 'durable' });
 const gate = await startGate(rail.url);
 const merchant = await rail.organization();

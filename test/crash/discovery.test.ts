@@ -4,8 +4,6 @@ import { type Process, startGate, startProcess } from '../processes.ts';
 import { brave_key, startBrave } from '../recruitment/discovery/search_servers.ts';
 import { base, blog, ended, scanBehind, scannedBrand, shop, startWeb } from '../recruitment/discovery/web.ts';
 
-t.setTimeout(240_000);
-
 const web = await startWeb();
 web.sites.set('shop.test', { '/': shop });
 const listed = Array.from({ length: 60 }, (_, nth) => ({ url: web.at(`blog${nth}.test`, '/review') }));
@@ -60,16 +58,11 @@ async function search(): Promise<{ organization_id: string; ended(): Promise<Jso
   return {
     organization_id: caller.organization_id,
     async ended() {
-      await eventually(
-        async () => (await caller.get(`${base}/searches/${id}`)).finished_at !== null,
-        'the search',
-        90_000,
-      );
+      await eventually(async () => (await caller.get(`${base}/searches/${id}`)).finished_at !== null, 'the search');
       const done = await ended(caller, 'searches', id);
       await eventually(
         async () => (await caller.get(`${base}/scans/${done.scan_id}`)).finished_at !== null,
         'the scan',
-        90_000,
       );
       await scanBehind(caller, id);
       return done;

@@ -2,8 +2,6 @@ import t from 'tap';
 import { eventually, type Json, sql, startRail } from '../harness.ts';
 import { type Process, startGate, startProcess } from '../processes.ts';
 
-t.setTimeout(180_000);
-
 const rail = await startRail({ worker: false, durability: 'durable' });
 const gate = await startGate(rail.url);
 let worker: Process = await startProcess('worker', gate.url);

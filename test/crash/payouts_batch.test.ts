@@ -7,8 +7,6 @@ import { openShop } from '../shop.ts';
 import { openPayoutLine, replace } from './payout_round.ts';
 import { isWork } from './slice.ts';
 
-t.setTimeout(240_000);
-
 /** More than two steps of 250. */
 const partners = 600;
 /** At which statement of its work each worker dies: a step takes some fifteen. */

@@ -4,8 +4,6 @@ import { effort } from '../runner/effort.ts';
 import { killsOf, spread } from './payout_kills.ts';
 import { countRound, killedRound, openPayoutLine } from './payout_round.ts';
 
-t.setTimeout(290_000);
-
 /** On a busy machine fewer rounds are enough: a soak makes hundreds. */
 const until = Date.now() + 150_000;
 const rail = await startRail({ worker: false, durability: 'durable' });

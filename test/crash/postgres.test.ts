@@ -12,8 +12,6 @@ import { startGate, startProcess } from '../processes.ts';
 import { killProcesses } from './mortal_postgres.ts';
 import { firstReceipts, openSlice } from './slice.ts';
 
-t.setTimeout(240_000);
-
 const clients = 4;
 const sales_each = 15;
 /** In each of these lives of Postgres so many sales are acknowledged before it dies. */
@@ -56,7 +54,7 @@ t.test('an activation during which Postgres is killed leaves nothing, and is don
   await reopenPostgres();
   gate.cut();
   const state = async () => (await caller.request('GET', `${deals}/${deal_id}`)).body.status;
-  await eventually(async () => (await state()) === 'active', 'the activation', 90_000);
+  await eventually(async () => (await state()) === 'active', 'the activation');
   const [counted] = await run(
     database,
     sql`
@@ -80,25 +78,21 @@ t.test('loses nothing that was acknowledged when Postgres is killed, and recover
   const refusals: Answer[] = [];
   const record = async (external_charge_id: string): Promise<void> => {
     const sale = { program_id, partner_id: partners[0].id, amount_minor: 5_000, currency: 'USD', external_charge_id };
-    await eventually(
-      async () => {
-        const answer = await merchant.request('POST', '/v1/sales', sale, { 'Idempotency-Key': external_charge_id });
-        if (answer.status === 201) acknowledged.set(external_charge_id, answer.body.id);
-        else refusals.push(answer);
-        return answer.status === 201;
-      },
-      `the sale ${external_charge_id}`,
-      120_000,
-    );
+    await eventually(async () => {
+      const answer = await merchant.request('POST', '/v1/sales', sale, { 'Idempotency-Key': external_charge_id });
+      if (answer.status === 201) acknowledged.set(external_charge_id, answer.body.id);
+      else refusals.push(answer);
+      return answer.status === 201;
+    }, `the sale ${external_charge_id}`);
   };
   const livesOfWorker = () => worker.logged.filter(({ msg }) => msg === 'worker ready').length;
   for (const [life, sales_before_death] of lives.entries()) {
-    await eventually(() => livesOfWorker() > life, 'the worker', 60_000);
+    await eventually(() => livesOfWorker() > life, 'the worker');
     const before = acknowledged.size;
     const selling = Array.from({ length: clients }, async (_, client) => {
       for (let nth = 0; nth < sales_each; nth++) await record(`ch_${life}_${client}_${nth}`);
     });
-    const dying = eventually(() => acknowledged.size >= before + sales_before_death, 'sales', 60_000).then(async () => {
+    const dying = eventually(() => acknowledged.size >= before + sales_before_death, 'sales').then(async () => {
       await killProcesses(dataDir);
       await eventually(async () => {
         const answer = await merchant.request('GET', '/v1/programs');
@@ -125,7 +119,7 @@ t.test('loses nothing that was acknowledged when Postgres is killed, and recover
       sql`
       select e.id from webhooks.event e join webhooks.delivery d on d.event_id = e.id and d.endpoint_id = ${endpoint_id} order by d.queue_position`,
     );
-  await eventually(() => firstReceipts(receiver.received).length >= 2 * total, 'every webhook', 90_000);
+  await eventually(() => firstReceipts(receiver.received).length >= 2 * total, 'every webhook');
   t.same(
     firstReceipts(receiver.received),
     (await events()).map((event) => event.id),
@@ -152,7 +146,7 @@ t.test('loses nothing that was acknowledged when Postgres is killed, and recover
     union all select 'event' from webhooks.pending_event
     union all select 'queued' from webhooks.queued_delivery
     union all select 'lease' from webhooks.endpoint_queue where leased_by is not null`;
-  await eventually(async () => (await run(database, restless)).length === 0, 'the end of all work', 60_000);
+  await eventually(async () => (await run(database, restless)).length === 0, 'the end of all work');
 
   t.ok(api.isRunning() && worker.isRunning(), 'by the same processes');
   t.equal(await worker.end('SIGTERM'), 0);

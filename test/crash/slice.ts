@@ -36,7 +36,7 @@ export async function openSlice(merchant: Caller): Promise<Slice> {
 /** Goes through the slice, waiting at each step for what the worker has to do. However often that dies, all must come. */
 export async function driveSlice(rail: Looker, { program_id, merchant, receiver }: Slice): Promise<void> {
   const arrived = (count: number) =>
-    eventually(() => firstReceipts(receiver.received).length >= count, `${count} different webhooks`, 60_000);
+    eventually(() => firstReceipts(receiver.received).length >= count, `${count} different webhooks`);
   const click = await merchant.post('/v1/clicks', {
     program_id,
     value: 'ada',
@@ -60,7 +60,7 @@ export const firstReceipts = (received: Received[]): string[] => [
 
 /** What is wrong after a slice: nothing, whatever died on the way. */
 export async function faultsOf(rail: Looker, { program_id, endpoint_id, receiver }: Slice): Promise<string[]> {
-  await eventually(async () => (await restless(rail, endpoint_id)).length === 0, 'the end of all work', 60_000);
+  await eventually(async () => (await restless(rail, endpoint_id)).length === 0, 'the end of all work');
   const events = await rail.query<{ id: string; type: string }>(
     sql`select id, type from webhooks.event where program_id = ${program_id} and type = any (${types}) order by position`,
   );

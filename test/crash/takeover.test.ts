@@ -6,8 +6,6 @@ import { type Caller, eventually, type Json, sql, startRail } from '../harness.t
 import { startGate, startProcess } from '../processes.ts';
 import { bringsJobs, openSlice } from './slice.ts';
 
-t.setTimeout(240_000);
-
 const rail = await startRail({ worker: false, durability: 'durable' });
 
 t.test('runs the jobs of a worker that died on another one within 30 seconds', async (t) => {
@@ -111,7 +109,7 @@ t.test('hands the jobs back that it had fetched and not begun, and fails none', 
   );
 
   const next = await startProcess('worker', rail.url);
-  await eventually(async () => (await referrals()) === 200, 'all of them', 60_000);
+  await eventually(async () => (await referrals()) === 200, 'all of them');
   await next.end('SIGTERM');
 });
 
@@ -191,5 +189,5 @@ function deliveriesOf({ organization_id }: Caller): Promise<Json[]> {
 }
 
 function settled(merchant: Caller): Promise<void> {
-  return eventually(async () => (await deliveriesOf(merchant))[0]?.status === 'delivered', 'the delivery', 30_000);
+  return eventually(async () => (await deliveriesOf(merchant))[0]?.status === 'delivered', 'the delivery');
 }

@@ -3,8 +3,6 @@ import { startRail } from '../harness.ts';
 import { effort } from '../runner/effort.ts';
 import { countStatements, crashAt, openLine } from './line.ts';
 
-t.setTimeout(240_000);
-
 const rail = await startRail({ worker: false, durability: 'durable' });
 const line = await openLine(rail);
 

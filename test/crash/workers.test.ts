@@ -6,8 +6,6 @@ import { type Caller, eventually, sql, startRail } from '../harness.ts';
 import { type Process, startProcess } from '../processes.ts';
 import { effort } from '../runner/effort.ts';
 
-t.setTimeout(240_000);
-
 /** What may be sent to an endpoint and not be written yet. */
 const most_unwritten = 64;
 const endpoint_count = 20;
@@ -25,11 +23,7 @@ t.test(
     const workers = await Promise.all([start(), start(), start()]);
 
     const selling = sell(event_count);
-    await eventually(
-      () => receivers.count() > (endpoint_count * event_count) / 4,
-      'a quarter of the deliveries',
-      60_000,
-    );
+    await eventually(() => receivers.count() > (endpoint_count * event_count) / 4, 'a quarter of the deliveries');
     const { victim, held } = await busiest(workers);
     await victim.end('SIGKILL');
     const written = await writtenDeliveries();
@@ -39,13 +33,11 @@ t.test(
     await eventually(
       () => untouched.every((nth) => (receivers.received[nth]?.length ?? 0) > (left_at[nth] as number)),
       'every endpoint that the dead worker sent to',
-      60_000,
     );
     await selling;
     await eventually(
       () => receivers.received.every((those) => new Set(those.map(({ event_id }) => event_id)).size === event_count),
       'every event at every endpoint',
-      120_000,
     );
     await settled();
 
@@ -98,12 +90,12 @@ t.test(
     const { endpoints, sell } = await openShop(merchant, receivers.urls);
     const workers = await Promise.all([startProcess('worker', rail.url), startProcess('worker', rail.url)]);
     const selling = sell(300);
-    await eventually(() => receivers.count() > 50, 'the first deliveries', 30_000);
+    await eventually(() => receivers.count() > 50, 'the first deliveries');
     const { victim: stalled } = await busiest(workers);
     process.kill(stalled.pid, 'SIGSTOP');
     await selling;
     const distinct = () => new Set(receivers.received[0]?.map(({ event_id }) => event_id)).size;
-    await eventually(() => distinct() === 300, 'the deliveries by the other one', 60_000);
+    await eventually(() => distinct() === 300, 'the deliveries by the other one');
     process.kill(stalled.pid, 'SIGCONT');
     await sell(20);
     await eventually(() => distinct() === 320, 'those that come later');
@@ -238,18 +230,14 @@ const writtenDeliveries = async (): Promise<Set<string>> =>
 
 /** Waits until nothing waits or is held. */
 const settled = (): Promise<void> =>
-  eventually(
-    async () => {
-      const left = await rail.query(sql`
+  eventually(async () => {
+    const left = await rail.query(sql`
         select task_identifier as what from graphile_worker.jobs
         union all select 'event' from webhooks.pending_event
         union all select 'queued' from webhooks.queued_delivery
         union all select 'lease' from webhooks.endpoint_queue where lease_until is not null`);
-      return left.length === 0;
-    },
-    'the end of all work',
-    60_000,
-  );
+    return left.length === 0;
+  }, 'the end of all work');
 
 /** What a worker warned of, the death of another one and the settings of tests aside. */
 const complaints = ({ logged }: Process): string[] =>

@@ -10,8 +10,6 @@ import { startWorker } from '../../src/worker.ts';
 import { encryption_key, eventually, type Json, sql, startRail } from '../harness.ts';
 import { decodeWords, startSmtpServer } from './smtp.ts';
 
-t.setTimeout(120_000);
-
 const rail = await startRail({ worker: false });
 const { organization_id } = await rail.organization();
 const draft: Draft = {
@@ -48,7 +46,7 @@ const rowOf = async (id: string): Promise<Json> =>
   )[0] as Json;
 
 async function until(id: string, fits: (mail: Json) => boolean): Promise<Json> {
-  await eventually(async () => fits(await rowOf(id)), 'the mail to get there', 30_000);
+  await eventually(async () => fits(await rowOf(id)), 'the mail to get there');
   return rowOf(id);
 }
 
@@ -271,7 +269,7 @@ t.test('TLS: from the start, or by STARTTLS, and only with a certificate that is
         const id = await queue();
         t.match(await until(id, ({ error }) => error !== null), { sent_at: null, error: /certificate/ });
         await rail.query(sql`delete from core.outgoing_mail where id = ${id}`);
-        await eventually(async () => (await jobs()).length === 0, 'the job of a mail that is gone to end', 60_000);
+        await eventually(async () => (await jobs()).length === 0, 'the job of a mail that is gone to end');
         t.equal(smtp.received.length, 0);
       });
       await workWith(t, { SMTP_URL: `${SMTP_URL}?tls.rejectUnauthorized=false` });

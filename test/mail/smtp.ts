@@ -56,7 +56,7 @@ export async function startSmtpServer({
     port: (listening.address() as AddressInfo).port,
     received,
     async until(count) {
-      await eventually(() => received.length >= count, `${count} mails`, 30_000);
+      await eventually(() => received.length >= count, `${count} mails`);
       return received;
     },
     close,

@@ -540,12 +540,12 @@ t.test('no statement of the audit outlives its command, however that ends', asyn
     ).length;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGKILL'] as const) {
     const audit = spawnRail(t, ['audit'], environment);
-    await eventually(async () => (await running()) === 1, 'the audit to wait for the table', 60_000);
+    await eventually(async () => (await running()) === 1, 'the audit to wait for the table');
     const { code, stdout, stderr } = await audit.stop(signal);
     if (signal !== 'SIGKILL')
       t.match({ code, stderr }, { code: 130, stderr: /^rail: Interrupted: the audit is not complete\.$/m });
     t.notMatch(stdout, 'clean');
-    await eventually(async () => (await running()) === 0, `the statement to end after ${signal}`, 60_000);
+    await eventually(async () => (await running()) === 0, `the statement to end after ${signal}`);
   }
   await blocking.end();
 });

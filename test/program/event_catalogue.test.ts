@@ -184,7 +184,7 @@ async function failByPayPal(): Promise<void> {
 
 await live();
 const isLast = ({ body }: Received): boolean => body.data.reason === 'the_end';
-await eventually(() => [all, own].every(({ received }) => received.some(isLast)), 'the last event', 30_000);
+await eventually(() => [all, own].every(({ received }) => received.some(isLast)), 'the last event');
 
 t.test('the catalogue has the types and the fields of the specification', async (t) => {
   t.same(Object.keys(catalogue).sort(), rows.map(({ type }) => type).sort());

@@ -4,7 +4,6 @@ import { eventually, type Json, startRail } from '../harness.ts';
 import { effort } from '../runner/effort.ts';
 import { openShop, type Shop } from '../shop.ts';
 
-t.setTimeout(120_000);
 const rail = await startRail();
 
 const most = Number.MAX_SAFE_INTEGER;

@@ -13,7 +13,7 @@ type Opened = Awaited<ReturnType<typeof openBrand>>;
 
 async function ended(caller: Caller, { id }: Json): Promise<Json> {
   const read = () => caller.get(`${v1}/imports/${id}`);
-  await eventually(async () => (await read()).finished_at !== null, 'an import to end', 60_000);
+  await eventually(async () => (await read()).finished_at !== null, 'an import to end');
   return read();
 }
 const imported = async ({ caller, brand_id }: Opened, document: string, given: Json = {}): Promise<Json> =>

@@ -7,8 +7,6 @@ import { catalogue } from '../../src/recruitment/events/catalogue.ts';
 import { type Caller, eventually, type Json, type Received, startRail, startReceiver } from '../harness.ts';
 import { startSearxng } from './discovery/search_servers.ts';
 
-t.setTimeout(240_000);
-
 const v1 = '/recruitment/v1';
 const world = await startDemoWorld({ search_credentials: {} } as never);
 t.teardown(() => world.close());
@@ -48,7 +46,7 @@ class Story {
         ({ type: told, data }) => told === type && Object.entries(about).every(([name, id]) => data[name] === id),
       );
   until = async (type: string, about: Json = {}, count = 1): Promise<void> => {
-    await eventually(() => this.events(type, about).length >= count, `${type} ${JSON.stringify(about)}`, 60_000);
+    await eventually(() => this.events(type, about).length >= count, `${type} ${JSON.stringify(about)}`);
   };
 }
 

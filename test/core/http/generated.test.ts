@@ -15,8 +15,6 @@ const caller = await rail.organization();
 const signing = await rail.key(caller.organization_id);
 const document = await caller.get('/v1/openapi.json');
 
-t.setTimeout(240_000);
-
 t.test(`any request is answered as the description has it (seed ${seed}, ${requests} requests)`, async (t) => {
   const by_status = new Map<number, number>();
   const property = fc.asyncProperty(requestsOf(document as never, await makeKnown(caller)), async (request) => {

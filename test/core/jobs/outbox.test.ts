@@ -15,8 +15,6 @@ import {
   transfer_table,
 } from './bank.ts';
 
-t.setTimeout(240_000);
-
 const rail = await startRail({ worker: false });
 const bank = await startBank();
 t.teardown(() => bank.close());

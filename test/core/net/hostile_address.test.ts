@@ -25,8 +25,6 @@ import {
 } from './address_oracle.ts';
 import { type RecordType, type Reply, startNameServer } from './name_server.ts';
 
-t.setTimeout(300_000);
-
 const PRODUCTION = { allowPrivate: false, ownHosts: ['api.rail-service.com'] };
 const ATTACKS = effort.hostile_addresses;
 const AT_A_TIME = 40;

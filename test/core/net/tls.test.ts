@@ -7,8 +7,6 @@ import { deliverTo } from '../../shop.ts';
 import { startNameServer } from './name_server.ts';
 import { type RawOptions, response, startRawReceiver } from './raw_receiver.ts';
 
-t.setTimeout(120_000);
-
 const NAME = 'hooks.acme-shop.com';
 const day_ms = 86_400_000;
 

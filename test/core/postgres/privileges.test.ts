@@ -11,8 +11,6 @@ import { cloneDatabase, databaseUrl, emptyDatabase, startPostgresIn } from '../.
 import { spawnRail } from '../../rail_process.ts';
 import { makeRunDirectory, removeRunDirectory } from '../../runner/run_directory.ts';
 
-t.setTimeout(240_000);
-
 // A server of its own: roles belong to the whole server.
 const directory = await makeRunDirectory();
 t.teardown(() => removeRunDirectory(directory));

@@ -5,8 +5,6 @@ import { shorten } from '../../../src/mail/incoming/message/shorten.ts';
 import { effort } from '../../runner/effort.ts';
 import { crlf, mail, report } from './mails.ts';
 
-t.setTimeout(300_000);
-
 const asker: Asker = {
   own_addresses: [],
   readMeaning: () => ({ kind: 'positive', confidence: 0.9, language: 'en', unsubscribe: false }),

@@ -22,7 +22,6 @@ export const quiet = (rail: Rail): Promise<void> =>
       (await rail.query(sql`select from graphile_worker.jobs where task_identifier like 'program/%payout%'`)).length ===
       0,
     'the end of the work on payouts',
-    60_000,
   );
 
 /** Lets every attempt come to its end, by the rails' word. */

@@ -11,8 +11,6 @@ import { PayPalServer } from './rails/paypal_server.ts';
 import type { Movement } from './rails/provider_server.ts';
 import { WiseServer } from './rails/wise_server.ts';
 
-t.setTimeout(280_000);
-
 /** Wise gives back what it cancels after funding. */
 class RefundingWise extends WiseServer {
   override advance(key: string, status: string): void {

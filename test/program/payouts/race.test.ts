@@ -6,8 +6,6 @@ import { setDebtor } from './files/fixture.ts';
 import { bank, batchOf, bonus, generated, payee, setRail } from './fixture.ts';
 import { PayPalServer } from './rails/paypal_server.ts';
 
-t.setTimeout(240_000);
-
 const paypal = await new PayPalServer().start();
 t.teardown(() => paypal.stop());
 paypal.balances.USD = 1e12;

@@ -11,8 +11,6 @@ import { shops } from '../farm/shops.ts';
 import { Tally } from '../farm/tally.ts';
 import { base, ended, scannedBrand } from './web.ts';
 
-t.setTimeout(240_000);
-
 const sites: GoldenSite[] = [...blogs, ...coupon_sites, ...podcasts, ...languages, ...shops, ...hidden, ...hostile];
 const farm = await startFarm(t as unknown as Test, sites);
 /** Private addresses are refused as in production, but for the one that the farm is at. */

@@ -18,7 +18,7 @@ t.test('reads the mail of a Dovecot: new, junk, large, and numbered anew', { ski
   const told = (): Json[] =>
     outreach.receiver.received.filter(({ body }) => body.type === 'reply.received').map(({ body }) => body.data);
   const isTold = ({ prospect_id }: Mailed) =>
-    eventually(() => told().some((data) => data.prospect_id === prospect_id), 'the reply', 25_000);
+    eventually(() => told().some((data) => data.prospect_id === prospect_id), 'the reply');
 
   const in_junk = answerTo(first, 'Yes, please send me the details.');
   await dovecot.deliver(user, in_junk, 'Junk');

@@ -7,8 +7,6 @@ import { startWorker } from '../../../src/worker.ts';
 import { eventually, type Json, log, sql, startRail, startReceiver } from '../../harness.ts';
 import { type ReceivedMail, startSmtpServer } from '../../mail/smtp.ts';
 
-t.setTimeout(300_000);
-
 const rail = await startRail({ worker: false });
 const smtp = await startSmtpServer();
 const mailer = await createMailer({ smtp_url: `smtp://127.0.0.1:${smtp.port}`, from: 'rail@rail.example.com' });
@@ -254,7 +252,7 @@ function spread(events: number, from: number, to: number): number[] {
 /** Waits until no job of this kind is left. */
 function quiet(task: string): Promise<void> {
   const left = sql`select from graphile_worker.jobs where task_identifier = ${task}`;
-  return eventually(async () => (await rail.query(left)).length === 0, `the jobs of ${task} to end`, 60_000);
+  return eventually(async () => (await rail.query(left)).length === 0, `the jobs of ${task} to end`);
 }
 
 /** An organization with an owner of its own, and an endpoint that refuses what it receives and exists for long. */
@@ -286,7 +284,7 @@ async function openShop({ postback = false } = {}) {
   /** Gives those that failed once a history of failures, and a time for the next attempt. */
   const skipTo = async (attempt: number, deliveries: number, next_in: string) => {
     const waiting = sql`select from webhooks.delivery where ${real} and status = 'pending' and attempt = 1`;
-    await eventually(async () => (await rail.query(waiting)).length === deliveries, 'the first attempts', 60_000);
+    await eventually(async () => (await rail.query(waiting)).length === deliveries, 'the first attempts');
     await rail.query(sql`
       with moved as (
         update webhooks.delivery set attempt = ${attempt}, next_attempt_at = now() + ${next_in}::interval
@@ -314,7 +312,7 @@ async function openShop({ postback = false } = {}) {
     },
     /** Waits until so many deliveries have this status, and whoever judges has judged. */
     async settled(as: string, deliveries: number) {
-      await eventually(async () => (await count(as)) === deliveries, `${deliveries} to be ${as}`, 60_000);
+      await eventually(async () => (await count(as)) === deliveries, `${deliveries} to be ${as}`);
       await quiet('webhooks/judge_endpoint');
     },
     retryInAnHour: (deliveries: number) => skipTo(2, deliveries, '1 hour'),

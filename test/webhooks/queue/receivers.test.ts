@@ -12,7 +12,6 @@ import { eventually, type Json, startRail, startReceiver } from '../../harness.t
 import { startProcess } from '../../processes.ts';
 import { deliverTo, openListeningShop } from '../../shop.ts';
 
-t.setTimeout(120_000);
 t.jobs = 40;
 
 const LATE = 'No complete response within 10 seconds.';

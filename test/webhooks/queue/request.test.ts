@@ -7,8 +7,6 @@ import { response, startRawReceiver } from '../../core/net/raw_receiver.ts';
 import { eventually, type Json, startRail } from '../../harness.ts';
 import { type ListeningShop, openListeningShop } from '../../shop.ts';
 
-t.setTimeout(120_000);
-
 const rail = await startRail();
 const stripe = new Stripe('sk_test_unused');
 

@@ -2,8 +2,6 @@ import { Webhook } from 'standardwebhooks';
 import t from 'tap';
 import { type Caller, eventually, type Json, type Received, sql, startRail, startReceiver } from '../../harness.ts';
 
-t.setTimeout(120_000);
-
 const rail = await startRail();
 
 t.test('sends again what could not be written, though what came after it was', async (t) => {

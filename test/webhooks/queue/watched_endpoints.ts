@@ -71,7 +71,6 @@ export async function watchEndpoints(
       async () =>
         (await rail.query(sql`select 1 from webhooks.pending_event where program_id = ${program_id}`)).length === 0,
       'the fan-out',
-      60_000,
     );
   await fannedOut();
 
@@ -90,7 +89,6 @@ export async function watchEndpoints(
       async () =>
         (await rail.query(sql`select 1 from graphile_worker.jobs where task_identifier = ${task}`)).length === 0,
       `the end of ${task}`,
-      60_000,
     );
   return {
     ...{ merchant, program_id, partners, endpoints, fannedOut, ended },
@@ -112,7 +110,7 @@ export async function watchEndpoints(
         select 'event' as what from webhooks.pending_event where program_id = ${program_id}
         union all select 'queued' from webhooks.queued_delivery where endpoint_id = any (${ids})
         union all select 'lease' from webhooks.endpoint_queue where endpoint_id = any (${ids}) and lease_until is not null`;
-      await eventually(async () => (await rail.query(busy)).length === 0, 'quiet', 90_000);
+      await eventually(async () => (await rail.query(busy)).length === 0, 'quiet');
       for (const { history } of endpoints) history.push({ what: 'quiet' });
     },
     events: () =>

@@ -14,8 +14,6 @@ import {
 import { type Transfer, transferRefusal } from '../../../../src/program/payouts/bank/transfer.ts';
 import { all, type Node, one, readXml } from './xml_tree.ts';
 
-t.setTimeout(120_000);
-
 /** Data that are shared beside a checkout and are no part of it. */
 const shared = process.env.RAIL_SHARED_DATA ?? join(import.meta.dirname, '../../../../../shared/data');
 const schema_file = join(shared, 'iso20022/pain.001.001.09.xsd');

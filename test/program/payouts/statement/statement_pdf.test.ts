@@ -8,7 +8,6 @@ import { statementPdf } from '../../../../src/program/payouts/statement/statemen
 import { line, statement } from './example.ts';
 import { type PdfText, readPdf } from './pdf_reader.ts';
 
-t.setTimeout(120_000);
 const pagesOf = async (value: Statement): Promise<PdfText[][]> => readPdf(await buffer(statementPdf(value)));
 const textsOf = (page: PdfText[] | undefined): string[] => (page ?? []).map(({ text }) => text);
 const manyLines = (count: number) =>
