@@ -100,10 +100,10 @@ export async function startRail({
   own = {} as Partial<typeof services>,
 } = {}): Promise<Rail> {
   const url = await cloneDatabase(await serverUrl(t, durability));
-  const database = openDatabase(url, { size: 20, name: 'rail test' });
+  const database = openDatabase(url, { size: 20, name: 'rail test', connect_ms: patience_ms });
   const store: Store = { database, writeEvents };
   const own_services = { ...services, ...(provider_urls ? { provider_urls } : {}), ...own };
-  const app = await buildApi({ store, services: own_services, log });
+  const app = await buildApi({ store, services: own_services, log, limits: { answer_ms: patience_ms } });
   await app.listen({ port: 0, host: '127.0.0.1' });
   const base_url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
   const running = worker ? startWorker({ url, store, services: own_services, concurrency: 4, log }) : undefined;

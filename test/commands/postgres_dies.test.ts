@@ -2,10 +2,9 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { command } from '../command_process.ts';
-import { callerOf, eventually } from '../harness.ts';
+import { type Answer, callerOf, eventually } from '../harness.ts';
 import { makeDataDir, rail, spawnRail } from '../rail_process.ts';
 import { isAlive, postgresOf } from '../runner/run_directory.ts';
 
@@ -25,13 +24,13 @@ async function killPostgres(): Promise<number> {
 }
 
 /** Every answer until one succeeds. */
-async function answersUntilCreated(nth: number): Promise<{ status: number; headers: object }[]> {
-  const answers = [];
-  for (const end = Date.now() + 60_000; Date.now() < end; await sleep(50)) {
+async function answersUntilCreated(nth: number): Promise<Answer[]> {
+  const answers: Answer[] = [];
+  await eventually(async () => {
     const answer = await addPartner(nth);
     answers.push(answer);
-    if (answer.status === 201) break;
-  }
+    return answer.status === 201;
+  }, 'a partner to be created');
   return answers;
 }
 
