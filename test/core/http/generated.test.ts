@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { startRail } from '../../harness.ts';
 import { effort } from '../../runner/effort.ts';
-import { answerOf, makeKnown, requestsOf } from './generated.ts';
+import { answerOf, describe, makeKnown, requestsOf } from './generated.ts';
 
 /** `npm run soak -- api` sends others, for as long as it is told. */
 const seed = 1;
@@ -13,15 +13,15 @@ const rail = await startRail({ worker: false });
 const caller = await rail.organization();
 /** Its requests have to be signed from some time on. */
 const signing = await rail.key(caller.organization_id);
-const document = await caller.get('/v1/openapi.json');
+const descriptions = await describe(caller);
 
 t.test(`any request is answered as the description has it (seed ${seed}, ${requests} requests)`, async (t) => {
   const by_status = new Map<number, number>();
-  const property = fc.asyncProperty(requestsOf(document as never, await makeKnown(caller)), async (request) => {
+  const property = fc.asyncProperty(requestsOf(descriptions, await makeKnown(rail, caller)), async (request) => {
     const { status } = await answerOf(
       request.name.startsWith('inbound_signing.') ? signing : caller,
       request,
-      document as never,
+      descriptions,
     );
     by_status.set(status, (by_status.get(status) ?? 0) + 1);
   });

@@ -6,11 +6,10 @@ import type { Document, Parameter, PathOperation } from '../../../src/core/descr
 import { errorsOf } from '../../../src/core/description/operation_errors.ts';
 import type { Operation } from '../../../src/core/resource/operation.ts';
 import { type ProblemCode, problems } from '../../../src/core/values/problem.ts';
-import { program } from '../../../src/program/index.ts';
-import type { Answer, Caller } from '../../harness.ts';
-import { resourceNamedBy, resources, World } from '../../samples.ts';
+import { products } from '../../../src/products.ts';
+import { type Answer, type Caller, type Rail, startReceiver } from '../../harness.ts';
+import { resourceNamedBy, resourceOf, resources, World } from '../../samples.ts';
 
-const { operations } = program;
 export interface GeneratedRequest {
   /** Of the operation. */
   name: string;
@@ -21,39 +20,74 @@ export interface GeneratedRequest {
 /** The ids that there are, by resource: a request that names nothing that exists does not get far. */
 export type Known = Record<string, string[]>;
 
-/** One object of each kind that the API can make without a worker. */
-export async function makeKnown(caller: Caller): Promise<Known> {
-  const world = new World(caller, 'http://127.0.0.1:9/');
-  const made = ['programs', 'groups', 'tags', 'partners', 'links', 'coupons', 'clicks', 'customers', 'rules', 'sales'];
+/** An operation, and the document of its product. */
+interface DescribedOperation {
+  operation: Operation;
+  document: Document;
+}
+
+/** By the name of the operation, of all products. */
+export type Descriptions = Map<string, DescribedOperation>;
+
+export async function describe(caller: Caller): Promise<Descriptions> {
+  const described = products.map(async ({ operations, events }) => {
+    const document = (await caller.get(`${events.path}/openapi.json`)) as Document;
+    return operations.map((operation): [string, DescribedOperation] => [operation.name, { operation, document }]);
+  });
+  return new Map((await Promise.all(described)).flat());
+}
+
+/** These come about in a worker. */
+const made_by_worker = ['payouts', 'payout_batches', 'webhook_deliveries', 'recruitment_webhook_deliveries'];
+
+/** One object of each kind that comes about without a worker. */
+export async function makeKnown(rail: Rail, caller: Caller): Promise<Known> {
+  const { url } = await startReceiver();
+  const world = new World(caller, url, caller, rail);
   const known: Known = {};
-  for (const plural of [...made, 'commissions', 'webhook_endpoints', 'applications']) {
-    if (resources.includes(plural)) known[plural] = [(await world.fixture(plural)).id];
+  for (const plural of resources) {
+    if (!made_by_worker.includes(plural)) known[plural] = [(await world.fixture(plural)).id];
   }
   return known;
 }
 
 /** Any request to any operation. */
-export function requestsOf(document: Document, known: Known): Arbitrary<GeneratedRequest> {
-  return fc.oneof(...operations.map((operation) => requestOf(operation, document, known)));
+export function requestsOf(descriptions: Descriptions, known: Known): Arbitrary<GeneratedRequest> {
+  return fc.oneof(...[...descriptions.values()].map((described) => requestOf(described, known)));
 }
 
-function requestOf(operation: Operation, document: Document, known: Known): Arbitrary<GeneratedRequest> {
+function requestOf({ operation, document }: DescribedOperation, known: Known): Arbitrary<GeneratedRequest> {
   const { schemas } = document.components;
   const { parameters = [], requestBody } = describedOf(operation, document);
-  const [, plural = ''] = /\/([a-z_]+)\/\{id\}/.exec(operation.path) ?? [];
   const query = parameters.filter((parameter) => parameter.in === 'query');
   const schema = requestBody?.content['application/json']?.schema;
   return fc
     .record({
-      id: fc.oneof({ arbitrary: idOf(plural, known), weight: 4 }, { arbitrary: unusual, weight: 1 }),
+      path: pathOf(operation, parameters, schemas, known),
       query: fc.oneof(queryOf(query, schemas, known), fc.constant('')),
       body: operation.method === 'GET' ? fc.constant(undefined) : bodyOf(schema ?? {}, schemas, known),
     })
-    .map(({ id, query, body }) => ({
-      name: operation.name,
-      path: operation.path.replace(/\{\w+\}/g, () => encodeURIComponent(id.toWellFormed())) + query,
-      body,
-    }));
+    .map(({ path, query, body }) => ({ name: operation.name, path: path + query, body }));
+}
+
+/** The path with something in place of each of its parameters, mostly what there is. */
+function pathOf({ path }: Operation, parameters: Parameter[], schemas: Schemas, known: Known): Arbitrary<string> {
+  const [, resource = ''] = /^(.*)\/\{id\}/.exec(path) ?? [];
+  const filled = parameters
+    .filter((parameter) => parameter.in === 'path')
+    .map(({ name, schema }) => [
+      name,
+      fc.oneof(
+        {
+          arbitrary: name === 'id' ? idOf(resourceOf(resource), known) : allowedBy(schema, schemas, known, name),
+          weight: 4,
+        },
+        { arbitrary: unusual, weight: 1 },
+      ),
+    ]);
+  return fc
+    .record(Object.fromEntries(filled) as Record<string, Arbitrary<unknown>>)
+    .map((values) => path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(`${values[name]}`.toWellFormed())));
 }
 
 /** A client takes a dot for the folder that it is in. */
@@ -167,11 +201,15 @@ function objectOf({ properties = {}, required = [], additionalProperties }: Sche
 }
 
 /** Sends the request. @throws Error where the answer is none that the description allows */
-export async function answerOf(caller: Caller, request: GeneratedRequest, document: Document): Promise<Answer> {
-  const { name, path, body } = request;
-  const operation = operations.find((one) => one.name === name) as Operation;
+export async function answerOf(
+  caller: Caller,
+  { name, path, body }: GeneratedRequest,
+  descriptions: Descriptions,
+): Promise<Answer> {
+  const described = descriptions.get(name) as DescribedOperation;
+  const { operation } = described;
   const answer = await caller.request(operation.method, path, body);
-  const fault = faultOf(operation, answer, document);
+  const fault = faultOf(described, answer);
   if (fault) throw new Error(`${fault}: ${operation.method} ${path} ${body} answered ${answer.status} ${answer.text}`);
   return answer;
 }
@@ -185,21 +223,33 @@ const every_header = [
 ];
 const security_headers = ['x-ratelimit-reset', 'cache-control', 'x-content-type-options'];
 
-function faultOf(operation: Operation, { status, headers, body }: Answer, document: Document): string | undefined {
+function faultOf({ operation, document }: DescribedOperation, answer: Answer): string | undefined {
+  const { status, headers, body } = answer;
   const { responses } = describedOf(operation, document);
   const missing = [...every_header, ...security_headers].find((name) => headers[name] === undefined);
   if (missing) return `the header ${missing} is missing`;
   if (status >= 500) return 'the service failed';
   if (!(status in responses)) return 'the status is not described';
-  if (status < 300) {
-    const { other_reply } = operation;
-    const reply = other_reply?.status === status && operation.status !== status ? other_reply.reply : operation.reply;
-    const { success, data } = reply.safeParse(body);
-    return success && isDeepStrictEqual(data, body) ? undefined : 'the reply is not as its schema has it';
-  }
+  if (status < 300) return faultOfReply({ operation, document }, answer);
   const { code, type, message } = body.error ?? {};
   const problem = problems[code as ProblemCode];
   if (problem?.status !== status || problem.type !== type) return 'the error is not in the catalogue';
   if (!errorsOf(operation).includes(code)) return 'the operation does not name the code';
   return /\.$/.test(message) ? undefined : 'the message is no sentence';
+}
+
+function faultOfReply({ operation, document }: DescribedOperation, answer: Answer): string | undefined {
+  const { status, headers, body } = answer;
+  const [type = ''] = headers['content-type']?.toString().split(';') ?? [];
+  const { content = {} } = describedOf(operation, document).responses[status] ?? {};
+  if (!(type in content)) return 'the media type is not described';
+  if (type !== 'application/json' && !operation.is_feed) return undefined;
+  const { other_reply } = operation;
+  const reply = other_reply?.status === status && operation.status !== status ? other_reply.reply : operation.reply;
+  const isAsDescribed = (one: unknown): boolean => {
+    const { success, data } = reply.safeParse(one);
+    return success && isDeepStrictEqual(data, one);
+  };
+  const replies: unknown[] = operation.is_feed ? body.data : [body];
+  return replies.every(isAsDescribed) ? undefined : 'the reply is not as its schema has it';
 }

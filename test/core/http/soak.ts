@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { callerOf, type Json, startRail } from '../../harness.ts';
 import { type Process, startProcess } from '../../processes.ts';
-import { answerOf, type GeneratedRequest, makeKnown, requestsOf } from './generated.ts';
+import { answerOf, describe, type GeneratedRequest, makeKnown, requestsOf } from './generated.ts';
 
 /** What one request may keep the event loop busy for. */
 const most_stall_ms = 200;
@@ -14,14 +14,17 @@ const progress_ms = 5_000;
 /** Of these, the one that was running when the event loop stalled is found: more than are sent until that is told. */
 const most_recent = 5_000;
 
+/** Of a request, in a message. */
+const most_shown = 2_000;
+
 interface Sent extends GeneratedRequest {
   from: number;
   to: number;
 }
 
 /**
- * Sends one request at a time. It fails where an answer is not as the description has it, where the service fails, and where a request
- * keeps the event loop busy for too long.
+ * Sends one request at a time to all operations of all products. It fails where an answer is not as the description has it, where the
+ * service fails, and where a request keeps the event loop busy for too long: at the end, so that it finds them all.
  * @param seed of the requests: the same one makes the same ones up
  */
 export function soakApi({ seconds, seed }: { seconds: number; seed: number }): void {
@@ -36,33 +39,22 @@ export function soakApi({ seconds, seed }: { seconds: number; seed: number }): v
     });
     const to = ({ key, organization_id }: typeof merchant) => callerOf(api.url, key, organization_id);
     const [caller, signer] = [to(merchant), to(signing)];
-    const document = await caller.get('/v1/openapi.json');
-    const requests = requestsOf(document as never, await makeKnown(caller));
+    const descriptions = await describe(caller);
+    const requests = requestsOf(descriptions, await makeKnown(rail, merchant));
     const figures = watchFigures(api);
     const property = fc.asyncProperty(requests, async (request) => {
       const from = Date.now();
-      const { status } = await answerOf(
-        request.name.startsWith('inbound_signing.') ? signer : caller,
-        request,
-        document as never,
-      );
-      figures.add({ ...request, from, to: Date.now() }, status);
-      figures.requireNoStall();
+      const asker = request.name.startsWith('inbound_signing.') ? signer : caller;
+      const answer = await answerOf(asker, request, descriptions).catch((error: Error) => error);
+      const sent = { ...request, from, to: Date.now() };
+      if (answer instanceof Error) figures.addFault(request.name, answer.message);
+      else figures.add(sent, answer.status);
+      if (sent.to - from > most_request_ms) figures.addFault(request.name, `${request.path} took ${sent.to - from} ms`);
     });
-    try {
-      await fc.assert(property, {
-        seed,
-        numRuns: 1e9,
-        interruptAfterTimeLimit: seconds * 1_000,
-        timeout: most_request_ms,
-        endOnFailure: true,
-        includeErrorInReport: true,
-      });
-      await api.end('SIGTERM');
-      figures.requireNoStall();
-    } finally {
-      figures.end();
-    }
+    await fc.assert(property, { seed, numRuns: 1e9, interruptAfterTimeLimit: seconds * 1_000 });
+    await api.end('SIGTERM');
+    const faults = figures.end();
+    if (faults.length > 0) throw new Error(faults.join('\n'));
   });
 }
 
@@ -73,13 +65,19 @@ function watchFigures(api: Process) {
   const recent: Sent[] = [];
   let requests = 0;
   let worst_ms = 0;
-  const stalls: Json[] = [];
+  /** The first one of each operation, and how many there were. */
+  const faults = new Map<string, { first: string; count: number }>();
+  const addFault = (name: string, text: string) => {
+    const { first = text, count = 0 } = faults.get(name) ?? {};
+    if (count === 0) process.stdout.write(`# ${name}: ${text}\n`);
+    faults.set(name, { first, count: count + 1 });
+  };
   const readStalls = () => {
     // Emptied, because it would hold a line for each request.
     for (const line of api.logged.splice(0)) {
       if (line.msg !== 'event loop stalled' || line.from < began) continue;
       worst_ms = Math.max(worst_ms, line.stall_ms);
-      if (line.stall_ms >= most_stall_ms) stalls.push(line);
+      if (line.stall_ms >= most_stall_ms) addFault(...stallDuring(recent, line));
     }
   };
   const print = () => {
@@ -92,24 +90,26 @@ function watchFigures(api: Process) {
   };
   const timer = setInterval(print, progress_ms);
   return {
+    addFault,
     add(sent: Sent, status: number) {
       requests++;
       by_status.set(status, (by_status.get(status) ?? 0) + 1);
       recent.push(sent);
       if (recent.length > most_recent) recent.shift();
     },
-    /** @throws Error that says which request kept the event loop busy for too long */
-    requireNoStall() {
-      readStalls();
-      const [stall] = stalls;
-      if (!stall) return;
-      const during = recent.filter(({ from, to }) => from <= stall.to && to >= stall.from);
-      const shown = during.map(({ name, path, body }) => `${name} ${path} ${body}`).join('\n');
-      throw new Error(`The event loop was kept busy for ${stall.stall_ms} ms by one of:\n${shown}`);
-    },
-    end() {
+    /** @returns what was found, a line for each operation */
+    end(): string[] {
       clearInterval(timer);
       print();
+      return [...faults].map(([name, { first, count }]) => `${name}, ${count} times, first: ${first}`);
     },
   };
+}
+
+/** Whatever was asked while the event loop was kept busy for too long. */
+function stallDuring(recent: Sent[], { stall_ms, from, to }: Json): [name: string, text: string] {
+  const during = recent.filter((sent) => sent.from <= to && sent.to >= from);
+  const shown = during.map(({ name, path, body }) => `${name} ${path} ${body}`.slice(0, most_shown)).join('\n');
+  const names = during.map(({ name }) => name).join(', ');
+  return [`event loop, by ${names}`, `it was kept busy for ${stall_ms} ms by one of:\n${shown}`];
 }
