@@ -2,7 +2,8 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { translateError } from '../postgres/errors.ts';
+import { isUnavailable, translateError } from '../postgres/errors.ts';
+import { logFailure } from '../postgres/outage.ts';
 import { max_body_bytes } from '../values/api.ts';
 import { newId } from '../values/id.ts';
 import { Problem } from '../values/problem.ts';
@@ -21,7 +22,8 @@ function problemOf(error: unknown, request: FastifyRequest): Problem {
   }
   const translated = translateError(error);
   if (translated instanceof Problem) {
-    if (translated.status >= 500) request.log.error({ err: error }, translated.message);
+    if (isUnavailable(error)) logFailure(request.server.log, error, translated.message);
+    else if (translated.status >= 500) request.log.error({ err: error }, translated.message);
     return translated;
   }
   const { code, statusCode = 500, message } = translated as FastifyError;

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import sql from 'sql-template-tag';
 import { run } from '../postgres/database.ts';
+import { logFailure } from '../postgres/outage.ts';
 import type { Chore, WorkerExtension } from './extension.ts';
 import type { WorkerContext } from './worker_context.ts';
 
@@ -29,7 +30,7 @@ function repeat({ every_ms, run: work }: Chore, log: Logger): () => Promise<void
   let busy: Promise<void> | undefined;
   const tick = () => {
     busy ??= work()
-      .catch((error) => log.warn({ err: error }, 'housekeeping failed; it is tried again'))
+      .catch((error) => logFailure(log, error, 'housekeeping failed; it is tried again'))
       .finally(() => {
         busy = undefined;
       });

@@ -9,6 +9,7 @@ import {
 import pg from 'pg';
 import type { Logger } from 'pino';
 import { watchPool } from '../metrics/metrics.ts';
+import { logFailure } from '../postgres/outage.ts';
 import {
   batched_completions,
   believeMigrationsAlone,
@@ -62,7 +63,7 @@ export function openJobConnections(url: string, size: number, log: Logger, lost:
   watchPool('jobs', pool);
   surviveLostConnections(pool, lost);
   believeMigrationsAlone(pool);
-  return pool.on('error', (error) => log.warn({ err: error }, 'an idle connection of the job queue broke'));
+  return pool.on('error', (error) => logFailure(log, error, 'an idle connection of the job queue broke'));
 }
 
 export async function startJobPool(plan: PoolPlan, pgPool: pg.Pool, context: TaskContext): Promise<JobPool> {

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import sql from 'sql-template-tag';
 import { z } from 'zod';
 import { run } from '../postgres/database.ts';
+import { logFailure } from '../postgres/outage.ts';
 import { type Store, type Tx, transaction } from '../postgres/transaction.ts';
 import { newId } from '../values/id.ts';
 
@@ -68,7 +69,7 @@ async function tickOrLog(store: Store, schedule: Schedule, at: Date, log: Logger
   try {
     await runDue(store, schedule, at);
   } catch (error) {
-    log.warn({ err: error, schedule: schedule.name }, 'a tick failed; the next one makes up for it');
+    logFailure(log, error, 'a tick failed; the next one makes up for it', { schedule: schedule.name });
   }
 }
 

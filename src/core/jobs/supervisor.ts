@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Logger } from 'pino';
+import { logFailure } from '../postgres/outage.ts';
 import type { Store } from '../postgres/transaction.ts';
 import type { Services } from '../resource/services.ts';
 import type { OpenExtension, WorkerExtension } from './extension.ts';
@@ -44,7 +45,9 @@ const grace_ms = 6_000;
 const stop_ms = 7_500;
 const abandon_ms = 1_500;
 const close_ms = 1_000;
-const restart_ms = 500;
+/** Before it is restarted: twice as long after each try that did not start it. */
+const least_pause_ms = 500;
+const most_pause_ms = 4_000;
 const default_connections = 8;
 
 /** Runs jobs until it is stopped. A worker that fails (Postgres went away, a pool broke) is restarted. */
@@ -67,14 +70,20 @@ export function superviseWorker(options: SupervisorOptions): Worker {
 
 async function restartUntilStopped(options: SupervisorOptions, signals: Signals, ready: () => void): Promise<void> {
   const { stopping } = signals;
+  let pause_ms = least_pause_ms;
+  const started = () => {
+    pause_ms = least_pause_ms;
+    ready();
+  };
   while (!stopping.aborted) {
     try {
-      await runWorker(options, signals, ready);
+      await runWorker(options, signals, started);
     } catch (error) {
       if (stopping.aborted) return;
-      options.log.warn({ err: error }, 'the worker failed and is restarting');
+      logFailure(options.log, error, 'the worker failed and is restarting');
     }
-    await sleep(restart_ms, undefined, { signal: stopping }).catch(() => {});
+    await sleep(pause_ms, undefined, { signal: stopping }).catch(() => {});
+    pause_ms = Math.min(pause_ms * 2, most_pause_ms);
   }
 }
 
@@ -91,7 +100,7 @@ async function runWorker(options: SupervisorOptions, signals: Signals, ready: ()
   const connections = openJobConnections(url, size - 1, log, {
     isOver: () => over.signal.aborted,
     onLost(error) {
-      log.warn({ err: error }, 'the job queue lost its connection');
+      logFailure(log, error, 'the job queue lost its connection');
       over.abort();
     },
   });

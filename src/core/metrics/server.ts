@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Database } from '../postgres/database.ts';
 import { whyNotReady } from '../postgres/migrate.ts';
+import { logFailure } from '../postgres/outage.ts';
 import { type Backlog, type Measured, readBacklogs, showBacklogs } from './backlog.ts';
 import { watchPool } from './metrics.ts';
 import { content_type, metricsText, watchProcess } from './registry.ts';
@@ -106,7 +107,7 @@ function rarely(read: () => Promise<Measured[]>, log: Logger): () => Promise<Mea
   let read_at = 0;
   const begin = () =>
     read()
-      .catch((error) => void log.warn({ err: error }, 'the queues could not be read for the metrics'))
+      .catch((error) => logFailure(log, error, 'the queues could not be read for the metrics') as undefined)
       .finally(() => {
         read_at = performance.now();
       });

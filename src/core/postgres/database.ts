@@ -4,6 +4,7 @@ import pg from 'pg';
 import type { Logger } from 'pino';
 import type { Sql } from 'sql-template-tag';
 import { isRetryable } from './errors.ts';
+import { logFailure } from './outage.ts';
 
 export type Database = pg.Pool;
 
@@ -41,7 +42,7 @@ export function openDatabase(url: string, options: DatabaseOptions): Database {
     pipeline: true,
   } as pg.PoolConfig);
   pool.on('error', (error) => {
-    if (!pool.ending) log?.warn({ err: error }, 'an idle connection to Postgres broke');
+    if (!pool.ending && log) logFailure(log, error, 'an idle connection to Postgres broke');
   });
   // The pool does not listen to a connection that is lent out, and an 'error' that nobody hears ends the process: its statements
   // fail by themselves.

@@ -1,4 +1,5 @@
 import type { WorkerContext } from '../../core/jobs/worker_context.ts';
+import { logFailure } from '../../core/postgres/outage.ts';
 import { type EndpointQueues, type Lease, openQueues } from './endpoint_queue.ts';
 import { Run, run_ms } from './run.ts';
 import { receiverOf, type SendContext, Sender } from './send.ts';
@@ -82,7 +83,7 @@ export class Deliverer {
   }
 
   #logFailure(error: unknown): void {
-    this.#options.log.warn({ err: error }, 'a run of deliveries failed; it is repeated when its lease has run out');
+    logFailure(this.#options.log, error, 'a run of deliveries failed; it is repeated when its lease has run out');
   }
 
   /** Looks again after each run, since whoever enqueued meanwhile left the waking to it. A run that lost its lease finds it taken. */

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import sql from 'sql-template-tag';
 import { batched } from '../../core/postgres/batch.ts';
 import { type Database, run } from '../../core/postgres/database.ts';
+import { logFailure } from '../../core/postgres/outage.ts';
 import { fannedOut } from './metrics.ts';
 
 /** What the jobs that fan out are left out for, while it is watched (see core.enqueue). */
@@ -67,7 +68,7 @@ export class FanOut {
         if (idle && now > until) break;
       }
     } catch (error) {
-      this.#options.log.warn({ err: error }, 'the watch for events broke off; jobs and the sweep go on');
+      logFailure(this.#options.log, error, 'the watch for events broke off; jobs and the sweep go on');
     } finally {
       this.#watching = undefined;
     }
