@@ -12,33 +12,37 @@ import {
 import { encodeModel } from './model.ts';
 import { fingerprint, readTexts, train } from './training.ts';
 
+/** Mails differ more from the texts than these from each other: that much less sure is the model of them than of texts that it has not learned. */
+const strangeness = 1.4;
+
+if (import.meta.main) makeWeights();
+
 /**
  * `npm run train`: prints the figures of a cross-validation and makes `weights.bin` again. The same texts and phrases give the
  * same file.
  */
-/** Mails differ more from the texts than these from each other: that much less sure is the model of them than of texts that it has not learned. */
-const strangeness = 1.4;
-
-const examples = readTexts();
-const judged = crossValidate(examples);
-const unfamiliar = crossSources(examples);
-const temperature = calibrated(judged) * strangeness;
-print('all', judged);
-for (const language of new Set(examples.map((example) => example.language))) {
-  print(
-    language,
-    judged.filter(({ example }) => example.language === language),
-  );
+function makeWeights(): void {
+  const examples = readTexts();
+  const judged = crossValidate(examples);
+  const unfamiliar = crossSources(examples);
+  const temperature = calibrated(judged) * strangeness;
+  print('all', judged);
+  for (const language of new Set(examples.map((example) => example.language))) {
+    print(
+      language,
+      judged.filter(({ example }) => example.language === language),
+    );
+  }
+  for (const source of new Set(examples.map((example) => example.source))) {
+    print(
+      `${source} by a model of the other folders`,
+      unfamiliar.filter(({ example }) => example.source === source),
+    );
+  }
+  const file = encodeModel({ ...train(examples), temperature, fingerprint: fingerprint(examples) });
+  writeFileSync(join(import.meta.dirname, 'weights.bin'), file);
+  console.log(`weights.bin: ${file.length} bytes, temperature ${temperature.toFixed(2)}, ${examples.length} texts`);
 }
-for (const source of new Set(examples.map((example) => example.source))) {
-  print(
-    `${source} by a model of the other folders`,
-    unfamiliar.filter(({ example }) => example.source === source),
-  );
-}
-const file = encodeModel({ ...train(examples), temperature, fingerprint: fingerprint(examples) });
-writeFileSync(join(import.meta.dirname, 'weights.bin'), file);
-console.log(`weights.bin: ${file.length} bytes, temperature ${temperature.toFixed(2)}, ${examples.length} texts`);
 
 function print(name: string, some: readonly Judged[]): void {
   const figures = figuresOf(some.map(({ example, shares }) => ({ label: example.label, answer: likeliest(shares) })));

@@ -3,6 +3,7 @@ import sql from 'sql-template-tag';
 import type { Vault } from '../../../core/encryption/vault.ts';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import { newId } from '../../../core/values/id.ts';
+import { storable } from '../../../core/values/stored_text.ts';
 import { profileUrl, registrableDomain } from '../../pages/key.ts';
 import { createProspects, withoutErased } from '../../prospects/create.ts';
 import { type Run, updateRun } from '../../runs/run.ts';
@@ -56,9 +57,6 @@ export async function storePage(
 }
 
 const most_url = 2_048;
-/** Postgres stores no NUL. */
-const cut = (text: string, most: number): string => text.replaceAll('\0', '').trim().slice(0, most).toWellFormed();
-
 /** Hits with an address on the web, each URL once, in the form in which it is kept. */
 function usable(hits: Hit[]): Hit[] {
   const by_url = new Map<string, Hit>();
@@ -69,8 +67,8 @@ function usable(hits: Hit[]): Hit[] {
     by_url.set(url.href, {
       ...hit,
       url: url.href,
-      title: cut(hit.title, 500),
-      description: cut(hit.description, 2_000),
+      title: storable(hit.title.trim(), 500),
+      description: storable(hit.description.trim(), 2_000),
     });
   }
   return [...by_url.values()];
@@ -161,7 +159,7 @@ async function insertResults(tx: Tx, vault: Vault, run: Run, provider: string, j
 
 const rowOf = (run: Run, { channel, key, url, title, description, ...rest }: Identified) => ({
   ...{ brand_id: run.brand_id, channel, key },
-  ...{ name: title === '' ? null : cut(title, 200), description: description === '' ? null : description },
+  ...{ name: title === '' ? null : storable(title.trim(), 200), description: description === '' ? null : description },
   ...{ url: homeOf(channel, key, url), followers: rest.followers ?? null },
   ...{ country_code: rest.country_code ?? null, language_code: rest.language_code ?? null },
 });

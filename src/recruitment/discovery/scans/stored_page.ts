@@ -1,13 +1,12 @@
 /** The pages that were fetched for an organization, which the provider `index` searches. */
 import sql from 'sql-template-tag';
 import type { Tx } from '../../../core/postgres/transaction.ts';
+import { storable } from '../../../core/values/stored_text.ts';
 import { registrableDomain } from '../../pages/key.ts';
 import type { Page } from '../../pages/page.ts';
 
 const most_text = 50_000;
 const most_domains = 200;
-/** Postgres stores no NUL. */
-const clean = (text: string, most: number): string => text.slice(0, most).replaceAll('\0', ' ').toWellFormed();
 
 /** Keeps a page as it is now, for whom it was fetched. */
 export async function storePageOf(tx: Tx, prospect_id: string, asked_url: string, page: Page): Promise<void> {
@@ -19,8 +18,8 @@ export async function storePageOf(tx: Tx, prospect_id: string, asked_url: string
       organization_id, url, host, domain, title, description, text, language_code, linked_domains, fetched_at, channel, key
     )
     select
-      ${tx.organization_id}, ${url}, ${host}, ${domain}, ${clean(page.title ?? '', 500)}, ${clean(page.description ?? '', 2_000)},
-      ${clean(page.text, most_text)}, ${page.language_code}, ${linkedDomains(page, domain)}::text[], ${tx.now}::timestamptz, p.channel, p.key
+      ${tx.organization_id}, ${url}, ${host}, ${domain}, ${storable(page.title ?? '', 500)}, ${storable(page.description ?? '', 2_000)},
+      ${storable(page.text, most_text)}, ${page.language_code}, ${linkedDomains(page, domain)}::text[], ${tx.now}::timestamptz, p.channel, p.key
     from recruitment.prospect p
     where p.organization_id = ${tx.organization_id} and p.id = ${prospect_id}
     on conflict (organization_id, url) do update

@@ -4,6 +4,7 @@ import type { Vault } from '../../../../core/encryption/vault.ts';
 import type { Tx } from '../../../../core/postgres/transaction.ts';
 import { tenant } from '../../../../core/resource/resource.ts';
 import { newId } from '../../../../core/values/id.ts';
+import { storable } from '../../../../core/values/stored_text.ts';
 import { hashesOf } from '../../../contact/address.ts';
 import { keyedHash } from '../../../prospects/keyed_hash.ts';
 import { messages, type Purpose, type ReplyKind } from '../../../sequences/message.ts';
@@ -78,9 +79,6 @@ const insertOnce = (tx: Tx, row: object, rfc_message_id: string) =>
     { ...row, rfc_message_id: storable(rfc_message_id, longest_subject) },
     sql`on conflict do nothing`,
   );
-
-/** Postgres keeps no NUL, and UTF-8 no half of a pair. */
-const storable = (text: string, longest: number): string => text.slice(0, longest).replaceAll('\0', '').toWellFormed();
 
 async function openThread(tx: Tx, { answered, inbox_id }: Answer): Promise<string> {
   const { thread_id } = await tx.one<{ thread_id: string }>(sql`

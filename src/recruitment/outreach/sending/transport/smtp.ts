@@ -1,6 +1,7 @@
 /** One email over an open connection, with a moment before its final dot. */
 import { Readable } from 'node:stream';
 import type SMTPConnection from 'nodemailer/lib/smtp-connection';
+import { storable } from '../../../../core/values/stored_text.ts';
 import type { Answer } from './answer.ts';
 
 /** How an attempt went. */
@@ -115,9 +116,6 @@ function attemptOf(error: Error, is_ended: boolean): Attempt {
   const text = storable(response ?? '');
   return { is: 'answered', answer: { code: responseCode, text, command: name as Answer['command'] } };
 }
-
-/** Postgres keeps no NUL, and UTF-8 no half of a pair. */
-const storable = (text: string): string => text.replaceAll('\0', ' ').toWellFormed();
 
 /** A content whose end waits: the end of the stream is what sends the final dot. It is read once the server has answered 354. */
 class HeldBack extends Readable {
