@@ -91,6 +91,9 @@ function judgeWritten(message: Message, { readMeaning, now }: Asker): Judgement 
   return { ...judgement('reply'), ...judged, reply_kind: meaning.kind, needs_review: !sure || own_words === '' };
 }
 
+/** Of a mail that could not be judged: what it says, for a person to look at. */
+export const unjudged = (text: string): Judgement => ({ ...judgement('reply'), text, needs_review: true });
+
 const judgement = (kind: Judgement['kind']): Judgement => ({
   kind,
   recipients: [],

@@ -64,10 +64,21 @@ async function countsOf(tx: Tx, inbox: Inbox) {
       select d.day, d.sent
       from inbox i
       join recruitment.inbox_day d on d.organization_id = i.organization_id and d.inbox_id = i.id and d.sent > 0
-    ), message as (
-      select m.sequence_id, m.direction, m.purpose, m.state, m.due_at, m.sent_at, m.bounced_at, m.received_at
+    ), sent as (
+      select count(*) as emails, count(m.bounced_at) as bounced
       from inbox i
       join recruitment.message m on m.organization_id = i.organization_id and m.inbox_id = i.id
+      where m.direction = 'outbound' and m.sent_at > ${now} - interval '28 days'
+    ), complaint as (
+      select m.id
+      from inbox i
+      join recruitment.message m on m.organization_id = i.organization_id and m.inbox_id = i.id
+      where m.purpose = 'complaint' and not m.needs_review and m.received_at > ${now} - interval '28 days'
+    ), due_message as (
+      select m.id
+      from inbox i
+      join recruitment.message m on m.organization_id = i.organization_id and m.inbox_id = i.id
+      where m.sequence_id is null and (m.state = 'sending' or (m.state = 'planned' and (m.due_at is null or m.due_at <= ${now})))
     ), due_sequence as (
       select s.id
       from inbox i
@@ -75,23 +86,14 @@ async function countsOf(tx: Tx, inbox: Inbox) {
       join recruitment.campaign c on c.organization_id = s.organization_id and c.id = s.campaign_id and c.state = 'sending'
       where s.next_step < jsonb_array_length(c.steps) and ${isUnpaused(sql`s`, tx.now)}
     )
-    select i.imap_last_seen_at as imap_last_seen, c.bounce_bps_28d, c.complaints_28d,
+    select i.imap_last_seen_at as imap_last_seen,
+      coalesce(round(10000.0 * s.bounced / nullif(s.emails, 0)), 0)::integer as bounce_bps_28d,
+      (select count(*)::integer from complaint) as complaints_28d,
       coalesce((select d.sent from day d where d.day = i.today), 0) as sent_today,
       (select count(*)::integer from day d where d.day < i.today) as days_that_sent_before,
-      c.others_due + (select count(*)::integer from due_sequence) as queue
+      (select count(*)::integer from due_message) + (select count(*)::integer from due_sequence) as queue
     from inbox i
-    cross join (
-      select
-        coalesce(round(
-          10000.0 * count(m.bounced_at) filter (where m.direction = 'outbound' and m.sent_at > ${now} - interval '28 days')
-          / nullif(count(*) filter (where m.direction = 'outbound' and m.sent_at > ${now} - interval '28 days'), 0)
-        ), 0)::integer as bounce_bps_28d,
-        count(*) filter (where m.purpose = 'complaint' and m.received_at > ${now} - interval '28 days')::integer as complaints_28d,
-        count(*) filter (
-          where m.sequence_id is null and (m.state = 'sending' or (m.state = 'planned' and (m.due_at is null or m.due_at <= ${now})))
-        )::integer as others_due
-      from message m
-    ) as c`);
+    cross join sent s`);
   return { ...counts, limit_today: dailyLimit(inbox, days_that_sent_before) };
 }
 

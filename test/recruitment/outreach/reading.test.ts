@@ -1,3 +1,4 @@
+import { raw } from 'sql-template-tag';
 import t from 'tap';
 import { startWorker } from '../../../src/worker.ts';
 import { eventually, type Json, log, sql, startRail } from '../../harness.ts';
@@ -33,6 +34,16 @@ const inbound = (prospect_id: string) =>
     from recruitment.message t where t.prospect_id = ${prospect_id} and t.direction = 'inbound' order by t.id`);
 const sequence = async (id: string) =>
   (await rail.query<Json>(sql`select t.state, t.paused_until from recruitment.sequence t where t.id = ${id}`))[0];
+const threadOf = async ({ thread_id }: Mailed) =>
+  (
+    await rail.query<Json>(
+      sql`select t.messages, t.needs_review, t.reply_kind from recruitment.thread t where t.id = ${thread_id}`,
+    )
+  )[0];
+const setAsideIn = ({ inbox_id }: ReadOutreach) =>
+  rail.query<Json>(
+    sql`select a.folder, a.uid, a.tries from recruitment.mail_set_aside a where a.inbox_id = ${inbox_id}`,
+  );
 const messagesIn = async ({ inbox_id }: ReadOutreach): Promise<number> =>
   (
     await rail.query<{ count: number }>(
@@ -238,14 +249,24 @@ t.test('a wish to be taken off unsubscribes, in words and by mailto', async (t) 
 
 const boundary = 'report-boundary';
 /** A report of RFC 3464 on what a prospect was sent. */
-const bounceOf = ({ message_id, email }: Mailed & { email: string }, status: string, text: string): string =>
+const bounceOf = (
+  { message_id, email }: Mailed & { email: string },
+  status: string,
+  text: string,
+  {
+    from = 'MAILER-DAEMON@mx.example.com',
+    returned = `Message-ID: <${message_id}@acme.example.com>`,
+    ...fields
+  }: Json = {},
+): string =>
   source(
     {
       ...{
-        From: 'MAILER-DAEMON@mx.example.com',
+        From: from,
         Subject: 'Undelivered Mail Returned to Sender',
         'Message-ID': newMessageId(),
         'Auto-Submitted': 'auto-replied',
+        ...fields,
       },
       'Content-Type': `multipart/report; report-type=delivery-status; boundary="${boundary}"`,
     },
@@ -263,7 +284,7 @@ const bounceOf = ({ message_id, email }: Mailed & { email: string }, status: str
         `--${boundary}`,
         'Content-Type: message/rfc822',
         '',
-        `Message-ID: <${message_id}@acme.example.com>`,
+        returned,
         `To: ${email}`,
         'From: grace@acme.example.com',
         'Subject: Hello',
@@ -274,6 +295,93 @@ const bounceOf = ({ message_id, email }: Mailed & { email: string }, status: str
       `--${boundary}--`,
     ].join('\n'),
   );
+
+t.test('reads a second email of a person under one Message-ID, and each of them once', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  const to = await mail(rail, outreach);
+  const same = { 'Message-ID': newMessageId() };
+  const texts = ['What do you pay, and when?', 'And for how long does the cookie last?'];
+  for (const text of [...texts, ...texts]) server.deliver(outreach.user, answerTo(to, text, same));
+  await readUpTo(outreach, 4);
+  t.same((await inbound(to.prospect_id)).map(({ body_text }) => body_text).sort(), texts.toSorted());
+});
+
+t.test('sets an email aside that fails, reads on, and reads it again later', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  const [failing, next] = [await mail(rail, outreach), await mail(rail, outreach)];
+  const trouble = `trouble_${failing.prospect_id}`;
+  await rail.query(
+    raw(`create function recruitment.${trouble}() returns trigger language plpgsql as
+      $$ begin if new.prospect_id = '${failing.prospect_id}' and new.kind = 'replied' then raise 'trouble'; end if; return new; end $$`),
+  );
+  await rail.query(
+    raw(
+      `create trigger ${trouble} before insert on recruitment.activity for each row execute function recruitment.${trouble}()`,
+    ),
+  );
+  const uid = server.deliver(outreach.user, answerTo(failing, 'Yes, please send me the details.'));
+  server.deliver(outreach.user, answerTo(next, 'What do you pay?'));
+  t.equal((await cameIn(outreach, next.prospect_id, 2)).length, 2, 'the next one is read');
+  t.match(await inbound(failing.prospect_id), [
+    { purpose: 'reply', needs_review: true, body_text: 'Yes, please send me the details.', confidence: 0 },
+  ]);
+  t.match(await sequence(failing.sequence_id), { state: 'active', paused_until: /^20/ });
+  t.match(await threadOf(failing), { messages: 2, needs_review: true });
+  t.match(await setAsideIn(outreach), [{ folder: 'INBOX', uid, tries: 1 }]);
+  t.same(eventsOf(outreach, failing.prospect_id), []);
+  await rail.query(raw(`drop function recruitment.${trouble} cascade`));
+  await rail.query(
+    sql`update recruitment.mail_set_aside set next_try_at = now() where inbox_id = ${outreach.inbox_id}`,
+  );
+  server.drop();
+  t.match(await cameIn(outreach, failing.prospect_id, 2), [
+    { type: 'reply.received', data: { reply_kind: 'positive' } },
+    { type: 'affiliate.stage_changed', data: { to: 'interested' } },
+  ]);
+  t.match(await inbound(failing.prospect_id), [{ reply_kind: 'positive', needs_review: false }]);
+  t.match(await threadOf(failing), { messages: 2, needs_review: false, reply_kind: 'positive' });
+  t.same(await setAsideIn(outreach), []);
+});
+
+t.test('sets an email aside at which the connection is lost three times', async (t) => {
+  const own = await openImapServer();
+  const outreach = await openReadOutreach(rail, own);
+  const [lost, next] = [await mail(rail, outreach), await mail(rail, outreach)];
+  own.faults.drops_fetches = 3;
+  own.deliver(outreach.user, answerTo(lost, 'What do you pay?'));
+  await eventually(async () => (await setAsideIn(outreach)).length === 1, 'the email to be set aside');
+  own.deliver(outreach.user, answerTo(next, 'What do you pay?'));
+  await cameIn(outreach, next.prospect_id, 2);
+  t.same(await inbound(lost.prospect_id), []);
+  await rail.query(
+    sql`update recruitment.mail_set_aside set next_try_at = now() where inbox_id = ${outreach.inbox_id}`,
+  );
+  own.drop();
+  await cameIn(outreach, lost.prospect_id, 2);
+});
+
+t.test('leaves an email out after ten tries, and one that was deleted', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  for (const uid of [901, 902])
+    await rail.query(sql`
+      insert into recruitment.mail_set_aside (organization_id, inbox_id, folder, uid_validity, uid, tries, next_try_at)
+      values (${outreach.caller.organization_id}, ${outreach.inbox_id}, 'INBOX', 1000, ${uid}, ${uid === 901 ? 10 : 1}, now())`);
+  server.drop();
+  await eventually(async () => (await setAsideIn(outreach)).length === 0, 'both to be left out');
+  t.equal(await messagesIn(outreach), 0);
+});
+
+t.test('reads an answer whose header has more than 4 MB', async (t) => {
+  const own = await openImapServer();
+  const outreach = await openReadOutreach(rail, own);
+  const [long, next] = [await mail(rail, outreach), await mail(rail, outreach)];
+  const filling = `x\r\n ${'filling '.repeat(8)}`.repeat(70_000);
+  own.deliver(outreach.user, answerTo(long, 'What do you pay?', { 'X-Filling': filling }));
+  own.deliver(outreach.user, answerTo(next, 'What do you pay?'));
+  await cameIn(outreach, next.prospect_id, 2);
+  t.match(await inbound(long.prospect_id), [{ purpose: 'reply', needs_review: true }]);
+  t.same(await setAsideIn(outreach), []);
+});
 
 t.test('a hard bounce ends the sequence and bars the address, a soft one is kept', async (t) => {
   const outreach = await openReadOutreach(rail, server);
@@ -300,38 +408,78 @@ t.test('two reports without a Message-ID that say the same are two bounces', asy
   for (const { prospect_id } of sent) t.match(await cameIn(outreach, prospect_id, 1), [{ type: 'message.bounced' }]);
 });
 
+type Written = Mailed & { email: string };
+
+/** A report of RFC 5965, with a field of it, and one of the email that it returns. */
+const complaintOf = (field: string, returned: string): string =>
+  source(
+    {
+      From: 'feedback@provider.example.com',
+      'Message-ID': newMessageId(),
+      'Content-Type': `multipart/report; report-type=feedback-report; boundary="${boundary}"`,
+    },
+    [
+      ...[`--${boundary}`, 'Content-Type: text/plain', '', 'This is an abuse report.'],
+      ...[`--${boundary}`, 'Content-Type: message/feedback-report', '', 'Feedback-Type: abuse'],
+      ...['User-Agent: Yahoo/1.0', field, ''],
+      ...[`--${boundary}`, 'Content-Type: message/rfc822', '', returned, 'Subject: Hello', '', 'Hi', ''],
+      `--${boundary}--`,
+    ].join('\n'),
+  );
+
+t.test(
+  'a report that does not name the email stops nobody, unless it comes from a server that sent or refused it',
+  async (t) => {
+    const outreach = await openReadOutreach(rail, server);
+    const sent = [];
+    for (let count = 0; count < 5; count++) sent.push(await mail(rail, outreach));
+    for (const { message_id, email } of sent) await holdAddress(message_id, email);
+    await rail.query(
+      sql`update recruitment.message set sent_at = now() - interval '1 day' where inbox_id = ${outreach.inbox_id}`,
+    );
+    const [stranger, forged, old, of_ours, of_theirs] = sent as [Written, Written, Written, Written, Written];
+    await rail.query(
+      sql`update recruitment.message set sent_at = now() - interval '8 days' where id = ${old.message_id}`,
+    );
+    const unknown = '5.1.1';
+    const unnamed = (to: Written, from: string, fields: Json = {}) =>
+      server.deliver(outreach.user, bounceOf(to, unknown, 'user unknown', { from, returned: 'X-Any: 1', ...fields }));
+    unnamed(stranger, 'mailer-daemon@elsewhere.example.org');
+    unnamed(forged, 'mailer-daemon@acme.example.com', { 'Authentication-Results': 'mx.acme.example.com; dmarc=fail' });
+    unnamed(old, 'mailer-daemon@acme.example.com');
+    unnamed(of_ours, 'MAILER-DAEMON@acme.example.com');
+    unnamed(of_theirs, `postmaster@mx.${of_theirs.email.split('@')[1]}`);
+    await readUpTo(outreach, 5);
+    for (const { prospect_id, sequence_id } of [stranger, forged, old]) {
+      t.match(await inbound(prospect_id), [{ purpose: 'bounce', needs_review: true }]);
+      t.match(await sequence(sequence_id), { state: 'active' });
+    }
+    for (const { prospect_id, sequence_id } of [of_ours, of_theirs]) {
+      t.match(await inbound(prospect_id), [{ purpose: 'bounce', needs_review: false }]);
+      t.match(await sequence(sequence_id), { state: 'bounced' });
+      t.match(await cameIn(outreach, prospect_id, 1), [{ type: 'message.bounced' }]);
+    }
+    for (const { prospect_id } of [stranger, forged, old]) t.same(eventsOf(outreach, prospect_id), []);
+  },
+);
+
+t.test('a feedback report that does not name the email is kept, and changes nothing', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  const to = await mail(rail, outreach);
+  server.deliver(outreach.user, complaintOf(`Original-Rcpt-To: ${to.email}`, 'X-Any: 1'));
+  await eventually(async () => (await inbound(to.prospect_id)).length > 0, 'the report');
+  t.match(await inbound(to.prospect_id), [{ purpose: 'complaint', needs_review: true }]);
+  t.match(await sequence(to.sequence_id), { state: 'active' });
+  const { caller, inbox_id, campaign_id } = outreach;
+  t.match(await caller.get(`${v1}/prospects/${to.prospect_id}`), { do_not_contact: null });
+  t.match(await caller.get(`${v1}/campaigns/${campaign_id}`), { state: 'sending' });
+  t.match(await caller.get(`${v1}/inboxes/${inbox_id}/health`), { complaints_28d: 0 });
+});
+
 t.test('a feedback report marks the prospect, then pauses the campaign', async (t) => {
   const outreach = await openReadOutreach(rail, server);
   const to = await mail(rail, outreach);
-  const report = [
-    ...[`--${boundary}`, 'Content-Type: text/plain', '', 'This is an abuse report.'],
-    ...[
-      `--${boundary}`,
-      'Content-Type: message/feedback-report',
-      '',
-      'Feedback-Type: abuse',
-      'User-Agent: Yahoo/1.0',
-      'Version: 1',
-      '',
-    ],
-    ...[
-      `--${boundary}`,
-      'Content-Type: message/rfc822',
-      '',
-      `Message-ID: <${to.message_id}@acme.example.com>`,
-      'Subject: Hello',
-      '',
-      'Hi',
-      '',
-      `--${boundary}--`,
-    ],
-  ].join('\n');
-  const fields = {
-    From: 'feedback@provider.example.com',
-    'Message-ID': newMessageId(),
-    'Content-Type': `multipart/report; report-type=feedback-report; boundary="${boundary}"`,
-  };
-  server.deliver(outreach.user, source(fields, report));
+  server.deliver(outreach.user, complaintOf('Version: 1', `Message-ID: <${to.message_id}@acme.example.com>`));
   const { receiver, campaign_id } = outreach;
   await eventually(() => receiver.received.some(({ body }) => body.type === 'campaign.paused'), 'campaign.paused');
   const told = receiver.received
@@ -466,10 +614,12 @@ t.test('three refused logins disconnect the inbox, and so do 15 minutes without 
     );
     return isDisconnected(away);
   }, 'the inbox to be disconnected');
-  const reasons = [refused, away].map(
-    ({ receiver }) => receiver.received.find(({ body }) => body.type === 'inbox.disconnected')?.body.data.reason,
-  );
-  t.same(reasons, ['auth_failed', 'connection_failed']);
+  const reasons = () =>
+    [refused, away].flatMap(({ receiver }) =>
+      receiver.received.filter(({ body }) => body.type === 'inbox.disconnected').map(({ body }) => body.data.reason),
+    );
+  await eventually(() => reasons().length === 2, 'both to be told');
+  t.same(reasons(), ['auth_failed', 'connection_failed']);
 });
 
 t.test('each worker reads its share, and one takes over what another leaves', async (t) => {

@@ -4,10 +4,11 @@ import type { ImapFlow } from 'imapflow';
 import type { WorkerContext } from '../../../core/jobs/worker_context.ts';
 import { transaction } from '../../../core/postgres/transaction.ts';
 import { beginReading, NotTheReader, type ReadInbox } from './cursor.ts';
+import { readSetAside, setAside } from './failed_mail.ts';
 import { failureOf, giveBack } from './failure.ts';
 import { type FolderReading, readFolder } from './folder.ts';
 import { type LoggedIn, logIn } from './log_in.ts';
-import { readMail } from './read_mail.ts';
+import { type Reader, readMail } from './read_mail.ts';
 
 export interface Sharing {
   /** Bounds how many connections are opened at a time. */
@@ -52,7 +53,7 @@ export async function readInbox(
 
 async function session(
   inbox: ReadInbox,
-  { client, own_addresses, created_at }: LoggedIn,
+  { client, own_addresses, own_domains, created_at }: LoggedIn,
   context: WorkerContext,
   sharing: Sharing,
   stopped: AbortSignal,
@@ -64,11 +65,13 @@ async function session(
     sharing.opened();
     const opening = { organization_id: inbox.organization_id, request_id: null };
     const standing = await transaction(store, opening, (tx) => beginReading(tx, inbox));
+    const reader: Reader = { inbox, own_addresses, own_domains, context };
     const reading: FolderReading = {
       ...{ store, worker_id, ...standing, inbox: { ...inbox, created_at }, inTurn: sharing.inTurnToRead },
-      take: (mail, advance) => readMail(mail, advance, { inbox, own_addresses, context }),
+      take: (mail, moves) => readMail(mail, moves, reader),
+      setAside: (place, mail, error, advance) => setAside(place, mail, error, advance, reader),
     };
-    await readOnAndOn(client, reading, () => sharing.seen(inbox), stopped);
+    await readOnAndOn(client, reading, reader, () => sharing.seen(inbox), stopped);
   } finally {
     stopped.removeEventListener('abort', close);
     client.close();
@@ -78,6 +81,7 @@ async function session(
 async function readOnAndOn(
   client: ImapFlow,
   reading: FolderReading,
+  reader: Reader,
   seen: () => void,
   stopped: AbortSignal,
 ): Promise<void> {
@@ -88,6 +92,7 @@ async function readOnAndOn(
   while (!stopped.aborted) {
     if (Date.now() >= look_at) {
       if (junk !== undefined) junk_state = await readOther(client, reading, junk, junk_state);
+      await readSetAside(client, reading, reader);
       look_at = Date.now() + other_folders_ms;
     }
     if (client.mailbox === false || client.mailbox.path !== 'INBOX')

@@ -1,7 +1,17 @@
 /** Reads what is new in the folder that a connection has selected. */
-import type { FetchMessageObject, FetchQueryObject, ImapFlow, SearchObject } from 'imapflow';
+import type { FetchMessageObject, ImapFlow, SearchObject } from 'imapflow';
 import { type Store, type Tx, transaction } from '../../../core/postgres/transaction.ts';
-import { advanceTo, beginAt, type Cursor, keepStuck, type ReadInbox, type Standing, type Stuck } from './cursor.ts';
+import {
+  advanceTo,
+  beginAt,
+  type Cursor,
+  keepStuck,
+  NotTheReader,
+  type Place,
+  type ReadInbox,
+  type Standing,
+  type Stuck,
+} from './cursor.ts';
 import { mailRead } from './metrics.ts';
 
 /** A mail as it lies in the mailbox. */
@@ -12,14 +22,24 @@ export interface StoredMail {
   arrived_at: Date;
 }
 
-/** What a mail is read by: in a transaction, which moves the cursor too. `incomplete`: more of it must be fetched first. */
-export type TakeMail = (mail: StoredMail, advance: (tx: Tx) => Promise<void>) => Promise<'taken' | 'incomplete'>;
+/** What belongs to the transaction that reads a mail. */
+export interface Moves {
+  /** Comes first. False: the mail is not to be read any more. */
+  begin?(tx: Tx): Promise<boolean>;
+  /** Moves the cursor past the mail. */
+  advance(tx: Tx): Promise<void>;
+}
+
+/** What a mail is read by. `incomplete`: more of it must be fetched first. */
+export type TakeMail = (mail: StoredMail, moves: Moves) => Promise<'taken' | 'incomplete'>;
 
 export interface FolderReading extends Standing {
   store: Store;
   inbox: ReadInbox & { created_at: string };
   worker_id: string;
   take: TakeMail;
+  /** Sets a mail aside that failed, and moves the cursor past it. Undefined: it could not even be fetched. */
+  setAside(place: Place, mail: StoredMail | undefined, error: unknown, advance: Moves['advance']): Promise<void>;
   /** Bounds how many folders of this worker hold mails in memory at a time. */
   inTurn<T>(work: () => Promise<T>): Promise<T>;
 }
@@ -31,8 +51,8 @@ const most_bytes = 4 << 20;
 const few_bytes = 64 << 10;
 /** Mails of so many days before are read when a folder is begun: what was read before is known by its Message-ID. */
 const days_before = 2;
-/** From this many failures on, less of a mail is fetched; then its header alone; then it is left out. */
-const tries = { less: 3, header: 6, none: 10 };
+/** From this many connections on that were lost at a mail, less of it is fetched; then it is set aside. */
+const losses = { less: 1, aside: 3 };
 
 /** Reads all that is new. @throws whatever ends the connection; NotTheReader */
 export async function readFolder(client: ImapFlow, reading: FolderReading): Promise<void> {
@@ -40,8 +60,7 @@ export async function readFolder(client: ImapFlow, reading: FolderReading): Prom
   const cursor = await openCursor(client, reading, folder, String(uidValidity));
   const uids = await newUids(client, cursor.last_uid);
   while (uids.length > 0) {
-    const is_stuck = reading.stuck?.folder === folder && reading.stuck.uid === uids[0];
-    const chunk = uids.splice(0, is_stuck ? 1 : most_mails);
+    const chunk = uids.splice(0, isStuck(reading, folder, uids[0] as number) ? 1 : most_mails);
     await reading.inTurn(() => readMails(client, reading, { folder, cursor, uids: chunk }));
   }
 }
@@ -98,72 +117,95 @@ interface Chunk {
 async function readMails(client: ImapFlow, reading: FolderReading, { folder, cursor, uids }: Chunk): Promise<void> {
   let at = uids[0] as number;
   try {
-    const fetched = await fetchMails(client, uids, sizeFor(reading.stuck, folder, at));
+    const lost = isStuck(reading, folder, at) ? (reading.stuck?.tries ?? 0) : 0;
+    const bytes = lost < losses.less ? first_bytes : few_bytes;
+    const fetched = lost < losses.aside ? await fetchMails(client, uids, bytes) : 'lost';
     for (const uid of uids) {
       at = uid;
-      await readOne(client, reading, { folder, uid_validity: cursor.uid_validity, uid, fetched: fetched.get(uid) });
+      await readOne(client, reading, { folder, uid_validity: cursor.uid_validity, uid }, fetched);
       Object.assign(cursor, { last_uid: uid, updated_at: new Date().toISOString() });
-      if (reading.stuck?.folder === folder && reading.stuck.uid === uid) await unstick(reading, undefined);
+      if (isStuck(reading, folder, uid)) await keepLosses(reading, undefined);
     }
   } catch (error) {
-    const before = reading.stuck?.folder === folder && reading.stuck.uid === at ? reading.stuck.tries : 0;
-    await unstick(reading, { folder, uid: at, tries: before + 1 });
+    if (error instanceof NotTheReader) throw error;
+    const before = isStuck(reading, folder, at) ? (reading.stuck?.tries ?? 0) : 0;
+    await keepLosses(reading, { folder, uid: at, tries: before + 1 });
     throw error;
   }
 }
 
-async function unstick(reading: FolderReading, stuck: Stuck | undefined): Promise<void> {
+const isStuck = ({ stuck }: FolderReading, folder: string, uid: number): boolean =>
+  stuck?.folder === folder && stuck.uid === uid;
+
+async function keepLosses(reading: FolderReading, stuck: Stuck | undefined): Promise<void> {
   const { organization_id, inbox_id } = reading.inbox;
   reading.stuck = stuck;
   await transaction(reading.store, { organization_id, request_id: null }, (tx) => keepStuck(tx, inbox_id, stuck));
 }
 
-type Size = 'usual' | 'less' | 'header' | 'none';
-
-function sizeFor(stuck: Stuck | undefined, folder: string, uid: number): Size {
-  if (stuck?.folder !== folder || stuck.uid !== uid || stuck.tries < tries.less) return 'usual';
-  if (stuck.tries < tries.header) return 'less';
-  return stuck.tries < tries.none ? 'header' : 'none';
-}
-
-async function fetchMails(client: ImapFlow, uids: number[], size: Size): Promise<Map<number, FetchMessageObject>> {
-  if (size === 'none') return new Map();
-  const fields = { uid: true, internalDate: true, size: true };
-  const bytes = size === 'usual' ? first_bytes : few_bytes;
-  const part: FetchQueryObject =
-    size === 'header' ? { ...fields, headers: true } : { ...fields, source: { maxLength: bytes } };
+async function fetchMails(client: ImapFlow, uids: number[], bytes: number): Promise<Map<number, FetchMessageObject>> {
+  const part = { uid: true, internalDate: true, size: true, source: { maxLength: bytes } };
   const mails = await client.fetchAll(uids.join(','), part, { uid: true });
   return new Map(mails.map((mail) => [mail.uid, mail]));
 }
 
-interface Fetched {
-  folder: string;
-  uid_validity: string;
-  uid: number;
-  /** Undefined: it was deleted meanwhile, or is left out. */
-  fetched: FetchMessageObject | undefined;
+/** Whatever a mail fails with, but a lost connection, sets it aside. */
+async function readOne(
+  client: ImapFlow,
+  reading: FolderReading,
+  at: Pick<Place, 'folder' | 'uid_validity' | 'uid'>,
+  fetched: Map<number, FetchMessageObject> | 'lost',
+): Promise<void> {
+  const { inbox, worker_id, store } = reading;
+  const place = { inbox_id: inbox.inbox_id, worker_id, ...at };
+  const advance = (tx: Tx) => advanceTo(tx, place);
+  if (fetched === 'lost') return reading.setAside(place, undefined, new Error('It could not be fetched.'), advance);
+  const found = fetched.get(at.uid);
+  if (!found) {
+    mailRead('skipped');
+    return transaction(store, { ...inbox, request_id: null }, advance);
+  }
+  const mail = storedMail(found);
+  try {
+    await takeMail(client, reading, { uid: at.uid, size: found.size }, mail, { advance });
+  } catch (error) {
+    if (error instanceof NotTheReader || isLost(client)) throw error;
+    await reading.setAside(place, mail, error, advance);
+  }
 }
 
-async function readOne(client: ImapFlow, reading: FolderReading, { fetched, ...at }: Fetched): Promise<void> {
-  const { inbox, worker_id, store, take } = reading;
-  const advance = (tx: Tx) => advanceTo(tx, { inbox_id: inbox.inbox_id, worker_id, ...at });
-  if (!fetched) {
-    mailRead('skipped');
-    return transaction(store, { organization_id: inbox.organization_id, request_id: null }, advance);
-  }
-  const mail = storedMail(fetched);
-  const { size = 0 } = fetched;
+export const isLost = (client: ImapFlow): boolean => !client.usable;
+
+async function takeMail(
+  client: ImapFlow,
+  { take }: FolderReading,
+  { uid, size = 0 }: { uid: number; size: number | undefined },
+  mail: StoredMail,
+  moves: Moves,
+): Promise<void> {
   if (mail.source.length === 0 && size > 0)
     throw Object.assign(new Error('The server gave an empty mail.'), { code: 'empty_mail' });
-  if ((await take(mail, advance)) === 'taken') return;
-  const more = await client.fetchOne(String(at.uid), { source: { maxLength: most_bytes } }, { uid: true });
-  await take({ ...mail, source: more ? (more.source ?? mail.source) : mail.source, whole: true }, advance);
+  if ((await take(mail, moves)) === 'taken') return;
+  const more = await client.fetchOne(String(uid), { source: { maxLength: most_bytes } }, { uid: true });
+  const source = (more || mail).source ?? mail.source;
+  await take({ ...mail, source: source.subarray(0, most_bytes), whole: true }, moves);
 }
 
-function storedMail({ source, headers, size = 0, internalDate }: FetchMessageObject): StoredMail {
-  const arrived_at = arrivalOf(internalDate);
-  const bytes = (source ?? headers ?? Buffer.alloc(0)).subarray(0, most_bytes);
-  return { source: bytes, whole: !source || source.length >= size || source.length >= most_bytes, arrived_at };
+/** Reads one mail of the selected folder. @returns whether it is there */
+export async function readStored(
+  client: ImapFlow,
+  reading: FolderReading,
+  uid: number,
+  moves: Moves,
+): Promise<boolean> {
+  const found = (await fetchMails(client, [uid], most_bytes)).get(uid);
+  if (found) await takeMail(client, reading, { uid, size: found.size }, { ...storedMail(found), whole: true }, moves);
+  return found !== undefined;
+}
+
+function storedMail({ source = Buffer.alloc(0), size = 0, internalDate }: FetchMessageObject): StoredMail {
+  const whole = source.length >= size || source.length >= most_bytes;
+  return { source: source.subarray(0, most_bytes), whole, arrived_at: arrivalOf(internalDate) };
 }
 
 /** A server may give no date, one that is none, or one to come: the mail has just arrived. */

@@ -1,5 +1,6 @@
 import type { ImapFlow } from 'imapflow';
 import type { WorkerContext } from '../../../core/jobs/worker_context.ts';
+import { domainOf } from '../../../core/values/fields.ts';
 import { openImap } from '../../inboxes/imap_login.ts';
 import { mailServerAddress } from '../../inboxes/mail_host.ts';
 import { proveStored, readStored } from '../../inboxes/try_stored.ts';
@@ -12,6 +13,8 @@ export interface LoggedIn {
   client: ImapFlow;
   /** Whose mail is a copy of what was sent. */
   own_addresses: string[];
+  /** Whose servers may report on what was sent. */
+  own_domains: string[];
   created_at: string;
 }
 
@@ -21,5 +24,6 @@ export async function logIn(of: ReadInbox, context: Pick<WorkerContext, 'store' 
   const proofs = await proveStored(of, login, context);
   const address = await mailServerAddress('imap', login.imap, context.services);
   const client = await openImap(login.imap, address, proofs.imap, silence_ms);
-  return { client, own_addresses: [inbox.email], created_at: inbox.created_at };
+  const own_domains = [domainOf(inbox.email).toLowerCase(), login.smtp.host.toLowerCase()];
+  return { client, own_addresses: [inbox.email], own_domains, created_at: inbox.created_at };
 }

@@ -19,7 +19,7 @@ const failures = counter(
 );
 const mails = counter(
   'rail_mails_read_total',
-  'Emails read in inboxes, by what they are. unrelated: answers none that was sent, and is not stored. known: was read before.',
+  'Emails read in inboxes, by what they are. unrelated: answers none that was sent, and is not stored. known: was read before. set_aside: reading failed, and is tried again later. skipped: was deleted, or failed too often.',
   ['verdict'],
 );
 const lag = histogram(
@@ -43,6 +43,7 @@ export type Verdict =
   | 'reply'
   | 'unrelated'
   | 'known'
+  | 'set_aside'
   | 'skipped';
 
 /** @param lag_ms of an answer; undefined where nothing of it is told, or it was read again */

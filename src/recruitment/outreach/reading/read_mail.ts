@@ -10,19 +10,20 @@ import type { Answer } from './effects/answer.ts';
 import { takeAnswer } from './effects/effects.ts';
 import { findAnswered } from './effects/match.ts';
 import { takeOwnCopy } from './effects/proof.ts';
-import type { StoredMail } from './folder.ts';
+import type { Moves, StoredMail } from './folder.ts';
 import { mailRead, type Verdict } from './metrics.ts';
 
 export interface Reader {
   inbox: ReadInbox;
   own_addresses: string[];
-  context: Pick<WorkerContext, 'store' | 'services'>;
+  own_domains: string[];
+  context: Pick<WorkerContext, 'store' | 'services' | 'log'>;
 }
 
 /** Reads a mail. What answers none of ours changes nothing but the cursor. */
 export async function readMail(
   mail: StoredMail,
-  advance: (tx: Tx) => Promise<void>,
+  { begin, advance }: Moves,
   reader: Reader,
 ): Promise<'taken' | 'incomplete'> {
   const { inbox, context } = reader;
@@ -30,7 +31,8 @@ export async function readMail(
   const answer = judge(message, mail, reader);
   const opening = { organization_id: inbox.organization_id, request_id: null };
   const verdict = await transaction(context.store, opening, async (tx) => {
-    const made = await takeMail(tx, answer, mail, reader);
+    const is_over = begin && !(await begin(tx));
+    const made = is_over ? 'known' : await takeMail(tx, answer, mail, reader);
     if (made !== 'incomplete') await advance(tx);
     return made;
   });
@@ -40,12 +42,17 @@ export async function readMail(
   return 'taken';
 }
 
-type Judged = Omit<Answer, 'answered'>;
+export type Judged = Omit<Answer, 'answered' | 'is_proven'>;
 
-/** Judges a mail, and keeps of what a person means what the judgement does not say. */
-function judge(message: Message, { arrived_at }: StoredMail, { inbox, own_addresses }: Reader): Judged {
+/** Judges a mail, by `judgeIt` where that is given, and keeps of what a person means what the judgement does not say. */
+export function judge(
+  message: Message,
+  { arrived_at }: StoredMail,
+  { inbox, own_addresses, own_domains }: Reader,
+  judgeIt: typeof judgeMessage = judgeMessage,
+): Judged {
   let meaning: Meaning | undefined;
-  const judgement = judgeMessage(message, {
+  const judgement = judgeIt(message, {
     own_addresses,
     readMeaning: (text, subject) => {
       meaning = judgeReply(text, subject);
@@ -53,16 +60,18 @@ function judge(message: Message, { arrived_at }: StoredMail, { inbox, own_addres
     },
     now: arrived_at,
   });
-  const spare_message_id = madeId(message, judgement.original_message_id);
-  const ids = { rfc_message_id: message.message_id ?? spare_message_id, spare_message_id };
-  return { message, judgement, meaning, ...ids, arrived_at, inbox_id: inbox.inbox_id };
+  const content_hash = hashOf(message, judgement.original_message_id);
+  // Of a mail without a Message-ID, or with one that another has.
+  const spare_message_id = `${content_hash.toString('hex')}@message-id.invalid`;
+  const ids = { rfc_message_id: message.message_id ?? spare_message_id, spare_message_id, content_hash };
+  return { message, judgement, meaning, ...ids, arrived_at, inbox_id: inbox.inbox_id, own_domains };
 }
 
-/** Of a mail without a Message-ID, or with one of ours: the same each time that it is read. Reports on several mails may have the same text. */
-function madeId({ from, subject, date, text, html, answers }: Message, original: string | null): string {
+/** The same each time that a mail is read. Reports on several mails may have the same text. */
+function hashOf({ from, subject, date, text, html, answers }: Message, original: string | null): Buffer {
   const about = original ?? answers.join(' ');
-  const parts = [from, subject, date?.toISOString() ?? '', text.slice(0, 10_000), html.slice(0, 10_000), about];
-  return `${createHash('sha256').update(JSON.stringify(parts)).digest('hex')}@message-id.invalid`;
+  const parts = [from, subject, date?.toISOString() ?? '', text, html, about];
+  return createHash('sha256').update(JSON.stringify(parts)).digest();
 }
 
 async function takeMail(
@@ -75,7 +84,7 @@ async function takeMail(
     await takeOwnCopy(tx, judged.message.message_id);
     return 'own';
   }
-  const answered = await findAnswered(tx, services.vault, judged);
-  if (!answered) return 'unrelated';
-  return whole ? takeAnswer(tx, services.vault, { ...judged, answered }) : 'incomplete';
+  const match = await findAnswered(tx, services.vault, judged);
+  if (!match) return 'unrelated';
+  return whole ? takeAnswer(tx, services.vault, { ...judged, ...match }) : 'incomplete';
 }

@@ -17,10 +17,13 @@ export interface Answered {
   state: string;
   subject: string | null;
   address_hmac: Buffer | null;
+  /** Null where nobody knows whether it was sent. */
+  sent_at: string | null;
 }
 
 export const answered_columns = sql`
-  t.id, t.brand_id, t.prospect_id, t.thread_id, t.campaign_id, t.sequence_id, t.inbox_id, t.purpose, t.state, t.subject, t.address_hmac`;
+  t.id, t.brand_id, t.prospect_id, t.thread_id, t.campaign_id, t.sequence_id, t.inbox_id, t.purpose, t.state, t.subject, t.address_hmac,
+  t.sent_at`;
 
 /** A mail that came in, and the one that it answers. */
 export interface Answer {
@@ -29,6 +32,10 @@ export interface Answer {
   /** What its words mean, where a person wrote them. */
   meaning: Meaning | undefined;
   answered: Answered;
+  /** It names the Message-ID of `answered`, which nobody knows who did not receive that. Otherwise anybody can have written it who knows an address. */
+  is_proven: boolean;
+  /** Of what it says: the same for each copy of it. */
+  content_hash: Buffer;
   /** Its Message-ID, without angle brackets, or one made of it where it has none. */
   rfc_message_id: string;
   /** In its place where that is the one of another mail. */
@@ -36,4 +43,6 @@ export interface Answer {
   arrived_at: Date;
   /** The inbox that it came to. */
   inbox_id: string;
+  /** Of the inbox's address, and of the server that it sends by. */
+  own_domains: string[];
 }

@@ -25,20 +25,23 @@ export async function takeAutoReply(
   if (await isKnown(tx, vault, answer)) return 'known';
   await proveSent(tx, answer.answered);
   const paused_until = pausedUntil(answer.judgement.resumes_on, tx.now);
-  await tx.all(sql`
+  await pauseFollowUps(tx, prospect.id, paused_until);
+  const message_id = await keepInbound(tx, vault, answer, { purpose: 'auto_reply', has_text: true });
+  recordActivity(tx, 'auto_replied', nobody, [{ prospect_id: prospect.id, data: { message_id, paused_until } }]);
+  return 'auto_reply';
+}
+
+export const pauseFollowUps = (tx: Tx, prospect_id: string, paused_until: string): Promise<object[]> =>
+  tx.all(sql`
     with open as materialized (
       select t.id from recruitment.sequence t
-      where ${tenant(tx)} and t.prospect_id = ${prospect.id} and t.open
+      where ${tenant(tx)} and t.prospect_id = ${prospect_id} and t.open
       order by t.id
       for no key update
     )
     update recruitment.sequence t
     set paused_until = greatest(t.paused_until, ${paused_until}::timestamptz), updated_at = ${tx.now}::timestamptz
     from open where ${tenant(tx)} and t.id = open.id`);
-  const message_id = await keepInbound(tx, vault, answer, { purpose: 'auto_reply', has_text: true });
-  recordActivity(tx, 'auto_replied', nobody, [{ prospect_id: prospect.id, data: { message_id, paused_until } }]);
-  return 'auto_reply';
-}
 
 /** "Pauses follow-ups to the date it names + 1 day, else 5 days." A date that is over names no absence. */
 export function pausedUntil(resumes_on: string | null, now: string): string {

@@ -9,11 +9,13 @@ import { markBounced } from '../../sending/outcomes/bounced.ts';
 import type { Answer } from './answer.ts';
 import { isKnown, keepInbound } from './inbound.ts';
 import { lockedProspect } from './prospect.ts';
+import { isPlausible, keepUnproven } from './unproven.ts';
 
 /** Of a prospect who was erased nothing is kept; that the email bounced is counted all the same. */
-export async function takeBounce(tx: Tx, vault: Vault, answer: Answer): Promise<'bounce' | 'known'> {
+export async function takeBounce(tx: Tx, vault: Vault, answer: Answer): Promise<'bounce' | 'known' | 'unrelated'> {
   const { answered, judgement } = answer;
   const about = await recipientOf(tx, vault, answer);
+  if (!answer.is_proven && !isPlausible(answer, about, tx.now)) return keepUnproven(tx, vault, answer, 'bounce');
   const is_hard = about?.hard === true && about.action === 'failed';
   if (is_hard) await lockSuppressions(tx);
   if (await isKnown(tx, vault, answer)) return 'known';

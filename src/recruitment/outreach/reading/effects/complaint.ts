@@ -11,6 +11,7 @@ import type { Answer } from './answer.ts';
 import { isKnown, keepInbound } from './inbound.ts';
 import { proveSent } from './proof.ts';
 import { lockedProspect, targetsOf } from './prospect.ts';
+import { keepUnproven } from './unproven.ts';
 import { takeUnsubscribe } from './unsubscribe.ts';
 
 /** Reports of DMARC, and of people who say that it was no spam. */
@@ -21,8 +22,9 @@ export async function takeComplaint(
   vault: Vault,
   answer: Answer,
 ): Promise<'complaint' | 'unsubscribe' | 'known' | 'unrelated'> {
-  const { answered, judgement } = answer;
+  const { answered, judgement, is_proven } = answer;
   if (no_complaints.includes(judgement.feedback_type ?? '')) return 'unrelated';
+  if (!is_proven) return keepUnproven(tx, vault, answer, 'complaint');
   if (judgement.feedback_type === 'opt-out') return takeUnsubscribe(tx, vault, answer);
   await lockSuppressions(tx);
   if (await isKnown(tx, vault, answer)) return 'known';
@@ -31,7 +33,7 @@ export async function takeComplaint(
   const prospect = await lockedProspect(tx, answered);
   if (prospect) {
     const message_id = answered.id;
-    await keepInbound(tx, vault, answer, { purpose: 'complaint', has_text: false });
+    await keepInbound(tx, vault, answer, { purpose: 'complaint', has_text: false, needs_review: false });
     recordActivity(tx, 'complained', nobody, [{ prospect_id: prospect.id, data: { message_id } }]);
     for (const target of await targetsOf(tx, vault, answered, prospect.id)) {
       await suppress(tx, vault, target, 'complaint', nobody);

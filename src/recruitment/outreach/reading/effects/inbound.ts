@@ -20,18 +20,19 @@ export class ReadTwice extends Error {
 }
 
 /**
- * Whether the mail was read before: in this inbox, or in another that it was sent to as well. Programs give one Message-ID to many mails: one of
- * somebody else says nothing.
+ * Whether the mail was read before: in this inbox, or in another that it was sent to as well. Programs give one Message-ID to many mails: one
+ * that says something else, or comes from somebody else, is another mail.
  */
 export async function isKnown(
   tx: Tx,
   vault: Vault,
-  { rfc_message_id, spare_message_id, answered, message }: Answer,
+  { rfc_message_id, spare_message_id, content_hash, answered, message }: Answer,
 ): Promise<boolean> {
   const { address_hmac } = hashesOf(await keyedHash(tx, vault), message.from);
   const known = await tx.maybe(sql`
     select from recruitment.message t
     where ${tenant(tx)} and t.rfc_message_id in (${rfc_message_id}, ${spare_message_id}) and t.direction = 'inbound'
+      and (t.content_hash is null or t.content_hash = ${content_hash})
       and (t.prospect_id is not distinct from ${answered.prospect_id} or t.address_hmac = ${address_hmac})`);
   return known !== undefined;
 }
@@ -48,13 +49,13 @@ interface Kept {
 
 /** @returns its id @throws ReadTwice */
 export async function keepInbound(tx: Tx, vault: Vault, answer: Answer, kept: Kept): Promise<string> {
-  const { answered, message, judgement, arrived_at, inbox_id } = answer;
+  const { answered, message, judgement, arrived_at, inbox_id, content_hash } = answer;
   const { has_text, ...values } = kept;
   const thread_id = answered.thread_id ?? (await openThread(tx, answer));
   const id = newId('fms');
   const received_at = arrived_at.toISOString() < tx.now ? arrived_at.toISOString() : tx.now;
   const row = {
-    ...{ id, thread_id, inbox_id, direction: 'inbound', state: 'received', received_at },
+    ...{ id, thread_id, inbox_id, direction: 'inbound', state: 'received', received_at, content_hash },
     ...{ brand_id: answered.brand_id, prospect_id: answered.prospect_id },
     ...{ campaign_id: answered.campaign_id, sequence_id: answered.sequence_id },
     subject: storable(message.subject, longest_subject),

@@ -13,21 +13,25 @@ const most_age = '180 days';
 const clock_slack_ms = 600_000;
 const most_ids = 50;
 
-type Unmatched = Omit<Answer, 'answered'>;
+type Unmatched = Omit<Answer, 'answered' | 'is_proven'>;
+export type Match = Pick<Answer, 'answered' | 'is_proven'>;
 
 /**
  * By In-Reply-To, References, a bounce's original id or the id in the subject of a mail to List-Unsubscribe; else by the address that it is from,
  * or that a bounce or a complaint is about.
  */
-export async function findAnswered(tx: Tx, vault: Vault, mail: Unmatched): Promise<Answered | undefined> {
+export async function findAnswered(tx: Tx, vault: Vault, mail: Unmatched): Promise<Match | undefined> {
   const { judgement, message } = mail;
   if (judgement.unsubscribe_id) {
     const named = await byId(tx, judgement.unsubscribe_id);
-    if (named) return named;
+    if (named) return { answered: named, is_proven: true };
   }
   const original = judgement.original_message_id === null ? [] : [judgement.original_message_id];
   const ids = [...original, ...message.answers].slice(0, most_ids);
-  return (await byMessageIds(tx, ids)) ?? byAddresses(tx, vault, mail);
+  const named = await byMessageIds(tx, ids);
+  if (named) return named;
+  const answered = await byAddresses(tx, vault, mail);
+  return answered && { answered, is_proven: false };
 }
 
 const byId = (tx: Tx, id: string): Promise<Answered | undefined> =>
@@ -35,16 +39,16 @@ const byId = (tx: Tx, id: string): Promise<Answered | undefined> =>
     select ${answered_columns} from recruitment.message t
     where ${tenant(tx)} and t.id = ${id} and t.direction = 'outbound' and t.purpose <> 'test'`);
 
-/** An answer to an answer is one to the last mail of ours in its thread. */
-async function byMessageIds(tx: Tx, ids: string[]): Promise<Answered | undefined> {
+/** An answer to an answer is one to the last mail of ours in its thread; its id is known to whoever wrote it. */
+async function byMessageIds(tx: Tx, ids: string[]): Promise<Match | undefined> {
   if (ids.length === 0) return undefined;
-  return tx.maybe<Answered>(sql`
+  const named = await tx.maybe<Answered & { is_proven: boolean }>(sql`
     with named as (
       select m.id, m.thread_id, m.direction, array_position(${ids}::text[], m.rfc_message_id) as place
       from recruitment.message m
       where m.organization_id = ${tx.organization_id} and m.rfc_message_id = any(${ids}) and m.purpose <> 'test'
     )
-    select ${answered_columns}
+    select ${answered_columns}, n.direction = 'outbound' as is_proven
     from named n
     join recruitment.message t on ${tenant(tx)} and case n.direction
       when 'outbound' then t.id = n.id
@@ -54,6 +58,9 @@ async function byMessageIds(tx: Tx, ids: string[]): Promise<Answered | undefined
       ) end
     order by n.place, t.id
     limit 1`);
+  if (!named) return undefined;
+  const { is_proven, ...answered } = named;
+  return { answered, is_proven };
 }
 
 async function byAddresses(
