@@ -1,4 +1,6 @@
 import t from 'tap';
+import { boundedHtml } from '../../../src/mail/incoming/writing/bounded_html.ts';
+import { readHtml } from '../../../src/mail/incoming/writing/html.ts';
 import { readWritten } from '../../../src/mail/incoming/writing/written_text.ts';
 
 /** What the writer adds in all cases but those that say otherwise; and what is quoted. */
@@ -275,4 +277,16 @@ t.test('reads HTML, and the containers of mail programs', async (t) => {
   for (const [program, html] of Object.entries(programs))
     t.equal(readWritten({ text: '', html }).text, new_text, program);
   t.equal(readWritten({ text: new_text, html: '<p>Other</p>' }).text, new_text, 'the text goes before HTML');
+});
+
+t.test('reads no more of HTML than is worth reading', async (t) => {
+  const tags = (html: string): number => html.split('<').length - 1;
+  t.ok(tags(boundedHtml('<a>'.repeat(90_000))) <= 4_000, 'tags');
+  t.equal(tags(boundedHtml('<blockquote>'.repeat(190) + '</blockquote>'.repeat(190))), 100, 'depth');
+  t.equal(boundedHtml('word '.repeat(50_000)).length, 128 << 10, 'length');
+  const styled = `<style>${'p { } '.repeat(60_000)}</STYLE ><!-- ${'<b>'.repeat(5_000)} --><p>Yes, please.</p>`;
+  t.equal(boundedHtml(styled), '<p>Yes, please.</p>', 'styles and comments do not count');
+  t.equal(readHtml(`${'<div>'.repeat(300)}<b>Yes</b>, please.${'</div>'.repeat(300)}`), 'Yes, please.');
+  for (const broken of ['<', 'a <', '<!--', '<style', '</', '<a <b>c', '<style>x', '<!-- >', '<div'])
+    t.ok(boundedHtml(broken).length <= broken.length, broken);
 });

@@ -36,15 +36,15 @@ export function readReturnedMail({ parts, text }: Message): ReturnedMail {
 
 /** The first line of what is returned: a line that announces it, or the begin of a header. */
 function beginOfReturned(lines: string[]): number {
+  const first_words = lines.findIndex((line) => /\p{L}{2}/u.test(line));
+  if (first_words < 0) return lines.length;
   for (const [index, line] of lines.entries()) {
-    if (index === 0 || !hasWords(lines, index)) continue;
+    if (index <= first_words) continue;
     if (line.length < 160 && marker.test(line) && restHasHeader(lines, index)) return index;
     if (header_line.test(line) && headerLinesFrom(lines, index) >= 3) return index;
   }
   return lines.length;
 }
-
-const hasWords = (lines: string[], end: number): boolean => lines.slice(0, end).some((line) => /\p{L}{2}/u.test(line));
 
 /** What follows an announcement is a header, or nothing, as where it comes in a part of its own. */
 function restHasHeader(lines: string[], from: number): boolean {

@@ -12,7 +12,7 @@ export interface Limits {
   boundaries: number;
 }
 
-export const limits: Limits = { message: 50 << 20, part: 512 << 10, lines: 10_000, kept: 4 << 20, boundaries: 2_000 };
+export const limits: Limits = { message: 50 << 20, part: 512 << 10, lines: 4_000, kept: 4 << 20, boundaries: 2_000 };
 
 const newline = 0x0a;
 const dash = 0x2d;

@@ -1,4 +1,5 @@
 import { compile, type HtmlToTextOptions } from 'html-to-text';
+import { boundedHtml } from './bounded_html.ts';
 
 const separator = '-----Original Message-----';
 
@@ -66,11 +67,12 @@ const read = compile({
   wordwrap: false,
   // The whole document: what is quoted may be a document with a body of its own, and what answers it stand outside of any.
   baseElements: { selectors: [], returnDomByDefault: true },
-  limits: { maxInputLength: 1 << 18, maxDepth: 200, maxChildNodes: 20_000, ellipsis: '' },
+  limits: { maxInputLength: 1 << 18, maxDepth: 100, maxChildNodes: 20_000, ellipsis: '' },
   formatters: { quoted, division },
   selectors: [
     { selector: 'a', options: { ignoreHref: true } },
     { selector: 'img', format: 'skip' },
+    { selector: 'hr', options: { length: 20 } },
     { selector: 'style', format: 'skip' },
     { selector: 'script', format: 'skip' },
     { selector: 'title', format: 'skip' },
@@ -87,9 +89,10 @@ const read = compile({
 
 /** The text of an HTML mail, with quotes as `> ` lines or below a separator, so that they are cut as those of text are. */
 export function readHtml(html: string): string {
+  const bounded = boundedHtml(html);
   try {
-    return read(html);
+    return read(bounded);
   } catch {
-    return html.replace(/<[^<>]{0,2000}>/g, ' ');
+    return bounded.replace(/<[^<>]{0,2000}>/g, ' ');
   }
 }

@@ -11,7 +11,7 @@ export interface Line {
 }
 
 const longest_attribution = 500;
-const most_lines = 20_000;
+const most_lines = 4_000;
 /** `> `, and the initials before it that some programs write: `JD> `. */
 const quote = /^\s{0,3}(?:[A-Za-z]{1,3})?>|^\s*\|\s?>/;
 

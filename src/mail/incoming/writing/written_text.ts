@@ -10,10 +10,13 @@ export interface Written {
   own_words: string;
 }
 
+/** More is neither kept nor judged. */
+const most_text = 100_000;
+
 /** What the writer of a mail added to what went before. HTML is read where a mail has no text. */
 export function readWritten({ text, html }: { text: string; html: string }): Written {
   const source = text.trim() === '' && html !== '' ? readHtml(html) : text;
-  const kept = cutQuotes(cutAtDelimiter(readLines(normalize(source))));
+  const kept = cutQuotes(cutAtDelimiter(readLines(normalize(source.slice(0, most_text)))));
   const lines = trimmed(kept);
   const end = findClosing(lines.map((line) => line.text));
   const shown = end ? lines.slice(0, end.contact) : lines;
