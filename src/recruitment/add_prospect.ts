@@ -51,7 +51,7 @@ export const addProspectOperations: Operation[] = [
       });
       const { id, is_new } = created as NonNullable<typeof created>;
       if (!is_new) throw keyTaken(row.key, await prospects.get(tx, id));
-      if (address !== undefined) await addManually(tx, vault, id, address, by);
+      if (address !== undefined) await addManually(tx, vault, { id, key: row.key }, address, by);
       return prospects.get(tx, id);
     },
   }),

@@ -149,6 +149,7 @@ export const recruitment: Product = {
     { name: 'recruitment/follow_programs', cron: '* * * * *', missed: 'latest' },
     { name: 'recruitment/start_weekly_scans', cron: '5 * * * *', missed: 'latest' },
     { name: 'recruitment/send_due', cron: '* * * * *', missed: 'latest' },
+    { name: 'recruitment/fold_tallies', cron: '* * * * *', missed: 'latest' },
   ],
   encrypted: [
     { table: 'recruitment.provider_credential', id: 'id', columns: ['credentials'] },
@@ -163,6 +164,7 @@ export const recruitment: Product = {
     'recruitment.audit',
     'recruitment.run_audit',
     'recruitment.prospect_audit',
+    'recruitment.prospect_tally_audit',
     'recruitment.outreach_audit',
     'recruitment.deal_audit',
   ],

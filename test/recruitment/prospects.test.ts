@@ -390,6 +390,126 @@ t.test('lists by every filter, and in every format', async (t) => {
   );
 });
 
+t.test('finds words of every script, with or without accents, in any normal form', async (t) => {
+  const opened = await openBrand();
+  const texts = {
+    cafe: 'Le Café «Élan» de Łódź, Große Straße',
+    tokyo: '東京都の料理ブログ。パンとケーキ',
+    seoul: '서울 빵집 이야기를 쓰는 블로그',
+    bangkok: 'บล็อกทำอาหารไทยง่ายๆ',
+    moscow: 'Хлеб и ёлки',
+    mixed: 'iPhone中古 ranking 🍞toast ﾊﾝﾊﾞｰｶﾞｰ',
+  };
+  const ids: Record<string, string> = {};
+  for (const [name, description] of Object.entries(texts))
+    ids[name] = (await add(opened, { description: description.normalize('NFD') })).id;
+  const search = async (q: string) => {
+    const query = `brand_id=${opened.brand_id}&q=${encodeURIComponent(q)}`;
+    const page = await opened.caller.get(`${v1}/prospects?${query}`);
+    t.equal(page.total_count, page.data.length, q);
+    return page.data.map(({ id }: Json) => id);
+  };
+  for (const [q, name] of [
+    ...[
+      ['cafe', 'cafe'],
+      ['CAFÉ', 'cafe'],
+      ['café'.normalize('NFD'), 'cafe'],
+      ['élan', 'cafe'],
+      ['lodz', 'cafe'],
+    ],
+    ...[
+      ['strasse', 'cafe'],
+      ['"große straße"', 'cafe'],
+      ['東京', 'tokyo'],
+      ['京都', 'tokyo'],
+      ['料理', 'tokyo'],
+    ],
+    ...[
+      ['料', 'tokyo'],
+      ['東京都の料理', 'tokyo'],
+      ['"ケーキ"', 'tokyo'],
+      ['빵집', 'seoul'],
+      ['이야기', 'seoul'],
+    ],
+    ...[
+      ['อาหาร', 'bangkok'],
+      ['елки', 'moscow'],
+      ['ХЛЕБ', 'moscow'],
+      ['中古', 'mixed'],
+      ['iphone', 'mixed'],
+    ],
+    ...[
+      ['toast', 'mixed'],
+      ['ハンバーガー', 'mixed'],
+      ['ranking -料理', 'mixed'],
+      ['料理 or 서울 -빵집', 'tokyo'],
+    ],
+  ] as [string, string][])
+    t.same(await search(q), [ids[name]], q);
+  for (const q of ['東都', '京東', '"料理 東京"', '東京 -パン']) t.same(await search(q), [], q);
+});
+
+t.test('counts every list exactly, whatever its filters and its cursor', async (t) => {
+  const opened = await openBrand();
+  const { caller, brand_id } = opened;
+  const stages = ['contacted', 'found', 'lost'];
+  for (let each = 0; each < 30; each++) {
+    const one = await add(opened, { country_code: each % 3 ? 'DE' : 'FR', followers: each, description: 'rye bread' });
+    if (each % 2) await act(opened, one, 'save');
+    if (each % 5 === 0) await act(opened, one, 'move', { stage: stages[each % 3] });
+    if (each % 7 === 0) await act(opened, one, 'hide', { reason: 'other' });
+    if (each % 11 === 0) await act(opened, one, 'do_not_contact');
+    if (each === 17) await caller.delete(`${v1}/prospects/${one.id}`);
+  }
+  const list = (query: string) => caller.get(`${v1}/prospects?brand_id=${brand_id}&${query}`);
+  const all = (await list('limit=100')).data as Json[];
+  const known: [string, (prospect: Json) => boolean][] = [
+    ['stage=found', ({ stage }) => stage === 'found'],
+    ['country_code=FR', ({ country_code }) => country_code === 'FR'],
+    ['saved=true', ({ saved }) => saved],
+    ['hidden=false', ({ hidden }) => !hidden],
+    ['do_not_contact=true', ({ do_not_contact }) => do_not_contact !== null],
+    ['invited=false', () => true],
+    ['min_followers=12', ({ followers }) => followers >= 12],
+    ['q=bread', () => true],
+    ['q=rye -bread', () => false],
+  ];
+  const check = async (moment: string) => {
+    t.equal((await list('limit=1')).total_count, 29, moment);
+    for (const [one, holds] of known)
+      for (const [other, also] of known) {
+        if (one >= other || (one.startsWith('q') && other.startsWith('q'))) continue;
+        const expected = all.filter((prospect) => holds(prospect) && also(prospect)).map(({ id }) => id);
+        const first = await list(`${one}&${other}&limit=3`);
+        t.equal(first.total_count, expected.length, `${one} ${other}`);
+        t.same(
+          first.data.map(({ id }: Json) => id),
+          expected.slice(0, 3),
+          `${one} ${other}`,
+        );
+        if (!first.has_more) continue;
+        const next = await list(`${one}&${other}&limit=3&starting_after=${first.data[2].id}`);
+        t.equal(next.total_count, expected.length);
+        t.same(
+          next.data.map(({ id }: Json) => id),
+          expected.slice(3, 6),
+        );
+      }
+  };
+  await check('by notes');
+  await rail.query(sql`select recruitment.fold_prospect_tallies(100000)`);
+  await check('by tallies');
+  t.match(await caller.get(`${v1}/brands/${brand_id}?include[]=stats`), {
+    stats: { prospects: 29, saved: all.filter(({ saved }) => saved).length, contacted: 0 },
+  });
+  t.same(
+    await rail.query(
+      sql`select * from recruitment.prospect_tally_audit() a where a.organization_id = ${caller.organization_id}`,
+    ),
+    [],
+  );
+});
+
 t.test('takes any text for full text', async (t) => {
   const opened = await openBrand();
   const prospect = await add(opened, { name: 'Well-known bread', description: 'Not --butter' });

@@ -70,7 +70,7 @@ t.test('keeps addresses sealed, the best first, and tells what was revealed', as
   t.equal(added, 3);
   t.match(await get(opened, prospect), { email_status: 'verified' });
   const manual = await caller.post(emails, { email: 'ada@gmail.com' });
-  t.match(manual, { id: /^fea_/, email: 'ada@gmail.com', rank: 0, source: 'manual', verification: 'webmail' });
+  t.match(manual, { id: /^fea_/, email: 'ada@gmail.com', rank: 4, source: 'manual', verification: 'webmail' });
   t.match(await caller.request('POST', emails, { email: 'A.da@gmail.com' }), {
     status: 409,
     body: { existing: { id: manual.id } },
@@ -83,6 +83,14 @@ t.test('keeps addresses sealed, the best first, and tells what was revealed', as
     ['ada@gmail.com', 'Editor@blog.com', 'info@blog.com', 'old@blog.com'],
   );
   t.match((await caller.request('GET', `${emails}?format=csv`)).text, 'Editor@blog.com');
+  const several = await add(opened, { key: 'crumbs.com', email: 'info@crumbs.com' });
+  for (const email of ['ada@other.com', 'x@mailinator.com', 'grace@crumbs.com'])
+    await caller.post(`${v1}/prospects/${several.id}/emails`, { email });
+  t.same(
+    (await caller.get(`${v1}/prospects/${several.id}/emails`)).data.map(({ email }: Json) => email),
+    ['grace@crumbs.com', 'info@crumbs.com', 'ada@other.com', 'x@mailinator.com'],
+    'those that people add are ranked too',
+  );
   t.equal(
     await within(opened, (tx) =>
       addAddresses(tx, vault, prospect.id, [found('bad@blog.com', { verification: 'invalid' })]),
@@ -443,10 +451,10 @@ t.test('purges who was never contacted, and found addresses that were not used',
   await caller.post(`${v1}/prospects/${fresh.id}/emails`, { email: 'by@hand.com' });
   const hour = { ago: sql`now() - interval '31 days'` };
   await rail.query(
-    sql`update recruitment.email_address set found_at = ${hour.ago} where prospect_id = ${fresh.id} and rank <> 1`,
+    sql`update recruitment.email_address set found_at = ${hour.ago} where prospect_id = ${fresh.id} and rank <> 100`,
   );
   await rail.query(
-    sql`update recruitment.email_address set used_at = ${hour.ago} where prospect_id = ${fresh.id} and rank = 2`,
+    sql`update recruitment.email_address set used_at = ${hour.ago} where prospect_id = ${fresh.id} and rank = 101`,
   );
   const gone = await openBrand();
   const of_deleted = await add(gone);
@@ -474,11 +482,13 @@ t.test('adds evidence once, and what a visit found out', async (t) => {
   const { id } = await add(opened, { name: 'By hand' });
   const evidence = [
     { kind: 'coupon_page' as const, url: 'https://blog.com/coupons', text: 'Coupons' },
-    { kind: 'keyword' as const, url: 'https://blog.com/', text: 'sourdough' },
+    { kind: 'keyword' as const, url: 'https://blog.com/', text: 'sourdough: all about sourdough' },
+    { kind: 'keyword' as const, url: 'https://blog.com/', text: 'rye: and rye' },
   ];
   const facts = { name: 'From the page', language_code: 'en', score: 70 };
-  t.equal(await within(opened, (tx) => addEvidence(tx, id, evidence, facts)), 2);
-  t.equal(await within(opened, (tx) => addEvidence(tx, id, evidence, { score: 71 })), 0);
+  t.equal(await within(opened, (tx) => addEvidence(tx, id, evidence, facts)), 3);
+  const again = evidence.map((one) => ({ ...one, text: one.text.replace('about', 'of') }));
+  t.equal(await within(opened, (tx) => addEvidence(tx, id, again, { score: 71 })), 0);
   t.equal(await within(opened, (tx) => addEvidence(tx, 'fdi_none', evidence)), undefined);
   t.match(await get(opened, { id }), { evidence, name: 'By hand', language_code: 'en', score: 71 });
 });

@@ -9,10 +9,12 @@ import {
   columnOf,
   default_limit,
   type Filter,
+  type Finder,
   filtersOf,
   type ListOptions,
   parentField,
   querySchema,
+  type Total,
 } from './list_query.ts';
 import { type AnyResource, type Row, tenant } from './resource.ts';
 
@@ -73,7 +75,9 @@ async function readPage(
   const statements = statementsOf(tx, options, where, cursor, limit);
   const [position, { rows, count }] = await Promise.all([
     statements.position && tx.maybe<Position>(statements.position),
-    where.found ? readFound(tx, options, where.found, cursor, limit) : readBoth(tx, statements),
+    options.finder && !condition
+      ? readByFinder(tx, options, options.finder, where, statements, query)
+      : readBoth(tx, statements),
     within?.get(tx, query[parentField(within)] as string, { param: parentField(within) }),
   ]);
   if (cursor && !position?.is_listed) throw invalidCursor(resource, cursor);
@@ -86,7 +90,7 @@ async function readPage(
   };
 }
 
-async function readBoth(tx: Tx, { page, count }: { page: Sql; count: Sql }): Promise<Counted> {
+async function readBoth(tx: Tx, { page, count }: Pick<Statements, 'page' | 'count'>): Promise<Counted> {
   const [rows, counted] = await Promise.all([tx.all<Row>(page), tx.one<{ count: number }>(count)]);
   return { rows, count: counted.count };
 }
@@ -97,25 +101,30 @@ interface Counted {
   count: number;
 }
 
-/** What a statement finds is counted, and cut into the page, while it is run once. */
-async function readFound(
+/** By the finder where it is the shorter way to the page, which the total may decide. */
+async function readByFinder(
   tx: Tx,
-  { resource, order }: ListOptions,
-  found: Sql,
-  cursor: Cursor | undefined,
-  limit: number,
+  { resource, order, totals }: ListOptions,
+  finder: Finder,
+  { used }: Wheres,
+  statements: Statements,
+  query: Query,
 ): Promise<Counted> {
+  const { limit = default_limit } = query;
+  const is_known = totals && used.every((name) => totals.by.includes(name));
+  const total = is_known ? await tx.one<Total>(totals.read(tx, query as never)) : undefined;
+  if (total?.count === 0) return { rows: [], count: 0 };
+  if (!finder.suits(used, total, limit)) {
+    return total ? { rows: await tx.all<Row>(statements.page), count: total.count } : readBoth(tx, statements);
+  }
+  const cursor = cursorOf(query);
   const ascending = (order?.oldest_first === true) !== isBackwards(cursor);
-  const ordered = orderedBy(undefined, ascending);
-  const beyond = cursor ? sql`t.id ${raw(ascending ? '>' : '<')} ${cursor.id}` : sql`true`;
-  const { ids, count } = await tx.one<{ ids: string[]; count: number }>(sql`
-    with found (id) as materialized (${found})
-    select
-      array(select t.id from found t where ${beyond} order by ${ordered} limit ${limit + 1}) as ids,
-      (select count(*) from found) as count`);
+  const cut = { beyond: cursor?.id ?? null, ascending, most: limit + 1 };
+  const { ids, count } = await tx.one<{ ids: string[]; count: number }>(finder.page(query as never, cut));
   const rows = await tx.all<Row>(sql`
-    select ${resource.columns} from ${resource.from} where ${tenant(tx)} and t.id = any(${ids}) order by ${ordered}`);
-  return { rows, count };
+    select ${resource.columns} from ${resource.from}
+    where ${tenant(tx)} and t.id = any(${ids}) order by ${orderedBy(undefined, ascending)}`);
+  return { rows, count: total?.count ?? count };
 }
 
 /** @throws Problem invalid_parameter when a page is asked for, invalid_expand when CSV is to show related objects */
@@ -192,8 +201,8 @@ interface Wheres {
   cursor: Sql;
   /** How many it shows, where that is known without counting. */
   total: Sql | undefined;
-  /** The ids of those that it shows, where a filter finds them. */
-  found: Sql | undefined;
+  /** The names of its filters. */
+  used: string[];
 }
 
 function wheresOf(
@@ -215,27 +224,24 @@ function wheresOf(
     shown,
     cursor: join([scope, ...of_cursor], ' and '),
     total: condition || used.length > 0 ? undefined : resource.total?.(tx, parent ?? tx.organization_id),
-    found: foundBy(resource, used, query, shown, condition !== undefined),
+    used: used.map(([name]) => name),
   };
 }
 
-function foundBy(
-  resource: AnyResource,
-  used: [string, Filter][],
-  query: Query,
-  shown: Sql,
-  has_condition: boolean,
-): Sql | undefined {
-  const [name, finder] = used.find(([, { finds }]) => finds) ?? [];
-  if (name === undefined || !finder?.finds) return undefined;
-  const { ids, covers } = finder.finds;
-  const is_covered = !has_condition && used.every(([other]) => other === name || covers.includes(other));
-  if (is_covered) return ids(query[name] as never, query as never);
-  return sql`select t.id from ${resource.from} where ${shown}`;
+interface Statements {
+  position: Sql | undefined;
+  page: Sql;
+  count: Sql;
 }
 
 /** What a page is read by: its rows, how many there are in all, and where its cursor stands. */
-function statementsOf(tx: Tx, options: ListOptions, where: Wheres, cursor: Cursor | undefined, limit: number) {
+function statementsOf(
+  tx: Tx,
+  options: ListOptions,
+  where: Wheres,
+  cursor: Cursor | undefined,
+  limit: number,
+): Statements {
   const { resource } = options;
   return {
     position: cursor && positionStatement(tx, resource, where.cursor, cursor, where.parent),

@@ -17,6 +17,8 @@ export interface ListOptions {
   order?: { by: string; oldest_first: boolean };
   /** A condition on all objects that the list shows, which is read before the page, in a statement of its own. */
   shown?: (tx: Tx) => Promise<Sql>;
+  totals?: Totals;
+  finder?: Finder;
   /** What a caller must know of the list besides. */
   list_doc?: string;
 }
@@ -27,13 +29,34 @@ export interface Filter {
   where: (value: never, query: never) => Sql;
   /** What a cursor must match too, where the filter decides which objects the list has. */
   cursor?: (value: never) => Sql;
-  /** Finds the objects by itself, in lists by id: a statement that gives their ids is run once for the page and the count. */
-  finds?: {
-    /** @param query the whole query: of the parent's objects, and by the filters that it covers */
-    ids: (value: never, query: never) => Sql;
-    /** Filters that the statement goes by too. */
-    covers: string[];
-  };
+}
+
+/** How many objects a list shows, where that is known without counting them. */
+export interface Total {
+  count: number;
+  /** How many objects the parent has in all. */
+  of: number;
+}
+
+/** Reads `Total`, for lists that are filtered by nothing but these. */
+export interface Totals {
+  by: string[];
+  read: (tx: Tx, query: never) => Sql;
+}
+
+/** Finds the objects of a list by id, whatever the filters: an index that Postgres would not use for its statement. */
+export interface Finder {
+  /** Whether a list goes by it. @param used the names of the filters @param total undefined where it is not known without counting */
+  suits: (used: string[], total: Total | undefined, limit: number) => boolean;
+  /** Gives `ids`, at most so many beyond the cursor, and the `count` of all. */
+  page: (query: never, cut: Cut) => Sql;
+}
+
+export interface Cut {
+  /** The id of the cursor. */
+  beyond: string | null;
+  ascending: boolean;
+  most: number;
 }
 
 export const default_limit = 25;

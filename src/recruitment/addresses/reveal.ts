@@ -3,10 +3,11 @@ import { registrableDomain } from '../pages/key.ts';
 import { readPage } from '../pages/read.ts';
 import { type Visit, visit } from '../pages/visit.ts';
 import type { Visitor } from '../pages/visitor.ts';
-import { domainOf, mailboxOf } from './address.ts';
+import { mailboxOf } from './address.ts';
 import { contactPages, type PageKind, page_kinds } from './contact_pages.ts';
 import { findAddresses, type Manner } from './find.ts';
-import { isFree, type Verification, verifyAddress } from './verify.ts';
+import { isAt, placeOf } from './place.ts';
+import { type Verification, verifyAddress } from './verify.ts';
 
 /** An address, where and when it was found, and what is known of it. */
 export interface RevealedAddress {
@@ -87,26 +88,18 @@ function collect(
     if (known && page_kinds.indexOf(known.page_kind) <= page_kinds.indexOf(kind)) continue;
     found.set(email, {
       ...{ email, source_url: page.url, found_at: now(), page_kind: kind, manner, mailbox: mailboxOf(email) },
-      ...{ is_own_domain: registrableDomain(domainOf(email)) === own, verification: 'unknown' },
+      ...{ is_own_domain: isAt(email, own), verification: 'unknown' },
     });
   }
 }
 
-const mailboxes = ['person', 'business', 'general', 'other'] as const;
-
 /** The best one first. What is equal keeps its order. */
-export function rank(addresses: RevealedAddress[]): RevealedAddress[] {
-  const placeOf = ({ email, is_own_domain, mailbox, page_kind }: RevealedAddress) => [
-    // Of a free provider it is the owner's rather than that of somebody who is only named.
-    is_own_domain ? 0 : isFree(domainOf(email)) ? 1 : 2,
-    mailboxes.indexOf(mailbox),
-    page_kinds.indexOf(page_kind),
-  ];
-  return addresses.toSorted((a, b) => {
-    const [mine, other] = [placeOf(a), placeOf(b)];
-    return mine.map((place, nth) => place - (other[nth] as number)).find((difference) => difference !== 0) ?? 0;
-  });
-}
+export const rank = (addresses: RevealedAddress[]): RevealedAddress[] =>
+  addresses.toSorted(
+    (a, b) =>
+      placeOf(a.email, a.is_own_domain, a.mailbox) - placeOf(b.email, b.is_own_domain, b.mailbox) ||
+      page_kinds.indexOf(a.page_kind) - page_kinds.indexOf(b.page_kind),
+  );
 
 /** What cannot be mailed goes to the end. */
 async function verified(

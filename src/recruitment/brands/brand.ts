@@ -24,6 +24,7 @@ import { base_path } from '../events/base_path.ts';
 import { channels } from '../events/fields.ts';
 import { requireRoom } from '../plan/plan.ts';
 import { queueScan } from '../runs/queue_scan.ts';
+import { countProspects } from './tally.ts';
 
 const scan_schedules = ['weekly', 'off'] as const;
 
@@ -86,23 +87,6 @@ export const brands = resource({
     load: countProspects,
   },
 });
-
-async function countProspects(tx: Tx, brands: { id: string }[]): Promise<Map<string, object>> {
-  const counts = await tx.all<{ brand_id: string; counted: object }>(sql`
-    select
-      b.id as brand_id,
-      json_build_object(
-        'prospects', count(p.id),
-        'saved', count(*) filter (where p.saved),
-        'contacted', count(*) filter (where p.sent > 0),
-        'interested', count(*) filter (where p.stage in ('interested', 'negotiating', 'agreed')),
-        'active', count(*) filter (where p.stage = 'active')
-      ) as counted
-    from unnest(${brands.map(({ id }) => id)}::text[]) as b (id)
-    left join recruitment.prospect p on p.organization_id = ${tx.organization_id} and p.brand_id = b.id
-    group by b.id`);
-  return new Map(counts.map(({ brand_id, counted }) => [brand_id, counted]));
-}
 
 export type Brand = z.infer<typeof brands.record>;
 

@@ -12,13 +12,13 @@ import { base_path } from '../events/base_path.ts';
 import { recordActivity } from '../prospects/activity.ts';
 import { holdSuppressions } from '../prospects/barred_site.ts';
 import { keyedHash } from '../prospects/keyed_hash.ts';
-import { prospects } from '../prospects/prospect.ts';
+import { type Prospect, prospects } from '../prospects/prospect.ts';
 import { hashesOf } from './address.ts';
+import { byHand, first_found_rank } from './by_hand.ts';
 import { type AddressSource, type EmailAddress, emailAddresses, opened, type Verification } from './email_address.ts';
 import { refreshEmailStatus } from './email_status.ts';
 import { insertAddresses, markBarred, tellRevealed } from './insert_address.ts';
 import { refreshBars } from './mark.ts';
-import { verificationOf } from './verification.ts';
 
 /** An address as something found it. */
 export interface FoundAddress {
@@ -47,7 +47,7 @@ export async function addAddresses(
   if (!prospect) return undefined;
   const addresses = found.map((one, nth) => ({
     ...{ ...one, prospect_id },
-    ...{ source_url: one.source_url ?? null, rank: one.rank ?? nth + 1 },
+    ...{ source_url: one.source_url ?? null, rank: one.rank ?? first_found_rank + nth },
   }));
   const added = await insertAddresses(tx, vault, addresses, verified);
   if (added.length === 0) {
@@ -86,9 +86,9 @@ export const addressOperations: Operation[] = [
     status: 201,
     errors: ['sample_prospect', 'resource_already_exists'],
     async run({ tx, params, body, caller, services: { vault } }) {
-      const { id: prospect_id } = await prospects.get(tx, params.id);
-      const added = await addManually(tx, vault, prospect_id, body.email, await actorOf(tx, caller));
-      const address = await addressKnownAs(tx, vault, prospect_id, body.email);
+      const prospect = await prospects.get(tx, params.id);
+      const added = await addManually(tx, vault, prospect, body.email, await actorOf(tx, caller));
+      const address = await addressKnownAs(tx, vault, prospect.id, body.email);
       if (!added) throw alreadyExists('email', 'The prospect has this address already.', address);
       return address as EmailAddress;
     },
@@ -117,10 +117,13 @@ export const addressOperations: Operation[] = [
 ];
 
 /** Adds an address that a person or the API names: it comes before all that were found. */
-export const addManually = (tx: Tx, vault: Vault, prospect_id: string, address: string, by: Actor) =>
-  verificationOf(address).then((verification) =>
-    addAddresses(tx, vault, prospect_id, [{ email: address, source: 'manual', verification, rank: 0 }], by),
-  );
+export const addManually = async (
+  tx: Tx,
+  vault: Vault,
+  prospect: Pick<Prospect, 'id' | 'key'>,
+  address: string,
+  by: Actor,
+): Promise<number | undefined> => addAddresses(tx, vault, prospect.id, [await byHand(address, prospect)], by);
 
 async function addressKnownAs(
   tx: Tx,

@@ -8,16 +8,13 @@ import { holdSuppressions } from '../prospects/barred_site.ts';
 import { keyedHash } from '../prospects/keyed_hash.ts';
 import { prospects } from '../prospects/prospect.ts';
 import { hashesOf } from './address.ts';
+import { byHand } from './by_hand.ts';
 import { insertAddresses, markBarred, prospectsOf, tellRevealed } from './insert_address.ts';
-import { verificationOf } from './verification.ts';
 
 export interface GivenAddress {
   prospect_id: string;
   email: string;
 }
-
-/** It comes before all that were found. */
-const by_hand = { source: 'manual', source_url: null, rank: 0 } as const;
 
 /**
  * Adds addresses that a person or the API names. Prospects that have theirs already stay as they are. Tells `email.revealed` for the others,
@@ -28,10 +25,11 @@ export async function addToEach(tx: Tx, vault: Vault, given: GivenAddress[], by:
   if (given.length === 0) return new Set();
   await holdSuppressions(tx);
   const ids = [...new Set(given.map(({ prospect_id }) => prospect_id))];
-  const found = new Set((await prospects.lockMany(tx, ids)).map(({ id }) => id));
-  const addresses = given
-    .filter(({ prospect_id }) => found.has(prospect_id))
-    .map(async (one) => ({ ...one, ...by_hand, verification: await verificationOf(one.email) }));
+  const holders = new Map((await prospects.lockMany(tx, ids)).map((prospect) => [prospect.id, prospect]));
+  const addresses = given.flatMap(({ prospect_id, email }) => {
+    const holder = holders.get(prospect_id);
+    return holder ? [byHand(email, holder)] : [];
+  });
   const added = await insertAddresses(tx, vault, await Promise.all(addresses), sql`do nothing`);
   if (added.length === 0) return new Set();
   recordActivity(

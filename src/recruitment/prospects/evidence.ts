@@ -29,4 +29,6 @@ export async function addEvidence(
   return added.length;
 }
 
-const identity = ({ kind, url }: Evidence): string => `${kind} ${url}`;
+/** A page may have several keywords. The text begins with the keyword; the words around it may change from one visit to the next. */
+const identity = ({ kind, url, text }: Evidence): string =>
+  kind === 'keyword' ? `${kind} ${url} ${text.split(': ', 1)[0]}` : `${kind} ${url}`;

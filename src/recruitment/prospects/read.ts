@@ -8,12 +8,13 @@ import { idParams, type Operation, operation, readOperations } from '../../core/
 import { country, language, metadata, notBlank, text, timeZone, url } from '../../core/values/fields.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { brands } from '../brands/brand.ts';
+import { totals } from '../brands/tally.ts';
 import { base_path } from '../events/base_path.ts';
 import { contradicts } from '../pages/key.ts';
 import { isSample } from '../samples/sample.ts';
 import { readSample, readSamples } from '../samples/sample_prospect.ts';
 import { type Prospect, prospects, requireLiveKey } from './prospect.ts';
-import { filters } from './search.ts';
+import { filters, finder } from './search.ts';
 
 /** What a person or the API says of a prospect. */
 export const described = {
@@ -34,6 +35,8 @@ const listed: ListOptions = {
   within: brands,
   by: ['stage', 'channel', 'source'],
   filters,
+  totals,
+  finder,
   list_doc: 'The samples are in none of these lists: see `GET /recruitment/v1/sample_prospects`.',
 };
 const [listProspects] = readOperations(listed);

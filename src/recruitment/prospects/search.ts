@@ -1,18 +1,18 @@
 import sql, { join, type Sql } from 'sql-template-tag';
 import { z } from 'zod';
-import type { Filter } from '../../core/resource/list_query.ts';
+import type { Filter, Finder } from '../../core/resource/list_query.ts';
 import { country, id, language } from '../../core/values/fields.ts';
 
 type Query = Record<string, unknown>;
 
-/** The filters that stand among the words of the search column, so that a full-text search with them is one look-up. */
+/** The filters that stand among the words of the search column, so that full text with them is one look-up. */
 const indexed = {
   ...{ brand_id: 'brand', stage: 'stage', channel: 'channel', source: 'source', country_code: 'country' },
   ...{ language_code: 'language', saved: 'saved', hidden: 'hidden', has_email: 'email' },
 } as const;
 
-const found = (value: string, query: Query): Sql =>
-  sql`select recruitment.find_prospects(${lexemesOf(query)}::text[], ${value})`;
+const lexemesOf = (query: Query): string[] =>
+  Object.entries(indexed).flatMap(([field, word]) => (query[field] === undefined ? [] : [`${word}=${query[field]}`]));
 
 /** Full text: the words, quoted phrases, `or` and `-` of a search box, in the texts of the prospect. */
 const q: Filter = {
@@ -22,14 +22,27 @@ const q: Filter = {
     .max(200)
     .optional()
     .describe(
-      'Full-text search in key, name and description: all words, `"a phrase"`, `or`, and `-` before a word to exclude.',
+      'Full-text search in key, name and description: all words, `"a phrase"`, `or`, and `-` before a word to exclude. Letter case and accents are ignored.',
     ),
-  where: (value: string, query: Query) => sql`t.id = any(array(${found(value, query)}))`,
-  finds: { ids: found, covers: Object.keys(indexed) },
+  where: (value: string, query: Query) =>
+    sql`t.id = any(array(select recruitment.find_prospects(${lexemesOf(query)}::text[], ${value})))`,
 };
 
-const lexemesOf = (query: Query): string[] =>
-  Object.entries(indexed).flatMap(([field, word]) => (query[field] === undefined ? [] : [`${word}=${query[field]}`]));
+/** Where a list would pass over so many prospects to fill a page, it goes by the words that stand for its filters. */
+const most_passed_over = 20_000;
+
+export const finder: Finder = {
+  suits: (used, total, limit) =>
+    used.includes('q') ||
+    (total !== undefined &&
+      used.length > 0 &&
+      used.every((name) => name in indexed) &&
+      (total.of / total.count) * limit > most_passed_over),
+  page: ({ q: text = null, ...query }: Query, { beyond, ascending, most }) => sql`
+    select f.count, f.ids
+    from recruitment.prospect_page(
+      ${lexemesOf(query)}::text[], ${text}, ${JSON.stringify(query)}::jsonb, ${beyond}, ${ascending}, ${most}) f`,
+};
 
 const flag = (meaning: string, holds: Sql, does_not: Sql): Filter => ({
   schema: z.enum(['true', 'false']).optional().describe(meaning),
