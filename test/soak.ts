@@ -6,6 +6,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
 interface Asked {
+  files: string[];
   seconds: number;
   seed: number;
   kills: number;
@@ -22,7 +23,7 @@ const soaks: Record<string, { doc: string; run: (asked: Asked) => Promise<unknow
     run: () => import('./crash/payout_soak.ts'),
   },
   repeats: {
-    doc: 'the tests that repeat what they make up, as often as effort.ts says for a soak; half an hour',
+    doc: 'the tests that repeat what they make up, as often as effort.ts says for a soak; half an hour, or these alone: [FILE…]',
     run: repeat,
   },
   api: {
@@ -48,11 +49,12 @@ const { values, positionals } = parseArgs({
     sends: { type: 'string', default: '10000' },
   },
 });
+const [name = 'worker', ...files] = positionals;
 const asked = {
+  files,
   ...{ seconds: Number(values.seconds), seed: Number(values.seed) },
   ...{ kills: Number(values.kills), sends: Number(values.sends) },
 };
-const [name = 'worker'] = positionals;
 const soak = soaks[name];
 if (soak && asked.seconds > 0 && asked.sends > asked.kills && Number.isInteger(asked.seed)) {
   await soak.run(asked);
@@ -65,8 +67,10 @@ if (soak && asked.seconds > 0 && asked.sends > asked.kills && Number.isInteger(a
   process.exitCode = 2;
 }
 
-async function repeat(): Promise<void> {
-  const files = globSync('test/**/*.test.ts').filter((file) => readFileSync(file, 'utf8').includes('/effort.ts'));
+async function repeat({ files: named }: Asked): Promise<void> {
+  const repeating = () =>
+    globSync('test/**/*.test.ts').filter((file) => readFileSync(file, 'utf8').includes('/effort.ts'));
+  const files = named.length > 0 ? named : repeating();
   const env = { ...process.env, RAIL_TEST_EFFORT: 'soak' };
   const [code] = await once(spawn(process.execPath, ['test/run.ts', ...files], { env, stdio: 'inherit' }), 'close');
   process.exitCode = code ?? 1;

@@ -87,9 +87,29 @@ export async function killWhileSending(plan: Plan): Promise<Outcome> {
   }
   const certificates = join(await mkdtemp(join(tmpdir(), 'rail-authority-')), 'authority.pem');
   await writeFile(certificates, authority_certificate);
-  const start = () =>
-    startProcess('worker', postgres.url, { NODE_EXTRA_CA_CERTS: certificates, BASE_URL: 'http://127.0.0.1' });
-  const workers: Process[] = await Promise.all(Array.from({ length: plan.workers }, start));
+  // The host of the service is what a worker says in EHLO: an email that is held tells whose it is.
+  const hosts = Array.from({ length: plan.workers }, (_, nth) => `worker${nth}.localhost`);
+  const start = (nth: number): Promise<Process> =>
+    startProcess('worker', postgres.url, { NODE_EXTRA_CA_CERTS: certificates, BASE_URL: `http://${hosts[nth]}` });
+  const workers = await Promise.all(hosts.map((_, nth) => start(nth)));
+  // Nobody waits for the next worker to start: another one that runs is killed meanwhile.
+  const starting = new Map<number, Promise<unknown>>();
+  const kill = async (nth: number) => {
+    await starting.get(nth);
+    await workers[nth]?.end('SIGKILL');
+    const started = start(nth).then((worker) => {
+      workers[nth] = worker;
+      starting.delete(nth);
+    });
+    starting.set(nth, started);
+    // It fails where it is waited for.
+    started.catch(() => {});
+  };
+  const oneThatRuns = async (): Promise<number> => {
+    if (starting.size === workers.length) await Promise.race(starting.values());
+    const running = workers.map((_, nth) => nth).filter((nth) => !starting.has(nth));
+    return running[Math.floor(plan.random() * running.length)] as number;
+  };
   await register(store, schedules);
   const wake = () =>
     transaction(store, { organization_id: null, request_id: null }, (tx) =>
@@ -112,22 +132,21 @@ export async function killWhileSending(plan: Plan): Promise<Outcome> {
     if (nth % plan.postgres_every === 0) {
       await postgres.killAndReopen();
       kills.postgres++;
-    } else if (nth % 4 === 1) {
-      await holding.begin();
-      const victim = Math.floor(plan.random() * workers.length);
-      await workers[victim]?.end('SIGKILL');
+      plan.progress?.(`${nth} of ${plan.kills} kills, ${sink.accepted.length} of ${plan.sends} emails accepted`);
+      continue;
+    }
+    const host = kills.answer < nth / 4 ? await holding.begin() : undefined;
+    if (host !== undefined) {
+      await kill(hosts.indexOf(host));
       // The server notices that the connections are gone.
       await sleep(50);
-      holding.end();
-      workers[victim] = await start();
       kills.answer++;
     } else {
       await sleep(plan.random() * 50);
-      const victim = Math.floor(plan.random() * workers.length);
-      await workers[victim]?.end('SIGKILL');
-      workers[victim] = await start();
+      await kill(await oneThatRuns());
       kills.worker++;
     }
+    holding.end();
     plan.progress?.(`${nth} of ${plan.kills} kills, ${sink.accepted.length} of ${plan.sends} emails accepted`);
   }
   await until(async () => {
@@ -135,6 +154,7 @@ export async function killWhileSending(plan: Plan): Promise<Outcome> {
     return left === 0 && sending === 0;
   }, wake);
   plan.progress?.('all emails have an outcome');
+  await Promise.all(starting.values());
   await Promise.all(workers.map((worker) => worker.end('SIGTERM')));
   // Of those that were killed some are still open at the other end, and would keep the server.
   for (const socket of sink.sessions.values()) socket.destroy();
@@ -176,7 +196,10 @@ async function until(holds: () => boolean | Promise<boolean>, wake: () => Promis
   }
 }
 
-type Session = { id: string };
+type Session = { id: string; hostNameAppearsAs: string | false };
+
+/** Nothing is sent where nothing waits. */
+const most_held_ms = 10_000;
 
 /** Holds emails between the end of their data and the answer. */
 class Holding {
@@ -184,18 +207,18 @@ class Holding {
   readonly #isGone: (session: Session) => boolean;
   readonly #held = new Set<Session>();
   #release: PromiseWithResolvers<void> | undefined;
-  #first = Promise.withResolvers<void>();
+  #first = Promise.withResolvers<string>();
 
   constructor(random: () => number, isGone: (session: Session) => boolean) {
     this.#random = random;
     this.#isGone = isGone;
   }
 
-  /** From now on emails are held. Settles when one is, or when none came for a while. */
-  async begin(): Promise<void> {
+  /** From now on emails are held. @returns who sends the first one; undefined when none came for a while */
+  async begin(): Promise<string | undefined> {
     this.#release = Promise.withResolvers<void>();
-    this.#first = Promise.withResolvers<void>();
-    await Promise.race([this.#first.promise, sleep(3_000)]);
+    this.#first = Promise.withResolvers<string>();
+    return Promise.race([this.#first.promise, sleep(most_held_ms, undefined)]);
   }
 
   end(): void {
@@ -213,7 +236,7 @@ class Holding {
     this.#held.add(session);
     if (this.#random() < 0.5) return 'accepted';
     const released = this.#release.promise;
-    this.#first.resolve();
+    this.#first.resolve(`${session.hostNameAppearsAs}`);
     await released;
     this.#held.delete(session);
     return this.#isGone(session) ? 'lost' : 'accepted';
@@ -221,7 +244,7 @@ class Holding {
 
   async released(session: Session): Promise<void> {
     if (!this.#held.delete(session) || !this.#release) return;
-    this.#first.resolve();
+    this.#first.resolve(`${session.hostNameAppearsAs}`);
     await this.#release.promise;
   }
 }

@@ -98,9 +98,9 @@ export async function openSender(
       insert into recruitment.email_address (organization_id, id, prospect_id, address, address_hmac, domain_hmac, source, verification, found_at)
       select ${organization_id}, g.email_id, g.prospect_id, decode(g.address, 'hex'), decode(g.address_hmac, 'hex'), decode(g.domain_hmac, 'hex'),
         'manual', 'valid', now() from ${given}`);
-    await query(
-      sql`update recruitment.prospect p set email_status = 'verified' where p.organization_id = ${organization_id}`,
-    );
+    await query(sql`
+      update recruitment.prospect p set email_status = 'verified'
+      where p.organization_id = ${organization_id} and p.id = any(${rows.map(({ prospect_id }) => prospect_id)})`);
     await query(sql`
       insert into recruitment.sequence (organization_id, id, campaign_id, brand_id, prospect_id, inbox_id, email_address_id, address_hmac, domain_hmac,
         company_hmac, due_at)

@@ -11,6 +11,7 @@ interface Server {
   listen(port: number, then: () => void): void;
   close(then: () => void): void;
   server: tls.Server;
+  setMaxListeners(most: number): void;
   getMailbox(path: string): { messages: { raw: string }[] };
   appendMessage(path: string, flags: string[], date: Date, raw: Buffer): void;
 }
@@ -33,6 +34,8 @@ export async function startSentFolder(): Promise<SentFolder> {
     users: { [username]: { password } },
     storage: { INBOX: {}, '': { separator: '/', folders: { Sent: { 'special-use': '\\Sent' } } } },
   });
+  // It listens once for each connection.
+  server.setMaxListeners(0);
   const sockets = new Set<Socket>();
   server.server.on('connection', (socket) => sockets.add(socket));
   await new Promise<void>((resolve) => server.listen(0, resolve));
