@@ -254,7 +254,7 @@ t.test('finds what blocks a launch, and what to know of every prospect', async (
     ...{ consent_required: [good.id], in_another_campaign: [same.id], template_error: [nameless.id] },
     ...{ no_address: [none.id], risky_address: [risky.id], unsubscribe_headers_unsigned: [] },
   });
-  t.match(found, { prospects: 5, reachable: 2, emails: 2, days: 1 });
+  t.match(found, { prospects: 5, reachable: 2, rendered: 5, partial: false, emails: 2, days: 1 });
   t.equal(found.warnings.find((one: Json) => one.code === 'template_error').field, 'steps.0.body_text');
   const refused = await caller.request('POST', `${path}/launch`);
   t.match(refused, {

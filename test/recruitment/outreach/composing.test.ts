@@ -5,11 +5,16 @@ import PostalMime from 'postal-mime';
 import t from 'tap';
 import { newId } from '../../../src/core/values/id.ts';
 import { judgeMail } from '../../../src/mail/incoming/judge.ts';
+import { shapeOf } from '../../../src/recruitment/outreach/campaigns/launching/template_shape.ts';
 import { type Footer, unsubscribeMailto } from '../../../src/recruitment/outreach/composing/footer.ts';
 import { oneLine, plainText } from '../../../src/recruitment/outreach/composing/lines.ts';
 import { composeMail, type Mail } from '../../../src/recruitment/outreach/composing/mail.ts';
 import type { TemplateFault } from '../../../src/recruitment/outreach/composing/template_fault.ts';
-import { type TemplateValues, template_fields } from '../../../src/recruitment/outreach/composing/template_fields.ts';
+import {
+  knownValues,
+  type TemplateValues,
+  template_fields,
+} from '../../../src/recruitment/outreach/composing/template_fields.ts';
 import {
   checkTemplates,
   renderTemplates,
@@ -99,7 +104,7 @@ t.test('renders templates', async (t) => {
       'prospect.custom.blank',
       'prospect.custom.none',
       'prospect.custom.topic.size_of',
-      'program.signup_url',
+      'program.name',
     ]) {
       const { field, line, variable, message, remedy } = missing(`Hi\n\n{{ ${name} }}`);
       t.same({ field, line, variable }, { field: 'body_text', line: 3, variable: name });
@@ -160,7 +165,7 @@ t.test('checks templates', async (t) => {
       variable: 'prospect.nam',
       remedy: /prospect\.name, prospect\.first_name/,
     });
-    t.match(first('{{ name }}'), { variable: 'name', remedy: /prospect\.name.*program\.signup_url/ });
+    t.match(first('{{ name }}'), { variable: 'name', remedy: /prospect\.name.*program\.name/ });
     t.match(first('{{ prospect.name | nope }}'), { message: 'There is no filter nope.', remedy: /default/ });
     t.match(first('\n\n{% if prospect.name %}'), { line: 3, message: /not closed/ });
     t.equal(faults('{{ a }}{{ b }}\n{{ c }}').length, 3);
@@ -302,6 +307,65 @@ const always = [
   'subject',
   'to',
 ];
+
+t.test('prospects who have values for the same variables are rendered alike', (t) => {
+  const templates = [
+    ...[
+      '{{ prospect.name }}',
+      '{{prospect.name|default:"there"}} at {{ brand.name }}',
+      '{{- prospect.custom.topic.name -}}!',
+    ],
+    ...[
+      '{{ prospect.first_name | default: prospect.name }}',
+      '{{ program.name }}',
+      '{{ prospect.custom.a }} {{ prospect.custom.b }}',
+    ],
+  ];
+  const unlike = [
+    '{% if prospect.name %}x{% endif %}',
+    '{{ prospect.name | upcase }}',
+    '{{ prospect.custom.tags.size }}',
+    '{{ "x" | append: "y" }}',
+  ];
+  const given = [
+    'Ada',
+    '&'.repeat(200),
+    'https://ada.example/?a=1&b=2',
+    'two\nlines',
+    '7',
+    ' ',
+    '',
+    null,
+    undefined,
+    7,
+    true,
+    ['x'],
+    { name: 'rye' },
+    '\u200b',
+    'x'.repeat(300),
+  ];
+  for (const template of unlike) t.equal(shapeOf({ ...of(template), body_html: null }), undefined, template);
+  for (const template of templates) {
+    const texts = { subject: template, body_text: template, body_html: null };
+    const shape = shapeOf(texts);
+    const outcomes = new Map<string, string>();
+    for (const [nth, one] of given.entries()) {
+      const other = given[(nth * 7 + 3) % given.length];
+      const custom = { first_name: other, topic: one, a: one, b: other };
+      const prospect = { ...values.prospect, name: typeof one === 'string' ? one : null, custom };
+      const key = shape?.(knownValues({ ...values, prospect }));
+      if (key === undefined) continue;
+      const { message } = faultOf(() => {
+        renderTemplates(texts, { ...values, prospect });
+        throw new Error('fine');
+      });
+      t.equal(outcomes.get(key) ?? message, message, `${template}: ${key}`);
+      outcomes.set(key, message);
+    }
+    t.ok(outcomes.size > 0, template);
+  }
+  t.end();
+});
 
 t.test('composes a message', async (t) => {
   t.test('with its headers, both parts, the signature and the footer', async (t) => {

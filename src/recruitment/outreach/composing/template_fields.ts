@@ -14,7 +14,6 @@ export const template_fields = {
   'sender.name': 'The name that the email is sent from: `from_name` of the inbox',
   'sender.email': 'The address that the email is sent from',
   'program.name': 'The name of the linked affiliate program',
-  'program.signup_url': 'Where the prospect joins the linked affiliate program',
 } as const satisfies Record<string, string>;
 
 type Text = string | null;
@@ -34,7 +33,7 @@ export interface TemplateValues {
   brand: { name: Text; website_url: Text; sender_company: Text };
   sender: { name: Text; email: Text };
   /** Null where the brand is linked to no program. */
-  program: { name: Text; signup_url: Text } | null;
+  program: { name: Text } | null;
 }
 
 const roots = new Set(Object.keys(template_fields).map((field) => field.split('.')[0]));

@@ -23,7 +23,7 @@ export interface Templates {
 }
 
 /** Bytes of a part: Gmail hides what follows 102 KB of a mail, and a signature and the footer follow. */
-const most_part_bytes = 70_000;
+export const most_part_bytes = 70_000;
 
 /** Of one template that are told at once. */
 const most_faults = 20;

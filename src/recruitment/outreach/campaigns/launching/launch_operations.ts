@@ -53,7 +53,7 @@ export const launchOperations: Operation[] = [
     path: `${base_path}/campaigns/{id}/preflight`,
     scope: 'campaigns:read',
     summary: 'Checks whether a campaign can be launched, and every prospect whose first email was not sent yet.',
-    doc: 'Nothing is changed. `blocking` lists what prevents the launch, and `warnings` what does not. Templates are rendered for as many prospects as possible in 5 seconds.',
+    doc: 'Nothing is changed. `blocking` lists what prevents the launch, and `warnings` what does not. Templates are rendered for every prospect; if that takes more than 5 seconds, `partial` is true and `rendered` says for how many.',
     params: idParams,
     reply: Preflight,
     run: async ({ tx, params, services }) => preflight(tx, (await campaigns.get(tx, params.id)) as Campaign, services),

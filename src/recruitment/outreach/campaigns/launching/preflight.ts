@@ -24,7 +24,12 @@ export const Preflight = z
     warnings: z.array(Warning).describe('What to know before. Prospects that fail do not hold up the others.'),
     prospects: z.int().describe('Prospects that wait for the first email.'),
     reachable: z.int().describe('Those of them that can be written to.'),
-    rendered: z.int().describe('Those of them that templates were rendered for.'),
+    rendered: z.int().describe('Those that wait for whom the templates were rendered.'),
+    partial: z
+      .boolean()
+      .describe(
+        'Whether the templates could not be rendered for all that wait in the time that there is: `rendered` says for how many. All other checks look at every prospect.',
+      ),
     emails: z.int().describe('Emails to those who can be written to, if nobody replies.'),
     days: z
       .int()
@@ -72,6 +77,7 @@ export async function preflight(tx: Tx, campaign: Campaign, setting: Setting): P
       ...(connected.length > 0 && isLong(days) ? [warns('takes_long')] : []),
     ],
     ...{ prospects: judged.waiting, reachable: judged.reachable, rendered: texts.rendered },
+    partial: texts.rendered < judged.waiting,
     ...{ emails: judged.reachable * campaign.steps.length, days },
   };
 }

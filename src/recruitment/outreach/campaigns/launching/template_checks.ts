@@ -3,14 +3,17 @@
 import { setImmediate } from 'node:timers/promises';
 import sql from 'sql-template-tag';
 import type { Tx } from '../../../../core/postgres/transaction.ts';
+import { safeHtml } from '../../composing/safe_html.ts';
 import { TemplateFault } from '../../composing/template_fault.ts';
+import { knownValues, type TemplateValues } from '../../composing/template_fields.ts';
 import { renderTemplates } from '../../composing/templates.ts';
 import type { Campaign } from '../records/campaign.ts';
 import { textsOf } from '../records/step.ts';
 import { type Warning, warns } from './finding.ts';
+import { leavesRoom, type Shape, shapeOf } from './template_shape.ts';
 import { type ProspectValues, prospect_values, type Sending, templateValues } from './template_values.ts';
 
-const page = 500;
+const page = 2000;
 /** An answer takes 10 seconds at most. */
 const most_ms = 5000;
 /** So many are rendered before others get their turn. */
@@ -22,6 +25,9 @@ interface Text {
   body_html: string | null;
   /** In the campaign: `steps.0` or `steps.0.variants.1`. */
   path: string;
+  shape: Shape | undefined;
+  /** What came of each shape. */
+  known: Map<string, TemplateFault | undefined>;
 }
 
 interface Sender {
@@ -38,7 +44,7 @@ export async function checkRendering(
 ): Promise<{ warnings: Warning[]; rendered: number }> {
   const faults = new Map<string, { fault: TemplateFault; path: string; ids: string[]; count: number }>();
   const texts = campaign.steps.flatMap((step, nth) =>
-    textsOf(step).map((each, of) => ({ ...each, path: pathOf(nth, of) })),
+    textsOf(step).map((each, of) => ({ ...each, path: pathOf(nth, of), shape: shapeOf(each), known: new Map() })),
   );
   // What names no prospect is the same for all.
   const own = texts.filter(({ subject, body_text, body_html }) =>
@@ -50,9 +56,13 @@ export async function checkRendering(
   for await (const prospects of waitingOf(tx, campaign.id)) {
     for (const { id, ...prospect } of prospects) {
       if (rendered % renders_at_once === 0) await setImmediate();
-      if (performance.now() > end) return { warnings: [...warningsOf(faults), warns('not_all_rendered')], rendered };
+      if (performance.now() > end) {
+        const left = (await countWaiting(tx, campaign.id)) - rendered;
+        return { warnings: [...warningsOf(faults), warns('not_all_rendered', { prospects: left })], rendered };
+      }
       const values = templateValues(prospect, brand, sender);
-      for (const text of is_first ? texts : own) note(faults, text, id, faultOf(text, values));
+      const known_values = knownValues(values);
+      for (const text of is_first ? texts : own) note(faults, text, id, faultOf(text, values, known_values));
       is_first = false;
       rendered += 1;
     }
@@ -79,13 +89,26 @@ async function* waitingOf(tx: Tx, campaign_id: string): AsyncGenerator<(Prospect
   }
 }
 
-function faultOf(text: Text, values: Parameters<typeof renderTemplates>[1]): TemplateFault | undefined {
+const countWaiting = async (tx: Tx, campaign_id: string): Promise<number> =>
+  (
+    await tx.one<{ count: number }>(sql`
+      select count(*)::integer as count from recruitment.sequence s
+      where s.organization_id = ${tx.organization_id} and s.campaign_id = ${campaign_id} and s.open and s.state = 'waiting' and s.prospect_id is not null`)
+  ).count;
+
+/** What is known of a shape is not rendered again: that a value is missing, or that there is room for any. */
+function faultOf(text: Text, values: TemplateValues, known_values: object): TemplateFault | undefined {
+  const shape = text.shape?.(known_values);
+  if (shape !== undefined && text.known.has(shape)) return text.known.get(shape);
   try {
-    renderTemplates(text, values);
+    const { text: plain, html } = renderTemplates(text, values);
+    const bytes = Math.max(Buffer.byteLength(plain), Buffer.byteLength(safeHtml(html)));
+    if (shape !== undefined && leavesRoom(text, bytes)) text.known.set(shape, undefined);
     return undefined;
   } catch (error) {
-    if (error instanceof TemplateFault) return error;
-    throw error;
+    if (!(error instanceof TemplateFault)) throw error;
+    if (shape !== undefined && error.variable !== null) text.known.set(shape, error);
+    return error;
   }
 }
 

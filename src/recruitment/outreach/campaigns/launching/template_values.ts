@@ -43,5 +43,5 @@ export const templateValues = (
   },
   brand: { name, website_url, sender_company },
   sender: { name: sender.from_name, email: sender.email },
-  program: program_name === null ? null : { name: program_name, signup_url: null },
+  program: program_name === null ? null : { name: program_name },
 });

@@ -3,6 +3,7 @@ import { idParams, type Operation, operation } from '../../../../core/resource/o
 import { id, objectName, text } from '../../../../core/values/fields.ts';
 import { base_path } from '../../../events/base_path.ts';
 import { type ReplyKind, reply_kinds } from '../../../sequences/message.ts';
+import { replySubject } from '../../composing/threads.ts';
 import { type Campaign, campaigns } from '../records/campaign.ts';
 import { type Step, textsOf } from '../records/step.ts';
 import { type Counted, countTexts } from './count_texts.ts';
@@ -24,7 +25,11 @@ const counts = {
 };
 const Variant = z.object({
   variant: z.int().describe("The text: 0 is the step's own, 1 its first variant."),
-  subject: text.nullable().describe('The subject, a template. Null if the text no longer exists.'),
+  subject: text
+    .nullable()
+    .describe(
+      'The subject, a template. Of a follow-up: that of the first email after `Re:`. Null if the text no longer exists, or if the texts of the first step have different subjects.',
+    ),
   ...counts,
   positive_rate: rate('The share of the delivered emails that have a positive reply, from 0 to 1.'),
   positive_rate_low: rate('The lower end of the 95 % confidence interval of `positive_rate` (Wilson).'),
@@ -70,6 +75,7 @@ export const statsOperations: Operation[] = [
           step,
           step_index,
           counted.filter((one) => one.step_index === step_index),
+          step_index === 0 ? undefined : subjectOfFollowUps(campaign.steps[0] as Step),
         ),
       );
       return { object: 'campaign_stats' as const, campaign_id: params.id, steps };
@@ -77,7 +83,19 @@ export const statsOperations: Operation[] = [
   }),
 ];
 
-function statsOf(step: Step, step_index: number, counted: Counted[]): z.infer<typeof StepStats> {
+/** Follow-ups answer the first email. Null: its subject differs by its text. */
+function subjectOfFollowUps(first: Step): string | null {
+  const subjects = new Set(textsOf(first).map(({ subject }) => subject));
+  return subjects.size === 1 ? replySubject(first.subject) : null;
+}
+
+/** @param common the subject of all texts; undefined: each has its own */
+function statsOf(
+  step: Step,
+  step_index: number,
+  counted: Counted[],
+  common: string | null | undefined,
+): z.infer<typeof StepStats> {
   const texts = textsOf(step);
   const length = Math.max(texts.length, ...counted.map(({ variant }) => variant + 1));
   const each = Array.from({ length }, (_, variant) => counted.find((one) => one.variant === variant));
@@ -86,13 +104,16 @@ function statsOf(step: Step, step_index: number, counted: Counted[]): z.infer<ty
     const interval = intervalOf(one);
     const { delivered, ...sums } = sumOf(one ? [one] : []);
     return {
-      ...{ variant, subject: texts[variant]?.subject ?? null, ...sums, delivered },
+      ...{ variant, subject: subjectOf(texts[variant], common), ...sums, delivered },
       positive_rate: delivered === 0 ? null : Math.min((one?.positive ?? 0) / delivered, 1),
       ...{ positive_rate_low: interval?.low ?? null, positive_rate_high: interval?.high ?? null },
     };
   });
   return { step_index, step_id: step.id, ...sumOf(counted), variants, winner: winnerOf(intervals) };
 }
+
+const subjectOf = (own: { subject: string } | undefined, common: string | null | undefined): string | null =>
+  own && common !== undefined ? common : (own?.subject ?? null);
 
 /** An email that bounced after a reply is not delivered: no more are positive than were delivered. */
 function intervalOf(counted: Counted | undefined) {
