@@ -12,7 +12,7 @@ export function addCampaignCommands(rail: Command): void {
     .command('status')
     .summary('shows what campaigns do now')
     .description(
-      'Shows campaigns: their state, sequences by state, emails sent today (UTC), the next due time, and what they wait for. ' +
+      'Shows campaigns: their state, sequences by state, emails sent today (UTC), what the next email waits for, and when that is over. Nothing in WAITS FOR: an email is being sent. ' +
         'Without an id, those that are scheduled, sending or paused, at most 50. With --follow, the table is kept up to date until Ctrl-C, or until every campaign has ended.',
     )
     .argument('[id]', 'id of a campaign: fca_…')

@@ -3,6 +3,7 @@ import { resumeEndpoints, stopEndpoints } from '../webhooks/endpoints/entitlemen
 import { pauseForPlan } from './outreach/campaigns/lifecycle/pause.ts';
 import { included, type PlanName } from './plan/limits.ts';
 import { setPlan } from './plan/plan.ts';
+import { wakeInboxesOfPlan } from './sequences/wake_inbox.ts';
 import { events } from './webhooks.ts';
 
 /** Changes the plan of an organization, for the operator, and what follows from it. @returns the plan before */
@@ -12,5 +13,6 @@ export async function changePlan(tx: Tx, name: PlanName): Promise<PlanName> {
   if (included[before].features.outreach && !included[name].features.outreach) await pauseForPlan(tx);
   if (had && !has) stopEndpoints(tx, events);
   if (!had && has) await resumeEndpoints(tx, events);
+  await wakeInboxesOfPlan(tx);
   return before;
 }

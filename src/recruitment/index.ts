@@ -30,6 +30,7 @@ import { inboxConnectionOperations } from './outreach/campaigns/lifecycle/inbox_
 import { lifecycleOperations } from './outreach/campaigns/lifecycle/lifecycle_operations.ts';
 import { campaignOperations } from './outreach/campaigns/records/campaign_operations.ts';
 import { statsOperations } from './outreach/campaigns/stats/stats_operations.ts';
+import { outreachBacklog } from './outreach/sending/lanes/backlog.ts';
 import { answerOperations } from './outreach/threads/answer.ts';
 import { inviteOperations } from './outreach/threads/invitation.ts';
 import { messageOperations } from './outreach/threads/message_operations.ts';
@@ -170,5 +171,6 @@ export const recruitment: Product = {
   ],
   mountRoutes: mountUnsubscribing,
   // Loaded in workers only: it visits, sends and reads.
+  backlog: outreachBacklog,
   extendWorker: async (...given) => (await import('./worker_extension.ts')).extendWorker(...given),
 };

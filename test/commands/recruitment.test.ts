@@ -2,10 +2,11 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
 import { command } from '../command_process.ts';
-import { encryption_key, type Json, startRail } from '../harness.ts';
+import { encryption_key, type Json, sql, startRail } from '../harness.ts';
 import { rail as runRail } from '../rail_process.ts';
 import { blog, scannedBrand, shop, startWeb } from '../recruitment/discovery/web.ts';
 import { authority_certificate, password, startMailbox } from '../recruitment/mailbox.ts';
+import { openSender } from '../recruitment/outreach/outreach.ts';
 
 const web = await startWeb();
 const sites = ['one.test', 'two.test'];
@@ -136,12 +137,21 @@ t.test('shows what campaigns do, and names what does not exist', async (t) => {
   const brand = await post('/recruitment/v1/brands', { name: 'Acme', website_url: 'https://acme.example.com' });
   const { id } = await post('/recruitment/v1/campaigns', { brand_id: brand.id, name: 'Blogs' });
   const tenant = ['--organization', organization_id];
-  const [none, all, one, unknown] = await Promise.all([
+  const mail_server = { host: 'localhost', port: 465, security: 'tls', username: 'grace', password: 'none' };
+  const sender = await openSender(service, (await service.organization()).organization_id, {
+    mailbox: { smtp: mail_server, imap: mail_server },
+  });
+  await service.query(
+    sql`update recruitment.inbox set rests_until = '2126-01-01T00:00:00Z', rests_for = 'cap' where id = any(${sender.inbox_ids})`,
+  );
+  const [none, all, one, unknown, capped] = await Promise.all([
     rail('campaign', 'status', ...tenant),
     rail('campaign', 'status', ...tenant, '--all', '--follow'),
     rail('campaign', 'status', id, '--json'),
     rail('campaign', 'status', 'fca_unknown'),
+    rail('campaign', 'status', sender.campaign_id),
   ]);
+  t.match(capped.stdout, /Spring +sending +1 +0 +0 +0 +0 +0 +daily limit of the inbox +2126-01-01T00:00:00\.000Z\n/);
   t.match(none, { code: 0, stdout: 'No campaign matches.\n' });
   t.match(all, { code: 0, stdout: new RegExp(`\n${id} +Blogs +draft +0 +0 +0 +0 +0 +0 +draft`) });
   t.match(JSON.parse(one.stdout), [

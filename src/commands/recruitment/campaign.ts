@@ -28,9 +28,12 @@ interface Status {
     number
   >;
   sent_today: number;
+  /** When the next sequence is due, whatever holds its email up. */
   next_due_at: string | null;
-  /** Why nothing is sent right now. Null: something is due. */
-  waits: string | null;
+  /** What its next email waits for. Null: nothing, it is sent now. */
+  waits_for: string | null;
+  /** When that is over. Null: it is not known, or nothing is waited for. */
+  goes_on_at: string | null;
 }
 
 /** `rail campaign status`: a table, which `--follow` keeps up to date until Ctrl-C or until every campaign has ended. */
@@ -81,20 +84,35 @@ async function follow(store: Store, wanted: Wanted, stopping: AbortSignal): Prom
   }
 }
 
+/** What `recruitment.outreach_lane` names. */
+const limits = {
+  due: 'next due time',
+  window: 'window',
+  gap: 'gap between emails',
+  provider: 'provider: it accepts no more for now',
+  cap: 'daily limit of the inbox',
+  plan: 'daily limit of the plan',
+  daily_new_limit: 'daily limit of the campaign',
+  company_limit: 'daily limit of a company',
+};
+const limits_json = JSON.stringify(limits);
+
 const countOf = (state: string): Sql => sql`(count(*) filter (where s.state = ${state}))::integer`;
 
 const read = (store: Store, { organization_id, where }: Wanted): Promise<Status[]> =>
   transaction(store, { organization_id, request_id: null }, (tx) =>
     tx.all<Status>(sql`
-      select t.id, t.name, t.state, counted.sequences, today.sent_today, counted.next_due_at, case
-        when t.state = 'paused' then 'paused: ' || array_to_string(t.pause_causes, ', ')
-        when t.state = 'scheduled' then 'it starts at ' || to_char(t.start_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI')
-        when t.state <> 'sending' then t.state
-        when counted.unscheduled > 0 then 'sequences are being scheduled'
-        when counted.next_due_at is null then 'no sequence is due'
-        when counted.next_due_at > now() then 'the next due time'
-        when inbox.free_at > now() then inbox.why
-      end as waits
+      select t.id, t.name, t.state, counted.sequences, today.sent_today, counted.next_due_at,
+        case
+          when t.state = 'paused' then 'paused: ' || array_to_string(t.pause_causes, ', ')
+          when t.state = 'scheduled' then 'start'
+          when t.state <> 'sending' then t.state
+          when not connected.any then 'no inbox'
+          when lane.goes_at is not null then ${limits_json}::json ->> lane.waits_for
+          when counted.unscheduled > 0 then 'scheduling'
+          else 'no email is left'
+        end as waits_for,
+        case when t.state = 'scheduled' then t.start_at when lane.waits_for is not null then lane.goes_at end as goes_on_at
       from recruitment.campaign t
       cross join lateral (
         select json_build_object(
@@ -112,30 +130,45 @@ const read = (store: Store, { organization_id, where }: Wanted): Promise<Status[
         where m.organization_id = t.organization_id and m.campaign_id = t.id and m.purpose = 'sequence'
           and m.sent_at >= date_trunc('day', now() at time zone 'UTC') at time zone 'UTC'
       ) today
+      cross join lateral (
+        select exists (
+          select from recruitment.inbox i
+          where i.organization_id = t.organization_id and i.id = any(t.inbox_ids) and i.status = 'connected' and i.deleted_at is null
+        ) as any
+      ) connected
       left join lateral (
-        select greatest(i.next_slot_at, i.waits_until) as free_at,
-          case when i.waits_until > now() then 'the provider accepts no more for now' else 'gap between two emails' end as why
-        from recruitment.inbox i
-        where i.organization_id = t.organization_id and i.id = any(t.inbox_ids) and i.status = 'connected' and i.deleted_at is null
-        order by 1 nulls first
+        select l.goes_at, l.waits_for from recruitment.outreach_lane l
+        where l.organization_id = t.organization_id and l.campaign_id = t.id
+        order by l.goes_at
         limit 1
-      ) inbox on true
+      ) lane on true
       where ${where}
       order by t.created_at desc, t.id desc
       limit ${most_listed}`),
   );
 
 const columns = [
-  ...['CAMPAIGN', 'NAME', 'STATE', 'WAITING', 'ACTIVE', 'COMPLETED', 'REPLIED', 'OTHER ENDS', 'SENT TODAY', 'NEXT DUE'],
-  'WAITS FOR',
+  ...[
+    'CAMPAIGN',
+    'NAME',
+    'STATE',
+    'WAITING',
+    'ACTIVE',
+    'COMPLETED',
+    'REPLIED',
+    'OTHER ENDS',
+    'SENT TODAY',
+    'WAITS FOR',
+  ],
+  'GOES ON AT',
 ];
 
 function linesOf(statuses: Status[]): string[] {
-  const rows = statuses.map(({ id, name, state, sequences, sent_today, next_due_at, waits }) => {
+  const rows = statuses.map(({ id, name, state, sequences, sent_today, waits_for, goes_on_at }) => {
     const { waiting, active, completed, replied, ...others } = sequences;
     const ends = Object.values(others).reduce((sum, count) => sum + count, 0);
     const counts = [waiting, active, completed, replied, ends, sent_today].map(grouped);
-    return [id, name.slice(0, 30), state, ...counts, next_due_at ?? '', waits ?? ''];
+    return [id, name.slice(0, 30), state, ...counts, waits_for ?? '', goes_on_at ?? ''];
   });
   return sheet(columns, rows, [3, 4, 5, 6, 7, 8], 'No campaign matches.');
 }

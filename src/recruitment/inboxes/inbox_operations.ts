@@ -8,6 +8,7 @@ import { newId } from '../../core/values/id.ts';
 import { alreadyExists, Problem } from '../../core/values/problem.ts';
 import { base_path } from '../events/base_path.ts';
 import { requireRoom } from '../plan/plan.ts';
+import { not_resting, wakeInbox } from '../sequences/wake_inbox.ts';
 import { connect } from './connection.ts';
 import { login_fields, loginOf, namesLogin } from './given_login.ts';
 import { type Inbox, inboxes } from './inbox.ts';
@@ -71,8 +72,10 @@ export const inboxOperations: Operation[] = [
       const inbox = await inboxes.get(tx, params.id, { lock: true });
       const { smtp, imap, oauth, ...values } = body;
       requireGaps({ ...inbox, ...values });
+      // A limit that was raised holds from now on: the inbox looks again.
+      if (limits.some((field) => values[field] !== undefined)) wakeInbox(tx, params.id);
       return inboxes.update(tx, params.id, {
-        ...values,
+        ...{ ...values, ...not_resting },
         ...(login ? loginColumns(params.id, login, login.secrets, services.vault) : {}),
       });
     },
@@ -97,6 +100,8 @@ export const inboxOperations: Operation[] = [
     },
   }),
 ];
+
+const limits = ['daily_limit', 'ramp', 'timezone'] as const;
 
 function requireGaps({ min_gap_s, max_gap_s }: { min_gap_s: number; max_gap_s: number }): void {
   if (min_gap_s <= max_gap_s) return;

@@ -86,7 +86,9 @@ export const sequences = resource({
     next_step: z.int().describe('The index of the step that it sends next; the number of steps once all were sent.'),
     due_at: timestamp
       .nullable()
-      .describe('The earliest time of its next email, or of its end after the last. Null if it has none.'),
+      .describe(
+        'The earliest time of its next email, as the schedule, the daily limits and the gaps of the inbox stand now; after the last email, that of its end. Null if it has none.',
+      ),
     paused_until: timestamp
       .nullable()
       .describe('Until when it is paused because of an automatic reply. Null if it is not.'),
@@ -101,7 +103,7 @@ export const sequences = resource({
   computed: {
     pause_causes: sql`case when t.open then ${causes} else '{}' end`,
     state: sql`case when t.open and cardinality(${causes}) > 0 then 'paused' else t.state end`,
-    due_at: sql`case when t.open then t.due_at end`,
+    due_at: sql`recruitment.goes_at(t)`,
   },
 });
 export type Sequence = z.infer<typeof sequences.record>;

@@ -11,6 +11,9 @@ import { type Json, sql, startRail } from '../../harness.ts';
 import { effort } from '../../runner/effort.ts';
 import { openSender, step } from './outreach.ts';
 
+// Ten thousand trials take some minutes, and an hour on a loaded machine.
+t.setTimeout(effort.raced_unsubscribes > 1_000 ? 7_200_000 : 600_000);
+
 const rail = await startRail({ worker: false });
 const { vault, base_url } = rail.services;
 const server = { host: 'localhost', port: 465, security: 'tls', username: 'grace', password: 'none' };
@@ -34,9 +37,8 @@ t.test('after an unsubscribe or a mark has been answered, no send begins', async
   const claiming = { worker_id: 'worker_raced', vault, base_url, random: () => 0 };
   let ended = 0;
   let held = 0;
-  for (let nth = 0; nth < trials; nth++) {
-    const inbox_id = sender.inbox_ids[nth % sender.inbox_ids.length] as string;
-    const [claimed] = await within((tx) => claim(tx, [{ inbox_id, active: undefined }], claiming));
+  const trial = async (nth: number, inbox_id: string) => {
+    const [claimed] = await within((tx) => claim(tx, [inbox_id], claiming));
     if (claimed?.is !== 'send') throw new Error(`Nothing to send: ${JSON.stringify(claimed)}`);
     const { message_id, attempts, mail } = claimed.message;
     let is_answered = false;
@@ -60,7 +62,13 @@ t.test('after an unsubscribe or a mark has been answered, no send begins', async
     await barring;
     const again = await within((tx) => mayEnd(tx, [{ message_id, attempts }], claiming.worker_id));
     if (again.size > 0) t.fail('a send begins after the answer');
-  }
+  };
+  // Each inbox sends one email at a time, beside the others.
+  await Promise.all(
+    sender.inbox_ids.map(async (inbox_id, first) => {
+      for (let nth = first; nth < trials; nth += sender.inbox_ids.length) await trial(nth, inbox_id);
+    }),
+  );
   t.equal(ended + held, trials);
   t.comment(`${trials} trials: ${ended} sends began before the answer, ${held} were held`);
   const open = await rail.query(
@@ -108,8 +116,7 @@ t.test('eight workers pass no cap, and keep every gap', async (t) => {
     await Promise.all(
       Array.from({ length: 8 }, async (_, worker) => {
         const claiming = { worker_id: `worker_${worker}`, vault, base_url, random: Math.random };
-        const asked = sender.inbox_ids.map((inbox_id) => ({ inbox_id, active: undefined }));
-        for (const claimed of await within((tx) => claim(tx, asked, claiming))) {
+        for (const claimed of await within((tx) => claim(tx, sender.inbox_ids, claiming))) {
           if (claimed.is !== 'send') continue;
           const { message_id, attempts } = claimed.message;
           const may = await within((tx) => mayEnd(tx, [{ message_id, attempts }], claiming.worker_id));

@@ -4,6 +4,8 @@ import tls from 'node:tls';
 import t from 'tap';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
 import { sendMessage } from '../../../src/recruitment/outreach/sending/lanes/send_message.ts';
+import { connectTo } from '../../../src/recruitment/outreach/sending/transport/connection.ts';
+import { transmit } from '../../../src/recruitment/outreach/sending/transport/smtp.ts';
 import { type Caller, eventually, type Json, sql, startRail, startReceiver } from '../../harness.ts';
 import { all_but_scans } from '../event_types.ts';
 import { identity, startMailbox } from '../mailbox.ts';
@@ -373,4 +375,116 @@ t.test('disconnects an inbox whose login is refused three times', async (t) => {
       ['campaign.paused', 'no_inbox', undefined],
     ],
   );
+});
+
+t.test('a server that takes a minute to answer holds up its own inbox alone', async (t) => {
+  const address = (nth: number) => `ada@${['slow', 'quick', 'next'][nth]}-server.com`;
+  const asked = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<void>();
+  sink.script.set(address(0), {
+    end: () => {
+      asked.resolve();
+      return answer.promise;
+    },
+  });
+  const opened = await open({ prospects: 3, inboxes: 2, address });
+  await wake(rail);
+  await asked.promise;
+  await eventually(() => sink.acceptedBy(address(1)).length === 1, 'the email from the other inbox');
+  t.equal(sink.acceptedBy(address(2)).length, 0, 'one email at a time from an inbox');
+  await wake(rail);
+  const held = (await messagesOf(opened)).find(({ sequence_id }) => sequence_id === opened.sequence_ids[0]);
+  t.match(held, { state: 'sending', phase: 'data', attempts: 1 });
+  answer.resolve();
+  await outcomesOf(opened, 3);
+  t.match(await messagesOf(opened), [{ state: 'sent' }, { state: 'sent' }, { state: 'sent' }]);
+  for (const nth of [0, 1, 2]) t.equal(sink.acceptedBy(address(nth)).length, 1);
+
+  const [inbox_id = ''] = opened.inbox_ids;
+  const { organization_id } = opened;
+  const attempt = async (to: string, deadlines: { start_ms: number; end_ms: number }) => {
+    const connection = await connectTo({ organization_id, inbox_id }, { store: rail.store, services: rail.services });
+    const letter = { from: 'grace@acme.example.com', to, content: Buffer.from('Subject: Hello\r\n\r\nHello') };
+    return transmit(connection, letter, async () => true, new AbortController().signal, deadlines);
+  };
+  const never = new Promise<never>(() => {});
+  sink.script.set('ada@never-takes.com', { rcpt: () => never });
+  sink.script.set('ada@never-answers.com', { end: () => never });
+  t.same(await attempt('ada@never-takes.com', { start_ms: 50, end_ms: 60_000 }), { is: 'lost' });
+  t.same(await attempt('ada@never-answers.com', { start_ms: 60_000, end_ms: 50 }), { is: 'unknown' });
+});
+
+t.test('a login that is revoked amid sending disconnects the inbox, and loses and doubles nothing', async (t) => {
+  let is_revoked = false;
+  const provider = await startMailbox({
+    ...sink.handlers,
+    onAuth: (_auth, _session, done) =>
+      done(is_revoked ? refusal(535, '5.7.8 Bad credentials') : null, { user: 'grace' }),
+    onMailFrom: (_address, _session, done) => done(is_revoked ? refusal(535, '5.7.8 Access was revoked') : null),
+  });
+  const address = (nth: number) => `ada@revoked${nth}.com`;
+  sink.script.set(address(1), {
+    accepted: () => {
+      is_revoked = true;
+    },
+  });
+  const opened = await open({ mailbox: { ...provider, imap: mailbox.imap }, prospects: 5, address });
+  const { organization_id } = opened;
+  await wake(rail);
+  for (let nth = 0; nth < 3; nth++) {
+    await eventually(async () => (await inboxOf(opened)).auth_failures > nth, `refusal ${nth}`);
+    await rail.query(sql`update recruitment.inbox set next_slot_at = null where organization_id = ${organization_id}`);
+    await wake(rail);
+  }
+  await eventually(async () => (await inboxOf(opened)).status === 'disconnected', 'the inbox to be disconnected');
+  t.match(await inboxOf(opened), { disconnected_reason: 'auth_failed' });
+  const states = (await messagesOf(opened)).map(({ state }) => state);
+  t.same(states.sort(), ['planned', 'sent', 'sent'], 'what was being sent is sent later, and fails nowhere');
+  t.equal((await sequencesOf(opened)).filter(({ state }) => state === 'waiting').length, 3);
+
+  is_revoked = false;
+  await opened.caller.post(`/recruitment/v1/inboxes/${opened.inbox_ids[0]}/reconnect`);
+  await eventually(
+    async () => (await messagesOf(opened)).filter(({ state }) => state === 'sent').length === 5,
+    'the others to be sent',
+  );
+  for (let nth = 0; nth < 5; nth++) t.equal(sink.acceptedBy(address(nth)).length, 1, 'each once');
+});
+
+t.test('a daily limit of the provider holds up its inbox, for twice as long the next time', async (t) => {
+  const address = (nth: number) => `ada@quota${nth}.com`;
+  let is_full = true;
+  let asked = 0;
+  const full: Script = {
+    rcpt: () => {
+      asked++;
+      if (is_full) throw refusal(452, '4.7.0 Daily message limit exceeded, try again tomorrow');
+    },
+  };
+  for (const nth of [0, 2]) sink.script.set(address(nth), full);
+  const opened = await open({ prospects: 4, inboxes: 2, address });
+  const { organization_id } = opened;
+  await wake(rail);
+  const waits = async (wait_s: number) => {
+    await eventually(async () => (await inboxOf(opened)).wait_s === wait_s, `a wait of ${wait_s} s`);
+    const left = new Date((await inboxOf(opened)).waits_until).getTime() - Date.now();
+    t.ok(left > (wait_s - 600) * 1_000 && left <= wait_s * 1_000);
+  };
+  await waits(3_600);
+  await eventually(() => sink.acceptedBy(address(3)).length === 1, 'the emails from the other inbox');
+  await wake(rail);
+  t.equal(asked, 1, 'nothing else is tried meanwhile');
+  const over = () =>
+    rail.query(sql`
+      update recruitment.inbox set waits_until = null where organization_id = ${organization_id} and waits_until is not null`);
+  await over();
+  await wake(rail);
+  await waits(7_200);
+  is_full = false;
+  await over();
+  await wake(rail);
+  await outcomesOf(opened, 4);
+  await eventually(async () => (await messagesOf(opened)).every(({ state }) => state === 'sent'), 'all to be sent');
+  for (let nth = 0; nth < 4; nth++) t.equal(sink.acceptedBy(address(nth)).length, 1, 'each once');
+  t.match(await inboxOf(opened), { wait_s: null, waits_until: null });
 });

@@ -5,6 +5,7 @@ import { tenant } from '../../../../core/resource/resource.ts';
 import { event } from '../../../events/event.ts';
 import { connect, disconnect } from '../../../inboxes/connection.ts';
 import { type DisconnectedReason, type Inbox, inboxes } from '../../../inboxes/inbox.ts';
+import { not_resting, wakeInbox } from '../../../sequences/wake_inbox.ts';
 import { failSequences } from '../ending/fail_sequences.ts';
 import { finishCampaigns } from '../ending/finish.ts';
 import { type Campaign, campaigns } from '../records/campaign.ts';
@@ -44,7 +45,8 @@ export async function reconnectInbox(tx: Tx, { id }: { id: string }): Promise<In
   const open = await lockCampaignsOf(tx, id);
   const inbox = await inboxes.get(tx, id, { lock: true });
   if (inbox.status === 'connected') return inbox;
-  const connected = await connect(tx, inbox, { auth_failures: 0, unreachable_since: null });
+  const connected = await connect(tx, inbox, { auth_failures: 0, unreachable_since: null, ...not_resting });
+  wakeInbox(tx, id);
   for (const one of open) {
     if (one.state === 'paused') await takeCauses(tx, one, ['inbox']);
     if (one.state === 'sending') requestSchedule(tx, one.id);

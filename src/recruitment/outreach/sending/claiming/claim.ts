@@ -8,17 +8,11 @@ import { newId } from '../../../../core/values/id.ts';
 import { holdSuppressions } from '../../../prospects/barred_site.ts';
 import { type FailedSequence, failSequences } from '../../campaigns/ending/fail_sequences.ts';
 import { gapSeconds } from '../../windows/limits.ts';
+import { nextMidnight } from '../../windows/local_time.ts';
 import { type Draft, draftsOf } from '../transport/letter.ts';
 import { type Candidate, judge, lockCandidates, type Rendered, rendered } from './candidate.ts';
 import { canBeOpen, heldUntil, type Lane, lockLanes, planLeft, type Sending, sendingCampaigns } from './lane.ts';
 import { type Counted, giveBack, reserve } from './reservation.ts';
-
-/** A lane that somebody wants to send from. */
-export interface Asked {
-  inbox_id: string;
-  /** The message that this process is sending from it; its claim is no orphan. */
-  active: string | undefined;
-}
 
 /** What a lane is to do. */
 export type Claim =
@@ -46,8 +40,6 @@ export interface Claiming {
   random: () => number;
 }
 
-/** A lane that finds nothing looks again then at the latest, whatever changed meanwhile. */
-const rest_ms = 15 * 60_000;
 /** Sequences of a lane that are judged at a time, once the first one could not be sent to. */
 const most_judged = 50;
 const most_rounds = 4;
@@ -55,11 +47,11 @@ const most_rounds = 4;
 /**
  * Claims one email for each of these inboxes of an organization, as far as there is one to send. Waits for nobody: what others have locked is
  * left to them.
+ * @param inbox_ids of lanes from which this worker sends nothing just now: what it has claimed from them is an orphan
  * @throws LostRace, after which the transaction is run again
  */
-export async function claim(tx: Tx, asked: Asked[], claiming: Claiming): Promise<Claim[]> {
+export async function claim(tx: Tx, inbox_ids: string[], claiming: Claiming): Promise<Claim[]> {
   const now = new Date(tx.now);
-  const inbox_ids = asked.map(({ inbox_id }) => inbox_id);
   const [, lanes, campaigns, plan] = await Promise.all([
     holdSuppressions(tx),
     lockLanes(tx, inbox_ids),
@@ -69,7 +61,7 @@ export async function claim(tx: Tx, asked: Asked[], claiming: Claiming): Promise
   const claims = new Map<string, Claim>();
   const free: Lane[] = [];
   for (const lane of lanes) {
-    const taken = ofOrphan(lane, asked.find(({ inbox_id }) => inbox_id === lane.id)?.active, claiming.worker_id);
+    const taken = ofOrphan(lane, claiming.worker_id);
     if (taken) claims.set(lane.id, taken);
     else free.push(lane);
   }
@@ -79,7 +71,7 @@ export async function claim(tx: Tx, asked: Asked[], claiming: Claiming): Promise
   for (const lane of others) {
     const held =
       heldUntil(lane, now) ??
-      (plan.left === 0 ? { until: new Date(now.getTime() + rest_ms), reason: 'plan' as const } : undefined);
+      (plan.left === 0 ? { until: nextMidnight('UTC', now), reason: 'plan' as const } : undefined);
     if (held) claims.set(lane.id, { is: 'rest', until: held.until.toISOString(), reason: held.reason });
   }
   const turns = await turnsOf(
@@ -94,9 +86,9 @@ export async function claim(tx: Tx, asked: Asked[], claiming: Claiming): Promise
 }
 
 /** What a lane does whose last email has no outcome yet. Undefined: there is none, or it was not sent and is given back. */
-function ofOrphan({ sending }: Lane, active: string | undefined, worker_id: string): Claim | undefined {
+function ofOrphan({ sending }: Lane, worker_id: string): Claim | undefined {
   if (!sending) return undefined;
-  const is_orphan = sending.claimed_by === null || (sending.claimed_by === worker_id && sending.id !== active);
+  const is_orphan = sending.claimed_by === null || sending.claimed_by === worker_id;
   if (!is_orphan) return { is: 'busy' };
   return sending.phase === 'data' ? { is: 'look_up', message_id: sending.id } : undefined;
 }
@@ -307,18 +299,19 @@ const claimPlanned = (tx: Tx, plans: Plan[], worker_id: string): Promise<{ id: s
 
 const takeSlots = (tx: Tx, lanes: { id: string; gap_s: number }[]): Promise<{ id: string; next_slot_at: string }[]> =>
   tx.all(sql`
-    update recruitment.inbox t set next_slot_at = ${tx.now}::timestamptz + make_interval(secs => g.gap_s), rests_until = null
+    update recruitment.inbox t set next_slot_at = ${tx.now}::timestamptz + make_interval(secs => g.gap_s), rests_until = null, rests_for = null
     from json_to_recordset(${JSON.stringify(lanes)}::json) as g (id text, gap_s integer)
     where ${tenant(tx)} and t.id = g.id
     returning t.id, t.next_slot_at`);
 
-/** Lanes that can send nothing are left alone for a while. */
+/** Lanes that have reached a limit of the day are left alone until the next one begins. What raises the limit ends their rest. */
 async function rest(tx: Tx, claims: Map<string, Claim>): Promise<void> {
   const resting = [...claims].flatMap(([id, claimed]) =>
-    claimed.is === 'rest' && claimed.reason !== 'gap' && claimed.reason !== 'idle' ? [id] : [],
+    claimed.is === 'rest' && (claimed.reason === 'cap' || claimed.reason === 'plan') ? [{ id, ...claimed }] : [],
   );
   if (resting.length === 0) return;
-  const until = new Date(new Date(tx.now).getTime() + rest_ms).toISOString();
   await tx.all(sql`
-    update recruitment.inbox t set rests_until = ${until}::timestamptz where ${tenant(tx)} and t.id = any(${resting}) and t.rests_until is distinct from ${until}::timestamptz`);
+    update recruitment.inbox t set rests_until = g.until, rests_for = g.reason
+    from json_to_recordset(${JSON.stringify(resting)}::json) as g (id text, until timestamptz, reason text)
+    where ${tenant(tx)} and t.id = g.id and (t.rests_until, t.rests_for) is distinct from (g.until, g.reason)`);
 }

@@ -4,11 +4,11 @@ import type { WorkerContext } from '../../../../core/jobs/worker_context.ts';
 import { batched } from '../../../../core/postgres/batch.ts';
 import { type Tx, transaction } from '../../../../core/postgres/transaction.ts';
 import { disconnectInbox } from '../../campaigns/lifecycle/inbox_connection.ts';
-import { type Asked, type Claim, type Claimed, claim } from '../claiming/claim.ts';
+import { type Claim, type Claimed, claim } from '../claiming/claim.ts';
 import { type Held, mayEnd } from '../claiming/final_dot.ts';
 import { type Ended, recordEnds } from '../outcomes/sent.ts';
 import { recordUnsent, type Unsent } from '../outcomes/unsent.ts';
-import { judgeAnswer } from '../transport/answer.ts';
+import { isAboutLogin, judgeAnswer } from '../transport/answer.ts';
 import { connectTo, NotConnected } from '../transport/connection.ts';
 import { composed } from '../transport/letter.ts';
 import { type Attempt, transmit } from '../transport/smtp.ts';
@@ -25,34 +25,46 @@ const run_ms = 30_000;
 
 export class Lanes {
   readonly #context: WorkerContext;
-  /** The message that each lane sends just now. */
-  readonly #active = new Map<string, string>();
   readonly #organizations = new Map<string, Shared>();
-  readonly #running = new Set<Promise<unknown>>();
+  /** The runs of lanes. A job that comes for one that runs has it look again. */
+  readonly #runs = new Map<string, { ended: Promise<void>; looks_again: boolean }>();
 
   constructor(context: WorkerContext) {
     this.#context = context;
   }
 
-  /** Sends what is due from an inbox, one email after the other, until it has to wait. */
+  /**
+   * Sends what is due from an inbox, one email after the other, until it has to wait. Two runs of a lane would each take what the other has
+   * claimed for what a dead worker left.
+   */
   run(lane: LaneOf): Promise<void> {
-    const running = this.#run(lane).finally(() => this.#running.delete(running));
-    this.#running.add(running);
-    return running;
+    const key = `${lane.organization_id} ${lane.inbox_id}`;
+    const known = this.#runs.get(key);
+    if (known) {
+      known.looks_again = true;
+      return Promise.resolve();
+    }
+    const run = { ended: Promise.resolve(), looks_again: false };
+    this.#runs.set(key, run);
+    run.ended = this.#run(lane, run).finally(() => this.#runs.delete(key));
+    return run.ended;
   }
 
   /** Resolves when nothing is being sent any more. */
   async idle(): Promise<void> {
-    while (this.#running.size > 0) await Promise.allSettled(this.#running);
+    while (this.#runs.size > 0) await Promise.allSettled([...this.#runs.values()].map(({ ended }) => ended));
   }
 
-  async #run(lane: LaneOf): Promise<void> {
+  async #run(lane: LaneOf, run: { looks_again: boolean }): Promise<void> {
     const shared = this.#sharedBy(lane.organization_id);
     const line = new Line(lane, this.#context);
     const begun = performance.now();
     try {
       while (!this.#context.stopping.aborted) {
-        const next = await shared.claim({ inbox_id: lane.inbox_id, active: this.#active.get(lane.inbox_id) });
+        run.looks_again = false;
+        const next = await shared.claim(lane.inbox_id);
+        const is_over = next.is === 'busy' || next.is === 'rest';
+        if (is_over && run.looks_again) continue;
         if (next.is === 'busy') return;
         if (next.is === 'rest') {
           laneRested(next.reason);
@@ -61,7 +73,7 @@ export class Lanes {
         }
         if (next.is === 'look_up') await lookUp(this.#context, lane, next.message_id);
         else await this.#send(lane, next.message, { shared, line });
-        if (next.is === 'send' && !isSoon(next.message.next_slot_at))
+        if (next.is === 'send' && !run.looks_again && !isSoon(next.message.next_slot_at))
           return await wakeLane(this.#context.store, lane, next.message.next_slot_at);
         if (performance.now() - begun > run_ms) break;
       }
@@ -73,17 +85,12 @@ export class Lanes {
 
   async #send(lane: LaneOf, message: Claimed, { shared, line }: { shared: Shared; line: Line }): Promise<void> {
     const { message_id, attempts } = message;
-    this.#active.set(lane.inbox_id, message_id);
-    try {
-      const attempt = await this.#attempt(message, { shared, line });
-      emailEnded(attempt);
-      if (attempt.is === 'held') return;
-      if (attempt.is === 'accepted') await shared.end({ message_id, as: 'sent' });
-      else if (attempt.is === 'unknown') await lookUp(this.#context, lane, message_id);
-      else await this.#recordUnsent(lane, { message_id, attempts }, unsentOf(attempt));
-    } finally {
-      this.#active.delete(lane.inbox_id);
-    }
+    const attempt = await this.#attempt(message, { shared, line });
+    emailEnded(attempt);
+    if (attempt.is === 'held') return;
+    if (attempt.is === 'accepted') await shared.end({ message_id, as: 'sent' });
+    else if (attempt.is === 'unknown') await lookUp(this.#context, lane, message_id);
+    else await this.#recordUnsent(lane, { message_id, attempts }, unsentOf(attempt));
   }
 
   async #attempt(message: Claimed, { shared, line }: { shared: Shared; line: Line }): Promise<Attempt | Unusable> {
@@ -126,6 +133,7 @@ const isSoon = (slot: string): boolean => new Date(slot).getTime() - Date.now() 
 
 function unsentOf(attempt: Exclude<Attempt, { is: 'accepted' | 'unknown' | 'held' }> | Unusable): Unsent {
   if (attempt.is === 'answered') {
+    if (isAboutLogin(attempt.answer)) return { is: 'auth' };
     const { code, text } = attempt.answer;
     return { is: 'answered', verdict: judgeAnswer(attempt.answer), answer: text || `${code}` };
   }
@@ -134,7 +142,7 @@ function unsentOf(attempt: Exclude<Attempt, { is: 'accepted' | 'unknown' | 'held
 
 /** What the lanes of an organization do together: each step of many emails is one transaction. */
 interface Shared {
-  claim(asked: Asked): Promise<Claim>;
+  claim(inbox_id: string): Promise<Claim>;
   mayEnd(held: Held): Promise<boolean>;
   end(ended: Ended): Promise<void>;
 }
@@ -144,8 +152,8 @@ function share(organization_id: string, { store, services, worker_id }: WorkerCo
   const { vault, base_url } = services;
   const within = <T>(work: (tx: Tx) => Promise<T>) => transaction(store, opening, work);
   return {
-    claim: together((asked: Asked[]) =>
-      within((tx) => claim(tx, asked, { worker_id, vault, base_url, random: Math.random })),
+    claim: together((inbox_ids: string[]) =>
+      within((tx) => claim(tx, inbox_ids, { worker_id, vault, base_url, random: Math.random })),
     ),
     mayEnd: together(async (held: Held[]) => {
       const may = await within((tx) => mayEnd(tx, held, worker_id));

@@ -28,31 +28,14 @@ const ahead = sql`interval '60 seconds'`;
 export async function wakeLanes(tx: Tx): Promise<void> {
   await tx.all(freeFromGone);
   const at = sql`${tx.now}::timestamptz`;
-  const due = (state: 'active' | 'waiting') => sql`exists (
-    select from recruitment.sequence s
-    where s.organization_id = i.organization_id and s.inbox_id = i.id and s.campaign_id = c.id and s.state = ${state} and s.open
-      and s.due_at <= ${at} + ${ahead} and s.next_step < jsonb_array_length(c.steps))`;
-  const zone = sql`(case when c.schedule ->> 'timezone' = 'recipient' then 'UTC' else c.schedule ->> 'timezone' end)`;
-  const local = sql`((${at} + ${ahead}) at time zone ${zone})`;
-  // Times of a day sort as texts. Until the next sweep a window may open, so the look goes ahead; the claim judges by itself.
-  const is_open = sql`(
-    c.schedule ->> 'timezone' = 'recipient'
-    or (
-      c.schedule -> 'days' @> to_jsonb(extract(isodow from ${local})::integer)
-      and to_char(${local}, 'HH24:MI') >= c.schedule ->> 'from' and to_char(${local}, 'HH24:MI') <= c.schedule ->> 'to'
-    ))`;
+  if (new Date(tx.now).getUTCMinutes() % plan_minutes === 0) await tx.all(endRestsForPlan);
   await tx.all(sql`
       with lane as (
-        select i.organization_id, i.id as inbox_id, greatest(i.next_slot_at, i.waits_until, ${at}) as run_at, true as is_due
-        from recruitment.inbox i
-        where i.status = 'connected' and i.deleted_at is null
-          and greatest(i.next_slot_at, i.waits_until, i.rests_until, ${at}) <= ${at} + ${ahead}
-          and exists (
-            select from recruitment.campaign c
-            where c.organization_id = i.organization_id and c.state = 'sending' and ${is_open} and (${due('active')} or ${due('waiting')})
-          )
+        select l.organization_id, l.inbox_id, greatest(l.goes_at, ${at}) as run_at
+        from recruitment.outreach_lane l
+        where (l.inbox_free_at is null or l.inbox_free_at <= ${at} + ${ahead}) and l.goes_at <= ${at} + ${ahead}
         union all
-        select m.organization_id, m.inbox_id, ${at}, false
+        select m.organization_id, m.inbox_id, ${at}
         from recruitment.message m
         where (m.state = 'sending' and m.claimed_by is null)
           or (m.state = 'planned' and m.sequence_id is null and (m.due_at is null or m.due_at <= ${at} + ${ahead}))
@@ -68,6 +51,10 @@ export async function wakeLanes(tx: Tx): Promise<void> {
       )
       select core.enqueue(coalesce(json_agg(j.job), '[]'::json))::text as enqueued from job j`);
 }
+
+/** Emails that were counted by the plan and not sent are given back, in other lanes: so often those that rest for it look again. */
+const plan_minutes = 15;
+const endRestsForPlan = sql`update recruitment.inbox i set rests_until = null, rests_for = null where i.rests_for = 'plan'`;
 
 /** Workers that stopped without an outcome are not found dead: they are gone. */
 const freeFromGone = sql`

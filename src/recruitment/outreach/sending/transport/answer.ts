@@ -18,6 +18,9 @@ export type Verdict =
   /** Never. `hard`: there is no such recipient. */
   | { is: 'refused'; reason: Exclude<Refusal, 'quota' | 'timeout'>; hard: boolean };
 
+/** "535: the way of a disconnect": the server wants another login than it has (RFC 4954). It says nothing of the email. */
+export const isAboutLogin = ({ code }: Answer): boolean => [530, 534, 535, 538].includes(code);
+
 /** "5.1.x (but 5.1.7 and 5.1.8): a hard bounce. 5.4.5 and texts of quota: planned again. Another 5xx: failed; a 4xx: tried again." */
 export function judgeAnswer({ code, text, command }: Answer): Verdict {
   const status = enhancedStatus(text);

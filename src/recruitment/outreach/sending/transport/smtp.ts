@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import type SMTPConnection from 'nodemailer/lib/smtp-connection';
 import { storable } from '../../../../core/values/stored_text.ts';
-import type { Answer } from './answer.ts';
+import { type Answer, isAboutLogin } from './answer.ts';
 
 /** How an attempt went. */
 export type Attempt =
@@ -21,10 +21,14 @@ export interface Letter {
   content: Buffer;
 }
 
-/** Of all that comes before the final dot. */
-const start_ms = 120_000;
-/** RFC 5321, 4.5.3.2.6: "10 minutes" for the answer to the end of the data. */
-const end_ms = 600_000;
+/** How long an email may take. */
+interface Deadlines {
+  /** All that comes before the final dot. */
+  start_ms: number;
+  /** RFC 5321, 4.5.3.2.6: "10 minutes" for the answer to the end of the data. */
+  end_ms: number;
+}
+const usual: Deadlines = { start_ms: 120_000, end_ms: 600_000 };
 /** Of the answer to RSET. */
 const reset_ms = 10_000;
 
@@ -39,6 +43,7 @@ export function transmit(
   { from, to, content }: Letter,
   mayEnd: () => Promise<boolean>,
   cut_off: AbortSignal,
+  { start_ms, end_ms }: Deadlines = usual,
 ): Promise<Attempt> {
   const { promise, resolve, reject } = Promise.withResolvers<Attempt>();
   let is_ended = false;
@@ -82,10 +87,13 @@ export function transmit(
   return promise;
 }
 
-/** A refusal leaves the connection usable, unless it came amid the data, or the server is about to close. */
+/** A refusal leaves the connection usable, unless it came amid the data, the server is about to close, or wants another login. */
 const canGoOn = (attempt: Attempt, is_ended: boolean): boolean =>
   attempt.is === 'accepted' ||
-  (attempt.is === 'answered' && attempt.answer.code !== 421 && (attempt.answer.command !== 'DATA' || is_ended));
+  (attempt.is === 'answered' &&
+    attempt.answer.code !== 421 &&
+    !isAboutLogin(attempt.answer) &&
+    (attempt.answer.command !== 'DATA' || is_ended));
 
 /** The server still has the sender of an email whose recipient it refused: to the next one it would answer that commands are out of order. */
 const leavesSender = (attempt: Attempt): boolean =>
