@@ -7,7 +7,7 @@ import { openShop } from '../shop.ts';
 import { openPayoutLine, replace } from './payout_round.ts';
 import { isWork } from './slice.ts';
 
-/** More than two steps of 250. */
+/** More than the first steps look at. */
 const partners = 600;
 /** At which statement of its work each worker dies: a step takes some fifteen. */
 const deaths = [

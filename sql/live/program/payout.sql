@@ -3,7 +3,8 @@
 
 -- What a payout holds against what its commissions say; null where all is well. They are read by the index of their partner, from the first to the
 -- last of them: that is one look, and one for each by its id is ten. Those that are not of the partner are missed there, and told by the difference.
-create or replace function program.payout_fault(p program.payout) returns text
+-- A function of rows becomes part of the statement that asks it.
+create or replace function program.payout_faults(p program.payout) returns table (fault text)
 language sql stable
 as $$
   select case
@@ -30,18 +31,20 @@ as $$
   ) as h
 $$;
 
+create or replace function program.payout_fault(p program.payout) returns text
+language sql stable
+as $$ select f.fault from program.payout_faults(p) f $$;
+
 create or replace function program.require_payout_adds_up() returns trigger
 language plpgsql
 as $$
 declare
-  payout program.payout;
   fault text;
 begin
-  select p.* into payout from program.payout p where p.organization_id = new.organization_id and p.id = new.id;
-  if not found then
-    return null;
-  end if;
-  fault := program.payout_fault(payout);
+  select f.fault into fault
+  from program.payout p
+  cross join lateral program.payout_faults(p) f
+  where p.organization_id = new.organization_id and p.id = new.id;
   if fault is not null then
     raise exception 'The payout % does not add up: %.', new.id, fault using errcode = 'check_violation', constraint = 'payout_adds_up';
   end if;
@@ -57,18 +60,27 @@ create or replace function program.judge_payouts_of_commissions() returns trigge
 language plpgsql
 set enable_seqscan = off
 as $$
+declare
+  is_missing boolean;
+  is_of_others boolean;
 begin
-  if not exists (select from after a where a.payout_id is not null)
-    and not exists (select from before b where b.payout_id is not null) then
-    return null;
-  end if;
-  if exists (
-    select
-    from (select distinct a.organization_id, a.payout_id from after a where a.payout_id is not null) as entered
-    where not exists (select from program.payout p where p.organization_id = entered.organization_id and p.id = entered.payout_id)
-  ) then
+  select bool_or(p.id is null and t.enters), bool_or(p.changed_in is distinct from pg_current_xact_id()) into is_missing, is_of_others
+  from (
+    select a.organization_id, a.payout_id, true as enters from after a where a.payout_id is not null group by a.organization_id, a.payout_id
+    union all
+    select b.organization_id, b.payout_id, false from before b where b.payout_id is not null group by b.organization_id, b.payout_id
+  ) as t
+  left join lateral (
+    -- `offset 0`: each is looked up, whatever a plan of another time would have read of the table.
+    select q.id, q.changed_in from program.payout q where q.organization_id = t.organization_id and q.id = t.payout_id offset 0
+  ) as p on true;
+  if is_missing then
     raise exception 'A commission is put into a payout that does not exist.'
       using errcode = 'foreign_key_violation', constraint = 'commission_payout_exists';
+  end if;
+  -- A batch: this transaction has written them all.
+  if is_of_others is not true then
+    return null;
   end if;
   update program.payout p
   set updated_at = p.updated_at

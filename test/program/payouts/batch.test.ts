@@ -2,7 +2,7 @@ import pg from 'pg';
 import t from 'tap';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
 import { ofPayout } from '../../../src/program/commissions/commission.ts';
-import { generateStep } from '../../../src/program/payouts/batches/generate.ts';
+import { generateStep, nextMost } from '../../../src/program/payouts/batches/generate.ts';
 import { programsWithBalances, startOfMonth } from '../../../src/program/payouts/batches/monthly.ts';
 import { type Answer, eventually, sql, startRail } from '../../harness.ts';
 import { openShop } from '../../shop.ts';
@@ -262,6 +262,36 @@ t.test(
     t.same(await shop.list('commissions', 'kind=clawback'), []);
   },
 );
+
+t.test('takes a commission as it is after a change that the batch waited for', async (t) => {
+  const shop = await openShop(rail, { min_payout_minor: 1 });
+  const ada = await payee(shop, [6000, 50]);
+  const client = new pg.Client({ connectionString: rail.url });
+  await client.connect();
+  t.teardown(() => client.end());
+  await client.query('begin');
+  const change = 'update program.commission set amount_minor = 7000 where partner_id = $1 and amount_minor = 6000';
+  await client.query(change, [ada.id]);
+  const batch = batchOf(shop);
+  await eventually(async () => {
+    const [waiting] = await rail.query<{ count: number }>(sql`
+      select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`);
+    return (waiting?.count ?? 0) > 0;
+  }, 'the batch to wait for the change');
+  await client.query('commit');
+  t.match((await batch).progress, { partners_looked_at: 1, payouts: 1, amounts: [{ amount_minor: 7050 }] });
+  t.match(await shop.list('payouts'), [{ amount_minor: 7050, commission_count: 2 }]);
+});
+
+t.test('looks at as many partners in a step as the database has time for', (t) => {
+  t.equal(nextMost(250, 100), 250);
+  t.equal(nextMost(250, 125), 200);
+  t.equal(nextMost(250, 1), 500, 'at most twice as many');
+  t.equal(nextMost(250, 10_000), 125, 'at least half');
+  t.equal(nextMost(2_000, 1), 2_000);
+  t.equal(nextMost(25, 10_000), 25);
+  t.end();
+});
 
 t.test('does not take a blank external id for the id of a payment', async (t) => {
   const shop = await openShop(rail);

@@ -21,24 +21,34 @@ interface Generating extends Omit<Sums, 'payouts'> {
   last_partner_id: string;
 }
 
-/** How many partners a step looks at. Its transaction is short: sales of the same time wait for its commit, and for its part of the log. */
-const most_partners = 250;
+/** How many partners the first step looks at, and any step at least and at most. */
+const partners = { first: 250, least: 25, most: 2_000 };
+/** How long a step may take. Its transaction is short: sales of the same time wait for its commit, and for its part of the log. */
+const step_ms = 100;
 /** How many commissions a step makes due. */
 const most_matured = 1_000;
 /** How long a batch rests after each step, as a share of the time that it took: what else the database has to do goes first. */
-const rest = 0.5;
+const rest = 0.25;
 
-/** Creates the payouts of a batch, a step a transaction. */
+/** Creates the payouts of a batch, a step a transaction. Steps are as long as the database is fast. */
 export async function generateBatch(
   { organization_id, request_id, id }: { organization_id: string; request_id: string | null; id: string },
   { store, stopping }: Pick<TaskContext, 'store' | 'stopping'>,
 ): Promise<void> {
-  for (;;) {
+  for (let most = partners.first; ; ) {
     const began = performance.now();
-    const done = await transaction(store, { organization_id, request_id }, (tx) => generateStep(tx, id, most_partners));
-    if (done < most_partners) return;
-    await sleep((performance.now() - began) * rest, undefined, { signal: stopping }).catch(() => {});
+    const done = await transaction(store, { organization_id, request_id }, (tx) => generateStep(tx, id, most));
+    if (done < most) return;
+    const took_ms = performance.now() - began;
+    most = nextMost(most, took_ms);
+    await sleep(took_ms * rest, undefined, { signal: stopping }).catch(() => {});
   }
+}
+
+/** How many partners the next step looks at, by how long one of `most` took: at most twice as many, at least half. */
+export function nextMost(most: number, took_ms: number): number {
+  const fitting = Math.round(most * Math.min(2, Math.max(0.5, step_ms / took_ms)));
+  return Math.min(partners.most, Math.max(partners.least, fitting));
 }
 
 /**
@@ -52,11 +62,11 @@ export async function generateStep(tx: Tx, batch_id: string, most: number): Prom
   if (!batch) return 0;
   if ((await matureCommissions(tx, batch.cutoff, most_matured)) === most_matured) return most;
   const program = await programs.get(tx, batch.program_id);
-  const partner_ids = await nextPartners(tx, { ...batch, is_preview: false }, { after: batch.last_partner_id, most });
-  const judged = await balancesOf(tx, program, { ...batch, is_preview: false }, partner_ids);
+  const partner_ids = await nextPartners(tx, batch, { after: batch.last_partner_id, most });
+  const { judged, partners } = await balancesOf(tx, program, { ...batch, is_preview: false }, partner_ids);
   await createPayouts(tx, batch, judged);
   tellNotEligible(tx, batch, judged);
-  await note(tx, batch, judged, partner_ids);
+  await note(tx, batch, judged, { partners, last_partner_id: partner_ids.at(-1) ?? batch.last_partner_id });
   if (partner_ids.length < most) await finish(tx, batch_id);
   return partner_ids.length;
 }
@@ -77,9 +87,9 @@ async function createPayouts(tx: Tx, batch: Generating, judged: Judged[]): Promi
   const payable = judged.filter(({ reason }) => reason === undefined).map((one) => ({ ...one, id: newId('pyt') }));
   if (payable.length === 0) return;
   const is_due = !batch.approval_required && batch.due_at <= tx.now;
-  const rows = payable.map(({ id, partner_id, currency, amount_minor, commission_ids, period_start, payee }) => ({
-    ...{ id, partner_id, currency, amount_minor, period_start, method: payee.method, destination_hint: payee.hint },
-    commission_count: commission_ids.length,
+  const rows = payable.map(({ id, partner_id, currency, amount_minor, commission_count, period_start, payee }) => ({
+    ...{ id, partner_id, currency, amount_minor, commission_count, period_start },
+    ...{ method: payee.method, destination_hint: payee.hint },
   }));
   const created = await tx.all<Payout>(sql`
     insert into program.payout as t (
@@ -104,15 +114,21 @@ async function createPayouts(tx: Tx, batch: Generating, judged: Judged[]): Promi
   }
 }
 
-/** Puts commissions into their payouts: they stay `due`, and are locked. */
-async function include(tx: Tx, payable: { id: string; commission_ids: string[] }[]): Promise<void> {
-  const commission_ids = payable.flatMap((payout) => payout.commission_ids);
-  const payout_ids = payable.flatMap((payout) => payout.commission_ids.map(() => payout.id));
+/**
+ * Puts commissions into their payouts: they stay `due`, and are locked. They are found by their places, which they do not leave while this
+ * transaction has them locked.
+ */
+async function include(tx: Tx, payable: { id: string; places: string }[]): Promise<void> {
+  const payout_ids = payable.map(({ id }) => id);
+  const places = payable.map((payout) => payout.places);
   await tx.all(sql`
     update program.commission t
-    set payout_id = g.payout_id, status = 'due', updated_at = ${tx.now}::timestamptz
-    from unnest(${commission_ids}::text[], ${payout_ids}::text[]) as g (id, payout_id)
-    where ${tenant(tx)} and t.id = g.id`);
+    set payout_id = g.payout_id, status = 'due', updated_at = ${tx.now}::timestamptz, changed_in = pg_current_xact_id()
+    from (
+      select p.payout_id, unnest(p.places::tid[]) as place
+      from unnest(${payout_ids}::text[], ${places}::text[]) as p (payout_id, places)
+    ) as g
+    where ${tenant(tx)} and t.ctid = g.place`);
 }
 
 function tellNotEligible(tx: Tx, { program_id }: Generating, judged: Judged[]): void {
@@ -124,11 +140,16 @@ function tellNotEligible(tx: Tx, { program_id }: Generating, judged: Judged[]): 
 }
 
 /** Writes how far the batch is, and what it came to so far. */
-async function note(tx: Tx, batch: Generating, judged: Judged[], partner_ids: string[]): Promise<void> {
+async function note(
+  tx: Tx,
+  batch: Generating,
+  judged: Judged[],
+  { partners, last_partner_id }: { partners: number; last_partner_id: string },
+): Promise<void> {
   const { payouts: created, ...sums } = addUp(judged, batch);
   await tx.all(sql`
     update program.payout_batch t
-    set last_partner_id = ${partner_ids.at(-1) ?? batch.last_partner_id}, partners_looked_at = t.partners_looked_at + ${partner_ids.length},
+    set last_partner_id = ${last_partner_id}, partners_looked_at = t.partners_looked_at + ${partners},
       payouts = t.payouts + ${created}, amounts = ${JSON.stringify(sums.amounts)}, not_eligible = ${JSON.stringify(sums.not_eligible)},
       updated_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.id = ${batch.id}`);

@@ -62,10 +62,10 @@ export async function preview(
   let looked_at = 0;
   for (let after = ''; ; ) {
     const partner_ids = await nextPartners(tx, selection, { after, most: step });
-    const judged = await balancesOf(tx, program, selection, partner_ids);
+    const { judged, partners } = await balancesOf(tx, program, selection, partner_ids);
     const added = addUp(judged, sums);
     sums = { ...added, payouts: sums.payouts + added.payouts };
-    looked_at += partner_ids.length;
+    looked_at += partners;
     payouts.push(...judged.filter(({ reason }) => !reason).slice(0, most_listed - payouts.length));
     unpaid.push(...judged.filter(({ reason }) => reason).slice(0, most_listed - unpaid.length));
     if (partner_ids.length < step) break;
@@ -90,9 +90,9 @@ const reasonsOf = ({ not_eligible }: Sums) =>
     return count ? [{ reason, count }] : [];
   });
 
-const asPayout = ({ partner_id, amount_minor, currency, payee, commission_ids }: Judged) => ({
+const asPayout = ({ partner_id, amount_minor, currency, payee, commission_count }: Judged) => ({
   ...{ partner_id, amount_minor, currency, method: payee.method as PayoutMethodName },
-  commission_count: commission_ids.length,
+  commission_count,
 });
 
 const asUnpaid = ({ partner_id, amount_minor, currency, reason }: Judged) => ({

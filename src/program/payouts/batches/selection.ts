@@ -23,7 +23,9 @@ export interface BalanceRow {
   partner_id: string;
   currency: string;
   amount_minor: number;
-  commission_ids: string[];
+  commission_count: number;
+  /** Where its commissions are in their table (`tid[]`), for as long as they are locked. */
+  places: string;
   period_start: string;
 }
 
@@ -32,23 +34,45 @@ export interface Judged extends BalanceRow {
   reason: NotEligibleReason | undefined;
 }
 
+/** The balances of partners that were looked at. */
+export interface Balances {
+  /** How many of the partners have commissions for the batch. */
+  partners: number;
+  judged: Judged[];
+}
+
+/** In the words of the index that holds them, by partner. */
+const open = sql`t.status in ('pending', 'approved', 'due') and t.deleted_at is null`;
+
 /** "Takes, per partner and currency, the `due` commissions not yet in a payout with `mature_at` before its cut-off, and every unpaid clawback." */
 const selected = (tx: Tx, { program_id, cutoff, is_preview }: Selection) => sql`
-  ${tenant(tx)} and t.program_id = ${program_id} and t.status in ('pending', 'approved', 'due') and t.payout_id is null and t.deleted_at is null
+  ${tenant(tx)} and t.program_id = ${program_id} and ${open} and t.payout_id is null
     and (t.kind = 'clawback' or t.mature_at < ${cutoff}::timestamptz and (${is_preview} or t.status = 'due'))`;
 
-/** The next partners, by id, who have commissions for the batch. */
+/**
+ * The next partners, by id, who may have commissions for the batch: those who have open ones. From one to the next by the index, without a look
+ * at the commissions.
+ */
 export async function nextPartners(
   tx: Tx,
-  selection: Selection,
+  { program_id }: Pick<Selection, 'program_id'>,
   { after, most }: { after: string; most: number },
 ): Promise<string[]> {
-  const rows = await tx.all<{ partner_id: string }>(sql`
-    select distinct t.partner_id
+  const nextAfter = (partner_id: Sql) => sql`
+    select t.partner_id
     from program.commission t
-    where ${selected(tx, selection)} and t.partner_id > ${after}
+    where ${tenant(tx)} and t.program_id = ${program_id} and ${open} and t.partner_id > ${partner_id}
     order by t.partner_id
-    limit ${most}`);
+    limit 1`;
+  const rows = await tx.all<{ partner_id: string }>(sql`
+    with recursive next (partner_id, nth) as (
+      select (${nextAfter(sql`${after}`)}), 1
+      union all
+      select (${nextAfter(sql`n.partner_id`)}), n.nth + 1
+      from next n
+      where n.partner_id is not null and n.nth < ${most}
+    )
+    select n.partner_id from next n where n.partner_id is not null order by n.nth`);
   return rows.map(({ partner_id }) => partner_id);
 }
 
@@ -68,30 +92,44 @@ export async function balancesOf(
   program: Program,
   selection: Selection,
   partner_ids: string[],
-): Promise<Judged[]> {
-  if (partner_ids.length === 0) return [];
-  const { is_preview } = selection;
-  const payees = await payeesOf(tx, partner_ids, is_preview ? empty : sql`for share of t`);
+): Promise<Balances> {
+  if (partner_ids.length === 0) return { partners: 0, judged: [] };
+  const payees = await payeesOf(tx, partner_ids, selection.is_preview ? empty : sql`for share of t`);
   const known = new Map(payees.map((payee) => [payee.id, payee]));
-  const balances = await tx.all<BalanceRow>(sql`
+  const balances = await sumsOf(tx, selection, partner_ids);
+  return {
+    partners: new Set(balances.map(({ partner_id }) => partner_id)).size,
+    judged: balances.flatMap((balance) => {
+      const payee = known.get(balance.partner_id);
+      if (!payee || !isPayable(balance)) return [];
+      return [{ ...balance, payee, reason: notEligible(payee, balance, program, canPay) }];
+    }),
+  };
+}
+
+/** What partners are due, in each currency. An amount that JSON cannot carry exactly is null. */
+const sumsOf = (
+  tx: Tx,
+  selection: Selection,
+  partner_ids: string[],
+): Promise<(Omit<BalanceRow, 'amount_minor'> & { amount_minor: number | null })[]> =>
+  tx.all(sql`
     with payable as (
-      select t.id, t.partner_id, t.currency, t.amount_minor, t.created_at, t.mature_at
+      select t.ctid as place, t.partner_id, t.currency, t.amount_minor, t.created_at, t.mature_at
       from program.commission t
-      where ${selected(tx, selection)} and t.partner_id = any(${[...known.keys()]})
+      where ${selected(tx, selection)} and t.partner_id = any(${partner_ids})
       order by t.id
-      ${is_preview ? empty : sql`for no key update`}
+      ${selection.is_preview ? empty : sql`for no key update`}
     )
-    select p.partner_id, p.currency, sum(p.amount_minor)::bigint as amount_minor, array_agg(p.id) as commission_ids,
+    select p.partner_id, p.currency, count(*) as commission_count, array_agg(p.place)::text as places,
+      case when abs(sum(p.amount_minor)) <= ${Number.MAX_SAFE_INTEGER} then sum(p.amount_minor)::bigint end as amount_minor,
       least(min(p.created_at), min(p.mature_at)) as period_start
     from payable p
     group by p.partner_id, p.currency
-    having sum(p.amount_minor) <> 0 and abs(sum(p.amount_minor)) <= ${Number.MAX_SAFE_INTEGER}
     order by p.partner_id, p.currency`);
-  return balances.map((balance) => {
-    const payee = known.get(balance.partner_id) as PayeeRow;
-    return { ...balance, payee, reason: notEligible(payee, balance, program, canPay) };
-  });
-}
+
+const isPayable = <Sum extends { amount_minor: number | null }>(sum: Sum): sum is Sum & { amount_minor: number } =>
+  sum.amount_minor !== null && sum.amount_minor !== 0;
 
 /** Partners that are deleted are not among them. */
 const payeesOf = (tx: Tx, partner_ids: string[], lock: Sql): Promise<PayeeRow[]> =>
