@@ -1,5 +1,5 @@
 import t from 'tap';
-import { bar, changeText, narrowed, sparkline } from '../../src/program/reports/chart.ts';
+import { bar, changeText, narrowed, sparkline } from '../../src/program/reports/summary/chart.ts';
 import { command } from '../command_process.ts';
 import { encryption_key, startRail } from '../harness.ts';
 import { openShop } from '../shop.ts';

@@ -1,8 +1,8 @@
 import { formatMoney } from '../../program/payouts/money_text.ts';
-import { bar, changeText, narrowed, sparkline } from '../../program/reports/chart.ts';
 import { type Kind, kinds } from '../../program/reports/kind.ts';
 import type { Metric } from '../../program/reports/metric.ts';
 import type { ReportReply } from '../../program/reports/report.ts';
+import { bar, changeText, narrowed, sparkline } from '../../program/reports/summary/chart.ts';
 import { table } from '../command.ts';
 
 const bar_width = 24;

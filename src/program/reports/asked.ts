@@ -7,6 +7,8 @@ export interface Asked {
   program: { id: string; currency: string };
   /** Whether the program's facts are summed: see rebuild.ts. */
   is_summed: boolean;
+  /** The numbers of what there are sums of, by dimension and minutes: see sql/live/program/report.sql. */
+  slices: Record<string, number>;
   kind: Kind;
   filters: Filters;
   /** The bounds of windows that follow each other, as ISO 8601. */
@@ -20,6 +22,8 @@ export interface Asked {
 /** What a statement gives: for each window its rows, and for each side (0: the period before, 1: the window itself) its totals. */
 export type Read = Record<Metric, number> & {
   is_total: boolean;
+  /** False in each row where others are to be shown: see top.ts. */
+  is_whole: boolean;
   side: number;
   /** The window, counted from 1; 0 in totals. */
   nth: number;

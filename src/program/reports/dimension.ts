@@ -1,4 +1,4 @@
-import sql, { join, raw, type Sql } from 'sql-template-tag';
+import sql, { join, type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 
 /** The columns of program.report_fact that reports group and filter by. */
@@ -60,14 +60,12 @@ const inGroup = (tx: Tx, program_id: string, partner_id: Sql, group_id: string):
     where p.organization_id = ${tx.organization_id} and p.program_id = ${program_id}
       and ${group_id === 'none' ? sql`p.group_id is null` : sql`p.group_id = ${group_id}`})`;
 
-/** Whether clicks have all of the dimensions. */
-export const hasClicks = (names: (keyof Filters | '')[]): boolean =>
-  !names.some((name) => name === 'coupon_id' || name === 'product_id' || name === 'customer_id');
+const nouns = ['click', 'referral', 'lead', 'customer', 'sale', 'refund', 'commission', 'clawback', 'paid'] as const;
+export type Noun = (typeof nouns)[number];
+const of_sales: readonly Noun[] = ['sale', 'refund', 'commission', 'clawback', 'paid'];
 
-/** Which facts have a dimension at all: as program.report_keys() says it. */
-export function appliesTo(names: (keyof Filters | '')[], alias: string): Sql {
-  const noun = raw(`${alias}.noun`);
-  if (names.some((name) => name === 'product_id' || name === 'customer_id'))
-    return sql`${noun} in ('sale', 'refund', 'commission', 'clawback', 'paid')`;
-  return names.includes('coupon_id') ? sql`${noun} <> 'click'` : sql`true`;
+/** The facts that have the dimensions: as program.report_keys() says it. */
+export function nounsOf(names: (keyof Filters | '')[]): readonly Noun[] {
+  if (names.some((name) => name === 'product_id' || name === 'customer_id')) return of_sales;
+  return names.includes('coupon_id') ? nouns.filter((noun) => noun !== 'click') : nouns;
 }

@@ -7,6 +7,7 @@ import type { Filters } from './dimension.ts';
 import type { Kind } from './kind.ts';
 import type { Metric, Totals } from './metric.ts';
 import { reportStatement } from './statement.ts';
+import { topStatement } from './top.ts';
 import { type Interval, type Interval_, intervalsOf, type Window, type Windows } from './window.ts';
 
 export interface Rows {
@@ -25,31 +26,39 @@ export interface Options {
   limit: number;
 }
 
+/** For keys and their sums, which else are written to disk where they are many. */
+const work_mem = '64MB';
+
 /** A report's rows and totals, and those of the window before where it is asked for. */
 export async function readReport(
   tx: Tx,
   program: Program,
   options: Options,
 ): Promise<{ current: Rows; previous: Rows | undefined }> {
-  const { is_summed } = await tx.one<{ is_summed: boolean }>(sql`
-    select t.reports_ready as is_summed from ${programs.from} where ${tenant(tx)} and t.id = ${program.id}`);
-  const base = { program, is_summed, kind: options.kind, filters: options.filters };
+  const summed = await tx.one<Pick<Asked, 'is_summed' | 'slices'>>(sql`
+    select t.reports_ready as is_summed, set_config('work_mem', ${work_mem}, true),
+      (
+        select coalesce(json_object_agg(s.dimension || ' ' || s.minutes, s.id), '{}')
+        from program.report_slice s
+        where s.organization_id = ${tx.organization_id} and s.program_id = t.id
+      ) as slices
+    from ${programs.from}
+    where ${tenant(tx)} and t.id = ${program.id}`);
+  const base = { program, ...summed, kind: options.kind, filters: options.filters };
   return options.kind.key === 'period' ? readOverview(tx, base, options) : readKeys(tx, base, options);
 }
 
-type Base = Pick<Asked, 'program' | 'is_summed' | 'kind' | 'filters'>;
+type Base = Pick<Asked, 'program' | 'is_summed' | 'slices' | 'kind' | 'filters'>;
 
 async function readKeys(tx: Tx, base: Base, { kind, windows, metric, descending, limit }: Options) {
   const { current, previous } = windows;
   const order = { metric: metric ?? kind.default_sort, descending: metric === undefined || descending, limit };
-  const read = await tx.all<Read>(
-    reportStatement(tx, {
-      ...base,
-      bounds: [...(previous ? [previous.from] : []), current.from, current.to],
-      previous_windows: previous ? 1 : 0,
-      order,
-    }),
-  );
+  const read = await readRows(tx, {
+    ...base,
+    bounds: [...(previous ? [previous.from] : []), current.from, current.to],
+    previous_windows: previous ? 1 : 0,
+    order,
+  });
   const labels = await labelsOf(tx, kind, read);
   const rowsOf = (side: number): Record<string, unknown>[] =>
     read
@@ -59,6 +68,20 @@ async function readKeys(tx: Tx, base: Base, { kind, windows, metric, descending,
     current: { totals: totalsOf(kind, read, 1), rows: rowsOf(1) },
     previous: previous && { totals: totalsOf(kind, read, 0), rows: rowsOf(0) },
   };
+}
+
+async function readRows(tx: Tx, asked: Asked): Promise<Read[]> {
+  const top = topStatement(tx, asked);
+  const read = top && (await withoutNestedLoops(tx, () => tx.all<Read>(top)));
+  return read?.every(({ is_whole }) => is_whole) ? read : tx.all<Read>(reportStatement(tx, asked));
+}
+
+/** How many keys are left when some are ranked is not known to Postgres, which takes them for one, and then compares each with each. */
+async function withoutNestedLoops<T>(tx: Tx, read: () => Promise<T>): Promise<T> {
+  await tx.all(sql`select set_config('enable_nestloop', 'off', true)`);
+  const found = await read();
+  await tx.all(sql`select set_config('enable_nestloop', 'on', true)`);
+  return found;
 }
 
 /** An overview has a row for each interval, also where nothing happened. */

@@ -9,47 +9,63 @@ export interface SpanRange extends Stretch {
   minutes: number;
 }
 
+/** The facts themselves between a bound and the end of a span that is nearest to it. */
+export interface Edge extends Stretch {
+  /** The windows in which they are counted once more, and once less: 1 is the first. */
+  signs: { window: number; sign: 1 | -1 }[];
+}
+
 export interface Cover {
+  /** The ends of spans that are nearest to the bounds of the windows. */
+  bounds: number[];
+  /** What lies between them. */
   ranges: SpanRange[];
-  /** What no span covers: the facts themselves are read there. */
-  edges: Stretch[];
+  edges: Edge[];
 }
 
 const minute_ms = 60_000;
-/** Beyond so many ranges, or edges, a plan for each of them takes longer than to read more rows. */
+/** Beyond so many ranges, or edges, to plan and begin them takes longer than to read more rows. */
 const most_ranges = 24;
 const most_edges = 8;
 
 /**
- * Covers windows with the longest spans that fit, none of which is in two windows.
+ * Covers windows with the longest spans that fit, none of which is in two windows, and says which facts have to be moved from one window to the
+ * one beside it because spans end elsewhere. Of each bound these are the facts of half a short span at most.
  * @param bounds of windows that follow each other, ascending: n windows have n + 1
  * @param lengths of the spans that there are, in minutes, ascending
+ * @returns undefined where spans do not help
  */
-export function cover(bounds: number[], lengths: number[]): Cover {
-  const longest = coverBy(bounds, lengths);
-  const { ranges, edges } = longest.ranges.length <= most_ranges ? longest : coverBy(bounds, lengths.slice(0, 1));
-  if (ranges.length <= most_ranges && edges.length <= most_edges) return { ranges, edges };
-  return { ranges: [], edges: [{ from: bounds[0] as number, to: bounds.at(-1) as number }] };
+export function cover(bounds: number[], lengths: number[]): Cover | undefined {
+  const shortest = (lengths[0] as number) * minute_ms;
+  const ends = bounds.map((bound) => Math.round(bound / shortest) * shortest);
+  const edges = bounds.flatMap((bound, nth) => edgeOf(bound, ends[nth] as number, nth, bounds.length - 1));
+  const longest = coverBy(ends, lengths);
+  const ranges = longest.length <= most_ranges ? longest : coverBy(ends, lengths.slice(0, 1));
+  if (ranges.length === 0 || ranges.length > most_ranges || edges.length > most_edges) return undefined;
+  return { bounds: ends, ranges, edges };
 }
 
-function coverBy(bounds: number[], lengths: number[]): Cover {
+/** What is between a bound and the end of a span is counted on the wrong side of the bound. */
+function edgeOf(bound: number, end: number, nth: number, windows: number): Edge[] {
+  if (bound === end) return [];
+  const before = { window: nth, sign: bound < end ? (-1 as const) : (1 as const) };
+  const after = { window: nth + 1, sign: bound < end ? (1 as const) : (-1 as const) };
+  const signs = [before, after].filter(({ window }) => window >= 1 && window <= windows);
+  return [{ from: Math.min(bound, end), to: Math.max(bound, end), signs }];
+}
+
+function coverBy(ends: number[], lengths: number[]): SpanRange[] {
   const longest_first = lengths.toReversed();
-  const found: Cover = { ranges: [], edges: [] };
-  for (let window = 1; window < bounds.length; window++) {
-    fill({ from: bounds[window - 1] as number, to: bounds[window] as number }, longest_first, found);
-  }
-  const by_length = Map.groupBy(found.ranges, ({ minutes }) => minutes);
-  return { ranges: [...by_length.values()].flatMap(joinAdjacent), edges: joinAdjacent(found.edges) };
+  const found: SpanRange[] = [];
+  for (let window = 1; window < ends.length; window++)
+    fill({ from: ends[window - 1] as number, to: ends[window] as number }, longest_first, found);
+  return [...Map.groupBy(found, ({ minutes }) => minutes).values()].flatMap(joinAdjacent);
 }
 
-/** From the beginning to the end, so that ranges and edges come in their order. */
-function fill({ from, to }: Stretch, lengths: number[], found: Cover): void {
-  if (from >= to) return;
+/** From the beginning to the end, so that ranges come in their order. */
+function fill({ from, to }: Stretch, lengths: number[], found: SpanRange[]): void {
   const [minutes, ...shorter] = lengths;
-  if (minutes === undefined) {
-    found.edges.push({ from, to });
-    return;
-  }
+  if (from >= to || minutes === undefined) return;
   const length = minutes * minute_ms;
   const first = Math.ceil(from / length) * length;
   const last = Math.floor(to / length) * length;
@@ -58,7 +74,7 @@ function fill({ from, to }: Stretch, lengths: number[], found: Cover): void {
     return;
   }
   fill({ from, to: first }, shorter, found);
-  found.ranges.push({ from: first, to: last, minutes });
+  found.push({ from: first, to: last, minutes });
   fill({ from: last, to }, shorter, found);
 }
 

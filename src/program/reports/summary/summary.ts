@@ -1,8 +1,8 @@
 import { formatMoney } from '../../payouts/money_text.ts';
 import type { Program } from '../../programs/program.ts';
-import { changeText } from '../chart.ts';
 import type { Metric } from '../metric.ts';
 import type { ReportReply } from '../report.ts';
+import { changeText } from './chart.ts';
 
 /** What a summary is made of. */
 export interface Summary {

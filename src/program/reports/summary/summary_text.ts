@@ -1,4 +1,4 @@
-import { bar } from '../chart.ts';
+import { bar } from './chart.ts';
 import { type Bar, daysOf, figuresOf, how_to_stop, leftOut, type Summary, topPartnersOf } from './summary.ts';
 
 export function subjectOf({ program, week, overview }: Summary): string {

@@ -1,0 +1,221 @@
+/** What a report adds up: rows of `w` (the window, from 1), `key`, `currency` and the measures. */
+import sql, { join, raw, type Sql } from 'sql-template-tag';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { firstId, idAfter, idsWithin } from '../programs/period.ts';
+import type { Asked } from './asked.ts';
+import {
+  type Dimension,
+  type Filters,
+  filterCondition,
+  type Noun,
+  nounsOf,
+  span_lengths,
+  summedBy,
+} from './dimension.ts';
+import { fact_measures } from './metric.ts';
+import { type Cover, cover, type Edge, type SpanRange, type Stretch } from './span.ts';
+
+const { counted, added } = fact_measures;
+
+/** The sums of spans, what is not folded into them yet, and the facts themselves where no span fits. */
+export function facts(tx: Tx, asked: Asked): Sql {
+  const { kind, filters, bounds, is_summed } = asked;
+  const times = bounds.map((bound) => Date.parse(bound));
+  const dimension = is_summed ? summedBy(kind.dimension, filters) : undefined;
+  const whole = { from: times[0] as number, to: times.at(-1) as number };
+  if (dimension === undefined) return join([fromFacts(tx, asked, whole), nothing], ' union all ');
+  const covered = cover(times, span_lengths[dimension]);
+  if (covered === undefined) return join([fromFacts(tx, asked, whole), nothing], ' union all ');
+  return join(
+    [
+      fromTotals(tx, asked, dimension, covered),
+      fromNotes(tx, asked, covered),
+      ...covered.edges.map((edge) => fromEdge(tx, asked, dimension, edge)),
+    ],
+    ' union all ',
+  );
+}
+
+const columns = join([...counted, ...added].map((name) => sql`${raw(name)}::bigint`));
+/** An empty window has no facts, and a statement needs a part. */
+const nothing = sql`
+  select 0, '' collate "C", '' collate "C", ${join([
+    ...counted.map(() => sql`null::bigint`),
+    ...added.map(() => sql`null::bigint`),
+  ])} where false`;
+
+/** Sums are added up by the numbers of their keys, and few of them are left when these are read. Groups are few themselves. */
+function fromTotals(tx: Tx, asked: Asked, dimension: Dimension | '', { bounds, ranges }: Cover): Sql {
+  const { program, kind, filters } = asked;
+  const keys = (and: Sql): Sql =>
+    sql`k.organization_id = ${tx.organization_id} and k.program_id = ${program.id} and k.dimension = ${dimension} and ${and}`;
+  const matches = keys(filterCondition(tx, program.id, filters, () => sql`k.key`));
+  const is_filtered = Object.keys(filters).length > 0;
+  const condition = is_filtered
+    ? sql`t.key_id = any(array(select k.id from program.report_key k where ${matches}))`
+    : sql`true`;
+  const spans = join(
+    levelsOf(ranges).map((level) => spansOf(tx, asked, dimension, bounds, level, condition)),
+    ' union all ',
+  );
+  if (kind.dimension === '')
+    return sql`select t.w, '', t.currency, ${join(total_sums)} from (${spans}) t group by 1, 2, 3`;
+  if (kind.key === 'group_id')
+    return sql`
+      select t.w, g.key, t.currency, ${join(total_sums)}
+      from (${spans}) t
+      join (
+        select k.id, coalesce(m.group_id, '') as key
+        from program.report_key k
+        left join program.partner m on m.organization_id = ${tx.organization_id} and m.id = k.key
+        where ${matches}
+        offset 0
+      ) g on g.id = t.key_id
+      group by 1, 2, 3`;
+  return sql`
+    select s.w, k.key, s.currency, ${join(total_names)}
+    from (select t.w, t.key_id, t.currency, ${join(total_sums)} from (${spans}) t group by 1, 2, 3) s
+    join program.report_key k on ${keys(sql`k.id = s.key_id`)}`;
+}
+
+const total_names = [...counted, ...added].map((name) => sql`s.${raw(name)}`);
+const total_sums = [...counted, ...added].map(
+  (name) => sql`program.bigint_sum(t.${raw(name)}::bigint) as ${raw(name)}`,
+);
+
+function spansOf(
+  tx: Tx,
+  asked: Asked,
+  dimension: Dimension | '',
+  bounds: number[],
+  level: SpanRange[],
+  condition: Sql,
+): Sql {
+  const windows = bounds.map((bound) => bound / minute_ms);
+  return sql`
+    select width_bucket(t.starts_in, ${windows}::integer[]) as w, t.*
+    from program.report_total t
+    where ${isIn(tx, asked, dimension, level)} and ${condition}`;
+}
+
+/** The ranges of each length of spans: they are read together. */
+export const levelsOf = (ranges: SpanRange[]): SpanRange[][] => [
+  ...Map.groupBy(ranges, ({ minutes }) => minutes).values(),
+];
+
+/** Of rows `t` of report_total: whether they are of these spans. The bounds are constants, so that Postgres knows how few rows there are. */
+export function isIn(tx: Tx, asked: Asked, dimension: Dimension | '', level: SpanRange[]): Sql {
+  const { minutes } = level[0] as SpanRange;
+  return sql`t.organization_id = ${tx.organization_id} and t.slice_id = ${sliceOf(tx, asked, dimension, minutes)} and ${startsIn(level, minutes)}`;
+}
+
+/** A slice is there from the first fold on, and keeps its number. */
+function sliceOf(tx: Tx, { program, slices }: Asked, dimension: Dimension | '', minutes: number): Sql {
+  const known = slices[`${dimension} ${minutes}`];
+  if (known !== undefined) return sql`${known}`;
+  return sql`(
+    select s.id from program.report_slice s
+    where s.organization_id = ${tx.organization_id} and s.program_id = ${program.id} and s.dimension = ${dimension} and s.minutes = ${minutes}
+  )`;
+}
+
+/** As many spans as this are looked for one by one. */
+const most_starts = 32;
+
+function startsIn(level: SpanRange[], minutes: number): Sql {
+  const of = level.map(({ from, to }) => ({ first: from / minute_ms, after: to / minute_ms }));
+  const starts = of.flatMap(({ first, after }) =>
+    Array.from({ length: (after - first) / minutes }, (_, nth) => first + nth * minutes),
+  );
+  if (starts.length <= most_starts) return sql`t.starts_in = any(${starts}::integer[])`;
+  const ranges = of.map(({ first, after }) => sql`t.starts_in >= ${first} and t.starts_in < ${after}`);
+  return sql`(${join(ranges, ' or ')})`;
+}
+
+const minute_ms = 60_000;
+const isoOf = (time: number): string => new Date(time).toISOString();
+
+/** What is not folded yet. */
+export function fromNotes(tx: Tx, asked: Asked, { bounds }: Cover): Sql {
+  const ends = bounds.map(isoOf);
+  const signed = [...counted, ...added].map((name) => sql`(c.sign * c.${raw(name)})::bigint as ${raw(name)}`);
+  return sql`
+    select width_bucket(c.at, ${ends}::timestamptz[]), ${keyOf(tx, asked, keyColumn(asked, 'c'))}, c.currency, ${join(signed)}
+    from program.report_change c
+    where c.organization_id = ${tx.organization_id} and c.program_id = ${asked.program.id}
+      and c.at >= ${ends[0]}::timestamptz and c.at < ${ends.at(-1)}::timestamptz
+      and ${isAsked(tx, asked, 'c')}`;
+}
+
+function fromFacts(tx: Tx, asked: Asked, { from, to }: Stretch): Sql {
+  const [first, after] = [sql`${isoOf(from)}::timestamptz`, sql`${isoOf(to)}::timestamptz`];
+  return sql`
+    select width_bucket(f.at, ${asked.bounds}::timestamptz[]), ${asked.kind.key === 'group_id' ? sql`coalesce(m.group_id, '')` : keyOf(tx, asked, keyColumn(asked, 'f'))}, f.currency, ${columns}
+    from program.report_fact f
+    ${asked.kind.key === 'group_id' ? sql`left join program.partner m on m.organization_id = ${tx.organization_id} and m.id = f.partner_id` : sql``}
+    where f.organization_id = ${tx.organization_id} and f.program_id = ${asked.program.id}
+      and f.at >= ${first} and f.at < ${after} and (f.noun <> 'click' or (${idsWithin('clk', { from, to }, sql`f.id`)}))
+      and ${isAsked(tx, asked, 'f')}`;
+}
+
+/**
+ * The facts of some hours, which are counted in the window before them and not in the one behind them, or the other way round.
+ * @param read which of them are needed, and those of which keys: by default all that are asked for
+ */
+export function fromEdge(
+  tx: Tx,
+  asked: Asked,
+  dimension: Dimension | '',
+  { from, to, signs }: Edge,
+  read: { nouns?: readonly Noun[]; keys?: Sql } = {},
+): Sql {
+  const { program, kind, filters } = asked;
+  const asked_nouns = nounsOf([kind.dimension, ...namesOf(filters)]);
+  const nouns = read.nouns ? asked_nouns.filter((noun) => read.nouns?.includes(noun)) : asked_nouns;
+  const key = keyOf(tx, asked, sql`f.key collate "C"`);
+  const signed = [...counted, ...added].map((name) => sql`s.sign * f.${raw(name)}`);
+  return sql`
+    select s.w, ${key}, f.currency collate "C", ${join(signed)}
+    from program.report_sums_between(
+      ${tx.organization_id}, ${program.id}, ${isoOf(from)}::timestamptz, ${isoOf(to)}::timestamptz,
+      ${firstId('clk', from)}, ${idAfter('clk', to)}, ${nouns}::text[], ${dimension}, ${read.keys ?? sql`null`}::text[]
+    ) f
+    cross join (values ${join(signs.map(({ window, sign }) => sql`(${window}::integer, ${sign}::bigint)`))}) as s (w, sign)
+    where ${filterCondition(tx, program.id, filters, () => sql`f.key`)}`;
+}
+
+const namesOf = (filters: Filters): (keyof Filters)[] => Object.keys(filters) as (keyof Filters)[];
+
+/** A row's key, of a fact's or a sum's. Groups are those of today. */
+function keyOf(tx: Tx, { kind }: Asked, key: Sql): Sql {
+  if (kind.dimension === '') return sql`'' collate "C"`;
+  return kind.key === 'group_id' ? sql`coalesce((${groupOf(tx, key)}), '')` : sql`coalesce(${key}, '')`;
+}
+
+const groupOf = (tx: Tx, partner_id: Sql): Sql =>
+  sql`select m.group_id from program.partner m where m.organization_id = ${tx.organization_id} and m.id = ${partner_id}`;
+
+const keyColumn = ({ kind }: Asked, alias: string): Sql =>
+  kind.dimension === '' ? sql`''` : raw(`${alias}.${kind.dimension}`);
+
+function isAsked(tx: Tx, { program, kind, filters }: Asked, alias: string): Sql {
+  const names = [kind.dimension, ...namesOf(filters)];
+  const matches = filterCondition(tx, program.id, filters, (name) => raw(`${alias}.${name}`));
+  return sql`${raw(`${alias}.noun`)} = any(${nounsOf(names)}::text[]) and ${matches}`;
+}
+
+/** Payouts are few: they are read as they are. Rows of `w`, key (the batch), currency and the measures. */
+export function payoutFacts(tx: Tx, { program, filters, bounds }: Asked): Sql {
+  const amountIn = (status: string): Sql => sql`case when p.status = ${status} then p.amount_minor end`;
+  const columns = [
+    ...[amountIn('pending'), amountIn('processing')],
+    sql`case when p.status = 'paid' and p.livemode then p.amount_minor end`,
+    ...[amountIn('failed'), sql`p.fee_minor`],
+  ];
+  return sql`
+    select width_bucket(p.created_at, ${bounds}::timestamptz[]), p.batch_id, p.currency, 1::bigint, ${join(columns)}
+    from program.payout p
+    where p.organization_id = ${tx.organization_id} and p.program_id = ${program.id} and p.deleted_at is null
+      and p.created_at >= ${bounds[0]}::timestamptz and p.created_at < ${bounds.at(-1)}::timestamptz
+      and ${filterCondition(tx, program.id, filters, (name) => raw(`p.${name}`))}`;
+}
