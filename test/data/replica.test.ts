@@ -2,7 +2,7 @@ import t from 'tap';
 import { buildApi } from '../../src/api.ts';
 import { createKey } from '../../src/core/access/api_key.ts';
 import { openDatabase } from '../../src/core/postgres/database.ts';
-import { log, services, startRail } from '../harness.ts';
+import { closeApi, log, services, startRail } from '../harness.ts';
 import { openShop } from '../shop.ts';
 
 const rail = await startRail({ worker: false });
@@ -16,7 +16,7 @@ async function apiWith(replica_url: string): Promise<(url: string, accept?: stri
   const replica = openDatabase(replica_url, { size: 2, name: 'rail test' });
   const app = await buildApi({ store: { ...rail.store, replica }, services, log });
   t.teardown(async () => {
-    await app.close();
+    await closeApi(app);
     await replica.end();
   });
   const authorization = `Bearer ${secret}`;

@@ -1,4 +1,5 @@
 import { EventEmitter, once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Task as Job,
   type RunnerOptions,
@@ -51,7 +52,13 @@ export function planPools(tasks: Record<string, Task>, concurrency: number, own:
 }
 
 /** The connections that all pools of a worker share: one for each pool to listen on, and those that fetch and complete jobs. */
-export function openJobConnections(url: string, size: number, log: Logger, lost: LostConnections): pg.Pool {
+export interface JobConnections {
+  pool: pg.Pool;
+  /** Ends the pool. What is not returned in time, or ever, is cut off: it would keep the process running, and stay open in Postgres. */
+  close(within_ms: number): Promise<void>;
+}
+
+export function openJobConnections(url: string, size: number, log: Logger, lost: LostConnections): JobConnections {
   const pool = new pg.Pool({
     connectionString: url,
     max: size,
@@ -63,7 +70,24 @@ export function openJobConnections(url: string, size: number, log: Logger, lost:
   watchPool('jobs', pool);
   surviveLostConnections(pool, lost);
   believeMigrationsAlone(pool);
-  return pool.on('error', (error) => logFailure(log, error, 'an idle connection of the job queue broke'));
+  pool.on('error', (error) => logFailure(log, error, 'an idle connection of the job queue broke'));
+  return { pool, close: closing(pool) };
+}
+
+function closing(pool: pg.Pool): JobConnections['close'] {
+  const open = new Set<pg.PoolClient>();
+  let isCutOff = false;
+  const cutOff = (client: pg.PoolClient) => (client as unknown as pg.Client).connection.stream.destroy();
+  pool.on('connect', (client) => {
+    open.add(client);
+    if (isCutOff) cutOff(client);
+  });
+  pool.on('remove', (client) => open.delete(client));
+  return async (within_ms) => {
+    await Promise.race([pool.end(), sleep(within_ms, undefined, { ref: false })]);
+    isCutOff = true;
+    for (const client of open) cutOff(client);
+  };
 }
 
 export async function startJobPool(plan: PoolPlan, pgPool: pg.Pool, context: TaskContext): Promise<JobPool> {

@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type pg from 'pg';
 import type { Logger } from 'pino';
 import { logFailure } from '../postgres/outage.ts';
 import type { Store } from '../postgres/transaction.ts';
 import type { Services } from '../resource/services.ts';
 import type { OpenExtension, WorkerExtension } from './extension.ts';
 import { startHousekeeping } from './housekeeping.ts';
-import { type JobPool, openJobConnections, planPools, startJobPool } from './job_pool.ts';
+import { type JobConnections, type JobPool, openJobConnections, planPools, startJobPool } from './job_pool.ts';
 import { type Liveness, proveLife } from './liveness.ts';
 import { type Schedule, startSchedule } from './schedule.ts';
 import { loadTasks } from './task.ts';
@@ -118,7 +117,7 @@ async function runWorker(options: SupervisorOptions, signals: Signals, ready: ()
       ...extensions.map(({ idle }) => idle()),
     ];
     await within(stopping.aborted ? stop_ms : abandon_ms, ends);
-    await within(close_ms, [liveness.end(), connections.end(), ...extensions.map(({ close }) => close())]);
+    await within(close_ms, [liveness.end(), connections.close(close_ms), ...extensions.map(({ close }) => close())]);
   }
 }
 
@@ -143,7 +142,7 @@ interface Started {
 interface Parts {
   context: WorkerContext;
   extensions: WorkerExtension[];
-  connections: pg.Pool;
+  connections: JobConnections;
   liveness: Liveness;
   over: AbortSignal;
 }
@@ -154,7 +153,7 @@ async function start(started: Started, { concurrency, schedules }: SupervisorOpt
   const task_context: TaskContext = { ...context, use: partsByClass(extensions.flatMap((one) => one.parts)) };
   const slots = Object.assign({}, ...extensions.map((one) => one.slots)) as Record<string, number>;
   for (const plan of planPools(await loadTasks(), concurrency, slots)) {
-    const pool = await unless(over, startJobPool(plan, connections, task_context));
+    const pool = await unless(over, startJobPool(plan, connections.pool, task_context));
     started.pools.push(pool);
     await liveness.addPool(pool.pool_id);
   }

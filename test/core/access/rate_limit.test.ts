@@ -2,12 +2,12 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { buildApi } from '../../../src/api.ts';
-import { type Answer, type Caller, callerOf, log, services, sql, startRail } from '../../harness.ts';
+import { type Answer, type Caller, callerOf, closeApi, log, services, sql, startRail } from '../../harness.ts';
 
 const rail = await startRail({ worker: false });
 const second_api = await buildApi({ store: rail.store, services, log });
 await second_api.listen({ port: 0, host: '127.0.0.1' });
-t.teardown(() => second_api.close());
+t.teardown(() => closeApi(second_api));
 
 /** The same key at the other replica. */
 const atSecondApi = ({ key, organization_id }: Caller): Caller =>

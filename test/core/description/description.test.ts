@@ -12,7 +12,7 @@ import type { Operation } from '../../../src/core/resource/operation.ts';
 import { type ProblemCode, problems } from '../../../src/core/values/problem.ts';
 import { program } from '../../../src/program/index.ts';
 import { recruitment } from '../../../src/recruitment/index.ts';
-import { type Json, log, startRail } from '../../harness.ts';
+import { closeApi, type Json, log, startRail } from '../../harness.ts';
 
 const { operations } = program;
 const rail = await startRail({ worker: false });
@@ -95,7 +95,7 @@ t.test('the description is made by the first request for one of its texts, and o
     ...{ store: rail.store, services: rail.services, log },
     products: [{ ...program, operations: observed }],
   });
-  t.teardown(() => app.close());
+  t.teardown(() => closeApi(app));
   t.equal((await app.inject('/healthz')).statusCode, 200);
   t.equal(readings, 0, 'a process that nobody asks for it does not make it');
   const paths = ['/v1/openapi.json', '/llms.txt', '/llms-full.txt', '/v1/openapi.json'];

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t from 'tap';
 import { buildApi } from '../../../src/api.ts';
-import { type Json, log, services, startRail } from '../../harness.ts';
+import { closeApi, type Json, log, services, startRail } from '../../harness.ts';
 
 const rail = await startRail({ worker: false });
 const places = [rail.address, await startProxy('/rail')];
@@ -119,7 +119,7 @@ t.test('says below which path its operations are, where BASE_URL has one', async
     ['https://example.com/rail', '/rail'],
   ] as const) {
     const app = await buildApi({ ...of, services: { ...services, base_url } });
-    t.teardown(() => app.close());
+    t.teardown(() => closeApi(app));
     t.equal((await app.inject('/v1/openapi.json')).json().servers[0].url, path);
     t.match((await app.inject('/llms.txt')).body, `](${path.replace(/\/$/, '')}/llms-full.txt)`);
   }

@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import t from 'tap';
 import { buildApi } from '../../../src/api.ts';
 import { openDatabase } from '../../../src/core/postgres/database.ts';
-import { callerOf, log, services, startRail } from '../../harness.ts';
+import { callerOf, closeApi, log, services, startRail } from '../../harness.ts';
 import { startGate } from '../../processes.ts';
 
 const rail = await startRail({ worker: false });
@@ -14,7 +14,7 @@ await app.listen({ port: 0, host: '127.0.0.1' });
 const address = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
 t.teardown(async () => {
   gate.cut();
-  await app.close();
+  await closeApi(app);
   await database.end();
 });
 const merchant = callerOf(address, key, organization_id);

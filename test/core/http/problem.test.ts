@@ -17,6 +17,7 @@ import {
   type Answer,
   type Caller,
   callerOf,
+  closeApi,
   eventually,
   log,
   services,
@@ -434,7 +435,7 @@ t.test('while Postgres is away', async (t) => {
   const app = await buildApi({ store, services, log });
   await app.listen({ port: 0, host: '127.0.0.1' });
   t.teardown(async () => {
-    await app.close();
+    await closeApi(app);
     await store.database.end();
     proxy.cut();
   });
@@ -498,7 +499,7 @@ t.test('no secret ever reaches the log', async (t) => {
   await worker.ready;
   t.teardown(async () => {
     await worker.stop();
-    await app.close();
+    await closeApi(app);
     await database.end();
   });
 

@@ -6,7 +6,7 @@ import { createOrganization } from '../../../src/core/access/organization.ts';
 import { openDatabase } from '../../../src/core/postgres/database.ts';
 import { migrate } from '../../../src/core/postgres/migrate.ts';
 import { writeEvents } from '../../../src/products.ts';
-import { encryption_key, log, services } from '../../harness.ts';
+import { closeApi, encryption_key, log, services } from '../../harness.ts';
 import { cloneDatabase, databaseUrl, emptyDatabase, startPostgresIn } from '../../postgres.ts';
 import { spawnRail } from '../../rail_process.ts';
 import { makeRunDirectory, removeRunDirectory } from '../../runner/run_directory.ts';
@@ -50,7 +50,7 @@ async function openApi(t: Test, url: string) {
   const database = openDatabase(url, { size: 3, name: 'rail test' });
   const app = await buildApi({ store: { database, writeEvents }, services, log });
   t.teardown(async () => {
-    await app.close();
+    await closeApi(app);
     await database.end();
   });
   const { id } = await createOrganization(database, { name: 'Test', owner_email: 'owner@example.com' });

@@ -11,7 +11,7 @@ import { buildApi } from '../../../src/api.ts';
 import { csvLine } from '../../../src/core/formats/csv.ts';
 import { formatOf } from '../../../src/core/formats/format.ts';
 import { fill } from '../../bench/rows.ts';
-import { eventually, type Json, linesOf, log, services, startRail } from '../../harness.ts';
+import { closeApi, eventually, type Json, linesOf, log, services, startRail } from '../../harness.ts';
 
 const rail = await startRail({ worker: false, audit: false });
 const acme = { name: 'Acme', website_url: 'https://acme.example.com', currency: 'USD' };
@@ -268,6 +268,6 @@ t.test('cuts off a reader that pauses for too long, or takes too little on avera
     await eventually(() => app.open_streams.size === 0, 'the stream to end');
     t.equal(await readers(), 0);
     await t.rejects(text(response), { code: 'ECONNRESET' });
-    await app.close();
+    await closeApi(app);
   }
 });

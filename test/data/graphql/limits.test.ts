@@ -5,7 +5,7 @@ import pg from 'pg';
 import t from 'tap';
 import { buildApi } from '../../../src/api.ts';
 import { GraphqlThread } from '../../../src/data/graphql/thread.ts';
-import { callerOf, log, startRail } from '../../harness.ts';
+import { callerOf, closeApi, log, startRail } from '../../harness.ts';
 import { graphOf } from './client.ts';
 
 const rail = await startRail({ worker: false });
@@ -163,7 +163,7 @@ t.test('tells no more than a few errors of a query', async (t) => {
 
 t.test('ends a statement with the deadline of its request, in Postgres too', async (t) => {
   const api = await buildApi({ store: rail.store, services: rail.services, log, limits: { answer_ms: 2_000 } });
-  t.teardown(() => api.close());
+  t.teardown(() => closeApi(api));
   const impatient = graphOf(
     callerOf(await api.listen({ port: 0, host: '127.0.0.1' }), caller.key, caller.organization_id),
   );
