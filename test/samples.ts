@@ -1,6 +1,7 @@
 import type { Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import type { Operation } from '../src/core/resource/operation.ts';
+import { newId } from '../src/core/values/id.ts';
 import { operations } from '../src/products.ts';
 import { type Answer, type Caller, eventually, type Json, type Rail, sql } from './harness.ts';
 import { type SearchServer, startSearxng } from './recruitment/discovery/search_servers.ts';
@@ -156,7 +157,7 @@ const prepared: Record<string, (world: World) => Promise<string>> = {
   'campaigns.launch': async (world) => (await launchable(world)).id,
   'campaigns.preview': async (world) => (await launchable(world)).id,
   'campaigns.test': async (world) => (await launchable(world)).id,
-  'campaigns.pause': (world) => campaignIn(world, sql`state = 'sending', launched_at = now()`),
+  'campaigns.pause': sendingCampaign,
   'campaigns.resume': (world) =>
     campaignIn(world, sql`state = 'paused', pause_causes = '{user,inbox}', paused_at = now()`),
   'emails.list': async (world) => (await world.fixture('recruitment_emails')).prospect_id,
@@ -205,6 +206,19 @@ async function launchable(world: World): Promise<Json> {
   const prospect = { brand_id, channel: 'website', key: `${fresh('site')}.com`, email: `${fresh('ada')}@example.com` };
   const { id: prospect_id } = await world.caller.post('/recruitment/v1/prospects', prospect);
   return world.caller.post(`${path}/prospects`, { prospect_ids: [prospect_id] }).then(() => world.caller.get(path));
+}
+
+/** A campaign that sends to nobody yet. The sweep would finish it, were no list being added. */
+async function sendingCampaign(world: World): Promise<string> {
+  const { id: list_id } = await world.fixture('recruitment_lists');
+  const { id } = await world.make('recruitment_campaigns');
+  await world.rail?.query(sql`
+    with sending as (
+      update recruitment.campaign set state = 'sending', launched_at = now() where id = ${id} returning organization_id, id
+    )
+    insert into recruitment.campaign_addition (organization_id, id, campaign_id, list_id, total)
+    select s.organization_id, ${newId('fad')}, s.id, ${list_id}, 0 from sending s`);
+  return id;
 }
 
 /** A campaign in a state that only time or a launch leads to. */

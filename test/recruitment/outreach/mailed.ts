@@ -66,7 +66,7 @@ interface Sender {
   inbox_id: string;
 }
 
-/** A campaign of two steps that sends. @returns its id */
+/** A campaign of two steps that sends once somebody is in it: the sweep finishes one that sends to nobody. @returns its id */
 export async function openCampaign(rail: Rail, { organization_id, brand_id, inbox_id }: Sender): Promise<string> {
   const campaign_id = newId('fca');
   const steps = JSON.stringify([
@@ -88,7 +88,7 @@ export async function openCampaign(rail: Rail, { organization_id, brand_id, inbo
     insert into recruitment.campaign (organization_id, id, brand_id, name, inbox_ids, steps, schedule, max_per_domain_day, bounce_pause_bps,
       reply_wait_days, allow_risky, stop_for_company, state, counted_since, launched_at)
     values (${organization_id}, ${campaign_id}, ${brand_id}, 'Autumn', array[${inbox_id}], ${steps}::jsonb, ${schedule}::jsonb, 3, 300, 5,
-      false, true, 'sending', ${sent_at}, ${sent_at})`);
+      false, true, 'draft', ${sent_at}, ${sent_at})`);
   return campaign_id;
 }
 
@@ -110,6 +110,9 @@ export async function sendTo(rail: Rail, outreach: Sending, prospect_id: string,
   const [sequence_id, thread_id, message_id] = [newId('fsq'), newId('fth'), newId('fms')];
   await within(rail, outreach, async (tx) => {
     const { address_hmac, domain_hmac } = hashesOf(await keyedHash(tx, rail.services.vault), email);
+    await tx.all(sql`
+      update recruitment.campaign set state = 'sending', finished_at = null
+      where organization_id = ${organization_id} and id = ${campaign_id} and state in ('draft', 'finished')`);
     await tx.all(sql`
       insert into recruitment.sequence (organization_id, id, campaign_id, brand_id, prospect_id, inbox_id, address_hmac, domain_hmac, company_hmac,
         thread_id, state, next_step, due_at, last_sent_at)
