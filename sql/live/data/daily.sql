@@ -1,18 +1,34 @@
--- Rollups by day (UTC). They are read from the rows, so that they are exact at any moment. A filter by day cannot use an index behind row-level
--- security; one by created_at or id on the rows themselves can.
+-- Rollups by day (UTC). They are read from the rows, so that they are exact at any moment. Each has the days between the first row and the last
+-- one, and reads the rows of each of them by an index: a condition on the day leaves days out before their rows are read. (One on a time that is
+-- computed from rows could not use an index behind row-level security, because the functions that compute it are not leakproof; hence `offset 0`,
+-- which makes columns of what is computed of a day.) Clicks are found by their ids, which begin with the time of the service's clock; it is taken
+-- to differ by less than an hour from the database's.
 
 create or replace view data.click_daily with (security_barrier = true) as
-select
-  (c.created_at at time zone 'UTC')::date as day,
-  c.program_id,
-  c.partner_id,
-  c.link_id,
-  c.country,
-  count(*) as clicks,
-  count(c.referral_id) as credited_clicks
-from program.click c
-where c.organization_id = (select data.organization_id())
-group by 1, 2, 3, 4, 5;
+select d.day, p.id as program_id, c.partner_id, c.link_id, c.country, c.clicks, c.credited_clicks
+from program.program p
+cross join lateral (
+  select
+    day::date as day,
+    day at time zone 'UTC' as starts_at,
+    (day + interval '1 day') at time zone 'UTC' as ends_at,
+    ('clk_' || core.id_time_part((day - interval '1 hour') at time zone 'UTC')) collate "C" as first_click,
+    ('clk_' || core.id_time_part((day + interval '25 hours') at time zone 'UTC')) collate "C" as after_click
+  from generate_series(
+    date_trunc('day', (select c.created_at - interval '2 hours' from program.click c where c.organization_id = (select data.organization_id()) and c.program_id = p.id order by c.id limit 1) at time zone 'UTC'),
+    (select c.created_at + interval '2 hours' from program.click c where c.organization_id = (select data.organization_id()) and c.program_id = p.id order by c.id desc limit 1) at time zone 'UTC',
+    interval '1 day'
+  ) as day
+  offset 0
+) as d
+cross join lateral (
+  select c.partner_id, c.link_id, c.country, count(*) as clicks, count(c.referral_id) as credited_clicks
+  from program.click c
+  where c.organization_id = (select data.organization_id()) and c.program_id = p.id
+    and c.id >= d.first_click and c.id < d.after_click and c.created_at >= d.starts_at and c.created_at < d.ends_at
+  group by 1, 2, 3
+) as c
+where p.organization_id = (select data.organization_id());
 comment on view data.click_daily is 'Clicks by day (UTC), partner, link and country.';
 comment on column data.click_daily.day is 'The day (UTC) of the clicks.';
 comment on column data.click_daily.program_id is 'The program (prg_).';
@@ -23,20 +39,35 @@ comment on column data.click_daily.clicks is 'All clicks.';
 comment on column data.click_daily.credited_clicks is 'Clicks that are credited to a referral.';
 
 create or replace view data.sale_daily with (security_barrier = true) as
-select
-  (s.occurred_at at time zone 'UTC')::date as day,
-  s.program_id,
-  s.partner_id,
-  s.product_id,
-  s.currency,
-  count(*) as sales,
-  count(*) filter (where s.is_first_sale) as first_sales,
-  sum(s.amount_minor)::bigint as amount_minor,
-  sum(s.net_amount_minor)::bigint as net_amount_minor,
-  sum(s.refunded_minor)::bigint as refunded_minor
-from program.sale s
-where s.organization_id = (select data.organization_id()) and s.deleted_at is null
-group by 1, 2, 3, 4, 5;
+select d.day, p.id as program_id, s.partner_id, s.product_id, s.currency, s.sales, s.first_sales, s.amount_minor, s.net_amount_minor, s.refunded_minor
+from program.program p
+cross join lateral (
+  select
+    day::date as day,
+    day at time zone 'UTC' as starts_at,
+    (day + interval '1 day') at time zone 'UTC' as ends_at
+  from generate_series(
+    date_trunc('day', (select s.occurred_at from program.sale s where s.organization_id = (select data.organization_id()) and s.program_id = p.id and s.deleted_at is null order by s.occurred_at limit 1) at time zone 'UTC'),
+    (select s.occurred_at from program.sale s where s.organization_id = (select data.organization_id()) and s.program_id = p.id and s.deleted_at is null order by s.occurred_at desc limit 1) at time zone 'UTC',
+    interval '1 day'
+  ) as day
+  offset 0
+) as d
+cross join lateral (
+  select
+    s.partner_id,
+    s.product_id,
+    s.currency,
+    count(*) as sales,
+    count(*) filter (where s.is_first_sale) as first_sales,
+    sum(s.amount_minor)::bigint as amount_minor,
+    sum(s.net_amount_minor)::bigint as net_amount_minor,
+    sum(s.refunded_minor)::bigint as refunded_minor
+  from program.sale s
+  where s.organization_id = (select data.organization_id()) and s.program_id = p.id and s.deleted_at is null and s.occurred_at >= d.starts_at and s.occurred_at < d.ends_at
+  group by 1, 2, 3
+) as s
+where p.organization_id = (select data.organization_id());
 comment on view data.sale_daily is 'Sales by day (UTC) on which they occurred, partner, product and currency, those of nobody included.';
 comment on column data.sale_daily.day is 'The day (UTC) on which the sales occurred.';
 comment on column data.sale_daily.program_id is 'The program (prg_).';
@@ -50,19 +81,33 @@ comment on column data.sale_daily.net_amount_minor is 'Without tax, shipping, fe
 comment on column data.sale_daily.refunded_minor is 'What was refunded of these sales so far, in minor units.';
 
 create or replace view data.commission_daily with (security_barrier = true) as
-select
-  (e.posted_at at time zone 'UTC')::date as day,
-  e.program_id,
-  e.partner_id,
-  e.currency,
-  coalesce(sum(e.amount_minor) filter (where e.kind = 'earned'), 0)::bigint as earned_minor,
-  coalesce(sum(e.amount_minor) filter (where e.kind = 'adjusted'), 0)::bigint as adjusted_minor,
-  coalesce(sum(e.amount_minor) filter (where e.kind = 'clawed_back'), 0)::bigint as clawed_back_minor,
-  coalesce(sum(e.amount_minor) filter (where e.kind = 'voided'), 0)::bigint as voided_minor,
-  coalesce(sum(e.amount_minor) filter (where e.kind = 'paid'), 0)::bigint as paid_minor
-from program.commission_entry e
-where e.organization_id = (select data.organization_id())
-group by 1, 2, 3, 4;
+select d.day, e.program_id, e.partner_id, e.currency, e.earned_minor, e.adjusted_minor, e.clawed_back_minor, e.voided_minor, e.paid_minor
+from (
+  select
+    day::date as day,
+    day at time zone 'UTC' as starts_at,
+    (day + interval '1 day') at time zone 'UTC' as ends_at
+  from generate_series(
+    date_trunc('day', (select e.posted_at from program.commission_entry e where e.organization_id = (select data.organization_id()) order by e.posted_at limit 1) at time zone 'UTC'),
+    (select e.posted_at from program.commission_entry e where e.organization_id = (select data.organization_id()) order by e.posted_at desc limit 1) at time zone 'UTC',
+    interval '1 day'
+  ) as day
+  offset 0
+) as d
+cross join lateral (
+  select
+    e.program_id,
+    e.partner_id,
+    e.currency,
+    coalesce(sum(e.amount_minor) filter (where e.kind = 'earned'), 0)::bigint as earned_minor,
+    coalesce(sum(e.amount_minor) filter (where e.kind = 'adjusted'), 0)::bigint as adjusted_minor,
+    coalesce(sum(e.amount_minor) filter (where e.kind = 'clawed_back'), 0)::bigint as clawed_back_minor,
+    coalesce(sum(e.amount_minor) filter (where e.kind = 'voided'), 0)::bigint as voided_minor,
+    coalesce(sum(e.amount_minor) filter (where e.kind = 'paid'), 0)::bigint as paid_minor
+  from program.commission_entry e
+  where e.organization_id = (select data.organization_id()) and e.posted_at >= d.starts_at and e.posted_at < d.ends_at
+  group by 1, 2, 3
+) as e;
 comment on view data.commission_daily is 'What happened to commissions by day (UTC) of posting, partner and currency. A day that has ended does not change.';
 comment on column data.commission_daily.day is 'The day (UTC) on which it was posted.';
 comment on column data.commission_daily.program_id is 'The program (prg_).';
@@ -75,44 +120,61 @@ comment on column data.commission_daily.voided_minor is 'Voided, rejected or del
 comment on column data.commission_daily.paid_minor is 'Paid: negative, less what was returned, in minor units.';
 
 create or replace view data.funnel_daily with (security_barrier = true) as
-select
-  f.day,
-  f.program_id,
-  f.partner_id,
-  sum(f.clicks)::bigint as clicks,
-  sum(f.referrals)::bigint as referrals,
-  sum(f.leads)::bigint as leads,
-  sum(f.customers)::bigint as customers,
-  sum(f.sales)::bigint as sales
-from (
+select d.day, p.id as program_id, f.partner_id, f.clicks, f.referrals, f.leads, f.customers, f.sales
+from program.program p
+cross join lateral (
   select
-    (x.created_at at time zone 'UTC')::date as day, x.program_id, x.partner_id,
-    count(*) as clicks, 0::bigint as referrals, 0::bigint as leads, 0::bigint as customers, 0::bigint as sales
-  from program.click x
-  where x.organization_id = (select data.organization_id())
-  group by 1, 2, 3
-  union all
-  select (x.created_at at time zone 'UTC')::date, x.program_id, x.partner_id, 0, count(*), 0, 0, 0
-  from program.referral x
-  where x.organization_id = (select data.organization_id()) and x.deleted_at is null
-  group by 1, 2, 3
-  union all
-  select (x.lead_at at time zone 'UTC')::date, x.program_id, x.partner_id, 0, 0, count(*), 0, 0
-  from program.customer x
-  where x.organization_id = (select data.organization_id()) and x.deleted_at is null and x.lead_at is not null
-  group by 1, 2, 3
-  union all
-  select (x.converted_at at time zone 'UTC')::date, x.program_id, x.partner_id, 0, 0, 0, count(*), 0
-  from program.customer x
-  where x.organization_id = (select data.organization_id()) and x.deleted_at is null and x.converted_at is not null
-  group by 1, 2, 3
-  union all
-  select (x.occurred_at at time zone 'UTC')::date, x.program_id, x.partner_id, 0, 0, 0, 0, count(*)
-  from program.sale x
-  where x.organization_id = (select data.organization_id()) and x.deleted_at is null and x.partner_id is not null
-  group by 1, 2, 3
+    day::date as day,
+    day at time zone 'UTC' as starts_at,
+    (day + interval '1 day') at time zone 'UTC' as ends_at,
+    ('clk_' || core.id_time_part((day - interval '1 hour') at time zone 'UTC')) collate "C" as first_click,
+    ('clk_' || core.id_time_part((day + interval '25 hours') at time zone 'UTC')) collate "C" as after_click
+  from generate_series(
+    date_trunc('day', least(
+      (select x.created_at - interval '2 hours' from program.click x where x.organization_id = (select data.organization_id()) and x.program_id = p.id order by x.id limit 1),
+      (select x.created_at from program.referral x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null order by x.created_at limit 1),
+      (select x.lead_at from program.customer x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.lead_at is not null order by x.lead_at limit 1),
+      (select x.converted_at from program.customer x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.converted_at is not null order by x.converted_at limit 1),
+      (select x.occurred_at from program.sale x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.partner_id is not null order by x.occurred_at limit 1)
+    ) at time zone 'UTC'),
+    greatest(
+      (select x.created_at + interval '2 hours' from program.click x where x.organization_id = (select data.organization_id()) and x.program_id = p.id order by x.id desc limit 1),
+      (select x.created_at from program.referral x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null order by x.created_at desc limit 1),
+      (select x.lead_at from program.customer x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.lead_at is not null order by x.lead_at desc limit 1),
+      (select x.converted_at from program.customer x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.converted_at is not null order by x.converted_at desc limit 1),
+      (select x.occurred_at from program.sale x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.partner_id is not null order by x.occurred_at desc limit 1)
+    ) at time zone 'UTC',
+    interval '1 day'
+  ) as day
+  offset 0
+) as d
+cross join lateral (
+  select
+    x.partner_id, sum(x.clicks) as clicks, sum(x.referrals) as referrals, sum(x.leads) as leads, sum(x.customers) as customers, sum(x.sales) as sales
+  from (
+    select x.partner_id, 1, 0, 0, 0, 0
+    from program.click x
+    where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.id >= d.first_click and x.id < d.after_click and x.created_at >= d.starts_at and x.created_at < d.ends_at
+    union all
+    select x.partner_id, 0, 1, 0, 0, 0
+    from program.referral x
+    where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.created_at >= d.starts_at and x.created_at < d.ends_at
+    union all
+    select x.partner_id, 0, 0, 1, 0, 0
+    from program.customer x
+    where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.lead_at >= d.starts_at and x.lead_at < d.ends_at
+    union all
+    select x.partner_id, 0, 0, 0, 1, 0
+    from program.customer x
+    where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.converted_at is not null and x.converted_at >= d.starts_at and x.converted_at < d.ends_at
+    union all
+    select x.partner_id, 0, 0, 0, 0, 1
+    from program.sale x
+    where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.partner_id is not null and x.occurred_at >= d.starts_at and x.occurred_at < d.ends_at
+  ) as x (partner_id, clicks, referrals, leads, customers, sales)
+  group by 1
 ) as f
-group by f.day, f.program_id, f.partner_id;
+where p.organization_id = (select data.organization_id());
 comment on view data.funnel_daily is 'From click to sale by day (UTC) and partner: each step counts on the day on which it happened, with today''s attribution.';
 comment on column data.funnel_daily.day is 'The day (UTC).';
 comment on column data.funnel_daily.program_id is 'The program (prg_).';
