@@ -131,7 +131,7 @@ order by occurred_at`,
   },
   {
     name: 'GraphQL',
-    text: 'Applications ask for the same views by `POST /graphql`, with an API key that has the scope `data:read` (and `data:personal` for emails, names and other personal columns). `/graphiql` explores it in a browser, `rail data graphql-schema` prints its schema. Lists have at most 100 rows a page; `condition` filters, together with `program_id` by most columns, `aggregates` counts and adds up by currency. A request has at most 10 levels, 10 operations and a cost of 50,000: a value costs 1, an object 10, `totalCount` and `aggregates` 1,000, each times the rows of the pages around it; a field with a list costs 300 more, one with an object 100. The header `Rail-Query-Cost` says what a request cost.',
+    text: 'Applications ask for the same views by `POST /graphql`, with an API key that has the scope `data:read` (and `data:personal` for emails, names and other personal columns). `/graphiql` explores it in a browser, `rail data graphql-schema` prints its schema. Lists have at most 100 rows a page; `condition` filters, together with `program_id` by most columns, `aggregates` counts and adds up by currency. A request has at most 10 levels, 10 operations and a cost of 50,000: a value costs 1, an object 10, `totalCount` and `aggregates` 1,000, each times the rows of the pages around it; a field with a list costs 1,000 more, one with an object 450. The header `Rail-Query-Cost` says what a request cost.',
     code: `curl https://rail.example.com/graphql -H "Authorization: Bearer $RAIL_KEY" -H 'Content-Type: application/json' \\
   -d '{"query": "{ sales(first: 5) { nodes { id amount_minor currency partner { handle } } aggregates { currency count amount_minor_sum } } }"}'`,
   },
