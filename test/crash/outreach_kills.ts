@@ -130,6 +130,8 @@ export async function killWhileSending(plan: Plan): Promise<Outcome> {
   for (let nth = 1; nth <= plan.kills; nth++) {
     await until(() => sink.accepted.length >= nth * per_kill * 0.9, wake);
     if (nth % plan.postgres_every === 0) {
+      // A worker that loses Postgres while it starts ends, for its supervisor to start it again.
+      await Promise.all(starting.values());
       await postgres.killAndReopen();
       kills.postgres++;
       plan.progress?.(`${nth} of ${plan.kills} kills, ${sink.accepted.length} of ${plan.sends} emails accepted`);
