@@ -14,15 +14,14 @@ const gap = 10;
 const most_of_cell = 240;
 const header_height = 20;
 
-interface Column {
+export interface Column {
   title: string;
   left: number;
   width: number;
   align: 'left' | 'right';
 }
 
-export interface Row {
-  height: number;
+interface Row {
   cells: string[];
   commission_id: string;
 }
@@ -59,67 +58,132 @@ const extremes = (amounts: (number | null)[]): (number | null)[] => {
   return ends ?? [];
 };
 
-/** A line with the height that its texts need. */
-export function rowOf(doc: Document, columns: Column[], line: StatementLine, currency: string): Row {
-  const cells = [
+const rowOf = (line: StatementLine, currency: string): Row => ({
+  cells: [
     pdfDate(line.date),
     pdfText(line.description, most_of_cell),
     pdfText(line.sale_reference ?? '', most_of_cell),
     line.sale_amount_minor === null ? '' : pdfAmount(line.sale_amount_minor, currency),
     pdfAmount(line.amount_minor, currency),
-  ];
+  ],
+  commission_id: line.commission_id,
+});
+
+/** Below the description. */
+const id_height = size_of_id + 2;
+/** What the sum of the widths of words may differ from the width of their text. */
+const slack = 2;
+
+/** The height that the texts of a line need. The columns of the date and the amounts are as wide as these are. */
+export function heightOf(doc: Document, columns: Column[], line: StatementLine): number {
   doc.font('Helvetica').fontSize(size);
-  const heights = cells.map((cell, at) =>
-    cell === ''
-      ? 0
-      : doc.heightOfString(cell, { width: (columns[at] as Column).width }) + (at === 1 ? size_of_id + 2 : 0),
-  );
-  return { cells, commission_id: line.commission_id, height: Math.max(...heights) + 2 * padding };
+  const description = textHeight(doc, columns, 1, pdfText(line.description, most_of_cell));
+  const reference = textHeight(doc, columns, 2, pdfText(line.sale_reference ?? '', most_of_cell));
+  return Math.max(description + (description && id_height), reference, doc.currentLineHeight(true)) + 2 * padding;
+}
+
+/** Most texts are of one line, which is known by their width: to break a text into lines takes far longer. */
+function textHeight(doc: Document, columns: Column[], at: number, text: string): number {
+  if (text === '') return 0;
+  const { width } = columns[at] as Column;
+  // A soft hyphen is where a line may be broken, and is not shown elsewhere.
+  const is_short = !text.includes('\u00ad') && doc.widthOfString(text) <= width - slack;
+  return is_short ? doc.currentLineHeight(true) : doc.heightOfString(text, { width });
+}
+
+/** Lines of a page: from the first of them to the one that the next page begins with. */
+export interface Part {
+  from: number;
+  to: number;
 }
 
 /**
- * The rows of each page, and at least one page. The first page has less room, and the last has to leave some for the total.
+ * The lines of each page, and at least one page. The first page has less room, and the last has to leave some for the total.
  *
+ * @param heights of the lines
  * @param first_top where the table starts on the first page
  * @param last_height what follows the table
  */
-export function pagesOf(rows: Row[], first_top: number, last_height: number): Row[][] {
-  const pages: Row[][] = [[]];
+export function pagesOf(heights: Float64Array, first_top: number, last_height: number): Part[] {
+  const pages: Part[] = [];
+  let from = 0;
   let y = first_top + header_height;
-  for (const row of rows) {
-    if (y + row.height > page.bottom) {
-      pages.push([]);
+  for (const [at, height] of heights.entries()) {
+    if (y + height > page.bottom) {
+      pages.push({ from, to: at });
+      from = at;
       y = page.top + header_height;
     }
-    (pages.at(-1) as Row[]).push(row);
-    y += row.height;
+    y += height;
   }
-  // The total does not stand alone on a page: the last row goes with it.
-  if (y + last_height > page.bottom) pages.push((pages.at(-1) as Row[]).splice(-1));
+  // The total does not stand alone on a page: the last line goes with it.
+  const is_full = y + last_height > page.bottom;
+  const last = is_full ? heights.length - 1 : heights.length;
+  pages.push({ from, to: last });
+  if (is_full) pages.push({ from: last, to: heights.length });
   return pages;
 }
 
-/** Draws the header and the rows from `top` on, and says where they end. */
-export function drawTable(doc: Document, columns: Column[], rows: Row[], top: number): number {
+/** What a table is drawn from. */
+export interface Table {
+  columns: Column[];
+  lines: StatementLine[];
+  heights: Float64Array;
+  currency: string;
+}
+
+/** Draws the header and some lines from `top` on, and says where they end. */
+export function drawTable(
+  doc: Document,
+  { columns, lines, heights, currency }: Table,
+  { from, to }: Part,
+  top: number,
+): number {
   doc.font('Helvetica-Bold').fontSize(size).fillColor('black');
   for (const { title, left, width, align } of columns)
     doc.text(title, left, top + 5, { width, align, lineBreak: false });
   line(doc, top + header_height - 2, 0.8, 'black');
   let y = top + header_height;
-  for (const row of rows) {
-    drawRow(doc, columns, row, y);
-    y += row.height;
+  for (let at = from; at < to; at++) {
+    const height = heights[at] as number;
+    drawRow(doc, columns, rowOf(lines[at] as StatementLine, currency), { top: y, height });
+    y += height;
   }
   return y;
 }
 
-function drawRow(doc: Document, columns: Column[], row: Row, top: number): void {
+function drawRow(
+  doc: Document,
+  columns: Column[],
+  { cells, commission_id }: Row,
+  { top, height }: { top: number; height: number },
+): void {
   doc.font('Helvetica').fontSize(size).fillColor('black');
-  for (const [at, { left, width, align }] of columns.entries()) {
-    if (row.cells[at]) doc.text(row.cells[at], left, top + padding, { width, align });
-    if (at === 1) drawId(doc, row.commission_id, left, row.cells[1] ? doc.y : top + padding);
+  const is_of_one_line = height <= doc.currentLineHeight(true) + id_height + 2 * padding;
+  for (const [at, column] of columns.entries()) {
+    const text = cells[at] as string;
+    const end = drawCell(doc, column, text, top + padding, { breaks: !is_of_one_line && column.align === 'left' });
+    if (at === 1) drawId(doc, commission_id, column.left, end);
   }
-  line(doc, top + row.height, 0.3, '#cccccc');
+  line(doc, top + height, 0.3, '#cccccc');
+}
+
+/** @returns where the text ends */
+function drawCell(
+  doc: Document,
+  { left, width, align }: Column,
+  text: string,
+  top: number,
+  { breaks }: { breaks: boolean },
+): number {
+  if (text === '') return top;
+  if (breaks) {
+    doc.text(text, left, top, { width });
+    return doc.y;
+  }
+  const start = align === 'left' ? left : left + width - doc.widthOfString(text);
+  doc.text(text, start, top, { lineBreak: false });
+  return top + doc.currentLineHeight(true);
 }
 
 function drawId(doc: Document, commission_id: string, left: number, top: number): void {

@@ -16,10 +16,16 @@ export function pdfText(text: string, most: number): string {
   return line.length > most ? `${line.slice(0, most - 1).trimEnd()}…` : line;
 }
 
+/** By digits after the point: each takes longer to make than to format a thousand amounts. */
+const formats = new Map<number, Intl.NumberFormat>();
+
 /** `1234567` in EUR is `12,345.67`: exact, because Intl gets a decimal and no float, and the digits of ISO 4217. */
 export function pdfAmount(amount_minor: number, currency: string): string {
   const digits = fractionDigits(currency);
-  const format = new Intl.NumberFormat('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  const format =
+    formats.get(digits) ??
+    new Intl.NumberFormat('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  formats.set(digits, format);
   return format.format(decimal(amount_minor, currency) as Intl.StringNumericLiteral);
 }
 

@@ -2,14 +2,14 @@ import type { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import PDFDocument from 'pdfkit';
 import { drawHead, drawSum } from './pdf_head.ts';
-import { columnsOf, drawTable, line, page, pagesOf, type Row, rowOf } from './pdf_table.ts';
+import { type Column, columnsOf, drawTable, heightOf, line, page, pagesOf } from './pdf_table.ts';
 import { pdfAmount, pdfText } from './pdf_text.ts';
 import { requireThatItAddsUp, type Statement } from './statement.ts';
 
 const total_height = 30;
 const footer_top = 795;
-/** Rows that are measured before others get their turn. */
-const rows_at_once = 500;
+/** Lines that are measured before others get their turn. */
+const lines_at_once = 200;
 
 /**
  * The statement as a PDF, A4, in the standard font Helvetica (`pdfText` says what becomes of characters that it lacks). The same statement
@@ -39,31 +39,45 @@ export function statementPdf(statement: Statement): Readable {
 }
 
 async function draw(doc: PDFKit.PDFDocument, statement: Statement): Promise<void> {
+  const taken = readerOf(doc);
   doc.addPage();
   const first_top = drawHead(doc, statement);
   const columns = columnsOf(doc, statement);
-  const pages = pagesOf(await measured(doc, columns, statement), first_top, total_height);
-  for (const [at, rows] of pages.entries()) {
+  const { lines, currency } = statement;
+  const table = { columns, lines, currency, heights: await heightsOf(doc, columns, statement) };
+  const pages = pagesOf(table.heights, first_top, total_height);
+  for (const [at, part] of pages.entries()) {
     if (at > 0) doc.addPage();
-    const end = drawTable(doc, columns, rows, at === 0 ? first_top : page.top);
+    const end = drawTable(doc, table, part, at === 0 ? first_top : page.top);
     if (at === pages.length - 1) drawTotal(doc, statement, end);
     drawFooter(doc, statement, `Page ${at + 1} of ${pages.length}`);
-    await setImmediate();
+    await taken();
+    if (doc.destroyed) return;
   }
   doc.end();
 }
 
-async function measured(
-  doc: PDFKit.PDFDocument,
-  columns: ReturnType<typeof columnsOf>,
-  { lines, currency }: Statement,
-): Promise<Row[]> {
-  const rows: Row[] = [];
+/** @returns what gives others their turn, and waits until the reader of the document has taken most of what was drawn, or has gone */
+function readerOf(doc: PDFKit.PDFDocument): () => Promise<void> {
+  let wake = () => {};
+  doc._read = () => wake();
+  doc.once('close', () => wake());
+  return async () => {
+    await setImmediate();
+    while (doc.readableLength > doc.readableHighWaterMark && !doc.destroyed)
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+  };
+}
+
+async function heightsOf(doc: PDFKit.PDFDocument, columns: Column[], { lines }: Statement): Promise<Float64Array> {
+  const heights = new Float64Array(lines.length);
   for (const [at, statement_line] of lines.entries()) {
-    rows.push(rowOf(doc, columns, statement_line, currency));
-    if (at % rows_at_once === 0) await setImmediate();
+    heights[at] = heightOf(doc, columns, statement_line);
+    if (at % lines_at_once === 0) await setImmediate();
   }
-  return rows;
+  return heights;
 }
 
 function drawTotal(doc: PDFKit.PDFDocument, { lines, totals, currency }: Statement, top: number): void {

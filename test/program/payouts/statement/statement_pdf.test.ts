@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { buffer } from 'node:stream/consumers';
+import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import PDFDocument from 'pdfkit';
 import t from 'tap';
@@ -194,4 +196,16 @@ t.test('draws no statement that does not add up', async (t) => {
     () => statementPdf({ ...statement(), payout: { ...payout, amount_minor: 1 } }),
     /has the total 1980, and its payout 1/,
   );
+});
+
+t.test('draws no further than its reader reads, and stops when that has gone', async (t) => {
+  const document = statementPdf(statement(manyLines(2_000)));
+  const few = statementPdf(statement(manyLines(2_000)));
+  few.once('data', () => few.destroy());
+  await once(few, 'close');
+  // What is drawn meanwhile for the first is not read by anybody.
+  while (document.readableLength <= document.readableHighWaterMark) await setImmediate();
+  for (let turn = 0; turn < 200; turn++) await setImmediate();
+  t.ok(document.readableLength < 2 * document.readableHighWaterMark, `${document.readableLength} bytes wait`);
+  t.equal(readPdf(await buffer(document)).length, (await pagesOf(statement(manyLines(2_000)))).length);
 });
