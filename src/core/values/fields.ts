@@ -44,11 +44,19 @@ export const oneLine = (most: number) =>
     .min(1)
     .max(most)
     .regex(/^[^\p{Cc}]*[^\s\p{Cc}][^\p{Cc}]*$/u, 'must not be blank or contain line breaks or control characters');
-/** Kept as it was parsed, so that what is stored is what was judged. */
-export const url = z.url({ protocol: /^https?$/, normalize: true, error: 'must be an http or https URL' }).max(2048);
+const url_error = 'must be an http or https URL';
+/**
+ * Kept as it was parsed, so that what is stored is what was judged. The most characters bound both: what is sent, as the description says, and
+ * what is kept, where a sign can become nine (`%C3%BC`).
+ */
+export const url = z
+  .string()
+  .max(2048)
+  .check(z.url({ protocol: /^https?$/, normalize: true, error: url_error }))
+  .max(2048);
 /** Kept as it was sent, for a page whose URL may be signed: parsing would write some signs in another way. */
 export const urlAsSent = z
-  .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+  .url({ protocol: /^https?$/, error: url_error })
   .max(2048)
   .refine((text) => !/\p{Cc}/u.test(text), 'must not contain control characters');
 /** A URL as `url` keeps it; any other text unchanged. */
@@ -93,8 +101,10 @@ const domain_label = String.raw`[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}\-]{0,61}[\p{L}\p
 const top_label = String.raw`\p{L}[\p{L}\p{M}\p{N}\-]{0,61}[\p{L}\p{M}\p{N}]`;
 const address = new RegExp(`^(?=[^@]{1,64}@)${dot_atom}(?:\\.${dot_atom})*@(?:${domain_label}\\.)+${top_label}$`, 'u');
 const email_error = 'must be an email address, such as ada@example.com';
+/** The 254 characters of RFC 5321 bound both what is sent and what is kept. */
 export const email = z
   .email({ pattern: address, error: email_error })
+  .max(254)
   .overwrite(withAsciiDomain)
   .refine((text) => isAscii(Buffer.from(text.slice(text.lastIndexOf('@')))), email_error)
   .max(254);

@@ -96,6 +96,9 @@ t.test('a URL is kept as it was parsed', async (t) => {
     website_url: `https://a.example/${'\u00e9'.repeat(1_000)}`,
   });
   t.equal(long.body.error.param, 'website_url', 'its length is that of what is kept');
+  const sent = { ...acme, website_url: `https://a.example/${'./'.repeat(1_100)}` };
+  const shrinks = await merchant.request('POST', '/v1/programs', sent);
+  t.equal(shrinks.body.error.param, 'website_url', 'and that of what is sent, as the description says');
 });
 
 t.test('a time may have any offset, wherever it is sent', async (t) => {
