@@ -4,19 +4,21 @@ import { violations } from '../../src/commands/audit.ts';
 import { openDatabase } from '../../src/core/postgres/database.ts';
 import type { Bench, Sample } from './harness.ts';
 import { makeMerchant } from './merchant.ts';
+import { fillOutreach, payOut } from './outreach_rows.ts';
 import { startNode, startPostgres } from './processes.ts';
 import { fill, type Owner } from './rows.ts';
 
-const rows = 20_000;
-const events = 200_000;
+const default_rows = 20_000;
+const events_each = 10;
 const endpoints = 3;
 
 /** `rail audit` over a database that is clean; beside a count of the same rows. */
 export const audit: Bench = {
   name: 'audit',
-  doc: `rail audit over ${events.toLocaleString('en')} events to ${endpoints} endpoints and ${rows.toLocaleString('en')} rows of each resource.`,
+  doc: `rail audit over ${default_rows.toLocaleString('en')} rows of each resource (--size), of payouts and of outreach, and ${events_each} times as many events to ${endpoints} endpoints.`,
   defaults: { rounds: 3, seconds: 1 },
-  async setup(stack, progress) {
+  async setup(stack, progress, size = default_rows) {
+    const events = size * events_each;
     const url = await startPostgres(stack);
     const environment = { DATABASE_URL: url, RAIL_ENCRYPTION_KEY: randomBytes(32).toString('base64') };
     const server = await startNode(stack, '../../src/main.ts', ['api'], environment, { path: '/readyz' });
@@ -29,9 +31,14 @@ export const audit: Bench = {
     const client = new pg.Client({ connectionString: url });
     await client.connect();
     stack.defer(() => client.end());
-    await fill(client, owner, rows, (line) => progress(`audit: ${line}`));
+    await fill(client, owner, size, (line) => progress(`audit: ${line}`));
+    progress('audit: payouts and outreach');
+    await payOut(client, owner.organization_id);
+    const brand = { name: 'Big', website_url: 'https://shop.example.com', program_id };
+    const { id: brand_id } = await merchant.post('/recruitment/v1/brands', brand);
+    await fillOutreach(client, { ...owner, brand_id }, size);
     progress(`audit: ${events} events to ${endpoints} endpoints`);
-    await deliver(client, owner);
+    await deliver(client, owner, events);
     await client.query('vacuum (analyze)');
     return {
       postgres_url: url,
@@ -57,7 +64,7 @@ async function timed(client: pg.Client, work: () => Promise<unknown>): Promise<S
 
 async function countAll(client: pg.Client): Promise<number> {
   const tables = await client.query<{ name: string }>(
-    `select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname in ('program', 'webhooks')
+    `select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname in ('program', 'webhooks', 'recruitment')
       and not exists (select from pg_inherits where inhrelid = format('%I.%I', schemaname, tablename)::regclass)`,
   );
   const counts = tables.rows.map(({ name }) => `(select count(*) from ${name})`);
@@ -73,7 +80,7 @@ async function readAll(client: pg.Client): Promise<void> {
 }
 
 /** Events of the last hours, each delivered to every endpoint by one attempt. */
-async function deliver(client: pg.Client, { organization_id, program_id }: Owner): Promise<void> {
+async function deliver(client: pg.Client, { organization_id, program_id }: Owner, events: number): Promise<void> {
   const values = { organization_id: `'${organization_id}'`, program_id: `'${program_id}'` };
   const { organization_id: organization, program_id: program } = values;
   await client.query(`

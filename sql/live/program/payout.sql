@@ -1,20 +1,28 @@
 -- What keeps payouts and commissions together: a payout's amount is the sum of its commissions at every commit, and a commission is in at
 -- most one payout.
 
+-- What is wrong with a payout by the counts of its commissions: those noted for it, those that it holds, what they come to, and how many of them are
+-- paid where it is paid, else due.
+create or replace function program.payout_fault_of(p program.payout, noted bigint, held bigint, total numeric, alike bigint) returns text
+language sql stable
+as $$
+  select case
+      when p.deleted_at is not null or (not p.livemode and p.status in ('paid', 'failed')) then
+        case when noted > 0 then format('it is given up, and holds %s commissions', noted) end
+      when held <> noted then format('%s of its commissions are of another partner, program or currency', noted - held)
+      when held <> p.commission_count then format('it counts %s commissions, and holds %s', p.commission_count, held)
+      when total <> p.amount_minor then format('its amount is %s, and its commissions come to %s', p.amount_minor, total)
+      when alike < held then format('it is %s, and %s of its commissions are not %s', p.status, held - alike, case when p.status = 'paid' then 'paid' else 'due' end)
+    end
+$$;
+
 -- What a payout holds against what its commissions say; null where all is well. They are read by the index of their partner, from the first to the
 -- last of them: that is one look, and one for each by its id is ten. Those that are not of the partner are missed there, and told by the difference.
 -- A function of rows becomes part of the statement that asks it.
 create or replace function program.payout_faults(p program.payout) returns table (fault text)
 language sql stable
 as $$
-  select case
-      when p.deleted_at is not null or (not p.livemode and p.status in ('paid', 'failed')) then
-        case when l.noted > 0 then format('it is given up, and holds %s commissions', l.noted) end
-      when h.held <> l.noted then format('%s of its commissions are of another partner, program or currency', l.noted - h.held)
-      when h.held <> p.commission_count then format('it counts %s commissions, and holds %s', p.commission_count, h.held)
-      when h.total <> p.amount_minor then format('its amount is %s, and its commissions come to %s', p.amount_minor, h.total)
-      when h.unlike > 0 then format('it is %s, and %s of its commissions are not %s', p.status, h.unlike, case when p.status = 'paid' then 'paid' else 'due' end)
-    end
+  select program.payout_fault_of(p, l.noted, h.held, h.total, case when p.status = 'paid' then h.paid else h.due end)
   from (
     select count(*) as noted, min(l.commission_id) as first, max(l.commission_id) as last
     from program.payout_commission l
@@ -24,7 +32,8 @@ as $$
     select
       count(*) as held,
       coalesce(sum(c.amount_minor), 0) as total,
-      count(*) filter (where c.status <> case when p.status = 'paid' then 'paid' else 'due' end) as unlike
+      count(*) filter (where c.status = 'paid') as paid,
+      count(*) filter (where c.status = 'due') as due
     from program.commission c
     where c.organization_id = p.organization_id and c.program_id = p.program_id and c.partner_id = p.partner_id and c.deleted_at is null
       and c.id between l.first and l.last and c.payout_id = p.id and c.currency = p.currency
@@ -130,9 +139,27 @@ for each row when (new.payout_id is not null) execute function program.judge_pay
 create or replace function program.audit_payouts() returns table (invariant text, organization_id text, subject_id text, detail text)
 language sql stable
 as $$
-  select 'a payout is the sum of its commissions', p.organization_id, p.id, program.payout_fault(p)
-  from program.payout p
-  where program.payout_fault(p) is not null
+  select 'a payout is the sum of its commissions', f.organization_id, f.id, f.fault
+  from (
+    select p.organization_id, p.id, program.payout_fault_of(
+      p, coalesce(l.noted, 0), coalesce(h.held, 0), coalesce(h.total, 0), coalesce(case when p.status = 'paid' then h.paid else h.due end, 0)
+    ) as fault
+    from program.payout p
+    left join (
+      select x.organization_id, x.payout_id, count(*) as noted from program.payout_commission x group by x.organization_id, x.payout_id
+    ) as l on l.organization_id = p.organization_id and l.payout_id = p.id
+    left join (
+      select c.organization_id, c.payout_id, c.program_id, c.partner_id, c.currency, count(*) as held, sum(c.amount_minor) as total,
+        count(*) filter (where c.status = 'paid') as paid,
+        count(*) filter (where c.status = 'due') as due
+      from program.commission c
+      where c.payout_id is not null and c.deleted_at is null
+      group by c.organization_id, c.payout_id, c.program_id, c.partner_id, c.currency
+    ) as h
+      on h.organization_id = p.organization_id and h.payout_id = p.id and h.program_id = p.program_id and h.partner_id = p.partner_id
+        and h.currency = p.currency
+  ) as f
+  where f.fault is not null
 
   union all
   select 'a commission is in a payout that exists', c.organization_id, c.id, format('%s does not exist', c.payout_id)
