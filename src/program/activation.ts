@@ -1,12 +1,13 @@
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../core/postgres/transaction.ts';
 import { lockOf, tenant } from '../core/resource/resource.ts';
 import { notFound, Problem } from '../core/values/problem.ts';
 import { createBonus } from './commissions/commission_change.ts';
-import { deactivateRulesOfPartner, insertRuleOfPartner } from './commissions/rule.ts';
+import { endRulesOfPartner, insertRuleOfPartner } from './commissions/rule.ts';
 import { createPartner } from './partners/create_partner.ts';
 import { groups, groupToJoin } from './partners/group.ts';
 import { type Partner, partners } from './partners/partner.ts';
+import { normaliseEmail } from './partners/self_referral.ts';
 import { updatePartner } from './partners/update_partner.ts';
 import { type Program, programs } from './programs/program.ts';
 import { safeSum } from './programs/tally.ts';
@@ -105,6 +106,8 @@ export interface Activation {
   partner_id: string | null;
   /** The addresses of the person, the best first. */
   emails: string[];
+  /** Whether two addresses are spellings of one mailbox, as everywhere else in recruitment. */
+  isSameMailbox(one: string, other: string): boolean;
   /** Of a new partner. */
   profile: Partial<Pick<Partner, 'display_name' | 'website_url' | 'country_code'>>;
   terms: AgreedTerms;
@@ -137,8 +140,9 @@ export async function activatePartner(tx: Tx, activation: Activation): Promise<A
   if (terms.coupon_code !== null && !(await giveCoupon(tx, partner, terms.coupon_code))) {
     throw new ActivationRefused('coupon_taken');
   }
-  await deactivateRulesOfPartner(tx, partner);
-  const rule = await insertRuleOfPartner(tx, partner.id, { ...ruleOf(terms), program_id, name: title });
+  const agreed = ruleOf(terms);
+  await endRulesOfPartner(tx, partner, agreed.starts_at);
+  const rule = await insertRuleOfPartner(tx, partner.id, { ...agreed, program_id, name: title });
   const bonus_id = await payUpfront(tx, partner, terms, title);
   return { partner_id: partner.id, rule_id: rule.id, bonus_id, linked_existing };
 }
@@ -175,19 +179,35 @@ function requireActive(partner: Partner): Partner {
   return partner;
 }
 
-/** By the id, else by the best of the addresses that a partner has. */
-async function knownPartner(tx: Tx, { program_id, partner_id, emails }: Activation): Promise<Partner | undefined> {
-  const of_program = sql`${tenant(tx)} and t.program_id = ${program_id}`;
-  const by_id =
-    partner_id === null
-      ? undefined
-      : await partners.find(tx, sql`${of_program} and t.id = ${partner_id}`, lockOf(true));
+/** By the id, else by the best of the addresses that a partner has: as it is written, else in another spelling. */
+async function knownPartner(tx: Tx, activation: Activation): Promise<Partner | undefined> {
+  const { program_id, partner_id, emails } = activation;
+  const find = (condition: Sql) =>
+    partners.find(tx, sql`${tenant(tx)} and t.program_id = ${program_id} and ${condition}`, lockOf(true));
+  const by_id = partner_id === null ? undefined : await find(sql`t.id = ${partner_id}`);
   if (by_id) return by_id;
   for (const email of emails) {
-    const by_email = await partners.find(tx, sql`${of_program} and t.email_key = lower(${email})`, lockOf(true));
+    const by_email = await find(sql`t.email_key = lower(${email})`);
     if (by_email) return by_email;
+    const respelt = await otherSpelling(tx, activation, email);
+    const by_spelling = respelt && (await find(sql`t.id = ${respelt.id} and t.email = ${respelt.email}`));
+    if (by_spelling) return by_spelling;
   }
   return undefined;
+}
+
+/** The oldest partner whose address is another spelling of this one. The index by mailbox finds more: it ignores dots at every host. */
+async function otherSpelling(
+  tx: Tx,
+  { program_id, isSameMailbox }: Activation,
+  email: string,
+): Promise<Pick<Partner, 'id' | 'email'> | undefined> {
+  const alike = await tx.all<Pick<Partner, 'id' | 'email'>>(sql`
+    select t.id, t.email
+    from program.partner t
+    where ${tenant(tx)} and t.program_id = ${program_id} and t.mailbox = ${normaliseEmail(email)} and t.deleted_at is null
+    order by t.id`);
+  return alike.find((partner) => isSameMailbox(partner.email, email));
 }
 
 const ruleOf = ({ rate_type, rate_value, recurring_months, starts_on, ends_on }: AgreedTerms) => ({

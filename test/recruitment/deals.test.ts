@@ -419,6 +419,47 @@ t.test('links the partner who has the address, whose other rules it precedes', a
   t.match(await caller.get(`/v1/rules/${third.rule_id}`), { status: 'inactive' }, 'also that of an erased deal');
 });
 
+t.test('finds the partner by another spelling of the mailbox, as joining does, and no other mailbox', async (t) => {
+  const opened = await openBrand();
+  const { caller, program_id } = opened;
+  const partner = await caller.post('/v1/partners', { program_id, email: 'adalovelace@gmail.com' });
+  const other = await caller.post('/v1/partners', { program_id, email: 'graceh@spelling.com' });
+  const found = await activate(opened, await add(opened, { email: 'ada.lovelace+deal@googlemail.com' }));
+  t.match(found, { status: 'active', partner_id: partner.id, linked_existing: true });
+  const tagged = await activate(opened, await add(opened, { email: 'graceh+deals@spelling.com' }));
+  t.match(tagged, { status: 'active', partner_id: other.id, linked_existing: true });
+  const dotted = await activate(opened, await add(opened, { email: 'grace.h@spelling.com' }));
+  t.match(dotted, { status: 'active', linked_existing: false }, 'a dot counts at other hosts');
+});
+
+t.test('gives the coupon of a deleted partner to the partner', async (t) => {
+  const opened = await openBrand();
+  const { caller, program_id } = opened;
+  const former = await caller.post('/v1/partners', { program_id, email: 'former@coupon.com' });
+  const { id } = await caller.post('/v1/coupons', { program_id, code: 'FORMER', partner_id: former.id });
+  await caller.delete(`/v1/partners/${former.id}`);
+  const deal = await activate(opened, await add(opened, { email: 'next@coupon.com' }), { coupon_code: 'former' });
+  t.match(deal, { status: 'active' });
+  t.match(await caller.get(`/v1/coupons/${id}`), { partner_id: deal.partner_id, active: true });
+});
+
+t.test('the rule of the deal before applies until the terms of a later one start', async (t) => {
+  const opened = await openBrand();
+  const { caller } = opened;
+  const prospect = await add(opened, { email: 'later@deal.com' });
+  const first = await activate(opened, prospect, { rate_value: 2000 });
+  const starts_at = `${new Date().getUTCFullYear() + 1}-06-01T00:00:00.000Z`;
+  const second = await activate(opened, prospect, { rate_value: 3000, starts_on: starts_at.slice(0, 10) });
+  t.match(await caller.get(`/v1/rules/${first.rule_id}`), { status: 'active', ends_at: starts_at });
+  t.match(await caller.get(`/v1/rules/${second.rule_id}`), { status: 'active', starts_at });
+  t.same(earned(await sell(opened, first.partner_id)), [[first.rule_id, 4000]]);
+  const third = await activate(opened, prospect, { rate_value: 4000 });
+  for (const { rule_id } of [first, second]) {
+    t.match(await caller.get(`/v1/rules/${rule_id}`), { status: 'inactive' });
+  }
+  t.same(earned(await sell(opened, first.partner_id)), [[third.rule_id, 8000]]);
+});
+
 t.test('says why an activation failed, leaves nothing of it, and succeeds once the cause is gone', async (t) => {
   const opened = await openBrand();
   const { caller, program_id } = opened;

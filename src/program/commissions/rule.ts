@@ -226,18 +226,26 @@ export async function insertRuleOfPartner(tx: Tx, partner_id: string, rule: NewR
   return insertRule(tx, { ...rule, priority, partner_ids: [partner_id], of_activation: true });
 }
 
-/** Deactivates the rules of earlier activations of a partner, whose row the caller has locked. */
-export async function deactivateRulesOfPartner(
+/**
+ * Ends the rules of earlier activations of a partner, whose row the caller has locked: they are deactivated, or apply until a later time from
+ * which on others do.
+ */
+export async function endRulesOfPartner(
   tx: Tx,
   { id: partner_id, program_id }: Pick<Partner, 'id' | 'program_id'>,
+  at: string | null,
 ): Promise<void> {
-  const deactivated = await tx.all<Rule>(sql`
+  const later = at !== null && at > tx.now ? at : null;
+  const ended = await tx.all<Rule>(sql`
     update program.rule t
-    set status = 'inactive', updated_at = ${tx.now}::timestamptz
+    set
+      status = case when t.starts_at >= ${later}::timestamptz or ${later}::timestamptz is null then 'inactive' else t.status end,
+      ends_at = least(t.ends_at, ${later}::timestamptz),
+      updated_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.program_id = ${program_id} and t.deleted_at is null and t.status = 'active'
       and ${partner_id} = any(t.partner_ids) and t.of_activation
     returning ${rules.columns}`);
-  for (const rule of deactivated) tx.emit(event('rule.status_changed', rule));
+  for (const rule of ended) if (rule.status === 'inactive') tx.emit(event('rule.status_changed', rule));
 }
 
 const rateOf = ({ rate_type, rate_value, priority, status }: Rule) => ({ rate_type, rate_value, priority, status });

@@ -120,7 +120,7 @@ export const couponOperations: Operation[] = [
 ];
 
 /**
- * Gives a partner the coupon with a code, active: a new one, one that has no partner, or the one that they have.
+ * Gives a partner the coupon with a code, active: a new one, one that has no partner or a deleted one, or the one that they have.
  * @returns undefined where it belongs to another partner
  */
 export async function giveCoupon(
@@ -138,11 +138,16 @@ export async function giveCoupon(
     emitFor(tx, 'affiliate_coupon.created', created);
     return created;
   }
-  if (before.partner_id !== null && before.partner_id !== partner_id) return undefined;
+  const is_theirs = before.partner_id === partner_id;
+  if (!is_theirs && (await hasPartner(tx, before))) return undefined;
   const given = await coupons.update(tx, before.id, { partner_id });
-  if (before.partner_id === null) emitFor(tx, 'affiliate_coupon.created', given);
+  if (!is_theirs) emitFor(tx, 'affiliate_coupon.created', given);
   return setActive(tx, given, true);
 }
+
+/** Whoever is deleted holds no code. */
+const hasPartner = async (tx: Tx, { partner_id }: Coupon): Promise<boolean> =>
+  partner_id !== null && (await partners.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`)) !== undefined;
 
 async function setActive(tx: Tx, before: Coupon, active: boolean): Promise<Coupon> {
   if (before.active === active) return before;

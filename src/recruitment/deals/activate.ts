@@ -8,6 +8,7 @@ import { lockOf, tenant } from '../../core/resource/resource.ts';
 import { transition } from '../../core/resource/states.ts';
 import { ActivationRefused, activatePartner, type RefusedActivation } from '../../program/activation.ts';
 import { type Actor, actorOf } from '../brands/acting.ts';
+import { normaliseAddress } from '../contact/address.ts';
 import { addressesOf } from '../contact/email_address.ts';
 import { base_path } from '../events/base_path.ts';
 import { event } from '../events/event.ts';
@@ -24,7 +25,7 @@ export const activateOperations: Operation[] = [
     path: `${base_path}/deals/{id}/activate`,
     scope: 'deals:write',
     summary: 'Makes the prospect of an agreed deal a partner of the program. It runs as a job.',
-    doc: 'If a partner of the program has an email address of the prospect, that partner is used; otherwise a partner is created. The partner gets a commission rule with the agreed terms, and the group, the coupon and the upfront fee that were agreed. The rule takes precedence over other rules that name the partner, but not over the `rate_override` of a link. The rule of an earlier deal with the partner is deactivated. Either everything is done or nothing: if the activation fails, the deal is `agreed` again, with `last_error`. Emits `affiliate.created` for a new partner, then `affiliate.activated` and `affiliate.stage_changed`. A repeated request does not activate the deal again.',
+    doc: 'If a partner of the program has an email address of the prospect, in any spelling (letter case and plus tags are ignored, and dots at Gmail), that partner is used; otherwise a partner is created. The partner gets a commission rule with the agreed terms, and the group, the coupon and the upfront fee that were agreed. The rule takes precedence over other rules that name the partner, but not over the `rate_override` of a link. The rule of an earlier deal with the partner is deactivated; if the agreed terms start later, it applies until then. A coupon of a deleted partner is given to the partner. Either everything is done or nothing: if the activation fails, the deal is `agreed` again, with `last_error`. Emits `affiliate.created` for a new partner, then `affiliate.activated` and `affiliate.stage_changed`. A repeated request does not activate the deal again.',
     params: idParams,
     reply: deals.schema,
     status: 202,
@@ -72,6 +73,7 @@ async function activate(tx: Tx, vault: Vault, deal_id: string, version: number):
   const { program_id, terms } = deal;
   const activated = await activatePartner(tx, {
     ...{ program_id, terms, partner_id: prospect.partner_id, emails: await usableEmails(tx, vault, prospect) },
+    isSameMailbox: (one, other) => normaliseAddress(one) === normaliseAddress(other),
     profile: profileOf(prospect),
     title: `Deal ${deal_id}, version ${version}`,
   });
