@@ -1,19 +1,26 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { request } from 'undici';
 import { createVault } from '../../src/core/encryption/vault.ts';
 import { openDatabase } from '../../src/core/postgres/database.ts';
 import { transaction } from '../../src/core/postgres/transaction.ts';
 import { writeEvents } from '../../src/products.ts';
 import { createProspects } from '../../src/recruitment/prospects/create.ts';
 import { type Bench, type Progress, percentile, type Sample } from './harness.ts';
-import { makeMerchant } from './merchant.ts';
-import { startNode, startPostgres } from './processes.ts';
+import { type Merchant, makeMerchant } from './merchant.ts';
+import { startNode, startPostgres, usedBy } from './processes.ts';
 
 const default_prospects = 1_000_000;
 const words = 20_000;
 /** The commonest words are in most texts; nobody searches for them. */
 const commonest = 20;
 const rows_at_once = 1_000;
+/** Of a file that is imported. */
+const rows_of_file = 100_000;
+
+/** As for a million prospects: the table and the index of its words fit into memory. */
+const settings = { shared_buffers: '2GB' };
 
 const filters = [
   ...['stage=found', 'channel=youtube', 'country_code=DE', 'language_code=en', 'saved=false', 'has_email=false'],
@@ -24,10 +31,10 @@ const filters = [
 /** Lists of the prospects of one brand over HTTP, by full text and filters, with their exact counts; and prospects created many at a time. */
 export const prospects: Bench = {
   name: 'prospects',
-  doc: `Lists of ${default_prospects.toLocaleString('en')} prospects (--size) of one brand, with their exact counts, and creating prospects ${rows_at_once} at a time.`,
+  doc: `Lists of ${default_prospects.toLocaleString('en')} prospects (--size) of one brand, with their exact counts, creating prospects ${rows_at_once} at a time, and importing a file.`,
   defaults: { rounds: 3, seconds: 5 },
   async setup(stack, progress, size = default_prospects) {
-    const url = await startPostgres(stack);
+    const url = await startPostgres(stack, settings);
     const key = randomBytes(32);
     const environment = { DATABASE_URL: url, RAIL_ENCRYPTION_KEY: key.toString('base64') };
     const server = await startNode(stack, '../../src/main.ts', ['api'], environment, { path: '/readyz' });
@@ -48,6 +55,11 @@ export const prospects: Bench = {
       ...{ name, doc },
       run: (seconds: number) => timed(seconds, (nth) => list(query(nth))),
     });
+    const imported = async () => {
+      await using running = new AsyncDisposableStack();
+      const worker = await startNode(running, '../../src/main.ts', ['worker'], environment, { line: 'worker ready' });
+      return importFile(merchant, server.url, worker.pid, other_id);
+    };
     const store = { database, writeEvents };
     let nth_key = 0;
     const create = () =>
@@ -65,9 +77,13 @@ export const prospects: Bench = {
         p50_ms: { unit: 'ms', better: 'lower', doc: 'time of an answer' },
         p95_ms: { unit: 'ms', better: 'lower', at_most: 50, doc: 'time of an answer' },
         rows_s: { unit: '/s', better: 'higher', doc: 'prospects created in a second, one transaction at a time' },
+        import_rows_s: { unit: '/s', better: 'higher', doc: 'rows imported in a second, from the request to the end' },
+        growth: { unit: 'MiB', better: 'lower', doc: 'what the worker has more in memory at most than before' },
       },
       notes: [
         `Texts of 14 words out of ${words}, by Zipf's law. Searches are for one or two of these words but the commonest ${commonest}.`,
+        `A file has ${rows_of_file} rows of new prospects, one in two with an address. A worker imports it, and tells its events to no endpoint.`,
+        `Postgres has shared_buffers of ${settings.shared_buffers}.`,
         `Filters, in turn: ${filters.join(', ')}.`,
       ],
       sides: [
@@ -76,6 +92,7 @@ export const prospects: Bench = {
         asked('filters', 'filters without a text', (nth) => filter(nth) as string),
         asked('all', 'the first page of all', () => ''),
         { name: 'create', doc: 'createProspects', run: (seconds: number) => counted(seconds, create) },
+        { name: 'import', doc: 'POST /recruitment/v1/prospects/import', run: imported },
       ],
     };
   },
@@ -110,6 +127,37 @@ async function counted(seconds: number, work: () => Promise<unknown>): Promise<S
   return { rows_s: rows / ((performance.now() - began) / 1_000) };
 }
 
+let files = 0;
+
+/** @throws Error when not every row became a prospect */
+async function importFile(merchant: Merchant, api: string, pid: number, brand_id: string): Promise<Sample> {
+  const file = ++files;
+  const lines = Array.from({ length: rows_of_file }, (_, nth) => {
+    const key = `file${file}-${nth}.com`;
+    return `https://${key}/,Name ${nth},DE,${nth % 2 ? '' : `owner@${key}`},"${newProspect(brand_id, nth).description}"`;
+  });
+  const before = (await usedBy(pid))?.memory_bytes ?? 0;
+  const began = performance.now();
+  const sent = await request(`${api}/recruitment/v1/prospects/import?brand_id=${brand_id}`, {
+    ...{ method: 'POST', headers: { ...merchant.headers, 'content-type': 'text/csv' } },
+    body: ['url,name,country,email,description', ...lines].join('\n'),
+  });
+  const { id } = (await sent.body.json()) as { id: string };
+  let most = before;
+  for (;;) {
+    const now = (await merchant.get(`/recruitment/v1/imports/${id}`)) as {
+      finished_at: string | null;
+      created: number;
+    };
+    most = Math.max(most, (await usedBy(pid))?.memory_bytes ?? 0);
+    if (now.finished_at === null) await sleep(50);
+    else if (now.created === rows_of_file) break;
+    else throw new Error(`The import ended as ${JSON.stringify(now)}.`);
+  }
+  const import_rows_s = rows_of_file / ((performance.now() - began) / 1_000);
+  return { import_rows_s, growth: (most - before) / (1024 * 1024) };
+}
+
 interface Fill {
   organization_id: string;
   brand_id: string;
@@ -140,5 +188,6 @@ async function fill(client: pg.Client, { organization_id, brand_id, size }: Fill
   await client.query(
     'create index prospect_by_search on recruitment.prospect using gin (search) with (gin_pending_list_limit = 1024)',
   );
+  await client.query('select recruitment.fold_prospect_tallies(1000000)');
   await client.query('vacuum (analyze) recruitment.prospect');
 }

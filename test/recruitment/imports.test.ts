@@ -148,6 +148,9 @@ t.test('refuses rows one by one, with line, field and reason, and none of their 
 
 t.test('refuses a file that cannot be imported, and says why', async (t) => {
   const opened = await openBrand();
+  t.match(await imported(opened, 'key,url\nblog.com,https://other.com/\nrye.com,https://www.rye.com/about\n'), {
+    ...{ created: 1, refused: 1, errors: [{ field: 'url', reason: "names another prospect than 'key'" }] },
+  });
   t.match(await refusal(opened, 'url,Mood\na.com,x\n'), [400, 'mapping', /'Mood' is not known.*custom\.<name>/]);
   t.match(await refusal(opened, 'url,Mood\na.com,x\n', { mapping: { Mood: 'mood' } }), [400, 'mapping', /'mood'/]);
   t.match(await refusal(opened, 'url\na.com\n', { mapping: { Mood: null } }), [400, 'mapping', /no column 'Mood'/]);
@@ -164,6 +167,22 @@ t.test('refuses a file that cannot be imported, and says why', async (t) => {
   const open_quote = await imported(opened, 'url,name\nfirst.com,A\nb.com,"B\n');
   t.match(open_quote, { state: 'failed', error: 'The last quotation mark is not closed.' });
   t.match(await imported(opened, `url,name\nb.com,"${'x'.repeat(70_000)}`), { state: 'failed', error: /longer than/ });
+});
+
+t.test('takes 20 imports at a time, and says so', async (t) => {
+  const opened = await openBrand();
+  const { caller, brand_id } = opened;
+  await rail.query(sql`
+    insert into recruitment.import (organization_id, id, brand_id, state, format, mapping, dry_run, update_existing, total)
+    select ${caller.organization_id}, 'fim_waiting' || n, ${brand_id}, 'queued', 'ndjson', '{}', true, false, 1 from generate_series(1, 20) n`);
+  const body = { brand_id, document: 'url\na.com\n' };
+  t.match(await caller.request('POST', `${v1}/prospects/import`, body), {
+    status: 409,
+    body: { error: { code: 'too_many_imports', message: /^20 imports/ } },
+  });
+  await rail.query(sql`
+    delete from recruitment.import where organization_id = ${caller.organization_id} and id = 'fim_waiting1'`);
+  t.match(await imported(opened, 'url\na.com\n'), { state: 'done', created: 1 });
 });
 
 async function rawPost({ key }: Caller, path: string, body: string, headers: Record<string, string>) {

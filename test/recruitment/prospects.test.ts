@@ -378,6 +378,12 @@ t.test('lists by every filter, and in every format', async (t) => {
   t.same(await ids('q=bread'), [two.id, one.id]);
   for (const query of ['q=brand', 'q=...', 'q=elsewhere', `q=${brand_id}`, 'q=stage=found'])
     t.same(await ids(query), [], query);
+  t.match((await caller.get(`${v1}/prospects?brand_id=${brand_id}&expand=brand,assignee_member&q=bread`)).data, [
+    { brand: { id: brand_id }, assignee_member: null },
+    { brand: { id: brand_id, name: 'Acme' }, assignee_member: { id: me.id } },
+  ]);
+  t.match(await caller.get(`${v1}/prospects/sample_fdi_01?expand=brand`), { brand: null });
+  t.match(await caller.get(`${v1}/lists/${list.id}?expand=brand`), { brand: { id: brand_id } });
   t.match(await errorOf(caller, 'GET', `${v1}/prospects`), [400, 'missing_parameter', 'brand_id']);
   const rows = (await caller.request('GET', `${v1}/prospects?brand_id=${brand_id}&format=ndjson&q=bread`)).text;
   t.same(

@@ -114,6 +114,7 @@ export const problems = {
   sale_already_refunded: entry('conflict_error', 'The sale is fully refunded.'),
   sample_prospect: entry('conflict_error', 'The prospect is a sample, with which this cannot be done.'),
   preflight_failed: entry('conflict_error', 'Something keeps the campaign from being launched: `message` lists it.'),
+  too_many_imports: entry('conflict_error', 'Too many imports are queued or running. Wait until one has finished.'),
   cannot_lift: entry('conflict_error', 'What bars the prospect, the address or the domain cannot be lifted here.'),
   suppressed: entry(
     'conflict_error',

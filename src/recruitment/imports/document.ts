@@ -1,4 +1,5 @@
 /** What the beginning of a file says of it. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parse } from 'csv-parse/sync';
 import { Problem } from '../../core/values/problem.ts';
 import { type Mapping, mappingOf } from './mapping.ts';
@@ -21,9 +22,11 @@ export interface Described {
  * What a file is, and how its columns are imported.
  * @throws Problem invalid_parameter
  */
-export function describeDocument(document: string, asked: Mapping): Described {
+export async function describeDocument(document: string, asked: Mapping): Promise<Described> {
   const start = document.slice(0, most_row_bytes).replace(/^\ufeff/, '');
-  const described = /^\s*\{/.test(start) ? describeNdjson(document, start, asked) : describeCsv(document, start, asked);
+  const described = /^\s*\{/.test(start)
+    ? await describeNdjson(document, start, asked)
+    : await describeCsv(document, start, asked);
   if (described.total === 0) throw refused('The file has no rows.');
   if (described.total > most_rows) {
     throw refused(`The file has ${described.total} rows, and an import takes at most ${most_rows}. Split the file.`);
@@ -31,10 +34,10 @@ export function describeDocument(document: string, asked: Mapping): Described {
   return described;
 }
 
-function describeNdjson(document: string, start: string, asked: Mapping): Described {
+async function describeNdjson(document: string, start: string, asked: Mapping): Promise<Described> {
   const [first = ''] = start.trimStart().split('\n', 1);
   const mapping = mappingOf(namesOf(first), asked, false);
-  return { format: 'ndjson', delimiter: null, mapping, total: countLines(document) };
+  return { format: 'ndjson', delimiter: null, mapping, total: await countIn(document, lineCounter()) };
 }
 
 /** @throws Problem invalid_parameter */
@@ -46,16 +49,15 @@ function namesOf(line: string): string[] {
   }
 }
 
-function describeCsv(document: string, start: string, asked: Mapping): Described {
+async function describeCsv(document: string, start: string, asked: Mapping): Promise<Described> {
   const delimiter = delimiterOf(start.trimStart().split(/\r\n|\r|\n/, 1)[0] as string);
   const columns = headerOf(start, delimiter);
   if (columns.length > most_columns) {
     throw refused(`The file has ${columns.length} columns, and an import takes at most ${most_columns}.`);
   }
-  return {
-    ...{ format: 'csv', delimiter, mapping: mappingOf(columns, asked, true) },
-    total: Math.max(0, countRecords(document, delimiter) - 1),
-  };
+  const mapping = mappingOf(columns, asked, true);
+  const records = await countIn(document, recordCounter(delimiter));
+  return { format: 'csv', delimiter, mapping, total: Math.max(0, records - 1) };
 }
 
 /** The one that separates most of the header. */
@@ -85,38 +87,54 @@ const newline = 10;
 const quote = 34;
 const isSpace = (code: number): boolean => code === 32 || (code >= 9 && code <= 13);
 
+/** Counts what the characters of a text, one after the other, come to. */
+interface Counter {
+  read(code: number): void;
+  total(): number;
+}
+
+const slice_characters = 1_048_576;
+
+/** In slices, so that other requests are answered in between: a file has many millions of characters. */
+async function countIn(text: string, counter: Counter): Promise<number> {
+  for (let start = 0; start < text.length; start += slice_characters) {
+    if (start > 0) await nextTurn();
+    const end = Math.min(text.length, start + slice_characters);
+    for (let index = start; index < end; index++) counter.read(text.charCodeAt(index));
+  }
+  return counter.total();
+}
+
 /** Lines that hold something. */
-function countLines(text: string): number {
+function lineCounter(): Counter {
   let lines = 0;
   let holds_something = false;
-  for (let index = 0; index < text.length; index++) {
-    const code = text.charCodeAt(index);
-    if (!isSpace(code)) holds_something = true;
-    if (code !== newline) continue;
-    if (holds_something) lines++;
-    holds_something = false;
-  }
-  return holds_something ? lines + 1 : lines;
+  return {
+    read(code) {
+      if (!isSpace(code)) holds_something = true;
+      if (code !== newline) return;
+      if (holds_something) lines++;
+      holds_something = false;
+    },
+    total: () => (holds_something ? lines + 1 : lines),
+  };
 }
 
 /** Lines of CSV that hold something; a line break in a quoted value is none. */
-function countRecords(text: string, delimiter: string): number {
+function recordCounter(delimiter: string): Counter {
   const separator = delimiter.charCodeAt(0);
-  let records = 0;
-  let holds_something = false;
+  const lines = lineCounter();
   let is_quoted = false;
   let is_start = true;
-  for (let index = 0; index < text.length; index++) {
-    const code = text.charCodeAt(index);
-    if (code === quote && (is_quoted || is_start)) is_quoted = !is_quoted;
-    is_start = code === separator || code === newline;
-    if (is_quoted) continue;
-    if (!isSpace(code) || code === separator) holds_something = true;
-    if (code !== newline) continue;
-    if (holds_something) records++;
-    holds_something = false;
-  }
-  return holds_something ? records + 1 : records;
+  return {
+    read(code) {
+      if (code === quote && (is_quoted || is_start)) is_quoted = !is_quoted;
+      is_start = code === separator || code === newline;
+      // A line of separators alone is a record too.
+      if (!is_quoted) lines.read(code === separator ? quote : code);
+    },
+    total: lines.total,
+  };
 }
 
 const refused = (message: string): Problem => new Problem('invalid_parameter', message, { param: 'document' });

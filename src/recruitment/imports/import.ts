@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { type Operation, operation, readOperations } from '../../core/resource/operation.ts';
-import { resource } from '../../core/resource/resource.ts';
+import { resource, tenant } from '../../core/resource/resource.ts';
 import { documentedEnum, id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { Problem } from '../../core/values/problem.ts';
@@ -25,6 +25,8 @@ const count = z.int().min(0);
 const errors_shown = 100;
 /** Of a file: 32 MiB. */
 export const most_bytes = 32 * 1024 * 1024;
+/** Imports of an organization that are queued or running. */
+const most_unfinished = 20;
 
 export const imports = resource({
   object: 'import',
@@ -34,6 +36,7 @@ export const imports = resource({
   table: 'recruitment.import',
   unique: { import_chunk_once: null },
   doc: 'An import of prospects from a file.',
+  relations: { brand: brands },
   fields: {
     id: id('fim'),
     object: objectName('import'),
@@ -117,7 +120,7 @@ export const importOperations: Operation[] = [
     path: `${base_path}/prospects/import`,
     scope: 'prospects:write',
     summary: 'Imports prospects from a CSV or NDJSON file. It runs as a job.',
-    doc: 'Send the file as the field `document`, or as the body with `Content-Type: text/csv` or `application/x-ndjson` and the other fields in the query: UTF-8, at most 32 MiB and 100,000 rows. CSV is separated by commas, semicolons or tabs. A row needs `url` or `key`; `channel` follows from the URL where it is missing. Rows that are wrong are refused one by one, and `GET /recruitment/v1/imports/{id}` says which. Emits `affiliate.added` with the source `csv_import` for each new prospect, and `email.revealed` with an address. A prospect is known once in each channel of a brand: rows of those that exist count as `unchanged`, or as `updated` with `update_existing`. An address that is barred from outreach stays barred.',
+    doc: 'Send the file as the field `document`, or as the body with `Content-Type: text/csv` or `application/x-ndjson` and the other fields in the query: UTF-8, at most 32 MiB and 100,000 rows. An organization can have 20 imports that are queued or running. CSV is separated by commas, semicolons or tabs. A row needs `url` or `key`; `channel` follows from the URL where it is missing. Rows that are wrong are refused one by one, and `GET /recruitment/v1/imports/{id}` says which. Emits `affiliate.added` with the source `csv_import` for each new prospect, and `email.revealed` with an address. A prospect is known once in each channel of a brand: rows of those that exist count as `unchanged`, or as `updated` with `update_existing`. An address that is barred from outreach stays barred.',
     query: Query,
     body: Body,
     example: {
@@ -128,7 +131,7 @@ export const importOperations: Operation[] = [
     upload: { field: 'document', media_types: ['text/csv', 'application/x-ndjson'], most_bytes },
     reply: imports.schema,
     status: 202,
-    errors: ['missing_parameter', 'resource_not_found'],
+    errors: ['missing_parameter', 'resource_not_found', 'too_many_imports'],
     async run({ tx, query, body, caller, services: { vault } }) {
       const brand = body.brand_id ?? query.brand_id;
       if (brand === undefined) {
@@ -172,11 +175,12 @@ export interface NewImport {
   by: Actor;
 }
 
-/** Stores a file; a job imports it. @throws Problem resource_not_found, invalid_parameter */
+/** Stores a file; a job imports it. @throws Problem resource_not_found, too_many_imports, invalid_parameter */
 export async function createImport(tx: Tx, vault: Vault, given: NewImport): Promise<Import> {
   const { brand_id: brand, document, by, dry_run: is_dry, update_existing: updates } = given;
   await brands.get(tx, brand, { param: 'brand_id' });
-  const described = describeDocument(document, given.mapping);
+  await requireTurn(tx);
+  const described = await describeDocument(document, given.mapping);
   const created = (await imports.insert(tx, {
     ...{ id: newId('fim'), brand_id: brand, state: 'queued', ...described, dry_run: is_dry, update_existing: updates },
     ...{ by_user_id: by.user_id, by_member_id: by.member_id },
@@ -186,4 +190,16 @@ export async function createImport(tx: Tx, vault: Vault, given: NewImport): Prom
     ...{ organization_id: tx.organization_id, request_id: tx.request_id, id: created.id },
   });
   return created;
+}
+
+/** Files are stored until they are imported: an organization has so many at a time. @throws Problem too_many_imports */
+async function requireTurn(tx: Tx): Promise<void> {
+  await tx.all(sql`select pg_advisory_xact_lock(hashtextextended(${`imports ${tx.organization_id}`}, 0))`);
+  const { count: unfinished } = await tx.one<{ count: number }>(sql`
+    select count(*) as count from recruitment.import t where ${tenant(tx)} and t.finished_at is null`);
+  if (unfinished < most_unfinished) return;
+  throw new Problem(
+    'too_many_imports',
+    `${unfinished} imports are queued or running, and an organization can have ${most_unfinished}. Wait until one has finished.`,
+  );
 }

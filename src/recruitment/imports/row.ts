@@ -3,7 +3,7 @@ import { pathOfUnstorable } from '../../core/http/json_body.ts';
 import { email, text } from '../../core/values/fields.ts';
 import { lowerFirst } from '../../core/values/validation.ts';
 import { channel } from '../events/fields.ts';
-import { canonicalKey, channelOf, profileUrl } from '../pages/key.ts';
+import { canonicalKey, channelOf, contradicts, profileUrl } from '../pages/key.ts';
 import type { NewProspect } from '../prospects/create.ts';
 import { described } from '../prospects/read.ts';
 import { fieldOfHeader, type Mapping } from './mapping.ts';
@@ -51,6 +51,9 @@ function known(
   const canonical = canonicalKey(in_channel, given);
   if (canonical === undefined) {
     return { fault: { field: key === undefined ? 'url' : 'key', reason: `names nobody in the channel ${in_channel}` } };
+  }
+  if (url && contradicts(in_channel, canonical, url)) {
+    return { fault: { field: 'url', reason: "names another prospect than 'key'" } };
   }
   const where = { channel: in_channel, key: canonical, url: url ?? profileUrl(in_channel, canonical) };
   return { prospect: { brand_id, ...where, ...(rest as Partial<NewProspect>) }, has_url: url != null, email: address };

@@ -20,6 +20,7 @@ export const lists = resource({
   unique: { list_name_unique: 'name' },
   hard_delete: 'brand_id',
   doc: 'A list of prospects of a brand.',
+  relations: { brand: brands },
   fields: {
     id: id('fls'),
     object: objectName('list'),

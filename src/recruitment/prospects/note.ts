@@ -7,6 +7,7 @@ import { resource } from '../../core/resource/resource.ts';
 import { id, notBlank, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { actorOf } from '../brands/acting.ts';
+import { teamMembers } from '../brands/team_member.ts';
 import { base_path } from '../events/base_path.ts';
 import { event } from '../events/event.ts';
 import { isSample } from '../samples/sample.ts';
@@ -21,6 +22,7 @@ export const notes = resource({
   table: 'recruitment.note',
   hard_delete: 'prospect_id',
   doc: 'A note of the team about a prospect.',
+  relations: { author_member: teamMembers },
   fields: {
     id: id('fcn'),
     object: objectName('note'),

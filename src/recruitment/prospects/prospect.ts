@@ -6,6 +6,8 @@ import { type Lock, lockOf, type Row, resource, tenant } from '../../core/resour
 import { statusSchema } from '../../core/resource/states.ts';
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { notFound, Problem } from '../../core/values/problem.ts';
+import { brands } from '../brands/brand.ts';
+import { teamMembers } from '../brands/team_member.ts';
 import { base_path } from '../events/base_path.ts';
 import { brand_id, channel, hidden_reasons, key } from '../events/fields.ts';
 import { stages } from '../events/stages.ts';
@@ -96,6 +98,7 @@ const records = resource({
     do_not_contact: sql`case when t.do_not_contact_reason is not null then
       json_build_object('reason', t.do_not_contact_reason, 'since', ${iso(sql`t.do_not_contact_since`)}) end`,
   },
+  relations: { brand: brands, assignee_member: teamMembers },
   stats: {
     fields: {
       sent: z.int().describe('Emails that were sent to the prospect.'),

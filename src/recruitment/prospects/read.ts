@@ -57,7 +57,7 @@ export const readProspectOperations: Operation[] = [
     test_keys: true,
     errors: ['test_key_not_allowed'],
     async run({ tx, params, query, caller }) {
-      if (isSample(params.id)) return withStats(await readSample(tx, params.id), query);
+      if (isSample(params.id)) return enrichedSample(await readSample(tx, params.id), query);
       requireLiveKey(caller);
       const prospect = await prospects.get(tx, params.id);
       await enrich(tx, prospects, [prospect], query, caller.scopes);
@@ -113,6 +113,10 @@ export function requireSameProspect(channel: Prospect['channel'], key: string, g
   );
 }
 
-/** No mail is ever sent to a sample. */
-const withStats = (sample: object, { include }: { include: string[] }): Prospect =>
-  (include.includes('stats') ? { ...sample, stats: { sent: 0, replies: 0, last_sent_at: null } } : sample) as Prospect;
+/** A sample has no brand and no assignee, and no mail is ever sent to it. */
+const enrichedSample = (sample: object, { expand, include }: { expand: string[]; include: string[] }): Prospect =>
+  ({
+    ...sample,
+    ...Object.fromEntries(expand.map((name) => [name, null])),
+    ...(include.includes('stats') ? { stats: { sent: 0, replies: 0, last_sent_at: null } } : {}),
+  }) as Prospect;

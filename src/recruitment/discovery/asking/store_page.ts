@@ -4,7 +4,7 @@ import type { Vault } from '../../../core/encryption/vault.ts';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import { newId } from '../../../core/values/id.ts';
 import { storable } from '../../../core/values/stored_text.ts';
-import { profileUrl, registrableDomain } from '../../pages/key.ts';
+import { contradicts, profileUrl, registrableDomain } from '../../pages/key.ts';
 import { createProspects, withoutErased } from '../../prospects/create.ts';
 import { type Run, updateRun } from '../../runs/run.ts';
 import type { Channel, Hit, SearchPage } from '../providers/provider.ts';
@@ -165,8 +165,10 @@ const rowOf = (run: Run, { channel, key, url, title, description, ...rest }: Ide
 });
 
 /** Of a site the home page, as it was found: with its scheme and port. Of an account its profile. */
-const homeOf = (channel: Channel, key: string, url: string): string =>
-  registrableDomain(url) === key ? `${new URL(url).origin}/` : profileUrl(channel, key);
+function homeOf(channel: Channel, key: string, url: string): string {
+  const home = registrableDomain(url) === key ? `${new URL(url).origin}/` : undefined;
+  return home === undefined || contradicts(channel, key, home) ? profileUrl(channel, key) : home;
+}
 
 /** What names no prospect is not kept, and who was erased is not told from it. */
 function resultOf(

@@ -27,6 +27,7 @@ export const scans = resource({
   table: 'recruitment.scan',
   unique: { run_weekly_unique: null },
   doc: 'A scan: it visits the pages of prospects and finds evidence. Scans of a brand find prospects first.',
+  relations: { brand: brands },
   fields: {
     id: id('fsc'),
     object: objectName('scan'),

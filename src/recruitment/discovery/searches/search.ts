@@ -37,6 +37,7 @@ export const searches = resource({
   base_path,
   table: 'recruitment.search',
   doc: 'A search for prospects. It costs a credit.',
+  relations: { brand: brands },
   fields: {
     id: id('fsc'),
     object: objectName('search'),
