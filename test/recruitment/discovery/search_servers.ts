@@ -162,6 +162,9 @@ export interface ListedChannel {
   title: string;
   subscribers?: string;
   country?: string;
+  description?: string;
+  /** With its `@`. */
+  handle?: string;
 }
 export const youtubeError = (status: number, reason: string, domain = 'youtube.quota'): Reply => ({
   status,
@@ -170,7 +173,7 @@ export const youtubeError = (status: number, reason: string, domain = 'youtube.q
   },
 });
 
-/** YouTube: search.list with `pageToken`, channels.list with up to 50 ids in any order. */
+/** YouTube: search.list with `pageToken`, channels.list with up to 50 ids in any order, or a handle. */
 export const startYoutube = (channels: ListedChannel[]): Promise<SearchServer> =>
   serve(({ path, query, headers }) => {
     if (headers['x-goog-api-key'] !== youtube_key) return youtubeError(400, 'keyInvalid', 'usageLimits');
@@ -195,15 +198,15 @@ export const startYoutube = (channels: ListedChannel[]): Promise<SearchServer> =
     if (path !== '/youtube/v3/channels') return { status: 404, body: {} };
     const asked = (query.id ?? '').split(',');
     const items = channels
-      .filter(({ id }) => asked.includes(id))
+      .filter(({ id, handle }) => asked.includes(id) || (handle !== undefined && handle === query.forHandle))
       .reverse()
       .map(channelOf);
     return { status: 200, body: { kind: 'youtube#channelListResponse', ...(items.length > 0 ? { items } : {}) } };
   });
 
-const channelOf = ({ id, title, subscribers, country }: ListedChannel): Json => ({
+const channelOf = ({ id, title, subscribers, country, description = `About ${title}` }: ListedChannel): Json => ({
   ...{ kind: 'youtube#channel', etag: 'e', id },
-  snippet: { title, description: `About ${title}`, ...(country ? { country } : {}) },
+  snippet: { title, description, ...(country ? { country } : {}) },
   statistics:
     subscribers === undefined
       ? { hiddenSubscriberCount: true }

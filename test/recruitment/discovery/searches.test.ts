@@ -4,7 +4,7 @@ import { changePlan } from '../../../src/recruitment/change_plan.ts';
 import { spendCredit } from '../../../src/recruitment/plan/credit.ts';
 import type { PlanName } from '../../../src/recruitment/plan/limits.ts';
 import { startWorker } from '../../../src/worker.ts';
-import { type Caller, type Json, log, sql, startRail, startReceiver } from '../../harness.ts';
+import { type Caller, eventually, type Json, log, sql, startRail, startReceiver } from '../../harness.ts';
 import {
   brave_key,
   type Listed,
@@ -25,9 +25,13 @@ for (let nth = 0; nth < 25; nth++) web.sites.set(`blog${nth}.test`, { '/review':
 const many: Listed[] = Array.from({ length: 300 }, (_, nth) => ({ url: `https://many${nth}.test/` }));
 const [brave, youtube] = await Promise.all([
   startBrave(many),
-  startYoutube(
-    Array.from({ length: 60 }, (_, nth) => ({ id: `UC${String(nth).padStart(22, 'y')}`, title: `Channel ${nth}` })),
-  ),
+  startYoutube([
+    ...Array.from({ length: 60 }, (_, nth) => ({ id: `UC${String(nth).padStart(22, 'y')}`, title: `Channel ${nth}` })),
+    {
+      ...{ id: `UC${'z'.repeat(22)}`, handle: '@breadwithada', title: 'Bread with Ada' },
+      description: 'Bread. Business: info@breadwithada.com, or ada [at] breadwithada [dot] com. Not you@example.com.',
+    },
+  ]),
 ]);
 const rail = await startRail({
   own: { name_servers: web.name_servers, provider_urls: { brave: brave.url, youtube: youtube.url } },
@@ -353,6 +357,27 @@ t.test('finds channels by YouTube within the daily quota of its key', async (t) 
   t.match(await ended(caller, 'searches', id), { state: 'done', found: 50 }, 'a page takes 101 units');
   const next = await caller.post(`${base}/searches`, asked);
   t.match(await ended(caller, 'searches', next.id), { state: 'failed' });
+});
+
+t.test('a reveal reads what a YouTube channel says of itself, where a key is set', async (t) => {
+  const { caller, brand_id } = await team();
+  await put(caller, 'youtube', { api_key: youtube_key });
+  web.sites.set('breadwithada.com', { '/': shop });
+  for (const key of [`UC${'z'.repeat(22)}`, 'breadwithada']) {
+    const { id } = await caller.post(`${base}/prospects`, { brand_id, channel: 'youtube', key });
+    await caller.post(`${base}/prospects/${id}/reveal`);
+    const reveal = () => caller.get(`${base}/prospects/${id}/reveal`);
+    await eventually(async () => (await reveal()).finished_at !== null, 'the reveal');
+    t.match(await reveal(), { state: 'found', addresses: 2, pages: 0 });
+    t.match((await caller.get(`${base}/prospects/${id}/emails`)).data, [
+      { email: 'ada@breadwithada.com', source: 'channel_api', source_url: /^https:\/\/www\.youtube\.com\// },
+      { email: 'info@breadwithada.com', source: 'channel_api' },
+    ]);
+  }
+  t.match(await eventsOf(caller, /^email/), [
+    { data: { source: 'channel_api', addresses: 2 } },
+    { data: { source: 'channel_api', addresses: 2 } },
+  ]);
 });
 
 t.test('looks for others like a prospect, and for who links to a competitor', async (t) => {

@@ -20,7 +20,9 @@ const title = 'YouTube';
 const page_size = 50;
 /** "A call to search.list costs 100 units", and one to channels.list 1. */
 const units_of_search = 100;
-const units_of_channels = 1;
+export const units_of_channels = 1;
+
+const channel_id = /^UC[A-Za-z0-9_-]{22}$/;
 
 const Found = z.object({
   nextPageToken: z.string().optional(),
@@ -29,7 +31,7 @@ const Found = z.object({
 const FoundItem = z.object({ id: z.object({ channelId: z.string() }) });
 const Channels = z.object({ items: z.array(z.unknown()).optional() });
 const ChannelItem = z.object({
-  id: z.string().regex(/^UC[A-Za-z0-9_-]{22}$/),
+  id: z.string().regex(channel_id),
   snippet: z.object({
     title: z.string().catch(''),
     description: z.string().catch(''),
@@ -109,6 +111,14 @@ async function describe(ids: string[], context: ProviderContext): Promise<Hit[]>
   });
   const by_id = new Map(hits);
   return ids.flatMap((id) => by_id.get(id) ?? []);
+}
+
+/** What a channel says of itself, by its id or handle. Undefined where there is no such channel. @throws ProviderFailure */
+export async function describeChannel(key: string, context: ProviderContext): Promise<string | undefined> {
+  const named = channel_id.test(key) ? { id: key } : { forHandle: `@${key}` };
+  const answer = await call(context, '/youtube/v3/channels', { part: 'snippet', ...named });
+  const [item] = readAs(title, Channels, answer).items ?? [];
+  return ChannelItem.safeParse(item).data?.snippet.description;
 }
 
 function hitOf({ id, snippet, statistics }: z.infer<typeof ChannelItem>): Hit {

@@ -3,10 +3,12 @@ import sql from 'sql-template-tag';
 import type { TaskContext } from '../../../core/jobs/worker_context.ts';
 import { type Tx, transaction } from '../../../core/postgres/transaction.ts';
 import type { Reveal } from '../../addresses/reveal.ts';
-import { addAddresses } from '../../contact/add_address.ts';
+import { addAddresses, type FoundAddress } from '../../contact/add_address.ts';
 import { usableAddresses } from '../../contact/email_status.ts';
 import { refundCredit } from '../../plan/credit.ts';
+import type { Prospect } from '../../prospects/prospect.ts';
 import { Visits } from '../scans/visits.ts';
+import { addressesOfChannel } from './channel_api.ts';
 
 const most_attempts = 3;
 
@@ -20,18 +22,36 @@ export async function runReveal(id: RevealId, context: TaskContext): Promise<voi
     transaction(context.store, { organization_id: id.organization_id, request_id: null }, work);
   const site = await within((tx) => begin(tx, id.prospect_id));
   if (site === undefined) return;
+  const told = await addressesOfChannel(id.organization_id, site, context);
+  if (told.some(({ verification }) => verification !== 'invalid' && verification !== 'disposable')) {
+    return within((tx) => record(tx, id.prospect_id, { found: told, visited: 0, home: 'page' }, context));
+  }
+  const { addresses, visited, home } = await visitPages(site.home, context);
+  const found = addresses.map(({ email, source_url, verification }) => ({
+    ...{ email, source_url, verification, source: 'page' as const },
+  }));
+  await within((tx) =>
+    record(tx, id.prospect_id, { found: [...found, ...told], visited: visited.length, home }, context),
+  );
+}
+
+async function visitPages(home: string, context: TaskContext): Promise<Reveal> {
   const { revealAddresses } = await import('../../addresses/reveal.ts');
   const { services, cut_off } = context;
-  const revealed = await revealAddresses(site, {
+  return revealAddresses(home, {
     visitor: await context.use(Visits).visitor(),
     nameServers: services.name_servers,
     now: () => new Date().toISOString(),
     signal: cut_off,
   });
-  await within((tx) => record(tx, id.prospect_id, revealed, context));
 }
 
-interface Open {
+/** Where a reveal begins. */
+interface Site extends Pick<Prospect, 'channel' | 'key'> {
+  home: string;
+}
+
+interface Open extends Pick<Prospect, 'channel' | 'key'> {
   url: string | null;
   attempts: number;
 }
@@ -39,24 +59,24 @@ interface Open {
 /** Undefined where it is over, or the prospect was erased. */
 const openReveal = (tx: Tx, prospect_id: string): Promise<Open | undefined> =>
   tx.maybe<Open>(sql`
-    select p.url, t.attempts
+    select p.url, p.channel, p.key, t.attempts
     from recruitment.reveal t
     join recruitment.prospect p on p.organization_id = t.organization_id and p.id = t.prospect_id
     where t.organization_id = ${tx.organization_id} and t.prospect_id = ${prospect_id} and t.state in ('queued', 'running')
     for no key update of t`);
 
 /** @returns where to begin; undefined where nothing is to be done */
-async function begin(tx: Tx, prospect_id: string): Promise<string | undefined> {
+async function begin(tx: Tx, prospect_id: string): Promise<Site | undefined> {
   const open = await openReveal(tx, prospect_id);
   if (!open) return undefined;
-  const site = open.url === null ? undefined : homeOf(open.url);
-  if (site === undefined) return giveUp(tx, prospect_id, 'The prospect has no website.');
+  const home = open.url === null ? undefined : homeOf(open.url);
+  if (home === undefined) return giveUp(tx, prospect_id, 'The prospect has no website.');
   if (open.attempts >= most_attempts) return giveUp(tx, prospect_id, 'Interrupted too often.');
   await tx.all(sql`
     update recruitment.reveal t
     set state = 'running', attempts = ${open.attempts + 1}, updated_at = ${tx.now}::timestamptz
     where t.organization_id = ${tx.organization_id} and t.prospect_id = ${prospect_id}`);
-  return site;
+  return { home, channel: open.channel, key: open.key };
 }
 
 /** The home page of a site; of an account on a platform its own page. */
@@ -73,20 +93,27 @@ async function giveUp(tx: Tx, prospect_id: string, reason: string): Promise<unde
   return undefined;
 }
 
-async function record(tx: Tx, prospect_id: string, revealed: Reveal, { services }: TaskContext): Promise<void> {
-  const found = revealed.addresses.map(({ email, source_url, verification }) => ({
-    ...{ email, source_url, verification, source: 'page' as const },
-  }));
+interface Revealed extends Pick<Reveal, 'home'> {
+  found: FoundAddress[];
+  /** How many pages. */
+  visited: number;
+}
+
+async function record(
+  tx: Tx,
+  prospect_id: string,
+  { found, visited: pages, home }: Revealed,
+  { services }: TaskContext,
+): Promise<void> {
   // It locks the prospect before its reveal is locked, as a request does.
   if (found.length > 0 && (await addAddresses(tx, services.vault, prospect_id, found)) === undefined) return;
   if (!(await openReveal(tx, prospect_id))) return;
   const { size: addresses } = await usableAddresses(tx, prospect_id);
-  const pages = revealed.visited.length;
   if (addresses > 0) return end(tx, prospect_id, { state: 'found', addresses, pages, reason: null });
-  await end(tx, prospect_id, { ...outcomeOf(revealed), addresses, pages });
+  await end(tx, prospect_id, { ...outcomeOf(home), addresses, pages });
 }
 
-function outcomeOf({ home }: Reveal): Pick<Ending, 'state' | 'reason'> {
+function outcomeOf(home: Reveal['home']): Pick<Ending, 'state' | 'reason'> {
   if (home === 'page' || home === 'not_html')
     return { state: 'not_found', reason: 'The pages show no usable address.' };
   const reason = home === 'forbidden' ? 'The website forbids visits.' : 'The website could not be reached.';
