@@ -95,7 +95,7 @@ export const rules = [
   'Schema `data` has a view for each resource, named by its noun, and views for the questions that come first. They show the rows of one organization. Deleted rows are left out, ids are those of the API, times are `timestamptz`, and days and months are in UTC.',
   'Amounts are integers in minor units of the currency in the same row: 1999 is 19.99 USD, and 1999 JPY. Never add up rows of different currencies.',
   'Commissions are reduced in place when their sale is refunded. Use `data.commission_entry`, which is only added to, for figures of a month that must not change: `posted_at` is when an entry was written, `effective_at` when it happened.',
-  'Clicks, events, deliveries and attempts are many: filter them by `created_at` (`at` of attempts) or by `id`. Ids sort by time. A filter by the day of a daily view reads all rows of the organization.',
+  'Clicks, events, deliveries and attempts are many: filter them by `created_at` (`at` of attempts) or by `id`. Ids sort by time. Filter `data.click_daily`, `data.sale_daily`, `data.commission_daily` and `data.funnel_daily` by `day`: they read the rows of these days alone.',
   'Columns are added to the views, and none is removed or changes its type. Name the columns that you read.',
 ];
 
@@ -145,7 +145,7 @@ sales = pandas.read_sql("select occurred_at, currency, amount_minor from data.sa
 ];
 
 export const limits = [
-  'Postgres reads a view behind its security barrier as a whole before it orders or joins it: `order by … limit` and joins read all rows that the conditions on each view leave. Conditions by id, by the ids of other records and by time (`created_at`, `occurred_at`, `posted_at`) go by an index; a condition by `day` of a daily view does not. GraphQL reads without that barrier, and its lists go by an index.',
+  'Postgres reads a view behind its security barrier as a whole before it orders or joins it: `order by … limit` and joins read all rows that the conditions on each view leave. Conditions by id, by the ids of other records and by time (`created_at`, `occurred_at`, `posted_at`, `day` of the daily views of clicks, sales, commissions and the funnel) go by an index. GraphQL reads without that barrier, and its lists go by an index.',
   'A login is read-only, and a statement runs for a minute unless the login was made with `--statement-timeout`. It can undo both settings; a worker ends what runs for longer, every minute.',
   'Where `DATABASE_READ_URL` names a replica, logins connect to it, and what they read may lag by some seconds.',
 ];
