@@ -34,6 +34,10 @@ const soaks: Record<string, { doc: string; run: (asked: Asked) => Promise<unknow
     doc: 'windows of outreach in every time zone, by minutes about each change of a clock: [--seconds 600] [--seed N]',
     run: async (asked) => (await import('./recruitment/outreach/windows_soak.ts')).soakWindows(asked),
   },
+  subscriber: {
+    doc: 'a warehouse subscribes to the publication rail_data, and has every row; a minute',
+    run: async () => (await import('./data/subscriber_soak.ts')).soakSubscriber(),
+  },
   outreach: {
     doc: 'kills workers and Postgres while emails are sent: [--kills 300] [--sends 10000]; an hour or so',
     run: async (asked) => (await import('./crash/outreach_soak.ts')).soakOutreach(asked),
