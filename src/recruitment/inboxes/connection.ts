@@ -1,3 +1,4 @@
+import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import type { Values } from '../../core/postgres/write.ts';
 import { event } from '../events/event.ts';
@@ -9,9 +10,17 @@ export async function connect(tx: Tx, { id: inbox_id }: Inbox, values: Values = 
     ...{ status: 'connected', disconnected_reason: null, disconnected_at: null, connected_at: tx.now },
     ...values,
   });
+  await readSoon(tx, inbox_id);
   tx.emit(event('inbox.connected', tx.organization_id, { inbox_id, occurred_at: tx.now }));
   return connected;
 }
+
+/** A login that was tried just now ends the wait after those that failed: a worker reads the inbox within a second. */
+export const readSoon = (tx: Tx, inbox_id: string): Promise<object[]> =>
+  tx.all(sql`
+    update recruitment.inbox_reader r
+    set next_try_at = ${tx.now}::timestamptz, refused = 0, failed = 0, unreachable_since = null
+    where r.organization_id = ${tx.organization_id} and r.inbox_id = ${inbox_id}`);
 
 /** What an inbox pauses that is disconnected. */
 interface Paused {

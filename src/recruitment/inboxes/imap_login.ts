@@ -1,3 +1,4 @@
+import tls, { type SecureContext } from 'node:tls';
 import type { ImapFlow } from 'imapflow';
 import type { Server } from './settings.ts';
 import { LoginRefused, type Proof } from './smtp_login.ts';
@@ -5,6 +6,15 @@ import { LoginRefused, type Proof } from './smtp_login.ts';
 const timeout_ms = 8_000;
 /** What a mailbox may hold is bounded: a server that sends more is not understood. */
 const most_bytes = 64 * 1024 * 1024;
+
+let context: { trusted: string[]; context: SecureContext } | undefined;
+
+/** One for all connections: it takes 31 kB, and a worker holds thousands. Another where other authorities are trusted. */
+function secureContext(): SecureContext {
+  const trusted = tls.getCACertificates('default');
+  if (context?.trusted !== trusted) context = { trusted, context: tls.createSecureContext({ minVersion: 'TLSv1.2' }) };
+  return context.context;
+}
 
 /**
  * Opens a connection to an IMAP server and logs in. Always over TLS, whose certificate is verified for the server's host.
@@ -26,7 +36,7 @@ export async function openImap(
       user: username,
       ...('password' in proof ? { pass: proof.password } : { accessToken: proof.access_token }),
     },
-    ...{ tls: { servername: host, minVersion: 'TLSv1.2' }, logger: false, disableAutoIdle: true },
+    ...{ tls: { servername: host, secureContext: secureContext() }, logger: false, disableAutoIdle: true },
     ...{ connectionTimeout: timeout_ms, greetingTimeout: timeout_ms, socketTimeout: silence_ms },
     ...{ maxLineLength: 1024 * 1024, maxLiteralSize: most_bytes, maxResponseSize: 2 * most_bytes },
   });

@@ -10,6 +10,8 @@ import { identity, password } from './read_inbox.ts';
 
 export interface Dovecot {
   port: number;
+  /** The INBOX of a user, for other programs to deliver into. */
+  openMaildir(user: string): Promise<string>;
   /** Puts a mail into a folder of a user, as a delivery agent does. */
   deliver(user: string, source: string, folder?: 'Junk'): Promise<void>;
   /** Forgets all UIDs: the folder gets another UIDVALIDITY. */
@@ -18,8 +20,12 @@ export interface Dovecot {
   stop(): Promise<void>;
 }
 
+const nobody = { uid: 65_534, gid: 65_534 };
+/** Whom mail belongs to. */
+export const mail_user = userInfo().uid === 0 ? nobody : userInfo();
+
 /** Dovecot never reads mail as root: there it is nobody. */
-async function openFolder(path: string): Promise<void> {
+export async function openFolder(path: string): Promise<void> {
   await mkdir(path, { recursive: true });
   await chmod(path, 0o777);
 }
@@ -34,7 +40,7 @@ export function hasDovecot(): boolean {
   }
 }
 
-const withSbin = (): NodeJS.ProcessEnv => ({ ...process.env, PATH: `${process.env.PATH}:/usr/sbin` });
+export const withSbin = (): NodeJS.ProcessEnv => ({ ...process.env, PATH: `${process.env.PATH}:/usr/sbin` });
 
 /** Dovecot on loopback, with folders of files that end with the test. It runs as the user of the test, as root or not. */
 export async function startDovecot(): Promise<Dovecot> {
@@ -50,6 +56,11 @@ export async function startDovecot(): Promise<Dovecot> {
   let stop = () => {};
   const own: Dovecot = {
     port,
+    async openMaildir(user) {
+      const home = join(directory, 'mail', user);
+      for (const part of ['', 'new', 'cur', 'tmp']) await openFolder(join(home, part));
+      return home;
+    },
     async deliver(user, source, folder) {
       const home = join(directory, 'mail', user);
       const maildir = join(home, ...(folder ? [`.${folder}`] : []));
@@ -84,8 +95,8 @@ export async function startDovecot(): Promise<Dovecot> {
 }
 
 function configuration(directory: string, port: number): string {
-  const { username, uid: own_uid, gid: own_gid } = userInfo();
-  const [uid, gid] = own_uid === 0 ? [65_534, 65_534] : [own_uid, own_gid];
+  const { username, uid: own_uid } = userInfo();
+  const { uid, gid } = mail_user;
   const internal = own_uid === 0 ? [] : [`default_internal_user = ${username}`, `default_login_user = ${username}`];
   return [
     ...[`base_dir = ${directory}/run`, `state_dir = ${directory}/state`, `log_path = ${directory}/log`, ...internal],
@@ -101,7 +112,7 @@ function configuration(directory: string, port: number): string {
   ].join('\n');
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
@@ -109,7 +120,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-async function isListening(port: number): Promise<boolean> {
+export async function isListening(port: number): Promise<boolean> {
   const { connect } = await import('node:net');
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => {

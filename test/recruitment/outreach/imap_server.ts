@@ -26,6 +26,8 @@ export interface ImapFaults {
   lacks_idle: boolean;
   /** Answers with whole mails where a part is asked for. */
   ignores_partial: boolean;
+  /** Answers nobody who is logged in before this settles. */
+  holds_answers: Promise<void> | undefined;
 }
 
 /** What happens on the server, as its tests see it. */
@@ -72,7 +74,7 @@ export async function startImapServer({ key, cert, password, port = 0 }: ImapSer
   const sessions = new Set<Session>();
   const faults: ImapFaults = {
     ...{ refuses_logins: false, drops_fetches: 0, refuses_connections: false },
-    ...{ lacks_idle: false, ignores_partial: false },
+    ...{ lacks_idle: false, ignores_partial: false, holds_answers: undefined },
   };
   const foldersOf = (user: string) => {
     const folders = users.get(user) ?? new Map(['INBOX', 'Junk', 'Sent'].map((name) => [name, newFolder()]));
@@ -91,7 +93,10 @@ export async function startImapServer({ key, cert, password, port = 0 }: ImapSer
     socket.on('close', () => sessions.delete(session));
     socket.on('error', () => socket.destroy());
     socket.write('* OK [CAPABILITY IMAP4rev1 ID] ready\r\n');
-    readCommands(socket, (line, literals) => answer(session, line, literals));
+    readCommands(socket, (line, literals) => {
+      if (session.user === '' || !faults.holds_answers) return answer(session, line, literals);
+      void faults.holds_answers.then(() => answer(session, line, literals));
+    });
   });
   const own: ImapServer = {
     ...{ port: 0, faults, logins: [], refused: 0, fetched: 0, folder },

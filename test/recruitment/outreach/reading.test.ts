@@ -1,14 +1,18 @@
 import { raw } from 'sql-template-tag';
 import t from 'tap';
+import { reconnectInbox } from '../../../src/recruitment/outreach/campaigns/lifecycle/inbox_connection.ts';
+import { readInbox } from '../../../src/recruitment/outreach/reading/connection.ts';
+import { turns } from '../../../src/recruitment/outreach/reading/turns.ts';
 import { startWorker } from '../../../src/worker.ts';
 import { eventually, type Json, log, sql, startRail } from '../../harness.ts';
-import { type Mailed, mail } from './mailed.ts';
+import { type Mailed, mail, within } from './mailed.ts';
 import {
   answered,
   answerTo,
   newMessageId,
   openImapServer,
   openReadOutreach,
+  openUnread,
   type ReadOutreach,
   source,
 } from './read_inbox.ts';
@@ -620,6 +624,106 @@ t.test('three refused logins disconnect the inbox, and so do 15 minutes without 
     );
   await eventually(() => reasons().length === 2, 'both to be told');
   t.same(reasons(), ['auth_failed', 'connection_failed']);
+});
+
+t.test('reads at once what came while a login was revoked, when the inbox is reconnected', async (t) => {
+  const own = await openImapServer();
+  const outreach = await openReadOutreach(rail, own);
+  const [before, meanwhile] = [await mail(rail, outreach), await mail(rail, outreach)];
+  own.deliver(outreach.user, answerTo(before, 'Yes, please send me the details.'));
+  await cameIn(outreach, before.prospect_id, 2);
+  own.faults.refuses_logins = true;
+  own.drop();
+  own.deliver(outreach.user, answerTo(meanwhile, 'What do you pay?'));
+  await untilDisconnected(outreach);
+  own.faults.refuses_logins = false;
+  await rail.query(
+    sql`update recruitment.inbox_reader set next_try_at = now() + interval '1 hour', failed = 9 where inbox_id = ${outreach.inbox_id}`,
+  );
+  await within(rail, outreach, (tx) => reconnectInbox(tx, { id: outreach.inbox_id }));
+  await cameIn(outreach, meanwhile.prospect_id, 2);
+  const told = () =>
+    outreach.receiver.received
+      .map(({ body }) => [body.type, body.data.reason])
+      .filter(([type]) => /^inbox|reply.received|campaign.(?:paused|resumed)/.test(type));
+  t.same(told(), [
+    ['reply.received', undefined],
+    ['inbox.disconnected', 'auth_failed'],
+    ['campaign.paused', 'no_inbox'],
+    ['inbox.connected', undefined],
+    ['campaign.resumed', undefined],
+    ['reply.received', undefined],
+  ]);
+});
+
+t.test('waits for a server that is slow to answer, while other inboxes are read', async (t) => {
+  const own = await openImapServer();
+  const [slow, other] = [await openReadOutreach(rail, own), await openReadOutreach(rail, server)];
+  await eventually(() => own.idling() === 1, 'the inbox to be watched');
+  const late = await mail(rail, slow);
+  let answers = () => {};
+  own.faults.holds_answers = new Promise((resolve) => {
+    answers = resolve;
+  });
+  own.deliver(slow.user, answerTo(late, 'What do you pay?'));
+  const prompt = await answered(rail, other, 'What do you pay?');
+  await cameIn(other, prompt.prospect_id, 2);
+  t.same(await inbound(late.prospect_id), []);
+  answers();
+  await cameIn(slow, late.prospect_id, 2);
+  t.equal(own.logins.length, 1, 'over the same connection');
+});
+
+t.test('asks a server without IDLE, and leaves one that is silent for too long', async (t) => {
+  const unread = await startRail({ worker: false });
+  const own = await openImapServer();
+  own.faults.lacks_idle = true;
+  const outreach = await openUnread(unread, own);
+  const [asked, late] = [await mail(unread, outreach), await mail(unread, outreach)];
+  const { inbox_id } = outreach;
+  const { organization_id } = outreach.caller;
+  const stop = new AbortController();
+  const begin = async (silence_ms: number) => {
+    await unread.query(sql`
+      insert into recruitment.inbox_reader (organization_id, inbox_id, worker_id) values (${organization_id}, ${inbox_id}, 'wrk_test')
+      on conflict (organization_id, inbox_id) do update set worker_id = excluded.worker_id`);
+    const { signal } = stop;
+    const context = { ...unread, log, worker_id: 'wrk_test', stopping: signal, cut_off: signal };
+    const inTurn = turns(1);
+    const sharing = { inTurnToConnect: inTurn, inTurnToRead: inTurn, opened: () => {}, seen: () => {} };
+    const pace = { poll_ms: 20, other_folders_ms: 20, silence_ms };
+    return { ended: readInbox({ organization_id, inbox_id }, context, sharing, signal, pace) };
+  };
+  const isKept = ({ prospect_id }: Mailed) =>
+    eventually(
+      async () =>
+        (
+          await unread.query(
+            sql`select from recruitment.message t where t.prospect_id = ${prospect_id} and t.direction = 'inbound'`,
+          )
+        ).length === 1,
+      'the reply',
+    );
+
+  const polling = await begin(60_000);
+  await eventually(() => own.logins.length === 1, 'a login');
+  own.deliver(outreach.user, answerTo(asked, 'What do you pay?'));
+  await isKept(asked);
+  own.drop();
+  await polling.ended;
+
+  own.faults.holds_answers = new Promise(() => {});
+  own.deliver(outreach.user, answerTo(late, 'What do you pay?'));
+  await (await begin(1_500)).ended;
+  const [reader] = await unread.query<Json>(
+    sql`select r.worker_id, r.failed from recruitment.inbox_reader r where r.inbox_id = ${inbox_id}`,
+  );
+  t.match(reader, { worker_id: null, failed: 2 });
+  own.faults.holds_answers = undefined;
+  const again = await begin(60_000);
+  await isKept(late);
+  stop.abort();
+  await again.ended;
 });
 
 t.test('each worker reads its share, and one takes over what another leaves', async (t) => {

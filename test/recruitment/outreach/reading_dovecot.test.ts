@@ -1,13 +1,22 @@
 import t from 'tap';
-import { eventually, type Json, sql, startRail } from '../../harness.ts';
+import { eventually, type Json, type Rail, sql, startRail, startReceiver } from '../../harness.ts';
+import { all_but_scans } from '../event_types.ts';
 import { hasDovecot, startDovecot } from './dovecot.ts';
+import { hasExim, startExim } from './exim.ts';
 import { type Mailed, mail, openOutreach } from './mailed.ts';
-import { answerTo, connectTo } from './read_inbox.ts';
+import { openSender, step, wake } from './outreach.ts';
+import { answerTo, connectTo, password } from './read_inbox.ts';
 
 const skip = hasDovecot() ? false : 'Dovecot is not installed: apt install dovecot-imapd';
+const skip_exim = skip || (hasExim() ? false : 'Exim is not installed: apt install exim4-daemon-light');
+let rail: Promise<Rail> | undefined;
+const openRail = (): Promise<Rail> => {
+  rail ??= startRail();
+  return rail;
+};
 
 t.test('reads the mail of a Dovecot: new, junk, large, and numbered anew', { skip }, async (t) => {
-  const rail = await startRail();
+  const rail = await openRail();
   const dovecot = await startDovecot();
   const outreach = await openOutreach(rail);
   const user = 'grace';
@@ -48,3 +57,54 @@ t.test('reads the mail of a Dovecot: new, junk, large, and numbered anew', { ski
 });
 
 type Sent = Mailed & { email: string };
+
+t.test('sends through an Exim, and reads the bounce that it writes from a Dovecot', { skip: skip_exim }, async (t) => {
+  const rail = await openRail();
+  const dovecot = await startDovecot();
+  const exim = await startExim(await dovecot.openMaildir('grace'));
+  const caller = await rail.organization();
+  const receiver = await startReceiver();
+  await caller.post('/recruitment/v1/webhook_endpoints', { url: receiver.url, event_types: all_but_scans });
+  const names = ['ada', 'greylisted', 'unknown', 'returned'];
+  const server = { host: 'localhost', security: 'tls', username: 'grace', password };
+  const opened = await openSender(rail, caller.organization_id, {
+    mailbox: { smtp: { ...server, port: exim.port }, imap: { ...server, port: dovecot.port } },
+    ...{ prospects: names.length, address: (nth) => `${names[nth]}@blog${nth}.com`, inbox: { daily_limit: 500 } },
+    steps: [step(), step({ delay_days: 3 })],
+  });
+  const states = async (): Promise<Record<string, string>> => {
+    const rows = await rail.query<Json>(sql`
+      select s.id, m.state as message, s.state as sequence from recruitment.sequence s
+      left join recruitment.message m on m.sequence_id = s.id and m.direction = 'outbound'
+      where s.organization_id = ${opened.organization_id}`);
+    const by_id = new Map(rows.map(({ id, message, sequence }) => [id, `${message}, ${sequence}`]));
+    return Object.fromEntries(names.map((name, nth) => [name, by_id.get(opened.sequence_ids[nth]) ?? '']));
+  };
+  const becomes = async (expected: Record<string, string>) => {
+    const are = async () => JSON.stringify(await states());
+    await eventually(async () => (await are()) === JSON.stringify(expected), 'all outcomes', 60_000).catch(() => {});
+    t.same(await states(), expected, await exim.log());
+  };
+  await wake(rail);
+  const others = { unknown: 'failed, bounced', returned: 'bounced, bounced' };
+  await becomes({ ada: 'sent, active', greylisted: 'planned, waiting', ...others });
+  await exim.endGreylisting();
+  await rail.query(
+    sql`update recruitment.sequence set due_at = now() where organization_id = ${opened.organization_id} and state = 'waiting'`,
+  );
+  await rail.query(
+    sql`update recruitment.inbox set waits_until = null, next_slot_at = null where organization_id = ${opened.organization_id}`,
+  );
+  await wake(rail);
+  await becomes({ ada: 'sent, active', greylisted: 'sent, active', ...others });
+
+  const bounced = opened.prospect_ids[3];
+  const kept = await rail.query<Json>(
+    sql`select t.purpose, t.needs_review from recruitment.message t where t.organization_id = ${opened.organization_id} and t.direction = 'inbound'`,
+  );
+  t.same(kept, [{ purpose: 'bounce', needs_review: false }]);
+  const told = () =>
+    receiver.received.filter(({ body }) => body.data.prospect_id === bounced).map(({ body }) => body.type);
+  await eventually(() => told().includes('message.bounced'), 'the bounce to be told');
+  t.same(told(), ['message.sent', 'affiliate.stage_changed', 'message.bounced']);
+});

@@ -20,9 +20,16 @@ export interface Sharing {
   seen(inbox: ReadInbox): void;
 }
 
-/** How often the other folders are looked into, and a server without IDLE is asked. */
-const other_folders_ms = 60_000;
-const poll_ms = 15_000;
+export interface Pace {
+  /** How often the other folders are looked into, and what was set aside. */
+  other_folders_ms: number;
+  /** How often a server without IDLE is asked. */
+  poll_ms: number;
+  /** A server that owes an answer for so long is gone. One that idles is asked whether it is there as often. */
+  silence_ms: number;
+}
+
+const usual_pace: Pace = { other_folders_ms: 60_000, poll_ms: 15_000, silence_ms: 90_000 };
 
 /** Reads an inbox until `stopped`, or until its connection fails: then it is given back, to be read again later. It never throws. */
 export async function readInbox(
@@ -30,14 +37,17 @@ export async function readInbox(
   context: WorkerContext,
   sharing: Sharing,
   stopped: AbortSignal,
+  pace: Pace = usual_pace,
 ): Promise<void> {
   const { store, worker_id, log } = context;
   let begun: number | undefined;
   try {
-    const login = await sharing.inTurnToConnect(async () => (stopped.aborted ? undefined : logIn(inbox, context)));
+    const login = await sharing.inTurnToConnect(async () =>
+      stopped.aborted ? undefined : logIn(inbox, context, pace.silence_ms),
+    );
     if (!login) return;
     begun = Date.now();
-    await session(inbox, login, context, sharing, stopped);
+    await session(inbox, login, context, sharing, stopped, pace);
   } catch (error) {
     if (stopped.aborted || error instanceof NotTheReader) return;
     const failure = failureOf(error, begun !== undefined);
@@ -57,6 +67,7 @@ async function session(
   context: WorkerContext,
   sharing: Sharing,
   stopped: AbortSignal,
+  pace: Pace,
 ): Promise<void> {
   const { store, worker_id } = context;
   const close = () => client.close();
@@ -71,7 +82,7 @@ async function session(
       take: (mail, moves) => readMail(mail, moves, reader),
       setAside: (place, mail, error, advance) => setAside(place, mail, error, advance, reader),
     };
-    await readOnAndOn(client, reading, reader, () => sharing.seen(inbox), stopped);
+    await readOnAndOn(client, reading, reader, () => sharing.seen(inbox), stopped, pace);
   } finally {
     stopped.removeEventListener('abort', close);
     client.close();
@@ -84,6 +95,7 @@ async function readOnAndOn(
   reader: Reader,
   seen: () => void,
   stopped: AbortSignal,
+  { other_folders_ms, poll_ms }: Pace,
 ): Promise<void> {
   const news = watchNews(client);
   const junk = await junkFolder(client);
@@ -100,7 +112,7 @@ async function readOnAndOn(
     news.forget();
     await readFolder(client, reading);
     seen();
-    await untilNews(client, news, look_at - Date.now());
+    await untilNews(client, news, look_at - Date.now(), poll_ms);
     if (news.closed()) throw Object.assign(new Error('The IMAP connection was lost.'), { code: 'closed' });
   }
 }
@@ -159,7 +171,7 @@ function watchNews(client: ImapFlow): News {
 }
 
 /** Waits for mail, but no longer than so. The next command ends IDLE. */
-async function untilNews(client: ImapFlow, news: News, ms: number): Promise<void> {
+async function untilNews(client: ImapFlow, news: News, ms: number, poll_ms: number): Promise<void> {
   const timer = new AbortController();
   const wait = (for_ms: number) => sleep(Math.max(0, for_ms), undefined, { signal: timer.signal }).catch(() => {});
   const idles = client.capabilities.has('IDLE');

@@ -6,9 +6,6 @@ import { mailServerAddress } from '../../inboxes/mail_host.ts';
 import { proveStored, readStored } from '../../inboxes/try_stored.ts';
 import type { ReadInbox } from './cursor.ts';
 
-/** A server that owes an answer for so long is gone. One that idles is asked whether it is there as often. */
-const silence_ms = 90_000;
-
 export interface LoggedIn {
   client: ImapFlow;
   /** Whose mail is a copy of what was sent. */
@@ -19,7 +16,11 @@ export interface LoggedIn {
 }
 
 /** Opens the IMAP connection of an inbox as it is stored. @throws LoginRefused, Problem, or whatever says why the server cannot be used */
-export async function logIn(of: ReadInbox, context: Pick<WorkerContext, 'store' | 'services'>): Promise<LoggedIn> {
+export async function logIn(
+  of: ReadInbox,
+  context: Pick<WorkerContext, 'store' | 'services'>,
+  silence_ms: number,
+): Promise<LoggedIn> {
   const { inbox, login } = await readStored(of, context);
   const proofs = await proveStored(of, login, context);
   const address = await mailServerAddress('imap', login.imap, context.services);
