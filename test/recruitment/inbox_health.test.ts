@@ -5,7 +5,7 @@ import { lookUpSenderPolicy } from '../../src/recruitment/inboxes/sender_policy/
 import { checkHost } from '../../src/recruitment/inboxes/sender_policy/spf.ts';
 import { RecordFault } from '../../src/recruitment/inboxes/sender_policy/verdict.ts';
 import { startNameServer } from '../core/net/name_server.ts';
-import { type Caller, type Json, sql, startRail } from '../harness.ts';
+import { awayFromMidnight, type Caller, type Json, sql, startRail } from '../harness.ts';
 import { startMailbox } from './mailbox.ts';
 
 const keyOf = (modulusLength: number): string =>
@@ -204,6 +204,7 @@ t.test('the health of a new inbox is that of its domain, and nothing was sent', 
 });
 
 t.test('health counts the day of the inbox, its ramp, and 28 days of what came back', async (t) => {
+  await awayFromMidnight('Pacific/Kiritimati');
   const caller = await rail.organization();
   const { organization_id } = caller;
   const { id } = await connected(caller, { timezone: 'Pacific/Kiritimati' });

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { newId } from '../../src/core/values/id.ts';
-import { type Caller, eventually, type Json, sql, startRail } from '../harness.ts';
+import { awayFromMidnight, type Caller, eventually, type Json, sql, startRail } from '../harness.ts';
 
 // Emails are rows that a test writes, which belong to no counter.
 const rail = await startRail({ audit: false });
@@ -34,6 +34,7 @@ async function activate(
 }
 
 t.test('counts the pipeline, and what partners from deals brought since their activation', async (t) => {
+  await awayFromMidnight();
   const caller = await rail.organization();
   const { brand_id, program_id, add, report } = await openBrand(caller);
   const [ada, bob] = [await add('ada.com'), await add('bob.com')];

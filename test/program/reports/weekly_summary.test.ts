@@ -1,5 +1,5 @@
 import t from 'tap';
-import { eventually, type Json, sql, startRail } from '../../harness.ts';
+import { awayFromMidnight, eventually, type Json, sql, startRail } from '../../harness.ts';
 import { openShop } from '../../shop.ts';
 
 const rail = await startRail();
@@ -17,6 +17,7 @@ function mondayAfter(day: Date): Date {
 }
 
 t.test('mails the last week to the owner, once, where the program wants it', async (t) => {
+  await awayFromMidnight();
   const shop = await openShop(rail, { name: 'Acme <b>& Sons</b>', weekly_summary: true });
   const silent = await openShop(rail, {}, shop.merchant);
   t.equal(silent.program.weekly_summary, false, 'off by default');

@@ -7,7 +7,7 @@ import { outreachBacklog } from '../../../src/recruitment/outreach/sending/lanes
 import { wakeLanes } from '../../../src/recruitment/outreach/sending/lanes/wake.ts';
 import { nextMidnight } from '../../../src/recruitment/outreach/windows/local_time.ts';
 import { nextOpening, type Schedule } from '../../../src/recruitment/outreach/windows/schedule.ts';
-import { type Json, sql, startRail } from '../../harness.ts';
+import { awayFromMidnight, type Json, sql, startRail } from '../../harness.ts';
 import { always, openSender, type Sender } from './outreach.ts';
 
 // Days are counted here that no email was sent on.
@@ -63,6 +63,7 @@ const closed = (): { schedule: Schedule; opening: Date } => {
 };
 
 t.test('a sequence is due when the limit that holds its email is over', async (t) => {
+  await awayFromMidnight();
   const caller = await rail.organization();
   const { organization_id } = caller;
   const sender = await openSender(rail, organization_id, { mailbox, inbox: { timezone: 'Asia/Kathmandu' } });
@@ -111,8 +112,9 @@ t.test('a sequence is due when the limit that holds its email is over', async (t
 });
 
 t.test('an inbox at its cap rests until its midnight, and looks again when that is raised', async (t) => {
-  const caller = await rail.organization();
   const zone = 'Asia/Kathmandu';
+  await awayFromMidnight(zone);
+  const caller = await rail.organization();
   const sender = await openSender(rail, caller.organization_id, {
     ...{ mailbox, prospects: 2, inbox: { timezone: zone, daily_limit: 1 } },
   });
@@ -143,6 +145,7 @@ t.test('an inbox at its cap rests until its midnight, and looks again when that 
 });
 
 t.test('a limit of the plan holds until midnight in UTC, and ends with the plan', async (t) => {
+  await awayFromMidnight();
   const caller = await rail.organization();
   const { organization_id } = caller;
   const plan = (name: 'grow' | 'enterprise') =>
