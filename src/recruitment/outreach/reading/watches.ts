@@ -2,7 +2,7 @@
 import sql from 'sql-template-tag';
 import type { WorkerContext } from '../../../core/jobs/worker_context.ts';
 import { run } from '../../../core/postgres/database.ts';
-import { readInbox, type Sharing } from './connection.ts';
+import type { Sharing } from './connection.ts';
 import type { ReadInbox } from './cursor.ts';
 import { connectionsAre } from './metrics.ts';
 import { turns } from './turns.ts';
@@ -63,10 +63,16 @@ export class Watches {
       },
       seen: (inbox) => void this.#seen.set(key, inbox),
     };
-    watch.ended = readInbox(claimed, this.#context, sharing, stop.signal).finally(() => {
+    watch.ended = this.#read(claimed, sharing, stop.signal).finally(() => {
       this.#watches.delete(key);
       this.#count();
     });
+  }
+
+  /** A worker that reads no inbox is spared what judges replies and takes long to load. */
+  async #read(inbox: ReadInbox, sharing: Sharing, signal: AbortSignal): Promise<void> {
+    const { readInbox } = await import('./connection.ts');
+    await readInbox(inbox, this.#context, sharing, signal);
   }
 
   #count(): void {
