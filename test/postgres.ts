@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import pg from 'pg';
 import { migrate } from '../src/core/postgres/migrate.ts';
 import { openEmbeddedPostgres } from '../src/embedded_postgres/embedded_postgres.ts';
@@ -19,16 +21,45 @@ export type Durability = 'durable' | 'fast';
 
 const settings: Record<Durability, Record<string, string>> = {
   durable: { max_connections: '600' },
-  fast: { max_connections: '600', fsync: 'off', full_page_writes: 'off' },
+  // Of the many databases of a run a worker of autovacuum would look into one every second.
+  fast: { max_connections: '600', fsync: 'off', full_page_writes: 'off', autovacuum_naptime: '10min' },
 };
 
 /** By `fsync`: copying files is the cheapest where they need not be flushed. */
 const copy_by = { on: 'wal_log', off: 'file_copy' };
 
-/** Starts a Postgres with the template migrated. It runs until the directory is removed. */
-export async function startPostgresIn(directory: string, durability: Durability): Promise<string> {
+/** Makes a data directory whose Postgres has all migrations in `rail` and in the template, and does not run. */
+export async function prepareDataDir(directory: string): Promise<string> {
+  const dataDir = join(directory, 'prepared');
+  const postgres = await openEmbeddedPostgres({ dataDir, mode: 'own', settings: settings.fast });
+  await migrate(postgres.url);
+  await onServer(databaseUrl(postgres.url, 'postgres'), (client) =>
+    client.query(`create database ${template} template rail`),
+  );
+  await postgres.stop();
+  return dataDir;
+}
+
+/**
+ * Makes an empty data directory a copy of the one that this run has prepared: initdb and the migrations take some seconds of CPU time.
+ * @returns false where no run has prepared one
+ */
+export async function copyPrepared(dataDir: string, prepared = process.env.RAIL_TEST_DATA_DIR): Promise<boolean> {
+  if (prepared === undefined) return false;
+  // Postgres keeps its owner, who may be another user than this one.
+  await promisify(execFile)('cp', ['-a', join(prepared, 'postgres'), join(prepared, 'postgres.json'), dataDir]);
+  return true;
+}
+
+/**
+ * Starts a Postgres with the template migrated. It runs until the directory is removed.
+ * @param prepared the data directory to copy. Without one, nothing but the template has the migrations and their privileges.
+ */
+export async function startPostgresIn(directory: string, durability: Durability, prepared?: string): Promise<string> {
   const dataDir = await mkdtemp(join(directory, `${durability}-`));
+  const is_copy = prepared !== undefined && (await copyPrepared(dataDir, prepared));
   const { url } = await openEmbeddedPostgres({ dataDir, mode: 'own', settings: settings[durability] });
+  if (is_copy) return url;
   await onServer(url, (client) => client.query(`create database ${template}`));
   await migrate(databaseUrl(url, template));
   return url;

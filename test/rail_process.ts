@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { Test } from 'tap';
 import { settings } from '../src/config.ts';
 import { eventually } from './harness.ts';
+import { copyPrepared } from './postgres.ts';
 import { isAlive, postgresOf } from './runner/run_directory.ts';
 
 const main = join(import.meta.dirname, '../src/main.ts');
@@ -92,9 +93,13 @@ export function environmentOf(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv
 export const rail = (t: Test, args: string[], environment: NodeJS.ProcessEnv, input?: string): Promise<Ended> =>
   spawnRail(t, args, environment, undefined, input).ended;
 
-/** An empty data directory. Whatever Postgres runs in it is stopped after the test. */
-export async function makeDataDir(t: Test): Promise<string> {
+/**
+ * A data directory. Whatever Postgres runs in it is stopped after the test.
+ * @param content `empty`, as before the first start; `migrated` where the test is not about the first start, which takes long
+ */
+export async function makeDataDir(t: Test, content: 'empty' | 'migrated'): Promise<string> {
   const dataDir = await mkdtemp(join(tmpdir(), 'rail-start-'));
+  if (content === 'migrated') await copyPrepared(dataDir);
   t.teardown(async () => {
     const pid = await postgresOf(dataDir);
     if (pid !== undefined && isAlive(pid)) {

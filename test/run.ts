@@ -4,7 +4,7 @@ import { existsSync, globSync, readdirSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
-import { startPostgresIn } from './postgres.ts';
+import { prepareDataDir, startPostgresIn } from './postgres.ts';
 import type { FileResult } from './runner/outcome.ts';
 import { killTestFiles } from './runner/process_group.ts';
 import { profiling, startProfile } from './runner/profile.ts';
@@ -111,14 +111,19 @@ async function startServers(): Promise<NodeJS.ProcessEnv> {
   // What kills processes runs on a Postgres that is as durable as in production.
   const needsDurable = files.some((file) => file.startsWith('test/crash/'));
   const NODE_COMPILE_CACHE = join(directory, 'compiled');
-  const [fast, durable] = await Promise.all([
-    startPostgresIn(directory, 'fast'),
-    needsDurable ? startPostgresIn(directory, 'durable') : undefined,
+  const startAll = async (prepared: string) => {
+    const durable = needsDurable ? startPostgresIn(directory, 'durable', prepared) : undefined;
+    return { prepared, servers: await Promise.all([startPostgresIn(directory, 'fast', prepared), durable]) };
+  };
+  const [{ prepared, servers }] = await Promise.all([
+    prepareDataDir(directory).then(startAll),
     files.length > files_at_once ? warmUp({ NODE_COMPILE_CACHE }) : undefined,
   ]);
+  const [fast, durable] = servers;
   return {
     RAIL_TEST_POSTGRES: fast,
     RAIL_TEST_DURABLE_POSTGRES: durable,
+    RAIL_TEST_DATA_DIR: prepared,
     // Whatever the tests leave behind lies in here, and goes with it.
     TMPDIR: directory,
     NODE_COMPILE_CACHE,

@@ -8,7 +8,7 @@ import { type Answer, callerOf, eventually } from '../harness.ts';
 import { makeDataDir, rail, spawnRail } from '../rail_process.ts';
 import { isAlive, postgresOf } from '../runner/run_directory.ts';
 
-const dataDir = await makeDataDir(t);
+const dataDir = await makeDataDir(t, 'migrated');
 const service = spawnRail(t, ['start'], { RAIL_DATA_DIR: dataDir, PORT: '0' });
 await service.until(/Rail is running on \S+[\s\S]*Ctrl-C stops it/);
 const demo = JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8'));

@@ -19,7 +19,12 @@ function blocksBelow(heading: string) {
 
 /** Runs a tour as somebody pastes it. @returns what the terminal and the listener said */
 async function take(t: Test, blocks: ReturnType<typeof blocksBelow>, own: NodeJS.ProcessEnv = {}) {
-  const environment = { RAIL_DATA_DIR: await makeDataDir(t), PORT: '0', RAIL_WEBHOOK_ALLOW_PRIVATE: '1', ...own };
+  const environment = {
+    RAIL_DATA_DIR: await makeDataDir(t, 'migrated'),
+    PORT: '0',
+    RAIL_WEBHOOK_ALLOW_PRIVATE: '1',
+    ...own,
+  };
   const service = spawnRail(t, ['start'], environment);
   await service.until(/Ctrl-C stops it/);
   const terminal = openTerminal(environment);

@@ -259,7 +259,7 @@ t.test('loses no secret that is rotated at the same time', async (t) => {
 });
 
 t.test('makes a new key for the data directory, and drops the old one when it is done', async (t) => {
-  const RAIL_DATA_DIR = await makeDataDir(t);
+  const RAIL_DATA_DIR = await makeDataDir(t, 'migrated');
   const settings = { RAIL_DATA_DIR, PORT: '0', RAIL_WEBHOOK_ALLOW_PRIVATE: '1' };
   const key_file = join(RAIL_DATA_DIR, 'encryption_key');
   const keys = async () => (await readFile(key_file, 'utf8')).trim().split(',');

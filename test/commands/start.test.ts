@@ -10,7 +10,7 @@ import { callerOf, eventually } from '../harness.ts';
 import { makeDataDir, type RailProcess, rail, spawnRail } from '../rail_process.ts';
 import { isAlive, postgresOf } from '../runner/run_directory.ts';
 
-const dataDir = await makeDataDir(t);
+const dataDir = await makeDataDir(t, 'empty');
 const settings = { RAIL_DATA_DIR: dataDir, PORT: '0' };
 
 const readDemo = async () => JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8'));

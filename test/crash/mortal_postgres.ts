@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import t from 'tap';
 import { migrate } from '../../src/core/postgres/migrate.ts';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/embedded_postgres/embedded_postgres.ts';
+import { copyPrepared } from '../postgres.ts';
 import { type Gate, startGate } from '../processes.ts';
 
 export interface MortalPostgres {
@@ -19,6 +20,7 @@ export interface MortalPostgres {
 
 export async function startMortalPostgres(): Promise<MortalPostgres> {
   const dataDir = await mkdtemp(join(tmpdir(), 'rail-crash-'));
+  await copyPrepared(dataDir);
   let postgres: EmbeddedPostgres = await openEmbeddedPostgres({ dataDir, mode: 'own' });
   t.teardown(async () => {
     await postgres.stop();

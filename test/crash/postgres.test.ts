@@ -8,6 +8,7 @@ import { openDatabase, run } from '../../src/core/postgres/database.ts';
 import { migrate } from '../../src/core/postgres/migrate.ts';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/embedded_postgres/embedded_postgres.ts';
 import { type Answer, callerOf, eventually, sql } from '../harness.ts';
+import { copyPrepared } from '../postgres.ts';
 import { startGate, startProcess } from '../processes.ts';
 import { killProcesses } from './mortal_postgres.ts';
 import { firstReceipts, openSlice } from './slice.ts';
@@ -18,6 +19,7 @@ const sales_each = 15;
 const lives = [10, 25, 40, 1];
 
 const dataDir = await mkdtemp(join(tmpdir(), 'rail-crash-'));
+await copyPrepared(dataDir);
 let postgres: EmbeddedPostgres = await openEmbeddedPostgres({ dataDir, mode: 'own' });
 t.teardown(async () => {
   await postgres.stop();
