@@ -5,30 +5,32 @@
 
 const efforts = {
   /** Runs of the model of an endpoint's queue, of up to 20 commands each. */
-  queue_model_runs: { test: 5, soak: 100 },
+  queue_model_runs: { test: 3, soak: 100 },
   /** Kills of a worker amid payouts by a provider: each trouble of the provider comes up in ten. */
   payout_kills: { test: 10, soak: 16 },
   /** Kills of a worker amid payouts by file. */
-  payout_file_kills: { test: 7, soak: 14 },
+  payout_file_kills: { test: 4, soak: 14 },
   /** Kills of a worker amid the slice. */
-  worker_kills: { test: 7, soak: 14 },
+  worker_kills: { test: 4, soak: 14 },
   /** Kills of a worker amid reading answers. */
   reading_kills: { test: 3, soak: 30 },
   /** Events that 20 endpoints receive while a worker is killed. */
-  events_of_killed_worker: { test: 200, soak: 500 },
-  hostile_addresses: { test: 20_000, soak: 100_000 },
+  events_of_killed_worker: { test: 120, soak: 500 },
+  /** Requests of a race, all at the same time: some more than the connections that they share. */
+  racing_requests: { test: 24, soak: 50 },
+  hostile_addresses: { test: 10_000, soak: 100_000 },
   /** Mails that are cut, repeated and filled at random. */
-  hostile_mails: { test: 1_000, soak: 10_000 },
+  hostile_mails: { test: 500, soak: 10_000 },
   /** Unsubscribes and marks that race with the final dot of an email. */
-  raced_unsubscribes: { test: 100, soak: 10_000 },
+  raced_unsubscribes: { test: 48, soak: 10_000 },
   /** Requests made up from the description. */
-  generated_requests: { test: 600, soak: 1_500 },
+  generated_requests: { test: 300, soak: 1_500 },
   /** Sales to which something is done up to 14 times. */
-  sales: { test: 15, soak: 200 },
+  sales: { test: 10, soak: 200 },
   /** Runs of the model of payouts, of 25 to 50 steps each. */
-  payout_model_runs: { test: 5, soak: 12 },
+  payout_model_runs: { test: 3, soak: 12 },
   /** Attempts at a provider that fails, with each provider. */
-  doubtful_attempts: { test: 50, soak: 150 },
+  doubtful_attempts: { test: 25, soak: 150 },
   /** Times in each time zone from which the next opening of a window is sought. */
   times_per_zone: { test: 4, soak: 100 },
   /** Example receivers that are compiled, which takes half a minute of CPU. */

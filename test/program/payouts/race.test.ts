@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap';
 import { type Answer, eventually, type Json, sql, startRail } from '../../harness.ts';
+import { effort } from '../../runner/effort.ts';
 import { openShop, type Shop } from '../../shop.ts';
 import { booksOf, pollAll, settleAll } from './books.ts';
 import { setDebtor } from './files/fixture.ts';
@@ -12,7 +13,7 @@ paypal.balances.USD = 1e12;
 const rail = await startRail({ provider_urls: { paypal: paypal.url } });
 
 /** Requests of each race, all at the same time. */
-const many = 50;
+const many = effort.racing_requests;
 const half = many / 2;
 const by_paypal = { method: 'paypal', details: { email: 'ada@partner.example.com' } };
 
@@ -171,7 +172,7 @@ t.test('a batch during refunds, voids, deletions and suspensions pays what is le
           merchant.request('DELETE', `/v1/partners/${id}`),
     ),
   ];
-  const batches = Array.from({ length: many - calls.length }, () => () => createBatch(shop));
+  const batches = Array.from({ length: 15 }, () => () => createBatch(shop));
   const mixed = calls.flatMap((call, nth) =>
     nth % 3 === 0 && batches.length > 0 ? [batches.pop() as never, call] : [call],
   );
