@@ -58,7 +58,7 @@ export const prospects: Bench = {
     const imported = async () => {
       await using running = new AsyncDisposableStack();
       const worker = await startNode(running, '../../src/main.ts', ['worker'], environment, { line: 'worker ready' });
-      return importFile(merchant, server.url, worker.pid, other_id);
+      return await importFile(merchant, server.url, worker.pid, other_id);
     };
     const store = { database, writeEvents };
     let nth_key = 0;
@@ -150,7 +150,7 @@ async function importFile(merchant: Merchant, api: string, pid: number, brand_id
       created: number;
     };
     most = Math.max(most, (await usedBy(pid))?.memory_bytes ?? 0);
-    if (now.finished_at === null) await sleep(50);
+    if (now.finished_at === null) await sleep(250);
     else if (now.created === rows_of_file) break;
     else throw new Error(`The import ended as ${JSON.stringify(now)}.`);
   }

@@ -11,7 +11,7 @@ const replace = async () => {
   worker = await startProcess('worker', gate.url);
 };
 
-/** More than two steps of 500. */
+/** More than a step of 1,000. */
 const rows = 1_300;
 const base = '/recruitment/v1';
 

@@ -11,7 +11,7 @@ import { type FileRow, rowsOf, UnreadableFile } from './rows.ts';
 import { importRows, keyOf, lockImport, type Running } from './step.ts';
 
 /** Rows of a step. Its transaction is short: whoever marks Do not contact waits for it. */
-const most_rows = 500;
+const most_rows = 1_000;
 /** So often in a row it may begin and come to the end of no step. */
 const most_interruptions = 8;
 
