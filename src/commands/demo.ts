@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { z } from 'zod';
@@ -38,6 +38,8 @@ export async function keepDemo(
   fields: Record<string, string> = {},
 ): Promise<Demo | undefined> {
   const { database } = store;
+  // Its keys are shown here alone: where it cannot be written, no organization is made. An embedded Postgres has made the folder.
+  await mkdir(config.RAIL_DATA_DIR, { recursive: true, mode: 0o711 });
   const written = await readDemo(config);
   const organization_id = (await demoOrganization(database, written)) ?? (await makeOrganization(database, config));
   if (organization_id === undefined) return undefined;
