@@ -64,6 +64,7 @@ as $$
 $$;
 
 
+-- `+ 0`: the first of a lane is found by sequence_lane, whatever statistics say; by sequence_to_complete all that a campaign has are read.
 create or replace view recruitment.outreach_lane with (security_invoker = true) as
 select
   c.organization_id, c.id as campaign_id, i.id as inbox_id, first.state, first.due_at, jsonb_array_length(c.steps) as steps,
@@ -90,7 +91,7 @@ cross join lateral (
     select s.state, s.due_at, s.company_hmac
     from recruitment.sequence s
     where s.organization_id = c.organization_id and s.inbox_id = i.id and s.campaign_id = c.id and s.state = 'active' and s.open
-      and s.due_at is not null and s.next_step < jsonb_array_length(c.steps)
+      and s.due_at is not null and s.next_step + 0 < jsonb_array_length(c.steps)
       and not s.paused_by_user and (s.paused_until is null or s.paused_until <= now())
     order by s.due_at
     limit 1
@@ -100,7 +101,7 @@ cross join lateral (
     select s.state, s.due_at, s.company_hmac
     from recruitment.sequence s
     where s.organization_id = c.organization_id and s.inbox_id = i.id and s.campaign_id = c.id and s.state = 'waiting' and s.open
-      and s.due_at is not null and s.next_step < jsonb_array_length(c.steps)
+      and s.due_at is not null and s.next_step + 0 < jsonb_array_length(c.steps)
       and not s.paused_by_user and (s.paused_until is null or s.paused_until <= now())
     order by s.due_at
     limit 1
