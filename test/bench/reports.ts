@@ -144,7 +144,7 @@ async function byRows(client: pg.Client, { organization_id, program_id }: Owner,
 /** MiB with indexes, and of all partitions. */
 async function sizeOf(client: pg.Client, table: string): Promise<number> {
   const { rows } = await client.query<{ bytes: string }>(
-    'select sum(pg_total_relation_size(t.relid)) as bytes from pg_partition_tree($1::regclass) t',
+    'select sum(pg_total_relation_size(t.relid)) as bytes from (select $1::regclass as relid union select relid from pg_partition_tree($1::regclass)) t',
     [table],
   );
   return Number(rows[0]?.bytes) / 2 ** 20;
