@@ -73,10 +73,13 @@ async function readKeys(tx: Tx, base: Base, { kind, windows, metric, descending,
 async function readRows(tx: Tx, asked: Asked): Promise<Read[]> {
   const top = topStatement(tx, asked);
   const read = top && (await withoutNestedLoops(tx, () => tx.all<Read>(top)));
-  return read?.every(({ is_whole }) => is_whole) ? read : tx.all<Read>(reportStatement(tx, asked));
+  if (read?.every(({ is_whole }) => is_whole)) return read;
+  const all = () => tx.all<Read>(reportStatement(tx, asked));
+  const reads_all_sums = asked.is_summed && Object.keys(asked.filters).length === 0;
+  return reads_all_sums ? withoutNestedLoops(tx, all) : all();
 }
 
-/** How many keys are left when some are ranked is not known to Postgres, which takes them for one, and then compares each with each. */
+/** How many keys have sums is not known to Postgres, which takes them for a few, and then compares each with each. */
 async function withoutNestedLoops<T>(tx: Tx, read: () => Promise<T>): Promise<T> {
   await tx.all(sql`select set_config('enable_nestloop', 'off', true)`);
   const found = await read();
