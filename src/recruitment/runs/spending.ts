@@ -19,7 +19,10 @@ export async function reserve(tx: Tx, run: Run, price_micros: number): Promise<b
   return true;
 }
 
-/** The row of the month is what all reservations of the organization wait for. */
+/**
+ * The row of the month is what all reservations of the organization wait for. The ceiling is compared as a value: of a row that was locked
+ * meanwhile Postgres does not judge `not exists` again.
+ */
 async function reserveInMonth(tx: Tx, price_micros: number): Promise<boolean> {
   const month = monthOf(tx.now);
   await tx.all(sql`
@@ -29,12 +32,11 @@ async function reserveInMonth(tx: Tx, price_micros: number): Promise<boolean> {
     update recruitment.spending t
     set spent_micros = t.spent_micros + ${price_micros}
     where t.organization_id = ${tx.organization_id} and t.month = ${month}::date
-      and not exists (
-        select
+      and t.spent_micros + ${price_micros} <= coalesce((
+        select p.spending_ceiling_minor * ${micros_of_minor}::numeric
         from recruitment.plan p
         where p.organization_id = t.organization_id
-          and t.spent_micros + ${price_micros} > p.spending_ceiling_minor * ${micros_of_minor}::numeric
-      )
+      ), 'infinity')
     returning t.month`);
   return taken !== undefined;
 }

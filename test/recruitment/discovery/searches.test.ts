@@ -3,6 +3,8 @@ import { transaction } from '../../../src/core/postgres/transaction.ts';
 import { changePlan } from '../../../src/recruitment/change_plan.ts';
 import { spendCredit } from '../../../src/recruitment/plan/credit.ts';
 import type { PlanName } from '../../../src/recruitment/plan/limits.ts';
+import type { Run } from '../../../src/recruitment/runs/run.ts';
+import { reserve } from '../../../src/recruitment/runs/spending.ts';
 import { startWorker } from '../../../src/worker.ts';
 import { type Caller, eventually, type Json, log, sql, startRail, startReceiver } from '../../harness.ts';
 import {
@@ -214,6 +216,27 @@ t.test('a search stops at its ceiling, to the page', async (t) => {
     { data: { found: 0 } },
   ]);
   t.match(await caller.get(`${base}/plan`), { spent_minor: 1 });
+});
+
+t.test('a reservation that waited for another one is judged by what that has left', async (t) => {
+  const { caller } = await team([]);
+  await caller.patch(`${base}/plan`, { spending_ceiling_minor: 1 });
+  const run = { id: 'none', ceiling_minor: null, spent_micros: 0 } as unknown as Run;
+  const half_a_cent = 5_000;
+  const opening = { organization_id: caller.organization_id, request_id: null };
+  const reserveOne = () => transaction(rail.store, opening, (tx) => reserve(tx, run, half_a_cent));
+  t.equal(await reserveOne(), true);
+  let other: Promise<boolean> | undefined;
+  await transaction(rail.store, opening, async (tx) => {
+    t.equal(await reserve(tx, run, half_a_cent), true);
+    other = reserveOne();
+    const waiting = sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+    await eventually(async () => (await rail.query(waiting)).length > 0, 'the other reservation to wait');
+  });
+  t.equal(await other, false);
+  t.match(await caller.get(`${base}/plan`), { spent_minor: 1 });
+  // No page was asked for by it.
+  await rail.query(sql`delete from recruitment.spending where organization_id = ${caller.organization_id}`);
 });
 
 t.test('the ceiling of the plan is never passed, also with five workers', async (t) => {
