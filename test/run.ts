@@ -35,16 +35,13 @@ const slow = [
   'test/webhooks/',
   'test/mail/',
 ];
-/** These start or kill processes, change what belongs to the whole process, or spy on it: each has a process of its own. */
+/** These change what belongs to the whole process, spy on it, or start Postgres by themselves: each has a process of its own. */
 const alone = [
   'test/bench/',
-  'test/commands/',
-  'test/compose.test.ts',
   'test/core/jobs/outbox.test.ts',
   'test/core/net/',
-  'test/crash/',
   'test/embedded_postgres/',
-  'test/mail/',
+  'test/mail/incoming/hostile.test.ts',
   'test/metrics.test.ts',
   'test/products.test.ts',
   'test/replicas.test.ts',
