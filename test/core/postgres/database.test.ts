@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { openDatabase, run, send } from '../../../src/core/postgres/database.ts';
 import { isUnavailable } from '../../../src/core/postgres/errors.ts';
-import { log, sql, startRail } from '../../harness.ts';
+import { eventually, log, sql, startRail } from '../../harness.ts';
 import { startGate } from '../../processes.ts';
 
 const rail = await startRail({ worker: false });
@@ -50,6 +50,12 @@ t.test('a caller waits for a connection that is lent out longer than a server ma
   const connect_ms = 1_000;
   const busy = openDatabase(rail.url, { size: 1, name: 'rail test', connect_ms });
   t.teardown(() => busy.end());
+  const opens = () =>
+    run(busy, sql`select 1`).then(
+      () => true,
+      () => false,
+    );
+  await eventually(opens, 'a busy machine to open the connection in time');
   const holding = run(busy, sql`select pg_sleep(${(1.5 * connect_ms) / 1000})`);
   t.same(await run(busy, sql`select 1 as answered`), [{ answered: 1 }]);
   await holding;
