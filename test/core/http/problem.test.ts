@@ -95,6 +95,7 @@ t.test('each code has the status that its users know', (t) => {
       'suppressed',
       'cannot_lift',
       'preflight_failed',
+      'too_many_imports',
     ],
     413: ['payload_too_large'],
     415: ['unsupported_media_type'],

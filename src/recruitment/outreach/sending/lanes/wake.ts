@@ -56,10 +56,13 @@ export async function wakeLanes(tx: Tx): Promise<void> {
 const plan_minutes = 15;
 const endRestsForPlan = sql`update recruitment.inbox i set rests_until = null, rests_for = null where i.rests_for = 'plan'`;
 
-/** Workers that stopped without an outcome are not found dead: they are gone. */
+/**
+ * Workers that stopped without an outcome are not found dead: they are gone. They are counted, because of a row that another worker has claimed
+ * meanwhile Postgres does not judge `not exists` again.
+ */
 const freeFromGone = sql`
   update recruitment.message m set claimed_by = null
-  where m.state = 'sending' and m.claimed_by is not null and not exists (select from core.worker w where w.id = m.claimed_by)`;
+  where m.state = 'sending' and m.claimed_by is not null and (select count(*) from core.worker w where w.id = m.claimed_by) = 0`;
 
 /** What dead workers held is another one's, at once. */
 export async function freeFromDead(database: Database, worker_ids: string[]): Promise<void> {
