@@ -434,7 +434,10 @@ t.test('finds words of every script, with or without accents, in any normal form
       ['料', 'tokyo'],
       ['東京都の料理', 'tokyo'],
       ['"ケーキ"', 'tokyo'],
+      ['"料理ブログ。パン"', 'tokyo'],
       ['빵집', 'seoul'],
+      ['"서울 빵집 이야기"', 'seoul'],
+      ['"iphone中古 ranking"', 'mixed'],
       ['이야기', 'seoul'],
     ],
     ...[
@@ -452,7 +455,7 @@ t.test('finds words of every script, with or without accents, in any normal form
     ],
   ] as [string, string][])
     t.same(await search(q), [ids[name]], q);
-  for (const q of ['東都', '京東', '"料理 東京"', '東京 -パン']) t.same(await search(q), [], q);
+  for (const q of ['東都', '京東', '"料理 東京"', '"서울 이야기"', '東京 -パン']) t.same(await search(q), [], q);
 });
 
 t.test('counts every list exactly, whatever its filters and its cursor', async (t) => {

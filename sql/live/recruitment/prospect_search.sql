@@ -29,7 +29,8 @@ $$;
 comment on function recruitment.search_query(text) is
   'The query of a search text: all words, phrases in quotation marks, or, and a dash in front of a word that is not to be there.';
 
--- A part of a search text between two quotation marks, or outside of them: there, each run of characters becomes a phrase of its own.
+-- A part of a search text between two quotation marks, or outside of them: there, each run of characters becomes a phrase of its own. In a phrase
+-- that goes on after a run, the last character of the run is a word too, as it is in the index.
 create or replace function recruitment.pairs_of_query(part text, is_quoted boolean) returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
@@ -37,14 +38,17 @@ as $$
   select coalesce(string_agg(
     case
       when r.part[1] is null then r.part[2]
-      when is_quoted then ' ' || recruitment.pairs_of(r.part[1], false) || ' '
+      when is_quoted then ' ' || recruitment.pairs_of(r.part[1], r.nth < r.parts) || ' '
       else '"' || recruitment.pairs_of(r.part[1], false) || '" '
     end,
     '' order by r.nth
   ), '')
-  from regexp_matches(
-    pairs_of_query.part, '([' || recruitment.unspaced() || ']+)|([^' || recruitment.unspaced() || ']+)', 'g'
-  ) with ordinality as r (part, nth)
+  from (
+    select m.part, m.nth, count(*) over () as parts
+    from regexp_matches(
+      pairs_of_query.part, '([' || recruitment.unspaced() || ']+)|([^' || recruitment.unspaced() || ']+)', 'g'
+    ) with ordinality as m (part, nth)
+  ) as r
 $$;
 
 -- The prospects of the caller's organization that have all of these words of the search column, and match a search text. It runs as the owner of
