@@ -26,6 +26,8 @@ export interface ImapFaults {
   lacks_idle: boolean;
   /** Answers with whole mails where a part is asked for. */
   ignores_partial: boolean;
+  /** Gives all mails but the first empty where several are asked for. */
+  empties_others: boolean;
   /** Answers nobody who is logged in before this settles. */
   holds_answers: Promise<void> | undefined;
 }
@@ -74,7 +76,7 @@ export async function startImapServer({ key, cert, password, port = 0 }: ImapSer
   const sessions = new Set<Session>();
   const faults: ImapFaults = {
     ...{ refuses_logins: false, drops_fetches: 0, refuses_connections: false },
-    ...{ lacks_idle: false, ignores_partial: false, holds_answers: undefined },
+    ...{ lacks_idle: false, ignores_partial: false, empties_others: false, holds_answers: undefined },
   };
   const foldersOf = (user: string) => {
     const folders = users.get(user) ?? new Map(['INBOX', 'Junk', 'Sent'].map((name) => [name, newFolder()]));
@@ -224,14 +226,16 @@ export async function startImapServer({ key, cert, password, port = 0 }: ImapSer
     const [, set = '', items = ''] = /^(\S+) \(?(.*?)\)?$/.exec(rest) ?? [];
     const { mails } = folder(user, selected);
     const wanted = new Set(uidsIn(set, mails));
+    const [first] = wanted;
     for (const [index, mail] of mails.entries()) {
       if (!wanted.has(mail.uid)) continue;
+      const is_empty = faults.empties_others && mail.uid !== first;
       own.fetched += 1;
       const written = Buffer.concat([
         Buffer.from(
           `* ${index + 1} FETCH (UID ${mail.uid} INTERNALDATE "${imapDate(mail.arrived_at)}" RFC822.SIZE ${mail.source.length}`,
         ),
-        ...bodyOf(mail, items, faults.ignores_partial),
+        ...bodyOf(is_empty ? { ...mail, source: Buffer.alloc(0) } : mail, items, faults.ignores_partial),
         Buffer.from(')\r\n'),
       ]);
       if (faults.drops_fetches > 0) {

@@ -603,6 +603,20 @@ t.test('reads on behind a mail of 50 MB, whose own text it keeps', async (t) => 
   t.match(await inbound(big.prospect_id), [{ purpose: 'reply', body_text: 'Yes, please send me the details.' }]);
 });
 
+t.test('reads each mail alone that a server gives empty among others', async (t) => {
+  const own = await openImapServer();
+  const outreach = await openReadOutreach(rail, own);
+  own.faults.empties_others = true;
+  const sent = [await mail(rail, outreach), await mail(rail, outreach), await mail(rail, outreach)];
+  own.drop();
+  for (const each of sent) own.deliver(outreach.user, answerTo(each, 'Yes, please send me the details.'));
+  for (const { prospect_id } of sent) {
+    await cameIn(outreach, prospect_id, 2);
+    t.match(await inbound(prospect_id), [{ purpose: 'reply', reply_kind: 'positive' }]);
+  }
+  t.same(await setAsideIn(outreach), []);
+});
+
 t.test('three refused logins disconnect the inbox, and so do 15 minutes without any', async (t) => {
   const own = await openImapServer();
   const [refused, away] = [await openReadOutreach(rail, own), await openReadOutreach(rail, await openImapServer())];

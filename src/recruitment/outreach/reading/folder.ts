@@ -146,8 +146,17 @@ async function keepLosses(reading: FolderReading, stuck: Stuck | undefined): Pro
 async function fetchMails(client: ImapFlow, uids: number[], bytes: number): Promise<Map<number, FetchMessageObject>> {
   const part = { uid: true, internalDate: true, size: true, source: { maxLength: bytes } };
   const mails = await client.fetchAll(uids.join(','), part, { uid: true });
-  return new Map(mails.map((mail) => [mail.uid, mail]));
+  const fetched = new Map(mails.map((mail) => [mail.uid, mail]));
+  if (uids.length === 1) return fetched;
+  // Servers give mails empty where several are asked for, and whole where each is asked for alone.
+  for (const { uid } of mails.filter(isEmpty)) {
+    const alone = await client.fetchOne(String(uid), part, { uid: true });
+    if (alone) fetched.set(uid, alone);
+  }
+  return fetched;
 }
+
+const isEmpty = ({ source, size = 0 }: FetchMessageObject): boolean => (source?.length ?? 0) === 0 && size > 0;
 
 /** Whatever a mail fails with, but a lost connection, sets it aside. */
 async function readOne(
