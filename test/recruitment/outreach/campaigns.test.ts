@@ -378,6 +378,32 @@ t.test('waits for an inbox where it is resumed without one, and forgets a time t
   t.same(typesOf(await told(opened, 3)), ['campaign.launched', 'campaign.paused', 'campaign.resumed']);
 });
 
+t.test('sends what is due as soon as it is resumed, by the limits that were changed meanwhile', async (t) => {
+  const opened = await open();
+  const { caller, inbox_ids } = opened;
+  const { path, campaign } = await launched(opened, 1, {
+    schedule: { ...always, days: [1], from: '03:00', to: '03:01' },
+  });
+  const isDue = () =>
+    rail.query(
+      sql`update recruitment.sequence s set due_at = now(), inbox_id = ${inbox_ids[0]} where s.campaign_id = ${campaign.id}`,
+    );
+  await caller.post(`${path}/pause`);
+  await caller.patch(path, { name: 'Shops' });
+  t.not((await sequencesOf(campaign))[0]?.due_at, null, 'a name moves nothing');
+  for (const limit of [{ max_per_domain_day: 2 }, { daily_new_limit: 2 }]) {
+    await isDue();
+    await caller.patch(path, limit);
+    t.equal((await sequencesOf(campaign))[0]?.due_at, null, 'a limit that is changed gives new times');
+  }
+  await rail.query(
+    sql`update recruitment.campaign c set schedule = ${JSON.stringify(always)}::jsonb where c.id = ${campaign.id}`,
+  );
+  await isDue();
+  await caller.post(`${path}/resume`);
+  await eventually(async () => (await sequencesOf(campaign))[0]?.state === 'active', 'the email to be sent');
+});
+
 t.test('sends a test to a team member, by the way that every email goes', async (t) => {
   const opened = await open();
   const { caller } = opened;

@@ -4,6 +4,7 @@ import { tenant } from '../../../../core/resource/resource.ts';
 import { Problem } from '../../../../core/values/problem.ts';
 import { event } from '../../../events/event.ts';
 import { requireFeature } from '../../../plan/plan.ts';
+import { wakeInbox } from '../../../sequences/wake_inbox.ts';
 import { type Campaign, campaigns, type PauseCause } from '../records/campaign.ts';
 import { requestSchedule } from '../scheduling/request_schedule.ts';
 import { reasonOf, withoutCauses } from './causes.ts';
@@ -31,7 +32,9 @@ export async function takeCauses(tx: Tx, before: Campaign, removed: PauseCause[]
 export async function resumeCampaign(tx: Tx, before: Campaign): Promise<Campaign> {
   await requireFeature(tx, 'outreach');
   if (!(await hasConnectedInbox(tx, before.inbox_ids))) return waitForInbox(tx, before);
-  return takeCauses(tx, before, ['user', 'guard', 'plan', 'inbox']);
+  const resumed = await takeCauses(tx, before, ['user', 'guard', 'plan', 'inbox']);
+  if (resumed !== before) for (const inbox_id of new Set(resumed.inbox_ids)) wakeInbox(tx, inbox_id);
+  return resumed;
 }
 
 /** What a person may end is ended; that no inbox is connected becomes the cause, also where `inbox_ids` was changed to none that is. */
