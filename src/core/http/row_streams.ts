@@ -63,7 +63,8 @@ export async function sendStream(
       objectMode: false,
     },
   );
-  body.once('close', release);
+  // A reader who has gone before the first part is sent leaves `paced` not begun, whose end would then run nothing.
+  body.once('close', () => end(chunks, release));
   return reply.send(body);
 }
 
@@ -106,21 +107,17 @@ async function* paced(
 ): AsyncGenerator<Buffer> {
   let waited_ms = 0;
   let sent_bytes = 0;
-  try {
-    for (let result = first; !result.done; result = await chunks.next()) {
-      const chunk = typeof result.value === 'string' ? Buffer.from(result.value) : result.value;
-      const allowed_ms = reader_pause_ms + (sent_bytes / reader_bytes_per_s) * 1_000 - waited_ms;
-      const timer = setTimeout(() => cut(new Error('The reader is too slow.')), Math.min(allowed_ms, reader_pause_ms));
-      const began = performance.now();
-      try {
-        yield chunk;
-      } finally {
-        clearTimeout(timer);
-      }
-      waited_ms += performance.now() - began;
-      sent_bytes += chunk.length;
+  for (let result = first; !result.done; result = await chunks.next()) {
+    const chunk = typeof result.value === 'string' ? Buffer.from(result.value) : result.value;
+    const allowed_ms = reader_pause_ms + (sent_bytes / reader_bytes_per_s) * 1_000 - waited_ms;
+    const timer = setTimeout(() => cut(new Error('The reader is too slow.')), Math.min(allowed_ms, reader_pause_ms));
+    const began = performance.now();
+    try {
+      yield chunk;
+    } finally {
+      clearTimeout(timer);
     }
-  } finally {
-    await chunks.return(undefined);
+    waited_ms += performance.now() - began;
+    sent_bytes += chunk.length;
   }
 }

@@ -1,4 +1,4 @@
-import { type ClientRequest, get, type IncomingMessage } from 'node:http';
+import { type ClientRequest, get, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { isDeepStrictEqual } from 'node:util';
@@ -245,6 +245,23 @@ t.test('reads two at a time for an organization, and lets go of one that the cli
   await eventually(() => rail.app.open_streams.size === 0, 'the streams to end');
   t.equal(await readers(), 0);
   t.equal((await streamed(big_path, { key })).status, 200);
+});
+
+t.test('lets go of one that the client leaves before its first part is there', async (t) => {
+  await client.query('begin');
+  await client.query('lock table program.partner in access exclusive mode');
+  const arrived = new Promise<ServerResponse>((resolve) => {
+    rail.app.server.once('request', (_, response: ServerResponse) => resolve(response));
+  });
+  const request = get(`${rail.address}${big_path}`, { agent: false, headers: { Authorization: `Bearer ${big.key}` } });
+  request.on('error', () => {});
+  const response = await arrived;
+  await eventually(() => rail.app.open_streams.size === 1, 'the stream to begin');
+  request.destroy();
+  await eventually(() => response.destroyed, 'the client to have left');
+  await client.query('rollback');
+  await eventually(() => rail.app.open_streams.size === 0, 'the stream to end');
+  t.equal(await readers(), 0);
 });
 
 t.test('breaks the connection when it fails in the middle', async (t) => {
