@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { openDatabase, run, send } from '../../../src/core/postgres/database.ts';
+import { type Database, openDatabase, run, send } from '../../../src/core/postgres/database.ts';
 import { isUnavailable } from '../../../src/core/postgres/errors.ts';
 import { eventually, log, sql, startRail } from '../../harness.ts';
 import { startGate } from '../../processes.ts';
@@ -46,22 +46,29 @@ t.test(
   },
 );
 
+/** Waits until the pool has its connection, which a busy machine may not open in time. */
+const opened = (pool: Database): Promise<void> =>
+  eventually(
+    () =>
+      run(pool, sql`select 1`).then(
+        () => true,
+        () => false,
+      ),
+    'the connection to be opened in time',
+  );
+
 t.test('a caller waits for a connection that is lent out longer than a server may take to open one', async (t) => {
   const connect_ms = 1_000;
   const busy = openDatabase(rail.url, { size: 1, name: 'rail test', connect_ms });
   t.teardown(() => busy.end());
-  const opens = () =>
-    run(busy, sql`select 1`).then(
-      () => true,
-      () => false,
-    );
-  await eventually(opens, 'a busy machine to open the connection in time');
+  await opened(busy);
   const holding = run(busy, sql`select pg_sleep(${(1.5 * connect_ms) / 1000})`);
   t.same(await run(busy, sql`select 1 as answered`), [{ answered: 1 }]);
   await holding;
 
   const impatient = openDatabase(rail.url, { size: 1, name: 'rail test', wait_ms: 100 });
   t.teardown(() => impatient.end());
+  await opened(impatient);
   const holder = await impatient.connect();
   t.ok(isUnavailable(await run(impatient, sql`select 1`).catch((error) => error)));
   holder.release();
