@@ -9,10 +9,10 @@ export const sequence_states = {
   active: 'at least one email was sent',
   paused: 'nothing is sent: `pause_causes` says why',
   completed: 'all emails were sent, and the prospect did not reply',
-  replied: 'the prospect, or somebody of their company, replied',
+  replied: 'the prospect replied',
   bounced: 'an email bounced',
   unsubscribed: 'the prospect unsubscribed',
-  stopped: 'it was stopped',
+  stopped: 'it was stopped, or somebody else of the company replied',
   failed: 'it could not be sent: `failed_reason` says why',
 } as const;
 

@@ -530,7 +530,8 @@ t.test('when one of a company answers, its others stop', async (t) => {
   const stranger = await mail(rail, outreach);
   server.deliver(outreach.user, answerTo(one, 'We are not interested, thank you.'));
   await cameIn(outreach, one.prospect_id, 2);
-  t.match(await sequence(other.sequence_id), { state: 'replied' });
+  t.match(await sequence(one.sequence_id), { state: 'replied' });
+  t.match(await sequence(other.sequence_id), { state: 'stopped' });
   t.match(await sequence(stranger.sequence_id), { state: 'active' });
 });
 

@@ -23,8 +23,8 @@ const least_for_mark = 0.8;
 const unsure = { kind: 'question', confidence: 0, named: null, unsubscribe: false } as const;
 
 /**
- * Tells reply.received, affiliate.stage_changed and do_not_contact.added, in this order. Sequences of the prospect end, and those of the same
- * company in the campaign. Nothing of a prospect who was erased is kept.
+ * Tells reply.received, affiliate.stage_changed and do_not_contact.added, in this order. Sequences of the prospect end as replied, and those of the
+ * same company in the campaign are stopped. Nothing of a prospect who was erased is kept.
  */
 export async function takeReply(tx: Tx, vault: Vault, answer: Answer): Promise<'reply' | 'known' | 'unrelated'> {
   const { answered, judgement } = answer;
@@ -35,7 +35,8 @@ export async function takeReply(tx: Tx, vault: Vault, answer: Answer): Promise<'
   if (!prospect) return 'unrelated';
   if (await isKnown(tx, vault, answer)) return 'known';
   await proveSent(tx, answered);
-  const ended = await endSequences(tx, await answeredSequences(tx, answered, prospect), 'replied');
+  const end = sql`case when t.prospect_id = ${prospect.id} then 'replied' else 'stopped' end`;
+  const ended = await endSequences(tx, await answeredSequences(tx, answered, prospect), end);
   const message_id = await keepInbound(tx, vault, answer, {
     ...{ purpose: 'reply', reply_kind: kind, confidence, named: named && { name: null, email: null, ...named } },
     ...{ needs_review: judgement.needs_review, has_text: true },
