@@ -155,9 +155,7 @@ t.test('says that time ran out where the thread is busy, and not that the databa
   const asked = [{ query: getIntrospectionQuery() }];
   // Whatever becomes of these: a thread that answers nothing for so long is ended.
   const busy = Promise.allSettled(
-    Array.from({ length: 10 }, () =>
-      thread.answer({ ...question, is_batch: true, answer_ms: 60_000, asked: [...asked, ...asked, ...asked] }),
-    ),
+    Array.from({ length: 5 }, () => thread.answer({ ...question, is_batch: false, answer_ms: 5_000, asked })),
   );
   await t.rejects(thread.answer({ ...question, is_batch: false, answer_ms: 1, asked }), { code: 'deadline_exceeded' });
   await busy;
