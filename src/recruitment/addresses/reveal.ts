@@ -115,6 +115,6 @@ async function verified(
   return checked.toSorted((a, b) => Number(isDead(a)) - Number(isDead(b)));
 }
 
-function isDead({ verification }: RevealedAddress): boolean {
-  return verification === 'invalid' || verification === 'disposable';
-}
+/** Whether an address cannot be mailed, or not for long. */
+export const isDead = ({ verification }: Pick<RevealedAddress, 'verification'>): boolean =>
+  verification === 'invalid' || verification === 'disposable';

@@ -23,7 +23,8 @@ export async function runReveal(id: RevealId, context: TaskContext): Promise<voi
   const site = await within((tx) => begin(tx, id.prospect_id));
   if (site === undefined) return;
   const told = await addressesOfChannel(id.organization_id, site, context);
-  if (told.some(({ verification }) => verification !== 'invalid' && verification !== 'disposable')) {
+  const { isDead } = await import('../../addresses/reveal.ts');
+  if (told.some((address) => !isDead(address))) {
     return within((tx) => record(tx, id.prospect_id, { found: told, visited: 0, home: 'page' }, context));
   }
   const { addresses, visited, home } = await visitPages(site.home, context);
