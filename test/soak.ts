@@ -63,7 +63,7 @@ const soak = soaks[name];
 if (soak && asked.seconds > 0 && asked.sends > asked.kills && Number.isInteger(asked.seed)) {
   await soak.run(asked);
 } else {
-  const names = Object.entries(soaks).map(([each, { doc }]) => `  ${each.padEnd(8)} ${doc}\n`);
+  const names = Object.entries(soaks).map(([each, { doc }]) => `  ${each.padEnd(10)} ${doc}\n`);
   const fault = soak
     ? '--seconds, --seed, --kills and --sends are numbers, with more sends than kills.'
     : `There is no soak '${name}'.`;
