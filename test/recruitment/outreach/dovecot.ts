@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
@@ -10,8 +10,8 @@ import { identity, password } from './read_inbox.ts';
 
 export interface Dovecot {
   port: number;
-  /** The INBOX of a user, for other programs to deliver into. */
-  openMaildir(user: string): Promise<string>;
+  /** The INBOX or another folder of a user, for other programs to deliver into. */
+  openMaildir(user: string, folder?: 'Junk'): Promise<string>;
   /** Puts a mail into a folder of a user, as a delivery agent does. */
   deliver(user: string, source: string, folder?: 'Junk'): Promise<void>;
   /** Forgets all UIDs: the folder gets another UIDVALIDITY. */
@@ -31,13 +31,10 @@ export async function openFolder(path: string): Promise<void> {
 }
 
 /** Whether Debian's dovecot-imapd is installed. */
-export function hasDovecot(): boolean {
-  try {
-    execFileSync('dovecot', ['--version'], { stdio: 'ignore', env: withSbin() });
-    return true;
-  } catch {
-    return false;
-  }
+export const hasDovecot = (): boolean => succeeds('dovecot', '--version');
+
+export function succeeds(program: string, option: string): boolean {
+  return spawnSync(program, [option], { stdio: 'ignore', env: withSbin() }).status === 0;
 }
 
 export const withSbin = (): NodeJS.ProcessEnv => ({ ...process.env, PATH: `${process.env.PATH}:/usr/sbin` });
@@ -56,16 +53,15 @@ export async function startDovecot(): Promise<Dovecot> {
   let stop = () => {};
   const own: Dovecot = {
     port,
-    async openMaildir(user) {
+    async openMaildir(user, folder) {
       const home = join(directory, 'mail', user);
-      for (const part of ['', 'new', 'cur', 'tmp']) await openFolder(join(home, part));
-      return home;
+      const maildir = folder ? join(home, `.${folder}`) : home;
+      await openFolder(home);
+      for (const part of ['', 'new', 'cur', 'tmp']) await openFolder(join(maildir, part));
+      return maildir;
     },
     async deliver(user, source, folder) {
-      const home = join(directory, 'mail', user);
-      const maildir = join(home, ...(folder ? [`.${folder}`] : []));
-      for (const part of ['', 'new', 'cur', 'tmp']) await openFolder(join(maildir, part));
-      await openFolder(home);
+      const maildir = await own.openMaildir(user, folder);
       await writeFile(join(maildir, 'new', `${Date.now()}.${Math.random().toString(36).slice(2)}.localhost`), source);
     },
     async renumber(user) {

@@ -1,11 +1,11 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, chown, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { eventually } from '../../harness.ts';
-import { freePort, isListening, mail_user, openFolder, withSbin } from './dovecot.ts';
+import { freePort, isListening, mail_user, openFolder, succeeds, withSbin } from './dovecot.ts';
 import { identity, password } from './read_inbox.ts';
 
 export interface Exim {
@@ -17,14 +17,7 @@ export interface Exim {
 }
 
 /** Whether Debian's exim4-daemon-light is installed. */
-export function hasExim(): boolean {
-  try {
-    execFileSync('exim4', ['-bV'], { stdio: 'ignore', env: withSbin() });
-    return true;
-  } catch {
-    return false;
-  }
-}
+export const hasExim = (): boolean => succeeds('exim4', '-bV');
 
 /**
  * Exim on loopback, for one user. It refuses whoever is called `unknown`, asks to send again later to `greylisted`, accepts and returns what is for
