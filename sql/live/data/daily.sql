@@ -1,31 +1,21 @@
 -- Rollups by day (UTC). They are read from the rows, so that they are exact at any moment. Each has the days between the first row and the last
 -- one, and reads the rows of each of them by an index: a condition on the day leaves days out before their rows are read. (One on a time that is
--- computed from rows could not use an index behind row-level security, because the functions that compute it are not leakproof; hence `offset 0`,
--- which makes columns of what is computed of a day.) Clicks are found by their ids, which begin with the time of the service's clock; it is taken
--- to differ by less than an hour from the database's.
+-- computed from rows could not use an index behind row-level security, because the functions that compute it are not leakproof; what
+-- `core.days_between` gives are columns.) Clicks are found by their ids.
 
 create or replace view data.click_daily with (security_barrier = true) as
 select d.day, p.id as program_id, c.partner_id, c.link_id, c.country, c.clicks, c.credited_clicks
 from program.program p
-cross join lateral (
-  select
-    day::date as day,
-    day at time zone 'UTC' as starts_at,
-    (day + interval '1 day') at time zone 'UTC' as ends_at,
-    ('clk_' || core.id_time_part((day - interval '1 hour') at time zone 'UTC')) collate "C" as first_click,
-    ('clk_' || core.id_time_part((day + interval '25 hours') at time zone 'UTC')) collate "C" as after_click
-  from generate_series(
-    date_trunc('day', (select c.created_at - interval '2 hours' from program.click c where c.organization_id = (select data.organization_id()) and c.program_id = p.id order by c.id limit 1) at time zone 'UTC'),
-    (select c.created_at + interval '2 hours' from program.click c where c.organization_id = (select data.organization_id()) and c.program_id = p.id order by c.id desc limit 1) at time zone 'UTC',
-    interval '1 day'
-  ) as day
-  offset 0
+cross join lateral core.days_between(
+  (select c.created_at - interval '2 hours' from program.click c where c.organization_id = (select data.organization_id()) and c.program_id = p.id order by c.id limit 1),
+  (select c.created_at + interval '2 hours' from program.click c where c.organization_id = (select data.organization_id()) and c.program_id = p.id order by c.id desc limit 1),
+  'clk'
 ) as d
 cross join lateral (
   select c.partner_id, c.link_id, c.country, count(*) as clicks, count(c.referral_id) as credited_clicks
   from program.click c
   where c.organization_id = (select data.organization_id()) and c.program_id = p.id
-    and c.id >= d.first_click and c.id < d.after_click and c.created_at >= d.starts_at and c.created_at < d.ends_at
+    and c.id >= d.first_id and c.id < d.after_id and c.created_at >= d.starts_at and c.created_at < d.ends_at
   group by 1, 2, 3
 ) as c
 where p.organization_id = (select data.organization_id());
@@ -41,17 +31,9 @@ comment on column data.click_daily.credited_clicks is 'Clicks that are credited 
 create or replace view data.sale_daily with (security_barrier = true) as
 select d.day, p.id as program_id, s.partner_id, s.product_id, s.currency, s.sales, s.first_sales, s.amount_minor, s.net_amount_minor, s.refunded_minor
 from program.program p
-cross join lateral (
-  select
-    day::date as day,
-    day at time zone 'UTC' as starts_at,
-    (day + interval '1 day') at time zone 'UTC' as ends_at
-  from generate_series(
-    date_trunc('day', (select s.occurred_at from program.sale s where s.organization_id = (select data.organization_id()) and s.program_id = p.id and s.deleted_at is null order by s.occurred_at limit 1) at time zone 'UTC'),
-    (select s.occurred_at from program.sale s where s.organization_id = (select data.organization_id()) and s.program_id = p.id and s.deleted_at is null order by s.occurred_at desc limit 1) at time zone 'UTC',
-    interval '1 day'
-  ) as day
-  offset 0
+cross join lateral core.days_between(
+  (select s.occurred_at from program.sale s where s.organization_id = (select data.organization_id()) and s.program_id = p.id and s.deleted_at is null order by s.occurred_at limit 1),
+  (select s.occurred_at from program.sale s where s.organization_id = (select data.organization_id()) and s.program_id = p.id and s.deleted_at is null order by s.occurred_at desc limit 1)
 ) as d
 cross join lateral (
   select
@@ -82,17 +64,9 @@ comment on column data.sale_daily.refunded_minor is 'What was refunded of these 
 
 create or replace view data.commission_daily with (security_barrier = true) as
 select d.day, e.program_id, e.partner_id, e.currency, e.earned_minor, e.adjusted_minor, e.clawed_back_minor, e.voided_minor, e.paid_minor
-from (
-  select
-    day::date as day,
-    day at time zone 'UTC' as starts_at,
-    (day + interval '1 day') at time zone 'UTC' as ends_at
-  from generate_series(
-    date_trunc('day', (select e.posted_at from program.commission_entry e where e.organization_id = (select data.organization_id()) order by e.posted_at limit 1) at time zone 'UTC'),
-    (select e.posted_at from program.commission_entry e where e.organization_id = (select data.organization_id()) order by e.posted_at desc limit 1) at time zone 'UTC',
-    interval '1 day'
-  ) as day
-  offset 0
+from core.days_between(
+  (select e.posted_at from program.commission_entry e where e.organization_id = (select data.organization_id()) order by e.posted_at limit 1),
+  (select e.posted_at from program.commission_entry e where e.organization_id = (select data.organization_id()) order by e.posted_at desc limit 1)
 ) as d
 cross join lateral (
   select
@@ -122,31 +96,22 @@ comment on column data.commission_daily.paid_minor is 'Paid: negative, less what
 create or replace view data.funnel_daily with (security_barrier = true) as
 select d.day, p.id as program_id, f.partner_id, f.clicks, f.referrals, f.leads, f.customers, f.sales
 from program.program p
-cross join lateral (
-  select
-    day::date as day,
-    day at time zone 'UTC' as starts_at,
-    (day + interval '1 day') at time zone 'UTC' as ends_at,
-    ('clk_' || core.id_time_part((day - interval '1 hour') at time zone 'UTC')) collate "C" as first_click,
-    ('clk_' || core.id_time_part((day + interval '25 hours') at time zone 'UTC')) collate "C" as after_click
-  from generate_series(
-    date_trunc('day', least(
-      (select x.created_at - interval '2 hours' from program.click x where x.organization_id = (select data.organization_id()) and x.program_id = p.id order by x.id limit 1),
-      (select x.created_at from program.referral x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null order by x.created_at limit 1),
-      (select x.lead_at from program.customer x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.lead_at is not null order by x.lead_at limit 1),
-      (select x.converted_at from program.customer x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.converted_at is not null order by x.converted_at limit 1),
-      (select x.occurred_at from program.sale x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.partner_id is not null order by x.occurred_at limit 1)
-    ) at time zone 'UTC'),
-    greatest(
-      (select x.created_at + interval '2 hours' from program.click x where x.organization_id = (select data.organization_id()) and x.program_id = p.id order by x.id desc limit 1),
-      (select x.created_at from program.referral x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null order by x.created_at desc limit 1),
-      (select x.lead_at from program.customer x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.lead_at is not null order by x.lead_at desc limit 1),
-      (select x.converted_at from program.customer x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.converted_at is not null order by x.converted_at desc limit 1),
-      (select x.occurred_at from program.sale x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.partner_id is not null order by x.occurred_at desc limit 1)
-    ) at time zone 'UTC',
-    interval '1 day'
-  ) as day
-  offset 0
+cross join lateral core.days_between(
+  least(
+    (select x.created_at - interval '2 hours' from program.click x where x.organization_id = (select data.organization_id()) and x.program_id = p.id order by x.id limit 1),
+    (select x.created_at from program.referral x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null order by x.created_at limit 1),
+    (select x.lead_at from program.customer x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.lead_at is not null order by x.lead_at limit 1),
+    (select x.converted_at from program.customer x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.converted_at is not null order by x.converted_at limit 1),
+    (select x.occurred_at from program.sale x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.partner_id is not null order by x.occurred_at limit 1)
+  ),
+  greatest(
+    (select x.created_at + interval '2 hours' from program.click x where x.organization_id = (select data.organization_id()) and x.program_id = p.id order by x.id desc limit 1),
+    (select x.created_at from program.referral x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null order by x.created_at desc limit 1),
+    (select x.lead_at from program.customer x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.lead_at is not null order by x.lead_at desc limit 1),
+    (select x.converted_at from program.customer x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.converted_at is not null order by x.converted_at desc limit 1),
+    (select x.occurred_at from program.sale x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.partner_id is not null order by x.occurred_at desc limit 1)
+  ),
+  'clk'
 ) as d
 cross join lateral (
   select
@@ -154,7 +119,7 @@ cross join lateral (
   from (
     select x.partner_id, 1, 0, 0, 0, 0
     from program.click x
-    where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.id >= d.first_click and x.id < d.after_click and x.created_at >= d.starts_at and x.created_at < d.ends_at
+    where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.id >= d.first_id and x.id < d.after_id and x.created_at >= d.starts_at and x.created_at < d.ends_at
     union all
     select x.partner_id, 0, 1, 0, 0, 0
     from program.referral x
