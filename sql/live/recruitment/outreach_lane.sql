@@ -63,7 +63,6 @@ as $$
   where c.organization_id = s.organization_id and c.id = s.campaign_id and s.open and s.due_at is not null
 $$;
 
-
 -- `+ 0`: the first of a lane is found by sequence_lane, whatever statistics say; by sequence_to_complete all that a campaign has are read.
 create or replace view recruitment.outreach_lane with (security_invoker = true) as
 select
@@ -86,26 +85,15 @@ select
 from recruitment.campaign c
 join recruitment.inbox i on i.organization_id = c.organization_id and i.status = 'connected' and i.deleted_at is null
 cross join lateral (select recruitment.zone_of(c) as zone) as clock
+cross join (values ('active'), ('waiting')) as begun (state)
 cross join lateral (
-  (
-    select s.state, s.due_at, s.company_hmac
-    from recruitment.sequence s
-    where s.organization_id = c.organization_id and s.inbox_id = i.id and s.campaign_id = c.id and s.state = 'active' and s.open
-      and s.due_at is not null and s.next_step + 0 < jsonb_array_length(c.steps)
-      and not s.paused_by_user and (s.paused_until is null or s.paused_until <= now())
-    order by s.due_at
-    limit 1
-  )
-  union all
-  (
-    select s.state, s.due_at, s.company_hmac
-    from recruitment.sequence s
-    where s.organization_id = c.organization_id and s.inbox_id = i.id and s.campaign_id = c.id and s.state = 'waiting' and s.open
-      and s.due_at is not null and s.next_step + 0 < jsonb_array_length(c.steps)
-      and not s.paused_by_user and (s.paused_until is null or s.paused_until <= now())
-    order by s.due_at
-    limit 1
-  )
+  select s.state, s.due_at, s.company_hmac
+  from recruitment.sequence s
+  where s.organization_id = c.organization_id and s.inbox_id = i.id and s.campaign_id = c.id and s.state = begun.state and s.open
+    and s.due_at is not null and s.next_step + 0 < jsonb_array_length(c.steps)
+    and not s.paused_by_user and (s.paused_until is null or s.paused_until <= now())
+  order by s.due_at
+  limit 1
 ) as first
 cross join lateral (
   select o.reason, o.at
