@@ -19,7 +19,6 @@ export interface Lane {
   timezone: string;
   /** The earliest time of its next email. */
   free_at: string | null;
-  rests_until: string | null;
   /** Today in its zone. */
   day: string;
   sent_today: number;
@@ -47,7 +46,7 @@ export async function lockLanes(tx: Tx, inbox_ids: string[]): Promise<Lane[]> {
 /** Reads what the lock before it protects: a statement of its own, so that it sees what was committed until then. */
 const readLanes = (tx: Tx, inbox_ids: string[]): Promise<Lane[]> =>
   tx.all<Lane>(sql`
-    select t.id, t.email, t.from_name, t.daily_limit, t.ramp, t.min_gap_s, t.max_gap_s, t.timezone, t.rests_until,
+    select t.id, t.email, t.from_name, t.daily_limit, t.ramp, t.min_gap_s, t.max_gap_s, t.timezone,
       greatest(t.next_slot_at, t.waits_until) as free_at, local.day::text as day, coalesce(d.sent, 0) as sent_today,
       case when t.ramp is null then 0 else (
         select count(*)::integer from recruitment.inbox_day e
