@@ -67,17 +67,19 @@ export async function preflight(tx: Tx, campaign: Campaign, setting: Setting): P
     ...(brand.privacy_url === null ? [blocks('no_privacy_url')] : []),
     ...(isSafe(setting) ? [] : [blocks('base_url_not_https')]),
   ];
+  const left = judged.waiting - texts.rendered;
   const days = connected.length === 0 ? null : daysOf(campaign, judged.reachable, connected, plan.limits.daily_sends);
   return {
     ...{ object: 'campaign_preflight', ok: blocking.length === 0, blocking },
     warnings: [
       ...judged.warnings,
       ...texts.warnings,
+      ...(left > 0 ? [warns('not_all_rendered', { prospects: left })] : []),
       ...inboxWarnings(all),
       ...(connected.length > 0 && isLong(days) ? [warns('takes_long')] : []),
     ],
     ...{ prospects: judged.waiting, reachable: judged.reachable, rendered: texts.rendered },
-    partial: texts.rendered < judged.waiting,
+    partial: left > 0,
     ...{ emails: judged.reachable * campaign.steps.length, days },
   };
 }
