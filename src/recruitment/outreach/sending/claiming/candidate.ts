@@ -4,7 +4,7 @@ import type { Tx } from '../../../../core/postgres/transaction.ts';
 import { tenant } from '../../../../core/resource/resource.ts';
 import { is_barred } from '../../../contact/suppression.ts';
 import { isUnpaused, type SendFailure } from '../../../sequences/sequence.ts';
-import { type ProspectValues, templateValues } from '../../campaigns/launching/template_values.ts';
+import { type ProspectValues, prospect_values, templateValues } from '../../campaigns/launching/template_values.ts';
 import { type Step, textsOf, variantFor } from '../../campaigns/records/step.ts';
 import { TemplateFault } from '../../composing/template_fault.ts';
 import type { TemplateValues } from '../../composing/template_fields.ts';
@@ -15,7 +15,10 @@ import { isOpen, nextOpening } from '../../windows/schedule.ts';
 import { zoneOf } from '../../windows/zone.ts';
 import { type Lane, newLeft, type Sending } from './lane.ts';
 
-export interface Candidate {
+type ProspectOrNone = { [Name in keyof ProspectValues]: ProspectValues[Name] | null };
+
+/** Its prospect is not known where it was erased. */
+export interface Candidate extends ProspectOrNone {
   id: string;
   inbox_id: string;
   campaign_id: string;
@@ -40,14 +43,7 @@ export interface Candidate {
   message_id: string | null;
   message_state: string | null;
   previous: { rfc_message_id: string; reference_ids: string[]; subject: string | null } | null;
-  name: string | null;
-  url: string | null;
-  key: string | null;
-  channel: string | null;
-  country_code: string | null;
-  language_code: string | null;
   timezone: string | null;
-  custom: Record<string, unknown> | null;
   brand_name: string;
   website_url: string;
   sender_company: string | null;
@@ -103,8 +99,7 @@ export const lockCandidates = (
         from recruitment.message e
         where e.organization_id = t.organization_id and e.sequence_id = t.id and e.step_index = t.next_step - 1 and e.purpose = 'sequence'
       ) as previous,
-      p.name, p.url, p.key, p.channel, p.country_code, p.language_code, p.timezone, p.custom,
-      b.name as brand_name, b.website_url, b.sender_company, g.name as program_name
+      ${prospect_values}, p.timezone, b.name as brand_name, b.website_url, b.sender_company, g.name as program_name
     from due
     join recruitment.sequence t on t.organization_id = ${tx.organization_id} and t.id = due.id
     join recruitment.campaign k on k.organization_id = t.organization_id and k.id = t.campaign_id
