@@ -148,18 +148,16 @@ const read = (store: Store, { organization_id, where }: Wanted): Promise<Status[
   );
 
 const columns = [
-  ...[
-    'CAMPAIGN',
-    'NAME',
-    'STATE',
-    'WAITING',
-    'ACTIVE',
-    'COMPLETED',
-    'REPLIED',
-    'OTHER ENDS',
-    'SENT TODAY',
-    'WAITS FOR',
-  ],
+  'CAMPAIGN',
+  'NAME',
+  'STATE',
+  'WAITING',
+  'ACTIVE',
+  'COMPLETED',
+  'REPLIED',
+  'OTHER ENDS',
+  'SENT TODAY',
+  'WAITS FOR',
   'GOES ON AT',
 ];
 

@@ -22,9 +22,14 @@ import { unschedule } from './unschedule.ts';
 const { name, ...optional } = settings;
 /** When one of these changes, the emails that were not sent yet get new times. */
 const scheduled_by = [
-  ...(['inbox_ids', 'steps', 'schedule', 'daily_new_limit', 'max_per_domain_day', 'reply_wait_days'] as const),
-  'allow_risky' as const,
-];
+  'inbox_ids',
+  'steps',
+  'schedule',
+  'daily_new_limit',
+  'max_per_domain_day',
+  'reply_wait_days',
+  'allow_risky',
+] as const;
 
 export const campaignOperations: Operation[] = [
   ...readOperations({
