@@ -1,5 +1,5 @@
 /** What a report adds up: rows of `w` (the window, from 1), `key`, `currency` and the measures. */
-import sql, { join, raw, type Sql } from 'sql-template-tag';
+import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { firstId, idAfter, idsWithin } from '../programs/period.ts';
 import type { Asked } from './asked.ts';
@@ -13,19 +13,15 @@ import {
   summedBy,
 } from './dimension.ts';
 import { fact_measures } from './metric.ts';
-import { type Cover, cover, type Edge, type SpanRange, type Stretch } from './span.ts';
+import { type Cover, cover, type Edge, minute_ms, type SpanRange } from './span.ts';
 
 const { counted, added } = fact_measures;
 
 /** The sums of spans, what is not folded into them yet, and the facts themselves where no span fits. */
 export function facts(tx: Tx, asked: Asked): Sql {
-  const { kind, filters, bounds, is_summed } = asked;
-  const times = bounds.map((bound) => Date.parse(bound));
-  const dimension = is_summed ? summedBy(kind.dimension, filters) : undefined;
-  const whole = { from: times[0] as number, to: times.at(-1) as number };
-  if (dimension === undefined) return join([fromFacts(tx, asked, whole), nothing], ' union all ');
-  const covered = cover(times, span_lengths[dimension]);
-  if (covered === undefined) return join([fromFacts(tx, asked, whole), nothing], ' union all ');
+  const dimension = asked.is_summed ? summedBy(asked.kind.dimension, asked.filters) : undefined;
+  const covered = dimension === undefined ? undefined : coverOf(asked, dimension);
+  if (dimension === undefined || covered === undefined) return fromFacts(tx, asked);
   return join(
     [
       fromTotals(tx, asked, dimension, covered),
@@ -36,16 +32,15 @@ export function facts(tx: Tx, asked: Asked): Sql {
   );
 }
 
-const columns = join([...counted, ...added].map((name) => sql`${raw(name)}::bigint`));
-/** An empty window has no facts, and a statement needs a part. */
-const nothing = sql`
-  select 0, '' collate "C", '' collate "C", ${join([
-    ...counted.map(() => sql`null::bigint`),
-    ...added.map(() => sql`null::bigint`),
-  ])} where false`;
+/** The spans of a dimension that cover the windows, or undefined where they do not help. */
+export const coverOf = ({ bounds }: Asked, dimension: Dimension | ''): Cover | undefined =>
+  cover(
+    bounds.map((bound) => Date.parse(bound)),
+    span_lengths[dimension],
+  );
 
 /** Sums are added up by the numbers of their keys, and few of them are left when these are read. Groups are few themselves. */
-function fromTotals(tx: Tx, asked: Asked, dimension: Dimension | '', { bounds, ranges }: Cover): Sql {
+function fromTotals(tx: Tx, asked: Asked, dimension: Dimension | '', covered: Cover): Sql {
   const { program, kind, filters } = asked;
   const keys = (and: Sql): Sql =>
     sql`k.organization_id = ${tx.organization_id} and k.program_id = ${program.id} and k.dimension = ${dimension} and ${and}`;
@@ -55,7 +50,12 @@ function fromTotals(tx: Tx, asked: Asked, dimension: Dimension | '', { bounds, r
     ? sql`t.key_id = any(array(select k.id from program.report_key k where ${matches}))`
     : sql`true`;
   const spans = join(
-    levelsOf(ranges).map((level) => spansOf(tx, asked, dimension, bounds, level, condition)),
+    levelsOf(covered.ranges).map(
+      (level) => sql`
+        select ${windowOf(covered)} as w, t.*
+        from program.report_total t
+        where ${isIn(tx, asked, dimension, level)} and ${condition}`,
+    ),
     ' union all ',
   );
   if (kind.dimension === '')
@@ -83,19 +83,12 @@ const total_sums = [...counted, ...added].map(
   (name) => sql`program.bigint_sum(t.${raw(name)}::bigint) as ${raw(name)}`,
 );
 
-function spansOf(
-  tx: Tx,
-  asked: Asked,
-  dimension: Dimension | '',
-  bounds: number[],
-  level: SpanRange[],
-  condition: Sql,
-): Sql {
-  const windows = bounds.map((bound) => bound / minute_ms);
-  return sql`
-    select width_bucket(t.starts_in, ${windows}::integer[]) as w, t.*
-    from program.report_total t
-    where ${isIn(tx, asked, dimension, level)} and ${condition}`;
+/** The window of rows `t` of report_total. There are many, and most reports have one window or two. */
+export function windowOf({ bounds }: Cover): Sql {
+  const starts = bounds.map((bound) => bound / minute_ms);
+  if (starts.length === 2) return sql`1`;
+  if (starts.length === 3) return sql`case when t.starts_in < ${starts[1]} then 1 else 2 end`;
+  return sql`width_bucket(t.starts_in, ${starts}::integer[])`;
 }
 
 /** The ranges of each length of spans: they are read together. */
@@ -132,7 +125,6 @@ function startsIn(level: SpanRange[], minutes: number): Sql {
   return sql`(${join(ranges, ' or ')})`;
 }
 
-const minute_ms = 60_000;
 const isoOf = (time: number): string => new Date(time).toISOString();
 
 /** What is not folded yet. */
@@ -140,21 +132,27 @@ export function fromNotes(tx: Tx, asked: Asked, { bounds }: Cover): Sql {
   const ends = bounds.map(isoOf);
   const signed = [...counted, ...added].map((name) => sql`(c.sign * c.${raw(name)})::bigint as ${raw(name)}`);
   return sql`
-    select width_bucket(c.at, ${ends}::timestamptz[]), ${keyOf(tx, asked, keyColumn(asked, 'c'))}, c.currency, ${join(signed)}
+    select width_bucket(c.at, ${ends}::timestamptz[]), ${keyOf(tx, asked, raw(`c.${asked.kind.dimension}`))}, c.currency, ${join(signed)}
     from program.report_change c
     where c.organization_id = ${tx.organization_id} and c.program_id = ${asked.program.id}
       and c.at >= ${ends[0]}::timestamptz and c.at < ${ends.at(-1)}::timestamptz
       and ${isAsked(tx, asked, 'c')}`;
 }
 
-function fromFacts(tx: Tx, asked: Asked, { from, to }: Stretch): Sql {
-  const [first, after] = [sql`${isoOf(from)}::timestamptz`, sql`${isoOf(to)}::timestamptz`];
+function fromFacts(tx: Tx, asked: Asked): Sql {
+  const { program, kind, bounds } = asked;
+  const [first, after] = [bounds[0] as string, bounds.at(-1) as string];
+  const ids = idsWithin('clk', { from: Date.parse(first), to: Date.parse(after) }, sql`f.id`);
+  const is_by_group = kind.key === 'group_id';
   return sql`
-    select width_bucket(f.at, ${asked.bounds}::timestamptz[]), ${asked.kind.key === 'group_id' ? sql`coalesce(m.group_id, '')` : keyOf(tx, asked, keyColumn(asked, 'f'))}, f.currency, ${columns}
+    select
+      width_bucket(f.at, ${bounds}::timestamptz[]),
+      ${is_by_group ? sql`coalesce(m.group_id, '')` : keyOf(tx, asked, raw(`f.${kind.dimension}`))},
+      f.currency, ${join([...counted, ...added].map((name) => sql`f.${raw(name)}::bigint`))}
     from program.report_fact f
-    ${asked.kind.key === 'group_id' ? sql`left join program.partner m on m.organization_id = ${tx.organization_id} and m.id = f.partner_id` : sql``}
-    where f.organization_id = ${tx.organization_id} and f.program_id = ${asked.program.id}
-      and f.at >= ${first} and f.at < ${after} and (f.noun <> 'click' or (${idsWithin('clk', { from, to }, sql`f.id`)}))
+    ${is_by_group ? sql`left join program.partner m on m.organization_id = ${tx.organization_id} and m.id = f.partner_id` : empty}
+    where f.organization_id = ${tx.organization_id} and f.program_id = ${program.id}
+      and f.at >= ${first}::timestamptz and f.at < ${after}::timestamptz and (f.noun <> 'click' or (${ids}))
       and ${isAsked(tx, asked, 'f')}`;
 }
 
@@ -194,9 +192,6 @@ function keyOf(tx: Tx, { kind }: Asked, key: Sql): Sql {
 
 const groupOf = (tx: Tx, partner_id: Sql): Sql =>
   sql`select m.group_id from program.partner m where m.organization_id = ${tx.organization_id} and m.id = ${partner_id}`;
-
-const keyColumn = ({ kind }: Asked, alias: string): Sql =>
-  kind.dimension === '' ? sql`''` : raw(`${alias}.${kind.dimension}`);
 
 function isAsked(tx: Tx, { program, kind, filters }: Asked, alias: string): Sql {
   const names = [kind.dimension, ...namesOf(filters)];

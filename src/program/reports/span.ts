@@ -23,7 +23,7 @@ export interface Cover {
   edges: Edge[];
 }
 
-const minute_ms = 60_000;
+export const minute_ms = 60_000;
 /** Beyond so many ranges, or edges, to plan and begin them takes longer than to read more rows. */
 const most_ranges = 24;
 const most_edges = 8;

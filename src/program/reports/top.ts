@@ -1,10 +1,10 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import type { Asked } from './asked.ts';
-import { type Dimension, type Noun, span_lengths } from './dimension.ts';
-import { facts, fromEdge, fromNotes, isIn, levelsOf } from './facts.ts';
+import type { Dimension, Noun } from './dimension.ts';
+import { coverOf, facts, fromEdge, fromNotes, isIn, levelsOf, windowOf } from './facts.ts';
 import { fact_measures, type Metric } from './metric.ts';
-import { type Cover, cover } from './span.ts';
+import type { Cover } from './span.ts';
 import { answer, byCurrency, columnsOf, metric } from './statement.ts';
 
 const columns = columnsOf(fact_measures);
@@ -21,10 +21,10 @@ const sources: Partial<Record<Metric, Metric[]>> = {
   epc_minor: ['commissions_minor', 'clicks'],
 };
 
-const sourcesOf = ({ order }: Asked): Metric[] => {
-  const { metric } = order as { metric: Metric };
-  return sources[metric] ?? [metric];
-};
+/** What is asked for where rows have an order. */
+type Ordered = Asked & { order: NonNullable<Asked['order']> };
+
+const sourcesOf = ({ order }: Ordered): Metric[] => sources[order.metric] ?? [order.metric];
 
 /** Which facts have something in a column. */
 const noun_of: Partial<Record<Metric, Noun>> = {
@@ -49,19 +49,18 @@ export function topStatement(tx: Tx, asked: Asked): Sql | undefined {
   const { kind, filters, bounds, order } = asked;
   if (!asked.is_summed || kind.key !== kind.dimension || !long.includes(kind.dimension)) return undefined;
   if (!order?.descending || order.limit > most_shown || Object.keys(filters).length > 0) return undefined;
-  const lengths = span_lengths[kind.dimension];
-  const times = bounds.map((bound) => Date.parse(bound));
-  const covered = cover(times, lengths);
+  const covered = coverOf(asked, kind.dimension);
   if (covered === undefined) return undefined;
   const windows = bounds.slice(1).map((_, before) => before + 1);
   const everything: Asked = { ...asked, kind: { ...kind, dimension: '' } };
+  const ordered: Ordered = { ...asked, order };
   return sql`
     with note (w, key, currency, ${columns}) as materialized (${fromNotes(tx, asked, covered)}),
-    loose (w, key, currency, ${columns}) as materialized (${looseFacts(tx, asked, covered)}),
+    loose (w, key, currency, ${columns}) as materialized (${looseFacts(tx, ordered, covered)}),
     loose_key as materialized (${keysOfLoose(tx, asked)}),
     facts (w, key, currency, ${columns}) as materialized (${facts(tx, everything)}),
     total (w, key, currency, ${columns}) as materialized (${byCurrency(fact_measures, sql`facts`)}),
-    ranked (w, key_id, value) as materialized (${ranked(tx, asked, covered)}),
+    ranked (w, key_id, value) as materialized (${ranked(tx, ordered, covered)}),
     least as materialized (${join(windows.map(leastOf(order.limit)), ' union all ')}),
     shown as materialized (${join(windows.map(topOf(tx, asked, order.limit)), ' union all ')}),
     shown_fact (w, key, currency, ${columns}) as (${shownFacts(tx, asked, covered)}),
@@ -73,7 +72,7 @@ export function topStatement(tx: Tx, asked: Asked): Sql | undefined {
 const is_whole = sql`(select bool_and(l.value is not null or not exists (select from facts f where f.w = l.w)) from least l)`;
 
 /** What is in no sum and has to do with the order of keys: what is not folded yet, and the facts where no span fits. */
-function looseFacts(tx: Tx, asked: Asked, { edges }: Cover): Sql {
+function looseFacts(tx: Tx, asked: Ordered, { edges }: Cover): Sql {
   const nouns = sourcesOf(asked).flatMap((name) => noun_of[name] ?? []);
   const of_edges = edges.map((edge) => fromEdge(tx, asked, asked.kind.dimension, edge, { nouns }));
   return join([sql`select * from note`, ...of_edges], ' union all ');
@@ -91,7 +90,7 @@ const keysOfLoose = (tx: Tx, { program, kind }: Asked): Sql => sql`
   ) k on true`;
 
 /** The value of each key, of those that have more than 0. */
-function ranked(tx: Tx, asked: Asked, covered: Cover): Sql {
+function ranked(tx: Tx, asked: Ordered, covered: Cover): Sql {
   const { kind, program, order } = asked;
   const read = sourcesOf(asked);
   const counts = join(
@@ -103,7 +102,7 @@ function ranked(tx: Tx, asked: Asked, covered: Cover): Sql {
     }),
     ' or ',
   );
-  const value = metric(kind.measures, (order as { metric: Metric }).metric, program.currency);
+  const value = metric(kind.measures, order.metric, program.currency);
   const of_spans = levelsOf(covered.ranges).map(
     (level) => sql`
       select ${windowOf(covered)}, t.key_id, t.currency, ${join(read.map((name) => sql`t.${raw(name)}::bigint`))}
@@ -119,12 +118,6 @@ function ranked(tx: Tx, asked: Asked, covered: Cover): Sql {
     from (${join([...of_spans, of_loose], ' union all ')}) as c (w, key_id, currency, ${join(read.map((name) => raw(name)))})
     group by 1, 2
     having ${value} > 0`;
-}
-
-/** Of rows `t` of report_total. There are two windows at most. */
-function windowOf({ bounds: [, second, last] }: Cover): Sql {
-  if (last === undefined) return sql`1`;
-  return sql`case when t.starts_in < ${(second as number) / 60_000} then 1 else 2 end`;
 }
 
 /** The value of the last row that is shown: null where there are fewer. */
