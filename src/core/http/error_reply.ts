@@ -3,7 +3,7 @@ import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { isUnavailable, translateError } from '../postgres/errors.ts';
-import { logFailure } from '../postgres/outage.ts';
+import { logOutage } from '../postgres/outage.ts';
 import { max_body_bytes } from '../values/api.ts';
 import { newId } from '../values/id.ts';
 import { Problem } from '../values/problem.ts';
@@ -22,7 +22,7 @@ function problemOf(error: unknown, request: FastifyRequest): Problem {
   }
   const translated = translateError(error);
   if (translated instanceof Problem) {
-    if (isUnavailable(error)) logFailure(request.server.log, error, translated.message);
+    if (isUnavailable(error)) logOutage(request.server.log, error);
     else if (translated.status >= 500) request.log.error({ err: error }, translated.message);
     return translated;
   }
