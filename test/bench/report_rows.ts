@@ -1,4 +1,6 @@
 import type pg from 'pg';
+import { type Dimension, dimensions, nounsOf } from '../../src/program/reports/dimension.ts';
+import { fact_measures } from '../../src/program/reports/metric.ts';
 import type { Progress } from './harness.ts';
 import type { Owner } from './rows.ts';
 
@@ -119,9 +121,7 @@ export async function fillReports(client: pg.Client, owner: Owner, sizes: Sizes,
   await client.query('set session_replication_role = origin');
 }
 
-const columns = ['clicks', 'referrals', 'leads', 'customers', 'sales'];
-const amounts = ['revenue_minor', 'refunds_minor', 'commissions_minor', 'clawbacks_minor', 'paid_minor'];
-const dimensions = ['', 'partner_id', 'link_id', 'coupon_id', 'country', 'landing_page', 'product_id', 'customer_id'];
+const sums = [...fact_measures.counted, ...fact_measures.added];
 
 /**
  * Sums up the facts of a program as the job that folds notes does, in one pass a dimension: so many notes would take hours.
@@ -129,7 +129,6 @@ const dimensions = ['', 'partner_id', 'link_id', 'coupon_id', 'country', 'landin
  */
 export async function sumReports(client: pg.Client, owner: Owner, progress: Progress): Promise<void> {
   const [o, p] = [`'${owner.organization_id}'`, `'${owner.program_id}'`];
-  const sums = [...columns, ...amounts];
   await client.query("set work_mem = '512MB'");
   await client.query(
     `insert into program.report_slice (organization_id, program_id, dimension, minutes)
@@ -138,18 +137,15 @@ export async function sumReports(client: pg.Client, owner: Owner, progress: Prog
   progress('reports: reading the facts');
   await client.query(
     `create temp table bench_fact as
-    select f.noun, floor(extract(epoch from f.at) / 60)::integer as minute, ${dimensions
-      .slice(1)
-      .map((name) => `f.${name}`)
-      .join(', ')},
-      f.currency, ${sums.map((name) => `f.${name}`).join(', ')}
+    select f.noun, floor(extract(epoch from f.at) / 60)::integer as minute,
+      ${[...dimensions, 'currency', ...sums].map((name) => `f.${name}`).join(', ')}
     from program.report_fact f
     where f.organization_id = ${o} and f.program_id = ${p}`,
   );
   await client.query('analyze bench_fact');
-  for (const dimension of dimensions) {
+  for (const dimension of ['', ...dimensions] as const) {
     progress(`reports: summing up ${dimension || 'all'}`);
-    await sumBy(client, { o, p, dimension, sums });
+    await sumBy(client, { o, p, dimension });
   }
   await client.query('drop table bench_fact');
   await client.query('reset work_mem');
@@ -158,20 +154,13 @@ export async function sumReports(client: pg.Client, owner: Owner, progress: Prog
 interface Summed {
   o: string;
   p: string;
-  dimension: string;
-  sums: string[];
+  dimension: Dimension | '';
 }
 
 /** The shortest spans from the facts, the others from these. */
-async function sumBy(client: pg.Client, { o, p, dimension, sums }: Summed): Promise<void> {
+async function sumBy(client: pg.Client, { o, p, dimension }: Summed): Promise<void> {
   const key = dimension === '' ? "''" : `coalesce(f.${dimension}, '')`;
-  const of_sales = "f.noun in ('sale', 'refund', 'commission', 'clawback', 'paid')";
-  const applies: Record<string, string> = {
-    coupon_id: "f.noun <> 'click'",
-    product_id: of_sales,
-    customer_id: of_sales,
-  };
-  const where = applies[dimension] ?? 'true';
+  const where = `f.noun = any('{${nounsOf([dimension]).join(',')}}')`;
   await client.query(
     `insert into program.report_key (organization_id, program_id, dimension, key)
     select ${o}, ${p}, '${dimension}', x.key from (select distinct ${key} as key from bench_fact f where ${where}) x on conflict do nothing`,
