@@ -17,6 +17,9 @@ import {
   source,
 } from './read_inbox.ts';
 
+// Most of a case is waiting for a worker to look, or to connect again. Those that drop connections have a server of their own.
+t.jobs = 4;
+
 const rail = await startRail();
 const server = await openImapServer();
 const v1 = '/recruitment/v1';
@@ -311,7 +314,8 @@ t.test('reads a second email of a person under one Message-ID, and each of them 
 });
 
 t.test('sets an email aside that fails, reads on, and reads it again later', async (t) => {
-  const outreach = await openReadOutreach(rail, server);
+  const own = await openImapServer();
+  const outreach = await openReadOutreach(rail, own);
   const [failing, next] = [await mail(rail, outreach), await mail(rail, outreach)];
   const trouble = `trouble_${failing.prospect_id}`;
   await rail.query(
@@ -323,8 +327,8 @@ t.test('sets an email aside that fails, reads on, and reads it again later', asy
       `create trigger ${trouble} before insert on recruitment.activity for each row execute function recruitment.${trouble}()`,
     ),
   );
-  const uid = server.deliver(outreach.user, answerTo(failing, 'Yes, please send me the details.'));
-  server.deliver(outreach.user, answerTo(next, 'What do you pay?'));
+  const uid = own.deliver(outreach.user, answerTo(failing, 'Yes, please send me the details.'));
+  own.deliver(outreach.user, answerTo(next, 'What do you pay?'));
   t.equal((await cameIn(outreach, next.prospect_id, 2)).length, 2, 'the next one is read');
   t.match(await inbound(failing.prospect_id), [
     { purpose: 'reply', needs_review: true, body_text: 'Yes, please send me the details.', confidence: 0 },
@@ -337,7 +341,7 @@ t.test('sets an email aside that fails, reads on, and reads it again later', asy
   await rail.query(
     sql`update recruitment.mail_set_aside set next_try_at = now() where inbox_id = ${outreach.inbox_id}`,
   );
-  server.drop();
+  own.drop();
   t.match(await cameIn(outreach, failing.prospect_id, 2), [
     { type: 'reply.received', data: { reply_kind: 'positive' } },
     { type: 'affiliate.stage_changed', data: { to: 'interested' } },
@@ -365,12 +369,13 @@ t.test('sets an email aside at which the connection is lost three times', async 
 });
 
 t.test('leaves an email out after ten tries, and one that was deleted', async (t) => {
-  const outreach = await openReadOutreach(rail, server);
+  const own = await openImapServer();
+  const outreach = await openReadOutreach(rail, own);
   for (const uid of [901, 902])
     await rail.query(sql`
       insert into recruitment.mail_set_aside (organization_id, inbox_id, folder, uid_validity, uid, tries, next_try_at)
       values (${outreach.caller.organization_id}, ${outreach.inbox_id}, 'INBOX', 1000, ${uid}, ${uid === 901 ? 10 : 1}, now())`);
-  server.drop();
+  own.drop();
   await eventually(async () => (await setAsideIn(outreach)).length === 0, 'both to be left out');
   t.equal(await messagesIn(outreach), 0);
 });
@@ -741,7 +746,8 @@ t.test('asks a server without IDLE, and leaves one that is silent for too long',
   await again.ended;
 });
 
-t.test('each worker reads its share, and one takes over what another leaves', async (t) => {
+// Alone: it counts the inboxes of every case.
+t.test('each worker reads its share, and one takes over what another leaves', { buffered: false }, async (t) => {
   const own = await openImapServer();
   const all = [await openReadOutreach(rail, own), await openReadOutreach(rail, own), await openReadOutreach(rail, own)];
   const other = startWorker({ url: rail.url, store: rail.store, services: rail.services, concurrency: 2, log });
