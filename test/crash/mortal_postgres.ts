@@ -14,8 +14,10 @@ export interface MortalPostgres {
   /** Through the gate. */
   url: string;
   gate: Gate;
-  /** Kills the postmaster and all of its processes, then opens the same data. */
-  killAndReopen(): Promise<void>;
+  /** Kills the postmaster and then all of its processes. */
+  kill(): Promise<void>;
+  /** Opens the same data, probably at another port. */
+  reopen(): Promise<void>;
 }
 
 export async function startMortalPostgres(): Promise<MortalPostgres> {
@@ -31,18 +33,16 @@ export async function startMortalPostgres(): Promise<MortalPostgres> {
   return {
     url: gate.url,
     gate,
-    async killAndReopen() {
-      await killProcesses(dataDir);
+    kill: () => killProcesses(dataDir),
+    async reopen() {
       await postgres.stop();
       postgres = await openEmbeddedPostgres({ dataDir, mode: 'own' });
       gate.leadTo(Number(new URL(postgres.url).port));
-      gate.cut();
     },
   };
 }
 
-/** Kills the postmaster and then all of its processes. */
-export async function killProcesses(dataDir: string): Promise<void> {
+async function killProcesses(dataDir: string): Promise<void> {
   const [pid] = (await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8')).split('\n').map(Number);
   const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid=']);
   const processes = stdout

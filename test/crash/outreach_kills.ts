@@ -132,7 +132,9 @@ export async function killWhileSending(plan: Plan): Promise<Outcome> {
     if (nth % plan.postgres_every === 0) {
       // A worker that loses Postgres while it starts ends, for its supervisor to start it again.
       await Promise.all(starting.values());
-      await postgres.killAndReopen();
+      await postgres.kill();
+      await postgres.reopen();
+      postgres.gate.cut();
       kills.postgres++;
       plan.progress?.(`${nth} of ${plan.kills} kills, ${sink.accepted.length} of ${plan.sends} emails accepted`);
       continue;

@@ -1,16 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import t from 'tap';
 import { createKey } from '../../src/core/access/api_key.ts';
 import { createOrganization } from '../../src/core/access/organization.ts';
 import { openDatabase, run } from '../../src/core/postgres/database.ts';
-import { migrate } from '../../src/core/postgres/migrate.ts';
-import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/embedded_postgres/embedded_postgres.ts';
 import { type Answer, callerOf, eventually, sql } from '../harness.ts';
-import { copyPrepared } from '../postgres.ts';
-import { startGate, startProcess } from '../processes.ts';
-import { killProcesses } from './mortal_postgres.ts';
+import { startProcess } from '../processes.ts';
+import { startMortalPostgres } from './mortal_postgres.ts';
 import { firstReceipts, openSlice } from './slice.ts';
 
 const clients = 4;
@@ -18,15 +12,8 @@ const sales_each = 15;
 /** In each of these lives of Postgres so many sales are acknowledged before it dies. */
 const lives = [10, 25, 40, 1];
 
-const dataDir = await mkdtemp(join(tmpdir(), 'rail-crash-'));
-await copyPrepared(dataDir);
-let postgres: EmbeddedPostgres = await openEmbeddedPostgres({ dataDir, mode: 'own' });
-t.teardown(async () => {
-  await postgres.stop();
-  await rm(dataDir, { recursive: true, force: true });
-});
-await migrate(postgres.url);
-const gate = await startGate(postgres.url);
+const postgres = await startMortalPostgres();
+const { gate } = postgres;
 const database = openDatabase(gate.url, { size: 3, name: 'rail test' });
 t.teardown(() => database.end());
 const [api, worker] = await Promise.all([startProcess('api', gate.url), startProcess('worker', gate.url)]);
@@ -52,8 +39,8 @@ t.test('an activation during which Postgres is killed leaves nothing, and is don
   );
   await caller.post(`${deals}/${deal_id}/activate`);
   await stopped;
-  await killProcesses(dataDir);
-  await reopenPostgres();
+  await postgres.kill();
+  await postgres.reopen();
   gate.cut();
   const state = async () => (await caller.request('GET', `${deals}/${deal_id}`)).body.status;
   await eventually(async () => (await state()) === 'active', 'the activation');
@@ -95,13 +82,13 @@ t.test('loses nothing that was acknowledged when Postgres is killed, and recover
       for (let nth = 0; nth < sales_each; nth++) await record(`ch_${life}_${client}_${nth}`);
     });
     const dying = eventually(() => acknowledged.size >= before + sales_before_death, 'sales').then(async () => {
-      await killProcesses(dataDir);
+      await postgres.kill();
       await eventually(async () => {
         const answer = await merchant.request('GET', '/v1/programs');
         if (answer.status !== 200) refusals.push(answer);
         return answer.status !== 200;
       }, 'a refusal while it is away');
-      await reopenPostgres();
+      await postgres.reopen();
     });
     await Promise.all([dying, ...selling]);
   }
@@ -154,10 +141,3 @@ t.test('loses nothing that was acknowledged when Postgres is killed, and recover
   t.equal(await worker.end('SIGTERM'), 0);
   t.equal(await api.end('SIGTERM'), 0);
 });
-
-/** The same data, probably at another port. */
-async function reopenPostgres(): Promise<void> {
-  await postgres.stop();
-  postgres = await openEmbeddedPostgres({ dataDir, mode: 'own' });
-  gate.leadTo(Number(new URL(postgres.url).port));
-}
