@@ -2,16 +2,14 @@
  * `npm run soak -- outreach`: kills of workers and Postgres while emails are sent: 300 over 10,000 emails, as `--kills` and `--sends` say else. It
  * takes an hour or so, and says how far it is after each kill.
  */
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import t from 'tap';
+import { shareCompiled } from '../runner/warm_up.ts';
 import { killWhileSending } from './outreach_kills.ts';
 
 export async function soakOutreach({ kills, sends }: { kills: number; sends: number }): Promise<void> {
   t.setTimeout(12 * 3_600_000);
-  // Each kill starts a worker: most of what that takes is to compile it.
-  process.env.NODE_COMPILE_CACHE ??= await mkdtemp(join(tmpdir(), 'rail-compiled-'));
+  // A worker is started for each kill.
+  await shareCompiled(t);
   const began = Date.now();
   await t.test('whatever is killed, nobody is sent an email twice, and nobody is forgotten', async (t) => {
     const progress = (line: string) => process.stderr.write(`${line}, ${Math.round((Date.now() - began) / 1_000)} s\n`);

@@ -2,13 +2,10 @@
  * `npm run soak -- payouts`: 500 kills of workers while payouts are created and sent, in several lines at a time: most of a round is waiting. It
  * takes an hour or so. It says how far it is after each, and what was found by then holds if it is stopped.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import t from 'tap';
 import { startRail } from '../harness.ts';
 import type { Fault } from '../program/payouts/rails/provider_server.ts';
-import { warmUp } from '../runner/warm_up.ts';
+import { shareCompiled } from '../runner/warm_up.ts';
 import { killsOf, spread } from './payout_kills.ts';
 import { countRound, type Kill, killedRound, openPayoutLine, type PayoutLine, type Way } from './payout_round.ts';
 
@@ -17,11 +14,8 @@ t.setTimeout(4 * 3_600_000);
 const kills: Record<Way, number> = { rail: 400, file: 100 };
 const lines_at_once = 4;
 const began = Date.now();
-// A worker is started for each kill, and is compiled once.
-const compiled = await mkdtemp(join(tmpdir(), 'rail-soak-compiled-'));
-t.teardown(() => rm(compiled, { recursive: true, force: true }));
-process.env.NODE_COMPILE_CACHE = compiled;
-await warmUp({ NODE_COMPILE_CACHE: compiled });
+// A worker is started for each kill.
+await shareCompiled(t);
 
 interface Round {
   way: Way;

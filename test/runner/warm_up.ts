@@ -1,8 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import type { Test } from 'tap';
 import { flags as flags_of_worker } from '../../src/commands/small_memory.ts';
 
 const main = join(import.meta.dirname, '../../src/main.ts');
@@ -33,6 +36,14 @@ export async function warmUp(environment: NodeJS.ProcessEnv): Promise<void> {
     compile(import.meta.filename, ...service, ...packages, ...tests).then(() => compile(main, '--help')),
     compile(...flags_of_worker, import.meta.filename, ...service, ...packages),
   ]);
+}
+
+/** Has all of the service compiled once for the processes that the tests of this one start, for as long as they last. */
+export async function shareCompiled(t: Test): Promise<void> {
+  const NODE_COMPILE_CACHE = await mkdtemp(join(tmpdir(), 'rail-compiled-'));
+  t.teardown(() => rm(NODE_COMPILE_CACHE, { recursive: true, force: true }));
+  process.env.NODE_COMPILE_CACHE = NODE_COMPILE_CACHE;
+  await warmUp({ NODE_COMPILE_CACHE });
 }
 
 if (import.meta.main) {
