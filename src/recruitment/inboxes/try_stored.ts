@@ -2,8 +2,10 @@ import { type Store, type Tx, transaction } from '../../core/postgres/transactio
 import type { Read } from '../../core/resource/operation.ts';
 import type { Services } from '../../core/resource/services.ts';
 import type { ProblemCode } from '../../core/values/problem.ts';
+import { openImap } from './imap_login.ts';
 import { inboxes } from './inbox.ts';
 import { type Login, proofsOf, tryLogin } from './login.ts';
+import { mailServerAddress } from './mail_host.ts';
 import { loginColumns, storedLogin } from './stored_login.ts';
 
 /** What trying a login may answer. */
@@ -39,6 +41,18 @@ export async function proveStored({ organization_id, inbox_id }: Place, login: L
       keepTokens(tx, inbox_id, { before: login, secrets }, services),
     );
   return proofs;
+}
+
+/**
+ * Opens the IMAP connection of an inbox as it is stored.
+ * @param silence_ms as `openImap` takes it
+ * @throws LoginRefused, Problem, or whatever says why the server cannot be used
+ */
+export async function openStoredImap(place: Place, context: Reading, silence_ms?: number) {
+  const { inbox, login } = await readStored(place, context);
+  const { imap } = await proveStored(place, login, context);
+  const address = await mailServerAddress('imap', login.imap, context.services);
+  return { client: await openImap(login.imap, address, imap, silence_ms), inbox, login };
 }
 
 /** Keeps a refresh token that the provider replaced, unless the login was changed meanwhile. */

@@ -6,7 +6,7 @@ import { plainMessage, readMessage } from '../../../mail/incoming/message/messag
 import { NotTheReader, type Place } from './cursor.ts';
 import { findAnswered } from './effects/match.ts';
 import { keepUnread, takeBackUnread } from './effects/unread.ts';
-import { type FolderReading, isLost, type Moves, readStored, type StoredMail } from './folder.ts';
+import { type FolderReading, isLost, type Moves, readUid, type StoredMail } from './folder.ts';
 import { mailRead } from './metrics.ts';
 import { type Judged, judge, type Reader } from './read_mail.ts';
 import { claimSetAside, forget, keepSetAside, type SetAside, takeDue } from './set_aside.ts';
@@ -99,7 +99,7 @@ async function readAgain(
     advance: async () => {},
   };
   try {
-    const is_found = is_there && (await readStored(client, reading, at.uid, moves));
+    const is_found = is_there && (await readUid(client, reading, at.uid, moves));
     if (is_found) return;
     // It was deleted, or numbered anew: then the folder was read anew as well.
     await transaction(context.store, { ...inbox, request_id: null }, (tx) => forget(tx, place));

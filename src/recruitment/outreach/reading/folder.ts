@@ -201,12 +201,7 @@ async function takeMail(
 }
 
 /** Reads one mail of the selected folder. @returns whether it is there */
-export async function readStored(
-  client: ImapFlow,
-  reading: FolderReading,
-  uid: number,
-  moves: Moves,
-): Promise<boolean> {
+export async function readUid(client: ImapFlow, reading: FolderReading, uid: number, moves: Moves): Promise<boolean> {
   const found = (await fetchMails(client, [uid], most_bytes)).get(uid);
   if (found) await takeMail(client, reading, { uid, size: found.size }, { ...storedMail(found), whole: true }, moves);
   return found !== undefined;

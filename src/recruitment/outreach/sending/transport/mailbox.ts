@@ -2,9 +2,7 @@
 import type { ImapFlow, ListResponse } from 'imapflow';
 import type { Store } from '../../../../core/postgres/transaction.ts';
 import type { Services } from '../../../../core/resource/services.ts';
-import { openImap } from '../../../inboxes/imap_login.ts';
-import { mailServerAddress } from '../../../inboxes/mail_host.ts';
-import { proveStored, readStored } from '../../../inboxes/try_stored.ts';
+import { openStoredImap } from '../../../inboxes/try_stored.ts';
 
 export interface Mailbox {
   /** Whether an email with this Message-ID is in the Sent folder. */
@@ -21,9 +19,7 @@ export async function openMailbox(
   lane: { organization_id: string; inbox_id: string },
   context: { store: Store; services: Services },
 ): Promise<Mailbox> {
-  const { login } = await readStored(lane, context);
-  const proofs = await proveStored(lane, login, context);
-  const client = await openImap(login.imap, await mailServerAddress('imap', login.imap, context.services), proofs.imap);
+  const { client } = await openStoredImap(lane, context);
   const sent = sentFolder(await client.list());
   return {
     hasCopy: async (id) => sent !== undefined && (await finds(client, sent, { header: { 'message-id': `<${id}>` } })),
