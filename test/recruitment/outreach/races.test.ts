@@ -12,7 +12,7 @@ import { effort } from '../../runner/effort.ts';
 import { openSender, step } from './outreach.ts';
 
 // Ten thousand trials take some minutes, and an hour on a loaded machine.
-t.setTimeout(effort.raced_unsubscribes > 1_000 ? 7_200_000 : 600_000);
+if (effort.raced_unsubscribes > 1_000) t.setTimeout(7_200_000);
 
 const rail = await startRail({ worker: false });
 const { vault, base_url } = rail.services;
