@@ -71,6 +71,8 @@ export interface Rail {
   store: Store;
   app: FastifyInstance;
   query<Row extends object = Json>(statement: Sql): Promise<Row[]>;
+  /** How many statements wait for a lock that another transaction holds. */
+  waiting(): Promise<number>;
   /** A new organization with a key that may do everything, as often as it likes. */
   organization(options?: { scopes?: string[]; mode?: 'live' | 'test'; rate_limit?: number }): Promise<Caller>;
   /** Another key of an organization, which belongs to another person. */
@@ -129,6 +131,10 @@ export async function startRail({
     app,
     key,
     query: (statement) => run(database, statement),
+    waiting: async () => {
+      const those = sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+      return (await run(database, those)).length;
+    },
     audit: () => auditOf(database),
     async organization(options) {
       const { id } = await createOrganization(database, { name: 'Test', owner_email: 'owner@example.com' });

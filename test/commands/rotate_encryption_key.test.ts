@@ -219,11 +219,6 @@ t.test('loses no secret that is rotated at the same time', async (t) => {
   const blocker = new pg.Client({ connectionString: rail.url });
   await blocker.connect();
   t.teardown(() => blocker.end());
-  const waiting = async () => {
-    const rows = await rail.query(sql`
-      select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`);
-    return rows.length;
-  };
   const both_vault = createVault([new_key, old_key]);
   const compare = async () => {
     const stored = await rail.query<{ id: string; secret: Buffer; previous_secret: Buffer }>(sql`
@@ -239,9 +234,9 @@ t.test('loses no secret that is rotated at the same time', async (t) => {
   await blocker.query('begin');
   await blocker.query('select from webhooks.endpoint where id = $1 for update', [contended.id]);
   const meanwhile = rotateSecret(contended);
-  await eventually(async () => (await waiting()) === 1, 'the API to come to the row');
+  await eventually(async () => (await rail.waiting()) === 1, 'the API to come to the row');
   const running = rotate(rail.url, ['--batch', '2']);
-  await eventually(async () => (await waiting()) === 2, 'the rotation to come to it');
+  await eventually(async () => (await rail.waiting()) === 2, 'the rotation to come to it');
   await blocker.query('commit');
   await Promise.all([running, meanwhile]);
   await compare();

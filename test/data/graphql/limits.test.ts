@@ -5,7 +5,7 @@ import pg from 'pg';
 import t from 'tap';
 import { buildApi } from '../../../src/api.ts';
 import { GraphqlThread } from '../../../src/data/graphql/thread.ts';
-import { callerOf, closeApi, eventually, log, sql, startRail } from '../../harness.ts';
+import { callerOf, closeApi, eventually, log, startRail } from '../../harness.ts';
 import { graphOf } from './client.ts';
 
 const rail = await startRail({ worker: false });
@@ -177,9 +177,8 @@ t.test('ends a statement with the deadline of its request, in Postgres too', asy
   t.teardown(() => blocker.end());
   await blocker.query('begin; lock table program.coupon in access exclusive mode');
   t.same(await impatient.codes('{ coupons { nodes { id } } }'), ['deadline_exceeded']);
-  const waiting = sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
   // Within the three seconds in which any statement ends.
-  await eventually(async () => (await rail.query(waiting)).length === 0, 'nothing to wait in Postgres any more', 900);
+  await eventually(async () => (await rail.waiting()) === 0, 'nothing to wait in Postgres any more', 900);
   await blocker.query('rollback');
   t.same(await impatient.codes('{ coupons { nodes { id } } }'), []);
 });

@@ -250,12 +250,7 @@ t.test(
     await transaction(rail.store, opening, async (tx) => {
       await generateStep(tx, batch_id, 1000);
       refund = shop.merchant.request('POST', `/v1/sales/${sale.id}/refund`);
-      await eventually(async () => {
-        const waiting = await rail.query(
-          sql`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
-        );
-        return waiting.length > 0;
-      }, 'the refund to wait for the batch');
+      await eventually(async () => (await rail.waiting()) > 0, 'the refund to wait for the batch');
     });
     t.match(await refund, { status: 200 });
     t.match(await shop.list('payouts'), [{ amount_minor: 6000, commission_count: 1, status: 'pending' }]);
@@ -273,11 +268,7 @@ t.test('takes a commission as it is after a change that the batch waited for', a
   const change = 'update program.commission set amount_minor = 7000 where partner_id = $1 and amount_minor = 6000';
   await client.query(change, [ada.id]);
   const batch = batchOf(shop);
-  await eventually(async () => {
-    const [waiting] = await rail.query<{ count: number }>(sql`
-      select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`);
-    return (waiting?.count ?? 0) > 0;
-  }, 'the batch to wait for the change');
+  await eventually(async () => (await rail.waiting()) > 0, 'the batch to wait for the change');
   await client.query('commit');
   t.match((await batch).progress, { partners_looked_at: 1, payouts: 1, amounts: [{ amount_minor: 7050 }] });
   t.match(await shop.list('payouts'), [{ amount_minor: 7050, commission_count: 2 }]);

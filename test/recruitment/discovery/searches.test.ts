@@ -230,8 +230,7 @@ t.test('a reservation that waited for another one is judged by what that has lef
   await transaction(rail.store, opening, async (tx) => {
     t.equal(await reserve(tx, run, half_a_cent), true);
     other = reserveOne();
-    const waiting = sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-    await eventually(async () => (await rail.query(waiting)).length > 0, 'the other reservation to wait');
+    await eventually(async () => (await rail.waiting()) > 0, 'the other reservation to wait');
   });
   t.equal(await other, false);
   t.match(await caller.get(`${base}/plan`), { spent_minor: 1 });
