@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import t from 'tap';
 import { parse } from 'yaml';
 import { settings } from '../src/config.ts';
+import { stablePort } from './ports.ts';
 
 const root = join(import.meta.dirname, '..');
 const text = await readFile(join(root, 'docker-compose.yml'), 'utf8');
@@ -81,7 +82,7 @@ t.test('begins in order: Postgres answers, the migrations are in, then API and w
     status = 503;
     t.equal(await check(port), 1, 'unhealthy while it does not');
     server.close();
-    t.equal(await check(port), 1, 'unhealthy while nobody answers');
+    t.equal(await check(await stablePort()), 1, 'unhealthy while nobody answers');
   }
   t.match(services.postgres.image, /^postgres:18/);
   t.same(services.postgres.volumes, ['postgres:/var/lib/postgresql'], 'where the image of 18 keeps its data');

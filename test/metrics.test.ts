@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
 import t from 'tap';
 import { newId, timeOfId } from '../src/core/values/id.ts';
 import { schedules } from '../src/products.ts';
@@ -13,6 +11,7 @@ import {
   startRail,
   startReceiver,
 } from './harness.ts';
+import { stablePort } from './ports.ts';
 import { type Process, startGate, startProcess } from './processes.ts';
 import { type Family, parseMetrics } from './prometheus.ts';
 import { rail as runRail, spawnRail } from './rail_process.ts';
@@ -73,10 +72,7 @@ t.test('shows what was done and what waits, and nothing of whose it is', async (
   const merchant = callerOf(api.url, key, organization_id);
   const good = await startReceiver();
   const failing = await startReceiver(() => 500);
-  const closed = createServer().listen(0, '127.0.0.1');
-  await once(closed, 'listening');
-  const gone = `http://127.0.0.1:${(closed.address() as AddressInfo).port}/hook`;
-  closed.close();
+  const gone = `http://127.0.0.1:${await stablePort()}/hook`;
 
   const program = { name: 'Acme', website_url: 'https://acme.example.com', currency: 'USD' };
   const { id: program_id } = await merchant.post('/v1/programs', program);

@@ -10,7 +10,6 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chown, mkdir, open, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -18,6 +17,7 @@ import pg from 'pg';
 import { isProcess, type Kept, keep } from './keep.ts';
 import { type Lock, tryLock } from './lock.ts';
 import { findPrograms, type Paths, pathsOf, SPAWN_OPTIONS } from './paths.ts';
+import { stablePort } from './stable_port.ts';
 
 const POLL_MS = 20;
 const TURN_MS = 180_000;
@@ -292,7 +292,7 @@ async function spawnPostmaster(
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const child = spawn(
     join(programs, 'bin/postgres'),
-    ['-D', paths.cluster, '-p', String(port ?? (await freePort())), ...flags],
+    ['-D', paths.cluster, '-p', String(port ?? (await stablePort())), ...flags],
     {
       ...SPAWN_OPTIONS,
       ...paths.user,
@@ -390,15 +390,6 @@ async function shutDown(paths: Paths): Promise<void> {
     }
   }
   throw new Error(`Postgres does not stop. See ${paths.dataDir}/postgres.log.`);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 /** Gives the length of the log, where the lines of the next start begin. */

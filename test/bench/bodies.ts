@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { openDatabase } from '../../src/core/postgres/database.ts';
 import type { Operation } from '../../src/core/resource/operation.ts';
 import { operations } from '../../src/products.ts';
+import { stablePort } from '../ports.ts';
 import type { Bench, Figure, Progress, Sample } from './harness.ts';
 import { type Merchant, makeMerchant } from './merchant.ts';
 import { type Running, startNode, startPostgres } from './processes.ts';
@@ -20,7 +21,7 @@ export const bodies: Bench = {
   defaults: { rounds: 1, seconds: 1 },
   async setup(stack, progress) {
     const url = await startPostgres(stack);
-    const metrics_port = String(20_000 + Math.floor(Math.random() * 10_000));
+    const metrics_port = String(await stablePort());
     const environment = {
       DATABASE_URL: url,
       RAIL_ENCRYPTION_KEY: randomBytes(32).toString('base64'),

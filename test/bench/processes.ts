@@ -1,14 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, open, readdir, readFile, rm } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { availableParallelism, cpus, loadavg, release, tmpdir, totalmem, type } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { migrate } from '../../src/core/postgres/migrate.ts';
 import { openEmbeddedPostgres } from '../../src/embedded_postgres/embedded_postgres.ts';
+import { stablePort } from '../ports.ts';
 import { endWithProcess, killWithProcess } from '../runner/end_with_process.ts';
 
 export interface Machine {
@@ -91,7 +90,7 @@ export async function startNode(
   stack.defer(() => rm(folder, { recursive: true, force: true }));
   const log = join(folder, 'log');
   const sink = await open(log, 'w');
-  const port = await freePort();
+  const port = await stablePort();
   const child = spawn(process.execPath, [...nodeOptions(), join(import.meta.dirname, file), ...args], {
     env: { ...process.env, PORT: String(port), HOST: '127.0.0.1', ...environment },
     stdio: ['ignore', 'ignore', sink.fd],
@@ -131,15 +130,6 @@ async function stopProcess(child: ChildProcess): Promise<void> {
   const killer = setTimeout(() => child.kill('SIGKILL'), 20_000);
   await gone;
   clearTimeout(killer);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 export interface Used {

@@ -1,5 +1,4 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import t from 'tap';
 import { Sequence } from '../../src/commands/listen/received_webhook.ts';
 import { settings } from '../../src/config.ts';
@@ -8,6 +7,7 @@ import { schedules } from '../../src/products.ts';
 import { requireVersion } from '../../src/service.ts';
 import { command } from '../command_process.ts';
 import { type Caller, callerOf, encryption_key, eventually, type Json, sql, startRail } from '../harness.ts';
+import { stablePort } from '../ports.ts';
 import { databaseUrl, emptyDatabase } from '../postgres.ts';
 import { spawnRail } from '../rail_process.ts';
 
@@ -309,11 +309,7 @@ t.test('a process that listens on every address does not start without the URL t
 });
 
 t.test('a process waits for a Postgres that is not there yet, and can be stopped meanwhile', async (t) => {
-  const nothing = createServer().listen(0, '127.0.0.1');
-  await once(nothing, 'listening');
-  const { port } = nothing.address() as AddressInfo;
-  nothing.close();
-  const DATABASE_URL = `postgres://rail@127.0.0.1:${port}/rail`;
+  const DATABASE_URL = `postgres://rail@127.0.0.1:${await stablePort()}/rail`;
   const api = spawnRail(t, ['api'], { ...environment, DATABASE_URL });
   await api.until(/cannot be reached yet/);
   t.equal((await api.stop('SIGINT')).code, 0);

@@ -6,6 +6,7 @@ import Stripe from 'stripe';
 import t from 'tap';
 import { command } from '../command_process.ts';
 import { type Caller, encryption_key, eventually, type Json, sql, startRail } from '../harness.ts';
+import { stablePort } from '../ports.ts';
 import { spawnRail } from '../rail_process.ts';
 
 const service = await startRail();
@@ -154,8 +155,7 @@ t.test(
     t.match(await listening.stop('SIGINT'), { code: 0 });
     await hanging;
 
-    application.server.close();
-    const away = await startForwarding(program_id, `http://127.0.0.1:${application.port}/`);
+    const away = await startForwarding(program_id, `http://127.0.0.1:${await stablePort()}/`);
     await happen();
     t.match(await attemptsAt(away.endpoint_id, 1), [{ status_code: 502, status: 'pending', attempt: 1 }]);
     await eventually(() => away.lines().length === 1, 'its line');

@@ -8,6 +8,7 @@ import { type Draft, queueMail } from '../../src/mail/outgoing.ts';
 import { openServices } from '../../src/service.ts';
 import { startWorker } from '../../src/worker.ts';
 import { encryption_key, eventually, type Json, sql, startRail } from '../harness.ts';
+import { stablePort } from '../ports.ts';
 import { decodeWords, startSmtpServer } from './smtp.ts';
 
 const rail = await startRail({ worker: false });
@@ -152,12 +153,11 @@ t.test('the sender is rail@ and the host of BASE_URL, unless MAIL_FROM names ano
 });
 
 t.test('a server that is down gets the mail when it is back', async (t) => {
-  const gone = await startSmtpServer();
-  await gone.close();
-  await workWith(t, { SMTP_URL: `smtp://127.0.0.1:${gone.port}` });
+  const port = await stablePort();
+  await workWith(t, { SMTP_URL: `smtp://127.0.0.1:${port}` });
   const id = await queue();
   t.match(await until(id, ({ error }) => error !== null), { sent_at: null, error: /ECONNREFUSED/ });
-  const back = await startSmtpServer({ port: gone.port });
+  const back = await startSmtpServer({ port });
   await back.until(1);
   const sent = await until(id, ({ sent_at }) => sent_at !== null);
   t.equal(sent.error, null);

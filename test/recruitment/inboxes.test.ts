@@ -1,11 +1,10 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
 import t from 'tap';
 import { transaction } from '../../src/core/postgres/transaction.ts';
 import { changePlan } from '../../src/recruitment/change_plan.ts';
 import { loginOf } from '../../src/recruitment/inboxes/given_login.ts';
 import { openMailbox } from '../../src/recruitment/outreach/sending/transport/mailbox.ts';
 import { type Caller, type Json, sql, startRail, startReceiver } from '../harness.ts';
+import { stablePort } from '../ports.ts';
 import { access_token, password, startMailbox, startTokenServer } from './mailbox.ts';
 
 const tokens = await startTokenServer();
@@ -50,10 +49,7 @@ t.test('connects an inbox after trying both logins, and never shows a password',
 
 t.test('keeps nothing of a login that is refused, and says which', async (t) => {
   const caller = await rail.organization();
-  const closed = createServer().listen(0, '127.0.0.1');
-  await once(closed, 'listening');
-  const { port: free_port } = closed.address() as AddressInfo;
-  await new Promise((resolve) => closed.close(resolve));
+  const free_port = await stablePort();
   for (const [changes, status, code, param] of [
     [{ smtp: { ...smtp, password: 'wrong' } }, 422, 'smtp_auth_failed', 'smtp'],
     [{ imap: { ...imap, password: 'wrong' } }, 422, 'imap_auth_failed', 'imap'],

@@ -1,11 +1,10 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { createHmac } from 'node:crypto';
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { receivers } from '../../src/webhooks/receivers/page.ts';
 import { eventually, startRail } from '../harness.ts';
+import { stablePort } from '../ports.ts';
 import { effort } from '../runner/effort.ts';
 
 t.jobs = 5;
@@ -33,7 +32,7 @@ for (const [file, { check, run }] of Object.entries(languages)) {
     ? 'compiled by npm run soak -- repeats'
     : !isInstalled(command, given) && `${command} is not installed`;
   t.test(`${file} takes what both services sign, and nothing else`, { skip, buffered: true }, async (t) => {
-    const port = await freePort();
+    const port = await stablePort();
     const url = `http://127.0.0.1:${port}/webhooks`;
     const caller = await rail.organization();
     const { id: program_id } = await caller.post('/v1/programs', {
@@ -92,14 +91,6 @@ function isInstalled(command: string, given: string[]): boolean {
   } catch {
     return false;
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /** @returns what it has printed so far */

@@ -25,6 +25,7 @@ import {
   startRail,
   startReceiver,
 } from '../../harness.ts';
+import { stablePort } from '../../ports.ts';
 import { resources, World } from '../../samples.ts';
 
 const rail = await startRail({ worker: false });
@@ -577,12 +578,12 @@ async function startProxy(url: string): Promise<{
     outer.on('close', () => inner.destroy());
   };
   let server: Server;
-  const listen = async (at: number) => {
-    server = createServer(accept).listen(at, '127.0.0.1');
+  const own_port = await stablePort();
+  const listen = async () => {
+    server = createServer(accept).listen(own_port, '127.0.0.1');
     await once(server, 'listening');
-    return (server.address() as AddressInfo).port;
   };
-  const own_port = await listen(0);
+  await listen();
   const proxied = new URL(url);
   proxied.hostname = '127.0.0.1';
   proxied.port = String(own_port);
@@ -593,8 +594,6 @@ async function startProxy(url: string): Promise<{
       server.close();
       for (const socket of sockets) socket.resetAndDestroy();
     },
-    async restore() {
-      await listen(own_port);
-    },
+    restore: listen,
   };
 }

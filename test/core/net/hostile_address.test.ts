@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { once } from 'node:events';
-import { type AddressInfo, createServer, isIP, type Server } from 'node:net';
+import { createServer, isIP, type Server } from 'node:net';
 import { constants } from 'node:os';
 import { setImmediate as endOfTurn } from 'node:timers/promises';
 import fc from 'fast-check';
@@ -11,6 +11,7 @@ import { createPinnedAgent } from '../../../src/core/net/agent.ts';
 import { connectionOrigin } from '../../../src/core/net/origin.ts';
 import { resolvePublicAddresses } from '../../../src/core/net/resolve.ts';
 import { eventually } from '../../harness.ts';
+import { stablePort } from '../../ports.ts';
 import { effort } from '../../runner/effort.ts';
 import {
   dotted,
@@ -354,8 +355,8 @@ function spyOnConnections(t: Test, server: Server): AsyncLocalStorage<Set<string
 
 /** Listens on one port of both loopback addresses, and counts who comes. */
 async function startTrap(t: Test): Promise<{ server: Server; port: number; hits: number }> {
-  const first = await listen(t, '127.0.0.1', 0);
-  const { port } = first.address() as AddressInfo;
+  const port = await stablePort();
+  const first = await listen(t, '127.0.0.1', port);
   const second = await listen(t, '::1', port).catch(() => undefined);
   const trap = { server: first, port, hits: 0 };
   for (const server of [first, second]) {

@@ -1,11 +1,11 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { eventually } from '../../harness.ts';
+import { stablePort } from '../../ports.ts';
 import { identity, password } from './read_inbox.ts';
 
 export interface Dovecot {
@@ -44,7 +44,7 @@ export async function startDovecot(): Promise<Dovecot> {
   const directory = await mkdtemp(join(tmpdir(), 'rail-dovecot-'));
   await chmod(directory, 0o755);
   await openFolder(join(directory, 'mail'));
-  const port = await freePort();
+  const port = await stablePort();
   const file = (name: string) => join(directory, name);
   await writeFile(file('key.pem'), identity.key, { mode: 0o600 });
   await writeFile(file('cert.pem'), identity.cert);
@@ -106,14 +106,6 @@ function configuration(directory: string, port: number): string {
     'service stats {\n  chroot =\n}',
     '',
   ].join('\n');
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 export async function isListening(port: number): Promise<boolean> {

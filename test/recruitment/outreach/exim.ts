@@ -5,7 +5,8 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { eventually } from '../../harness.ts';
-import { freePort, isListening, mail_user, openFolder, succeeds, withSbin } from './dovecot.ts';
+import { stablePort } from '../../ports.ts';
+import { isListening, mail_user, openFolder, succeeds, withSbin } from './dovecot.ts';
 import { identity, password } from './read_inbox.ts';
 
 export interface Exim {
@@ -32,7 +33,7 @@ export async function startExim(maildir: string): Promise<Exim> {
     await writeFile(file(name), text, { mode: 0o600 });
     await chown(file(name), uid, gid);
   }
-  const port = await freePort();
+  const port = await stablePort();
   await writeFile(file('exim.conf'), configuration(directory, port, maildir));
   await chmod(file('exim.conf'), 0o644);
   const as_user = userInfo().uid === 0 ? { uid, gid } : {};

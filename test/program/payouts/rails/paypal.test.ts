@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import t, { type Test } from 'tap';
 import { selfSigned } from '../../../../src/demo/authority.ts';
 import { rails } from '../../../../src/program/payouts/rails/rails.ts';
+import { stablePort } from '../../../ports.ts';
 import { Attempt, holdsNoSecret, startServer } from './attempt.ts';
 import { PayPalServer } from './paypal_server.ts';
 
@@ -73,7 +74,7 @@ t.test('tries again after what had no effect', async (t) => {
 });
 
 t.test('says later when nobody listens', async (t) => {
-  const server = await new PayPalServer().start();
+  const server = await new PayPalServer().start(await stablePort());
   const attempt = new Attempt(rails.paypal, server);
   await server.stop();
   t.match(await attempt.submit(), { status: 'later', reason: /ECONNREFUSED/ });
