@@ -23,9 +23,13 @@ export interface Authority {
 
 const year_ms = 365 * 86_400_000;
 
-/** A certificate authority of the demo and of the tests: ECDSA on P-256, made on the spot. */
-export function createAuthority(name = 'Rail demo authority'): Authority {
+/**
+ * A certificate authority of the demo and of the tests: ECDSA on P-256, made on the spot. Its name is made unique: of two authorities with one
+ * name, who trusts both takes the first for the issuer, and finds that it has not signed.
+ */
+export function createAuthority(kind = 'Rail demo authority'): Authority {
   const own = newKey();
+  const name = `${kind} ${randomBytes(8).toString('hex')}`;
   const issuer = { name, key: own.privateKey };
   const cert = certificate({ ...own, issuer, subject: { name }, is_authority: true });
   return {
