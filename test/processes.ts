@@ -13,7 +13,7 @@ const start_ms = 240_000;
 /** A process of the service, as an operator runs it. */
 export interface Process {
   pid: number;
-  /** Where its API listens; empty for a worker. */
+  /** Where its API listens; empty for a worker, and until it is ready. */
   url: string;
   /** What it has logged. */
   logged: Json[];
@@ -29,6 +29,12 @@ process.once('exit', () => {
   for (const child of started) child.kill('SIGKILL');
 });
 
+/** A process that may not be ready yet. */
+export interface StartingProcess extends Process {
+  /** @throws Error when it ends before it is ready */
+  ready: Promise<void>;
+}
+
 /**
  * Starts `rail api` or `rail worker` on a database, and waits until it is ready. It is gone when the file's tests are done.
  * @param settings beside or over the usual ones
@@ -38,6 +44,17 @@ export async function startProcess(
   database_url: string,
   settings: NodeJS.ProcessEnv = {},
 ): Promise<Process> {
+  const started = spawnProcess(role, database_url, settings);
+  await started.ready;
+  return started;
+}
+
+/** As `startProcess`, without the wait: for a test that may kill it while it starts. */
+export function spawnProcess(
+  role: 'api' | 'worker',
+  database_url: string,
+  settings: NodeJS.ProcessEnv = {},
+): StartingProcess {
   const child = spawn(process.execPath, [main, role], {
     env: {
       ...process.env,
@@ -60,9 +77,13 @@ export async function startProcess(
   };
   t.teardown(() => end('SIGKILL'));
   const logged: Json[] = [];
-  const ready = await readLog(child, logged, `${role} ready`);
-  const url = ready.port ? `http://127.0.0.1:${ready.port}` : '';
-  return { pid: child.pid as number, url, logged, isRunning, end };
+  const starting: StartingProcess = { pid: child.pid as number, url: '', logged, isRunning, end, ready: isReady() };
+  return starting;
+
+  async function isReady(): Promise<void> {
+    const { port } = await readLog(child, logged, `${role} ready`);
+    if (port) starting.url = `http://127.0.0.1:${port}`;
+  }
 }
 
 /** Collects what a process logs. @returns the line that says that it is ready */

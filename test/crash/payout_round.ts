@@ -1,7 +1,7 @@
 /** Rounds of payouts, from what is due to what is paid, in each of which the worker is killed once. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Caller, eventually, type Json, type Rail, sql } from '../harness.ts';
-import { type Gate, type Process, type Statement, startGate, startProcess } from '../processes.ts';
+import { type Gate, type Process, type Statement, spawnProcess, startGate } from '../processes.ts';
 import { setDebtor } from '../program/payouts/files/fixture.ts';
 import { bank, payee, setRail } from '../program/payouts/fixture.ts';
 import type { Fault, Movement } from '../program/payouts/rails/provider_server.ts';
@@ -36,14 +36,16 @@ const patience_ms = 240_000;
 const claim = '3 minutes';
 const by_paypal = { method: 'paypal', details: { email: 'ada@partner.example.com' } };
 
-const start = (url: string, provider: PayoutRail) =>
-  startProcess('worker', url, { RAIL_PAYPAL_URL: provider.url, WORKER_CONCURRENCY: '2' });
+const spawnWorker = (gate: Gate, provider: PayoutRail) =>
+  spawnProcess('worker', gate.url, { RAIL_PAYPAL_URL: provider.url, WORKER_CONCURRENCY: '2' });
 
 export async function openPayoutLine(rail: Rail): Promise<PayoutLine> {
   const gate = await startGate(rail.url);
   const provider = await startPayoutRail();
   const merchant = await rail.organization();
-  return { rail, provider, gate, merchant, worker: await start(gate.url, provider) };
+  const worker = spawnWorker(gate, provider);
+  await worker.ready;
+  return { rail, provider, gate, merchant, worker };
 }
 
 /** What worker and provider do in a round that nothing disturbs. */
@@ -131,13 +133,21 @@ function armedWith(line: PayoutLine, text: () => string): Armed & { kill(): Prom
   return { kill, text, isKilled: () => killed_at, replaced: async () => replacing };
 }
 
-/** @param isDead called before the next worker starts */
+/** @param isDead called before the next worker starts. That one works before it is ready, so that it may be killed before that. */
 export async function replace(line: PayoutLine, isDead: () => unknown = () => {}): Promise<void> {
-  await line.worker.end('SIGKILL');
+  const { worker: victim } = line;
+  killed.add(victim);
+  await victim.end('SIGKILL');
   line.gate.cut();
   isDead();
-  line.worker = await start(line.gate.url, line.provider);
+  const worker = spawnWorker(line.gate, line.provider);
+  line.worker = worker;
+  await worker.ready.catch((error) => {
+    if (!killed.has(worker)) throw error;
+  });
 }
+
+const killed = new WeakSet<Process>();
 
 /** What a worker does whether there are payouts or not. */
 const not_of_payouts = /core\.worker|pg_backend_pid|outgoing_mail|core\.idempotency|partition/i;

@@ -30,14 +30,15 @@ t.test('a batch goes on where it was when its worker is killed', async (t) => {
   await copy('payout_method', ada.id, `'partner_id', ${id_of}`);
   await copy('commission', ada.id, `'id', 'com_' || right(t.id, 20) || n, 'partner_id', ${id_of}`);
   let died = 0;
+  let replaced: Promise<unknown> = Promise.resolve();
   /** Each worker that is killed has the next one killed later. */
   const arm = ([side, nth]: (typeof deaths)[number]): void => {
     let seen = 0;
     const picks = ({ text }: Statement, answer: unknown): boolean =>
       answer === undefined && isWork({ text }) && (seen > 0 || text.includes('payout_batch')) && ++seen === nth;
-    void line.gate.stopAt(side, picks).then(async () => {
+    void line.gate.stopAt(side, picks).then(() => {
       const next = deaths[++died];
-      await replace(line, () => next && arm(next));
+      replaced = replace(line, () => next && arm(next));
     });
   };
   arm(deaths[0]);
@@ -49,6 +50,7 @@ t.test('a batch goes on where it was when its worker is killed', async (t) => {
   };
   await eventually(done, 'the batch to be created', 150_000);
   line.gate.disarm();
+  await replaced;
   t.ok(died > 2, `${died} workers died`);
   t.match(batch.progress, {
     ...{ partners_looked_at: partners, payouts: partners, not_eligible: [] },
