@@ -79,12 +79,16 @@ const refusedBy =
     throw new Problem(`${protocol}_unreachable`, message, { param: protocol });
   };
 
-/** In plain words, by the code alone; empty where the code says nothing. */
+/** In plain words, and nothing that the server said; empty where the error does not tell. */
 function faultOf(error: unknown): string {
-  const { code = '', responseCode } = error as { code?: string; responseCode?: number };
-  if (/CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS_CERT/.test(code)) return ': its certificate is not valid for the host';
-  if (/ECONNREFUSED|EHOSTUNREACH|ENETUNREACH/.test(code)) return ': it refused the connection';
-  if (/TIMEDOUT|TIMEOUT|GREETING/i.test(code)) return ': it did not answer in time';
-  if (/TLS|EPROTO|SSL/.test(code)) return ': it does not offer TLS at this port';
-  return responseCode ? `: it answered ${responseCode}` : '';
+  const { code = '', message, responseCode } = error as Error & { code?: string; responseCode?: number };
+  if (responseCode) return `: it answered ${responseCode}`;
+  // nodemailer gives every error of a socket the code ESOCKET: then its message tells.
+  const fault = code === 'ESOCKET' ? message : code;
+  if (/certificate|altnames|CERT|SELF_SIGNED|UNABLE_TO_/.test(fault))
+    return ': its certificate is not valid for the host';
+  if (/ECONNREFUSED|EHOSTUNREACH|ENETUNREACH/.test(fault)) return ': it refused the connection';
+  if (/TIMEDOUT|TIMEOUT|GREETING/i.test(fault)) return ': it did not answer in time';
+  if (/TLS|EPROTO|SSL/.test(fault)) return ': it does not offer TLS at this port';
+  return '';
 }
