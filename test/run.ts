@@ -52,6 +52,8 @@ const alone = [
   'test/webhooks/queue/',
 ];
 const slowest_shown = 10;
+/** Of the first failure of a file, at the end. */
+const lines_shown = 20;
 
 const { values: asked, positionals: named } = parseArgs({
   allowPositionals: true,
@@ -167,6 +169,17 @@ function printSlowest(results: FileResult[]): void {
   const slowest = results.toSorted((a, b) => b.seconds - a.seconds).slice(0, slowest_shown);
   console.log('\nThe slowest files:');
   for (const { file, seconds } of slowest) console.log(`${seconds.toFixed(1).padStart(8)} s  ${file}`);
-  const broken = results.filter((result) => result.failed > 0);
-  if (broken.length > 0) console.log(`\nFailed: ${broken.map(({ file }) => file).join(', ')}`);
+  printFailures(results.filter(({ failed }) => failed > 0));
+}
+
+/** The first failure of each file once more: where the output is cut, its end is what is kept. */
+function printFailures(broken: FileResult[]): void {
+  for (const { file, complaint } of broken) {
+    const lines = complaint.split('\n');
+    const first = Math.max(
+      0,
+      lines.findIndex((line) => /not ok|Error:/.test(line)),
+    );
+    console.log(`\nFailed: ${file}\n${lines.slice(first, first + lines_shown).join('\n')}`);
+  }
 }
