@@ -15,13 +15,13 @@ import { createUser } from '../src/core/access/user.ts';
 import { errorsOf } from '../src/core/description/operation_errors.ts';
 import { createVault } from '../src/core/encryption/vault.ts';
 import { register, runTick } from '../src/core/jobs/schedule.ts';
+import { superviseWorker, type Worker, type WorkerOptions } from '../src/core/jobs/supervisor.ts';
 import { openDatabase, run } from '../src/core/postgres/database.ts';
 import { type Store, transaction } from '../src/core/postgres/transaction.ts';
 import type { Mailer } from '../src/core/resource/services.ts';
 import { newId } from '../src/core/values/id.ts';
 import type { ProblemCode } from '../src/core/values/problem.ts';
-import { operations, schedules, writeEvents } from '../src/products.ts';
-import { startWorker } from '../src/worker.ts';
+import { extensions, operations, schedules, writeEvents } from '../src/products.ts';
 import { cloneDatabase, type Durability, serverUrl } from './postgres.ts';
 
 export const log = pino({ level: process.env.LOG_LEVEL || 'silent' }, pino.destination(2));
@@ -87,7 +87,7 @@ export interface Rail {
 }
 
 /**
- * The service on a database of its own: the API, and unless told otherwise a worker. All is stopped when the file's tests are done; the
+ * The service on a database of its own: the API, and unless told otherwise a worker without its clock. All is stopped when the file's tests are done; the
  * file fails when its data is not as it must always be then.
  * @param audit false where a test corrupts its data on purpose
  * @param durability `durable` where a test kills what writes
@@ -146,6 +146,10 @@ export async function startRail({
     },
   };
 }
+
+/** The worker, without its clock: what is scheduled runs when the test calls `tick`, and not amid a test because a minute is over. */
+export const startWorker = (options: WorkerOptions): Worker =>
+  superviseWorker({ ...options, schedules: [], extensions });
 
 /** Nobody waits for an answer any more. A connection that is opened, or becomes idle, while the API closes would keep it for a minute. */
 export async function closeApi(app: FastifyInstance): Promise<void> {

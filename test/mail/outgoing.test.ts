@@ -6,8 +6,7 @@ import { readConfig } from '../../src/config.ts';
 import { transaction } from '../../src/core/postgres/transaction.ts';
 import { type Draft, queueMail } from '../../src/mail/outgoing.ts';
 import { openServices } from '../../src/service.ts';
-import { startWorker } from '../../src/worker.ts';
-import { encryption_key, eventually, type Json, sql, startRail } from '../harness.ts';
+import { encryption_key, eventually, type Json, sql, startRail, startWorker } from '../harness.ts';
 import { stablePort } from '../ports.ts';
 import { decodeWords, startSmtpServer } from './smtp.ts';
 

@@ -3,7 +3,6 @@ import { raw, type Sql } from 'sql-template-tag';
 import t from 'tap';
 import { auditSession } from '../../src/commands/audit.ts';
 import { audits } from '../../src/products.ts';
-import { startWorker } from '../../src/worker.ts';
 import { command } from '../command_process.ts';
 import {
   encryption_key,
@@ -14,6 +13,7 @@ import {
   sql,
   startRail,
   startReceiver,
+  startWorker,
 } from '../harness.ts';
 import { spawnRail } from '../rail_process.ts';
 import { openShop } from '../shop.ts';

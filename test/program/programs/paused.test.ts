@@ -1,6 +1,5 @@
 import t from 'tap';
-import { startWorker } from '../../../src/worker.ts';
-import { eventually, type Json, log, sql, startRail } from '../../harness.ts';
+import { eventually, type Json, log, sql, startRail, startWorker } from '../../harness.ts';
 import { fresh, openShop, type Shop, types } from '../../shop.ts';
 
 const rail = await startRail({ worker: false });

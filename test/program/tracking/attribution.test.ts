@@ -1,7 +1,6 @@
 import t from 'tap';
 import { type Credit, creditOf, earnsCredit, windowEnd } from '../../../src/program/tracking/attribution.ts';
-import { startWorker } from '../../../src/worker.ts';
-import { eventually, log, sql, startRail } from '../../harness.ts';
+import { eventually, log, sql, startRail, startWorker } from '../../harness.ts';
 import { fresh, openShop, types } from '../../shop.ts';
 
 const rail = await startRail({ worker: false });

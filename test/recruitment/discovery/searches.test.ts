@@ -5,8 +5,7 @@ import { spendCredit } from '../../../src/recruitment/plan/credit.ts';
 import type { PlanName } from '../../../src/recruitment/plan/limits.ts';
 import type { Run } from '../../../src/recruitment/runs/run.ts';
 import { reserve } from '../../../src/recruitment/runs/spending.ts';
-import { startWorker } from '../../../src/worker.ts';
-import { type Caller, eventually, type Json, log, sql, startRail, startReceiver } from '../../harness.ts';
+import { type Caller, eventually, type Json, log, sql, startRail, startReceiver, startWorker } from '../../harness.ts';
 import {
   brave_key,
   type Listed,

@@ -3,8 +3,7 @@ import t from 'tap';
 import { reconnectInbox } from '../../../src/recruitment/outreach/campaigns/lifecycle/inbox_connection.ts';
 import { readInbox } from '../../../src/recruitment/outreach/reading/connection.ts';
 import { turns } from '../../../src/recruitment/outreach/reading/turns.ts';
-import { startWorker } from '../../../src/worker.ts';
-import { eventually, type Json, log, sql, startRail } from '../../harness.ts';
+import { eventually, type Json, log, sql, startRail, startWorker } from '../../harness.ts';
 import { type Mailed, mail, within } from './mailed.ts';
 import {
   answered,

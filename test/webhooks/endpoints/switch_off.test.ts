@@ -3,8 +3,7 @@ import { transaction } from '../../../src/core/postgres/transaction.ts';
 import { createMailer } from '../../../src/mail/smtp.ts';
 import { program } from '../../../src/program/index.ts';
 import { judgeEndpoint } from '../../../src/webhooks/endpoints/switch_off.ts';
-import { startWorker } from '../../../src/worker.ts';
-import { eventually, type Json, log, sql, startRail, startReceiver } from '../../harness.ts';
+import { eventually, type Json, log, sql, startRail, startReceiver, startWorker } from '../../harness.ts';
 import { type ReceivedMail, startSmtpServer } from '../../mail/smtp.ts';
 
 const rail = await startRail({ worker: false });
