@@ -1,4 +1,10 @@
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
@@ -102,10 +108,10 @@ export async function startRail({
   own = {} as Partial<typeof services>,
 } = {}): Promise<Rail> {
   const url = await cloneDatabase(await serverUrl(t, durability));
-  const database = openDatabase(url, { size: 20, name: 'rail test', connect_ms: patience_ms });
+  const database = openDatabase(url, { size: 20, name: 'rail test', ...patient_database });
   const store: Store = { database, writeEvents };
   const own_services = { ...services, ...(provider_urls ? { provider_urls } : {}), ...own };
-  const app = await buildApi({ store, services: own_services, log, limits: { answer_ms: patience_ms } });
+  const app = await buildApi({ store, services: own_services, log, limits: patient_api });
   await app.listen({ port: 0, host: '127.0.0.1' });
   const base_url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
   const running = worker ? startWorker({ url, store, services: own_services, concurrency: 4, log }) : undefined;
@@ -266,13 +272,18 @@ export async function startReceiver(
   until(count: number): Promise<Received[]>;
 }> {
   const received: Received[] = [];
-  const server = createServer(async (request, response) => {
+  const take = async (request: IncomingMessage, response: ServerResponse) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     const raw = Buffer.concat(chunks).toString('utf8');
     const one = { headers: request.headers as Record<string, string>, raw, body: JSON.parse(raw) };
     received.push(one);
     response.writeHead(await answer(one, received.length)).end('ok');
+  };
+  const server = createServer((request, response) => {
+    take(request, response).catch((error) => {
+      if (request.complete) throw error; // who sends may be killed amid a request
+    });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.teardown(() => {
@@ -292,6 +303,10 @@ export async function startReceiver(
 
 /** So long that only what never comes takes longer, however busy the machine is. */
 const patience_ms = 120_000;
+/** Limits of an API whose test is not about them. */
+export const patient_api = { answer_ms: patience_ms };
+/** The same of connections to Postgres. */
+export const patient_database = { connect_ms: patience_ms, statement_ms: patience_ms, silence_ms: 1.5 * patience_ms };
 
 /** Waits until a condition holds. @throws Error that says what did not come */
 export async function eventually(

@@ -11,7 +11,7 @@ import { draftOf, eventWriter } from '../src/webhooks/events/event.ts';
 import type { EventPolicy } from '../src/webhooks/events/policy.ts';
 import { webhooksOf } from '../src/webhooks/operations.ts';
 import type { Product } from '../src/webhooks/product.ts';
-import { type Caller, callerOf, closeApi, type Json, log, startRail, startReceiver } from './harness.ts';
+import { type Caller, callerOf, closeApi, type Json, log, patient_api, startRail, startReceiver } from './harness.ts';
 
 const catalogue = {
   'note.added': eventType(
@@ -64,7 +64,13 @@ const store: Store = {
   database: rail.store.database,
   writeEvents: eventWriter([...products.map((product) => product.events), events]),
 };
-const app = await buildApi({ store, services: rail.services, log, products: [...products, notes] });
+const app = await buildApi({
+  store,
+  services: rail.services,
+  log,
+  products: [...products, notes],
+  limits: patient_api,
+});
 await app.listen({ port: 0, host: '127.0.0.1' });
 t.teardown(() => closeApi(app));
 const address = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;

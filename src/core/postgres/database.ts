@@ -20,23 +20,25 @@ export interface DatabaseOptions {
   connect_ms?: number;
   /** How long a caller waits for a connection while all are lent out. That Postgres is busy does not mean that it is away. */
   wait_ms?: number;
+  /** How long a statement may run, and wait for locks. */
+  statement_ms?: number;
 }
 
-const statement_ms = 30_000;
+const default_statement_ms = 30_000;
 
 /**
  * A pool whose connections pipeline: statements that do not wait for each other's results share a round trip.
  * @param url where Postgres is
  */
 export function openDatabase(url: string, options: DatabaseOptions): Database {
-  const { size, name, log, silence_ms = 35_000, connect_ms = 5_000, wait_ms = statement_ms } = options;
+  const { size, name, log, silence_ms = 35_000, connect_ms = 5_000, statement_ms = default_statement_ms } = options;
   const pool = new pg.Pool({
     connectionString: url,
     max: size,
     min: 1, // a process that is idle is still counted: see connections.ts
     application_name: name,
     Client: clientThatConnectsWithin(connect_ms),
-    connectionTimeoutMillis: wait_ms,
+    connectionTimeoutMillis: options.wait_ms ?? statement_ms,
     statement_timeout: statement_ms,
     keepAlive: true,
     pipeline: true,

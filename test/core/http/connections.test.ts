@@ -4,16 +4,25 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { buildApi } from '../../../src/api.ts';
 import type { ServerLimits } from '../../../src/core/http/server.ts';
-import { callerOf, encryption_key, eventually, log, services, startRail } from '../../harness.ts';
+import {
+  callerOf,
+  closeApi,
+  encryption_key,
+  eventually,
+  log,
+  patient_api,
+  services,
+  startRail,
+} from '../../harness.ts';
 import { spawnRail } from '../../rail_process.ts';
 
 const rail = await startRail({ worker: false });
 const merchant = await rail.organization();
 
 async function startApi(limits: Partial<ServerLimits>): Promise<number> {
-  const app = await buildApi({ store: rail.store, services, log, limits });
+  const app = await buildApi({ store: rail.store, services, log, limits: { ...patient_api, ...limits } });
   await app.listen({ port: 0, host: '127.0.0.1' });
-  t.teardown(() => app.close());
+  t.teardown(() => closeApi(app));
   return (app.server.address() as AddressInfo).port;
 }
 

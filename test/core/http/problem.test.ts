@@ -20,6 +20,8 @@ import {
   closeApi,
   eventually,
   log,
+  patient_api,
+  patient_database,
   services,
   sql,
   startRail,
@@ -431,10 +433,10 @@ t.test('an unexpected failure answers 500 and tells nothing of the inside', asyn
 t.test('while Postgres is away', async (t) => {
   const proxy = await startProxy(rail.url);
   const store = {
-    database: openDatabase(proxy.url, { size: 5, name: 'rail proxied' }),
+    database: openDatabase(proxy.url, { ...patient_database, size: 5, name: 'rail proxied' }),
     writeEvents,
   };
-  const app = await buildApi({ store, services, log });
+  const app = await buildApi({ store, services, log, limits: patient_api });
   await app.listen({ port: 0, host: '127.0.0.1' });
   t.teardown(async () => {
     await closeApi(app);
@@ -493,9 +495,9 @@ t.test('no secret ever reaches the log', async (t) => {
   });
   const everything = pino({ level: 'trace' }, destination);
   const own = await startRail({ worker: false });
-  const database = openDatabase(own.url, { size: 5, name: 'rail logged', log: everything });
+  const database = openDatabase(own.url, { ...patient_database, size: 5, name: 'rail logged', log: everything });
   const store = { database, writeEvents };
-  const app = await buildApi({ store, services, log: everything });
+  const app = await buildApi({ store, services, log: everything, limits: patient_api });
   await app.listen({ port: 0, host: '127.0.0.1' });
   const worker = startWorker({ url: own.url, store, services, concurrency: 2, log: everything });
   await worker.ready;

@@ -3,7 +3,7 @@ import { type AddressInfo, connect } from 'node:net';
 import t from 'tap';
 import { buildApi } from '../../../src/api.ts';
 import { problems } from '../../../src/core/values/problem.ts';
-import { closeApi, log, services, startRail } from '../../harness.ts';
+import { closeApi, log, patient_api, services, startRail } from '../../harness.ts';
 
 const rail = await startRail({ worker: false });
 const merchant = await rail.organization();
@@ -130,7 +130,7 @@ t.test('null is no body, for operations that need none either', async (t) => {
 
 t.test('where clients come by https, they are told to go on doing so', async (t) => {
   const secure = { ...services, base_url: 'https://rail.example.com' };
-  const app = await buildApi({ store: rail.store, services: secure, log });
+  const app = await buildApi({ store: rail.store, services: secure, log, limits: patient_api });
   t.teardown(() => closeApi(app));
   for (const url of ['/v1/programs', '/v1/nothing', '/v1/openapi.json', '/v1/%']) {
     const { headers } = await app.inject(url);

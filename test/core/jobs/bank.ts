@@ -134,7 +134,7 @@ export function deadlyChannel(channel: ReturnType<typeof bankChannel>, point: Ki
 if (import.meta.main) {
   const [database_url, bank_url, row, point] = process.argv.slice(2) as [string, string, string, KillPoint];
   const store: Store = {
-    database: openDatabase(database_url, { size: 2, name: 'rail test' }),
+    database: openDatabase(database_url, { size: 2, name: 'rail test', connect_ms: 120_000 }),
     writeEvents: () => {
       throw new Error('A transfer emits no event.');
     },

@@ -115,7 +115,7 @@ async function dieOver(row: IntentRow, point: KillPoint): Promise<void> {
   const script = join(import.meta.dirname, 'bank.ts');
   const child = spawn(process.execPath, [script, rail.url, bank.url, JSON.stringify(row), point], {
     stdio: ['ignore', 'ignore', 'inherit'],
-    timeout: 60_000,
+    timeout: 300_000,
     killSignal: 'SIGTERM',
   });
   const [, signal] = await once(child, 'exit');

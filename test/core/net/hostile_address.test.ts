@@ -104,24 +104,31 @@ t.test('neither 100 dead name servers nor 100 that talk nonsense hold up a good 
     return type === 'A' ? ['1.2.3.4'] : [];
   });
   const resolve = (name: string) => resolvePublicAddresses(name, { allowPrivate: false, nameServers });
-  const ended = new Map<string, string>();
-  const pending: Promise<unknown>[] = [];
-  for (const kind of ['nonsense', 'dead']) {
-    for (let i = 0; i < 100; i++) {
-      const name = `${kind}${i}.shop.com`;
-      pending.push(resolve(name).catch(({ code }) => ended.set(name, code)));
-      await endOfTurn();
+  /** What became of the names, and which of them had ended as the good one was answered. */
+  const resolveAll = async () => {
+    queries.splice(0);
+    const ended = new Map<string, string>();
+    const pending: Promise<unknown>[] = [];
+    for (const kind of ['nonsense', 'dead']) {
+      for (let i = 0; i < 100; i++) {
+        const name = `${kind}${i}.shop.com`;
+        pending.push(resolve(name).catch(({ code }) => ended.set(name, code)));
+        await endOfTurn();
+      }
     }
-  }
-  const dead = () => new Set(queries.filter((query) => query.startsWith('A dead')));
-  await eventually(() => dead().size === 100, 'all to be asked for');
-  t.same(await resolve('good.shop.com'), [{ address: '1.2.3.4', family: 4 }]);
-  t.notOk(
-    [...ended.keys()].some((name) => name.startsWith('dead')),
-    'the dead are still waited for',
-  );
-  await Promise.all(pending);
-  t.same([...ended.values()], new Array(200).fill('name_not_resolved'));
+    const dead = () => new Set(queries.filter((query) => query.startsWith('A dead')));
+    await eventually(() => dead().size === 100, 'all to be asked for');
+    const good = await resolve('good.shop.com');
+    const dead_before = [...ended.keys()].filter((name) => name.startsWith('dead'));
+    await Promise.all(pending);
+    return { good, dead_before, codes: [...ended.values()] };
+  };
+  let seen = await resolveAll();
+  // A busy machine may stand still for as long as a dead server is waited for.
+  for (let nth = 1; nth < TRIES && seen.dead_before.length > 0; nth++) seen = await resolveAll();
+  t.same(seen.good, [{ address: '1.2.3.4', family: 4 }]);
+  t.same(seen.dead_before, [], 'the dead are still waited for');
+  t.same(seen.codes, new Array(200).fill('name_not_resolved'));
 });
 
 // ---- what is thrown at it

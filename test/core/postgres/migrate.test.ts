@@ -131,11 +131,12 @@ t.test('a file that runs outside a transaction keeps nobody waiting, however man
       const ran = Promise.all([1, 2, 3].map(() => migrate(url, (line) => told.push(line), folder)));
       await eventually(async () => {
         const { rows } = await client.query(
-          `select from pg_stat_activity where query like 'create unique index concurrently%' and wait_event_type = 'Lock'`,
+          `select from pg_stat_activity
+            where datname = current_database() and query like 'create unique index concurrently%' and wait_event_type = 'Lock'`,
         );
         return rows.length === 1;
       }, 'the index to wait for the transaction that writes');
-      await client.query(`set statement_timeout = '5s'; insert into notes.note (body) values ('meanwhile')`);
+      await client.query(`set statement_timeout = '60s'; insert into notes.note (body) values ('meanwhile')`);
       await writer.query('commit');
       await writer.end();
       t.same((await ran).flat(), ['migrations/9002_index.sql', 'migrations/9003_after.sql']);

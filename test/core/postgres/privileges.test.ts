@@ -6,7 +6,7 @@ import { createOrganization } from '../../../src/core/access/organization.ts';
 import { openDatabase } from '../../../src/core/postgres/database.ts';
 import { migrate } from '../../../src/core/postgres/migrate.ts';
 import { writeEvents } from '../../../src/products.ts';
-import { closeApi, encryption_key, log, services } from '../../harness.ts';
+import { closeApi, encryption_key, log, patient_api, patient_database, services } from '../../harness.ts';
 import { cloneDatabase, databaseUrl, emptyDatabase, startPostgresIn } from '../../postgres.ts';
 import { spawnRail } from '../../rail_process.ts';
 import { makeRunDirectory, removeRunDirectory } from '../../runner/run_directory.ts';
@@ -47,8 +47,8 @@ async function privilegesIn(client: pg.Client): Promise<object[]> {
 }
 
 async function openApi(t: Test, url: string) {
-  const database = openDatabase(url, { size: 3, name: 'rail test' });
-  const app = await buildApi({ store: { database, writeEvents }, services, log });
+  const database = openDatabase(url, { ...patient_database, size: 3, name: 'rail test' });
+  const app = await buildApi({ store: { database, writeEvents }, services, log, limits: patient_api });
   t.teardown(async () => {
     await closeApi(app);
     await database.end();

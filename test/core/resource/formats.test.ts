@@ -11,7 +11,7 @@ import { buildApi } from '../../../src/api.ts';
 import { csvLine } from '../../../src/core/formats/csv.ts';
 import { formatOf } from '../../../src/core/formats/format.ts';
 import { fill } from '../../bench/rows.ts';
-import { closeApi, eventually, type Json, linesOf, log, services, startRail } from '../../harness.ts';
+import { closeApi, eventually, type Json, linesOf, log, patient_api, services, startRail } from '../../harness.ts';
 
 const rail = await startRail({ worker: false, audit: false });
 const acme = { name: 'Acme', website_url: 'https://acme.example.com', currency: 'USD' };
@@ -278,7 +278,7 @@ t.test('breaks the connection when it fails in the middle', async (t) => {
 
 t.test('cuts off a reader that pauses for too long, or takes too little on average', async (t) => {
   for (const limits of [{ reader_pause_ms: 100 }, { reader_pause_ms: 1_000, reader_bytes_per_s: 1e9 }]) {
-    const app = await buildApi({ store: rail.store, services, log, limits });
+    const app = await buildApi({ store: rail.store, services, log, limits: { ...patient_api, ...limits } });
     await app.listen({ port: 0, host: '127.0.0.1' });
     const address = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
     const { response } = await opened(big_path, { key: big.key, address });
