@@ -30,7 +30,9 @@ if (import.meta.main) {
     process.argv.splice(2, process.argv.length, ...args);
     process.exitCode = undefined;
     const code = await codeOf(import(`${main}?${++count}`));
-    process.stdout.removeAllListeners('error'); // of this command
+    // Of this command: too many would be warned of.
+    process.stdout.removeAllListeners('error');
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.removeAllListeners(signal);
     for (const stream of [process.stdout, process.stderr]) stream.write(mark);
     process.send?.({ code });
   });

@@ -10,6 +10,8 @@ import { copyPrepared } from './postgres.ts';
 import { isAlive, postgresOf } from './runner/run_directory.ts';
 
 const main = join(import.meta.dirname, '../src/main.ts');
+/** So long that only a process that hangs takes longer, however busy the machine is. */
+const start_ms = 300_000;
 
 export interface Ended {
   code: number | null;
@@ -68,6 +70,7 @@ export function spawnRail(
       await eventually(
         () => found() !== null || child.exitCode !== null || child.signalCode !== null,
         `${pattern}`,
+        start_ms,
       ).catch(() => {});
       const match = found();
       if (match) return match;

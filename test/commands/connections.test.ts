@@ -58,7 +58,11 @@ t.test('a worker under load has no more connections than DATABASE_POOL_SIZE', as
 t.test('an API under load has no more connections than DATABASE_POOL_SIZE', async (t) => {
   const { id } = await createProgram();
   const api = await startProcess('api', rail.url, { DATABASE_POOL_SIZE: '4' });
-  const most = await mostConnections(partners(id, 100, api.url));
+  // As many as are answered in time on a busy machine.
+  const in_turns = async () => {
+    for (let turn = 0; turn < 5; turn++) await partners(id, 16, api.url);
+  };
+  const most = await mostConnections(in_turns());
   t.ok(most <= 4, `${most}`);
   await api.end('SIGTERM');
 });

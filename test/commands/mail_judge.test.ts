@@ -36,6 +36,7 @@ function judge(args: string[], input = ''): Promise<{ code: number | null; stdou
   child.stderr.on('data', (chunk) => {
     said.stderr += chunk;
   });
+  child.stdin.on('error', () => {}); // it may end without reading
   child.stdin.end(input);
   return new Promise((done) => child.on('close', (code) => done({ code, ...said })));
 }

@@ -92,6 +92,7 @@ type Block = ReturnType<typeof blocksBelow>[number];
 /** A shell that is given one block after the other, as somebody pastes them. */
 function openTerminal(environment: NodeJS.ProcessEnv) {
   const shell = spawn('sh', ['-e'], { cwd: checkout, env: { ...process.env, ...environment } });
+  shell.stdin.on('error', () => {}); // that it has ended is told below
   let output = '';
   let errors = '';
   shell.stdout.on('data', (chunk: Buffer) => {

@@ -3,16 +3,21 @@ import { join } from 'node:path';
 import pg from 'pg';
 import Stripe from 'stripe';
 import t from 'tap';
+import { buildApi } from '../../src/api.ts';
 import { createVault } from '../../src/core/encryption/vault.ts';
 import { encrypted } from '../../src/products.ts';
 import { command } from '../command_process.ts';
 import {
   type Caller,
   callerOf,
+  closeApi,
   encryption_key,
   eventually,
   type Json,
+  log,
+  patient_api,
   type Rail,
+  services,
   sql,
   startRail,
   startReceiver,
@@ -209,8 +214,10 @@ t.test('keeps and names what no key opens', async (t) => {
 t.test('loses no secret that is rotated at the same time', async (t) => {
   const rail = await startRail({ worker: false });
   const { merchant, endpoints } = await keepSecrets(rail, 'http://127.0.0.1:9/');
-  const api = await startProcess('api', rail.url, { RAIL_ENCRYPTION_KEY: keyring(old_key, new_key) });
-  const { post } = callerOf(api.url, merchant.key, merchant.organization_id);
+  const own_services = { ...services, vault: createVault([old_key, new_key]) };
+  const api = await buildApi({ store: rail.store, services: own_services, log, limits: patient_api });
+  t.teardown(() => closeApi(api));
+  const { post } = callerOf(await api.listen({ port: 0, host: '127.0.0.1' }), merchant.key, merchant.organization_id);
   const rotateSecret = async (endpoint: Kept['endpoints'][0]) => {
     const { secret } = await post(`/v1/webhook_endpoints/${endpoint.id}/rotate_secret`);
     endpoint.secrets = [secret, endpoint.secrets[0] as string];
@@ -250,7 +257,6 @@ t.test('loses no secret that is rotated at the same time', async (t) => {
   const { code, report } = await rotate(rail.url);
   t.equal(code, 0, 'what an API wrote with the old key in front is done by the next run');
   t.equal(total(report, old_id), 0);
-  await api.end('SIGTERM');
 });
 
 t.test('makes a new key for the data directory, and drops the old one when it is done', async (t) => {

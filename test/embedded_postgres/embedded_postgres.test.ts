@@ -148,7 +148,7 @@ t.test('starts again after Postgres itself was killed, with what was committed',
   const dataDir = await makeDataDir(t);
   const owner = await openInChild(t, dataDir, 'own');
   await query(owner.url, 'create table kept as select 7 as number');
-  const busy = query(owner.url, 'select sum(n) from generate_series(1, 20000000) n').catch(() => {});
+  const busy = query(owner.url, 'select sum(n) from generate_series(1, 2000000) n').catch(() => {});
   process.kill((await postmasterPid(dataDir)) ?? 0, 'SIGKILL');
   await owner.kill();
   const next = await openEmbeddedPostgres({ dataDir, mode: 'own', settings });
@@ -168,7 +168,7 @@ t.test(
     const lines = (await readFile(pidFile, 'utf8')).split('\n');
     await first.stop();
     const { uid, gid } = await stat(join(dataDir, 'postgres'));
-    const other = spawn('sleep', ['60'], { uid, gid });
+    const other = spawn('sleep', ['600'], { uid, gid });
     t.teardown(() => other.kill());
     await writeFile(pidFile, [other.pid, ...lines.slice(1)].join('\n'));
     await chown(pidFile, uid, gid);
