@@ -38,7 +38,7 @@ export const step = (given: Json = {}): Json => ({
   ...given,
 });
 
-/** Makes a campaign in state `sending`, whose sequences are due. */
+/** Makes a campaign in state `sending`, whose sequences are due, one after the other. */
 export async function openSender(
   { store, services: { vault }, query }: Place,
   organization_id: string,
@@ -105,7 +105,7 @@ export async function openSender(
       insert into recruitment.sequence (organization_id, id, campaign_id, brand_id, prospect_id, inbox_id, email_address_id, address_hmac, domain_hmac,
         company_hmac, due_at)
       select ${organization_id}, g.sequence_id, ${campaign_id}, ${brand_id}, g.prospect_id, g.inbox_id, g.email_id, decode(g.address_hmac, 'hex'),
-        decode(g.domain_hmac, 'hex'), decode(g.domain_hmac, 'hex'), now() - interval '1 minute' from ${given}`);
+        decode(g.domain_hmac, 'hex'), decode(g.domain_hmac, 'hex'), now() - interval '1 minute' + g.nth * interval '1 microsecond' from ${given}`);
   }
   return { organization_id, brand_id, campaign_id, inbox_ids, sequence_ids, prospect_ids };
 }

@@ -2,11 +2,13 @@
 import type { AddressInfo } from 'node:net';
 import tls from 'node:tls';
 import t from 'tap';
+import { run } from '../../../src/core/postgres/database.ts';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
 import { sendMessage } from '../../../src/recruitment/outreach/sending/lanes/send_message.ts';
 import { connectTo } from '../../../src/recruitment/outreach/sending/transport/connection.ts';
 import { transmit } from '../../../src/recruitment/outreach/sending/transport/smtp.ts';
-import { type Caller, eventually, type Json, sql, startRail, startReceiver } from '../../harness.ts';
+import { wakeInbox } from '../../../src/recruitment/sequences/wake_inbox.ts';
+import { awayFromMidnight, type Caller, eventually, type Json, sql, startRail, startReceiver } from '../../harness.ts';
 import { all_but_scans } from '../event_types.ts';
 import { identity, startMailbox } from '../mailbox.ts';
 import { type Asked, openSender, type Sender, step, wake } from './outreach.ts';
@@ -54,6 +56,19 @@ const inboxOf = async ({ organization_id }: Sender): Promise<Json> =>
   )[0] as Json;
 const sequencesOf = ({ organization_id }: Sender): Promise<Json[]> =>
   rail.query(sql`select t.* from recruitment.sequence t where t.organization_id = ${organization_id} order by t.id`);
+/** Jobs that wait for the inbox's next slot, or for a worker. */
+const jobsOf = async ({ inbox_ids }: Sender, key: 'outreach' | 'outreach_now'): Promise<number> =>
+  (await rail.query(sql`select from graphile_worker.jobs j where j.key = ${`${key}:${inbox_ids[0]}`}`)).length;
+/** Has an invitation sent to the first prospect. */
+async function inviteFirst({ organization_id, brand_id, inbox_ids, prospect_ids, caller }: Opened): Promise<Json> {
+  const [address] = (await caller.get(`/recruitment/v1/prospects/${prospect_ids[0]}/emails`)).data;
+  return transaction(rail.store, { organization_id, request_id: null }, (tx) =>
+    sendMessage(tx, rail.services.vault, {
+      ...{ purpose: 'invitation', brand_id, inbox_id: inbox_ids[0] as string, prospect_id: prospect_ids[0] as string },
+      ...{ email_address_id: address.id, thread_id: null, subject: 'Join us', body_text: 'Join us.', body_html: null },
+    }),
+  );
+}
 
 t.test('sends the first email, tells it, and moves the prospect', async (t) => {
   const to = 'ada@first.example.com';
@@ -95,30 +110,13 @@ t.test('sends the first email, tells it, and moves the prospect', async (t) => {
 t.test(
   'sends an invitation before everything else, whatever the caps, and refuses one to a suppressed prospect',
   async (t) => {
+    await awayFromMidnight();
     const to = 'ada@invited.example.com';
     const opened = await open({ address: () => to, inbox: { daily_limit: 1, min_gap_s: 3_600, max_gap_s: 3_600 } });
-    const { organization_id, brand_id, inbox_ids, prospect_ids, caller } = opened;
+    const { organization_id, caller } = opened;
     await wake(rail);
     await opened.told(2);
-    const [address] = (await caller.get(`/recruitment/v1/prospects/${prospect_ids[0]}/emails`)).data;
-    const invite = () =>
-      transaction(rail.store, { organization_id, request_id: null }, (tx) =>
-        sendMessage(tx, rail.services.vault, {
-          ...{
-            purpose: 'invitation',
-            inbox_id: inbox_ids[0] as string,
-            brand_id,
-            prospect_id: prospect_ids[0] as string,
-          },
-          ...{
-            email_address_id: address.id,
-            thread_id: null,
-            subject: 'Join us',
-            body_text: 'Join us.',
-            body_html: null,
-          },
-        }),
-      );
+    const invite = () => inviteFirst(opened);
     const { id } = await invite();
     await eventually(
       async () => (await messagesOf(opened)).find((one) => one.id === id)?.state === 'sent',
@@ -135,6 +133,27 @@ t.test(
     await t.rejects(invite(), { code: 'suppressed' });
   },
 );
+
+t.test('sends what comes while an inbox that has sent writes down when it is to send again', async () => {
+  const opened = await open({ inbox: { min_gap_s: 3_600, max_gap_s: 3_600 } });
+  const { organization_id, inbox_ids } = opened;
+  const [inbox_id = ''] = inbox_ids;
+  const client = await rail.store.database.connect();
+  await client.query('begin');
+  const job = JSON.stringify({ organization_id, inbox_id });
+  await run(
+    client,
+    sql`select graphile_worker.add_job('recruitment/send_from_inbox', ${job}::json, job_key => ${`outreach:${inbox_id}`}) is null as lost`,
+  );
+  await transaction(rail.store, { organization_id, request_id: null }, async (tx) => wakeInbox(tx, inbox_id));
+  await eventually(async () => (await rail.waiting()) > 0, 'the inbox to write when it is to send again');
+  const { id } = await inviteFirst(opened);
+  await eventually(async () => (await jobsOf(opened, 'outreach_now')) === 0, 'the job of the invitation');
+  await client.query('rollback');
+  client.release();
+  const isSent = async () => (await messagesOf(opened)).find((one) => one.id === id)?.state === 'sent';
+  await eventually(isSent, 'the invitation');
+});
 
 t.test('looks for an email whose connection was lost after the final dot, and makes copies', async (t) => {
   const folder = await startSentFolder();

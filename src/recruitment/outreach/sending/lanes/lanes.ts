@@ -46,7 +46,7 @@ export class Lanes {
     }
     const run = { ended: Promise.resolve(), looks_again: false };
     this.#runs.set(key, run);
-    run.ended = this.#run(lane, run).finally(() => this.#runs.delete(key));
+    run.ended = this.#run(lane, run, () => this.#runs.delete(key));
     return run.ended;
   }
 
@@ -55,7 +55,17 @@ export class Lanes {
     while (this.#runs.size > 0) await Promise.allSettled([...this.#runs.values()].map(({ ended }) => ended));
   }
 
-  async #run(lane: LaneOf, run: { looks_again: boolean }): Promise<void> {
+  /** What comes until the moment at which it is over has it look again: a job that comes then has a run of its own. */
+  async #run(lane: LaneOf, run: { looks_again: boolean }, over: () => void): Promise<void> {
+    try {
+      do await this.#sendDue(lane, run);
+      while (run.looks_again && !this.#context.stopping.aborted);
+    } finally {
+      over();
+    }
+  }
+
+  async #sendDue(lane: LaneOf, run: { looks_again: boolean }): Promise<void> {
     const shared = this.#sharedBy(lane.organization_id);
     const line = new Line(lane, this.#context);
     const begun = performance.now();
