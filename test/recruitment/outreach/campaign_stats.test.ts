@@ -6,9 +6,10 @@ import { newId } from '../../../src/core/values/id.ts';
 import { changePlan } from '../../../src/recruitment/change_plan.ts';
 import { reasonOf, withCause, withoutCauses } from '../../../src/recruitment/outreach/campaigns/lifecycle/causes.ts';
 import { guardBounces, pauseForComplaint } from '../../../src/recruitment/outreach/campaigns/lifecycle/guards.ts';
+import { tidyCampaign } from '../../../src/recruitment/outreach/campaigns/lifecycle/sweep.ts';
 import type { PauseCause, PauseReason } from '../../../src/recruitment/outreach/campaigns/records/campaign.ts';
 import { wilson, winnerOf } from '../../../src/recruitment/outreach/campaigns/stats/interval.ts';
-import { type Caller, eventually, type Json, sql, startRail, startReceiver } from '../../harness.ts';
+import { type Caller, type Json, sql, startRail, startReceiver } from '../../harness.ts';
 import { all_but_scans } from '../event_types.ts';
 import { startMailbox } from '../mailbox.ts';
 
@@ -59,6 +60,18 @@ const replied = ({ caller, campaign, inbox_ids }: Opened, { id, sequence_id }: J
       rfc_message_id, in_reply_to, received_at)
     values (${caller.organization_id}, ${newId('fms')}, ${campaign.brand_id}, ${campaign.id}, ${sequence_id}, ${inbox_ids[0]}, 'inbound', 'reply',
       'received', ${kind}, ${newId('fms')}, ${names ? `${id}@acme.com` : null}, now())`);
+
+/** Somebody who is in the campaign, and to whom nothing is due for a day. */
+const addSequence = ({ caller, campaign }: Opened, state: 'waiting' | 'active', inbox_id: string): Promise<Json[]> =>
+  rail.query(sql`
+    with prospect as (
+      insert into recruitment.prospect (organization_id, id, brand_id, channel, key, source)
+      values (${caller.organization_id}, ${newId('fdi')}, ${campaign.brand_id}, 'other', ${newId('key')}, 'api') returning id
+    )
+    insert into recruitment.sequence (organization_id, id, campaign_id, brand_id, prospect_id, state, inbox_id, due_at)
+    select ${caller.organization_id}, ${newId('fsq')}, ${campaign.id}, ${campaign.brand_id}, id, ${state}, ${inbox_id},
+      now() + interval '1 day'
+    from prospect`);
 
 const within = <T>({ organization_id }: Caller, work: Parameters<typeof transaction<T>>[2]): Promise<T> =>
   transaction(rail.store, { organization_id, request_id: null }, work);
@@ -152,26 +165,15 @@ t.test('drops an inbox while another is connected, and deletes one with what has
   const opened = await open(2);
   const { caller, campaign, inbox_ids, path } = opened;
   const [one = '', other = ''] = inbox_ids;
-  const made = (state: string, inbox_id: string) =>
-    rail.query(sql`
-      with prospect as (
-        insert into recruitment.prospect (organization_id, id, brand_id, channel, key, source)
-        values (${caller.organization_id}, ${newId('fdi')}, ${campaign.brand_id}, 'other', ${newId('key')}, 'api') returning id
-      )
-      insert into recruitment.sequence (organization_id, id, campaign_id, brand_id, prospect_id, state, inbox_id, due_at)
-      select ${caller.organization_id}, ${newId('fsq')}, ${campaign.id}, ${campaign.brand_id}, id, ${state}, ${inbox_id},
-        now() + interval '1 day'
-      from prospect`);
-  await made('active', one);
-  await made('waiting', one);
-  await made('active', other);
+  await addSequence(opened, 'active', one);
+  await addSequence(opened, 'waiting', one);
+  await addSequence(opened, 'active', other);
   await caller.post(`${v1}/inboxes/${other}/disconnect`);
   await caller.post(`${v1}/inboxes/${one}/disconnect`);
   await caller.post(`${v1}/inboxes/${other}/reconnect`);
   await caller.delete(`${v1}/inboxes/${one}`);
   t.match(await caller.get(path), { state: 'sending', inbox_ids: [other] });
-  await eventually(async () => (await opened.receiver.received.length) >= 8, 'events');
-  const events = opened.receiver.received.map(({ body }) => [body.type, body.data]);
+  const events = (await opened.receiver.until(8)).map(({ body }) => [body.type, body.data]);
   t.match(events, [
     ['inbox.disconnected', { inbox_id: other, paused_sequences: 1, paused_campaigns: 0, reason: 'disabled' }],
     ['campaign.inbox_dropped', { inbox_id: other, campaign_id: campaign.id, reason: 'disabled' }],
@@ -214,11 +216,14 @@ t.test('is paused by a set of causes, whatever happens in which order', async (t
     'drop1',
     'connect0',
     'connect1',
+    'sweep',
   );
   const runs = fc.sample(fc.array(actions, { minLength: 8, maxLength: 14 }), { numRuns: 6, seed: 20_261_122 });
   await Promise.all(
     runs.map(async (run) => {
       const opened = await open(2);
+      // A campaign that sends to nobody is over: the sweep finishes it.
+      await addSequence(opened, 'active', opened.inbox_ids[0] as string);
       const model: Model = { causes: new Set(), connected: [true, true], entitled: true };
       for (const action of run) {
         await act(opened, action);
@@ -234,6 +239,7 @@ t.test('is paused by a set of causes, whatever happens in which order', async (t
 async function act({ caller, campaign, inbox_ids, path }: Opened, action: string): Promise<void> {
   const nth = Number(action.at(-1));
   if (action === 'pause' || action === 'resume') await caller.request('POST', `${path}/${action}`, {});
+  else if (action === 'sweep') await within(caller, (tx) => tidyCampaign(tx, campaign.id));
   else if (action === 'guard') await within(caller, (tx) => pauseForComplaint(tx, campaign.id));
   else if (action === 'downgrade') await within(caller, (tx) => changePlan(tx, 'starter'));
   else if (action === 'upgrade') await within(caller, (tx) => changePlan(tx, 'enterprise'));

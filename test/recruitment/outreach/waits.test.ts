@@ -50,7 +50,7 @@ const lanesOf = ({ campaign_id }: Sender): Promise<Json[]> =>
   rail.query(sql`select l.* from recruitment.outreach_lane l where l.campaign_id = ${campaign_id}`);
 const jobsOf = ({ inbox_ids }: Sender): Promise<Json[]> =>
   rail.query(sql`
-    select j.key, j.run_at > now() + interval '5 seconds' as is_later from graphile_worker.jobs j
+    select j.key, j.run_at > j.created_at + interval '5 seconds' as is_later from graphile_worker.jobs j
     where j.key = any(${inbox_ids.flatMap((id) => [`outreach:${id}`, `outreach_now:${id}`])})`);
 
 /** In which nothing is open for another hour, whatever the time. */
@@ -132,10 +132,10 @@ t.test('an inbox at its cap rests until its midnight, and looks again when that 
   );
   await sweep();
   t.same(await jobsOf(sender), [], 'nobody looks before');
-  await rail.query(
-    sql`update recruitment.inbox set rests_until = now() + interval '40 seconds' where id = ${inbox_id}`,
-  );
-  await sweep();
+  await transaction(rail.store, { organization_id: null, request_id: null }, async (tx) => {
+    await tx.all(sql`update recruitment.inbox set rests_until = now() + interval '40 seconds' where id = ${inbox_id}`);
+    await wakeLanes(tx);
+  });
   t.same(await jobsOf(sender), [{ key: `outreach:${inbox_id}`, is_later: true }], 'and at that moment');
   await rail.query(sql`select graphile_worker.remove_job(${`outreach:${inbox_id}`})`);
 
@@ -164,6 +164,7 @@ t.test('a limit of the plan holds until midnight in UTC, and ends with the plan'
 });
 
 t.test('shows what waits, and since when', async (t) => {
+  await awayFromMidnight();
   const before = await measured();
   const caller = await rail.organization();
   const { organization_id } = caller;
