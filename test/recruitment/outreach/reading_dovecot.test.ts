@@ -81,9 +81,13 @@ t.test('sends through an Exim, and reads the bounce that it writes from a Doveco
     return Object.fromEntries(names.map((name, nth) => [name, by_id.get(opened.sequence_ids[nth]) ?? '']));
   };
   const becomes = async (expected: Record<string, string>) => {
-    const are = async () => JSON.stringify(await states());
-    await eventually(async () => (await are()) === JSON.stringify(expected), 'all outcomes', 60_000).catch(() => {});
-    t.same(await states(), expected, await exim.log());
+    let found = {};
+    const are = async () => {
+      found = await states();
+      return JSON.stringify(found) === JSON.stringify(expected);
+    };
+    await eventually(are, 'all outcomes').catch(() => {});
+    t.same(found, expected, await exim.log());
   };
   await wake(rail);
   const others = { unknown: 'failed, bounced', returned: 'bounced, bounced' };
