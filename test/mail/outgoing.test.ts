@@ -46,8 +46,13 @@ const rowOf = async (id: string): Promise<Json> =>
   )[0] as Json;
 
 async function until(id: string, fits: (mail: Json) => boolean): Promise<Json> {
-  await eventually(async () => fits(await rowOf(id)), 'the mail to get there');
-  return rowOf(id);
+  let mail: Json = {};
+  const isThere = async () => {
+    mail = await rowOf(id);
+    return fits(mail);
+  };
+  await eventually(isThere, 'the mail to get there');
+  return mail;
 }
 
 const jobs = (): Promise<Json[]> =>
@@ -57,13 +62,15 @@ const jobs = (): Promise<Json[]> =>
 
 const noJobs = () => eventually(async () => (await jobs()).length === 0, 'the job to end');
 
-/** Accepts what `refusals` holds no more answers for. */
-const refuseFirst =
-  (refusals: { responseCode: number; message: string }[]) =>
-  (_: unknown, __: unknown, callback: (error?: Error) => void) => {
-    const refusal = refusals.shift();
-    callback(refusal && Object.assign(new Error(refusal.message), refusal));
+/** Refuses the first, and accepts the others once `seen` has settled. */
+const refuseFirst = ({ responseCode, message }: { responseCode: number; message: string }, seen?: Promise<void>) => {
+  let is_first = true;
+  return (_: unknown, __: unknown, callback: (error?: Error) => void) => {
+    if (!is_first) return void (seen ?? Promise.resolve()).then(() => callback());
+    is_first = false;
+    callback(Object.assign(new Error(message), { responseCode }));
   };
+};
 
 t.test('a mail arrives as it was written', async (t) => {
   const smtp = await startSmtpServer();
@@ -167,23 +174,27 @@ t.test('a server that is down gets the mail when it is back', async (t) => {
 
 t.test('what the server refuses for now is tried again', async (t) => {
   const busy = { responseCode: 451, message: 'Greylisted, ada@acme.example.com' };
-  const refusals: [string, SMTPServerOptions][] = [
-    ['the recipient', { onRcptTo: refuseFirst([busy]) as SMTPServerOptions['onRcptTo'] }],
+  const refusals: [string, (seen: Promise<void>) => SMTPServerOptions][] = [
+    ['the recipient', (seen) => ({ onRcptTo: refuseFirst(busy, seen) as SMTPServerOptions['onRcptTo'] })],
     [
       'the sender, even for good',
-      { onMailFrom: refuseFirst([{ ...busy, responseCode: 550 }]) as SMTPServerOptions['onMailFrom'] },
+      (seen) => ({
+        onMailFrom: refuseFirst({ ...busy, responseCode: 550 }, seen) as SMTPServerOptions['onMailFrom'],
+      }),
     ],
   ];
-  for (const [what, options] of refusals) {
+  for (const [what, optionsOf] of refusals) {
     await t.test(what, async (t) => {
-      const smtp = await startSmtpServer(options);
+      // Until the refusal was seen in the row, the next attempt has no answer.
+      const seen = Promise.withResolvers<void>();
+      const smtp = await startSmtpServer(optionsOf(seen.promise));
       const logged = await workWith(t, { SMTP_URL: `smtp://127.0.0.1:${smtp.port}` });
       const id = await queue();
       t.match(await until(id, ({ error }) => error !== null), {
         sent_at: null,
-        attempts: 1,
         error: /with: (451|550) Greylisted/,
       });
+      seen.resolve();
       await smtp.until(1);
       t.match(await until(id, ({ sent_at }) => sent_at !== null), { attempts: 2, error: null });
       await noJobs();
@@ -196,7 +207,7 @@ t.test('what the server refuses for good is not tried again, and is logged', asy
   const refusals: [string, SMTPServerOptions][] = [
     [
       'the recipient',
-      { onRcptTo: refuseFirst([{ responseCode: 550, message: 'No such user' }]) as SMTPServerOptions['onRcptTo'] },
+      { onRcptTo: refuseFirst({ responseCode: 550, message: 'No such user' }) as SMTPServerOptions['onRcptTo'] },
     ],
     [
       'the message',
