@@ -8,10 +8,14 @@ import { migrate } from '../../src/core/postgres/migrate.ts';
 import { transaction } from '../../src/core/postgres/transaction.ts';
 import { createLogin, listLogins, revokeLogin } from '../../src/data/login.ts';
 import { writeEvents } from '../../src/products.ts';
-import { databaseUrl, emptyDatabase, serverUrl } from '../postgres.ts';
+import { databaseUrl, emptyDatabase, startPostgresIn } from '../postgres.ts';
+import { makeRunDirectory, removeRunDirectory } from '../runner/run_directory.ts';
 import { connectAs } from './tenant.ts';
 
-const server = await serverUrl(t);
+// Roles are of a whole server: what this test opens, the audits of all tests on the same one would find.
+const directory = await makeRunDirectory();
+t.teardown(() => removeRunDirectory(directory));
+const server = await startPostgresIn(directory, 'fast', process.env.RAIL_TEST_DATA_DIR);
 const name = await emptyDatabase(server);
 const superuser = new pg.Client({ connectionString: databaseUrl(server, name) });
 await superuser.connect();

@@ -2,7 +2,7 @@
 import pg from 'pg';
 import t from 'tap';
 import { createLogin, type LoginTerms, type NewLogin } from '../../src/data/login.ts';
-import { type Caller, type Json, type Rail, sql } from '../harness.ts';
+import { type Caller, eventually, type Json, type Rail, sql } from '../harness.ts';
 import { resources, World } from '../samples.ts';
 import { openShop } from '../shop.ts';
 
@@ -34,6 +34,20 @@ export async function fillOrganization(
   await shop.refund(paid);
   await rail.query(sql`select program.number_statements(${caller.organization_id}, ${program_id})`);
   return { caller, program_id };
+}
+
+/** What two organizations read, as text, once each has a row: some of it is written by a worker. */
+export async function rowsOfBoth<Reader>(
+  readers: [own: Reader, other: Reader],
+  read: (reader: Reader) => Promise<object[]>,
+  what: string,
+): Promise<[own: string[], other: string[]]> {
+  let rows: string[][] = [];
+  await eventually(async () => {
+    rows = await Promise.all(readers.map(async (reader) => (await read(reader)).map((row) => JSON.stringify(row))));
+    return rows.every(({ length }) => length > 0);
+  }, `rows of both in ${what}`);
+  return rows as [string[], string[]];
 }
 
 /** Makes a login; everything is left at what the command has by itself, but for what is given. */

@@ -1,14 +1,14 @@
 import t from 'tap';
 import { eventually, type Json, sql, startRail } from '../../harness.ts';
 import { openShop, type Shop } from '../../shop.ts';
+import { quiet } from './books.ts';
 import { debtor } from './files/fixture.ts';
 import { bank, batchOf, payee, payoutAfter, setRail } from './fixture.ts';
 import { PayPalServer } from './rails/paypal_server.ts';
 
-const rail = await startRail();
 const paypal = await new PayPalServer().start();
 t.teardown(() => paypal.stop());
-rail.services.provider_urls.paypal = paypal.url;
+const rail = await startRail({ provider_urls: { paypal: paypal.url } });
 
 const by_paypal = { method: 'paypal', details: { email: 'ada@partner.example.com' } };
 
@@ -30,8 +30,9 @@ const types = async (shop: Shop) => (await shop.events()).map(({ type }) => type
 
 let ticks = 0;
 
-/** As if the time of the next look had come. */
+/** As if the time of the next look had come. An attempt that is called about is not looked at: nothing else is on its way. */
 async function poll(payout: Json): Promise<void> {
+  await quiet(rail);
   await rail.query(sql`
     update program.payout_attempt set next_poll_at = '2026-01-01' where payout_id = ${payout.id} and claimed_until is null`);
   await rail.tick('program/poll_payouts', new Date(Date.UTC(2026, 0, 2, 0, ++ticks)).toISOString());

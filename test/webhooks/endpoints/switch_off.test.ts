@@ -209,7 +209,9 @@ t.test('two that judge at once switch it off once, and send one mail', async (t)
   await holder.query('begin');
   await holder.query('select from webhooks.endpoint where id = $1 for update', [shop.endpoint_id]);
   const both = [judge(shop.endpoint_id), judge(shop.endpoint_id)];
-  const held = sql`select from pg_stat_activity where wait_event_type = 'Lock' and query like '%webhooks.judge(%'`;
+  const held = sql`
+    select from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock' and query like '%webhooks.judge(%'`;
   await eventually(async () => (await rail.query(held)).length === 2, 'both to wait for the endpoint');
   await holder.query('commit');
   holder.release();
