@@ -7,8 +7,8 @@ const rail = await startRail();
 t.test('a sign-up through a click makes the visitor a lead, and emits referral.lead once', async (t) => {
   const shop = await openShop(rail);
   const link = await shop.link(await shop.partner());
-  const click = await shop.click({}, { value: link.value });
   await shop.events();
+  const click = await shop.click({}, { value: link.value });
   const customer = await shop.customer({ click_id: click.id, email: 'grace@customer.example.com' });
   t.match(customer, {
     partner_id: link.partner_id,
@@ -195,8 +195,8 @@ t.test('a repeated visit through the same partner renews the window, and emits n
 t.test('a self-referral is refused, its referral deleted and a flag raised', async (t) => {
   const shop = await openShop(rail);
   const ada = await shop.partner({ email: 'ada.lovelace@example.com' });
-  const click = await shop.click(ada);
   await shop.events();
+  const click = await shop.click(ada);
   const refused = await shop.merchant.request('POST', '/v1/customers', {
     program_id: shop.program.id,
     click_id: click.id,
