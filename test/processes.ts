@@ -4,7 +4,9 @@ import { type AddressInfo, createServer, connect as openSocket, type Socket } fr
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import t from 'tap';
-import { encryption_key, type Json } from './harness.ts';
+import { register } from '../src/core/jobs/schedule.ts';
+import { schedules } from '../src/products.ts';
+import { encryption_key, type Json, type Rail, sql } from './harness.ts';
 
 const main = join(import.meta.dirname, '../src/main.ts');
 /** So long that only a process that hangs takes longer, however busy the machine is. */
@@ -20,6 +22,20 @@ export interface Process {
   isRunning(): boolean;
   /** Sends a signal. @returns when the process is gone, and all that it has logged is in `logged` */
   end(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
+}
+
+/**
+ * Leaves the clocks of workers that run as processes nothing to do: every tick until long after the test has run. What is scheduled runs by
+ * `tick` alone, as with the workers of the harness.
+ */
+export async function stopClocks({ store, query }: Pick<Rail, 'store' | 'query'>): Promise<void> {
+  await register(store, schedules);
+  await query(sql`
+    insert into core.scheduled_run (id, name, tick)
+    select core.new_id('run'), s.name, minute
+    from core.schedule s
+    cross join generate_series(date_trunc('minute', now()), now() + interval '30 minutes', interval '1 minute') as minute
+    on conflict do nothing`);
 }
 
 const started = new Set<ChildProcess>();

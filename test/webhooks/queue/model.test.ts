@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { startRail } from '../../harness.ts';
-import { type Process, startProcess } from '../../processes.ts';
+import { type Process, startProcess, stopClocks } from '../../processes.ts';
 import { effort } from '../../runner/effort.ts';
 import { openShop } from '../../shop.ts';
 import { faultsOf, notePlaces } from './delivery_laws.ts';
@@ -17,6 +17,7 @@ const seed = Number(process.env.MODEL_SEED ?? Date.now() % 1_000_000_000);
 if (runs > 16) t.setTimeout(120_000 + runs * 30_000);
 
 const rail = await startRail({ worker: false });
+await stopClocks(rail);
 await notePlaces(rail);
 const merchant = await rail.organization();
 const receivers = await startScriptedReceivers(t);

@@ -164,7 +164,8 @@ const hasRetries = async (shop: WatchedShop, endpoints: WatchedEndpoint[]): Prom
 async function placeRetries(shop: WatchedShop, isDue: boolean): Promise<void> {
   const read = () => Promise.all(shop.endpoints.map(shop.deliveries));
   const before = await read();
-  await shop.placeRetries(new Date(Date.now() + (isDue ? 2 * day_ms : 0) + ++ticks).toISOString());
+  const at = Date.now() + (isDue ? 2 * day_ms : 0) + ++ticks;
+  await shop.placeRetries(new Date(at).toISOString());
   for (const [nth, deliveries] of (await read()).entries()) {
     const position = new Map(deliveries.map((each) => [each.id, each.queue_position]));
     const retries = (before[nth] as Json[])
@@ -172,8 +173,8 @@ async function placeRetries(shop: WatchedShop, isDue: boolean): Promise<void> {
       .toSorted((a, b) => a.queue_position - b.queue_position);
     let last = 0;
     for (const { id, queue_position: old, next_attempt_at } of retries) {
-      // The service's own clock counts too.
-      if (!isDue && Date.parse(next_attempt_at) <= Date.now()) continue;
+      // It has become due since.
+      if (!isDue && Date.parse(next_attempt_at) <= at) continue;
       if (position.get(id) > old !== isDue) throw new Error(`${id} was ${isDue ? 'not ' : ''}enqueued again.`);
       if (position.get(id) <= last) throw new Error(`${id} was enqueued before others that it came after.`);
       last = position.get(id);

@@ -9,8 +9,9 @@ import { createAuthority } from '../../../src/demo/authority.ts';
 import { startNameServer } from '../../core/net/name_server.ts';
 import { type RawReceiver, response, startRawReceiver } from '../../core/net/raw_receiver.ts';
 import { eventually, type Json, startRail, startReceiver } from '../../harness.ts';
-import { startProcess } from '../../processes.ts';
+import { startProcess, stopClocks } from '../../processes.ts';
 import { deliverTo, openListeningShop } from '../../shop.ts';
+import { holdQueue } from './held_queue.ts';
 
 t.jobs = 40;
 
@@ -20,6 +21,7 @@ const BROKEN = 'The connection failed or was closed before the response was comp
 const for_ever_ms = 60_000;
 
 const rail = await startRail({ worker: false });
+await stopClocks(rail);
 const { nameServers } = await startNameServer(t, async (name, type) => {
   if (name.startsWith('slow')) await sleep(700);
   return type === 'A' ? ['127.0.0.1'] : [];
@@ -90,29 +92,26 @@ for (const [does, [body, answer]] of Object.entries(slow_bodies)) {
 
 test('waits for a receiver that is slow', async (t) => {
   const receiver = await startRawReceiver(async (socket) => {
-    await sleep(3_000);
+    await sleep(1_500);
     socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n');
-    await sleep(3_000);
+    await sleep(1_500);
     socket.write('late');
   });
   t.match(await deliverTo(rail, receiver.url), { status: 'delivered', status_code: 200, response_body: 'late' });
 });
 
 test('lets one endpoint wait for no other on the same host', async (t) => {
-  const gate = Promise.withResolvers<void>();
-  const receiver = await startRawReceiver(async (socket, nth) => {
-    if (receiver.requests[nth]?.startsWith('POST /hanging ')) await gate.promise;
+  const both = Promise.withResolvers<void>();
+  const receiver = await startRawReceiver(async (socket) => {
+    if (receiver.requests.length === 2) both.resolve();
+    await both.promise;
     socket.write(response(200));
   });
-  const [hanging, quick] = await Promise.all(
-    ['/hanging', '/quick'].map((path) => openListeningShop(rail, new URL(path, receiver.url).href)),
+  const shops = await Promise.all(
+    ['/one', '/other'].map((path) => openListeningShop(rail, new URL(path, receiver.url).href)),
   );
-  await hanging?.happen();
-  await eventually(() => receiver.requests.length === 1, 'the first request');
-  await quick?.happen();
-  t.match(await quick?.attempted(1), [{ status: 'delivered' }]);
-  gate.resolve();
-  t.match(await hanging?.attempted(1), [{ status: 'delivered', attempt: 1 }]);
+  await Promise.all(shops.map(({ happen }) => happen()));
+  for (const { attempted } of shops) t.match(await attempted(1), [{ status: 'delivered', attempt: 1 }]);
 });
 
 // ---- what acknowledges and what does not
@@ -195,7 +194,7 @@ const broken_bodies: Record<string, (socket: Socket) => unknown> = {
   'resets amid the body': (socket) =>
     socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf', () =>
       // Once what was written is read: the reset discards the rest.
-      setTimeout(() => socket.resetAndDestroy(), 3_000),
+      setTimeout(() => socket.resetAndDestroy(), 5_000),
     ),
   'closes amid a chunk': (socket) => socket.end('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhalf'),
   'counts its chunks wrong': (socket) =>
@@ -302,9 +301,11 @@ test('uses a connection again, and notices when the receiver has closed it', asy
     if (nth < 2) socket.write(response(200));
     else socket.end(response(200));
   });
-  const { attempted, happen } = await openListeningShop(rail, receiver.url);
+  const { attempted, happen, endpoint } = await openListeningShop(rail, receiver.url);
   // An idle connection is kept for some seconds only.
+  const held = await holdQueue(rail, endpoint.id);
   await Promise.all([happen(), happen(), happen()]);
+  await held.release(3);
   await attempted(3);
   await happen();
   t.ok((await attempted(4)).every(({ status, attempt }) => status === 'delivered' && attempt === 1));
@@ -315,9 +316,11 @@ test('delivers in the same attempt what a kept connection was closed on', async 
   const receiver = await startRawReceiver((socket, nth) =>
     nth === 1 ? socket.destroy() : socket.write(response(200)),
   );
-  const { attempted, happen } = await openListeningShop(rail, receiver.url);
+  const { attempted, happen, endpoint } = await openListeningShop(rail, receiver.url);
   // An idle connection is kept for some seconds only.
+  const held = await holdQueue(rail, endpoint.id);
   await Promise.all([happen(), happen()]);
+  await held.release(2);
   t.match(await attempted(2), [
     { status: 'delivered', attempt: 1 },
     { status: 'delivered', attempt: 1 },

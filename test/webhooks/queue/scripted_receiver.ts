@@ -10,6 +10,8 @@ const manner_ms: Record<Manner, number> = { 200: 4, 500: 0, close: 0, slow: 1_05
 export interface Request {
   headers: Record<string, string>;
   raw: string;
+  /** When it came, in milliseconds. */
+  at: number;
   /** What it was answered; undefined while it is not, and when its sender went away. */
   answered?: number | 'closed';
 }
@@ -68,6 +70,7 @@ function scripted(saw: (request: Request) => void) {
       const request: Request = {
         headers: incoming.headers as Record<string, string>,
         raw: Buffer.concat(chunks).toString('utf8'),
+        at: Date.now(),
       };
       saw(request);
       const how = next();
