@@ -64,6 +64,8 @@ export abstract class ProviderServer {
     this.#server = createServer((request, response) => {
       this.#serve(request, response).catch((error) => response.destroy(error));
     });
+    // No connection is closed while a call may be on its way over it.
+    this.#server.keepAliveTimeout = 0;
   }
 
   /** Answers a call, with its effect. */
