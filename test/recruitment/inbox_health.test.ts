@@ -54,7 +54,7 @@ t.test('an SPF record is evaluated as receivers do', async (t) => {
     '7.100.51.198.in-addr.list.example.net': [],
   });
   addresses['7.100.51.198.in-addr.list.example.net'] = ['127.0.0.2'];
-  const dns = openDns(nameServers, AbortSignal.timeout(60_000));
+  const dns = openDns(nameServers, new AbortController().signal);
   const result = async (record: string, ip = '198.51.100.7') => {
     const domain = `spf${Object.keys(texts).length}.example.com`;
     texts[domain] = [record];

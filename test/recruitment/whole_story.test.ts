@@ -153,6 +153,9 @@ t.test(
     });
     t.match(sale.commissions, [{ amount_minor: 2_475, partner_id }]);
     await story.until('affiliate.signed_up', { prospect_id: friend.id });
+    // What is told last of each of them.
+    await story.until('affiliate.stage_changed', { prospect_id: Lena }, 5);
+    await story.until('affiliate.stage_changed', { prospect_id: friend.id });
 
     t.test('in the order in which they happened', (t) => {
       const types = (prospect_id: string | undefined) =>

@@ -1,7 +1,8 @@
 import { createSocket, type RemoteInfo } from 'node:dgram';
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import type { Test } from 'tap';
+import { stablePort } from '../../ports.ts';
 
 export type RecordType = 'A' | 'AAAA';
 export type Transport = 'udp' | 'tcp';
@@ -62,9 +63,10 @@ export async function startNameServer(
       }
     });
   });
-  streams.listen(0, '127.0.0.1');
+  // The same one of both: a port that the system gives out for TCP may be that of any client by UDP.
+  const port = await stablePort();
+  streams.listen(port, '127.0.0.1');
   await once(streams, 'listening');
-  const { port } = streams.address() as AddressInfo;
 
   const datagrams = createSocket('udp4');
   datagrams.on('message', async (query: Buffer, from: RemoteInfo) => {

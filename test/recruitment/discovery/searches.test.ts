@@ -5,7 +5,17 @@ import { spendCredit } from '../../../src/recruitment/plan/credit.ts';
 import type { PlanName } from '../../../src/recruitment/plan/limits.ts';
 import type { Run } from '../../../src/recruitment/runs/run.ts';
 import { reserve } from '../../../src/recruitment/runs/spending.ts';
-import { type Caller, eventually, type Json, log, sql, startRail, startReceiver, startWorker } from '../../harness.ts';
+import {
+  awayFromMidnight,
+  type Caller,
+  eventually,
+  type Json,
+  log,
+  sql,
+  startRail,
+  startReceiver,
+  startWorker,
+} from '../../harness.ts';
 import {
   brave_key,
   type Listed,
@@ -364,6 +374,7 @@ t.test('filters say why a result was skipped', async (t) => {
 });
 
 t.test('finds channels by YouTube within the daily quota of its key', async (t) => {
+  await awayFromMidnight('America/Los_Angeles');
   const { caller, brand_id } = await team();
   await put(caller, 'youtube', { api_key: youtube_key, daily_quota: 150 });
   const asked = {
