@@ -42,6 +42,7 @@ export const services = {
   provider_urls: {} as Record<string, string>,
   search_credentials: {} as Record<string, Record<string, string>>,
   visit_interval_ms: 1,
+  patience_ms: { visit: 60_000, login: 60_000 },
   trusted_addresses: undefined as string[] | undefined,
   base_url: 'http://127.0.0.1',
   is_demo: true,

@@ -15,6 +15,8 @@ export interface Services {
   search_credentials: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /** How long a host is left alone between two requests of visits. */
   visit_interval_ms: number;
+  /** How long a visited page may take, and each step of a login that is tried, where it is longer than usual: tests share a busy machine. */
+  patience_ms?: { visit: number; login: number } | undefined;
   /** Private addresses that pages may be visited at all the same: those of servers that a test runs. */
   trusted_addresses?: readonly string[] | undefined;
   /** Hosts that endpoints of team chats may be at besides those of the tools themselves. */

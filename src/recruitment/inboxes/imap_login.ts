@@ -1,9 +1,8 @@
 import tls, { type SecureContext } from 'node:tls';
 import type { ImapFlow } from 'imapflow';
 import type { Server } from './settings.ts';
-import { LoginRefused, type Proof } from './smtp_login.ts';
+import { LoginRefused, type Proof, type Timeouts } from './smtp_login.ts';
 
-const timeout_ms = 8_000;
 /** What a mailbox may hold is bounded: a server that sends more is not understood. */
 const most_bytes = 64 * 1024 * 1024;
 
@@ -19,14 +18,13 @@ function secureContext(): SecureContext {
 /**
  * Opens a connection to an IMAP server and logs in. Always over TLS, whose certificate is verified for the server's host.
  * @param address where the host was found to be
- * @param silence_ms how long a server may be silent that owes an answer
  * @throws LoginRefused, or an Error that says why the server cannot be used
  */
 export async function openImap(
   { host, port, security, username }: Server,
   address: string,
   proof: Proof,
-  silence_ms: number = timeout_ms,
+  { login_ms, silence_ms }: Timeouts,
 ): Promise<ImapFlow> {
   const { ImapFlow } = await import('imapflow');
   const client = new ImapFlow({
@@ -37,7 +35,7 @@ export async function openImap(
       ...('password' in proof ? { pass: proof.password } : { accessToken: proof.access_token }),
     },
     ...{ tls: { servername: host, secureContext: secureContext() }, logger: false, disableAutoIdle: true },
-    ...{ connectionTimeout: timeout_ms, greetingTimeout: timeout_ms, socketTimeout: silence_ms },
+    ...{ connectionTimeout: login_ms, greetingTimeout: login_ms, socketTimeout: silence_ms },
     ...{ maxLineLength: 1024 * 1024, maxLiteralSize: most_bytes, maxResponseSize: 2 * most_bytes },
   });
   // What fails after `connect` has failed already is no news.

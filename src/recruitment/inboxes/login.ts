@@ -4,7 +4,7 @@ import { openImap } from './imap_login.ts';
 import { mailServerAddress, type Protocol } from './mail_host.ts';
 import { refreshTokens } from './oauth.ts';
 import type { OAuthProvider, Server } from './settings.ts';
-import { LoginRefused, openSmtp, type Proof } from './smtp_login.ts';
+import { LoginRefused, openSmtp, type Proof, type Timeouts } from './smtp_login.ts';
 
 /** What is sealed of an inbox. */
 export type Secrets =
@@ -24,6 +24,8 @@ export interface Login {
  * @throws Problem smtp_auth_failed, imap_auth_failed, smtp_unreachable, imap_unreachable, oauth_failed, address_not_allowed
  */
 export async function tryLogin(login: Login, services: Services): Promise<Secrets> {
+  // To load one keeps the process busy: the time of the other login must not run meanwhile.
+  await Promise.all([import('imapflow'), import('nodemailer/lib/smtp-connection')]);
   const { proofs, secrets } = await proofsOf(login, services);
   const outcomes = await Promise.allSettled([
     trySmtp(login.smtp, proofs.smtp, services),
@@ -53,14 +55,24 @@ export async function proofsOf(
 
 async function trySmtp(server: Server, proof: Proof, services: Services): Promise<void> {
   const address = await mailServerAddress('smtp', server, services);
-  const connection = await openSmtp(server, address, proof, clientName(services)).catch(refusedBy('smtp'));
+  const opening = openSmtp(server, address, proof, clientName(services), timeoutsOf(services));
+  const connection = await opening.catch(refusedBy('smtp'));
   connection.quit();
 }
 
 async function tryImap(server: Server, proof: Proof, services: Services): Promise<void> {
   const address = await mailServerAddress('imap', server, services);
-  const client = await openImap(server, address, proof).catch(refusedBy('imap'));
+  const client = await openImap(server, address, proof, timeoutsOf(services)).catch(refusedBy('imap'));
   client.close();
+}
+
+/** Of each step, so that both logins end within the time of a request. */
+const usual_ms = 8_000;
+
+/** Of a login that is tried. */
+export function timeoutsOf({ patience_ms }: Services): Timeouts {
+  const login_ms = patience_ms?.login ?? usual_ms;
+  return { login_ms, silence_ms: login_ms };
 }
 
 /** What EHLO says: the host of the service. */

@@ -10,13 +10,10 @@ export class LoginRefused extends Error {
   override readonly name = 'LoginRefused';
 }
 
-/** Of each step, so that both logins end within the time of a request. */
-const timeout_ms = 8_000;
-
 export interface Timeouts {
   /** Of connecting, the greeting and the login, each. */
   login_ms: number;
-  /** How long the server may be silent once it is logged in to. */
+  /** How long the server may be silent that owes an answer, once it is logged in to. */
   silence_ms: number;
 }
 
@@ -31,7 +28,7 @@ export async function openSmtp(
   address: string,
   proof: Proof,
   client_name: string,
-  { login_ms, silence_ms }: Timeouts = { login_ms: timeout_ms, silence_ms: timeout_ms },
+  { login_ms, silence_ms }: Timeouts,
 ): Promise<SMTPConnection> {
   const { default: Connection } = await import('nodemailer/lib/smtp-connection');
   const connection = new Connection({

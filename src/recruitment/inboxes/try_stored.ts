@@ -4,7 +4,7 @@ import type { Services } from '../../core/resource/services.ts';
 import type { ProblemCode } from '../../core/values/problem.ts';
 import { openImap } from './imap_login.ts';
 import { inboxes } from './inbox.ts';
-import { type Login, proofsOf, tryLogin } from './login.ts';
+import { type Login, proofsOf, timeoutsOf, tryLogin } from './login.ts';
 import { mailServerAddress } from './mail_host.ts';
 import { loginColumns, storedLogin } from './stored_login.ts';
 
@@ -45,14 +45,15 @@ export async function proveStored({ organization_id, inbox_id }: Place, login: L
 
 /**
  * Opens the IMAP connection of an inbox as it is stored.
- * @param silence_ms as `openImap` takes it
+ * @param silence_ms how long the server may be silent that owes an answer, where it is not as long as a login may take
  * @throws LoginRefused, Problem, or whatever says why the server cannot be used
  */
 export async function openStoredImap(place: Place, context: Reading, silence_ms?: number) {
   const { inbox, login } = await readStored(place, context);
   const { imap } = await proveStored(place, login, context);
   const address = await mailServerAddress('imap', login.imap, context.services);
-  return { client: await openImap(login.imap, address, imap, silence_ms), inbox, login };
+  const timeouts = { ...timeoutsOf(context.services), ...(silence_ms === undefined ? {} : { silence_ms }) };
+  return { client: await openImap(login.imap, address, imap, timeouts), inbox, login };
 }
 
 /** Keeps a refresh token that the provider replaced, unless the login was changed meanwhile. */

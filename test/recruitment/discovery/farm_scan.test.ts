@@ -15,7 +15,11 @@ const sites: GoldenSite[] = [...blogs, ...coupon_sites, ...podcasts, ...language
 const farm = await startFarm(t as unknown as Test, sites);
 /** Private addresses are refused as in production, but for the one that the farm is at. */
 const rail = await startRail({
-  own: { name_servers: farm.nameServers, allow_private_addresses: false, trusted_addresses: ['127.0.0.1'] },
+  own: {
+    ...{ name_servers: farm.nameServers, allow_private_addresses: false, trusted_addresses: ['127.0.0.1'] },
+    // The time of a site that never ends its page.
+    patience_ms: { visit: 30_000, login: 60_000 },
+  },
 });
 const own_sites = ['brewly.com', 'blog.brewly.com', 'percolator.com', 'www.beanworks.de', 'shop.moka-house.it'];
 

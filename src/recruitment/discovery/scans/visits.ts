@@ -28,10 +28,16 @@ export class Visits {
   }
 
   async #open(): Promise<Visitor> {
-    const { createVisitor } = await import('../../pages/visitor.ts');
+    // To load what reads pages keeps the process busy: it must not be done while pages are on their way, whose time would run out.
+    const [{ createVisitor }] = await Promise.all([
+      import('../../pages/visitor.ts'),
+      import('../../pages/read.ts'),
+      import('../../evidence/score.ts'),
+    ]);
     const { allow_private_addresses: allowPrivate, own_hosts: ownHosts, name_servers: nameServers } = this.#services;
-    const { base_url, visit_interval_ms, trusted_addresses: trustedAddresses } = this.#services;
-    const visitor = createVisitor({ allowPrivate, ownHosts, nameServers, trustedAddresses, base_url });
+    const { base_url, visit_interval_ms, trusted_addresses: trustedAddresses, patience_ms } = this.#services;
+    const timeouts = patience_ms && { timeout_ms: patience_ms.visit };
+    const visitor = createVisitor({ allowPrivate, ownHosts, nameServers, trustedAddresses, base_url, ...timeouts });
     return { ...visitor, pacing: sharedPacing(this.#database, visit_interval_ms) };
   }
 
