@@ -39,7 +39,8 @@ export interface PayoutAttempt {
   owner_told_at: string | null;
 }
 
-const columns = raw(
+/** Of attempts, called `t`. */
+export const attemptColumns = raw(
   'id payout_id program_id number rail mode credentials_version amount_minor currency request state status reference error_code began_at ended_at last_sent_at last_answer polls settled excess_commission_id owner_told_at'
     .split(' ')
     .map((column) => `t.${column}`)
@@ -49,7 +50,7 @@ const columns = raw(
 /** Attempts, called `t`, in the order of their ids. Lock their payouts before. */
 export const attemptsWhere = (tx: Tx, where: Sql): Promise<PayoutAttempt[]> =>
   tx.all<PayoutAttempt>(sql`
-    select ${columns} from program.payout_attempt t where ${tenant(tx)} and ${where} order by t.payout_id, t.number for no key update of t`);
+    select ${attemptColumns} from program.payout_attempt t where ${tenant(tx)} and ${where} order by t.payout_id, t.number for no key update of t`);
 
 /** What of an attempt changes. */
 export type AttemptChanges = Partial<

@@ -3,12 +3,12 @@ import sql from 'sql-template-tag';
 import { CallUnfinished, type Channel, makeCall, type Outcome } from '../../../core/jobs/outbox.ts';
 import type { TaskContext } from '../../../core/jobs/worker_context.ts';
 import { type Tx, together, transaction } from '../../../core/postgres/transaction.ts';
-import { type AttemptChanges, attemptsWhere, attemptUpdate, type PayoutAttempt, updateAttempt } from '../attempt.ts';
-import { applyOutcome, lockPayout } from '../attempt_outcome.ts';
+import { attemptsWhere, type PayoutAttempt, updateAttempt } from '../attempt.ts';
+import { lockPayout } from '../attempt_outcome.ts';
 import { credentialsOf } from '../credentials/rail_credentials.ts';
 import type { Credentials, RailName, RailOutcome, Transfer, TransferContext } from '../rails/rail.ts';
 import { providerUrl, rails } from '../rails/rails.ts';
-import { nextPollAt } from './poll_time.ts';
+import { isOpen, record } from './record_answer.ts';
 
 /** A payout whose attempts are called about, and what caused that. */
 export interface Called {
@@ -22,7 +22,7 @@ export interface Called {
 type Context = Pick<TaskContext, 'store' | 'services' | 'cut_off' | 'log'>;
 
 /** An attempt as its rail needs it. */
-interface Call {
+export interface Call {
   attempt: PayoutAttempt;
   transfer: Transfer;
   credentials: Credentials;
@@ -31,8 +31,8 @@ interface Call {
 type Result = Outcome & { rail: RailOutcome };
 
 /** Longer than a rail takes for all the calls of one transfer. */
-const claim_ms = 180_000;
-const call_ms = 120_000;
+export const claim_ms = 180_000;
+export const call_ms = 120_000;
 
 /**
  * Calls the rail about each attempt of a payout: sends what was not sent, asks what became of the others, and writes the outcome. Does nothing
@@ -49,8 +49,6 @@ export async function callAbout(called: Called, context: Context): Promise<void>
     else await lookAgain(called, number, context);
   }
 }
-
-const isOpen = (status: PayoutAttempt['status']): boolean => ['prepared', 'in_doubt', 'processing'].includes(status);
 
 /** @throws whatever is neither an answer of the rail nor the lack of one */
 async function settle(called: Called, number: number, context: Context): Promise<void> {
@@ -97,7 +95,7 @@ function channelOf(called: Called, number: number, { store, services, cut_off }:
       const found = await railOf(attempt).lookUp(transfer, credentials, asked(request));
       return found && resultOf(found);
     },
-    record: (tx, { request }, { rail }) => record(tx, request.attempt, rail, kept),
+    record: (tx, { request }, { rail }) => record(tx, { attempt: request.attempt, answer: rail, kept }),
   };
 }
 
@@ -115,20 +113,37 @@ async function claim(
     t.payout_id = ${payout_id} and t.number = ${number} and (t.claimed_until is null or t.claimed_until <= ${tx.now}::timestamptz)`;
   const [, [attempt]] = await together([lockPayout(tx, payout_id), attemptsWhere(tx, unclaimed)]);
   if (!attempt) return undefined;
-  const { id, program_id, rail, credentials_version, request, status } = attempt;
+  const { id, request, status } = attempt;
   const claimed_until = new Date(Date.parse(tx.now) + claim_ms).toISOString();
   const claimed = updateAttempt(tx, id, {
     ...{ claimed_until, next_poll_at: claimed_until },
     ...(status === 'prepared' ? { status: 'in_doubt' as const, last_sent_at: tx.now } : {}),
   });
-  const read = credentialsOf(tx, vault, program_id, rail as RailName, credentials_version as number);
-  const [, { credentials }] = await together([claimed, read]);
+  const [, credentials] = await together([claimed, credentialsFor(tx, { vault })(attempt)]);
   return { attempt, transfer: JSON.parse(vault.decrypt(request, id)) as Transfer, credentials };
 }
 
-const railOf = ({ rail }: PayoutAttempt) => rails[rail as RailName];
+/** What attempts were sent with, each version read once. */
+export function credentialsFor(
+  tx: Tx,
+  { vault }: Pick<TaskContext['services'], 'vault'>,
+): (attempt: PayoutAttempt) => Promise<Credentials> {
+  const known = new Map<string, Promise<Credentials>>();
+  return ({ program_id, rail, credentials_version }) => {
+    const key = JSON.stringify([program_id, rail, credentials_version]);
+    const read =
+      known.get(key) ??
+      credentialsOf(tx, vault, program_id, rail as RailName, credentials_version as number).then(
+        ({ credentials }) => credentials,
+      );
+    known.set(key, read);
+    return read;
+  };
+}
 
-function contextOf(
+export const railOf = ({ rail }: PayoutAttempt) => rails[rail as RailName];
+
+export function contextOf(
   { attempt }: Call,
   { provider_urls }: TaskContext['services'],
   cut_off: AbortSignal,
@@ -148,39 +163,6 @@ function resultOf(rail: RailOutcome): Result {
   return { status: 'succeeded', reference: rail.reference, rail };
 }
 
-/** Writes an answer of the rail, or that there was none. */
-async function record(
-  tx: Tx,
-  called: PayoutAttempt,
-  answer: RailOutcome,
-  kept?: PayoutAttempt['state'],
-): Promise<void> {
-  const [payout, [attempt]] = await together([
-    lockPayout(tx, called.payout_id),
-    attemptsWhere(tx, sql`t.id = ${called.id}`),
-  ]);
-  if (!attempt) return;
-  const is_terminal = answer.status === 'paid' || answer.status === 'failed' || answer.status === 'returned';
-  const ended = is_terminal ? await applyOutcome(tx, payout, attempt, answer) : attempt.status;
-  const is_accepted = answer.status === 'processing' && isOpen(ended);
-  const status = is_accepted ? 'processing' : ended;
-  const polls = status === attempt.status ? attempt.polls + 1 : 0;
-  const changes: AttemptChanges = {
-    ...(kept ? { state: kept } : {}),
-    ...(is_accepted ? { status, reference: answer.reference ?? attempt.reference } : {}),
-    // The call had no effect: what is known of the calls before it stands.
-    ...(answer.status === 'later' ? { last_sent_at: called.last_sent_at } : {}),
-    ...(answer.status === 'later' || answer.status === 'unknown' ? {} : { looked_up_at: tx.now }),
-    ...{ last_answer: answerText(answer), polls, claimed_until: null },
-    next_poll_at: nextPollAt(status, polls, tx.now, answer.status === 'later' ? answer.retry_after_s : 0),
-  };
-  tx.atCommit(attemptUpdate(tx, attempt.id, changes));
-  await tellOwner(tx, attempt, answer);
-}
-
-const answerText = (answer: RailOutcome): string =>
-  answer.status === 'later' || answer.status === 'unknown' ? `${answer.status}: ${answer.reason}` : answer.status;
-
 /** Asks about an attempt that has ended: it may have come back, or have been paid after all. Pays nothing. */
 async function lookAgain(called: Called, number: number, { store, services, cut_off }: Context): Promise<void> {
   const opening = { organization_id: called.organization_id, request_id: called.request_id };
@@ -191,7 +173,7 @@ async function lookAgain(called: Called, number: number, { store, services, cut_
     transaction(store, opening, (tx) => updateAttempt(tx, attempt.id, { state })),
   );
   const found = await railOf(attempt).lookUp(transfer, credentials, context);
-  await transaction(store, opening, (tx) => record(tx, attempt, found ?? nothingFound(attempt)));
+  await transaction(store, opening, (tx) => record(tx, { attempt, answer: found ?? nothingFound(attempt) }));
 }
 
 /** The rail has no such transfer: what failed stays failed, and nothing else ends so. */
@@ -204,23 +186,3 @@ const nothingFound = ({ status, reference, error_code }: PayoutAttempt): RailOut
         error_message: 'The rail has no such payment.',
       }
     : { status: 'unknown', reason: 'The rail does not know the payment.' };
-
-/** "After that only look up, and mail the owner: what is unknown stays `processing`." And what a person has to do is told. Once each. */
-async function tellOwner(tx: Tx, attempt: PayoutAttempt, answer: RailOutcome): Promise<void> {
-  const reason = ownersPart(attempt, answer, tx.now);
-  if (reason === undefined || attempt.owner_told_at !== null) return;
-  await updateAttempt(tx, attempt.id, { owner_told_at: tx.now });
-  tx.enqueue('program/mail_owner', {
-    organization_id: tx.organization_id,
-    subject: `Payout ${attempt.payout_id} needs your attention`,
-    text: `${reason}\n\nPayout: ${attempt.payout_id}\nIdempotency key: ${attempt.id}\n`,
-  });
-}
-
-function ownersPart({ rail, began_at }: PayoutAttempt, answer: RailOutcome, now: string): string | undefined {
-  if (answer.status === 'processing') return answer.note;
-  const { key_life_s, title } = rails[rail as RailName];
-  const is_stale = key_life_s !== null && Date.parse(now) - Date.parse(began_at) > key_life_s * 1000;
-  if (answer.status !== 'unknown' || !is_stale) return undefined;
-  return `${title} has not said for a long time whether a payout was paid, and it cannot be sent again without the risk of paying twice. It stays in processing, and Rail goes on asking. Look it up at ${title}.`;
-}

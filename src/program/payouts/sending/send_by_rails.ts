@@ -19,16 +19,20 @@ export interface Sending {
   transfer: Transfer;
 }
 
-/** Each becomes `processing` with a new attempt, `payout.updated`, and a job calls its rail. */
+/** Each becomes `processing` with a new attempt, `payout.updated`, and a job calls the rails. */
 export async function sendByRails(tx: Tx, services: Pick<Services, 'vault'>, sendings: Sending[]): Promise<void> {
   if (sendings.length === 0) return;
   await insertAttempts(tx, services, sendings);
   const before = new Map(sendings.map(({ payout }) => [payout.id, payout.status]));
   const { organization_id, request_id } = tx;
-  for (const payout of await submit(tx, sendings)) {
+  const submitted = await submit(tx, sendings);
+  for (const payout of submitted) {
     tx.emit(event('payout.updated', payout, { previous_status: before.get(payout.id) as string }));
-    tx.enqueue('program/poll_payout', { organization_id, request_id, id: payout.id, number: payout.attempt });
   }
+  tx.enqueue('program/submit_payouts', {
+    ...{ organization_id, request_id },
+    attempts: submitted.map(({ id, attempt }) => ({ id, number: attempt })),
+  });
 }
 
 function insertAttempts(tx: Tx, { vault }: Pick<Services, 'vault'>, sendings: Sending[]): Promise<object[]> {

@@ -1,0 +1,128 @@
+/** What becomes of an attempt by an answer of its rail: one at a time, or many in a few statements. */
+import sql from 'sql-template-tag';
+import { type Tx, together } from '../../../core/postgres/transaction.ts';
+import { tenant } from '../../../core/resource/resource.ts';
+import { type AttemptChanges, attemptsWhere, attemptUpdate, type PayoutAttempt, updateAttempt } from '../attempt.ts';
+import { applyOutcome, lockPayout } from '../attempt_outcome.ts';
+import { payouts } from '../payout.ts';
+import type { RailName, RailOutcome } from '../rails/rail.ts';
+import { rails } from '../rails/rails.ts';
+import { nextPollAt } from './poll_time.ts';
+
+/** What a rail answered, or that it did not. */
+export interface Answered {
+  /** As it was when the rail was called. */
+  attempt: PayoutAttempt;
+  answer: RailOutcome;
+  /** What the rail keeps from now on. */
+  kept?: PayoutAttempt['state'] | undefined;
+}
+
+export const isOpen = (status: PayoutAttempt['status']): boolean =>
+  ['prepared', 'in_doubt', 'processing'].includes(status);
+
+/** Writes an answer of the rail, or that there was none. */
+export async function record(tx: Tx, answered: Answered): Promise<void> {
+  const { attempt: called, answer } = answered;
+  const [payout, [attempt]] = await together([
+    lockPayout(tx, called.payout_id),
+    attemptsWhere(tx, sql`t.id = ${called.id}`),
+  ]);
+  if (!attempt) return;
+  const is_terminal = answer.status === 'paid' || answer.status === 'failed' || answer.status === 'returned';
+  const status = is_terminal ? await applyOutcome(tx, payout, attempt, answer) : attempt.status;
+  tx.atCommit(attemptUpdate(tx, attempt.id, changesBy(answered, attempt, status, tx.now)));
+  await tellOwner(tx, attempt, answer);
+}
+
+/**
+ * Writes what rails answered about many attempts.
+ * @returns the answers that are not written, because there is more to them than the attempt
+ */
+export async function recordMany(tx: Tx, answers: Answered[]): Promise<Answered[]> {
+  const attempts = new Map((await lockAttempts(tx, answers)).map((attempt) => [attempt.id, attempt]));
+  const left: Answered[] = [];
+  const rows: object[] = [];
+  for (const answered of answers) {
+    const attempt = attempts.get(answered.attempt.id);
+    if (!attempt) continue;
+    if (!isPlain(attempt, answered.answer, tx.now)) left.push(answered);
+    else rows.push({ id: attempt.id, ...changesBy(answered, attempt, attempt.status, tx.now) });
+  }
+  if (rows.length > 0) await updateMany(tx, rows);
+  return left;
+}
+
+/** Changes nothing but its attempt, and nobody is told. */
+const isPlain = (attempt: PayoutAttempt, answer: RailOutcome, now: string): boolean =>
+  ['processing', 'later', 'unknown'].includes(answer.status) && ownersPart(attempt, answer, now) === undefined;
+
+async function lockAttempts(tx: Tx, answers: Answered[]): Promise<PayoutAttempt[]> {
+  const payout_ids = answers.map(({ attempt }) => attempt.payout_id);
+  const [, attempts] = await together([
+    tx.all(sql`
+      select t.id from ${payouts.from} where ${tenant(tx)} and t.id = any(${payout_ids}) order by t.id for no key update of t`),
+    attemptsWhere(tx, sql`t.id = any(${answers.map(({ attempt }) => attempt.id)})`),
+  ]);
+  return attempts;
+}
+
+/** What is left out of a row stays as it is. */
+const updateMany = (tx: Tx, rows: object[]): Promise<object[]> =>
+  tx.all(sql`
+    update program.payout_attempt t
+    set state = coalesce(r.state, t.state), status = coalesce(r.status, t.status), reference = coalesce(r.reference, t.reference),
+      last_sent_at = case when r.is_unsent then r.last_sent_at else t.last_sent_at end, looked_up_at = coalesce(r.looked_up_at, t.looked_up_at),
+      last_answer = r.last_answer, polls = r.polls, claimed_until = null, next_poll_at = r.next_poll_at
+    from json_to_recordset(${JSON.stringify(rows.map((row) => ({ ...row, is_unsent: 'last_sent_at' in row })))}::json) as r (
+      id text, state jsonb, status text, reference text, is_unsent boolean, last_sent_at timestamptz, looked_up_at timestamptz, last_answer text,
+      polls integer, next_poll_at timestamptz
+    )
+    where ${tenant(tx)} and t.id = r.id`);
+
+/**
+ * @param attempt as it was before the outcome
+ * @param ended its status since then
+ */
+function changesBy(
+  { attempt: called, answer, kept }: Answered,
+  attempt: PayoutAttempt,
+  ended: PayoutAttempt['status'],
+  now: string,
+): AttemptChanges {
+  const is_accepted = answer.status === 'processing' && isOpen(ended);
+  const status = is_accepted ? 'processing' : ended;
+  const polls = status === attempt.status ? attempt.polls + 1 : 0;
+  return {
+    ...(kept ? { state: kept } : {}),
+    ...(is_accepted ? { status, reference: answer.reference ?? attempt.reference } : {}),
+    // The call had no effect: what is known of the calls before it stands.
+    ...(answer.status === 'later' ? { last_sent_at: called.last_sent_at } : {}),
+    ...(answer.status === 'later' || answer.status === 'unknown' ? {} : { looked_up_at: now }),
+    ...{ last_answer: answerText(answer), polls, claimed_until: null },
+    next_poll_at: nextPollAt(status, polls, now, answer.status === 'later' ? answer.retry_after_s : 0),
+  };
+}
+
+const answerText = (answer: RailOutcome): string =>
+  answer.status === 'later' || answer.status === 'unknown' ? `${answer.status}: ${answer.reason}` : answer.status;
+
+/** "After that only look up, and mail the owner: what is unknown stays `processing`." And what a person has to do is told. Once each. */
+async function tellOwner(tx: Tx, attempt: PayoutAttempt, answer: RailOutcome): Promise<void> {
+  const reason = ownersPart(attempt, answer, tx.now);
+  if (reason === undefined || attempt.owner_told_at !== null) return;
+  await updateAttempt(tx, attempt.id, { owner_told_at: tx.now });
+  tx.enqueue('program/mail_owner', {
+    organization_id: tx.organization_id,
+    subject: `Payout ${attempt.payout_id} needs your attention`,
+    text: `${reason}\n\nPayout: ${attempt.payout_id}\nIdempotency key: ${attempt.id}\n`,
+  });
+}
+
+function ownersPart({ rail, began_at }: PayoutAttempt, answer: RailOutcome, now: string): string | undefined {
+  if (answer.status === 'processing') return answer.note;
+  const { key_life_s, title } = rails[rail as RailName];
+  const is_stale = key_life_s !== null && Date.parse(now) - Date.parse(began_at) > key_life_s * 1000;
+  if (answer.status !== 'unknown' || !is_stale) return undefined;
+  return `${title} has not said for a long time whether a payout was paid, and it cannot be sent again without the risk of paying twice. It stays in processing, and Rail goes on asking. Look it up at ${title}.`;
+}
