@@ -22,7 +22,7 @@ interface Generating extends Omit<Sums, 'payouts'> {
 }
 
 /** How many partners the first step looks at, and any step at least and at most. */
-const partners = { first: 250, least: 25, most: 2_000 };
+const partners_of_step = { first: 250, least: 25, most: 2_000 };
 /** How long a step may take. Its transaction is short: sales of the same time wait for its commit, and for its part of the log. */
 const step_ms = 100;
 /** How many commissions a step makes due. */
@@ -35,7 +35,7 @@ export async function generateBatch(
   { organization_id, request_id, id }: { organization_id: string; request_id: string | null; id: string },
   { store, stopping }: Pick<TaskContext, 'store' | 'stopping'>,
 ): Promise<void> {
-  for (let most = partners.first; ; ) {
+  for (let most = partners_of_step.first; ; ) {
     const began = performance.now();
     const done = await transaction(store, { organization_id, request_id }, (tx) => generateStep(tx, id, most));
     if (done < most) return;
@@ -48,7 +48,7 @@ export async function generateBatch(
 /** How many partners the next step looks at, by how long one of `most` took: at most twice as many, at least half. */
 export function nextMost(most: number, took_ms: number): number {
   const fitting = Math.round(most * Math.min(2, Math.max(0.5, step_ms / took_ms)));
-  return Math.min(partners.most, Math.max(partners.least, fitting));
+  return Math.min(partners_of_step.most, Math.max(partners_of_step.least, fitting));
 }
 
 /**
