@@ -3,6 +3,7 @@ import {
   createDecipheriv,
   createHash,
   createHmac,
+  createSecretKey,
   hkdfSync,
   randomBytes,
   timingSafeEqual,
@@ -27,10 +28,13 @@ const header_bytes = 1 + 4 + 12 + 16;
 
 /** @param keys 32 bytes each; the first encrypts, all decrypt. */
 export function createVault(keys: Buffer[]): Vault {
-  const by_id = new Map(keys.map((key) => [keyId(key).toString('hex'), key]));
-  const current = keys[0];
-  if (!current || keys.some((key) => key.length !== 32)) throw new Error('An encryption key must have 32 bytes.');
-  const hash_key = Buffer.from(hkdfSync('sha256', current, '', 'rail visitor hash', 32));
+  const first = keys[0];
+  if (!first || keys.some((key) => key.length !== 32)) throw new Error('An encryption key must have 32 bytes.');
+  // Of a key as a buffer, each call would make a key object of its own, which costs more than what it is for.
+  const by_id = new Map(keys.map((key) => [keyId(key).toString('hex'), createSecretKey(key)]));
+  const current = createSecretKey(first);
+  const current_id = keyId(first);
+  const hash_key = createSecretKey(Buffer.from(hkdfSync('sha256', first, '', 'rail visitor hash', 32)));
   return {
     key_ids: [...by_id.keys()],
     keyIdOf,
@@ -38,7 +42,7 @@ export function createVault(keys: Buffer[]): Vault {
       const nonce = randomBytes(12);
       const cipher = createCipheriv('aes-256-gcm', current, nonce).setAAD(Buffer.from(context));
       const ciphertext = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()]);
-      return Buffer.concat([Buffer.from([version]), keyId(current), nonce, cipher.getAuthTag(), ciphertext]);
+      return Buffer.concat([Buffer.from([version]), current_id, nonce, cipher.getAuthTag(), ciphertext]);
     },
     decrypt(encrypted, context) {
       const key = by_id.get(keyIdOf(encrypted));

@@ -22,12 +22,24 @@ export interface NewAddress {
   /** The best first. */
   rank: number;
 }
-export type Added = NewAddress & AddressHashes & { id: string };
+/** An address, and what it is found and barred by. */
+export type HashedAddress = NewAddress & AddressHashes;
+export type Added = HashedAddress & { id: string };
 
 /** @param if_known what becomes of an address that its prospect has: `do nothing`, or an update of `t` @returns those that are new */
 export async function insertAddresses(tx: Tx, vault: Vault, addresses: NewAddress[], if_known: Sql): Promise<Added[]> {
   const hash = await keyedHash(tx, vault);
-  const rows = onceEach(addresses.map((one) => ({ ...one, id: newId('fea'), ...hashesOf(hash, one.email) })));
+  return insertHashed(
+    tx,
+    vault,
+    addresses.map((one) => ({ ...one, ...hashesOf(hash, one.email) })),
+    if_known,
+  );
+}
+
+/** As `insertAddresses`, of addresses whose hashes are known. */
+export async function insertHashed(tx: Tx, vault: Vault, addresses: HashedAddress[], if_known: Sql): Promise<Added[]> {
+  const rows = onceEach(addresses.map((one) => ({ ...one, id: newId('fea') })));
   const values = rows.map(({ email, address_hmac, domain_hmac, ...row }) => ({
     ...{ ...row, address: vault.encrypt(email, row.id).toString('hex') },
     ...{ address_hmac: address_hmac.toString('hex'), domain_hmac: domain_hmac.toString('hex') },

@@ -3,7 +3,9 @@ import sql, { type Sql } from 'sql-template-tag';
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
-import { addToEach, type GivenAddress, knownOf } from '../contact/add_each.ts';
+import type { Actor } from '../brands/acting.ts';
+import { addToEach, knownOf } from '../contact/add_each.ts';
+import { addToNew, type Intended, intendedAddresses } from '../contact/add_to_new.ts';
 import { holdSuppressions } from '../prospects/barred_site.ts';
 import { type Created, createProspects, type NewProspect } from '../prospects/create.ts';
 import { prospects } from '../prospects/prospect.ts';
@@ -66,10 +68,11 @@ export async function importRows(
 
 async function write(tx: Tx, vault: Vault, running: Running, rows: GoodRow[]): Promise<Outcome[]> {
   const by = { user_id: running.by_user_id, member_id: running.by_member_id };
+  const intended = await intendedAddresses(tx, vault, rows);
   const found = (await createProspects(
     tx,
     vault,
-    rows.map(({ prospect }) => prospect),
+    rows.map(({ prospect }, nth) => ({ ...prospect, email_status: statusWith(intended[nth]) })),
     { source: 'csv_import', by },
   )) as NonNullable<Created>[];
   const known = rows.flatMap((row, nth) => {
@@ -77,16 +80,36 @@ async function write(tx: Tx, vault: Vault, running: Running, rows: GoodRow[]): P
     return is_new ? [] : [{ id, row }];
   });
   const updated = running.update_existing ? await update(tx, known) : new Set<string>();
-  const addresses = rows.flatMap(({ email }, nth): GivenAddress[] => {
-    const { id: prospect_id, is_new } = found[nth] as NonNullable<Created>;
-    return email !== undefined && (is_new || running.update_existing) ? [{ prospect_id, email }] : [];
+  const addresses = rows.flatMap(({ email }, nth): Addressed[] => {
+    const { id, is_new } = found[nth] as NonNullable<Created>;
+    const address = intended[nth];
+    return email && address && (is_new || running.update_existing) ? [{ id, is_new, email, address }] : [];
   });
-  const reached = await addToEach(tx, vault, addresses, by);
+  const reached = await addAddresses(tx, vault, addresses, by);
   for (const { id, is_new } of found) if (is_new) reached.delete(id);
   return found.map(({ id, is_new }) => {
     if (is_new) return 'created';
     return updated.has(id) || reached.has(id) ? 'updated' : 'unchanged';
   });
+}
+
+const statusWith = (address: Intended | undefined) => (address && !address.is_barred ? 'found' : 'none');
+
+interface Addressed {
+  id: string;
+  is_new: boolean;
+  email: string;
+  address: Intended;
+}
+
+/** @returns the prospects with several addresses, or that existed before, whose address is new */
+async function addAddresses(tx: Tx, vault: Vault, addresses: Addressed[], by: Actor): Promise<Set<string>> {
+  const of_prospect = Map.groupBy(addresses, ({ id }) => id);
+  const isOnly = ({ id, is_new }: Addressed) => is_new && of_prospect.get(id)?.length === 1;
+  const first = addresses.filter(isOnly).map(({ id: prospect_id, address }) => ({ ...address, prospect_id }));
+  await addToNew(tx, vault, first, by);
+  const others = addresses.filter((one) => !isOnly(one)).map(({ id: prospect_id, email }) => ({ prospect_id, email }));
+  return addToEach(tx, vault, others, by);
 }
 
 interface Known {

@@ -14,6 +14,8 @@ type Source = Exclude<Prospect['source'], 'sample'>;
 /** A prospect as something found it, or somebody adds it. Its key is canonical in its channel. */
 export interface NewProspect extends Pick<Prospect, 'brand_id' | 'channel' | 'key'>, Partial<Described> {
   evidence?: Evidence[];
+  /** `found` where whoever creates it adds a usable address in the same transaction: to say so later would index all its words again. */
+  email_status?: 'none' | 'found';
 }
 export type Described = Pick<
   Prospect,
@@ -94,25 +96,36 @@ async function insertMissing(
 ): Promise<Map<string, string>> {
   if (rows.length === 0) return new Map();
   const given = rows
-    .map((row) => ({ ...row, id: newId('fdi'), evidence: row.evidence ?? [], custom: row.custom ?? {} }))
-    .sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
+    .map((row) => ({ row: asInserted(row), at: keyOf(row) }))
+    .sort((one, other) => (one.at < other.at ? -1 : 1))
+    .map(({ row }) => row);
   const inserted = await tx.all<Key & { id: string }>(sql`
     insert into recruitment.prospect as t (
       organization_id, id, brand_id, channel, key, name, url, description, country_code, language_code, timezone, followers, score,
-      evidence, custom, source, source_run_id, do_not_contact_reason, do_not_contact_since, created_at, updated_at
+      evidence, custom, source, source_run_id, email_status, do_not_contact_reason, do_not_contact_since, created_at, updated_at
     )
     select
       ${tx.organization_id}, r.id, r.brand_id, r.channel, r.key, r.name, r.url, r.description, r.country_code, r.language_code, r.timezone,
-      r.followers, r.score, r.evidence, r.custom, ${source}, ${source_run_id}, r.do_not_contact_reason,
+      r.followers, r.score, r.evidence, r.custom, ${source}, ${source_run_id}, r.email_status, r.do_not_contact_reason,
       case when r.do_not_contact_reason is not null then ${tx.now}::timestamptz end, ${tx.now}::timestamptz, ${tx.now}::timestamptz
     from json_to_recordset(${JSON.stringify(given)}::json) as r (
       id text, brand_id text, channel text, key text, name text, url text, description text, country_code text, language_code text,
-      timezone text, followers bigint, score integer, evidence jsonb, custom jsonb, do_not_contact_reason text
+      timezone text, followers bigint, score integer, evidence jsonb, custom jsonb, email_status text, do_not_contact_reason text
     )
     on conflict (organization_id, brand_id, channel, key) do nothing
     returning t.id, t.brand_id, t.channel, t.key`);
   return new Map(inserted.map((row) => [keyOf(row), row.id]));
 }
+
+const asInserted = (row: NewProspect) => ({
+  ...row,
+  ...{
+    id: newId('fdi'),
+    evidence: row.evidence ?? [],
+    custom: row.custom ?? {},
+    email_status: row.email_status ?? 'none',
+  },
+});
 
 async function existingOf(tx: Tx, rows: Key[]): Promise<Map<string, string>> {
   if (rows.length === 0) return new Map();
