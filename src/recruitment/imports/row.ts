@@ -52,7 +52,7 @@ function known(
   if (canonical === undefined) {
     return { fault: { field: key === undefined ? 'url' : 'key', reason: `names nobody in the channel ${in_channel}` } };
   }
-  if (url && contradicts(in_channel, canonical, url)) {
+  if (url && key !== undefined && contradicts(in_channel, canonical, url)) {
     return { fault: { field: 'url', reason: "names another prospect than 'key'" } };
   }
   const where = { channel: in_channel, key: canonical, url: url ?? profileUrl(in_channel, canonical) };

@@ -31,7 +31,7 @@ export async function runImport(payload: ImportId, { store, services: { vault },
   try {
     let read = 0;
     const seen = new Set<string>();
-    for await (const rows of stepsOf(rowsOf(running, readChunks(store, vault, payload)))) {
+    for await (const rows of readAhead(stepsOf(rowsOf(running, readChunks(store, vault, payload))))) {
       const is_read = Math.max(0, running.rows_read - read);
       const left = rows.slice(is_read);
       read += rows.length;
@@ -62,6 +62,25 @@ async function begin(tx: Tx, id: string): Promise<Running | undefined> {
       updated_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.id = ${id}`);
   return running;
+}
+
+/** Reads the next ones while Postgres is busy with those before. */
+async function* readAhead<Rows>(steps: AsyncGenerator<Rows>): AsyncGenerator<Rows> {
+  let next = steps.next();
+  // A failure is thrown where its step is due.
+  next.catch(() => {});
+  try {
+    for (;;) {
+      const { done, value } = await next;
+      if (done) return;
+      next = steps.next();
+      next.catch(() => {});
+      yield value;
+    }
+  } finally {
+    await next.catch(() => {});
+    await steps.return(undefined);
+  }
 }
 
 async function* stepsOf(rows: AsyncIterable<FileRow>): AsyncGenerator<FileRow[]> {

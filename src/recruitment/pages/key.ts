@@ -124,10 +124,13 @@ function keyByPath(platforms: PathPlatform[], url: URL): string | undefined {
   return below && `${below}.${shared}`;
 }
 
+const path_hosts = new Set(path_platforms.flatMap(({ host, aliases = [] }) => [host, ...aliases]));
+
 /** Platforms whose accounts may be at this host. A subdomain such as de.linkedin.com or m.facebook.com shows the same accounts. */
 function pathPlatformsOf(host: string): PathPlatform[] {
   const domain = getDomain(host) ?? '';
   const bare = withoutWww(host);
+  if (!path_hosts.has(domain) && !path_hosts.has(bare)) return [];
   return path_platforms.filter(({ host: own, aliases = [] }) =>
     [own, ...aliases].some((each) => each === bare || (each === domain && nameOfPublisher(host, domain) === undefined)),
   );
