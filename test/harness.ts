@@ -197,6 +197,26 @@ export function callerOf(base_url: string, key: string, organization_id: string)
     requireDescribed(method, path, answer.body.error?.code);
     return answer;
   };
+  return clientOf(call, key, organization_id);
+}
+
+/**
+ * The same client, which asks again with the same idempotency key as long as the service does not answer within its limit: for processes of the
+ * service, whose limit is that of production, however busy the machine is.
+ */
+export function persistent({ request: once, key, organization_id }: Caller): Caller {
+  const call: Caller['request'] = async (method, path, body, headers = {}) => {
+    const own = method === 'POST' ? { 'Idempotency-Key': newId('retry'), ...headers } : headers;
+    for (;;) {
+      const answer = await once(method, path, body, own);
+      const { code } = answer.body.error ?? {};
+      if (code !== 'service_unavailable' && code !== 'idempotency_key_in_flight') return answer;
+    }
+  };
+  return clientOf(call, key, organization_id);
+}
+
+function clientOf(call: Caller['request'], key: string, organization_id: string): Caller {
   const succeed = async (
     method: string,
     path: string,

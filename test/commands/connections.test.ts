@@ -60,7 +60,7 @@ t.test('an API under load has no more connections than DATABASE_POOL_SIZE', asyn
   const api = await startProcess('api', rail.url, { DATABASE_POOL_SIZE: '4' });
   // As many as are answered in time on a busy machine.
   const in_turns = async () => {
-    for (let turn = 0; turn < 5; turn++) await partners(id, 16, api.url);
+    for (let turn = 0; turn < 10; turn++) await partners(id, 8, api.url);
   };
   const most = await mostConnections(in_turns());
   t.ok(most <= 4, `${most}`);

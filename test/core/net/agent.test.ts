@@ -47,7 +47,7 @@ t.test('asks once for a connection and connects to what was judged, not to a sec
         : '0:0:0:0:0:ffff:7f00:1',
     ];
   });
-  const agent = startAgent(t, { ...PRODUCTION, nameServers, connectTimeoutMs: 400 });
+  const agent = startAgent(t, { ...PRODUCTION, nameServers, connectTimeoutMs: 2_000 });
   await t.rejects(send(agent, `http://${NAME}:${receiver.port}/`));
   t.same(queries.toSorted(), [`A ${NAME}`, `AAAA ${NAME}`]);
   await t.rejects(send(agent, `http://${NAME}:${receiver.port}/`), { code: 'address_not_allowed' });
