@@ -9,7 +9,7 @@ import { startGate, startProcess } from '../processes.ts';
 
 const rail = await startRail({ worker: false, durability: 'durable' });
 const gate = await startGate(rail.url);
-const gated = openDatabase(gate.url, { size: 2, name: 'rail test' });
+const gated = openDatabase(gate.url, { size: 2, name: 'rail test', connect_ms: 120_000 });
 t.teardown(() => gated.end());
 const v1 = '/recruitment/v1';
 const caller = await rail.organization();

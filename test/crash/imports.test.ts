@@ -1,14 +1,22 @@
 import t from 'tap';
 import { eventually, type Json, sql, startRail } from '../harness.ts';
-import { type Process, startGate, startProcess } from '../processes.ts';
+import { type Process, spawnProcess, startGate, startProcess } from '../processes.ts';
 
 const rail = await startRail({ worker: false, durability: 'durable' });
 const gate = await startGate(rail.url);
 let worker: Process = await startProcess('worker', gate.url);
-const replace = async () => {
+const killed = new WeakSet<Process>();
+/** @param isDead called before the next worker starts. That one works before it is ready, so that it may be killed before that. */
+const replace = async (isDead = () => {}) => {
+  killed.add(worker);
   await worker.end('SIGKILL');
   gate.cut();
-  worker = await startProcess('worker', gate.url);
+  isDead();
+  const next = spawnProcess('worker', gate.url);
+  worker = next;
+  await next.ready.catch((error) => {
+    if (!killed.has(next)) throw error;
+  });
 };
 
 /** More than a step of 1,000. */
@@ -20,6 +28,7 @@ t.test('an import whose worker is killed goes on, and makes nobody twice', async
   const { id: brand_id } = await caller.post(`${base}/brands`, { name: 'A', website_url: 'https://acme.example.com' });
   /** The end of the second step, and then that of the import. */
   let died = 0;
+  let replaced: Promise<unknown> = Promise.resolve();
   const arm = (side: 'before' | 'after', text: string, nth: number, next?: () => void) => {
     let seen = 0;
     const stopped = gate.stopAt(
@@ -27,10 +36,9 @@ t.test('an import whose worker is killed goes on, and makes nobody twice', async
       (statement, answer) =>
         answer === undefined && statement.text.replaceAll(/\s+/g, ' ').includes(text) && ++seen === nth,
     );
-    void stopped.then(async () => {
+    void stopped.then(() => {
       died++;
-      await replace();
-      next?.();
+      replaced = Promise.all([replaced, replace(next)]);
     });
   };
   arm('before', 'set rows_read = t.rows_read +', 2, () => arm('after', 'delete from recruitment.import_chunk', 1));
@@ -46,6 +54,7 @@ t.test('an import whose worker is killed goes on, and makes nobody twice', async
   };
   await eventually(isDone, 'the import to end', 150_000);
   gate.disarm();
+  await replaced;
   t.equal(died, 2, 'workers died');
   t.match(done, { state: 'done', total: rows, created: rows - 1, updated: 0, unchanged: 0, refused: 1 });
   t.match(done.errors, [{ line: 702, field: 'key' }]);

@@ -14,7 +14,7 @@ const lives = [10, 25, 40, 1];
 
 const postgres = await startMortalPostgres();
 const { gate } = postgres;
-const database = openDatabase(gate.url, { size: 3, name: 'rail test' });
+const database = openDatabase(gate.url, { size: 3, name: 'rail test', connect_ms: 120_000 });
 t.teardown(() => database.end());
 const [api, worker] = await Promise.all([startProcess('api', gate.url), startProcess('worker', gate.url)]);
 

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { type Caller, eventually, type Json, linesOf, sql, startRail } from '../harness.ts';
 
-const rail = await startRail({ durability: 'durable' });
+const rail = await startRail();
 const v1 = '/recruitment/v1';
 
 async function openBrand() {
