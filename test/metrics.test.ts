@@ -1,4 +1,5 @@
 import t from 'tap';
+import { register } from '../src/core/jobs/schedule.ts';
 import { newId, timeOfId } from '../src/core/values/id.ts';
 import { schedules } from '../src/products.ts';
 import {
@@ -117,6 +118,9 @@ t.test('shows what was done and what waits, and nothing of whose it is', async (
   t.equal(ofApi.get('rail_workers'), 0);
   t.same(ofApi.values('rail_pool_connections', 'pool'), ['rail']);
 
+  // Its clock would send what is to be tried again after a minute, at 1 or 31 minutes past.
+  await register(rail.store, schedules);
+  await rail.query(sql`update core.schedule set since = now() + interval '1 day'`);
   const worker = await startProcess('worker', rail.url, on_own_port);
   await good.until(5);
   await failing.until(5);
