@@ -6,8 +6,8 @@ import { killGroup, startGroup } from './process_group.ts';
 import { cpuSaid } from './profile.ts';
 
 const main = join(import.meta.dirname, 'shared_main.ts');
-/** How long a process may take to end once there is no file left for it. */
-const end_ms = 60_000;
+/** How long a process may take to end once there is no file left for it: it writes what it has compiled, seconds of CPU time. */
+const end_ms = 300_000;
 /** Of the process. Each file has its own, which the process keeps to. */
 const no_timeout_s = 86_400;
 
