@@ -288,6 +288,8 @@ export async function startReceiver(
 ): Promise<{
   url: string;
   received: Received[];
+  /** The bodies of the events that have come, each once: one whose answer took too long comes again. */
+  events(): Json[];
   server: Server;
   /** Waits until at least so many have come. */
   until(count: number): Promise<Received[]>;
@@ -314,6 +316,7 @@ export async function startReceiver(
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
     received,
+    events: () => [...new Map(received.map(({ body }) => [body.id, body])).values()],
     server,
     async until(count) {
       await eventually(() => received.length >= count, `${count} webhooks`);

@@ -9,7 +9,7 @@ import { guardBounces, pauseForComplaint } from '../../../src/recruitment/outrea
 import { tidyCampaign } from '../../../src/recruitment/outreach/campaigns/lifecycle/sweep.ts';
 import type { PauseCause, PauseReason } from '../../../src/recruitment/outreach/campaigns/records/campaign.ts';
 import { wilson, winnerOf } from '../../../src/recruitment/outreach/campaigns/stats/interval.ts';
-import { type Caller, type Json, sql, startRail, startReceiver } from '../../harness.ts';
+import { type Caller, eventually, type Json, sql, startRail, startReceiver } from '../../harness.ts';
 import { all_but_scans } from '../event_types.ts';
 import { startMailbox } from '../mailbox.ts';
 
@@ -72,6 +72,11 @@ const addSequence = ({ caller, campaign }: Opened, state: 'waiting' | 'active', 
     select ${caller.organization_id}, ${newId('fsq')}, ${campaign.id}, ${campaign.brand_id}, id, ${state}, ${inbox_id},
       now() + interval '1 day'
     from prospect`);
+
+async function told({ receiver }: Opened, count: number): Promise<[string, Json][]> {
+  await eventually(() => receiver.events().length >= count, `${count} events`);
+  return receiver.events().map(({ type, data }) => [type, data]);
+}
 
 const within = <T>({ organization_id }: Caller, work: Parameters<typeof transaction<T>>[2]): Promise<T> =>
   transaction(rail.store, { organization_id, request_id: null }, work);
@@ -153,7 +158,7 @@ t.test('pauses a campaign too many of whose emails bounce, and counts anew from 
   await guard();
   t.match(await caller.get(path), { state: 'sending' });
   await within(caller, (tx) => pauseForComplaint(tx, campaign.id));
-  const events = (await opened.receiver.until(3)).map(({ body }) => [body.type, body.data]);
+  const events = await told(opened, 3);
   t.match(events, [
     ['campaign.paused', { reason: 'bounce_rate', sent: 20, bounced: 2, fix: /Remove the addresses/ }],
     ['campaign.resumed', { campaign_id: campaign.id }],
@@ -173,7 +178,7 @@ t.test('drops an inbox while another is connected, and deletes one with what has
   await caller.post(`${v1}/inboxes/${other}/reconnect`);
   await caller.delete(`${v1}/inboxes/${one}`);
   t.match(await caller.get(path), { state: 'sending', inbox_ids: [other] });
-  const events = (await opened.receiver.until(8)).map(({ body }) => [body.type, body.data]);
+  const events = await told(opened, 8);
   t.match(events, [
     ['inbox.disconnected', { inbox_id: other, paused_sequences: 1, paused_campaigns: 0, reason: 'disabled' }],
     ['campaign.inbox_dropped', { inbox_id: other, campaign_id: campaign.id, reason: 'disabled' }],

@@ -52,9 +52,9 @@ const sequencesOf = ({ id }: Json): Promise<Json[]> =>
     where s.campaign_id = ${id} order by s.id`);
 
 const told = async ({ receiver }: Opened, count: number): Promise<[string, Json][]> => {
-  const events = () => receiver.received.filter(({ body }) => /^(campaign|inbox)\./.test(body.type));
+  const events = () => receiver.events().filter(({ type }) => /^(campaign|inbox)\./.test(type));
   await eventually(() => events().length >= count, `${count} events of campaigns`);
-  return events().map(({ body }) => [body.type, body.data]);
+  return events().map(({ type, data }) => [type, data]);
 };
 const typesOf = (events: [string, Json][]): string[] => events.map(([type]) => type);
 const launched = async (opened: Opened, prospects: number, given: Json = {}) => {

@@ -25,8 +25,8 @@ const v1 = '/recruitment/v1';
 
 /** The events of a prospect, without those of adding it, in their order. */
 const eventsOf = ({ receiver }: ReadOutreach, prospect_id: string): Json[] =>
-  receiver.received
-    .map(({ body }) => body)
+  receiver
+    .events()
     .filter(
       ({ type, data }) => data.prospect_id === prospect_id && !['affiliate.added', 'email.revealed'].includes(type),
     );
@@ -492,10 +492,8 @@ t.test('a feedback report marks the prospect, then pauses the campaign', async (
   const to = await mail(rail, outreach);
   server.deliver(outreach.user, complaintOf('Version: 1', `Message-ID: <${to.message_id}@acme.example.com>`));
   const { receiver, campaign_id } = outreach;
-  await eventually(() => receiver.received.some(({ body }) => body.type === 'campaign.paused'), 'campaign.paused');
-  const told = receiver.received
-    .map(({ body }) => body)
-    .filter(({ type }) => ['do_not_contact.added', 'campaign.paused'].includes(type));
+  await eventually(() => receiver.events().some(({ type }) => type === 'campaign.paused'), 'campaign.paused');
+  const told = receiver.events().filter(({ type }) => ['do_not_contact.added', 'campaign.paused'].includes(type));
   t.match(told, [
     { type: 'do_not_contact.added', data: { prospect_id: to.prospect_id, reason: 'complaint', by_user_id: null } },
     { type: 'campaign.paused', data: { campaign_id, reason: 'spam_complaint', fix: /\w/ } },
@@ -642,7 +640,10 @@ t.test('three refused logins disconnect the inbox, and so do 15 minutes without 
   }, 'the inbox to be disconnected');
   const reasons = () =>
     [refused, away].flatMap(({ receiver }) =>
-      receiver.received.filter(({ body }) => body.type === 'inbox.disconnected').map(({ body }) => body.data.reason),
+      receiver
+        .events()
+        .filter(({ type }) => type === 'inbox.disconnected')
+        .map(({ data }) => data.reason),
     );
   await eventually(() => reasons().length === 2, 'both to be told');
   t.same(reasons(), ['auth_failed', 'connection_failed']);
@@ -665,8 +666,9 @@ t.test('reads at once what came while a login was revoked, when the inbox is rec
   await within(rail, outreach, (tx) => reconnectInbox(tx, { id: outreach.inbox_id }));
   await cameIn(outreach, meanwhile.prospect_id, 2);
   const told = () =>
-    outreach.receiver.received
-      .map(({ body }) => [body.type, body.data.reason])
+    outreach.receiver
+      .events()
+      .map(({ type, data }) => [type, data.reason])
       .filter(([type]) => /^inbox|reply.received|campaign.(?:paused|resumed)/.test(type));
   t.same(told(), [
     ['reply.received', undefined],

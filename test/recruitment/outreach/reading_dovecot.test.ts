@@ -25,7 +25,10 @@ t.test('reads the mail of a Dovecot: new, junk, large, and numbered anew', { ski
   for (let count = 0; count < 4; count++) sent.push(await mail(rail, outreach));
   const [first, second, third, fourth] = sent as [Sent, Sent, Sent, Sent];
   const told = (): Json[] =>
-    outreach.receiver.received.filter(({ body }) => body.type === 'reply.received').map(({ body }) => body.data);
+    outreach.receiver
+      .events()
+      .filter(({ type }) => type === 'reply.received')
+      .map(({ data }) => data);
   const isTold = ({ prospect_id }: Mailed) =>
     eventually(() => told().some((data) => data.prospect_id === prospect_id), 'the reply');
 
@@ -108,7 +111,10 @@ t.test('sends through an Exim, and reads the bounce that it writes from a Doveco
   );
   t.same(kept, [{ purpose: 'bounce', needs_review: false }]);
   const told = () =>
-    receiver.received.filter(({ body }) => body.data.prospect_id === bounced).map(({ body }) => body.type);
+    receiver
+      .events()
+      .filter(({ data }) => data.prospect_id === bounced)
+      .map(({ type }) => type);
   await eventually(() => told().includes('message.bounced'), 'the bounce to be told');
   t.same(told(), ['message.sent', 'affiliate.stage_changed', 'message.bounced']);
 });

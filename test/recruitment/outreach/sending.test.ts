@@ -35,8 +35,8 @@ async function open(asked: Partial<Asked> = {}): Promise<Opened> {
     ...sender,
     caller,
     async told(count) {
-      await eventually(() => receiver.received.length >= count, `${count} events`);
-      return receiver.received.map(({ body }) => [body.type, body.data]);
+      await eventually(() => receiver.events().length >= count, `${count} events`);
+      return receiver.events().map(({ type, data }) => [type, data]);
     },
   };
 }

@@ -17,7 +17,10 @@ const mailbox = await startMailbox({ ...sink.handlers, secure: true });
 const v1 = '/recruitment/v1';
 
 const told = ({ receiver }: Outreach, of: RegExp): [string, Json][] =>
-  receiver.received.filter(({ body }) => of.test(body.type)).map(({ body }) => [body.type, body.data]);
+  receiver
+    .events()
+    .filter(({ type }) => of.test(type))
+    .map(({ type, data }) => [type, data]);
 const codeOf = async ({ caller }: Outreach, path: string, body: Json = {}): Promise<[number, string]> => {
   const answer = await caller.request('POST', `${v1}${path}`, body);
   return [answer.status, answer.body.error?.code];

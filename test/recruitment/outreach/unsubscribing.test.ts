@@ -33,7 +33,10 @@ const multipart_type = { 'Content-Type': `multipart/form-data; boundary=${bounda
 const urlencoded_type = { 'Content-Type': 'application/x-www-form-urlencoded' };
 
 const told = ({ receiver }: Outreach, of: RegExp = /^(affiliate\.(unsub|stage)|do_not)/): [string, Json][] =>
-  receiver.received.filter(({ body }) => of.test(body.type)).map(({ body }) => [body.type, body.data]);
+  receiver
+    .events()
+    .filter(({ type }) => of.test(type))
+    .map(({ type, data }) => [type, data]);
 const untilTold = (outreach: Outreach, count: number) =>
   eventually(() => told(outreach).length >= count, `${count} events`);
 /** All that was told, once a later event has come. */
@@ -46,7 +49,7 @@ async function allTold(outreach: Outreach): Promise<[string, Json][]> {
   });
   await caller.post(`${v1}/prospects/${last.id}/save`);
   const saved = () =>
-    outreach.receiver.received.some(({ body }) => body.data.prospect_id === last.id && body.type === 'affiliate.saved');
+    outreach.receiver.events().some(({ type, data }) => data.prospect_id === last.id && type === 'affiliate.saved');
   await eventually(saved, 'the last event');
   return told(outreach);
 }
