@@ -206,10 +206,14 @@ async function pollUntilPaid(rail: Rail, shop: Shop, killedAt: () => number | un
   }
 }
 
-/** Whether a poll is to come, so that a slow worker is given no more of them than it makes. What a dead worker had begun is none. */
+/**
+ * Whether a poll is to come, so that a slow worker is given no more of them than it makes. What a dead worker had begun is none, nor is what
+ * it held of a job that another one replaced.
+ */
 async function isPolling(rail: Rail, is_killed: boolean): Promise<boolean> {
   const jobs = sql`
-    select from graphile_worker.jobs where task_identifier like 'program/poll_payout%' and (locked_at is null or not ${is_killed}::boolean)`;
+    select from graphile_worker.jobs
+    where task_identifier like 'program/poll_payout%' and attempts < max_attempts and (locked_at is null or not ${is_killed}::boolean)`;
   return (await rail.query(jobs)).length > 0;
 }
 
