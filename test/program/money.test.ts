@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { eventually, type Json, startRail } from '../harness.ts';
-import { effort } from '../runner/effort.ts';
+import { effort, seeded } from '../runner/effort.ts';
 import { openShop, type Shop } from '../shop.ts';
 
 const rail = await startRail();
@@ -404,6 +404,7 @@ t.test('whatever is done to a sale, its commissions are the copied rate of what 
   });
   await fc.assert(property, {
     numRuns: effort.sales,
+    ...seeded,
     endOnFailure: process.env.LOG_LEVEL === undefined,
   });
   t.comment(`${runs} sales, ${steps} steps`);

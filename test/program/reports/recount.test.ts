@@ -3,7 +3,7 @@ import t from 'tap';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
 import { foldReports } from '../../../src/program/reports/fold.ts';
 import { type Json, sql, startRail } from '../../harness.ts';
-import { effort } from '../../runner/effort.ts';
+import { effort, seeded } from '../../runner/effort.ts';
 import { fresh, openShop, type Shop } from '../../shop.ts';
 import { dayOf, factsOf, labelOf, rows_of, rowsOf, startOfDay, totalsOf } from './recount.ts';
 
@@ -208,7 +208,7 @@ const iso = (time: number): string => new Date(time).toISOString();
 const within = (facts: Awaited<ReturnType<typeof factsOf>>, from: string, to: string) =>
   facts.filter(({ at }) => at >= Date.parse(from) && at < Date.parse(to));
 
-const seed = () => (process.env.RECOUNT_SEED ? { seed: Number(process.env.RECOUNT_SEED) } : {});
+const seed = () => (process.env.RECOUNT_SEED ? { seed: Number(process.env.RECOUNT_SEED) } : seeded);
 
 type Facts = Awaited<ReturnType<typeof factsOf>>;
 interface Asked {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { startRail } from '../../harness.ts';
 import { type Process, startProcess, stopClocks } from '../../processes.ts';
-import { effort } from '../../runner/effort.ts';
+import { effort, seeded } from '../../runner/effort.ts';
 import { openShop } from '../../shop.ts';
 import { faultsOf, notePlaces } from './delivery_laws.ts';
 import { comeToRest, command, commands, type Model } from './model_commands.ts';
@@ -11,7 +11,7 @@ import { watchEndpoints } from './watched_endpoints.ts';
 
 /** `MODEL_RUNS=500 MODEL_SEED=1 node test/run.ts test/webhooks/queue/model.test.ts`: a soak, or the same runs once more. */
 const runs = Number(process.env.MODEL_RUNS ?? effort.queue_model_runs);
-const seed = Number(process.env.MODEL_SEED ?? Date.now() % 1_000_000_000);
+const seed = Number(process.env.MODEL_SEED ?? seeded.seed ?? Date.now() % 1_000_000_000);
 
 // Fewer runs have the time that every file has.
 if (runs > 16) t.setTimeout(120_000 + runs * 30_000);

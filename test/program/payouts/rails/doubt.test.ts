@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import t, { type Test } from 'tap';
 import type { RailName, RailOutcome } from '../../../../src/program/payouts/rails/rail.ts';
 import { rails } from '../../../../src/program/payouts/rails/rails.ts';
-import { effort } from '../../../runner/effort.ts';
+import { effort, seeded } from '../../../runner/effort.ts';
 import { Attempt, startServer } from './attempt.ts';
 import { PayPalServer } from './paypal_server.ts';
 import type { Fault } from './provider_server.ts';
@@ -44,7 +44,7 @@ for (const name of ['paypal', 'wise', 'stripe'] as const) {
     const server = await startServer(t, new servers[name]());
     await fc.assert(
       fc.asyncProperty(anyRun, (run) => holds(t, name, server, run)),
-      { numRuns: effort.doubtful_attempts },
+      { numRuns: effort.doubtful_attempts, ...seeded },
     );
     t.pass(`${effort.doubtful_attempts} runs`);
   });
