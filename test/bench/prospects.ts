@@ -9,7 +9,7 @@ import { writeEvents } from '../../src/products.ts';
 import { createProspects } from '../../src/recruitment/prospects/create.ts';
 import { type Bench, type Progress, percentile, type Sample } from './harness.ts';
 import { type Merchant, makeMerchant } from './merchant.ts';
-import { startNode, startPostgres, usedBy } from './processes.ts';
+import { cpuOf, postmasterOf, startNode, startPostgres, usedBetween, usedBy } from './processes.ts';
 
 const default_prospects = 1_000_000;
 const words = 20_000;
@@ -51,14 +51,15 @@ export const prospects: Bench = {
     await fill(client, { organization_id, brand_id, size }, progress);
     const list = (query: string) => merchant.get(`/recruitment/v1/prospects?brand_id=${brand_id}&${query}`);
     const filter = (nth: number) => filters[nth % filters.length];
+    const postgres = await postmasterOf(url);
     const asked = (name: string, doc: string, query: (nth: number) => string) => ({
-      ...{ name, doc },
-      run: (seconds: number) => timed(seconds, (nth) => list(query(nth))),
+      ...{ name, doc, ...(name === 'all' ? {} : { baseline: 'all' }) },
+      run: (seconds: number) => timed(seconds, { postgres, api: server.pid }, (nth) => list(query(nth))),
     });
     const imported = async () => {
       await using running = new AsyncDisposableStack();
       const worker = await startNode(running, '../../src/main.ts', ['worker'], environment, { line: 'worker ready' });
-      return await importFile(merchant, server.url, worker.pid, other_id);
+      return await importFile(merchant, server.url, { worker: worker.pid, postgres }, other_id);
     };
     const store = { database, writeEvents };
     let nth_key = 0;
@@ -76,9 +77,16 @@ export const prospects: Bench = {
       figures: {
         p50_ms: { unit: 'ms', better: 'lower', doc: 'time of an answer' },
         p95_ms: { unit: 'ms', better: 'lower', at_most: 50, doc: 'time of an answer' },
+        cpu_ms: { unit: 'ms', better: 'lower', doc: 'CPU time of an answer, of Postgres and the api' },
         rows_s: { unit: '/s', better: 'higher', doc: 'prospects created in a second, one transaction at a time' },
         import_rows_s: { unit: '/s', better: 'higher', doc: 'rows imported in a second, from the request to the end' },
+        cpu_us: { unit: 'µs', better: 'lower', at_most: 400, doc: 'CPU time of a row, of Postgres and the worker' },
+        worker_us: { unit: 'µs', better: 'lower', doc: 'CPU time of a row, of the worker' },
         growth: { unit: 'MiB', better: 'lower', doc: 'what the worker has more in memory at most than before' },
+        late_growth: {
+          ...{ unit: 'MiB', better: 'lower' },
+          doc: 'what the worker has more at most in the second half of the file than in the first one',
+        },
       },
       notes: [
         `Texts of 14 words out of ${words}, by Zipf's law. Searches are for one or two of these words but the commonest ${commonest}.`,
@@ -106,15 +114,28 @@ const newProspect = (brand_id: string, nth: number) => ({
   description: Array.from({ length: 12 }, () => `w${rank(1)}`).join(' '),
 });
 
-async function timed(seconds: number, work: (nth: number) => Promise<unknown>): Promise<Sample> {
+type Pids = Record<string, number | undefined>;
+
+/** Seconds of CPU that processes have used since then. */
+async function usedSince(
+  before: Record<string, number>,
+  pids: Pids,
+): Promise<{ sum: number } & Record<string, number>> {
+  const used = usedBetween(before, await cpuOf(pids));
+  return { ...used, sum: Object.values(used).reduce((sum, seconds) => sum + seconds, 0) };
+}
+
+async function timed(seconds: number, pids: Pids, work: (nth: number) => Promise<unknown>): Promise<Sample> {
   const times: number[] = [];
+  const before = await cpuOf(pids);
   const until = performance.now() + seconds * 1_000;
   for (let nth = 0; nth < 20 || performance.now() < until; nth++) {
     const began = performance.now();
     await work(nth);
     times.push(performance.now() - began);
   }
-  return { p50_ms: percentile(times, 50), p95_ms: percentile(times, 95) };
+  const { sum } = await usedSince(before, pids);
+  return { p50_ms: percentile(times, 50), p95_ms: percentile(times, 95), cpu_ms: (sum * 1_000) / times.length };
 }
 
 async function counted(seconds: number, work: () => Promise<unknown>): Promise<Sample> {
@@ -127,35 +148,49 @@ async function counted(seconds: number, work: () => Promise<unknown>): Promise<S
   return { rows_s: rows / ((performance.now() - began) / 1_000) };
 }
 
+const mebibyte = 1024 * 1024;
 let files = 0;
 
 /** @throws Error when not every row became a prospect */
-async function importFile(merchant: Merchant, api: string, pid: number, brand_id: string): Promise<Sample> {
+async function importFile(
+  merchant: Merchant,
+  api: string,
+  pids: { worker: number; postgres: number | undefined },
+  brand_id: string,
+): Promise<Sample> {
   const file = ++files;
   const lines = Array.from({ length: rows_of_file }, (_, nth) => {
     const key = `file${file}-${nth}.com`;
     return `https://${key}/,Name ${nth},DE,${nth % 2 ? '' : `owner@${key}`},"${newProspect(brand_id, nth).description}"`;
   });
-  const before = (await usedBy(pid))?.memory_bytes ?? 0;
+  const memory = async () => (await usedBy(pids.worker))?.memory_bytes ?? 0;
+  const [before, cpu] = [await memory(), await cpuOf(pids)];
   const began = performance.now();
   const sent = await request(`${api}/recruitment/v1/prospects/import?brand_id=${brand_id}`, {
     ...{ method: 'POST', headers: { ...merchant.headers, 'content-type': 'text/csv' } },
     body: ['url,name,country,email,description', ...lines].join('\n'),
   });
   const { id } = (await sent.body.json()) as { id: string };
-  let most = before;
+  let [early, late] = [before, before];
   for (;;) {
     const now = (await merchant.get(`/recruitment/v1/imports/${id}`)) as {
       finished_at: string | null;
       created: number;
     };
-    most = Math.max(most, (await usedBy(pid))?.memory_bytes ?? 0);
+    if (now.created < rows_of_file / 2) early = Math.max(early, await memory());
+    else late = Math.max(late, await memory());
     if (now.finished_at === null) await sleep(250);
     else if (now.created === rows_of_file) break;
     else throw new Error(`The import ended as ${JSON.stringify(now)}.`);
   }
   const import_rows_s = rows_of_file / ((performance.now() - began) / 1_000);
-  return { import_rows_s, growth: (most - before) / (1024 * 1024) };
+  const { sum, worker = 0 } = await usedSince(cpu, pids);
+  return {
+    import_rows_s,
+    ...{ cpu_us: (sum * 1_000_000) / rows_of_file, worker_us: (worker * 1_000_000) / rows_of_file },
+    growth: (Math.max(early, late) - before) / mebibyte,
+    late_growth: Math.max(0, late - early) / mebibyte,
+  };
 }
 
 interface Fill {

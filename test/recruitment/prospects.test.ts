@@ -716,3 +716,50 @@ t.test('samples: 12, of every organization, which never count and tell test endp
     'live endpoints hear nothing of samples',
   );
 });
+
+t.test('gives the same pages of frequent and of rare words, with and without filters', async (t) => {
+  const opened = await openBrand();
+  const { caller, brand_id } = opened;
+  await rail.query(sql`
+    insert into recruitment.prospect (organization_id, id, brand_id, channel, key, description, country_code, source, stage, saved)
+    select ${caller.organization_id}, 'fdi_many' || lpad(n::text, 22, '0'), ${brand_id}, 'website', 'many' || n || '.com',
+      concat_ws(' ', case when n % 10 < 9 then 'oats' end, case when n <= 6000 then 'barley' end, case when n % 100 = 0 then 'spelt' end),
+      case when n % 3 = 0 then 'US' else 'DE' end, 'scan', case when n % 4 = 0 then 'contacted' else 'found' end, n % 70 = 0
+    from generate_series(1, 7000) as s (n)`);
+  await rail.query(sql`analyze recruitment.prospect`);
+  const numbers = Array.from({ length: 7_000 }, (_, index) => 7_000 - index);
+  const texts: [string, (n: number) => boolean][] = [
+    ['oats', (n) => n % 10 < 9],
+    ['barley', (n) => n <= 6_000],
+    ['spelt', (n) => n % 100 === 0],
+    ['oats -barley', (n) => n % 10 < 9 && n > 6_000],
+  ];
+  const filters: [string, (n: number) => boolean][] = [
+    ['', () => true],
+    ['&saved=false&has_email=false', (n) => n % 70 !== 0],
+    ['&stage=contacted&country_code=US', (n) => n % 12 === 0],
+  ];
+  for (const [q, matches] of texts) {
+    for (const [query, passes] of filters) {
+      const all = numbers.filter((n) => matches(n) && passes(n)).map((n) => `fdi_many${String(n).padStart(22, '0')}`);
+      const list = async (page: string) => {
+        const path = `${v1}/prospects?brand_id=${brand_id}&limit=5&q=${encodeURIComponent(q)}${query}${page}`;
+        const { data, total_count, has_more } = await caller.get(path);
+        return [total_count, has_more, data.map(({ id }: Json) => id)];
+      };
+      const middle = Math.floor(all.length / 2);
+      const page = (from: number, to: number, has_more: boolean) => [all.length, has_more, all.slice(from, to)];
+      t.same(await list(''), page(0, 5, all.length > 5), `${q}${query}`);
+      t.same(
+        await list(`&starting_after=${all[middle]}`),
+        page(middle + 1, middle + 6, all.length > middle + 6),
+        `${q}${query}: in the middle`,
+      );
+      t.same(
+        await list(`&ending_before=${all[middle]}`),
+        page(Math.max(0, middle - 5), middle, middle > 5),
+        `${q}${query}: backwards`,
+      );
+    }
+  }
+});

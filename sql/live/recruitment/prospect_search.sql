@@ -80,8 +80,43 @@ comment on function recruitment.find_prospects(text[], text) is
 revoke execute on function recruitment.find_prospects(text[], text) from public;
 grant execute on function recruitment.find_prospects(text[], text) to rail_api;
 
--- A page of the prospects that `find_prospects` finds, and how many there are on all pages, in one look: `also` has conditions that are not
--- among the words. `query` may be null: then it goes by the words alone.
+-- By the statistics of the search column. Volatile, because others may not explain a statement.
+create or replace function recruitment.estimated_prospects(asked tsquery) returns numeric
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  plan json;
+begin
+  execute 'explain (format json) select from recruitment.prospect p where p.search @@ $1' into plan using asked;
+  return plan #>> '{0,Plan,Plan Rows}';
+end
+$$;
+comment on function recruitment.estimated_prospects(tsquery) is
+  'About how many prospects of all organizations match a query, as the planner would say.';
+revoke execute on function recruitment.estimated_prospects(tsquery) from public;
+
+-- Which of the filters that are words of the search column are looked up there, beside a text. To read the index of a word takes a hundredth of
+-- what it takes to look at as many prospects, and is worth it where it passes over enough of those that match the text: hardly ever for a brand
+-- that has nearly all prospects.
+create or replace function recruitment.words_to_look_up(words text[], asked tsquery) returns text[]
+language sql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(array_agg(w.word), '{}')
+  from unnest(words_to_look_up.words) as w (word)
+  cross join lateral (select recruitment.estimated_prospects(quote_literal(w.word)::tsquery) as rows) as has_word
+  cross join (select recruitment.estimated_prospects(words_to_look_up.asked) as rows) as has_text
+  cross join (select greatest(c.reltuples, 1)::numeric as rows from pg_class c where c.oid = 'recruitment.prospect'::regclass) as every
+  where has_text.rows * greatest(0, 1 - has_word.rows / every.rows) * 100 > least(has_word.rows, has_text.rows * 2000)
+$$;
+comment on function recruitment.words_to_look_up(text[], tsquery) is
+  'Of the words that stand for filters, those worth looking up in the index of the search column beside a search text.';
+revoke execute on function recruitment.words_to_look_up(text[], tsquery) from public;
+
+-- A page of the prospects that `find_prospects` finds, and how many there are on all pages, in one look: `also` has all filters, those that are
+-- among the words too. `query` may be null: then it goes by the words alone. Where many match, only those are collected and sorted that stand
+-- before the id at which the page is expected to end; should it end later, all are.
 create or replace function recruitment.prospect_page(words text[], query text, also jsonb, beyond text, ascending boolean, most integer)
 returns table (count bigint, ids text[])
 language plpgsql stable security definer
@@ -89,45 +124,87 @@ set search_path = pg_catalog, pg_temp
 set work_mem = '32MB'
 as $$
 declare
+  many constant integer := 5000;
+  -- As a value: a condition would read the setting once more for each row.
+  organization constant text := current_setting('rail.organization_id', true);
   asked tsquery := recruitment.search_query(query);
+  looked_up text[] := words;
+  every tsquery;
   word text;
   conditions text;
+  statement text;
+  expected numeric;
+  last_id text;
 begin
   if numnode(asked) = 0 then
     return query select 0::bigint, '{}'::text[];
     return;
   end if;
+  if asked is not null then
+    looked_up := recruitment.words_to_look_up(words, asked);
+  end if;
+  every := asked;
   foreach word in array words loop
-    asked := case when asked is null then quote_literal(word)::tsquery else quote_literal(word)::tsquery && asked end;
+    every := case when every is null then quote_literal(word)::tsquery else quote_literal(word)::tsquery && every end;
+    if word = any(looked_up) then
+      asked := case when asked is null then quote_literal(word)::tsquery else quote_literal(word)::tsquery && asked end;
+    end if;
   end loop;
   select string_agg(' and ' || c.condition, '') into conditions
   from (
     values
-      ('min_followers', 'p.followers >= ($2 ->> ''min_followers'')::bigint'),
-      ('max_followers', 'p.followers <= ($2 ->> ''max_followers'')::bigint'),
-      ('assignee_member_id', case also ->> 'assignee_member_id'
+      ('brand_id', 'brand', 'p.brand_id = $2 ->> ''brand_id'''),
+      ('stage', 'stage', 'p.stage = $2 ->> ''stage'''),
+      ('channel', 'channel', 'p.channel = $2 ->> ''channel'''),
+      ('source', 'source', 'p.source = $2 ->> ''source'''),
+      ('country_code', 'country', 'p.country_code = $2 ->> ''country_code'''),
+      ('language_code', 'language', 'p.language_code = $2 ->> ''language_code'''),
+      ('saved', 'saved', 'p.saved = ($2 ->> ''saved'')::boolean'),
+      ('hidden', 'hidden', 'p.hidden = ($2 ->> ''hidden'')::boolean'),
+      ('has_email', 'email', '(p.email_status in (''found'', ''verified'')) = ($2 ->> ''has_email'')::boolean'),
+      ('min_followers', null, 'p.followers >= ($2 ->> ''min_followers'')::bigint'),
+      ('max_followers', null, 'p.followers <= ($2 ->> ''max_followers'')::bigint'),
+      ('assignee_member_id', null, case also ->> 'assignee_member_id'
         when 'none' then 'p.assignee_member_id is null' else 'p.assignee_member_id = $2 ->> ''assignee_member_id''' end),
-      ('do_not_contact', '(p.do_not_contact_reason is not null) = ($2 ->> ''do_not_contact'')::boolean'),
-      ('unsubscribed', '(p.unsubscribed_at is not null) = ($2 ->> ''unsubscribed'')::boolean'),
-      ('invited', '(p.invited_at is not null) = ($2 ->> ''invited'')::boolean'),
-      ('signed_up', '(p.signed_up_at is not null) = ($2 ->> ''signed_up'')::boolean'),
-      ('search_id', 'p.source_run_id = $2 ->> ''search_id'''),
-      ('scan_id', 'p.source_run_id = $2 ->> ''scan_id'''),
-      ('created_after', 'p.created_at >= ($2 ->> ''created_after'')::timestamptz'),
-      ('created_before', 'p.created_at < ($2 ->> ''created_before'')::timestamptz'),
-      ('list_id', 'p.id in (select x.prospect_id from recruitment.list_prospect x '
+      ('do_not_contact', null, '(p.do_not_contact_reason is not null) = ($2 ->> ''do_not_contact'')::boolean'),
+      ('unsubscribed', null, '(p.unsubscribed_at is not null) = ($2 ->> ''unsubscribed'')::boolean'),
+      ('invited', null, '(p.invited_at is not null) = ($2 ->> ''invited'')::boolean'),
+      ('signed_up', null, '(p.signed_up_at is not null) = ($2 ->> ''signed_up'')::boolean'),
+      ('search_id', null, 'p.source_run_id = $2 ->> ''search_id'''),
+      ('scan_id', null, 'p.source_run_id = $2 ->> ''scan_id'''),
+      ('created_after', null, 'p.created_at >= ($2 ->> ''created_after'')::timestamptz'),
+      ('created_before', null, 'p.created_at < ($2 ->> ''created_before'')::timestamptz'),
+      ('list_id', null, 'p.id in (select x.prospect_id from recruitment.list_prospect x '
         'where x.organization_id = p.organization_id and x.list_id = $2 ->> ''list_id'')')
-  ) as c (name, condition)
-  where also ? c.name;
-  return query execute format(
-    'with found as materialized ('
-    'select p.id from recruitment.prospect p '
-    'where p.search @@ $1 and p.organization_id = current_setting(''rail.organization_id'', true)%s) '
-    'select (select count(*) from found), '
-    'array(select f.id from found f where $3 is null or f.id %s $3 order by f.id %s limit $4)',
-    conditions, case when ascending then '>' else '<' end, case when ascending then 'asc' else 'desc' end
-  )
-  using asked, also, beyond, most;
+  ) as c (name, word, condition)
+  where also ? c.name and not coalesce(c.word || '=' || (also ->> c.name) = any(looked_up), false);
+  expected := recruitment.estimated_prospects(every);
+  if expected > many then
+    execute format(
+      'select p.id from recruitment.prospect p '
+      'where p.organization_id = $4 and p.brand_id = $1 and ($2 is null or p.id %s $2) '
+      'order by p.id %s offset $3 limit 1',
+      case when ascending then '>' else '<' end, case when ascending then 'asc' else 'desc' end
+    )
+    into last_id
+    using also ->> 'brand_id', beyond, least(ceil(4 * most * recruitment.estimated_prospects(
+      quote_literal('brand=' || (also ->> 'brand_id'))::tsquery) / expected), 10000), organization;
+  end if;
+  statement := format(
+    'select f.count, array(select i.id from unnest(f.ids) as i (id) order by i.id collate "C" %2$s limit $4) '
+    'from ('
+    'select count(*) as count, '
+    'array_agg(p.id) filter (where ($3 is null or p.id %3$s $3) and ($5 is null or p.id %4$s $5)) as ids '
+    'from recruitment.prospect p '
+    'where p.search @@ $1 and p.organization_id = $6%1$s) as f',
+    conditions, case when ascending then 'asc' else 'desc' end, case when ascending then '>' else '<' end,
+    case when ascending then '<=' else '>=' end
+  );
+  execute statement into count, ids using asked, also, beyond, most, last_id, organization;
+  if last_id is not null and cardinality(ids) < most then
+    execute statement into count, ids using asked, also, beyond, most, null::text, organization;
+  end if;
+  return next;
 end
 $$;
 comment on function recruitment.prospect_page(text[], text, jsonb, text, boolean, integer) is
