@@ -262,8 +262,18 @@ class Ledger {
     }
   }
 
-  #decide({ id, partner_id, amount_minor }: Json, now: number): void {
-    this.decided.set(id, { partner_id, before: this.decided.get(id)?.before ?? amount_minor, now });
+  /** A decision takes along what the adjustments before counted on of an earlier one about the same correction. */
+  async #decide({ id, partner_id, amount_minor }: Json, now: number): Promise<void> {
+    const known = this.decided.get(id)?.before ?? amount_minor;
+    this.decided.delete(id);
+    const { less, more } = this.#decisions(partner_id);
+    const should = owed(this.sale, this.rates.get(partner_id) ?? null, this.edits.get(partner_id));
+    const come = total((await this.#live()).filter((one) => one.partner_id === partner_id));
+    const [above, below] = [come - (should + more), come - (should + less)];
+    let before = known;
+    if (!this.cancelled && above > 0n) before = Math.min(known, now - Number(above));
+    if (!this.cancelled && below < 0n) before = Math.max(known, now - Number(below));
+    this.decided.set(id, { partner_id, before, now });
   }
 
   /** How much less, and how much more, people decided that a partner may have of the sale. */
@@ -404,7 +414,7 @@ t.test('whatever is done to a sale, its commissions are the copied rate of what 
   });
   await fc.assert(property, {
     numRuns: effort.sales,
-    ...seeded,
+    ...(process.env.MONEY_SEED ? { seed: Number(process.env.MONEY_SEED) } : seeded),
     endOnFailure: process.env.LOG_LEVEL === undefined,
   });
   t.comment(`${runs} sales, ${steps} steps`);

@@ -6,7 +6,7 @@ import { newId } from '../../core/values/id.ts';
 import { event } from '../events/event.ts';
 import { partners } from '../partners/partner.ts';
 import type { Sale } from '../sales/sale.ts';
-import { adjustment, type Counted, owedOf, type Step, sum, takingBack } from './adjustment.ts';
+import { adjustment, type Counted, measuredFrom, owedOf, type Step, sum, takingBack } from './adjustment.ts';
 import { type Commission, commissions } from './commission.ts';
 import { type CopiedRate, commissionBase, safe } from './commission_rate.ts';
 import { isOpen, open_statuses, statusAt, uncounted_statuses } from './commission_state.ts';
@@ -84,9 +84,10 @@ const forgetUnknownEdits = (tx: Tx, { id: sale_id, partner_id }: Sale) =>
 const totalOf = (counted: Earned[]): number => safe(Number(sum(counted.map(asCounted))));
 
 /**
- * What is kept of an edit by hand: of a commission that a sale earned, what the sale's commissions come to with it and what is left of the
- * base; of a correction, what it came to before.
- * @param sale locked, where the commission was earned by it
+ * What is kept of an edit or a cancellation by hand: of a commission that a sale earned, what the sale's commissions come to with it and what is
+ * left of the base; of a correction, what it is measured from.
+ * @param sale locked; undefined where it is deleted
+ * @param amount_minor 0 where the commission is cancelled
  */
 export async function keptOfEdit(
   tx: Tx,
@@ -95,12 +96,7 @@ export async function keptOfEdit(
   amount_minor: number,
 ): Promise<Values> {
   if (commission.sale_id === null) return {};
-  if (commission.kind !== 'sale') {
-    const { computed_minor } = await tx.one<{ computed_minor: number | null }>(
-      sql`select t.computed_minor from program.commission t where ${tenant(tx)} and t.id = ${commission.id}`,
-    );
-    return { computed_minor: computed_minor ?? commission.amount_minor };
-  }
+  if (commission.kind !== 'sale') return { computed_minor: await measure(tx, commission, sale, amount_minor) };
   if (!sale) return {};
   const counted = await countedCommissions(tx, sale);
   const earned = counted.find(({ id }) => id === commission.id);
@@ -111,6 +107,39 @@ export async function keptOfEdit(
   };
 }
 
+/** What a correction is measured from that gets another amount by hand. */
+async function measure(tx: Tx, correction: Commission, sale: Sale | undefined, after: number): Promise<number> {
+  const { id, partner_id, amount_minor: before } = correction;
+  const known = await tx.one<{ computed_minor: number | null }>(
+    sql`select t.computed_minor from program.commission t where ${tenant(tx)} and t.id = ${id}`,
+  );
+  const computed_minor = known.computed_minor ?? before;
+  if (!sale) return computed_minor;
+  const earner = { ...sale, partner_id };
+  const target = partner_id === sale.partner_id ? await knownTarget(tx, earner) : 0;
+  const total = sum((await countedCommissions(tx, earner)).map(asCounted));
+  const decided = await changesByHand(tx, earner);
+  const owed = owedOf(
+    target ?? 0,
+    decided.map(({ minor }) => minor),
+  );
+  // What was cancelled waits for the next adjustment, and what an older version edited is not known.
+  if (target === undefined || total < owed.least || total > owed.most) return computed_minor;
+  const of_others = decided.filter((one) => one.id !== id).map(({ minor }) => minor);
+  return safe(measuredFrom(computed_minor, { before, after }, total, owedOf(target, of_others)));
+}
+
+/** What the commissions of a sale are to sum to by their rate or edit; undefined where that is not known. */
+async function knownTarget(tx: Tx, sale: Sale): Promise<number | undefined> {
+  const earned = (await countedCommissions(tx, sale)).find(({ kind }) => kind === 'sale');
+  const rate = earned ?? (await voidedBefore(tx, sale));
+  if (!rate) return 0;
+  const { edited_by_hand, edited_total_minor: total_minor, edited_base_minor } = rate;
+  const left = refundedSale(sale, rate);
+  if (total_minor !== null) return remainingEdited({ total_minor, base_minor: edited_base_minor ?? 0 }, left);
+  return edited_by_hand && rate.status !== 'voided' ? undefined : remainingCommission(rate, left);
+}
+
 /** Nothing is earned by the sale from now on, whatever its partner earned by it before. */
 export const forfeitCommissions = (tx: Tx, { id: sale_id, partner_id }: Sale) =>
   tx.all(sql`
@@ -118,10 +147,14 @@ export const forfeitCommissions = (tx: Tx, { id: sale_id, partner_id }: Sale) =>
     where ${tenant(tx)} and t.sale_id = ${sale_id} and t.partner_id = ${partner_id} and t.kind = 'sale' and t.deleted_at is null`);
 
 /** What each edit or cancellation by hand of a correction added to the sum, or took from it. `open`: it can still be deleted. */
-async function changesByHand(tx: Tx, { id: sale_id, partner_id }: Sale): Promise<{ minor: number; open: boolean }[]> {
+async function changesByHand(
+  tx: Tx,
+  { id: sale_id, partner_id }: Sale,
+): Promise<{ id: string; minor: number; open: boolean }[]> {
   const counts = sql`t.deleted_at is null and t.status not in ${uncounted_statuses}`;
   return tx.all(sql`
     select
+      t.id,
       case when ${counts} then t.amount_minor else 0 end - coalesce(t.computed_minor, t.amount_minor) as minor,
       ${counts} and t.status in ${open_statuses} and t.payout_id is null as open
     from program.commission t

@@ -37,6 +37,25 @@ export const owedOf = (target_minor: number, by_hand: readonly number[] = []): O
   return { least: sumOf(by_hand.filter((minor) => minor < 0)), most: sumOf(by_hand.filter((minor) => minor > 0)) };
 };
 
+/**
+ * What a correction that is changed by hand is measured from. It is what the correction came to by itself, unless an adjustment since has counted
+ * on what an earlier edit withheld or left: then the change takes that along too, and is measured from less, or more.
+ * @param computed_minor what it came to by itself
+ * @param total what the sale's commissions come to, with the correction as it is before the change
+ * @param others what is owed but for what was decided about the correction
+ */
+export function measuredFrom(
+  computed_minor: number,
+  change: { before: number; after: number },
+  total: bigint,
+  others: Owed,
+): number {
+  const now = total + BigInt(change.after) - BigInt(change.before);
+  if (now > others.most) return Math.min(computed_minor, Number(BigInt(change.after) - (now - others.most)));
+  if (now < others.least) return Math.max(computed_minor, Number(BigInt(change.after) - (now - others.least)));
+  return computed_minor;
+}
+
 /** What is to be added to a sum, so that it is what is owed. */
 function differenceFrom({ least, most }: Owed, total: bigint): bigint {
   if (total < least) return least - total;

@@ -118,8 +118,10 @@ export const commissionChangeOperations: Operation[] = [
     reply: commissions.schema,
     errors: ['commission_locked', 'invalid_state_transition'],
     async run({ tx, params, body }) {
+      const sale = await holdSale(tx, params.id);
       const { before, status } = await underChange(tx, params.id, 'reject');
-      return change(tx, before, { ...body, status, edited_by_hand: true });
+      const kept = await keptOfCancellation(tx, before, sale);
+      return change(tx, before, { ...body, ...kept, status, edited_by_hand: true });
     },
   }),
   operation({
@@ -138,8 +140,10 @@ export const commissionChangeOperations: Operation[] = [
     reply: commissions.schema,
     errors: ['commission_locked', 'invalid_state_transition'],
     async run({ tx, params, body }) {
+      const sale = await holdSale(tx, params.id);
       const { before } = await underChange(tx, params.id, 'void');
-      return voidCommission(tx, before, body.reason, { edited_by_hand: true });
+      const kept = await keptOfCancellation(tx, before, sale);
+      return voidCommission(tx, before, body.reason, { ...kept, edited_by_hand: true });
     },
   }),
   operation({
@@ -153,20 +157,26 @@ export const commissionChangeOperations: Operation[] = [
     reply: DeletedMarker,
     errors: ['commission_locked', 'invalid_state_transition'],
     async run({ tx, params }) {
+      const sale = await holdSale(tx, params.id);
       const { before: commission } = await underChange(tx, params.id, 'delete');
-      await commissions.update(tx, commission.id, { deleted_at: tx.now, edited_by_hand: true });
+      const kept = await keptOfCancellation(tx, commission, sale);
+      await commissions.update(tx, commission.id, { ...kept, deleted_at: tx.now, edited_by_hand: true });
       tx.emit(event('commission.deleted', commission));
       return { id: commission.id, object: 'commission', deleted: true as const };
     },
   }),
 ];
 
-/** The sale that earned a commission, which stays as it is until the edit is written: locked before the commission, as refunds do it. */
+/** The sale that a commission is of, which stays as it is until the change is written: locked before the commission, as refunds do it. */
 async function holdSale(tx: Tx, commission_id: string): Promise<Sale | undefined> {
-  const { kind, sale_id } = await commissions.get(tx, commission_id);
-  if (kind !== 'sale' || sale_id === null) return undefined;
+  const { sale_id } = await commissions.get(tx, commission_id);
+  if (sale_id === null) return undefined;
   return sales.find(tx, sql`${tenant(tx)} and t.id = ${sale_id}`, lockOf('share'));
 }
+
+/** What is kept of a cancellation by hand: of a correction, what it is measured from. */
+const keptOfCancellation = async (tx: Tx, before: Commission, sale: Sale | undefined): Promise<Values> =>
+  before.kind === 'sale' ? {} : keptOfEdit(tx, before, sale, 0);
 
 /**
  * The commission, locked, and the status that the action leads to.

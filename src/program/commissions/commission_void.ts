@@ -1,22 +1,26 @@
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
+import type { Values } from '../../core/postgres/write.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { event } from '../events/event.ts';
 import { type Commission, commissions } from './commission.ts';
 import { open_statuses } from './commission_state.ts';
 
-/** Cancels an unpaid commission and emits `commission.voided`. */
+/**
+ * Cancels an unpaid commission and emits `commission.voided`.
+ * @param kept of a cancellation by hand
+ */
 export async function voidCommission(
   tx: Tx,
   commission: Commission,
   reason: string,
-  { edited_by_hand = false } = {},
+  kept: Values = { edited_by_hand: false },
 ): Promise<Commission> {
   const voided = await commissions.update(tx, commission.id, {
     status: 'voided',
     voided_at: tx.now,
     void_reason: reason,
-    edited_by_hand,
+    ...kept,
   });
   tx.emit(event('commission.voided', voided, { reason }));
   return voided;

@@ -3,6 +3,7 @@ import t from 'tap';
 import {
   adjustment,
   type Counted,
+  measuredFrom,
   owedOf,
   type Step,
   takingBack,
@@ -89,6 +90,19 @@ t.test('what a person decided about a correction is not made again', async (t) =
   for (const [name, counted, target, by_hand, steps] of cases)
     t.same(adjustment(counted, owedOf(target, by_hand), null), steps, name);
   t.same(takingBack([paid], owedOf(0, [500])), [{ ...half, amount_minor: -1_500 }], 'nor when the sale is taken back');
+});
+
+t.test('a correction is measured from what it came to by itself, and from what was counted on since', async (t) => {
+  const cases: [name: string, computed: number, before: number, after: number, total: number, from: number][] = [
+    ['a clawback that is forgiven', -500, -500, 0, 1_500, -500],
+    ['one that withholds more', -500, -500, -700, 1_500, -500],
+    ['which is forgiven at once', -500, -700, 0, 1_300, -500],
+    ['which is forgiven once a refund has counted on it', -500, -700, 0, 1_500, -700],
+    ['or in part', -500, -700, -600, 1_500, -700],
+    ['one that leaves more, and takes it back', -500, -300, -500, 1_500, -300],
+  ];
+  for (const [name, computed, before, after, total, from] of cases)
+    t.equal(measuredFrom(computed, { before, after }, BigInt(total), owedOf(1_500)), from, name);
 });
 
 t.test('taking back deletes what is open and claws back what is not', async (t) => {

@@ -197,6 +197,27 @@ t.test('a clawback that was edited stays so, and the next refund asks for its ow
   t.same(amounts(await shop.commissionsOf(sale)), [2_000, -400, -200]);
 });
 
+t.test('a clawback that withholds more by hand and is cancelled later leaves the partner all of it', async (t) => {
+  for (const cancel of ['void', 'reject', 'delete', 'edit']) {
+    const shop = await openShop(rail);
+    await shop.rule();
+    const sale = await shop.sale({ partner_id: (await shop.partner()).id });
+    await shop.pay(sale.commissions[0]);
+    await shop.refund(sale, { amount_minor: 1_000 });
+    const [, clawback] = (await shop.commissionsOf(sale)) as [Json, Json];
+    const path = `/v1/commissions/${clawback.id}`;
+    await shop.merchant.patch(path, { amount_minor: -700 });
+    await shop.refund(sale, { amount_minor: 5_000 });
+    t.same(amounts(await shop.commissionsOf(sale)), [2_000, -700, -500], 'what was withheld is not taken back too');
+    if (cancel === 'edit') await shop.merchant.patch(path, { amount_minor: -100 });
+    else await (cancel === 'delete' ? shop.merchant.delete(path) : shop.merchant.post(`${path}/${cancel}`));
+    t.same(await rail.audit(), [], cancel);
+    await shop.refund(sale, { amount_minor: 1_000 });
+    const left = cancel === 'edit' ? [2_000, -100, -500, -200] : [2_000, -500, -200];
+    t.same(amounts(await shop.commissionsOf(sale)), left, `${cancel}: and the next refund asks for its own part`);
+  }
+});
+
 t.test('an edited commission stays edited: refunds and corrections scale it', async (t) => {
   for (const rule of [{}, { rate_type: 'fixed', rate_value: 700 }, { max_commission_minor: 900 }]) {
     const shop = await openShop(rail);
