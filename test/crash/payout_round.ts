@@ -73,7 +73,9 @@ export async function killedRound(
 ): Promise<Outcome> {
   const shop = await openRound(line, way);
   const armed = kill.at === 'statement' ? await atStatement(line, kill, trouble) : await atCall(line, kill, trouble);
-  const faults = await finishRound(line, shop, way, armed.isKilled);
+  const faults = await finishRound(line, shop, way, armed.isKilled).catch((error: Error) => {
+    throw new Error(`${armed.text()}: ${error.message}`);
+  });
   line.gate.disarm();
   await line.provider.script([]);
   await armed.replaced();
@@ -199,7 +201,8 @@ async function pollUntilPaid(rail: Rail, shop: Shop, killedAt: () => number | un
   const paid = async () => (await shop.list('payouts', 'status=paid')).length === payouts_each;
   const deadline = Date.now() + patience_ms;
   while (!(await paid())) {
-    if (Date.now() > deadline) throw new Error('Waited in vain for all payouts to be paid.');
+    if (Date.now() > deadline)
+      throw new Error(`Waited in vain for all payouts to be paid. ${await attemptsOf(rail, shop)}`);
     const died_at = killedAt();
     if (!(await isPolling(rail, died_at !== undefined))) await poll(rail, shop, died_at);
     await sleep(250);
@@ -226,6 +229,18 @@ async function poll(rail: Rail, shop: Shop, died_at: number | undefined): Promis
     where program_id = ${shop.program_id} and status <> 'paid'
       and (claimed_until is null or claimed_until <= ${freed}::timestamptz + ${claim}::interval)`);
   await rail.tick('program/poll_payouts', new Date(Date.UTC(2026, 0, 2) + 60_000 * ++ticks).toISOString());
+}
+
+/** How far the attempts of a round are, as text. */
+async function attemptsOf(rail: Rail, { program_id }: Shop): Promise<string> {
+  const attempts = await rail.query(sql`
+    select a.id, a.status, a.last_sent_at, a.last_answer, a.claimed_until, a.next_poll_at, a.polls, p.status as payout_status
+    from program.payout_attempt a
+    join program.payout p on p.id = a.payout_id
+    where a.program_id = ${program_id}`);
+  const jobs = await rail.query(sql`
+    select task_identifier, run_at, locked_at, locked_by, attempts, last_error from graphile_worker.jobs where task_identifier like 'program/%'`);
+  return JSON.stringify({ attempts, jobs });
 }
 
 /** Waits until no job is left, but for those that wait for their time, and what a dead worker held of a job that another one replaced. */

@@ -1,5 +1,6 @@
 import t from 'tap';
-import { eventually, type Json, sql, startRail } from '../../harness.ts';
+import { callAboutMany } from '../../../src/program/payouts/sending/call_many.ts';
+import { eventually, type Json, log, sql, startRail } from '../../harness.ts';
 import { openShop, type Shop } from '../../shop.ts';
 import { quiet } from './books.ts';
 import { debtor } from './files/fixture.ts';
@@ -301,4 +302,31 @@ t.test('leaves a payout that failed as it is while an attempt of it can still be
   paypal.next_status = 'SUCCESS';
   await ended(shop, payout, 'paid');
   t.equal(paypal.movedFor(key(2))?.times, 1);
+});
+
+t.test('a worker that stops gives back what it has not called about yet, as if it had not been claimed', async (t) => {
+  const { shop, payout, key } = await onePayout();
+  await shop.merchant.post(`/v1/payouts/${payout.id}/send`);
+  await quiet(rail);
+  await rail.query(sql`
+    update program.payout_attempt set status = 'prepared', last_sent_at = null, state = '{}' where id = ${key(1)}`);
+  const calls = paypal.calls.length;
+  let looks = 0;
+  const stopping = {
+    /** From the second look on: once the attempt is claimed. */
+    get aborted() {
+      looks++;
+      return looks > 1;
+    },
+  } as AbortSignal;
+  const { organization_id } = shop.merchant;
+  await callAboutMany(
+    { organization_id, request_id: null, attempts: [{ id: payout.id, number: 1 }] },
+    { store: rail.store, services: rail.services, log, stopping, cut_off: new AbortController().signal },
+  );
+  t.equal(paypal.calls.length, calls);
+  t.match(
+    await rail.query(sql`select status, last_sent_at, claimed_until from program.payout_attempt where id = ${key(1)}`),
+    [{ status: 'prepared', last_sent_at: null, claimed_until: null }],
+  );
 });

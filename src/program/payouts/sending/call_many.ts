@@ -21,6 +21,11 @@ export interface CalledMany {
 
 type Context = Pick<TaskContext, 'store' | 'services' | 'cut_off' | 'stopping' | 'log'>;
 
+/** An attempt that is this worker's alone until then. */
+interface Claimed extends Call {
+  claimed_until: string;
+}
+
 /** How many calls a worker makes for an organization at a time. */
 const calls = new Slots(16);
 /** How many jobs of an organization have claimed attempts at a time: the calls of one are made while the last outcomes of another are written. */
@@ -59,12 +64,12 @@ async function callClaimed(called: CalledMany, context: Context): Promise<Set<st
   const begin_until = Date.now() + claim_ms - call_ms;
   const claimed = await transaction(store, called, (tx) => claim(tx, called, services)).catch(noneUnlessUnavailable);
   const write = writerOf(called, context);
-  const not_called: PayoutAttempt[] = [];
-  const call = async (one: Call): Promise<void> => {
+  const not_called: Claimed[] = [];
+  const call = async (one: Claimed): Promise<void> => {
     const answered = await calls.run(organization_id, async () =>
       stopping.aborted || Date.now() > begin_until ? undefined : ask(one, called, context),
     );
-    if (!answered) not_called.push(one.attempt);
+    if (!answered) not_called.push(one);
     else await write(answered);
   };
   await all(claimed.map(call)).finally(() => release(called, not_called, context));
@@ -91,7 +96,7 @@ async function claim(
   tx: Tx,
   { attempts }: CalledMany,
   services: Pick<TaskContext['services'], 'vault'>,
-): Promise<Call[]> {
+): Promise<Claimed[]> {
   const claimed_until = new Date(Date.parse(tx.now) + claim_ms).toISOString();
   const claimed = await tx.all<PayoutAttempt>(sql`
     with locked as materialized (
@@ -109,22 +114,24 @@ async function claim(
       and t.status = 'prepared' and t.claimed_until is null
     returning ${attemptColumns}`);
   const credentials = credentialsFor(tx, services);
-  const found = claimed.map(async (row): Promise<Call> => {
+  const found = claimed.map(async (row): Promise<Claimed> => {
     const attempt: PayoutAttempt = { ...row, status: 'prepared', last_sent_at: null };
     const transfer = JSON.parse(services.vault.decrypt(attempt.request, attempt.id)) as Transfer;
-    return { attempt, transfer, credentials: await credentials(attempt) };
+    return { attempt, transfer, credentials: await credentials(attempt), claimed_until };
   });
   return Promise.all(found);
 }
 
-/** No call was made about them: a refusal of the next is as definite as one of the first. */
-async function release(called: CalledMany, attempts: PayoutAttempt[], { store }: Context): Promise<void> {
-  if (attempts.length === 0) return;
+/** No call was made about them: a refusal of the next is as definite as one of the first. Whoever claimed one of them since then keeps it. */
+async function release(called: CalledMany, claimed: Claimed[], { store }: Context): Promise<void> {
+  const [first] = claimed;
+  if (!first) return;
   await transaction(store, called, (tx) =>
     tx.all(sql`
       update program.payout_attempt t
       set status = 'prepared', last_sent_at = null, claimed_until = null, next_poll_at = ${tx.now}::timestamptz
-      where ${tenant(tx)} and t.id = any(${attempts.map(({ id }) => id)}) and t.status = 'in_doubt'`),
+      where ${tenant(tx)} and t.id = any(${claimed.map(({ attempt }) => attempt.id)}) and t.status = 'in_doubt'
+        and t.claimed_until = ${first.claimed_until}::timestamptz`),
   );
 }
 
