@@ -117,8 +117,6 @@ class Ledger {
   readonly edits = new Map<string, Edit>();
   /** Corrections that were edited or cancelled by hand: what each came to by itself, and what it comes to now. */
   readonly decided = new Map<string, { partner_id: string; before: number; now: number }>();
-  /** A commission was cancelled by hand: what corrected it stands until the next refund or correction. */
-  cancelled = false;
   deleted = false;
   readonly told = new Map<string, number>();
 
@@ -221,10 +219,12 @@ class Ledger {
       case 'remove': {
         const one = await this.#one(isOpen, step.nth);
         if (!one) return;
+        const others = (await this.#live()).filter((each) => each.partner_id === one.partner_id && isOpen(each));
         if (step.do === 'remove') await merchant.delete(`/v1/commissions/${one.id}`);
         else await merchant.post(`/v1/commissions/${one.id}/${step.do}`);
         if (one.kind !== 'sale') return this.#decide(one, 0);
-        this.cancelled = true;
+        // What corrects it goes with it.
+        for (const { id } of others) this.decided.delete(id);
         this.rates.set(one.partner_id, null);
         this.edits.delete(one.partner_id);
         if (step.do === 'remove') this.removed.add(one.partner_id);
@@ -238,6 +238,8 @@ class Ledger {
         const mine = (await this.#live()).filter(({ partner_id }) => partner_id === one.partner_id);
         const sum = total(mine.map((each) => (each.id === one.id ? edited : each)));
         const request = merchant.request('PATCH', `/v1/commissions/${one.id}`, { amount_minor });
+        if (one.kind === 'sale' && this.sale.refunded_minor === this.sale.amount_minor)
+          return expect(request, 'invalid_state_transition');
         if (one.kind === 'sale' && (sum > BigInt(most) || -sum > BigInt(most)))
           return expect(request, 'invalid_parameter');
         check((await request).status === 200, 'it is edited');
@@ -271,8 +273,8 @@ class Ledger {
     const come = total((await this.#live()).filter((one) => one.partner_id === partner_id));
     const [above, below] = [come - (should + more), come - (should + less)];
     let before = known;
-    if (!this.cancelled && above > 0n) before = Math.min(known, now - Number(above));
-    if (!this.cancelled && below < 0n) before = Math.max(known, now - Number(below));
+    if (above > 0n) before = Math.min(known, now - Number(above));
+    if (below < 0n) before = Math.max(known, now - Number(below));
     this.decided.set(id, { partner_id, before, now });
   }
 
@@ -320,7 +322,6 @@ class Ledger {
 
   #settled(after: Json): void {
     this.sale = after;
-    this.cancelled = false;
   }
 
   async verify(): Promise<void> {
@@ -328,7 +329,7 @@ class Ledger {
     const mine = live.filter(({ partner_id }) => partner_id === this.sale.partner_id);
     const { partner_id } = this.sale;
     const should = this.deleted ? 0n : owed(this.sale, this.rates.get(partner_id) ?? null, this.edits.get(partner_id));
-    if (!this.cancelled || this.deleted) this.#compare(mine, partner_id, should);
+    this.#compare(mine, partner_id, should);
     for (const { id } of this.partners) {
       if (id !== partner_id)
         this.#compare(

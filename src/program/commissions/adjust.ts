@@ -29,6 +29,9 @@ type Earned = Commission &
     edited_base_minor: number | null;
   };
 
+/** A sale, and a partner who earned by it. */
+type Earner = Pick<Sale, 'id' | 'partner_id'>;
+
 const rated = sql`${commissions.columns}, t.max_commission_minor, t.base_is_net, t.edited_by_hand, t.edited_total_minor, t.edited_base_minor`;
 
 /**
@@ -140,6 +143,17 @@ async function knownTarget(tx: Tx, sale: Sale): Promise<number | undefined> {
   return edited_by_hand && rate.status !== 'voided' ? undefined : remainingCommission(rate, left);
 }
 
+/**
+ * Whether the sale of a commission earns its partner nothing, whatever the commission came to before it was in a payout: it was refunded in full
+ * or deleted, is another partner's now, or is the partner's own purchase.
+ * @param sale undefined where it is deleted
+ */
+export async function earnsNothing(tx: Tx, { partner_id }: Commission, sale: Sale | undefined): Promise<boolean> {
+  if (!sale || sale.partner_id !== partner_id || sale.refunded_minor === sale.amount_minor) return true;
+  const own = sql`select from program.sale t where ${tenant(tx)} and t.id = ${sale.id} and t.self_referral_partner_id = ${partner_id}`;
+  return (await tx.maybe(own)) !== undefined;
+}
+
 /** Nothing is earned by the sale from now on, whatever its partner earned by it before. */
 export const forfeitCommissions = (tx: Tx, { id: sale_id, partner_id }: Sale) =>
   tx.all(sql`
@@ -149,7 +163,7 @@ export const forfeitCommissions = (tx: Tx, { id: sale_id, partner_id }: Sale) =>
 /** What each edit or cancellation by hand of a correction added to the sum, or took from it. `open`: it can still be deleted. */
 async function changesByHand(
   tx: Tx,
-  { id: sale_id, partner_id }: Sale,
+  { id: sale_id, partner_id }: Earner,
 ): Promise<{ id: string; minor: number; open: boolean }[]> {
   const counts = sql`t.deleted_at is null and t.status not in ${uncounted_statuses}`;
   return tx.all(sql`
@@ -188,7 +202,7 @@ export async function takeBackAll(tx: Tx, sale: Sale): Promise<void> {
  * Takes back everything that a sale earned its partner: open commissions are deleted, paid ones and those in a payout clawed back, except
  * for what a person decided to leave.
  */
-export async function takeBackCommissions(tx: Tx, sale: Sale): Promise<void> {
+export async function takeBackCommissions(tx: Tx, sale: Earner): Promise<void> {
   const counted = await countedCommissions(tx, sale);
   const by_hand = (await changesByHand(tx, sale)).filter(({ open }) => !open).map(({ minor }) => minor);
   const steps = takingBack(counted.map(asCounted), owedOf(0, by_hand));
@@ -220,7 +234,7 @@ async function takeSteps(
 }
 
 /** The sale's commissions of its partner that count, locked: the one that was earned, then those that correct it. */
-const countedCommissions = (tx: Tx, { id: sale_id, partner_id }: Sale): Promise<Earned[]> =>
+const countedCommissions = (tx: Tx, { id: sale_id, partner_id }: Earner): Promise<Earned[]> =>
   tx.all<Earned>(sql`
     select ${rated}
     from ${commissions.from}

@@ -15,13 +15,16 @@ import { program_id } from '../events/fields.ts';
 import { partner_states, partnerOf } from '../partners/partner.ts';
 import { programs } from '../programs/program.ts';
 import { type Sale, sales } from '../sales/sale.ts';
-import { keptOfEdit } from './adjust.ts';
+import { earnsNothing, keptOfEdit, takeBackCommissions } from './adjust.ts';
 import { type Commission, commissions } from './commission.ts';
 import { type CommissionAction, commission_states, statusAt } from './commission_state.ts';
 import { voidCommission } from './commission_void.ts';
 
 const note = text.max(1000);
 const positive = z.int().min(1).describe('The amount, in minor units of the currency.');
+
+const cancelling =
+  'Later refunds and corrections of its sale do not create it again. The clawbacks and bonuses that corrected the commission are deleted, unless they are paid or in a payout: then another one balances them.';
 
 /** What is done with commissions by hand. */
 export const commissionChangeOperations: Operation[] = [
@@ -60,7 +63,7 @@ export const commissionChangeOperations: Operation[] = [
     path: '/v1/commissions/{id}',
     scope: 'commissions:write',
     summary: "Changes an unpaid commission's amount or note.",
-    doc: 'An edited amount stays edited: a later refund or correction of the sale scales it by what is left of the amount that it was computed from.',
+    doc: 'An edited amount stays edited: a later refund or correction of the sale scales it by what is left of the amount that it was computed from. A commission of a sale of which nothing is left cannot be edited.',
     params: idParams,
     body: z
       .strictObject({
@@ -87,6 +90,10 @@ export const commissionChangeOperations: Operation[] = [
         );
       }
       if (body.amount_minor === undefined) return change(tx, before, body);
+      requireState(
+        before.kind !== 'sale' || !(await earnsNothing(tx, before, sale)),
+        'Nothing is left of the sale that the commission is of. Void the commission, or create a bonus for the partner.',
+      );
       const kept = await keptOfEdit(tx, before, sale, body.amount_minor);
       return change(tx, before, { ...body, ...kept, edited_by_hand: true });
     },
@@ -112,7 +119,7 @@ export const commissionChangeOperations: Operation[] = [
     path: '/v1/commissions/{id}/reject',
     scope: 'commissions:write',
     summary: 'Rejects an unpaid commission.',
-    doc: 'Later refunds and corrections of its sale do not create it again.',
+    doc: cancelling,
     params: idParams,
     body: z.strictObject({ note: note.optional() }).default({}),
     reply: commissions.schema,
@@ -121,7 +128,9 @@ export const commissionChangeOperations: Operation[] = [
       const sale = await holdSale(tx, params.id);
       const { before, status } = await underChange(tx, params.id, 'reject');
       const kept = await keptOfCancellation(tx, before, sale);
-      return change(tx, before, { ...body, ...kept, status, edited_by_hand: true });
+      const rejected = await change(tx, before, { ...body, ...kept, status, edited_by_hand: true });
+      await cancelCorrections(tx, before);
+      return rejected;
     },
   }),
   operation({
@@ -130,7 +139,7 @@ export const commissionChangeOperations: Operation[] = [
     path: '/v1/commissions/{id}/void',
     scope: 'commissions:write',
     summary: 'Voids an unpaid commission.',
-    doc: 'Later refunds and corrections of its sale do not create it again: void a clawback to forgive it.',
+    doc: `${cancelling} Void a clawback to forgive it.`,
     params: idParams,
     body: z
       .strictObject({
@@ -143,7 +152,9 @@ export const commissionChangeOperations: Operation[] = [
       const sale = await holdSale(tx, params.id);
       const { before } = await underChange(tx, params.id, 'void');
       const kept = await keptOfCancellation(tx, before, sale);
-      return voidCommission(tx, before, body.reason, { ...kept, edited_by_hand: true });
+      const voided = await voidCommission(tx, before, body.reason, { ...kept, edited_by_hand: true });
+      await cancelCorrections(tx, before);
+      return voided;
     },
   }),
   operation({
@@ -152,7 +163,7 @@ export const commissionChangeOperations: Operation[] = [
     path: '/v1/commissions/{id}',
     scope: 'commissions:write',
     summary: 'Deletes an unpaid commission.',
-    doc: 'Later refunds and corrections of its sale do not create it again.',
+    doc: cancelling,
     params: idParams,
     reply: DeletedMarker,
     errors: ['commission_locked', 'invalid_state_transition'],
@@ -162,6 +173,7 @@ export const commissionChangeOperations: Operation[] = [
       const kept = await keptOfCancellation(tx, commission, sale);
       await commissions.update(tx, commission.id, { ...kept, deleted_at: tx.now, edited_by_hand: true });
       tx.emit(event('commission.deleted', commission));
+      await cancelCorrections(tx, commission);
       return { id: commission.id, object: 'commission', deleted: true as const };
     },
   }),
@@ -171,12 +183,17 @@ export const commissionChangeOperations: Operation[] = [
 async function holdSale(tx: Tx, commission_id: string): Promise<Sale | undefined> {
   const { sale_id } = await commissions.get(tx, commission_id);
   if (sale_id === null) return undefined;
-  return sales.find(tx, sql`${tenant(tx)} and t.id = ${sale_id}`, lockOf('share'));
+  return sales.find(tx, sql`${tenant(tx)} and t.id = ${sale_id}`, lockOf(true));
 }
 
 /** What is kept of a cancellation by hand: of a correction, what it is measured from. */
 const keptOfCancellation = async (tx: Tx, before: Commission, sale: Sale | undefined): Promise<Values> =>
   before.kind === 'sale' ? {} : keptOfEdit(tx, before, sale, 0);
+
+/** With the commission that a sale earned goes what corrects it: it takes back nothing that was not earned, and leaves nothing. */
+async function cancelCorrections(tx: Tx, { kind, sale_id, partner_id }: Commission): Promise<void> {
+  if (kind === 'sale' && sale_id !== null) await takeBackCommissions(tx, { id: sale_id, partner_id });
+}
 
 /**
  * The commission, locked, and the status that the action leads to.

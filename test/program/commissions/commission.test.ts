@@ -94,6 +94,61 @@ t.test('an unpaid commission is edited, rejected, voided or deleted by hand, and
   }
 });
 
+t.test(
+  'what corrected a commission goes with it when it is cancelled, and nothing is left to edit of a refunded sale',
+  async (t) => {
+    const shop = await openShop(rail);
+    await shop.rule();
+    const { id: partner_id } = await shop.partner();
+    const come = async ({ id }: Json) =>
+      (await shop.list('commissions', `sale_id=${id}`))
+        .filter(({ status }: Json) => !['voided', 'rejected'].includes(status))
+        .map(({ kind, amount_minor }: Json) => [kind, amount_minor]);
+    /** Of a sale that was refunded while its commission was in a payout. */
+    const freed = async (refund: Json) => {
+      const sale = await shop.sale({ partner_id });
+      const [commission] = sale.commissions;
+      await shop.lock(commission);
+      await shop.refund(sale, refund);
+      await shop.lock(commission, false);
+      return { sale, path: `/v1/commissions/${commission.id}`, clawback: (await come(sale))[0] };
+    };
+    const refused = {
+      status: 409,
+      body: { error: { code: 'invalid_state_transition', message: /Nothing is left of the sale/ } },
+    };
+    for (const [method, verb] of [
+      ['POST', '/void'],
+      ['POST', '/reject'],
+      ['DELETE', ''],
+    ] as const) {
+      const whole = await freed({});
+      t.same(whole.clawback, ['clawback', -2_000]);
+      t.match(await shop.merchant.request('PATCH', whole.path, { amount_minor: 500 }), refused);
+      t.equal((await shop.merchant.patch(whole.path, { note: 'Refunded.' })).note, 'Refunded.');
+      const half = await freed({ amount_minor: 5_000 });
+      t.same(half.clawback, ['clawback', -1_000]);
+      for (const { path, sale } of [whole, half]) {
+        await shop.events();
+        t.equal((await shop.merchant.request(method, `${path}${verb}`)).status, 200);
+        t.same(await come(sale), [], `${method} ${verb}`);
+        const told = (await shop.events()).map(({ type }) => type);
+        t.same(told.slice(-1), ['commission.deleted'], 'of the clawback');
+      }
+    }
+    const { sale, path } = await freed({});
+    const [clawback] = await shop.list('commissions', `sale_id=${sale.id}&kind=clawback`);
+    await shop.lock(clawback as Json);
+    await shop.merchant.post(`${path}/void`);
+    const left = [
+      ['bonus', 2_000],
+      ['clawback', -2_000],
+    ];
+    t.same((await come(sale)).toSorted(), left, 'a clawback in a payout is balanced');
+    t.same(await rail.audit(), []);
+  },
+);
+
 t.test('only an active partner can get a bonus', async (t) => {
   const shop = await openShop(rail);
   const [suspended, pending] = [await shop.partner(), await shop.partner({ status: 'pending' })];
