@@ -34,8 +34,8 @@ const SETTINGS = {
   max_connections: '200',
   shared_buffers: '256MB',
   wal_compression: 'on',
-  // The log of writes takes 256 MB of the disk, and not the 1 GB of a server.
-  max_wal_size: '256MB',
+  // Each checkpoint has whole pages written to the log again: what writes much, such as a large batch of payouts, should see few.
+  max_wal_size: '1GB',
   min_wal_size: '32MB',
   jit: 'off',
   timezone: 'UTC',
