@@ -1,8 +1,8 @@
 import { raw } from 'sql-template-tag';
 import t from 'tap';
+import { turns } from '../../../src/core/jobs/turns.ts';
 import { reconnectInbox } from '../../../src/recruitment/outreach/campaigns/lifecycle/inbox_connection.ts';
 import { readInbox } from '../../../src/recruitment/outreach/reading/connection.ts';
-import { turns } from '../../../src/recruitment/outreach/reading/turns.ts';
 import { eventually, type Json, log, sql, startRail, startWorker } from '../../harness.ts';
 import { type Mailed, mail, within } from './mailed.ts';
 import {

@@ -1,5 +1,6 @@
 /** Calls rails about many attempts that were written just now: intents in one transaction, some calls at a time, outcomes in groups. */
 import sql from 'sql-template-tag';
+import { turnsOfEach } from '../../../core/jobs/turns.ts';
 import type { TaskContext } from '../../../core/jobs/worker_context.ts';
 import { batched } from '../../../core/postgres/batch.ts';
 import { type Tx, transaction } from '../../../core/postgres/transaction.ts';
@@ -10,7 +11,6 @@ import { payouts } from '../payout.ts';
 import type { Transfer } from '../rails/rail.ts';
 import { type Call, call_ms, callAbout, claim_ms, contextOf, credentialsFor, railOf } from './call_rail.ts';
 import { type Answered, record, recordMany } from './record_answer.ts';
-import { Slots } from './slots.ts';
 
 /** Payouts that were sent just now, each with the number of its attempt, and what caused that. */
 export interface CalledMany {
@@ -27,11 +27,11 @@ interface Claimed extends Call {
 }
 
 /** How many calls a worker makes for an organization at a time. */
-const calls = new Slots(16);
+const inTurnToCall = turnsOfEach(16);
 /** How many jobs of an organization have claimed attempts at a time: the calls of one are made while the last outcomes of another are written. */
-const claims = new Slots(2);
+const inTurnToClaim = turnsOfEach(2);
 /** How many outcomes that are more than a change of their attempts are written at a time. */
-const single_outcomes = new Slots(8);
+const inTurnToWriteAlone = turnsOfEach(8);
 const most_written = 100;
 /** How long an outcome waits for others. */
 const gather_ms = 5;
@@ -43,11 +43,11 @@ const gather_ms = 5;
  */
 export async function callAboutMany(called: CalledMany, context: Context): Promise<void> {
   const { organization_id, request_id, attempts } = called;
-  const claimed = await claims.run(organization_id, () => callClaimed(called, context));
+  const claimed = await inTurnToClaim(organization_id, () => callClaimed(called, context));
   const left = attempts.filter(({ id, number }) => !claimed.has(keyOf(id, number)));
   await all(
     left.map(({ id, number }) =>
-      calls.run(organization_id, async () => {
+      inTurnToCall(organization_id, async () => {
         if (!context.stopping.aborted) await callAbout({ organization_id, request_id, id, number }, context);
       }),
     ),
@@ -66,7 +66,7 @@ async function callClaimed(called: CalledMany, context: Context): Promise<Set<st
   const write = writerOf(called, context);
   const not_called: Claimed[] = [];
   const call = async (one: Claimed): Promise<void> => {
-    const answered = await calls.run(organization_id, async () =>
+    const answered = await inTurnToCall(organization_id, async () =>
       stopping.aborted || Date.now() > begin_until ? undefined : ask(one, called, context),
     );
     if (!answered) not_called.push(one);
@@ -153,9 +153,9 @@ async function ask(
 /** Writes outcomes in groups: those that come while a group is written, or shortly after one another. */
 function writerOf(called: CalledMany, { store }: Context): (answered: Answered) => Promise<void> {
   const writeAlone = (one: Answered): Promise<unknown> =>
-    single_outcomes
-      .run(called.organization_id, () => transaction(store, called, (tx) => record(tx, one)))
-      .catch((error: unknown) => ({ error }));
+    inTurnToWriteAlone(called.organization_id, () => transaction(store, called, (tx) => record(tx, one))).catch(
+      (error: unknown) => ({ error }),
+    );
   const writeGroup = async (group: Answered[]) => {
     const left = new Set(
       await transaction(store, called, (tx) => recordMany(tx, group)).catch((error) => {

@@ -1,11 +1,11 @@
 /** The inboxes that this worker reads: its share of those that are connected. */
 import sql from 'sql-template-tag';
+import { turns } from '../../../core/jobs/turns.ts';
 import type { WorkerContext } from '../../../core/jobs/worker_context.ts';
 import { run } from '../../../core/postgres/database.ts';
 import type { Sharing } from './connection.ts';
 import type { ReadInbox } from './cursor.ts';
 import { connectionsAre } from './metrics.ts';
-import { turns } from './turns.ts';
 
 const most_connecting = 20;
 const most_reading = 6;
