@@ -48,7 +48,7 @@ export async function adjustCommissions(tx: Tx, sale: Sale, void_reason: VoidRea
   const left = refundedSale(sale, rate);
   const edit = rate && (await editOf(tx, rate, counted));
   await forgetUnknownEdits(tx, sale);
-  const target = rate ? exactly(() => (edit ? remainingEdited(edit, left) : remainingCommission(rate, left))) : 0;
+  const target = rate ? targetOf(rate, edit, left) : 0;
   const by_hand = (await changesByHand(tx, sale)).map(({ minor }) => minor);
   const steps = adjustment(counted.map(asCounted), owedOf(target, by_hand), voided?.id ?? null);
   const base_amount_minor = baseLeft(left);
@@ -57,6 +57,10 @@ export async function adjustCommissions(tx: Tx, sale: Sale, void_reason: VoidRea
   if (steps.length === 0 && earned && asCounted(earned).open && earned.base_amount_minor !== base_amount_minor)
     await commissions.update(tx, earned.id, { base_amount_minor });
 }
+
+/** What a sale's commissions are to sum to by their rate, or by the edit that holds instead. */
+const targetOf = (rate: Earned, edit: Edit | undefined, left: RefundedSale): number =>
+  exactly(() => (edit ? remainingEdited(edit, left) : remainingCommission(rate, left)));
 
 const refundedSale = (sale: Sale, rate: Pick<Earned, 'base_is_net'> | undefined): RefundedSale => ({
   base_minor: commissionBase(sale, rate?.base_is_net ?? false),
@@ -69,13 +73,17 @@ const refundedSale = (sale: Sale, rate: Pick<Earned, 'base_is_net'> | undefined)
  * more: what the commissions came to until now is kept instead.
  */
 async function editOf(tx: Tx, rate: Earned, counted: Earned[]): Promise<Edit | undefined> {
-  const { edited_total_minor, edited_base_minor } = rate;
-  if (edited_total_minor !== null) return { total_minor: edited_total_minor, base_minor: edited_base_minor ?? 0 };
-  if (rate.status === 'voided' || !rate.edited_by_hand) return undefined;
+  const known = knownEdit(rate);
+  if (known || !isEdited(rate)) return known;
   const edit = { total_minor: exactly(() => totalOf(counted)), base_minor: rate.base_amount_minor ?? 0 };
   await commissions.update(tx, rate.id, { edited_total_minor: edit.total_minor, edited_base_minor: edit.base_minor });
   return edit;
 }
+
+const knownEdit = ({ edited_total_minor: total_minor, edited_base_minor }: Earned): Edit | undefined =>
+  total_minor === null ? undefined : { total_minor, base_minor: edited_base_minor ?? 0 };
+
+const isEdited = ({ status, edited_by_hand }: Earned): boolean => edited_by_hand && status !== 'voided';
 
 /** The version before edits corrections without keeping what they came to: such an edit holds until now. */
 const forgetUnknownEdits = (tx: Tx, { id: sale_id, partner_id }: Sale) =>
@@ -118,29 +126,26 @@ async function measure(tx: Tx, correction: Commission, sale: Sale | undefined, a
   );
   const computed_minor = known.computed_minor ?? before;
   if (!sale) return computed_minor;
-  const earner = { ...sale, partner_id };
-  const target = partner_id === sale.partner_id ? await knownTarget(tx, earner) : 0;
-  const total = sum((await countedCommissions(tx, earner)).map(asCounted));
-  const decided = await changesByHand(tx, earner);
+  const counted = await countedCommissions(tx, { ...sale, partner_id });
+  const target = partner_id === sale.partner_id ? await knownTarget(tx, sale, counted) : 0;
+  const total = sum(counted.map(asCounted));
+  const decided = await changesByHand(tx, { ...sale, partner_id });
   const owed = owedOf(
     target ?? 0,
     decided.map(({ minor }) => minor),
   );
-  // What was cancelled waits for the next adjustment, and what an older version edited is not known.
+  // What an older version edited or cancelled is not known.
   if (target === undefined || total < owed.least || total > owed.most) return computed_minor;
   const of_others = decided.filter((one) => one.id !== id).map(({ minor }) => minor);
   return safe(measuredFrom(computed_minor, { before, after }, total, owedOf(target, of_others)));
 }
 
-/** What the commissions of a sale are to sum to by their rate or edit; undefined where that is not known. */
-async function knownTarget(tx: Tx, sale: Sale): Promise<number | undefined> {
-  const earned = (await countedCommissions(tx, sale)).find(({ kind }) => kind === 'sale');
-  const rate = earned ?? (await voidedBefore(tx, sale));
+/** What the commissions of a sale are to sum to; undefined where that is not known. */
+async function knownTarget(tx: Tx, sale: Sale, counted: Earned[]): Promise<number | undefined> {
+  const rate = counted.find(({ kind }) => kind === 'sale') ?? (await voidedBefore(tx, sale));
   if (!rate) return 0;
-  const { edited_by_hand, edited_total_minor: total_minor, edited_base_minor } = rate;
-  const left = refundedSale(sale, rate);
-  if (total_minor !== null) return remainingEdited({ total_minor, base_minor: edited_base_minor ?? 0 }, left);
-  return edited_by_hand && rate.status !== 'voided' ? undefined : remainingCommission(rate, left);
+  const edit = knownEdit(rate);
+  return edit || !isEdited(rate) ? targetOf(rate, edit, refundedSale(sale, rate)) : undefined;
 }
 
 /**

@@ -125,12 +125,9 @@ export const commissionChangeOperations: Operation[] = [
     reply: commissions.schema,
     errors: ['commission_locked', 'invalid_state_transition'],
     async run({ tx, params, body }) {
-      const sale = await holdSale(tx, params.id);
-      const { before, status } = await underChange(tx, params.id, 'reject');
-      const kept = await keptOfCancellation(tx, before, sale);
-      const rejected = await change(tx, before, { ...body, ...kept, status, edited_by_hand: true });
-      await cancelCorrections(tx, before);
-      return rejected;
+      return cancel(tx, params.id, 'reject', (before, kept, status) =>
+        change(tx, before, { ...body, ...kept, status }),
+      );
     },
   }),
   operation({
@@ -149,12 +146,7 @@ export const commissionChangeOperations: Operation[] = [
     reply: commissions.schema,
     errors: ['commission_locked', 'invalid_state_transition'],
     async run({ tx, params, body }) {
-      const sale = await holdSale(tx, params.id);
-      const { before } = await underChange(tx, params.id, 'void');
-      const kept = await keptOfCancellation(tx, before, sale);
-      const voided = await voidCommission(tx, before, body.reason, { ...kept, edited_by_hand: true });
-      await cancelCorrections(tx, before);
-      return voided;
+      return cancel(tx, params.id, 'void', (before, kept) => voidCommission(tx, before, body.reason, kept));
     },
   }),
   operation({
@@ -168,13 +160,11 @@ export const commissionChangeOperations: Operation[] = [
     reply: DeletedMarker,
     errors: ['commission_locked', 'invalid_state_transition'],
     async run({ tx, params }) {
-      const sale = await holdSale(tx, params.id);
-      const { before: commission } = await underChange(tx, params.id, 'delete');
-      const kept = await keptOfCancellation(tx, commission, sale);
-      await commissions.update(tx, commission.id, { ...kept, deleted_at: tx.now, edited_by_hand: true });
-      tx.emit(event('commission.deleted', commission));
-      await cancelCorrections(tx, commission);
-      return { id: commission.id, object: 'commission', deleted: true as const };
+      await cancel(tx, params.id, 'delete', async (commission, kept) => {
+        await commissions.update(tx, commission.id, { ...kept, deleted_at: tx.now });
+        tx.emit(event('commission.deleted', commission));
+      });
+      return { id: params.id, object: 'commission', deleted: true as const };
     },
   }),
 ];
@@ -186,13 +176,25 @@ async function holdSale(tx: Tx, commission_id: string): Promise<Sale | undefined
   return sales.find(tx, sql`${tenant(tx)} and t.id = ${sale_id}`, lockOf(true));
 }
 
-/** What is kept of a cancellation by hand: of a correction, what it is measured from. */
-const keptOfCancellation = async (tx: Tx, before: Commission, sale: Sale | undefined): Promise<Values> =>
-  before.kind === 'sale' ? {} : keptOfEdit(tx, before, sale, 0);
-
-/** With the commission that a sale earned goes what corrects it: it takes back nothing that was not earned, and leaves nothing. */
-async function cancelCorrections(tx: Tx, { kind, sale_id, partner_id }: Commission): Promise<void> {
+/**
+ * Cancels a commission by hand. With one that a sale earned goes what corrects it, which would take back what was not earned; of a correction it is
+ * kept what it is measured from.
+ * @param write writes what is kept, and what else becomes of the commission
+ * @throws Problem commission_locked, invalid_state_transition
+ */
+async function cancel<Written>(
+  tx: Tx,
+  commission_id: string,
+  action: CommissionAction,
+  write: (before: Commission, kept: Values, status: Commission['status']) => Promise<Written>,
+): Promise<Written> {
+  const sale = await holdSale(tx, commission_id);
+  const { before, status } = await underChange(tx, commission_id, action);
+  const { kind, sale_id, partner_id } = before;
+  const measure = kind === 'sale' ? {} : await keptOfEdit(tx, before, sale, 0);
+  const written = await write(before, { ...measure, edited_by_hand: true }, status);
   if (kind === 'sale' && sale_id !== null) await takeBackCommissions(tx, { id: sale_id, partner_id });
+  return written;
 }
 
 /**
