@@ -3,13 +3,12 @@ import sql from 'sql-template-tag';
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import type { Actor } from '../brands/acting.ts';
-import { recordActivity } from '../prospects/activity.ts';
 import { holdSuppressions } from '../prospects/barred_site.ts';
 import { keyedHash } from '../prospects/keyed_hash.ts';
 import { prospects } from '../prospects/prospect.ts';
 import { hashesOf } from './address.ts';
 import { byHand } from './by_hand.ts';
-import { insertAddresses, markBarred, prospectsOf, tellRevealed } from './insert_address.ts';
+import { insertAddresses, markBarred, prospectsOf, recordAdded, tellRevealed } from './insert_address.ts';
 
 export interface GivenAddress {
   prospect_id: string;
@@ -32,12 +31,7 @@ export async function addToEach(tx: Tx, vault: Vault, given: GivenAddress[], by:
   });
   const added = await insertAddresses(tx, vault, await Promise.all(addresses), sql`do nothing`);
   if (added.length === 0) return new Set();
-  recordActivity(
-    tx,
-    'email_added',
-    by,
-    added.map(({ prospect_id, source }) => ({ prospect_id, data: { source, addresses: 1 } })),
-  );
+  recordAdded(tx, added, by);
   await markBarred(tx, vault, added, by);
   await tellRevealed(tx, added);
   return new Set(prospectsOf(added));

@@ -8,13 +8,11 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import type { Actor } from '../brands/acting.ts';
 import { event } from '../events/event.ts';
-import { recordActivity } from '../prospects/activity.ts';
-import { holdSuppressions } from '../prospects/barred_site.ts';
 import type { NewProspect } from '../prospects/create.ts';
 import { keyedHash } from '../prospects/keyed_hash.ts';
 import { hashesOf } from './address.ts';
 import { byHand } from './by_hand.ts';
-import { type HashedAddress, insertHashed, markBarred } from './insert_address.ts';
+import { type HashedAddress, insertHashed, markBarred, recordAdded } from './insert_address.ts';
 
 /** An address of a prospect that does not exist yet. */
 export type Intended = Omit<HashedAddress, 'prospect_id'> & {
@@ -27,9 +25,8 @@ interface WithAddress {
   email?: string | undefined;
 }
 
-/** The addresses that prospects are to be created with, in their order. Nobody marks or lifts until the transaction ends. */
+/** The addresses that prospects are to be created with, in their order. The caller holds suppressions, so that this stays true. */
 export async function intendedAddresses(tx: Tx, vault: Vault, rows: WithAddress[]): Promise<(Intended | undefined)[]> {
-  await holdSuppressions(tx);
   const hash = await keyedHash(tx, vault);
   const intended = await Promise.all(
     rows.map(async ({ prospect: { key }, email }) =>
@@ -67,12 +64,7 @@ export async function addToNew(
   const barred = new Set(given.filter(({ is_barred }) => is_barred).map(({ prospect_id }) => prospect_id));
   const rows = given.map(({ is_barred: _, ...address }) => address);
   const added = await insertHashed(tx, vault, rows, sql`do nothing`);
-  recordActivity(
-    tx,
-    'email_added',
-    by,
-    added.map(({ prospect_id, source }) => ({ prospect_id, data: { source, addresses: 1 } })),
-  );
+  recordAdded(tx, added, by);
   const marked = added.filter(({ prospect_id }) => barred.has(prospect_id));
   if (marked.length > 0) await markBarred(tx, vault, marked, by);
   for (const { prospect_id, source, verification } of added) {

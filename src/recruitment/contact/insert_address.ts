@@ -6,6 +6,7 @@ import { tenant } from '../../core/resource/resource.ts';
 import { newId } from '../../core/values/id.ts';
 import type { Actor } from '../brands/acting.ts';
 import { event } from '../events/event.ts';
+import { recordActivity } from '../prospects/activity.ts';
 import { keyedHash } from '../prospects/keyed_hash.ts';
 import { type AddressHashes, hashesOf } from './address.ts';
 import type { AddressSource, EmailAddress, Verification } from './email_address.ts';
@@ -69,6 +70,15 @@ function onceEach(rows: Added[]): Added[] {
   }
   return [...first.values()];
 }
+
+/** Records one address for each of their prospects. */
+export const recordAdded = (tx: Tx, added: Added[], by: Actor): void =>
+  recordActivity(
+    tx,
+    'email_added',
+    by,
+    added.map(({ prospect_id, source }) => ({ prospect_id, data: { source, addresses: 1 } })),
+  );
 
 /** Tells that addresses are known, with source and verification of the best one of each prospect, where a new one is usable. */
 export async function tellRevealed(tx: Tx, added: Added[]): Promise<void> {
