@@ -94,8 +94,8 @@ export interface Rail {
 }
 
 /**
- * The service on a database of its own: the API, and unless told otherwise a worker without its clock. All is stopped when the file's tests are done; the
- * file fails when its data is not as it must always be then.
+ * The service on a database of its own: the API, and unless told otherwise a worker without its clock. All is stopped when the file's tests
+ * are done; the file fails when its data is not as it must always be then.
  * @param audit false where a test corrupts its data on purpose
  * @param durability `durable` where a test kills what writes
  * @param provider_urls where servers that stand in for payout providers are

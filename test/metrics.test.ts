@@ -1,5 +1,4 @@
 import t from 'tap';
-import { register } from '../src/core/jobs/schedule.ts';
 import { newId, timeOfId } from '../src/core/values/id.ts';
 import { schedules } from '../src/products.ts';
 import {
@@ -13,7 +12,7 @@ import {
   startReceiver,
 } from './harness.ts';
 import { stablePort } from './ports.ts';
-import { type Process, startGate, startProcess } from './processes.ts';
+import { type Process, startGate, startProcess, stopClocks } from './processes.ts';
 import { type Family, parseMetrics } from './prometheus.ts';
 import { rail as runRail, spawnRail } from './rail_process.ts';
 
@@ -119,8 +118,7 @@ t.test('shows what was done and what waits, and nothing of whose it is', async (
   t.same(ofApi.values('rail_pool_connections', 'pool'), ['rail']);
 
   // Its clock would send what is to be tried again after a minute, at 1 or 31 minutes past.
-  await register(rail.store, schedules);
-  await rail.query(sql`update core.schedule set since = now() + interval '1 day'`);
+  await stopClocks(rail);
   const worker = await startProcess('worker', rail.url, on_own_port);
   await good.until(5);
   await failing.until(5);

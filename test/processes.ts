@@ -47,7 +47,7 @@ process.once('exit', () => {
 
 /** A process that may not be ready yet. */
 export interface StartingProcess extends Process {
-  /** @throws Error when it ends before it is ready */
+  /** Settles too when a test ends it meanwhile. @throws Error when it ends by itself before it is ready */
   ready: Promise<void>;
 }
 
@@ -86,7 +86,9 @@ export function spawnProcess(
   started.add(child);
   const closed = once(child, 'close').finally(() => started.delete(child));
   const isRunning = () => child.exitCode === null && child.signalCode === null;
+  let isEnded = false;
   const end = async (signal: 'SIGTERM' | 'SIGKILL') => {
+    isEnded = true;
     if (isRunning()) child.kill(signal);
     await closed;
     return child.exitCode;
@@ -97,8 +99,10 @@ export function spawnProcess(
   return starting;
 
   async function isReady(): Promise<void> {
-    const { port } = await readLog(child, logged, `${role} ready`);
-    if (port) starting.url = `http://127.0.0.1:${port}`;
+    const ready = await readLog(child, logged, `${role} ready`).catch((error) => {
+      if (!isEnded) throw error;
+    });
+    if (ready?.port) starting.url = `http://127.0.0.1:${ready.port}`;
   }
 }
 

@@ -4,12 +4,12 @@ import { openDatabase } from '../../src/core/postgres/database.ts';
 import { type Store, transaction } from '../../src/core/postgres/transaction.ts';
 import { activateDeal } from '../../src/recruitment/deals/activate.ts';
 import { observeJoining } from '../../src/recruitment/deals/joining.ts';
-import { eventually, type Json, sql, startRail } from '../harness.ts';
+import { eventually, type Json, patient_database, sql, startRail } from '../harness.ts';
 import { startGate, startProcess } from '../processes.ts';
 
 const rail = await startRail({ worker: false, durability: 'durable' });
 const gate = await startGate(rail.url);
-const gated = openDatabase(gate.url, { size: 2, name: 'rail test', connect_ms: 120_000 });
+const gated = openDatabase(gate.url, { ...patient_database, size: 2, name: 'rail test' });
 t.teardown(() => gated.end());
 const v1 = '/recruitment/v1';
 const caller = await rail.organization();

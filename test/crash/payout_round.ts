@@ -140,19 +140,13 @@ function armedWith(line: PayoutLine, text: () => string): Armed & { kill(): Prom
 
 /** @param isDead called before the next worker starts. That one works before it is ready, so that it may be killed before that. */
 export async function replace(line: PayoutLine, isDead: () => unknown = () => {}): Promise<void> {
-  const { worker: victim } = line;
-  killed.add(victim);
-  await victim.end('SIGKILL');
+  await line.worker.end('SIGKILL');
   line.gate.cut();
   isDead();
   const worker = spawnWorker(line.gate, line.provider);
   line.worker = worker;
-  await worker.ready.catch((error) => {
-    if (!killed.has(worker)) throw error;
-  });
+  await worker.ready;
 }
-
-const killed = new WeakSet<Process>();
 
 /** What a worker does whether there are payouts or not. */
 const not_of_payouts = /core\.worker|pg_backend_pid|outgoing_mail|core\.idempotency|partition/i;

@@ -2,7 +2,7 @@ import t from 'tap';
 import { createKey } from '../../src/core/access/api_key.ts';
 import { createOrganization } from '../../src/core/access/organization.ts';
 import { openDatabase, run } from '../../src/core/postgres/database.ts';
-import { type Answer, callerOf, eventually, sql } from '../harness.ts';
+import { type Answer, callerOf, eventually, patient_database, sql } from '../harness.ts';
 import { startProcess } from '../processes.ts';
 import { startMortalPostgres } from './mortal_postgres.ts';
 import { firstReceipts, openSlice } from './slice.ts';
@@ -14,7 +14,7 @@ const lives = [10, 25, 40, 1];
 
 const postgres = await startMortalPostgres();
 const { gate } = postgres;
-const database = openDatabase(gate.url, { size: 3, name: 'rail test', connect_ms: 120_000 });
+const database = openDatabase(gate.url, { ...patient_database, size: 3, name: 'rail test' });
 t.teardown(() => database.end());
 const [api, worker] = await Promise.all([startProcess('api', gate.url), startProcess('worker', gate.url)]);
 

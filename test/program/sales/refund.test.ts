@@ -1,6 +1,6 @@
 import t from 'tap';
 import { type Json, sql, startRail } from '../../harness.ts';
-import { fresh, openShop } from '../../shop.ts';
+import { fresh, openShop, type Shop } from '../../shop.ts';
 
 const rail = await startRail();
 
@@ -159,18 +159,28 @@ t.test(
   },
 );
 
+/** A paid commission of 2,000, and the clawback of so much of its sale of 10,000. */
+async function clawedBack(amount_minor: number): Promise<{ shop: Shop; sale: Json; clawback: Json }> {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const sale = await shop.sale({ partner_id: (await shop.partner()).id });
+  await shop.pay(sale.commissions[0]);
+  await shop.refund(sale, { amount_minor });
+  const [, clawback] = (await shop.commissionsOf(sale)) as [Json, Json];
+  return { shop, sale, clawback };
+}
+
+/** Cancels a commission by hand. */
+const cancelBy = (shop: Shop, cancel: string, path: string): Promise<Json> =>
+  cancel === 'delete' ? shop.merchant.delete(path) : shop.merchant.post(`${path}/${cancel}`);
+
 const amounts = (some: Json[]): number[] => some.map(({ amount_minor }) => amount_minor);
 
 t.test('a clawback that was cancelled by hand is not made again by the next refund', async (t) => {
   for (const cancel of ['void', 'reject', 'delete']) {
-    const shop = await openShop(rail);
-    await shop.rule();
-    const sale = await shop.sale({ partner_id: (await shop.partner()).id });
-    await shop.pay(sale.commissions[0]);
-    await shop.refund(sale, { amount_minor: 5_000 });
-    const [, clawback] = (await shop.commissionsOf(sale)) as [Json, Json];
+    const { shop, sale, clawback } = await clawedBack(5_000);
     const path = `/v1/commissions/${clawback.id}`;
-    await (cancel === 'delete' ? shop.merchant.delete(path) : shop.merchant.post(`${path}/${cancel}`));
+    await cancelBy(shop, cancel, path);
     t.same(await rail.audit(), [], 'which is no fault');
     await shop.refund(sale, { amount_minor: 1_000 });
     t.same(amounts(await shop.commissionsOf(sale)), [2_000, -200], cancel);
@@ -185,12 +195,7 @@ t.test('a clawback that was cancelled by hand is not made again by the next refu
 });
 
 t.test('a clawback that was edited stays so, and the next refund asks for its own part', async (t) => {
-  const shop = await openShop(rail);
-  await shop.rule();
-  const sale = await shop.sale({ partner_id: (await shop.partner()).id });
-  await shop.pay(sale.commissions[0]);
-  await shop.refund(sale, { amount_minor: 5_000 });
-  const [, clawback] = (await shop.commissionsOf(sale)) as [Json, Json];
+  const { shop, sale, clawback } = await clawedBack(5_000);
   for (const amount_minor of [-700, -400])
     await shop.merchant.patch(`/v1/commissions/${clawback.id}`, { amount_minor });
   await shop.refund(sale, { amount_minor: 1_000 });
@@ -199,18 +204,13 @@ t.test('a clawback that was edited stays so, and the next refund asks for its ow
 
 t.test('a clawback that withholds more by hand and is cancelled later leaves the partner all of it', async (t) => {
   for (const cancel of ['void', 'reject', 'delete', 'edit']) {
-    const shop = await openShop(rail);
-    await shop.rule();
-    const sale = await shop.sale({ partner_id: (await shop.partner()).id });
-    await shop.pay(sale.commissions[0]);
-    await shop.refund(sale, { amount_minor: 1_000 });
-    const [, clawback] = (await shop.commissionsOf(sale)) as [Json, Json];
+    const { shop, sale, clawback } = await clawedBack(1_000);
     const path = `/v1/commissions/${clawback.id}`;
     await shop.merchant.patch(path, { amount_minor: -700 });
     await shop.refund(sale, { amount_minor: 5_000 });
     t.same(amounts(await shop.commissionsOf(sale)), [2_000, -700, -500], 'what was withheld is not taken back too');
     if (cancel === 'edit') await shop.merchant.patch(path, { amount_minor: -100 });
-    else await (cancel === 'delete' ? shop.merchant.delete(path) : shop.merchant.post(`${path}/${cancel}`));
+    else await cancelBy(shop, cancel, path);
     t.same(await rail.audit(), [], cancel);
     await shop.refund(sale, { amount_minor: 1_000 });
     const left = cancel === 'edit' ? [2_000, -100, -500, -200] : [2_000, -500, -200];
