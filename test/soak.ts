@@ -39,7 +39,7 @@ const soaks: Record<string, { doc: string; run: (asked: Asked) => Promise<unknow
     run: async () => (await import('./data/subscriber_soak.ts')).soakSubscriber(),
   },
   outreach: {
-    doc: 'kills workers and Postgres while emails are sent: [--kills 300] [--sends 10000]; an hour or so',
+    doc: 'kills workers and Postgres while emails are sent: [--kills 1000] [--sends 100000]; two hours or so, --kills 300 --sends 10000 some twenty minutes',
     run: async (asked) => (await import('./crash/outreach_soak.ts')).soakOutreach(asked),
   },
 };
@@ -49,8 +49,8 @@ const { values, positionals } = parseArgs({
   options: {
     seconds: { type: 'string', default: '600' },
     seed: { type: 'string', default: `${randomInt(2 ** 31)}` },
-    kills: { type: 'string', default: '300' },
-    sends: { type: 'string', default: '10000' },
+    kills: { type: 'string', default: '1000' },
+    sends: { type: 'string', default: '100000' },
   },
 });
 const [name = 'worker', ...files] = positionals;

@@ -1,6 +1,6 @@
 /**
- * `npm run soak -- outreach`: kills of workers and Postgres while emails are sent: 300 over 10,000 emails, as `--kills` and `--sends` say else. It
- * takes an hour or so, and says how far it is after each kill.
+ * `npm run soak -- outreach`: kills of workers and Postgres while emails are sent: 1,000 over 100,000 emails, as `--kills` and `--sends` say
+ * else. It takes two hours or so, and says how far it is after each kill.
  */
 import t from 'tap';
 import { shareCompiled } from '../runner/warm_up.ts';

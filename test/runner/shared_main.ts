@@ -21,13 +21,19 @@ registerHooks({
       : next(specifier, context),
 });
 
+/** How many times each file has been run. */
+const runs = new Map<string, number>();
+
 for await (const file of createInterface({ input: process.stdin })) {
   process.env.RAIL_TEST_FILE = file;
+  const run = (runs.get(file) ?? 0) + 1;
+  runs.set(file, run);
   let counts = { total: 0, pass: 0, fail: 0 };
   const results = await root.test(file, { timeout: timeout_s * 1000 }, async (test) => {
     counts = test.counts;
     setFile(test);
-    await import(pathToFileURL(resolve(file)).href);
+    // A module of one URL is loaded once, so a file that is named again has another.
+    await import(`${pathToFileURL(resolve(file)).href}${run > 1 ? `?run=${run}` : ''}`);
   });
   const { total, pass, fail } = counts;
   // Not by root.comment: tap keeps a comment until something comes after it.

@@ -25,6 +25,14 @@ t.test('counts the asserts of each file', async (t) => {
   t.equal(end, undefined);
 });
 
+t.test('runs a file that is named again', async (t) => {
+  const directory = t.testdir({ 'file.test.ts': `import t from 'tap';\n${passes}` });
+  const shared = shareProcess({});
+  for (let run = 1; run <= 3; run++)
+    t.match(await shared.run(join(directory, 'file.test.ts')), { passed: 2, failed: 0 }, `run ${run}`);
+  t.equal(await shared.end(), undefined);
+});
+
 t.test('a file is torn down before the next one begins, in the same process', async (t) => {
   const first = `globalThis.steps = ['first']; t.teardown(() => steps.push('torn down'));`;
   const second = `t.test('b', async (t) => t.same(steps, ['first', 'torn down']));`;
