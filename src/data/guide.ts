@@ -95,7 +95,7 @@ export const rules = [
   'Schema `data` has a view for each resource, named by its noun, and views for the questions that come first. They show the rows of one organization. Deleted rows are left out, ids are those of the API, times are `timestamptz`, and days and months are in UTC.',
   'Amounts are integers in minor units of the currency in the same row: 1999 is 19.99 USD, and 1999 JPY. Never add up rows of different currencies.',
   'Commissions are reduced in place when their sale is refunded. Use `data.commission_entry`, which is only added to, for figures of a month that must not change: `posted_at` is when an entry was written, `effective_at` when it happened.',
-  'Clicks, events, deliveries and attempts are many: filter them by `created_at` (`at` of attempts) or by `id`. Ids sort by time. Filter `data.click_daily`, `data.sale_daily`, `data.commission_daily` and `data.funnel_daily` by `day`: they read the rows of these days alone.',
+  'Clicks, events, deliveries and attempts are many: filter them by `created_at` (`at` of attempts) or by `id`. Ids sort by time. Filter `data.click_daily`, `data.sale_daily`, `data.commission_daily`, `data.funnel_daily`, `data.webhook_health` and `data.outreach_daily` by `day`: they read the rows of these days alone.',
   'Columns are added to the views, and none is removed or changes its type. Name the columns that you read.',
 ];
 

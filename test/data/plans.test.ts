@@ -66,9 +66,28 @@ await load(`
   select organization_id, 'evt_' || tail, n + 1000000, program_id, 'sale.created', '{"data":{"note":"' || repeat('x', 200) || '"}}', at
   of r`);
 await load(`
-  insert into webhooks.delivery (organization_id, id, program_id, endpoint_id, event_id, event_type, status, created_at, updated_at, request_body)
-  select organization_id, 'whd_' || tail, program_id, 'whe_' || n % 7, 'evt_' || tail, 'sale.created', 'delivered', at, at, repeat('x', 200)
+  insert into webhooks.delivery (organization_id, id, program_id, endpoint_id, event_id, event_type, status, attempt, created_at, updated_at, request_body)
+  select organization_id, 'whd_' || tail, program_id, 'whe_' || n % 7, 'evt_' || tail, 'sale.created',
+    (array['delivered', 'pending', 'failed', 'cancelled'])[1 + n % 4], n % 3, at, at, repeat('x', 200)
   of r`);
+await load(`
+  insert into webhooks.endpoint (organization_id, id, program_id, url, secret)
+  select distinct organization_id, 'whe_' || n % 7, program_id, 'https://acme.example.com/', ''::bytea
+  of r`);
+await load(`
+  insert into recruitment.message
+    (organization_id, id, brand_id, campaign_id, inbox_id, direction, purpose, state, rfc_message_id, body_text, step_index, reply_kind, sent_at,
+     bounced_at, unsubscribed_at, received_at, created_at, updated_at)
+  select organization_id, 'fms_' || tail, 'fbr_' || n % 3, case when n % 5 > 0 then 'fca_' || n % 5 end, 'fin_1',
+    case when of_them.is_reply then 'inbound' else 'outbound' end, of_them.purpose, case when of_them.is_reply then 'received' else 'sent' end, tail,
+    repeat('x', 200), n % 3, case when of_them.purpose = 'reply' then (array['positive', 'question', 'not_now'])[1 + n % 3] end,
+    case when not of_them.is_reply then at end, case when n % 10 = 0 and not of_them.is_reply then at + interval '3 days' end,
+    case when n % 20 = 4 and not of_them.is_reply then at + interval '5 days' end, case when of_them.is_reply then at end, at, at
+  of r
+  cross join lateral (
+    select n % 8 = 6 as is_reply,
+      case n % 32 when 6 then 'unsubscribe' when 14 then 'auto_reply' when 22 then 'reply' when 30 then 'reply' when 8 then 'test' else 'sequence' end as purpose
+  ) as of_them`);
 await load(`
   insert into webhooks.attempt (organization_id, delivery_id, attempt, at, duration_ms, status_code, response_body)
   select organization_id, 'whd_' || tail, 1, at, 5, 200, repeat('x', 200)
@@ -80,6 +99,8 @@ for (const table of [
   'webhooks.event',
   'webhooks.delivery',
   'webhooks.attempt',
+  'webhooks.endpoint',
+  'recruitment.message',
 ])
   await loader.query(`vacuum analyze ${table}`);
 
@@ -128,6 +149,9 @@ const queries: Record<string, string> = {
   'an event by id': `select * from data.event where id = 'evt_${tail}'`,
   'events of a day': `select min(type), count(*) from data.event where ${on('created_at')}`,
   'deliveries of a day': `select min(status), count(*) from data.webhook_delivery where ${on('created_at')}`,
+  'how endpoints answered on a day': `select sum(deliveries) from data.webhook_health where day = '${day}'`,
+  'how an endpoint answered on some days': `select * from data.webhook_health where endpoint_id = 'whe_2' and day >= '${day}' and day <= '${next_day}'`,
+  'the emails and replies of a day': `select sum(sent), sum(replies) from data.outreach_daily where day = '${day}'`,
   'attempts of a delivery': `select * from data.webhook_attempt where delivery_id = 'whd_${tail}'`,
   'sales with their refunds': `select s.id, r.amount_minor from data.sale s left join data.refund r on r.sale_id = s.id where s.id = 'sale_${tail}'`,
 };
@@ -140,3 +164,40 @@ for (const [name, query] of Object.entries(queries))
     t.ok(looked(plan) < rows / 4, `looks at ${looked(plan)} of ${rows} rows`);
     t.not(looked(plan), 0, 'and finds some');
   });
+
+/** What differs between a rollup and the same counted from its rows. */
+const differences = (rollup: string, counted: string): Promise<Json[]> =>
+  psql.query(`(select 'too much', x.* from (${rollup}) x except all select 'too much', x.* from (${counted}) x)
+    union all (select 'missing', x.* from (${counted}) x except all select 'missing', x.* from (${rollup}) x) limit 3`);
+
+t.test('counts deliveries as their rows say', async (t) => {
+  const counted = `
+    select endpoint_id, (created_at at time zone 'UTC')::date as day, count(*) as deliveries, count(*) filter (where status = 'delivered') as delivered,
+      count(*) filter (where status = 'pending') as pending, count(*) filter (where status = 'failed') as failed,
+      count(*) filter (where status = 'cancelled') as cancelled, count(*) filter (where attempt > 1) as retried, sum(attempt)::bigint as attempts,
+      round(count(*) filter (where status = 'delivered') * 10000.0
+        / nullif(count(*) filter (where status in ('delivered', 'failed')), 0))::bigint as delivered_bps,
+      max(updated_at) filter (where status = 'delivered') as last_delivered_at
+    from data.webhook_delivery group by 1, 2`;
+  t.same(await differences('select * from data.webhook_health', counted), []);
+});
+
+t.test('counts emails and replies as their rows say', async (t) => {
+  const counted = `
+    select (f.at at time zone 'UTC')::date as day, m.brand_id, m.campaign_id, count(*) filter (where f.what = 'sent') as sent,
+      count(*) filter (where f.what = 'sent' and m.step_index = 0) as first_emails, count(*) filter (where f.what = 'bounced') as bounced,
+      count(*) filter (where f.what = 'reply') as replies,
+      count(*) filter (where f.what = 'reply' and m.reply_kind in ('positive', 'question')) as interested_replies,
+      count(*) filter (where f.what = 'unsubscribe') as unsubscribe_replies, count(*) filter (where f.what = 'unsubscribed') as unsubscribed
+    from data.message m
+    cross join lateral (
+      values
+        (case when m.direction = 'outbound' and m.purpose <> 'test' then 'sent' end, m.sent_at),
+        (case when m.direction = 'outbound' and m.purpose <> 'test' then 'bounced' end, m.bounced_at),
+        (case when m.direction = 'outbound' and m.purpose <> 'test' then 'unsubscribed' end, m.unsubscribed_at),
+        (case when m.purpose in ('reply', 'unsubscribe') then m.purpose end, m.received_at)
+    ) as f (what, at)
+    where f.what is not null and f.at is not null
+    group by 1, 2, 3`;
+  t.same(await differences('select * from data.outreach_daily', counted), []);
+});

@@ -280,28 +280,54 @@ comment on column data.deal.cancelled_at is 'When it was cancelled. Null: it is 
 comment on column data.deal.created_at is 'When it was recorded.';
 comment on column data.deal.updated_at is 'When it last changed.';
 
+-- As the rollups by day in daily.sql: a condition on the day leaves days out before their rows are read.
 create or replace view data.outreach_daily with (security_barrier = true) as
 select
-  (happened.at at time zone 'UTC')::date as day,
-  m.brand_id,
-  m.campaign_id,
-  count(*) filter (where happened.what = 'sent') as sent,
-  count(*) filter (where happened.what = 'sent' and m.step_index = 0) as first_emails,
-  count(*) filter (where happened.what = 'bounced') as bounced,
-  count(*) filter (where happened.what = 'reply') as replies,
-  count(*) filter (where happened.what = 'reply' and m.reply_kind in ('positive', 'question')) as interested_replies,
-  count(*) filter (where happened.what = 'unsubscribe') as unsubscribe_replies,
-  count(*) filter (where happened.what = 'unsubscribed') as unsubscribed
-from recruitment.message m
+  d.day, m.brand_id, m.campaign_id, m.sent, m.first_emails, m.bounced, m.replies, m.interested_replies, m.unsubscribe_replies, m.unsubscribed
+from core.days_between(
+  least(
+    (select m.sent_at from recruitment.message m where m.organization_id = (select data.organization_id()) and m.direction = 'outbound' and m.sent_at is not null order by m.sent_at limit 1),
+    (select m.bounced_at from recruitment.message m where m.organization_id = (select data.organization_id()) and m.bounced_at is not null order by m.bounced_at limit 1),
+    (select m.unsubscribed_at from recruitment.message m where m.organization_id = (select data.organization_id()) and m.unsubscribed_at is not null order by m.unsubscribed_at limit 1),
+    (select m.received_at from recruitment.message m where m.organization_id = (select data.organization_id()) and m.purpose in ('reply', 'unsubscribe') and m.received_at is not null order by m.received_at limit 1)
+  ),
+  greatest(
+    (select m.sent_at from recruitment.message m where m.organization_id = (select data.organization_id()) and m.direction = 'outbound' and m.sent_at is not null order by m.sent_at desc limit 1),
+    (select m.bounced_at from recruitment.message m where m.organization_id = (select data.organization_id()) and m.bounced_at is not null order by m.bounced_at desc limit 1),
+    (select m.unsubscribed_at from recruitment.message m where m.organization_id = (select data.organization_id()) and m.unsubscribed_at is not null order by m.unsubscribed_at desc limit 1),
+    (select m.received_at from recruitment.message m where m.organization_id = (select data.organization_id()) and m.purpose in ('reply', 'unsubscribe') and m.received_at is not null order by m.received_at desc limit 1)
+  )
+) as d
 cross join lateral (
-  values
-    (case when m.direction = 'outbound' and m.purpose <> 'test' then 'sent' end, m.sent_at),
-    (case when m.direction = 'outbound' and m.purpose <> 'test' then 'bounced' end, m.bounced_at),
-    (case when m.direction = 'outbound' and m.purpose <> 'test' then 'unsubscribed' end, m.unsubscribed_at),
-    (case when m.purpose in ('reply', 'unsubscribe') then m.purpose end, m.received_at)
-) as happened (what, at)
-where m.organization_id = (select data.organization_id()) and happened.what is not null and happened.at is not null
-group by 1, 2, 3;
+  select
+    x.brand_id,
+    x.campaign_id,
+    count(*) filter (where x.what = 'sent') as sent,
+    count(*) filter (where x.what = 'sent' and x.step_index = 0) as first_emails,
+    count(*) filter (where x.what = 'bounced') as bounced,
+    count(*) filter (where x.what = 'reply') as replies,
+    count(*) filter (where x.what = 'reply' and x.reply_kind in ('positive', 'question')) as interested_replies,
+    count(*) filter (where x.what = 'unsubscribe') as unsubscribe_replies,
+    count(*) filter (where x.what = 'unsubscribed') as unsubscribed
+  from (
+    select 'sent' as what, m.brand_id, m.campaign_id, m.step_index, m.reply_kind
+    from recruitment.message m
+    where m.organization_id = (select data.organization_id()) and m.direction = 'outbound' and m.purpose <> 'test' and m.sent_at >= d.starts_at and m.sent_at < d.ends_at
+    union all
+    select 'bounced', m.brand_id, m.campaign_id, m.step_index, m.reply_kind
+    from recruitment.message m
+    where m.organization_id = (select data.organization_id()) and m.direction = 'outbound' and m.purpose <> 'test' and m.bounced_at >= d.starts_at and m.bounced_at < d.ends_at
+    union all
+    select 'unsubscribed', m.brand_id, m.campaign_id, m.step_index, m.reply_kind
+    from recruitment.message m
+    where m.organization_id = (select data.organization_id()) and m.direction = 'outbound' and m.purpose <> 'test' and m.unsubscribed_at >= d.starts_at and m.unsubscribed_at < d.ends_at
+    union all
+    select m.purpose, m.brand_id, m.campaign_id, m.step_index, m.reply_kind
+    from recruitment.message m
+    where m.organization_id = (select data.organization_id()) and m.purpose in ('reply', 'unsubscribe') and m.received_at >= d.starts_at and m.received_at < d.ends_at
+  ) as x
+  group by 1, 2
+) as m;
 comment on view data.outreach_daily is 'Emails and replies by day (UTC), brand and campaign. Tests are left out.';
 comment on column data.outreach_daily.day is 'The day (UTC).';
 comment on column data.outreach_daily.brand_id is 'The brand (fbr_).';

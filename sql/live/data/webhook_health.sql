@@ -1,26 +1,42 @@
--- How endpoints answer.
+-- How endpoints answer: as the rollups by day in daily.sql, a condition on the day leaves days out before their rows are read.
 
 create or replace view data.webhook_health with (security_barrier = true) as
 select
-  d.endpoint_id,
-  (d.created_at at time zone 'UTC')::date as day,
-  count(*) as deliveries,
-  count(*) filter (where d.status = 'delivered') as delivered,
-  count(*) filter (where d.status = 'pending') as pending,
-  count(*) filter (where d.status = 'failed') as failed,
-  count(*) filter (where d.status = 'cancelled') as cancelled,
-  count(*) filter (where d.attempt > 1) as retried,
-  sum(d.attempt)::bigint as attempts,
-  case when count(*) filter (where d.status in ('delivered', 'failed')) = 0 then null
-    else div(
-      count(*) filter (where d.status = 'delivered') * 20000 + count(*) filter (where d.status in ('delivered', 'failed')),
-      (count(*) filter (where d.status in ('delivered', 'failed')) * 2)::numeric
-    ) end::bigint as delivered_bps,
-  max(d.updated_at) filter (where d.status = 'delivered') as last_delivered_at
-from webhooks.delivery d
-where d.organization_id = (select data.organization_id())
-  and d.program_id <> d.organization_id
-group by 1, 2;
+  e.id as endpoint_id,
+  d.day,
+  h.deliveries,
+  h.delivered,
+  h.pending,
+  h.failed,
+  h.cancelled,
+  h.retried,
+  h.attempts,
+  case when h.delivered + h.failed = 0 then null
+    else div(h.delivered * 20000 + h.delivered + h.failed, ((h.delivered + h.failed) * 2)::numeric) end::bigint as delivered_bps,
+  h.last_delivered_at
+from webhooks.endpoint e
+cross join lateral core.days_between(
+  (select x.created_at - interval '2 hours' from webhooks.delivery x where x.organization_id = (select data.organization_id()) and x.endpoint_id = e.id order by x.id limit 1),
+  (select x.created_at + interval '2 hours' from webhooks.delivery x where x.organization_id = (select data.organization_id()) and x.endpoint_id = e.id order by x.id desc limit 1),
+  'whd'
+) as d
+cross join lateral (
+  select
+    count(*) as deliveries,
+    count(*) filter (where x.status = 'delivered') as delivered,
+    count(*) filter (where x.status = 'pending') as pending,
+    count(*) filter (where x.status = 'failed') as failed,
+    count(*) filter (where x.status = 'cancelled') as cancelled,
+    count(*) filter (where x.attempt > 1) as retried,
+    sum(x.attempt)::bigint as attempts,
+    max(x.updated_at) filter (where x.status = 'delivered') as last_delivered_at
+  from webhooks.delivery x
+  where x.organization_id = (select data.organization_id()) and x.endpoint_id = e.id
+    and x.id >= d.first_id and x.id < d.after_id and x.created_at >= d.starts_at and x.created_at < d.ends_at
+  having count(*) > 0
+) as h
+where e.organization_id = (select data.organization_id())
+  and e.program_id <> e.organization_id;
 comment on view data.webhook_health is 'How each endpoint answers, by day (UTC) of the events'' deliveries. How long each request took stands in webhook_attempt.';
 comment on column data.webhook_health.endpoint_id is 'The endpoint (whe_).';
 comment on column data.webhook_health.day is 'The day (UTC) on which the deliveries were written.';
