@@ -79,7 +79,7 @@ const usage = (
   --seconds N  how long a side is measured in a round (5, or as the bench has it)
   --only SIDE  that side alone, those whose names begin with SIDE and a dot, and what they are divided by
   --size N     how much it fills in before, in what the bench counts (as the bench has it)
-  --data PATH  the folder of the data that it measures, where that is not part of the project (../shared/data)
+  --data PATH  the folder of the data that it measures, where that is not part of the project (../shared/data), or is kept (reports)
   --json       one JSON object on standard output, and nothing else there
   --help       this
 

@@ -22,8 +22,14 @@ export async function makeMerchant(database: Database, api: Running): Promise<Me
     rate_limit: 1_000_000,
   });
   const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
+  return merchantOf({ organization_id: id, headers }, api);
+}
+
+/** @param known an organization and what its key is presented by */
+export function merchantOf(known: Pick<Merchant, 'organization_id' | 'headers'>, api: Running): Merchant {
+  const { organization_id, headers } = known;
   return {
-    organization_id: id,
+    organization_id,
     headers,
     async post(path, body) {
       const { statusCode, body: answer } = await request(api.url + path, {

@@ -54,18 +54,27 @@ async function onServer<T>(url: string, work: (client: pg.Client) => Promise<T>)
   }
 }
 
-/** A migrated Postgres of the bench's own, with the settings that the service's embedded one has, and those given besides. */
+/**
+ * A migrated Postgres of the bench's own, with the settings that the service's embedded one has, and those given besides.
+ * @param kept the folder of its data, made where there is none and left there at the end; without one it is removed
+ */
 export async function startPostgres(
   stack: AsyncDisposableStack,
   settings: Record<string, string> = {},
+  kept?: string,
 ): Promise<string> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'rail-bench-'));
-  endWithProcess(dataDir);
-  stack.defer(() => rm(dataDir, { recursive: true, force: true }));
+  const dataDir = kept ?? (await temporaryFolder(stack));
   const postgres = await openEmbeddedPostgres({ dataDir, mode: 'own', settings });
   stack.defer(() => postgres.stop());
   await migrate(postgres.url);
   return postgres.url;
+}
+
+async function temporaryFolder(stack: AsyncDisposableStack): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'rail-bench-'));
+  endWithProcess(folder);
+  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  return folder;
 }
 
 export interface Running {

@@ -9,6 +9,7 @@ import { outreach } from './outreach.ts';
 import { payouts } from './payouts.ts';
 import { prospects } from './prospects.ts';
 import { replies_in } from './replies_in.ts';
+import { report_notes } from './report_notes.ts';
 import { reports } from './reports.ts';
 import { slice } from './slice.ts';
 import { webhooks } from './webhooks.ts';
@@ -16,7 +17,7 @@ import { webhooks } from './webhooks.ts';
 /** `npm run bench -- NAME`: one file a bench, one line here. */
 const benches = [
   ...[slice, webhooks, api, bodies, audit, exports, reports, graphql, payouts, prospects, mail, replies_in],
-  outreach,
+  ...[outreach, report_notes],
 ];
 
 const stopping = new AbortController();

@@ -38,6 +38,7 @@ export const slice: Bench = {
     const merchant = await makeMerchant(database, api);
     const heard = await makeProgram(database, merchant, `${receiver.url}/hook`);
     const unheard = await makeProgram(database, merchant, undefined);
+    await untilDelivered(database);
     const place = { database, worker, postgres: await postmasterOf(url) };
 
     const bareSale = () => ({ ...heard(), path: '/bare' });
@@ -172,7 +173,7 @@ export async function untilDelivered(database: Database): Promise<void> {
  * A program with a rule, partners, and customers who have bought once; with an endpoint at `webhook_url`, if one is given.
  * @returns what gives the next sale: the customers in turn, each time another charge
  */
-async function makeProgram(
+export async function makeProgram(
   database: Database,
   { organization_id, headers, post }: Merchant,
   webhook_url: string | undefined,
@@ -224,7 +225,6 @@ async function makeProgram(
       select id from made`,
   );
   await database.query('vacuum (analyze) program.partner, program.customer, program.sale, program.commission');
-  await untilDelivered(database);
   let nth = 0;
   return () => {
     nth++;
