@@ -311,6 +311,7 @@ t.test('lists by every filter, and in every format', async (t) => {
   const opened = await openBrand();
   const { caller, brand_id, me } = opened;
   const one = await add(opened, {
+    key: 'one.com',
     name: 'Sourdough weekly',
     description: 'Bread from Berlin',
     country_code: 'DE',
@@ -356,6 +357,13 @@ t.test('lists by every filter, and in every format', async (t) => {
       'q=bread+-butter',
     ],
     ...[
+      'https://www.one.com/about',
+      'http://one.com',
+      'www.one.com',
+      'one.com/a?b=c',
+      '"https://one.com/" sourdough',
+    ].map((text) => `q=${encodeURIComponent(text)}`),
+    ...[
       'q=bread&country_code=DE',
       'q=bread&stage=found&channel=website&language_code=de&source=search',
       'q=bread&saved=true',
@@ -371,7 +379,13 @@ t.test('lists by every filter, and in every format', async (t) => {
       'invited=true',
       'signed_up=true',
     ],
-    ...['q=crumbs', 'q=butter', 'q=bread&stage=active'],
+    ...[
+      'q=crumbs',
+      'q=butter',
+      'q=bread&stage=active',
+      'q=https://www.youtube.com/@Crumbs',
+      'q=bread+-https://one.com/x',
+    ],
   ];
   for (const query of only_one) t.same(await ids(query), [one.id], query);
   for (const query of only_two) t.same(await ids(query), [two.id], query);

@@ -2,6 +2,7 @@ import sql, { join, type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import type { Filter, Finder } from '../../core/resource/list_query.ts';
 import { country, id, language } from '../../core/values/fields.ts';
+import { canonicalKey, channelOf } from '../pages/key.ts';
 
 type Query = Record<string, unknown>;
 
@@ -22,11 +23,20 @@ const q: Filter = {
     .max(200)
     .optional()
     .describe(
-      'Full-text search in key, name and description: all words, `"a phrase"`, `or`, and `-` before a word to exclude. Letter case and accents are ignored.',
+      'Full-text search in key, name and description: all words, `"a phrase"`, `or`, and `-` before a word to exclude. Letter case and accents are ignored. A URL finds the prospect of its website or account.',
     ),
   where: (value: string, query: Query) =>
-    sql`t.id = any(array(select recruitment.find_prospects(${lexemesOf(query)}::text[], ${value})))`,
+    sql`t.id = any(array(select recruitment.find_prospects(${lexemesOf(query)}::text[], ${withKeys(value)})))`,
 };
+
+const urls = /(?:https?:\/\/|\bwww\.)[^\s"]+|(?<![^\s"-])[\w-]+(?:\.[\w-]+)+\/[^\s"]*/giu;
+
+/** A search text with the key of the prospect in place of each URL; a text that is a URL may stand in a description as well. */
+export function withKeys(text: string): string {
+  const keyed = text.replaceAll(urls, (url) => canonicalKey(channelOf(url) ?? 'website', url) ?? url);
+  const is_url = keyed !== text && text.replace(urls, '') === '';
+  return is_url ? `${keyed} or ${text}` : keyed;
+}
 
 /** Where a list would pass over so many prospects to fill a page, it goes by the words that stand for its filters. */
 const most_passed_over = 20_000;
@@ -38,10 +48,10 @@ export const finder: Finder = {
       used.length > 0 &&
       used.every((name) => name in indexed) &&
       (total.of / total.count) * limit > most_passed_over),
-  page: ({ q: text = null, ...query }: Query, { beyond, ascending, most }) => sql`
+  page: ({ q: text, ...query }: Query, { beyond, ascending, most }) => sql`
     select f.count, f.ids
     from recruitment.prospect_page(
-      ${lexemesOf(query)}::text[], ${text}, ${JSON.stringify(query)}::jsonb, ${beyond}, ${ascending}, ${most}) f`,
+      ${lexemesOf(query)}::text[], ${typeof text === 'string' ? withKeys(text) : null}, ${JSON.stringify(query)}::jsonb, ${beyond}, ${ascending}, ${most}) f`,
 };
 
 const flag = (meaning: string, holds: Sql, does_not: Sql): Filter => ({
