@@ -83,6 +83,7 @@ export class Tx {
   readonly #drafts: EventDraft[] = [];
   readonly #jobs: Job[] = [];
   readonly #last: Sql[] = [];
+  readonly #sent: Promise<object[]>[] = [];
   #cursors = 0;
 
   constructor(client: pg.PoolClient, options: TransactionOptions, opened: Opened) {
@@ -129,6 +130,14 @@ export class Tx {
     this.#jobs.push({ identifier, payload, ...options });
   }
 
+  /** Sends a statement whose rows nobody reads: Postgres works on it meanwhile, and the commit waits for it. */
+  send(statement: Sql): void {
+    const sent = this.all(statement);
+    // Its failure is thrown with the commit, or in place of what failed because of it.
+    sent.catch(() => {});
+    this.#sent.push(sent);
+  }
+
   /** A statement to be run last, with the commit. */
   atCommit(statement: Sql): void {
     this.#last.push(statement);
@@ -148,7 +157,15 @@ export class Tx {
     if (jobs.length > 0) statements.push(sql`select core.enqueue(${JSON.stringify(jobs)}::json)`);
     return [...statements, ...this.#last];
   }
+
+  /** @internal What was sent, settled. @throws the first failure among it */
+  async settle(): Promise<void> {
+    await together(this.#sent);
+  }
 }
+
+/** Of a statement in a transaction that has failed before. */
+const aborted = '25P02';
 
 /** Opens transactions: the pool, and how products write their events. */
 export interface Store {
@@ -191,10 +208,10 @@ async function runOnce<T>(store: Store, options: TransactionOptions, work: (tx: 
   try {
     const [, opened] = await together([send(client, { text: 'begin' }), run<Opened>(client, opening(options))]);
     const tx = new Tx(client, options, opened[0] as Opened);
-    const result = await work(tx);
+    const result = await within(tx, work);
     const closing = tx.closing(store.writeEvents).map((statement) => run(client, statement));
     const committed = send(client, { text: 'commit' });
-    await together([...closing, committed]);
+    await together([tx.settle(), ...closing, committed]);
     if ((await committed).command !== 'COMMIT') throw new Error('The transaction did not commit.');
     return result;
   } catch (error) {
@@ -204,6 +221,16 @@ async function runOnce<T>(store: Store, options: TransactionOptions, work: (tx: 
     throw error;
   } finally {
     client.release(broken);
+  }
+}
+
+/** A statement fails with `aborted` after one that was sent and not waited for: that one is the cause. */
+async function within<T>(tx: Tx, work: (tx: Tx) => Promise<T>): Promise<T> {
+  try {
+    return await work(tx);
+  } catch (error) {
+    if ((error as { code?: string }).code === aborted) await tx.settle();
+    throw error;
   }
 }
 

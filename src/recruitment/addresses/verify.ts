@@ -30,10 +30,19 @@ export async function verifyAddress(text: string, options: VerifyOptions = {}): 
   return (await takesMail(domain, options)) === false ? 'invalid' : listed;
 }
 
+type Listed = 'disposable' | 'webmail' | 'unknown';
+
 /** What the lists of domains say, without asking anybody. */
-export async function verificationByLists(domain: string): Promise<'disposable' | 'webmail' | 'unknown'> {
-  if (await isDisposable(domain)) return 'disposable';
-  return isFree(domain) ? 'webmail' : 'unknown';
+export const verificationByLists = async (domain: string): Promise<Listed> => (await openLists())(domain);
+
+/** `verificationByLists` of many. The list of disposable ones takes a megabyte, so that it is loaded with the first address. */
+export async function openLists(): Promise<(domain: string) => Listed> {
+  const { default: mail_checker } = await import('mailchecker');
+  const disposable = mail_checker.blacklist();
+  return (domain) => {
+    if (isListed(disposable, domain)) return 'disposable';
+    return isFree(domain) ? 'webmail' : 'unknown';
+  };
 }
 
 /** Of a provider whose mailboxes anybody may have. */
@@ -41,12 +50,10 @@ export function isFree(domain: string): boolean {
   return free_domains.has(domain);
 }
 
-/** The list takes a megabyte, so that it is loaded with the first address. */
-async function isDisposable(domain: string): Promise<boolean> {
-  const { default: mail_checker } = await import('mailchecker');
-  const listed = mail_checker.blacklist();
+/** A domain, or one that it is below. */
+function isListed(list: Set<string>, domain: string): boolean {
   const labels = domain.split('.');
-  return labels.some((_, nth) => nth < labels.length - 1 && listed.has(labels.slice(nth).join('.')));
+  return labels.some((_, nth) => nth < labels.length - 1 && list.has(labels.slice(nth).join('.')));
 }
 
 /**

@@ -7,7 +7,7 @@ import { holdSuppressions } from '../prospects/barred_site.ts';
 import { keyedHash } from '../prospects/keyed_hash.ts';
 import { prospects } from '../prospects/prospect.ts';
 import { hashesOf } from './address.ts';
-import { byHand } from './by_hand.ts';
+import { openByHand } from './by_hand.ts';
 import { insertAddresses, markBarred, prospectsOf, recordAdded, tellRevealed } from './insert_address.ts';
 
 export interface GivenAddress {
@@ -24,12 +24,13 @@ export async function addToEach(tx: Tx, vault: Vault, given: GivenAddress[], by:
   if (given.length === 0) return new Set();
   await holdSuppressions(tx);
   const ids = [...new Set(given.map(({ prospect_id }) => prospect_id))];
+  const byHand = await openByHand();
   const holders = new Map((await prospects.lockMany(tx, ids)).map((prospect) => [prospect.id, prospect]));
   const addresses = given.flatMap(({ prospect_id, email }) => {
     const holder = holders.get(prospect_id);
     return holder ? [byHand(email, holder)] : [];
   });
-  const added = await insertAddresses(tx, vault, await Promise.all(addresses), sql`do nothing`);
+  const added = await insertAddresses(tx, vault, addresses, sql`do nothing`);
   if (added.length === 0) return new Set();
   recordAdded(tx, added, by);
   await markBarred(tx, vault, added, by);

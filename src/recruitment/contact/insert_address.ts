@@ -26,6 +26,8 @@ export interface NewAddress {
 /** An address, and what it is found and barred by. */
 export type HashedAddress = NewAddress & AddressHashes;
 export type Added = HashedAddress & { id: string };
+/** An address with its id, under which it is sealed: hexadecimal, as the hashes go too. */
+export type SealedAddress = Added & { address: string };
 
 /** @param if_known what becomes of an address that its prospect has: `do nothing`, or an update of `t` @returns those that are new */
 export async function insertAddresses(tx: Tx, vault: Vault, addresses: NewAddress[], if_known: Sql): Promise<Added[]> {
@@ -41,11 +43,26 @@ export async function insertAddresses(tx: Tx, vault: Vault, addresses: NewAddres
 /** As `insertAddresses`, of addresses whose hashes are known. */
 export async function insertHashed(tx: Tx, vault: Vault, addresses: HashedAddress[], if_known: Sql): Promise<Added[]> {
   const rows = onceEach(addresses.map((one) => ({ ...one, id: newId('fea') })));
-  const values = rows.map(({ email, address_hmac, domain_hmac, ...row }) => ({
-    ...{ ...row, address: vault.encrypt(email, row.id).toString('hex') },
+  const sealed = rows.map((row) => ({ ...row, address: seal(vault, row) }));
+  const written = await tx.all<{ id: string }>(insertion(tx, sealed, if_known));
+  const ids = new Set(written.map(({ id }) => id));
+  return rows.filter(({ id }) => ids.has(id));
+}
+
+/** What `SealedAddress` has as its address. */
+export const seal = (vault: Vault, { id, email }: Pick<Added, 'id' | 'email'>): string =>
+  vault.encrypt(email, id).toString('hex');
+
+/** Inserts addresses that are not known yet, of prospects that the transaction has created: one of each. */
+export const insertOfNew = (tx: Tx, addresses: SealedAddress[]): void =>
+  tx.send(insertion(tx, addresses, sql`do nothing`));
+
+function insertion(tx: Tx, addresses: SealedAddress[], if_known: Sql): Sql {
+  const values = addresses.map(({ email: _, address_hmac, domain_hmac, ...row }) => ({
+    ...row,
     ...{ address_hmac: address_hmac.toString('hex'), domain_hmac: domain_hmac.toString('hex') },
   }));
-  const written = await tx.all<{ id: string }>(sql`
+  return sql`
     insert into recruitment.email_address as t
       (organization_id, id, prospect_id, address, address_hmac, domain_hmac, rank, source, source_url, verification, found_at, created_at)
     select ${tx.organization_id}, r.id, r.prospect_id, decode(r.address, 'hex'), decode(r.address_hmac, 'hex'), decode(r.domain_hmac, 'hex'),
@@ -54,9 +71,7 @@ export async function insertHashed(tx: Tx, vault: Vault, addresses: HashedAddres
       id text, prospect_id text, address text, address_hmac text, domain_hmac text, rank integer, source text, source_url text, verification text
     )
     on conflict (organization_id, prospect_id, address_hmac) ${if_known}
-    returning t.id`);
-  const ids = new Set(written.map(({ id }) => id));
-  return rows.filter(({ id }) => ids.has(id));
+    returning t.id`;
 }
 
 /** The first of each address of a prospect, with the last verification that says more than `unknown`. */

@@ -28,10 +28,10 @@ export const importErrors = resource({
 });
 
 /** Writes down which rows were refused, and why. */
-export async function recordErrors(tx: Tx, import_id: string, rows: Row[]): Promise<void> {
+export function recordErrors(tx: Tx, import_id: string, rows: Row[]): void {
   const errors = rows.flatMap(({ line, fault }) => (fault ? [{ id: newId('fie'), line, ...fault }] : []));
   if (errors.length === 0) return;
-  await tx.all(sql`
+  tx.send(sql`
     insert into recruitment.import_error (organization_id, id, import_id, line, field, reason, created_at)
     select ${tx.organization_id}, r.id, ${import_id}, r.line, r.field, r.reason, ${tx.now}::timestamptz
     from json_to_recordset(${JSON.stringify(errors)}::json) as r (id text, line integer, field text, reason text)`);

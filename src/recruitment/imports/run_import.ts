@@ -5,10 +5,13 @@ import type { TaskContext } from '../../core/jobs/worker_context.ts';
 import { type Tx, transaction } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { brands } from '../brands/brand.ts';
+import { barredOf, type Intended, openIntend } from '../contact/add_to_new.ts';
+import { holdSuppressions } from '../prospects/barred_site.ts';
+import { type KeyedHash, keyedHash } from '../prospects/keyed_hash.ts';
 import { deleteChunks, readChunks } from './chunk.ts';
-import { type Row, readRow } from './row.ts';
+import { type PreparedRow, prepare } from './prepare.ts';
 import { type FileRow, rowsOf, UnreadableFile } from './rows.ts';
-import { importRows, keyOf, lockImport, type Running } from './step.ts';
+import { importRows, isGood, keyOf, lockImport, type Running } from './step.ts';
 
 /** Rows of a step. Its transaction is short: whoever marks Do not contact waits for it. */
 const most_rows = 1_000;
@@ -26,20 +29,22 @@ type Context = Pick<TaskContext, 'store' | 'services' | 'stopping'>;
 /** Imports a file. After a worker was killed or stopped, the next one goes on behind the last step that was committed. */
 export async function runImport(payload: ImportId, { store, services: { vault }, stopping }: Context): Promise<void> {
   const within = <Result>(work: (tx: Tx) => Promise<Result>) => transaction(store, payload, work);
-  const running = await within((tx) => begin(tx, payload.id));
-  if (!running) return;
+  const begun = await within((tx) => begin(tx, vault, payload.id));
+  if (!begun) return;
+  const { running, hash } = begun;
   try {
     let read = 0;
     const seen = new Set<string>();
-    for await (const rows of readAhead(stepsOf(rowsOf(running, readChunks(store, vault, payload))))) {
+    const steps = stepsOf(rowsOf(running, readChunks(store, vault, payload)));
+    for await (const rows of readAhead(prepare(steps, { ...running, intend: await openIntend(vault, hash) }))) {
       const is_read = Math.max(0, running.rows_read - read);
       const left = rows.slice(is_read);
       read += rows.length;
-      if (running.dry_run) remember(rows.slice(0, is_read), running, seen);
+      if (running.dry_run) remember(rows.slice(0, is_read), seen);
       if (left.length === 0) continue;
       const expected = read - left.length;
       if (!(await within((tx) => step(tx, vault, { running, expected, rows: left, seen })))) return;
-      if (running.dry_run) remember(left, running, seen);
+      if (running.dry_run) remember(left, seen);
       if (stopping.aborted) return await within(async (tx) => tx.enqueue('recruitment/import_prospects', payload));
     }
     await within((tx) => finish(tx, payload.id, read));
@@ -49,7 +54,13 @@ export async function runImport(payload: ImportId, { store, services: { vault },
   }
 }
 
-async function begin(tx: Tx, id: string): Promise<Running | undefined> {
+interface Begun {
+  running: Running;
+  /** Of the organization: rows are hashed before their step begins. */
+  hash: KeyedHash;
+}
+
+async function begin(tx: Tx, vault: Vault, id: string): Promise<Begun | undefined> {
   const running = await lockImport(tx, id);
   if (!running) return undefined;
   if (running.interruptions >= most_interruptions) {
@@ -61,7 +72,7 @@ async function begin(tx: Tx, id: string): Promise<Running | undefined> {
     set state = 'running', interruptions = t.interruptions + 1, started_at = coalesce(t.started_at, ${tx.now}::timestamptz),
       updated_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.id = ${id}`);
-  return running;
+  return { running, hash: await keyedHash(tx, vault) };
 }
 
 /** Reads the next ones while Postgres is busy with those before. */
@@ -95,37 +106,40 @@ async function* stepsOf(rows: AsyncIterable<FileRow>): AsyncGenerator<FileRow[]>
 }
 
 /** A dry run that goes on must know which prospects it has counted. */
-function remember(rows: FileRow[], { brand_id, mapping }: Running, seen: Set<string>): void {
-  for (const row of rows) {
-    const { prospect } = readRow(row, brand_id, mapping);
-    if (prospect) seen.add(keyOf({ line: row.line, prospect }));
-  }
+function remember(rows: PreparedRow[], seen: Set<string>): void {
+  for (const row of rows.filter(isGood)) seen.add(keyOf(row));
 }
 
 interface Step {
   running: Running;
   /** How many rows stand before those of the step. */
   expected: number;
-  rows: FileRow[];
+  rows: PreparedRow[];
   seen: Set<string>;
 }
 
 /** @returns false where the import has ended, or another worker goes on with it */
 async function step(tx: Tx, vault: Vault, { running, expected, rows, seen }: Step): Promise<boolean> {
-  const now = await lockImport(tx, running.id);
+  const [now, brand, barred] = await Promise.all([
+    lockImport(tx, running.id),
+    brands.find(tx, sql`${tenant(tx)} and t.id = ${running.brand_id} and t.deleted_at is null`, sql`for share of t`),
+    barredOfRows(tx, rows),
+  ]);
   if (now?.rows_read !== expected) return false;
-  const brand = await brands.find(
-    tx,
-    sql`${tenant(tx)} and t.id = ${running.brand_id} and t.deleted_at is null`,
-    sql`for share of t`,
-  );
   if (!brand) {
     await fail(tx, running.id, 'The brand was deleted.');
     return false;
   }
-  const read: Row[] = rows.map((row) => readRow(row, running.brand_id, running.mapping));
-  await importRows(tx, vault, running, read, seen);
+  await importRows(tx, vault, running, { rows, barred, seen });
   return true;
+}
+
+/** Those of the addresses that are barred, which stays so until the transaction ends. */
+async function barredOfRows(tx: Tx, rows: PreparedRow[]): Promise<Set<Intended>> {
+  const held = holdSuppressions(tx);
+  const addresses = rows.flatMap(({ address }) => address ?? []);
+  const [barred] = await Promise.all([barredOf(tx, addresses), held]);
+  return barred;
 }
 
 async function finish(tx: Tx, id: string, read: number): Promise<void> {

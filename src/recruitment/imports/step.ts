@@ -5,13 +5,12 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import type { Actor } from '../brands/acting.ts';
 import { addToEach, knownOf } from '../contact/add_each.ts';
-import { addToNew, type Intended, intendedAddresses } from '../contact/add_to_new.ts';
-import { holdSuppressions } from '../prospects/barred_site.ts';
+import { addToNew, type Intended, type OfNew } from '../contact/add_to_new.ts';
 import { type Created, createProspects, type NewProspect } from '../prospects/create.ts';
 import { prospects } from '../prospects/prospect.ts';
 import { recordErrors } from './import_error.ts';
 import type { Mapping } from './mapping.ts';
-import type { Row } from './row.ts';
+import type { PreparedRow } from './prepare.ts';
 
 /** An import as its steps see it. */
 export interface Running {
@@ -37,28 +36,28 @@ export const lockImport = (tx: Tx, id: string): Promise<Running | undefined> =>
     where ${tenant(tx)} and t.id = ${id} and t.state in ('queued', 'running')
     for no key update of t`);
 
-type GoodRow = Row & { prospect: NewProspect };
+type GoodRow = PreparedRow & { prospect: NewProspect };
 type Outcome = 'created' | 'updated' | 'unchanged';
 
-/**
- * Imports the rows that follow those that were read.
- * @param seen the prospects of a dry run's file so far, which it would have created
- */
-export async function importRows(
-  tx: Tx,
-  vault: Vault,
-  running: Running,
-  rows: Row[],
-  seen: ReadonlySet<string>,
-): Promise<void> {
-  await holdSuppressions(tx);
-  const good = rows.filter((row): row is GoodRow => row.prospect !== undefined);
+export const isGood = (row: PreparedRow): row is GoodRow => row.prospect !== undefined;
+
+interface Given {
+  rows: PreparedRow[];
+  /** Those of their addresses that must not be written to. The caller holds suppressions. */
+  barred: ReadonlySet<Intended>;
+  /** The prospects of a dry run's file so far, which it would have created. */
+  seen: ReadonlySet<string>;
+}
+
+/** Imports the rows that follow those that were read. */
+export async function importRows(tx: Tx, vault: Vault, running: Running, { rows, barred, seen }: Given): Promise<void> {
+  const good = rows.filter(isGood);
   const outcomes = running.dry_run
     ? await foresee(tx, vault, running, good, seen)
-    : await write(tx, vault, running, good);
-  await recordErrors(tx, running.id, rows);
+    : await write(tx, vault, running, good, barred);
+  recordErrors(tx, running.id, rows);
   const counted = (wanted: Outcome) => outcomes.filter((outcome) => outcome === wanted).length;
-  await tx.all(sql`
+  tx.send(sql`
     update recruitment.import t
     set rows_read = t.rows_read + ${rows.length}, refused = t.refused + ${rows.length - good.length}, interruptions = 0,
       created = t.created + ${counted('created')}, updated = t.updated + ${counted('updated')},
@@ -66,13 +65,21 @@ export async function importRows(
     where ${tenant(tx)} and t.id = ${running.id}`);
 }
 
-async function write(tx: Tx, vault: Vault, running: Running, rows: GoodRow[]): Promise<Outcome[]> {
+async function write(
+  tx: Tx,
+  vault: Vault,
+  running: Running,
+  rows: GoodRow[],
+  barred: ReadonlySet<Intended>,
+): Promise<Outcome[]> {
   const by = { user_id: running.by_user_id, member_id: running.by_member_id };
-  const intended = await intendedAddresses(tx, vault, rows);
   const found = (await createProspects(
     tx,
     vault,
-    rows.map(({ prospect }, nth) => ({ ...prospect, email_status: statusWith(intended[nth]) })),
+    rows.map(({ prospect, address }) => ({
+      ...prospect,
+      email_status: address && !barred.has(address) ? 'found' : 'none',
+    })),
     { source: 'csv_import', by },
   )) as NonNullable<Created>[];
   const known = rows.flatMap((row, nth) => {
@@ -80,10 +87,10 @@ async function write(tx: Tx, vault: Vault, running: Running, rows: GoodRow[]): P
     return is_new ? [] : [{ id, row }];
   });
   const updated = running.update_existing ? await update(tx, known) : new Set<string>();
-  const addresses = rows.flatMap(({ email }, nth): Addressed[] => {
+  const addresses = rows.flatMap(({ address }, nth): Addressed[] => {
     const { id, is_new } = found[nth] as NonNullable<Created>;
-    const address = intended[nth];
-    return email && address && (is_new || running.update_existing) ? [{ id, is_new, email, address }] : [];
+    if (!address || !(is_new || running.update_existing)) return [];
+    return [{ prospect_id: id, is_new, address, is_barred: barred.has(address) }];
   });
   const reached = await addAddresses(tx, vault, addresses, by);
   for (const { id, is_new } of found) if (is_new) reached.delete(id);
@@ -93,22 +100,16 @@ async function write(tx: Tx, vault: Vault, running: Running, rows: GoodRow[]): P
   });
 }
 
-const statusWith = (address: Intended | undefined) => (address && !address.is_barred ? 'found' : 'none');
-
-interface Addressed {
-  id: string;
-  is_new: boolean;
-  email: string;
-  address: Intended;
-}
+type Addressed = OfNew & { is_new: boolean };
 
 /** @returns the prospects with several addresses, or that existed before, whose address is new */
 async function addAddresses(tx: Tx, vault: Vault, addresses: Addressed[], by: Actor): Promise<Set<string>> {
-  const of_prospect = Map.groupBy(addresses, ({ id }) => id);
-  const isOnly = ({ id, is_new }: Addressed) => is_new && of_prospect.get(id)?.length === 1;
-  const first = addresses.filter(isOnly).map(({ id: prospect_id, address }) => ({ ...address, prospect_id }));
-  await addToNew(tx, vault, first, by);
-  const others = addresses.filter((one) => !isOnly(one)).map(({ id: prospect_id, email }) => ({ prospect_id, email }));
+  const of_prospect = Map.groupBy(addresses, ({ prospect_id }) => prospect_id);
+  const isOnly = ({ prospect_id, is_new }: Addressed) => is_new && of_prospect.get(prospect_id)?.length === 1;
+  await addToNew(tx, vault, addresses.filter(isOnly), by);
+  const others = addresses
+    .filter((one) => !isOnly(one))
+    .map(({ prospect_id, address: { email } }) => ({ prospect_id, email }));
   return addToEach(tx, vault, others, by);
 }
 

@@ -1,4 +1,4 @@
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { nestedListOperation } from '../../core/resource/nested_list.ts';
@@ -70,12 +70,20 @@ interface Entry {
 
 /** Records what happened with prospects, with the commit. */
 export function recordActivity(tx: Tx, kind: ActivityKind, by: Actor, entries: Entry[]): void {
-  if (entries.length === 0) return;
+  if (entries.length > 0) tx.atCommit(insertion(tx, kind, by, entries));
+}
+
+/** The same of prospects that the transaction has created: nobody else locks them, so that Postgres may begin at once. */
+export function recordOfNew(tx: Tx, kind: ActivityKind, by: Actor, entries: Entry[]): void {
+  if (entries.length > 0) tx.send(insertion(tx, kind, by, entries));
+}
+
+function insertion(tx: Tx, kind: ActivityKind, by: Actor, entries: Entry[]): Sql {
   const rows = entries.map(({ prospect_id, data = {} }) => ({ id: newId('fac'), prospect_id, data }));
-  tx.atCommit(sql`
+  return sql`
     insert into recruitment.activity (organization_id, id, prospect_id, kind, by_user_id, by_member_id, data, created_at)
     select ${tx.organization_id}, r.id, r.prospect_id, ${kind}, ${by.user_id}, ${by.member_id}, r.data, ${tx.now}::timestamptz
-    from json_to_recordset(${JSON.stringify(rows)}::json) as r (id text, prospect_id text, data jsonb)`);
+    from json_to_recordset(${JSON.stringify(rows)}::json) as r (id text, prospect_id text, data jsonb)`;
 }
 
 export const activityOperations: Operation[] = [

@@ -26,8 +26,7 @@ export async function barsOfSites(
   vault: Vault,
   rows: Pick<Prospect, 'channel' | 'key'>[],
 ): Promise<(SiteBar | undefined)[]> {
-  await holdSuppressions(tx);
-  const hash = await keyedHash(tx, vault);
+  const [hash] = await Promise.all([keyedHash(tx, vault), holdSuppressions(tx)]);
   const hashes = rows.map((row) => siteHash(hash, row));
   const entries = await tx.all<SiteBar & { hmac: Buffer }>(sql`
     select t.id, t.reason, t.hmac from recruitment.suppression t

@@ -4,7 +4,7 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { newId } from '../../core/values/id.ts';
 import { type Actor, nobody } from '../brands/acting.ts';
 import { event } from '../events/event.ts';
-import { recordActivity } from './activity.ts';
+import { recordOfNew } from './activity.ts';
 import { barsOfSites, type SiteBar } from './barred_site.ts';
 import { keyedHash } from './keyed_hash.ts';
 import type { Evidence, Prospect } from './prospect.ts';
@@ -97,9 +97,8 @@ async function insertMissing(
   if (rows.length === 0) return new Map();
   const given = rows
     .map((row) => ({ row: asInserted(row), at: keyOf(row) }))
-    .sort((one, other) => (one.at < other.at ? -1 : 1))
-    .map(({ row }) => row);
-  const inserted = await tx.all<Key & { id: string }>(sql`
+    .sort((one, other) => (one.at < other.at ? -1 : 1));
+  const inserted = await tx.all<{ id: string }>(sql`
     insert into recruitment.prospect as t (
       organization_id, id, brand_id, channel, key, name, url, description, country_code, language_code, timezone, followers, score,
       evidence, custom, source, source_run_id, email_status, do_not_contact_reason, do_not_contact_since, created_at, updated_at
@@ -108,13 +107,14 @@ async function insertMissing(
       ${tx.organization_id}, r.id, r.brand_id, r.channel, r.key, r.name, r.url, r.description, r.country_code, r.language_code, r.timezone,
       r.followers, r.score, r.evidence, r.custom, ${source}, ${source_run_id}, r.email_status, r.do_not_contact_reason,
       case when r.do_not_contact_reason is not null then ${tx.now}::timestamptz end, ${tx.now}::timestamptz, ${tx.now}::timestamptz
-    from json_to_recordset(${JSON.stringify(given)}::json) as r (
+    from json_to_recordset(${JSON.stringify(given.map(({ row }) => row))}::json) as r (
       id text, brand_id text, channel text, key text, name text, url text, description text, country_code text, language_code text,
       timezone text, followers bigint, score integer, evidence jsonb, custom jsonb, email_status text, do_not_contact_reason text
     )
     on conflict (organization_id, brand_id, channel, key) do nothing
-    returning t.id, t.brand_id, t.channel, t.key`);
-  return new Map(inserted.map((row) => [keyOf(row), row.id]));
+    returning t.id`);
+  const keys = new Map(given.map(({ row, at }) => [row.id, at]));
+  return new Map(inserted.map(({ id }) => [keys.get(id) as string, id]));
 }
 
 const asInserted = (row: NewProspect) => ({
@@ -142,7 +142,7 @@ function tellAdded(tx: Tx, rows: NewProspect[], inserted: Map<string, string>, {
     const prospect_id = inserted.get(keyOf(row));
     return prospect_id === undefined ? [] : [{ prospect_id, channel: row.channel }];
   });
-  recordActivity(
+  recordOfNew(
     tx,
     'added',
     by,
@@ -171,7 +171,7 @@ function tellBarred(
     const data = { prospect_id, reason: bar.reason, by_user_id: by.user_id };
     tx.emit(event('do_not_contact.added', tx.organization_id, data));
   }
-  recordActivity(
+  recordOfNew(
     tx,
     'do_not_contact_added',
     by,

@@ -1,0 +1,36 @@
+/** What of a step needs no transaction: it is done while Postgres is busy with the step before. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Intend, Intended } from '../contact/add_to_new.ts';
+import type { Mapping } from './mapping.ts';
+import { type Row, readRow } from './row.ts';
+import type { FileRow } from './rows.ts';
+
+/** A row as a prospect, and its address as it would be added. */
+export type PreparedRow = Row & { address?: Intended };
+
+export interface Preparing {
+  brand_id: string;
+  mapping: Mapping;
+  intend: Intend;
+}
+
+/** Rows between two turns of the event loop: what else the worker does waits a few milliseconds for them. */
+const rows_a_turn = 50;
+
+/** Judges steps of rows, and makes their addresses ready. */
+export async function* prepare(steps: AsyncIterable<FileRow[]>, preparing: Preparing): AsyncGenerator<PreparedRow[]> {
+  for await (const rows of steps) {
+    const prepared: PreparedRow[] = [];
+    for (const row of rows) {
+      if (prepared.length > 0 && prepared.length % rows_a_turn === 0) await nextTurn();
+      prepared.push(prepareRow(row, preparing));
+    }
+    yield prepared;
+  }
+}
+
+function prepareRow(file_row: FileRow, { brand_id, mapping, intend }: Preparing): PreparedRow {
+  const row = readRow(file_row, brand_id, mapping);
+  const { prospect, email } = row;
+  return prospect && email ? { ...row, address: intend(email, prospect.key) } : row;
+}
