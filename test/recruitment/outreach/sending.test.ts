@@ -333,6 +333,37 @@ t.test('what servers answer', async (t) => {
   }
 });
 
+t.test('an email that was held before its final dot goes from the inbox that it has by then', async (t) => {
+  const to = 'ada@moved-blog.com';
+  const opened = await open({ inboxes: 2, address: () => to });
+  const { organization_id, caller, campaign_id } = opened;
+  const [first, other] = opened.inbox_ids;
+  const path = `/recruitment/v1/campaigns/${campaign_id}`;
+  sink.script.set(to, { rcpt: async () => void (await caller.post(`${path}/pause`)) });
+  await wake(rail);
+  await outcomesOf(opened, 1);
+  t.match(await messagesOf(opened), [{ state: 'cancelled', inbox_id: first }]);
+  await rail.query(sql`
+    update recruitment.message set first_attempt_at = now() - interval '3 days' where organization_id = ${organization_id}`);
+  sink.script.set(to, {
+    rcpt: () => {
+      throw refusal(451, '4.7.1 Greylisted, come back later');
+    },
+  });
+  const steps = [{ subject: 'Hello again', body_text: 'We like you.' }];
+  await caller.patch(path, { inbox_ids: [other], steps });
+  await caller.post(`${path}/resume`);
+  await eventually(async () => (await messagesOf(opened))[0]?.state === 'planned', 'the server to ask to wait');
+  sink.script.delete(to);
+  await rail.query(sql`update recruitment.sequence set due_at = now() where organization_id = ${organization_id}`);
+  await wake(rail);
+  await eventually(async () => (await messagesOf(opened))[0]?.state === 'sent', 'the email to be sent');
+  const [message] = await messagesOf(opened);
+  t.match(message, { inbox_id: other, attempts: 3, subject: 'Hello again' });
+  t.equal(sink.acceptedBy(to).length, 1);
+  t.match(sink.acceptedBy(to)[0]?.text, /^From: Grace <grace1@acme\.example\.com>\r$/m);
+});
+
 t.test('a refused recipient spoils no other email of the same connection', async (t) => {
   const address = (nth: number) => `reader${nth}@in-a-row.example.com`;
   for (const nth of [0, 2]) {

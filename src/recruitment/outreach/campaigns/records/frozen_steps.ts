@@ -7,7 +7,7 @@ import type { Campaign } from './campaign.ts';
 import type { Step } from './step.ts';
 
 /**
- * "Steps already sent are frozen": a step that has an email keeps its place, its texts and its delay.
+ * "Steps already sent are frozen": a step that has an email, but not one that was stopped before it was sent, keeps its place, its texts and its delay.
  * @throws Problem invalid_state_transition, which names the step
  */
 export async function requireFrozenSteps(tx: Tx, { id, steps }: Campaign, changed: Step[]): Promise<void> {
@@ -15,7 +15,8 @@ export async function requireFrozenSteps(tx: Tx, { id, steps }: Campaign, change
     select given.step_index from generate_series(0, ${steps.length - 1}::integer) as given (step_index)
     where exists (
       select from recruitment.message t
-      where ${tenant(tx)} and t.campaign_id = ${id} and t.step_index = given.step_index and t.purpose = 'sequence')
+      where ${tenant(tx)} and t.campaign_id = ${id} and t.step_index = given.step_index and t.purpose = 'sequence'
+        and t.state <> 'cancelled')
     order by given.step_index`);
   const frozen = sent.find(({ step_index }) => !isDeepStrictEqual(steps[step_index], changed[step_index]));
   if (!frozen) return;

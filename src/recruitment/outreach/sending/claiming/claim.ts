@@ -253,7 +253,10 @@ export async function cancel(tx: Tx, message_ids: string[]): Promise<void> {
     where ${tenant(tx)} and t.id = any(${message_ids})`);
 }
 
-/** "Same row, same Message-ID": a step that was claimed before has its message. */
+/**
+ * "Same row, same Message-ID": a step that was claimed before has its message. One whose sequence has got another inbox since, because it was stopped
+ * before it was sent, goes from that one. The time for retries begins with the attempt that the server first answered.
+ */
 const claimTurns = (tx: Tx, turns: Turn[], worker_id: string): Promise<{ id: string; attempts: number }[]> => {
   const rows = turns.map(({ lane, candidate, message, counted }) => ({
     ...message,
@@ -278,7 +281,9 @@ const claimTurns = (tx: Tx, turns: Turn[], worker_id: string): Promise<{ id: str
     on conflict (organization_id, id) do update set
       state = 'sending', phase = 'claimed', variant = excluded.variant, subject = excluded.subject, body_text = excluded.body_text,
       body_html = excluded.body_html, attempts = t.attempts + 1, claimed_by = excluded.claimed_by, claimed_at = excluded.claimed_at,
-      first_attempt_at = coalesce(t.first_attempt_at, excluded.first_attempt_at), email_address_id = excluded.email_address_id,
+      inbox_id = excluded.inbox_id, rfc_message_id = excluded.rfc_message_id,
+      first_attempt_at = case when t.server_answer is null then excluded.first_attempt_at else t.first_attempt_at end,
+      email_address_id = excluded.email_address_id,
       address_hmac = excluded.address_hmac, domain_hmac = excluded.domain_hmac, counted_on = excluded.counted_on,
       campaign_counted_on = excluded.campaign_counted_on, organization_counted_on = excluded.organization_counted_on,
       updated_at = excluded.updated_at
@@ -291,7 +296,8 @@ const claimPlanned = (tx: Tx, plans: Plan[], worker_id: string): Promise<{ id: s
   return tx.all(sql`
     update recruitment.message t set
       state = 'sending', phase = 'claimed', attempts = t.attempts + 1, claimed_by = ${worker_id}, claimed_at = ${tx.now}::timestamptz,
-      first_attempt_at = coalesce(t.first_attempt_at, ${tx.now}::timestamptz), due_at = null, counted_on = g.day, updated_at = ${tx.now}::timestamptz
+      first_attempt_at = case when t.server_answer is null then ${tx.now}::timestamptz else t.first_attempt_at end, due_at = null,
+      counted_on = g.day, updated_at = ${tx.now}::timestamptz
     from json_to_recordset(${JSON.stringify(rows)}::json) as g (id text, day date)
     where ${tenant(tx)} and t.id = g.id and t.state = 'planned'
     returning t.id, t.attempts`);
