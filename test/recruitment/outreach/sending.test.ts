@@ -364,6 +364,23 @@ t.test('an email that was held before its final dot goes from the inbox that it 
   t.match(sink.acceptedBy(to)[0]?.text, /^From: Grace <grace1@acme\.example\.com>\r$/m);
 });
 
+t.test('a follow-up needs no value for a subject that it does not have', async (t) => {
+  const to = 'ada@variant-blog.com';
+  const subject = 'Hello {{ prospect.first_name }}';
+  const variants = [{ weight: 1, subject: 'Hi', body_text: 'We like you.', body_html: null }];
+  const opened = await open({
+    address: () => to,
+    steps: [step({ subject, weight: 0, variants }), step({ subject, body_text: 'Again.' })],
+  });
+  await wake(rail);
+  await eventually(() => sink.acceptedBy(to).length === 2, 'the follow-up');
+  await outcomesOf(opened, 2);
+  t.match(await messagesOf(opened), [
+    { subject: 'Hi', variant: 1 },
+    { subject: 'Re: Hi', variant: 0 },
+  ]);
+});
+
 t.test('a refused recipient spoils no other email of the same connection', async (t) => {
   const address = (nth: number) => `reader${nth}@in-a-row.example.com`;
   for (const nth of [0, 2]) {

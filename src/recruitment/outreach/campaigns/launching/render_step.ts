@@ -6,7 +6,7 @@ import type { TemplateValues } from '../../composing/template_fields.ts';
 import { type Rendered, renderTemplates } from '../../composing/templates.ts';
 import { messageIdOf, replySubject, threadHeaders } from '../../composing/threads.ts';
 import type { Campaign } from '../records/campaign.ts';
-import { type Step, textsOf, variantFor } from '../records/step.ts';
+import { type Step, templatesOf, textsOf, variantFor } from '../records/step.ts';
 
 /** Which text: without a variant, the one that a sequence gets, else the step's own. */
 export interface Asked {
@@ -46,7 +46,7 @@ function renderText(
   values: TemplateValues,
 ) {
   try {
-    return renderTemplates(textsOf(step)[variant] as ReturnType<typeof textsOf>[number], values);
+    return renderTemplates(templatesOf(step, { step_index, variant }), values);
   } catch (error) {
     if (!(error instanceof TemplateFault)) throw error;
     const path = variant === 0 ? `steps.${step_index}` : `steps.${step_index}.variants.${variant - 1}`;

@@ -8,7 +8,7 @@ import { TemplateFault } from '../../composing/template_fault.ts';
 import { knownValues, type TemplateValues } from '../../composing/template_fields.ts';
 import { type Rendered, renderTemplates } from '../../composing/templates.ts';
 import type { Campaign } from '../records/campaign.ts';
-import { textsOf } from '../records/step.ts';
+import { templatesOf, textsOf } from '../records/step.ts';
 import { type Warning, warns } from './finding.ts';
 import { leavesRoom, type Shape, shapeOf } from './template_shape.ts';
 import { type ProspectValues, prospect_values, type Sending, templateValues } from './template_values.ts';
@@ -44,7 +44,10 @@ export async function checkRendering(
 ): Promise<{ warnings: Warning[]; rendered: number }> {
   const faults = new Map<string, { fault: TemplateFault; path: string; ids: string[]; count: number }>();
   const texts = campaign.steps.flatMap((step, nth) =>
-    textsOf(step).map((each, of) => ({ ...each, path: pathOf(nth, of), shape: shapeOf(each), known: new Map() })),
+    textsOf(step).map((_, variant) => {
+      const templates = templatesOf(step, { step_index: nth, variant });
+      return { ...templates, path: pathOf(nth, variant), shape: shapeOf(templates), known: new Map() };
+    }),
   );
   // What names no prospect is the same for all.
   const own = texts.filter(({ subject, body_text, body_html }) =>

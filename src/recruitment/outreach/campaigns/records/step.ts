@@ -73,6 +73,15 @@ export const textsOf = ({ weight: own, subject, body_text, body_html, variants }
   ...variants,
 ];
 
+/**
+ * What of a text is rendered. A follow-up has the subject of the email before it: its own is not shown, and a value that it lacks is none that the email
+ * lacks.
+ */
+export function templatesOf(step: Step, { step_index, variant }: { step_index: number; variant: number }) {
+  const text = textsOf(step)[variant] as ReturnType<typeof textsOf>[number];
+  return step_index === 0 ? text : { ...text, subject: 'Re:' };
+}
+
 /** Which of the texts a sequence gets: the same one each time. */
 export const variantFor = (
   step: Step,

@@ -5,7 +5,7 @@ import { tenant } from '../../../../core/resource/resource.ts';
 import { is_barred } from '../../../contact/suppression.ts';
 import { isUnpaused, type SendFailure } from '../../../sequences/sequence.ts';
 import { type ProspectValues, prospect_values, templateValues } from '../../campaigns/launching/template_values.ts';
-import { type Step, textsOf, variantFor } from '../../campaigns/records/step.ts';
+import { type Step, templatesOf, variantFor } from '../../campaigns/records/step.ts';
 import { TemplateFault } from '../../composing/template_fault.ts';
 import type { TemplateValues } from '../../composing/template_fields.ts';
 import { renderTemplates } from '../../composing/templates.ts';
@@ -161,10 +161,8 @@ export function rendered(candidate: Candidate, lane: Lane, message_id: string): 
   const { step, previous } = candidate;
   const variant = variantFor(step, { sequence_id: candidate.id, step_index: candidate.next_step });
   try {
-    const mail = renderTemplates(
-      textsOf(step)[variant] as ReturnType<typeof textsOf>[number],
-      valuesOf(candidate, lane),
-    );
+    const templates = templatesOf(step, { step_index: candidate.next_step, variant });
+    const mail = renderTemplates(templates, valuesOf(candidate, lane));
     return {
       ...{ id: message_id, variant, body_text: mail.text, body_html: mail.html },
       subject: previous ? replySubject(previous.subject ?? mail.subject) : mail.subject,
