@@ -197,6 +197,8 @@ t.test('answers nobody who is barred, and says what to do', async (t) => {
   await rail.query(sql`
     update recruitment.inbox set status = 'disconnected', disconnected_reason = 'disabled', disconnected_at = now() where id = ${inbox_id}`);
   t.match(await answer(disconnected.prospect_id), [409, 'invalid_state_transition', /[Rr]econnect/]);
+  await caller.delete(`${v1}/inboxes/${inbox_id}`);
+  t.match(await answer(disconnected.prospect_id), [409, 'invalid_state_transition', /was deleted/]);
   t.equal((await caller.get(`${v1}/messages?purpose=answer`)).total_count, 0);
 });
 
@@ -245,6 +247,22 @@ t.test('invites by email, once, with the footer and a link to join', async (t) =
   t.match((await caller.get(`${v1}/prospects/${other.id}/messages`)).data, [
     { subject: 'Join us', body_text: /^See https:\/\/join\.example\.com\/\S+rail_invitation=[0-9a-f]{32} today\.$/ },
   ]);
+});
+
+t.test('keeps what a person wrote while its inbox is disconnected, and cancels it when that is deleted', async (t) => {
+  const outreach = await openOutreach(rail, mailbox);
+  const { caller, brand_id, inbox_id } = outreach;
+  const email = 'ada@waits.example.com';
+  sink.script.set(email, { rcpt: async () => void (await caller.post(`${v1}/inboxes/${inbox_id}/disconnect`)) });
+  const prospect = await caller.post(`${v1}/prospects`, { brand_id, channel: 'website', key: 'waits.com', email });
+  const asked = { via: 'email', inbox_id, join_url: 'https://join.example.com/' };
+  await caller.post(`${v1}/prospects/${prospect.id}/invite`, asked);
+  const messages = async () => (await caller.get(`${v1}/prospects/${prospect.id}/messages`)).data;
+  const tried = sql`select from recruitment.message where prospect_id = ${prospect.id} and attempts = 1 and state <> 'sending'`;
+  await eventually(async () => (await rail.query(tried)).length === 1, 'the email to be held before its final dot');
+  t.match(await messages(), [{ state: 'planned' }]);
+  await caller.delete(`${v1}/inboxes/${inbox_id}`);
+  t.match(await messages(), [{ state: 'cancelled' }]);
 });
 
 t.test('exports the mails of a prospect, and keeps none of their texts once erased', async (t) => {

@@ -8,6 +8,7 @@ import { tenant } from '../../../core/resource/resource.ts';
 import { id, notBlank, requireState } from '../../../core/values/fields.ts';
 import { notFound } from '../../../core/values/problem.ts';
 import { base_path } from '../../events/base_path.ts';
+import { inboxes } from '../../inboxes/inbox.ts';
 import { holdSuppressions } from '../../prospects/barred_site.ts';
 import { prospects } from '../../prospects/prospect.ts';
 import { type Message, messages } from '../../sequences/message.ts';
@@ -34,7 +35,7 @@ export const answerOperations: Operation[] = [
     path: `${base_path}/prospects/{id}/reply`,
     scope: 'messages:write',
     summary: 'Sends your own answer to a prospect, in the thread.',
-    doc: 'The email is queued, and is sent from the inbox of the thread as soon as that is free. It has no unsubscribe link. It counts toward the limits of the inbox, but is also sent when they are reached. No event is emitted. It goes to the address that the prospect last wrote from, if the prospect has this address, else to the one that was written to. If the prospect or the address is barred, or the prospect unsubscribed, the response is 409 `suppressed`. If there is no thread, no usable address, or the inbox is disconnected, it is 409 `invalid_state_transition`.',
+    doc: 'The email is queued, and is sent from the inbox of the thread as soon as that is free. It has no unsubscribe link. It counts toward the limits of the inbox, but is also sent when they are reached. No event is emitted. It goes to the address that the prospect last wrote from, if the prospect has this address, else to the one that was written to. If the prospect or the address is barred, or the prospect unsubscribed, the response is 409 `suppressed`. If there is no thread, no usable address, or the inbox is disconnected or deleted, it is 409 `invalid_state_transition`.',
     params: idParams,
     body: Answer,
     reply: messages.schema,
@@ -53,6 +54,7 @@ async function answer(
   await holdSuppressions(tx);
   const prospect = await prospects.get(tx, prospect_id, { lock: true });
   const thread = await threadOf(tx, prospect_id, thread_id);
+  await requireInbox(tx, thread);
   const before = await messagesBefore(tx, thread.id);
   const written = before.flatMap(({ address_hmac }) => (address_hmac === null ? [] : [address_hmac]));
   return sendMessage(tx, vault, {
@@ -74,6 +76,15 @@ async function threadOf(tx: Tx, prospect_id: string, thread_id: string | undefin
   if (!found && thread_id !== undefined) throw notFound('thread', thread_id, 'thread_id');
   requireState(found !== undefined, 'The prospect has no thread to answer in. Add them to a campaign, or invite them.');
   return found as Thread;
+}
+
+/** @throws Problem invalid_state_transition */
+async function requireInbox(tx: Tx, { inbox_id }: Thread): Promise<void> {
+  const [inbox] = await inboxes.byIds(tx, [inbox_id]);
+  requireState(
+    inbox !== undefined,
+    'The inbox of the thread was deleted. Answer from your own mail program, or send the `thread_id` of another thread.',
+  );
 }
 
 interface Before {

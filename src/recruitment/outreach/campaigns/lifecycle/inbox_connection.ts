@@ -71,9 +71,16 @@ export async function deleteInbox(tx: Tx, { id }: { id: string }): Promise<void>
     update recruitment.campaign t set inbox_ids = array_remove(t.inbox_ids, ${id}), updated_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.id = any(${open.map((one) => one.id)})`);
   await inboxes.update(tx, id, { deleted_at: tx.now, secrets: Buffer.alloc(0) });
+  await cancelPlanned(tx, id);
   for (const one of open) if (one.state === 'sending') requestSchedule(tx, one.id);
   await finishCampaigns(tx, [...new Set(begun.map(({ campaign_id }) => campaign_id))].sort());
 }
+
+/** Emails outside of sequences that wait for an inbox that is gone: nobody would send them. */
+const cancelPlanned = (tx: Tx, inbox_id: string): Promise<object[]> =>
+  tx.all(sql`
+    update recruitment.message t set state = 'cancelled', due_at = null, updated_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.inbox_id = ${inbox_id} and t.state = 'planned' and t.sequence_id is null`);
 
 /** The campaigns that an inbox belongs to and that have not ended, also those that begin meanwhile: they are locked before inboxes. */
 export const lockCampaignsOf = (tx: Tx, inbox_id: string): Promise<Campaign[]> =>

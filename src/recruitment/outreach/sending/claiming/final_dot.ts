@@ -5,7 +5,7 @@ import { tenant } from '../../../../core/resource/resource.ts';
 import { is_barred } from '../../../contact/suppression.ts';
 import { holdSuppressions } from '../../../prospects/barred_site.ts';
 import { isUnpaused } from '../../../sequences/sequence.ts';
-import { cancel } from './claim.ts';
+import { cancel, planAgain } from './claim.ts';
 
 /** A claim on a message: it holds as long as nobody has claimed it since. */
 export interface Held {
@@ -15,7 +15,7 @@ export interface Held {
 
 /**
  * Lets the final dots of messages be sent: "suppression and campaign are judged again". After an unsubscribe or a mark has been answered it
- * does not. Those that are refused are cancelled, unless others have claimed them since.
+ * does not. Those that are refused are cancelled, unless others have claimed them since; what a person wrote waits for its inbox.
  * @returns the ids of those that may be sent, whose phase is `data` now
  */
 export async function mayEnd(tx: Tx, held: Held[], worker_id: string): Promise<Set<string>> {
@@ -47,11 +47,16 @@ export async function mayEnd(tx: Tx, held: Held[], worker_id: string): Promise<S
         ))
         and (t.recipient is not null or not ${is_barred})
       returning t.id`),
-    tx.all<{ id: string }>(sql`select t.id from recruitment.message t join ${given} on ${is_ours} where ${tenant(tx)}`),
+    tx.all<{ id: string; waits: boolean }>(sql`
+      select t.id, t.sequence_id is null and (t.recipient is not null or not ${is_barred}) and exists (
+        select from recruitment.inbox i where i.organization_id = t.organization_id and i.id = t.inbox_id and i.deleted_at is null
+      ) as waits
+      from recruitment.message t
+      join ${given} on ${is_ours}
+      where ${tenant(tx)}`),
   ]);
-  await cancel(
-    tx,
-    refused.map(({ id }) => id),
-  );
+  const idsOf = (waiting: boolean) => refused.flatMap(({ id, waits }) => (waits === waiting ? [id] : []));
+  await cancel(tx, idsOf(false));
+  await planAgain(tx, idsOf(true));
   return new Set(ended.map(({ id }) => id));
 }
