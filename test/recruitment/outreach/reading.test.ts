@@ -1,9 +1,11 @@
 import { raw } from 'sql-template-tag';
 import t from 'tap';
 import { turns } from '../../../src/core/jobs/turns.ts';
+import { metricsText } from '../../../src/core/metrics/registry.ts';
 import { reconnectInbox } from '../../../src/recruitment/outreach/campaigns/lifecycle/inbox_connection.ts';
 import { readInbox } from '../../../src/recruitment/outreach/reading/connection.ts';
 import { eventually, type Json, log, sql, startRail, startWorker } from '../../harness.ts';
+import { startMailbox } from '../mailbox.ts';
 import { type Mailed, mail, within } from './mailed.ts';
 import {
   answered,
@@ -12,6 +14,7 @@ import {
   openImapServer,
   openReadOutreach,
   openUnread,
+  password,
   type ReadOutreach,
   source,
 } from './read_inbox.ts';
@@ -162,6 +165,7 @@ t.test('reads each kind of reply for what it asks', async (t) => {
     t.match(await inbound(to.prospect_id), [{ purpose: 'reply', reply_kind: kind, ...more }], text);
     t.match(await sequence(to.sequence_id), { state: 'replied' });
   }
+  t.match(await metricsText(), /^rail_replies_total\{kind="wrong_person"\} [1-9]/m);
 });
 
 t.test('marks whoever is angry, after telling the reply', async (t) => {
@@ -555,6 +559,17 @@ t.test('tells a late reply, and out of lost moves whoever wants to go on', async
   t.match(await sequence(to.sequence_id), { state: 'completed' });
 });
 
+t.test('a reply to an answer of a person is one to the campaign of the thread', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  const { caller, campaign_id } = outreach;
+  const to = await mail(rail, outreach);
+  const answer = await caller.post(`${v1}/prospects/${to.prospect_id}/reply`, { text: 'We pay 20 %.' });
+  outreach.server.deliver(outreach.user, answerTo({ ...to, message_id: answer.id }, 'Great, sign me up.'));
+  await cameIn(outreach, to.prospect_id, 2);
+  const told = outreach.receiver.events().find(({ type }) => type === 'reply.received');
+  t.match(told?.data, { campaign_id, sequence_id: to.sequence_id, prospect_id: to.prospect_id });
+});
+
 t.test('loses nothing and tells nothing twice over lost connections, new numbers and copies', async (t) => {
   const own = await openImapServer();
   const outreach = await openReadOutreach(rail, own);
@@ -678,6 +693,21 @@ t.test('reads at once what came while a login was revoked, when the inbox is rec
     ['campaign.resumed', undefined],
     ['reply.received', undefined],
   ]);
+});
+
+t.test('reads another mailbox from its beginning', async (t) => {
+  const own = await openImapServer();
+  const { smtp } = await startMailbox();
+  const outreach = await openReadOutreach(rail, own);
+  for (let nth = 0; nth < 3; nth++) own.deliver(outreach.user, source({ From: 'bob@elsewhere.example.com' }, 'Hello'));
+  await readUpTo(outreach, 3);
+  const to = await mail(rail, outreach);
+  const username = `${outreach.user}-moved`;
+  own.deliver(username, answerTo(to, 'What do you pay?'));
+  const imap = { host: 'localhost', port: own.port, security: 'tls', username, password };
+  await outreach.caller.patch(`${v1}/inboxes/${outreach.inbox_id}`, { smtp, imap });
+  await cameIn(outreach, to.prospect_id, 2);
+  t.match(await inbound(to.prospect_id), [{ purpose: 'reply' }]);
 });
 
 t.test('waits for a server that is slow to answer, while other inboxes are read', async (t) => {

@@ -1,5 +1,6 @@
 /** What a worker counts of the mail that it reads. */
 import { counter, gauge, histogram } from '../../../core/metrics/registry.ts';
+import type { ReplyKind } from '../../sequences/message.ts';
 
 const connections = { open: 0, waiting: 0 };
 
@@ -21,6 +22,11 @@ const mails = counter(
   'rail_mails_read_total',
   'Emails read in inboxes, by what they are. unrelated: answers none that was sent, and is not stored. known: was read before. set_aside: reading failed, and is tried again later. skipped: was deleted, or failed too often.',
   ['verdict'],
+);
+const replies = counter(
+  'rail_replies_total',
+  'Replies of prospects, by their kind: positive, question, not_now, negative, wrong_person, angry.',
+  ['kind'],
 );
 const lag = histogram(
   'rail_mail_lag_seconds',
@@ -51,3 +57,5 @@ export function mailRead(verdict: Verdict, lag_ms?: number): void {
   mails.inc({ verdict });
   if (lag_ms !== undefined) lag.observe(Math.max(0, lag_ms) / 1_000);
 }
+
+export const replyRead = (kind: ReplyKind): void => replies.inc({ kind });

@@ -10,8 +10,9 @@ import type { Answer } from './effects/answer.ts';
 import { takeAnswer } from './effects/effects.ts';
 import { findAnswered } from './effects/match.ts';
 import { takeOwnCopy } from './effects/proof.ts';
+import { meaningOf } from './effects/reply.ts';
 import type { Moves, StoredMail } from './folder.ts';
-import { mailRead, type Verdict } from './metrics.ts';
+import { mailRead, replyRead, type Verdict } from './metrics.ts';
 
 export interface Reader {
   inbox: ReadInbox;
@@ -39,6 +40,7 @@ export async function readMail(
   if (verdict === 'incomplete') return verdict;
   const is_told = !['own', 'unrelated', 'known'].includes(verdict);
   mailRead(verdict, is_told ? Date.now() - mail.arrived_at.getTime() : undefined);
+  if (verdict === 'reply') replyRead(meaningOf(answer).kind);
   return 'taken';
 }
 

@@ -1,4 +1,4 @@
-import sql from 'sql-template-tag';
+import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Judgement } from '../../../../mail/incoming/judge.ts';
 import type { Message } from '../../../../mail/incoming/message/message.ts';
 import type { Judgement as Meaning } from '../../../replies/judge.ts';
@@ -21,9 +21,16 @@ export interface Answered {
   sent_at: string | null;
 }
 
+/** Of a message `t`. A person's answer is outside of campaigns; what answers it belongs to the campaign whose thread it is in. */
 export const answered_columns = sql`
-  t.id, t.brand_id, t.prospect_id, t.thread_id, t.campaign_id, t.sequence_id, t.inbox_id, t.purpose, t.state, t.subject, t.address_hmac,
-  t.sent_at`;
+  t.id, t.brand_id, t.prospect_id, t.thread_id, coalesce(t.campaign_id, ${ofThread('campaign_id')}) as campaign_id,
+  coalesce(t.sequence_id, ${ofThread('sequence_id')}) as sequence_id, t.inbox_id, t.purpose, t.state, t.subject, t.address_hmac, t.sent_at`;
+
+function ofThread(column: 'campaign_id' | 'sequence_id'): Sql {
+  return sql`(
+    select ${raw(`h.${column}`)} from recruitment.thread h where h.organization_id = t.organization_id and h.id = t.thread_id
+  )`;
+}
 
 /** A mail that came in, and the one that it answers. */
 export interface Answer {

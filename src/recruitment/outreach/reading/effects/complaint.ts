@@ -28,7 +28,9 @@ export async function takeComplaint(
   if (judgement.feedback_type === 'opt-out') return takeUnsubscribe(tx, vault, answer);
   await lockSuppressions(tx);
   if (await isKnown(tx, vault, answer)) return 'known';
-  if (answered.campaign_id !== null) await lockCampaign(tx, answered.campaign_id);
+  // An answer that a person wrote says nothing of the emails of the campaign.
+  const campaign_id = answered.purpose === 'sequence' ? answered.campaign_id : null;
+  if (campaign_id !== null) await lockCampaign(tx, campaign_id);
   await proveSent(tx, answered);
   const prospect = await lockedProspect(tx, answered);
   if (prospect) {
@@ -41,6 +43,6 @@ export async function takeComplaint(
   } else if (answered.address_hmac) {
     await suppress(tx, vault, { kind: 'address', hmac: answered.address_hmac, email: null }, 'complaint', nobody);
   }
-  if (answered.campaign_id !== null) await pauseForComplaint(tx, answered.campaign_id);
+  if (campaign_id !== null) await pauseForComplaint(tx, campaign_id);
   return 'complaint';
 }

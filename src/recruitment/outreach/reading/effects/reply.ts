@@ -50,7 +50,7 @@ export async function takeReply(tx: Tx, vault: Vault, answer: Answer): Promise<'
 }
 
 /** Of a mail without a word that can be read nothing is guessed: neither anger nor a refusal. */
-const meaningOf = ({ judgement, meaning }: Answer) =>
+export const meaningOf = ({ judgement, meaning }: Pick<Answer, 'judgement' | 'meaning'>) =>
   (judgement.kind === 'reply' && judgement.reply_kind === null ? undefined : meaning) ?? unsure;
 
 /** Those of the prospect, and with `stop_for_company` those of the campaign at the same company; providers of free mail are no company. */
