@@ -6,7 +6,7 @@ import { newId } from '../../../src/core/values/id.ts';
 import { changePlan } from '../../../src/recruitment/change_plan.ts';
 import { reasonOf, withCause, withoutCauses } from '../../../src/recruitment/outreach/campaigns/lifecycle/causes.ts';
 import { guardBounces, pauseForComplaint } from '../../../src/recruitment/outreach/campaigns/lifecycle/guards.ts';
-import { tidyCampaign } from '../../../src/recruitment/outreach/campaigns/lifecycle/sweep.ts';
+import { campaignsDue, tidyCampaign } from '../../../src/recruitment/outreach/campaigns/lifecycle/sweep.ts';
 import type { PauseCause, PauseReason } from '../../../src/recruitment/outreach/campaigns/records/campaign.ts';
 import { wilson, winnerOf } from '../../../src/recruitment/outreach/campaigns/stats/interval.ts';
 import { type Caller, eventually, type Json, sql, startRail, startReceiver } from '../../harness.ts';
@@ -164,6 +164,25 @@ t.test('pauses a campaign too many of whose emails bounce, and counts anew from 
     ['campaign.resumed', { campaign_id: campaign.id }],
     ['campaign.paused', { reason: 'spam_complaint', sent: null, bounced: null, fix: /./ }],
   ]);
+});
+
+t.test('is paused by bounces that come before the 20th email', async (t) => {
+  const opened = await open();
+  const { caller, campaign, inbox_ids } = opened;
+  await addSequence(opened, 'active', inbox_ids[0] as string);
+  const sweep = async () => {
+    await rail.tick('recruitment/sweep_campaigns', new Date().toISOString());
+    const [due] = (await within(caller, (tx) => campaignsDue(tx, new Date().toISOString()))).filter(
+      ({ campaign_id }) => campaign_id === campaign.id,
+    );
+    return due;
+  };
+  for (let nth = 0; nth < 2; nth++) await sent(opened, { state: 'failed', bounced: true });
+  for (let nth = 0; nth < 17; nth++) await sent(opened);
+  t.equal(await sweep(), undefined);
+  await sent(opened);
+  await sweep();
+  t.match(await told(opened, 1), [['campaign.paused', { reason: 'bounce_rate', sent: 20, bounced: 2 }]]);
 });
 
 t.test('drops an inbox while another is connected, and deletes one with what has begun', async (t) => {

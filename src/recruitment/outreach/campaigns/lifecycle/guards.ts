@@ -11,8 +11,36 @@ const least_bounced = 2;
 export const isOverLimit = ({ sent, bounced }: Counted, bounce_pause_bps: number): boolean =>
   sent >= least_sent && bounced >= least_bounced && bounced * 10_000 > bounce_pause_bps * sent;
 
+/** So many emails after a bounce, the rate of all is not over a limit by the one that was counted last. */
+const most_counted = 1_000;
+
 /**
- * Pauses a campaign too many of whose emails bounced. To be called when one has. Locks the campaign: before prospects and sequences, if they are
+ * For the sweep: a campaign `t` that is over its limit by an email that was sent, not by one that bounced. That is the 20th, and those that were
+ * sent in the minute after it.
+ */
+export const is_over_limit = sql`(
+  exists (
+    select from recruitment.message m
+    where m.organization_id = t.organization_id and m.campaign_id = t.id and m.bounced_at >= t.counted_since
+  ) and exists (
+    select
+    from (
+      (
+        select m.bounced_at from recruitment.message m
+        where m.organization_id = t.organization_id and m.campaign_id = t.id and m.purpose = 'sequence' and m.sent_at >= t.counted_since
+        limit ${most_counted}
+      )
+      union all
+      select m.bounced_at from recruitment.message m
+      where m.organization_id = t.organization_id and m.campaign_id = t.id and m.purpose = 'sequence' and m.sent_at is null
+        and m.bounced_at >= t.counted_since
+    ) as counted
+    having count(*) between ${least_sent} and ${most_counted} and count(counted.bounced_at) >= ${least_bounced}
+      and count(counted.bounced_at) * 10000 > t.bounce_pause_bps * count(*)
+  ))`;
+
+/**
+ * Pauses a campaign too many of whose emails bounced. To be called when one has, and where `is_over_limit`. Locks the campaign: before prospects and sequences, if they are
  * to be locked as well.
  * @param message_id a message that bounced in this transaction, whose row does not say so yet
  */

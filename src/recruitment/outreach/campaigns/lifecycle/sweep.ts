@@ -3,6 +3,7 @@ import type { Tx } from '../../../../core/postgres/transaction.ts';
 import { finishCampaigns, is_over } from '../ending/finish.ts';
 import { lockCampaign } from '../records/campaign.ts';
 import { requestSchedule } from '../scheduling/request_schedule.ts';
+import { guardBounces, is_over_limit } from './guards.ts';
 import { pauseCampaign } from './pause.ts';
 import { hasConnectedInbox } from './resume.ts';
 
@@ -24,15 +25,16 @@ export const campaignsDue = (tx: Tx, tick: string): Promise<Due[]> =>
     where t.state = 'scheduled' and t.start_at <= ${tick}::timestamptz
     union all
     select t.organization_id, t.id, false from recruitment.campaign t
-    where t.state = 'sending' and (${is_over} or not ${connected} or exists (
+    where t.state = 'sending' and (${is_over} or not ${connected} or ${is_over_limit} or exists (
       select from recruitment.sequence s
       where s.organization_id = t.organization_id and s.campaign_id = t.id and s.open and s.due_at is null))`);
 
-/** Finishes a campaign that is over, pauses one whose last inbox was disconnected meanwhile, has sequences scheduled that are not. */
+/** Finishes a campaign that is over, pauses one that bounced too often or whose last inbox was disconnected meanwhile, has sequences scheduled that are not. */
 export async function tidyCampaign(tx: Tx, campaign_id: string): Promise<void> {
   const { state, inbox_ids } = await lockCampaign(tx, campaign_id);
   if (state !== 'sending') return;
   await finishCampaigns(tx, [campaign_id]);
+  await guardBounces(tx, campaign_id);
   if ((await lockCampaign(tx, campaign_id)).state !== 'sending') return;
   if (await hasConnectedInbox(tx, inbox_ids)) requestSchedule(tx, campaign_id);
   else await pauseCampaign(tx, campaign_id, 'inbox', 'no_inbox');
