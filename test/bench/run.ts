@@ -11,13 +11,14 @@ import { prospects } from './prospects.ts';
 import { replies_in } from './replies_in.ts';
 import { report_notes } from './report_notes.ts';
 import { reports } from './reports.ts';
+import { scans } from './scans.ts';
 import { slice } from './slice.ts';
 import { webhooks } from './webhooks.ts';
 
 /** `npm run bench -- NAME`: one file a bench, one line here. */
 const benches = [
   ...[slice, webhooks, api, bodies, audit, exports, reports, graphql, payouts, prospects, mail, replies_in],
-  ...[outreach, report_notes],
+  ...[outreach, report_notes, scans],
 ];
 
 const stopping = new AbortController();

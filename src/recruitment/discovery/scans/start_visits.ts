@@ -59,8 +59,9 @@ const knownOf = (tx: Tx, brand_id: string, found: Planned[]): Promise<Planned[]>
     order by last.done_at nulls first, p.id
     limit ${most_known}`);
 
-async function insertVisits(tx: Tx, run_id: string, planned: Planned[]): Promise<void> {
-  const rows = planned.map((one, nth) => ({ ...one, number: nth + 1 }));
+/** Each a job, in their order but for hosts with several pages: a host is asked once a second, and others are asked meanwhile. */
+export async function insertVisits(tx: Tx, run_id: string, planned: Planned[]): Promise<void> {
+  const rows = hostsInTurn(planned).map((one, nth) => ({ ...one, number: nth + 1 }));
   await tx.all(sql`
     insert into recruitment.visit (organization_id, run_id, number, prospect_id, url)
     select ${tx.organization_id}, ${run_id}, v.number, v.prospect_id, v.url
@@ -68,4 +69,16 @@ async function insertVisits(tx: Tx, run_id: string, planned: Planned[]): Promise
   await updateRun(tx, run_id, sql`visits = ${rows.length}, visits_left = ${rows.length}`);
   const { organization_id } = tx;
   for (const { number } of rows) tx.enqueue('recruitment/visit_prospect', { organization_id, run_id, number });
+}
+
+/** The first page of each host, then the second of those that have two, and so on. */
+function hostsInTurn(planned: Planned[]): Planned[] {
+  const pages = new Map<string, number>();
+  const placed = planned.map((one) => {
+    const host = URL.parse(one.url)?.hostname ?? '';
+    const nth = pages.get(host) ?? 0;
+    pages.set(host, nth + 1);
+    return { one, nth };
+  });
+  return placed.toSorted((a, b) => a.nth - b.nth).map(({ one }) => one);
 }
