@@ -66,7 +66,7 @@ export async function fillReports(bulk: Bulk, owner: Owner, sizes: Sizes, progre
   });
   progress('reports: vacuum');
   await bulk.run(tables.map((table) => (own) => own.query(`vacuum (analyze) ${table}`)));
-  await client.query('analyze');
+  await client.query('analyze program.partner_group, program.partner, program.link, program.coupon');
 }
 
 /** The statements that make the rows. */

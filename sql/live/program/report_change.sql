@@ -3,8 +3,8 @@
 
 -- Of what is inserted and updated, the notes are written from the rows themselves, because a read of program.report_fact costs a write more than
 -- its checks of foreign keys: an insert gives the rows of a statement as `written`, an update each row that changed in a column that counts.
--- They are what that view says, which `rail audit` and a test hold them against: who changes one changes the other. What a row does not have itself
--- is looked up for each row by its key (limit 1), whatever the statement for which a session planned it once.
+-- What counts is said by the functions of that view. What a row does not have itself is looked up for each row by its key (limit 1), whatever the
+-- statement for which a session planned it once. program.report_change has the columns of a fact, in their order, behind the sign.
 
 create or replace function program.report_referrals() returns trigger
 language plpgsql
@@ -12,74 +12,48 @@ as $$
 begin
   if tg_op = 'UPDATE' then
     insert into program.report_change
-      (sign, organization_id, program_id, noun, id, at, partner_id, link_id, country, landing_page, currency, referrals)
-    select
-      c.sign, new.organization_id, new.program_id, 'referral', new.id, c.created_at, c.partner_id, c.link_id, c.country,
-      program.landing_page(c.landing_url), '', 1
-    from (
-      values
-        (-1, old.created_at, old.partner_id, old.link_id, old.country, old.landing_url, old.deleted_at),
-        (1, new.created_at, new.partner_id, new.link_id, new.country, new.landing_url, new.deleted_at)
-    ) as c (sign, created_at, partner_id, link_id, country, landing_url, deleted_at)
-    where c.deleted_at is null;
+    select c.sign, f.*
+    from (values (-1, old), (1, new)) as c (sign, referral)
+    cross join lateral program.referral_fact(c.referral) f;
   else
     insert into program.report_change
-      (sign, organization_id, program_id, noun, id, at, partner_id, link_id, country, landing_page, currency, referrals)
-    select
-      1, w.organization_id, w.program_id, 'referral', w.id, w.created_at, w.partner_id, w.link_id, w.country,
-      program.landing_page(w.landing_url), '', 1
+    select 1, f.*
     from written w
-    where w.deleted_at is null;
+    cross join lateral program.referral_fact(row(w.*)::program.referral) f;
   end if;
   return null;
 end
 $$;
 
--- A customer is counted twice: as a lead, and as a customer from the first payment on.
 create or replace function program.report_customers() returns trigger
 language plpgsql
 as $$
 begin
   if tg_op = 'UPDATE' then
-    insert into program.report_change (
-      sign, organization_id, program_id, noun, id, at, partner_id, link_id, coupon_id, country, landing_page, currency, leads, customers
-    )
-    select
-      c.sign, new.organization_id, new.program_id, f.noun, new.id, f.at, c.partner_id, c.link_id, c.coupon_id, r.country, r.landing_page, '',
-      f.leads, f.customers
-    from (
-      values
-        (-1, old.partner_id, old.link_id, old.coupon_id, old.referral_id, old.lead_at, old.converted_at, old.deleted_at),
-        (1, new.partner_id, new.link_id, new.coupon_id, new.referral_id, new.lead_at, new.converted_at, new.deleted_at)
-    ) as c (sign, partner_id, link_id, coupon_id, referral_id, lead_at, converted_at, deleted_at)
+    insert into program.report_change
+    select c.sign, f.*
+    from (values (-1, old), (1, new)) as c (sign, customer)
     left join lateral (
-      select r.country, program.landing_page(r.landing_url) as landing_page
-      from program.referral r
-      where r.organization_id = new.organization_id and r.id = c.referral_id
-      limit 1
+      select r as referral from program.referral r where r.organization_id = new.organization_id and r.id = (c.customer).referral_id limit 1
     ) as r on true
     cross join lateral (
-      values ('lead', c.lead_at, 1, null::integer), ('customer', c.converted_at, null, 1)
-    ) as f (noun, at, leads, customers)
-    where c.deleted_at is null and f.at is not null;
+      select * from program.lead_fact(c.customer, r.referral)
+      union all select * from program.customer_fact(c.customer, r.referral)
+    ) as f;
   else
-    insert into program.report_change (
-      sign, organization_id, program_id, noun, id, at, partner_id, link_id, coupon_id, country, landing_page, currency, leads, customers
-    )
-    select
-      1, w.organization_id, w.program_id, f.noun, w.id, f.at, w.partner_id, w.link_id, w.coupon_id, r.country, r.landing_page, '',
-      f.leads, f.customers
-    from written w
+    insert into program.report_change
+    select 1, f.*
+    from (select row(w.*)::program.customer as customer from written w) as c
     left join lateral (
-      select r.country, program.landing_page(r.landing_url) as landing_page
+      select r as referral
       from program.referral r
-      where r.organization_id = w.organization_id and r.id = w.referral_id
+      where r.organization_id = (c.customer).organization_id and r.id = (c.customer).referral_id
       limit 1
     ) as r on true
     cross join lateral (
-      values ('lead', w.lead_at, 1, null::integer), ('customer', w.converted_at, null, 1)
-    ) as f (noun, at, leads, customers)
-    where w.deleted_at is null and f.at is not null;
+      select * from program.lead_fact(c.customer, r.referral)
+      union all select * from program.customer_fact(c.customer, r.referral)
+    ) as f;
   end if;
   return null;
 end
@@ -90,21 +64,16 @@ create or replace function program.report_sales() returns trigger
 language plpgsql
 as $$
 begin
-  insert into program.report_change (
-    sign, organization_id, program_id, noun, id, sale_id, at, partner_id, link_id, coupon_id, country, landing_page, product_id, customer_id,
-    currency, sales, revenue_minor
-  )
-  select
-    1, w.organization_id, w.program_id, 'sale', w.id, w.id, w.occurred_at, w.partner_id, w.link_id, w.coupon_id, r.country, r.landing_page,
-    w.product_id, w.customer_id, w.currency, 1, w.amount_minor
-  from written w
+  insert into program.report_change
+  select 1, f.*
+  from (select row(w.*)::program.sale as sale from written w) as s
   left join lateral (
-    select r.country, program.landing_page(r.landing_url) as landing_page
+    select r as referral
     from program.referral r
-    where r.organization_id = w.organization_id and r.id = w.referral_id
+    where r.organization_id = (s.sale).organization_id and r.id = (s.sale).referral_id
     limit 1
   ) as r on true
-  where w.deleted_at is null and w.partner_id is not null;
+  cross join lateral program.sale_fact(s.sale, r.referral) f;
   return null;
 end
 $$;
@@ -114,124 +83,78 @@ language plpgsql
 as $$
 begin
   if tg_op = 'UPDATE' then
-    insert into program.report_change (
-      sign, organization_id, program_id, noun, id, sale_id, at, partner_id, link_id, coupon_id, country, landing_page, product_id, customer_id,
-      currency, refunds_minor
-    )
-    select
-      c.sign, new.organization_id, new.program_id, 'refund', new.id, c.sale_id, c.at, s.partner_id, s.link_id, s.coupon_id, s.country,
-      s.landing_page, s.product_id, s.customer_id, s.currency, c.amount_minor
-    from (
-      values
-        (-1, old.sale_id, old.amount_minor, coalesce(old.refunded_at, old.created_at), old.deleted_at),
-        (1, new.sale_id, new.amount_minor, coalesce(new.refunded_at, new.created_at), new.deleted_at)
-    ) as c (sign, sale_id, amount_minor, at, deleted_at)
+    insert into program.report_change
+    select c.sign, f.*
+    from (values (-1, old), (1, new)) as c (sign, refund)
     cross join lateral (
-      select s.partner_id, s.link_id, s.coupon_id, s.product_id, s.customer_id, s.currency, r.country,
-        program.landing_page(r.landing_url) as landing_page
+      select s as sale, r as referral
       from program.sale s
       left join program.referral r on r.organization_id = s.organization_id and r.id = s.referral_id
-      where s.organization_id = new.organization_id and s.id = c.sale_id and s.deleted_at is null and s.partner_id is not null
+      where s.organization_id = new.organization_id and s.id = (c.refund).sale_id
       limit 1
     ) as s
-    where c.deleted_at is null;
+    cross join lateral program.refund_fact(c.refund, s.sale, s.referral) f;
   else
-    insert into program.report_change (
-      sign, organization_id, program_id, noun, id, sale_id, at, partner_id, link_id, coupon_id, country, landing_page, product_id, customer_id,
-      currency, refunds_minor
-    )
-    select
-      1, w.organization_id, w.program_id, 'refund', w.id, w.sale_id, coalesce(w.refunded_at, w.created_at), s.partner_id, s.link_id, s.coupon_id,
-      s.country, s.landing_page, s.product_id, s.customer_id, s.currency, w.amount_minor
-    from written w
+    insert into program.report_change
+    select 1, f.*
+    from (select row(w.*)::program.refund as refund from written w) as c
     cross join lateral (
-      select s.partner_id, s.link_id, s.coupon_id, s.product_id, s.customer_id, s.currency, r.country,
-        program.landing_page(r.landing_url) as landing_page
+      select s as sale, r as referral
       from program.sale s
       left join program.referral r on r.organization_id = s.organization_id and r.id = s.referral_id
-      where s.organization_id = w.organization_id and s.id = w.sale_id and s.deleted_at is null and s.partner_id is not null
+      where s.organization_id = (c.refund).organization_id and s.id = (c.refund).sale_id
       limit 1
     ) as s
-    where w.deleted_at is null;
+    cross join lateral program.refund_fact(c.refund, s.sale, s.referral) f;
   end if;
   return null;
 end
 $$;
 
--- A commission of a sale counts at its time, with its attribution, and for the partner of its own.
 create or replace function program.report_commissions() returns trigger
 language plpgsql
 as $$
 begin
   if tg_op = 'UPDATE' then
-    insert into program.report_change (
-      sign, organization_id, program_id, noun, id, sale_id, at, partner_id, link_id, coupon_id, country, landing_page, product_id, customer_id,
-      currency, commissions_minor, clawbacks_minor, paid_minor
-    )
-    select
-      c.sign, new.organization_id, new.program_id, f.noun, new.id, c.sale_id, f.at, c.partner_id, s.link_id, s.coupon_id, s.country,
-      s.landing_page, s.product_id, c.customer_id, c.currency, f.commissions_minor, f.clawbacks_minor, f.paid_minor
-    from (
-      values
-        (
-          -1, old.partner_id, old.customer_id, old.sale_id, old.kind, old.amount_minor, old.currency, old.status, old.created_at, old.paid_at,
-          old.deleted_at
-        ),
-        (
-          1, new.partner_id, new.customer_id, new.sale_id, new.kind, new.amount_minor, new.currency, new.status, new.created_at, new.paid_at,
-          new.deleted_at
-        )
-    ) as c (sign, partner_id, customer_id, sale_id, kind, amount_minor, currency, status, created_at, paid_at, deleted_at)
+    insert into program.report_change
+    select c.sign, f.*
+    from (values (-1, old), (1, new)) as c (sign, commission)
     left join lateral (
-      select s.occurred_at, s.link_id, s.coupon_id, s.product_id, r.country, program.landing_page(r.landing_url) as landing_page
+      select s as sale, r as referral
       from program.sale s
       left join program.referral r on r.organization_id = s.organization_id and r.id = s.referral_id
-      where s.organization_id = new.organization_id and s.id = c.sale_id
+      where s.organization_id = new.organization_id and s.id = (c.commission).sale_id
       limit 1
     ) as s on true
     cross join lateral (
-      values
-        (
-          'commission', coalesce(s.occurred_at, c.created_at), c.amount_minor, null::bigint, null::bigint,
-          c.kind in ('sale', 'bonus') and program.is_counted(c.status)
-        ),
-        ('clawback', c.created_at, null, -c.amount_minor, null, c.kind = 'clawback' and program.is_counted(c.status)),
-        ('paid', c.paid_at, null, null, c.amount_minor, c.status = 'paid' and c.paid_at is not null)
-    ) as f (noun, at, commissions_minor, clawbacks_minor, paid_minor, counts)
-    where c.deleted_at is null and f.counts;
+      select * from program.commission_fact(c.commission, s.sale, s.referral)
+      union all select * from program.bonus_fact(c.commission)
+      union all select * from program.clawback_fact(c.commission, s.sale, s.referral)
+      union all select * from program.payment_fact(c.commission, s.sale, s.referral)
+    ) as f;
   else
-    insert into program.report_change (
-      sign, organization_id, program_id, noun, id, sale_id, at, partner_id, link_id, coupon_id, country, landing_page, product_id, customer_id,
-      currency, commissions_minor, clawbacks_minor, paid_minor
-    )
-    select
-      1, w.organization_id, w.program_id, f.noun, w.id, w.sale_id, f.at, w.partner_id, s.link_id, s.coupon_id, s.country, s.landing_page,
-      s.product_id, w.customer_id, w.currency, f.commissions_minor, f.clawbacks_minor, f.paid_minor
-    from written w
+    insert into program.report_change
+    select 1, f.*
+    from (select row(w.*)::program.commission as commission from written w) as c
     left join lateral (
-      select s.occurred_at, s.link_id, s.coupon_id, s.product_id, r.country, program.landing_page(r.landing_url) as landing_page
+      select s as sale, r as referral
       from program.sale s
       left join program.referral r on r.organization_id = s.organization_id and r.id = s.referral_id
-      where s.organization_id = w.organization_id and s.id = w.sale_id
+      where s.organization_id = (c.commission).organization_id and s.id = (c.commission).sale_id
       limit 1
     ) as s on true
     cross join lateral (
-      values
-        (
-          'commission', coalesce(s.occurred_at, w.created_at), w.amount_minor, null::bigint, null::bigint,
-          w.kind in ('sale', 'bonus') and program.is_counted(w.status)
-        ),
-        ('clawback', w.created_at, null, -w.amount_minor, null, w.kind = 'clawback' and program.is_counted(w.status)),
-        ('paid', w.paid_at, null, null, w.amount_minor, w.status = 'paid' and w.paid_at is not null)
-    ) as f (noun, at, commissions_minor, clawbacks_minor, paid_minor, counts)
-    where w.deleted_at is null and f.counts;
+      select * from program.commission_fact(c.commission, s.sale, s.referral)
+      union all select * from program.bonus_fact(c.commission)
+      union all select * from program.clawback_fact(c.commission, s.sale, s.referral)
+      union all select * from program.payment_fact(c.commission, s.sale, s.referral)
+    ) as f;
   end if;
   return null;
 end
 $$;
 
 -- Sales that change, with everything that is counted with them, and rows that are deleted: rare, and read from the view.
--- program.report_change has the columns of program.report_fact, in their order, behind the sign.
 create or replace function program.report_rows() returns trigger
 language plpgsql
 as $$
@@ -282,31 +205,22 @@ begin
 end
 $$;
 
--- Clicks are written more often than anything else, and loaded in bulk: a statement at a time, without a look at the table.
+-- Clicks are written more often than anything else, and loaded in bulk: a statement at a time, without a look at the table. A click that changes is
+-- of a partition, whose rows are of a type of their own.
 create or replace function program.report_clicks() returns trigger
 language plpgsql
 as $$
 begin
   if tg_op = 'UPDATE' then
-    insert into program.report_change (
-      sign, organization_id, program_id, noun, id, at, partner_id, link_id, country, landing_page, currency, clicks
-    )
-    select
-      c.sign, new.organization_id, c.program_id, 'click', new.id, c.created_at, c.partner_id, c.link_id, c.country,
-      program.landing_page(c.landing_url), '', 1
-    from (
-      values
-        (-1, old.program_id, old.created_at, old.partner_id, old.link_id, old.country, old.landing_url),
-        (1, new.program_id, new.created_at, new.partner_id, new.link_id, new.country, new.landing_url)
-    ) as c (sign, program_id, created_at, partner_id, link_id, country, landing_url);
+    insert into program.report_change
+    select c.sign, f.*
+    from (values (-1, old::program.click), (1, new::program.click)) as c (sign, click)
+    cross join lateral program.click_fact(c.click) f;
   else
-    insert into program.report_change (
-      sign, organization_id, program_id, noun, id, at, partner_id, link_id, country, landing_page, currency, clicks
-    )
-    select
-      case tg_op when 'DELETE' then -1 else 1 end, w.organization_id, w.program_id, 'click', w.id, w.created_at, w.partner_id, w.link_id,
-      w.country, program.landing_page(w.landing_url), '', 1
-    from written w;
+    insert into program.report_change
+    select case tg_op when 'DELETE' then -1 else 1 end, f.*
+    from written w
+    cross join lateral program.click_fact(row(w.*)::program.click) f;
   end if;
   return null;
 end

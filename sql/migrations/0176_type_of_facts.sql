@@ -1,0 +1,27 @@
+-- A row of program.report_fact: the functions that say what counts give it, and its notes have it behind their sign.
+create type program.fact as (
+  organization_id text collate "C",
+  program_id text collate "C",
+  noun text,
+  id text collate "C",
+  sale_id text collate "C",
+  at timestamptz(3),
+  partner_id text collate "C",
+  link_id text collate "C",
+  coupon_id text collate "C",
+  country text collate "C",
+  landing_page text collate "C",
+  product_id text collate "C",
+  customer_id text collate "C",
+  currency text collate "C",
+  clicks integer,
+  referrals integer,
+  leads integer,
+  customers integer,
+  sales integer,
+  revenue_minor bigint,
+  refunds_minor bigint,
+  commissions_minor bigint,
+  clawbacks_minor bigint,
+  paid_minor bigint
+);
