@@ -1,4 +1,4 @@
-import sql from 'sql-template-tag';
+import sql, { empty } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { event } from '../events/event.ts';
@@ -14,9 +14,10 @@ export const organizationsWithMature = (tx: Tx, at: string): Promise<{ organizat
 
 /**
  * "`pending` or `approved` → `due` when mature", `commission.updated` each, oldest first, at most `most` of them.
+ * Those that another transaction holds are left to the next run, unless this waits for them.
  * @returns how many matured: fewer than `most` when none is left
  */
-export async function matureCommissions(tx: Tx, at: string, most: number): Promise<number> {
+export async function matureCommissions(tx: Tx, at: string, most: number, { waits = false } = {}): Promise<number> {
   const matured = await tx.all<Commission & { previous_status: string }>(sql`
     with ripe as (
       select t.id, t.status as previous_status
@@ -24,7 +25,7 @@ export async function matureCommissions(tx: Tx, at: string, most: number): Promi
       where ${tenant(tx)} and t.status in ${maturing_statuses} and t.deleted_at is null and t.mature_at <= ${at}::timestamptz
       order by t.mature_at, t.id
       limit ${most}
-      for no key update skip locked
+      for no key update ${waits ? empty : sql`skip locked`}
     ),
     matured as (
       update program.commission t

@@ -274,6 +274,26 @@ t.test('takes a commission as it is after a change that the batch waited for', a
   t.match(await shop.list('payouts'), [{ amount_minor: 7050, commission_count: 2 }]);
 });
 
+t.test('takes what another transaction makes due meanwhile', async (t) => {
+  const shop = await openShop(rail, { min_payout_minor: 1 });
+  const ada = await payee(shop, [6000, 50]);
+  const client = new pg.Client({ connectionString: rail.url });
+  await client.connect();
+  t.teardown(() => client.end());
+  const change = (status: string) =>
+    client.query(
+      `update program.commission set status = $2, mature_at = created_at - interval '1 hour' where partner_id = $1 and amount_minor = 50`,
+      [ada.id, status],
+    );
+  await change('pending');
+  await client.query('begin');
+  await change('due');
+  const batch = batchOf(shop);
+  await eventually(async () => (await rail.waiting()) > 0, 'the batch to wait for the commission');
+  await client.query('commit');
+  t.match((await batch).progress, { payouts: 1, amounts: [{ amount_minor: 6050 }] });
+});
+
 t.test('looks at as many partners in a step as the database has time for', (t) => {
   t.equal(nextMost(250, 100), 250);
   t.equal(nextMost(250, 125), 200);

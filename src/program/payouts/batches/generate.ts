@@ -60,7 +60,7 @@ export function nextMost(most: number, took_ms: number): number {
 export async function generateStep(tx: Tx, batch_id: string, most: number): Promise<number> {
   const batch = await lockGenerating(tx, batch_id);
   if (!batch) return 0;
-  if ((await matureCommissions(tx, batch.cutoff, most_matured)) === most_matured) return most;
+  if ((await mature(tx, batch)) > 0) return most;
   const program = await programs.get(tx, batch.program_id);
   const partner_ids = await nextPartners(tx, batch, { after: batch.last_partner_id, most });
   const { judged, partners } = await balancesOf(tx, program, { ...batch, is_preview: false }, partner_ids);
@@ -70,6 +70,10 @@ export async function generateStep(tx: Tx, batch_id: string, most: number): Prom
   if (partner_ids.length < most) await finish(tx, batch_id);
   return partner_ids.length;
 }
+
+/** The schedule matures commissions at the same time, such as at the turn of a month: what it holds is waited for, once there is nothing else. */
+const mature = async (tx: Tx, { cutoff }: Generating): Promise<number> =>
+  (await matureCommissions(tx, cutoff, most_matured)) || matureCommissions(tx, cutoff, most_matured, { waits: true });
 
 /** Two batches of a program take turns, a step each. */
 async function lockGenerating(tx: Tx, batch_id: string): Promise<Generating | undefined> {
