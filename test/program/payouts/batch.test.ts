@@ -97,6 +97,23 @@ t.test('creates no batch for a month that is yet to come', async (t) => {
   t.same(await programs(new Date(Date.now() + 3 * 86_400_000).toISOString()), []);
 });
 
+t.test('creates no monthly batch for what a deleted partner is to give back', async (t) => {
+  const shop = await openShop(rail, { holding_period_days: 0 });
+  await shop.rule();
+  const ada = await payee(shop, []);
+  const sale = await shop.sale({ partner_id: ada.id, amount_minor: 60_000 });
+  await batchOf(shop);
+  const [payout] = await shop.list('payouts');
+  await shop.merchant.post(`/v1/payouts/${payout?.id}/mark_paid`);
+  await shop.merchant.request('DELETE', `/v1/partners/${ada.id}`);
+  await shop.merchant.post(`/v1/sales/${sale.id}/refund`);
+  t.match(await shop.list('commissions', 'kind=clawback'), [{ status: 'due', payout_id: null }]);
+  const programs = await transaction(rail.store, { organization_id: null, request_id: null }, (tx) =>
+    programsWithBalances(tx, new Date().toISOString()),
+  );
+  t.notOk(programs.some(({ id }) => id === shop.program_id));
+});
+
 t.test('tells why a balance is not paid, and leaves its commissions as they are', async (t) => {
   const shop = await openShop(rail, { require_tax_forms: false });
   const poor = await payee(shop, [4999]);

@@ -8,7 +8,7 @@ import { createBatch, dueAt } from './batch.ts';
 export const startOfMonth = (tick: string): string => `${new Date(tick).toISOString().slice(0, 7)}-01T00:00:00.000Z`;
 
 /**
- * Active programs with something to pay or to take back; none for a month that is more than a day ahead, which only a run by hand can be.
+ * Active programs with something to pay to partners, or to take back from them; none for a month that is more than a day ahead, which only a run by hand can be.
  * Reads across tenants: for the scheduled task alone.
  */
 export const programsWithBalances = (tx: Tx, cutoff: string): Promise<{ organization_id: string; id: string }[]> =>
@@ -18,6 +18,7 @@ export const programsWithBalances = (tx: Tx, cutoff: string): Promise<{ organiza
     where t.status = 'active' and ${cutoff}::timestamptz < ${tx.now}::timestamptz + interval '1 day' and exists (
       select
       from program.commission c
+      join program.partner p on p.organization_id = c.organization_id and p.id = c.partner_id and p.deleted_at is null
       where c.organization_id = t.organization_id and c.program_id = t.id and c.status in ('pending', 'approved', 'due')
         and c.payout_id is null and c.deleted_at is null and (c.mature_at < ${cutoff}::timestamptz or c.kind = 'clawback')
     )
