@@ -26,7 +26,7 @@ comment on column data.commission_entry.sale_id is 'The sale (sale_). Null: a bo
 comment on column data.commission_entry.refund_id is 'The refund that caused it (rfd_). Null: none did.';
 comment on column data.commission_entry.payout_id is 'The payout that paid it, or that was returned (pyt_). Null unless kind is paid.';
 comment on column data.commission_entry.kind is 'earned, adjusted, clawed_back, voided or paid.';
-comment on column data.commission_entry.cause is 'Why: sale, bonus, sale_refunded, sale_corrected, sale_deleted, edited_by_hand, deleted, rejected, reinstated, payout_paid, payout_returned, or the reason of a void.';
+comment on column data.commission_entry.cause is 'Why: sale, bonus, sale_refunded, sale_corrected, sale_deleted, edited_by_hand, deleted, rejected, reinstated, paid_twice, payout_paid, payout_returned, or the reason of a void.';
 comment on column data.commission_entry.currency is 'ISO 4217 code of the currency of the amounts of this row.';
 comment on column data.commission_entry.amount_minor is 'In minor units. Positive: owed to the partner. A payment is negative, and positive when it was returned.';
 comment on column data.commission_entry.effective_at is 'When it happened: the sale, the refund, the payment. It may lie before posted_at.';

@@ -112,9 +112,22 @@ left join lateral (
     sum(x.amount_minor) filter (where x.kind = 'sale')::bigint as earned_minor,
     sum(x.amount_minor) filter (where x.kind = 'bonus')::bigint as bonus_minor,
     sum(x.amount_minor) filter (where x.kind = 'clawback')::bigint as clawed_back_minor
-  from program.payout_commission l
-  join program.commission x on x.organization_id = l.organization_id and x.id = l.commission_id
-  where l.organization_id = p.organization_id and l.payout_id = p.id and x.deleted_at is null
+  from (
+    select k.kind, k.amount_minor
+    from program.payout_commission l
+    join program.commission k on k.organization_id = l.organization_id and k.id = l.commission_id
+    where p.deleted_at is null and l.organization_id = p.organization_id and l.payout_id = p.id and k.deleted_at is null
+    union all
+    -- It was returned and deleted: its commissions are in another payout, or in none. The entries say what it paid, once for each time.
+    select y.kind, y.amount_minor
+    from (
+      select distinct e.commission_id, k.kind, -e.amount_minor as amount_minor
+      from program.commission_entry e
+      join program.commission k on k.organization_id = e.organization_id and k.id = e.commission_id
+      where p.deleted_at is not null and e.organization_id = p.organization_id and e.partner_id = p.partner_id and e.currency = p.currency
+        and e.payout_id = p.id and e.cause = 'payout_paid'
+    ) as y
+  ) as x
 ) c on true
 where p.organization_id = (select data.organization_id())
   and p.statement_number is not null;
@@ -131,7 +144,7 @@ comment on column data.payout_statement.bonus_minor is 'Bonuses, in minor units.
 comment on column data.payout_statement.clawed_back_minor is 'Clawbacks: negative, in minor units.';
 comment on column data.payout_statement.total_minor is 'What is paid, in minor units: the sum of the three.';
 comment on column data.payout_statement.fee_minor is 'The fee of the rail, in minor units. Null: not known.';
-comment on column data.payout_statement.status is 'paid; failed where it was returned.';
+comment on column data.payout_statement.status is 'paid; failed where it was returned, also if it was deleted since.';
 comment on column data.payout_statement.paid_at is 'When it settled.';
 
 create or replace view data.payout_attempt with (security_barrier = true) as
@@ -227,11 +240,16 @@ where r.organization_id = (select data.organization_id()) and r.deleted_at is nu
 union all
 select 'payout', p.external_id, p.id, p.program_id, p.partner_id, p.currency, -p.amount_minor, p.fee_minor, p.paid_at
 from program.payout p
-where p.organization_id = (select data.organization_id()) and p.deleted_at is null and p.status = 'paid' and p.livemode;
-comment on view data.reconciliation is 'Everything that a processor or a rail moved, by its own id there: charges, refunds and settled payouts, to be compared with their statements.';
+where p.organization_id = (select data.organization_id()) and p.deleted_at is null and p.status = 'paid' and p.livemode
+union all
+select 'payout', a.reference, a.id, a.program_id, p.partner_id, a.currency, -a.amount_minor, null, a.ended_at
+from program.payout_attempt a
+join program.payout p on p.organization_id = a.organization_id and p.id = a.payout_id
+where a.organization_id = (select data.organization_id()) and a.status = 'paid' and a.excess_commission_id is not null;
+comment on view data.reconciliation is 'Everything that a processor or a rail moved, by its own id there: charges, refunds, settled payouts, and attempts that paid a payout a second time or after its deletion, to be compared with their statements. What was returned is left out: it left and came back.';
 comment on column data.reconciliation.object is 'sale, refund or payout.';
 comment on column data.reconciliation.external_id is 'The id at the processor or the rail. Null: not given.';
-comment on column data.reconciliation.id is 'The sale (sale_), the refund (rfd_) or the payout (pyt_).';
+comment on column data.reconciliation.id is 'The sale (sale_), the refund (rfd_) or the payout (pyt_). Of money that was paid beyond a payout, the attempt (pyt_…-n).';
 comment on column data.reconciliation.program_id is 'The program (prg_).';
 comment on column data.reconciliation.partner_id is 'The partner (part_). Null: nobody.';
 comment on column data.reconciliation.currency is 'ISO 4217 code of the currency of the amounts of this row.';

@@ -1,4 +1,5 @@
 import t from 'tap';
+import { connectAs, newLogin } from '../../../data/tenant.ts';
 import { eventually, type Json, startRail } from '../../../harness.ts';
 import { openShop, type Shop } from '../../../shop.ts';
 import { batchOf, bonus, payee } from '../fixture.ts';
@@ -179,6 +180,13 @@ t.test('numbers the statement of a payout that was paid and came back in the sam
   t.match(await takeIn(shop, batch, camt054(both)), { status: 200 });
   t.match(await shop.merchant.get(`/v1/payouts/${payout.id}`), { status: 'failed', error_code: 'returned' });
   t.match(await shop.merchant.get(`/v1/payouts/${payout.id}/statement`), { number: /^\d{4}-00001$/ });
+  await shop.merchant.delete(`/v1/payouts/${payout.id}`);
+  const psql = await connectAs(await newLogin(rail, shop.merchant));
+  t.match(
+    await psql.query('select status, bonus_minor, total_minor from data.payout_statement'),
+    [{ status: 'failed', bonus_minor: '6000', total_minor: '6000' }],
+    'data teams find what was paid also once the payout is deleted',
+  );
 });
 
 t.test('takes back what a late success pays a second time', async (t) => {
@@ -197,6 +205,12 @@ t.test('takes back what a late success pays a second time', async (t) => {
     note: /^Paid after the payout was deleted: /,
   });
   t.match(await shop.list('risk_flags'), [{ kind: 'double_payout' }]);
+  const psql = await connectAs(await newLogin(rail, shop.merchant));
+  t.match(
+    await psql.query('select object, id, amount_minor from data.reconciliation'),
+    [{ object: 'payout', id: `${payout.id}-1`, amount_minor: '-6000' }],
+    'the bank moved it',
+  );
 });
 
 t.test('refuses what does not fit, and changes nothing', async (t) => {
