@@ -122,21 +122,37 @@ const partiesOf = (tx: Tx, { id }: Payout): Promise<Parties> =>
 
 interface Row extends Omit<StatementLine, 'description'> {
   note: string | null;
-  refunded_minor: number | null;
+  /** Whether a refund is counted in it. */
+  is_refunded: boolean;
 }
 
+/**
+ * Refunds after a payout was sent, or paid, are not in its lines: clawbacks carry them. What a line says of refunds stays as it was then.
+ */
 async function linesOf(tx: Tx, { id }: Payout): Promise<StatementLine[]> {
   const rows = await tx.all<Row>(sql`
     select t.created_at as date, t.id as commission_id, t.kind, t.amount_minor, t.note, s.external_charge_id as sale_reference,
-      case when s.currency = t.currency then s.amount_minor end as sale_amount_minor, s.refunded_minor
+      case when s.currency = t.currency then s.amount_minor end as sale_amount_minor,
+      exists (
+        select from program.refund r
+        where r.organization_id = t.organization_id and r.sale_id = s.id and r.created_at <= case
+          when t.kind = 'clawback' then t.created_at
+          else coalesce(sent.at, case t.status when 'paid' then t.updated_at end, 'infinity')
+        end
+      ) as is_refunded
     from program.commission t
     left join program.commission o on o.organization_id = t.organization_id and o.id = t.clawback_of
     left join program.sale s on s.organization_id = t.organization_id and s.id = coalesce(t.sale_id, o.sale_id)
+    cross join (
+      select min(a.began_at) as at
+      from program.payout_attempt a
+      where a.organization_id = ${tx.organization_id} and a.payout_id = ${id}
+    ) as sent
     where ${tenant(tx)} and ${ofPayout(id)}
     order by t.created_at, t.id`);
-  return rows.map(({ note, refunded_minor, ...line }) => ({
+  return rows.map(({ note, is_refunded, ...line }) => ({
     ...line,
-    description: descriptionOf(line.kind, (refunded_minor ?? 0) > 0, note),
+    description: descriptionOf(line.kind, is_refunded, note),
   }));
 }
 

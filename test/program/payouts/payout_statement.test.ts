@@ -55,6 +55,11 @@ t.test('states each commission with its sale, and adds up', async (t) => {
     ],
   );
   await shop.refund(earlier);
+  t.match(
+    (await shop.merchant.get(`/v1/payouts/${paid?.id}/statement`)).lines,
+    [{ description: 'Bonus' }, { description: 'Commission for a sale' }],
+    'what is refunded after the payment is not in it',
+  );
   await bonus(shop, ada, 9000);
   const second = await batchOf(shop);
   const [payout] = await shop.list('payouts', `batch_id=${second.id}`);
