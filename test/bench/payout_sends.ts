@@ -3,6 +3,7 @@ import type pg from 'pg';
 import { request } from 'undici';
 import { createVault } from '../../src/core/encryption/vault.ts';
 import { PayPalServer } from '../program/payouts/rails/paypal_server.ts';
+import { StripeServer } from '../program/payouts/rails/stripe_server.ts';
 import type { Sample } from './harness.ts';
 import type { Merchant } from './merchant.ts';
 import { cpuOf, type Running, usedBetween, usedBy } from './processes.ts';
@@ -18,19 +19,31 @@ export interface Sends {
   merchant: Merchant;
   client: pg.Client;
   postgres: number | undefined;
-  /** Programs with as many pending payouts as are sent, and none besides. */
-  by_rail: string;
+  /** Programs with as many pending payouts as are sent, and none besides: by a rail whose answer is "pending", by one whose answer is "paid". */
+  by_paypal: string;
+  by_stripe: string;
   by_file: string;
   sends: number;
   transfers: number;
 }
 
-/** PayPal on loopback, as slow as a rail. */
-export async function startRail(stack: AsyncDisposableStack): Promise<PayPalServer> {
-  const server = await new PayPalServer().start();
-  stack.defer(() => server.stop());
-  server.delay_ms = rail_ms;
-  return server;
+export interface Rails {
+  paypal: PayPalServer;
+  stripe: StripeServer;
+}
+
+/** PayPal and Stripe on loopback, as slow as rails. */
+export async function startRails(stack: AsyncDisposableStack): Promise<Rails> {
+  const paypal = await new PayPalServer().start();
+  stack.defer(() => paypal.stop());
+  const stripe = await new StripeServer().start();
+  stack.defer(() => stripe.stop());
+  paypal.delay_ms = rail_ms;
+  stripe.delay_ms = rail_ms;
+  stripe.livemode = true;
+  stripe.credentials.secret_key = 'sk_live_0123456789abcdef';
+  stripe.balances.usd = Number.MAX_SAFE_INTEGER;
+  return { paypal, stripe };
 }
 
 /** A program whose partners have a payout method, and each a payout of one commission in a batch that is ready. */
@@ -41,7 +54,7 @@ export async function fillPayouts(
     method,
     payouts,
     key,
-  }: { merchant: Merchant; method: 'paypal' | 'bank_transfer'; payouts: number; key: string },
+  }: { merchant: Merchant; method: 'paypal' | 'stripe' | 'bank_transfer'; payouts: number; key: string },
 ): Promise<string> {
   const shop = {
     website_url: 'https://shop.example.com',
@@ -80,15 +93,17 @@ export async function fillPayouts(
   return program;
 }
 
-const detailsOf = (method: string, id: string): Record<string, string> =>
-  method === 'paypal'
-    ? { email: `${id}@example.com` }
-    : { account_holder: `Partner ${id}`, iban: 'DE89370400440532013000', bic: 'COBADEFFXXX' };
+function detailsOf(method: string, id: string): Record<string, string> {
+  if (method === 'paypal') return { email: `${id}@example.com` };
+  if (method === 'stripe') return { account_id: 'acct_partner' };
+  return { account_holder: `Partner ${id}`, iban: 'DE89370400440532013000', bic: 'COBADEFFXXX' };
+}
 
-/** The credentials of both programs. */
-export async function setCredentials(place: Sends, paypal: PayPalServer): Promise<void> {
-  const { by_rail, by_file } = place;
-  await ask(place, 'PUT', `/v1/programs/${by_rail}/rails/paypal`, { mode: 'live', credentials: paypal.credentials });
+/** The credentials of all programs. */
+export async function setCredentials(place: Sends, { paypal, stripe }: Rails): Promise<void> {
+  const { by_paypal, by_stripe, by_file } = place;
+  await ask(place, 'PUT', `/v1/programs/${by_paypal}/rails/paypal`, { mode: 'live', credentials: paypal.credentials });
+  await ask(place, 'PUT', `/v1/programs/${by_stripe}/rails/stripe`, { mode: 'live', credentials: stripe.credentials });
   const account = { name: 'Acme GmbH', iban: 'DE89370400440532013000', bic: 'COBADEFFXXX' };
   await ask(place, 'PUT', `/v1/programs/${by_file}/rails/bank_transfer`, { mode: 'live', credentials: account });
 }
@@ -108,19 +123,19 @@ async function ask<Reply>(
   return JSON.parse(text) as Reply;
 }
 
-/** Sends all payouts of a batch by the rail: from the request to the answer that the rail gave for the last. */
-export async function sendByRail(place: Sends): Promise<Sample> {
-  const { client, by_rail, sends } = place;
+/** Sends all payouts of a batch by its rail: from the request until what the rail answered about the last is written. */
+export async function sendByRail(place: Sends, program_id: string): Promise<Sample> {
+  const { client, sends } = place;
   const pids = { worker_cpu: place.worker.pid, postgres_cpu: place.postgres };
-  const batch_id = await readyBatch(place, by_rail);
+  const batch_id = await readyBatch(place, program_id);
   const before = await cpuOf(pids);
   const began = performance.now();
   await ask(place, 'POST', `/v1/payout_batches/${batch_id}/send`);
   const counted = `select count(*)::integer as answered from program.payout_attempt where program_id = $1 and last_answer is not null`;
-  await until(async () => (await client.query(counted, [by_rail])).rows[0].answered === sends);
+  await until(async () => (await client.query(counted, [program_id])).rows[0].answered === sends);
   const seconds = (performance.now() - began) / 1_000;
   const cpu = usedBetween(before, await cpuOf(pids));
-  await undo(client, by_rail);
+  await undo(client, program_id);
   return { seconds, sends_per_s: sends / seconds, ...cpu };
 }
 
@@ -178,6 +193,7 @@ async function undo(client: pg.Client, program_id: string): Promise<void> {
   await client.query('set session_replication_role = replica');
   for (const statement of [
     `update program.commission set payout_id = null, status = 'due', paid_at = null where program_id = $1`,
+    `delete from program.commission_entry where program_id = $1 and kind = 'paid'`,
     'delete from program.payout_attempt where program_id = $1',
     `delete from program.payout_commission l using program.payout p
     where p.program_id = $1 and l.organization_id = p.organization_id and l.payout_id = p.id`,

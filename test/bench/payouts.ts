@@ -7,7 +7,15 @@ import type { Bench, Figure, Sample } from './harness.ts';
 import { type Asked, latencies, openLoop } from './load.ts';
 import { type Merchant, makeMerchant } from './merchant.ts';
 import { commissions_each, fillPayees, payeeId, undoBatches } from './payout_rows.ts';
-import { fillPayouts, most_sends, rail_ms, sendByRail, setCredentials, startRail, streamFile } from './payout_sends.ts';
+import {
+  fillPayouts,
+  most_sends,
+  rail_ms,
+  sendByRail,
+  setCredentials,
+  startRails,
+  streamFile,
+} from './payout_sends.ts';
 import { cpuOf, postmasterOf, type Running, startNode, startPostgres, usedBetween, usedBy } from './processes.ts';
 import type { Owner } from './rows.ts';
 
@@ -24,9 +32,14 @@ export const payouts: Bench = {
   async setup(stack, progress, partners = default_partners) {
     const url = await startPostgres(stack);
     const key = randomBytes(32).toString('base64');
-    const paypal = await startRail(stack);
+    const rails = await startRails(stack);
     const environment = {
-      ...{ DATABASE_URL: url, RAIL_ENCRYPTION_KEY: key, RAIL_PAYPAL_URL: paypal.url },
+      ...{
+        DATABASE_URL: url,
+        RAIL_ENCRYPTION_KEY: key,
+        RAIL_PAYPAL_URL: rails.paypal.url,
+        RAIL_STRIPE_URL: rails.stripe.url,
+      },
       ...{ WORKER_CONCURRENCY: String(sends_at_once), DATABASE_POOL_SIZE: '24' },
     };
     const api = await startNode(stack, '../../src/main.ts', ['api'], environment, { path: '/readyz' });
@@ -44,7 +57,8 @@ export const payouts: Bench = {
     progress(`payouts: ${partners} partners with ${commissions_each * partners} commissions`);
     await fillPayees(client, owner, partners);
     const sends = Math.min(partners, most_sends);
-    const by_rail = await fillPayouts(client, { merchant, method: 'paypal', payouts: sends, key });
+    const by_paypal = await fillPayouts(client, { merchant, method: 'paypal', payouts: sends, key });
+    const by_stripe = await fillPayouts(client, { merchant, method: 'stripe', payouts: sends, key });
     const by_file = await fillPayouts(client, { merchant, method: 'bank_transfer', payouts: partners, key });
     await client.query('vacuum (analyze)');
     const place = { api, worker, merchant, owner, client, partners, postgres: await postmasterOf(url) };
@@ -54,12 +68,13 @@ export const payouts: Bench = {
       merchant,
       client,
       postgres: place.postgres,
-      by_rail,
+      by_paypal,
+      by_stripe,
       by_file,
       sends,
       transfers: partners,
     };
-    await setCredentials(sent, paypal);
+    await setCredentials(sent, rails);
     return {
       postgres_url: url,
       figures,
@@ -82,8 +97,13 @@ export const payouts: Bench = {
         },
         {
           name: 'send',
-          doc: `${sends.toLocaleString('en')} payouts by a rail that takes ${rail_ms} ms, ${sends_at_once} at a time`,
-          run: () => sendByRail(sent),
+          doc: `${sends.toLocaleString('en')} payouts by PayPal, which takes ${rail_ms} ms and answers "pending", ${sends_at_once} at a time`,
+          run: () => sendByRail(sent, by_paypal),
+        },
+        {
+          name: 'send.paid',
+          doc: 'the same by Stripe, which answers "paid": payouts, commissions and statements are settled, and partners emailed',
+          run: () => sendByRail(sent, by_stripe),
         },
         {
           name: 'file',

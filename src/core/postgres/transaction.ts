@@ -84,10 +84,16 @@ export class Tx {
   readonly #jobs: Job[] = [];
   readonly #last: Sql[] = [];
   readonly #sent: Promise<object[]>[] = [];
+  readonly #writeEvents: WriteEvents | undefined;
+  readonly #rendered: Sql[] = [];
+  /** What delivers the events that are written. */
+  #event_jobs: Job[] = [];
   #cursors = 0;
 
-  constructor(client: pg.PoolClient, options: TransactionOptions, opened: Opened) {
+  /** @param writeEvents left out where nothing is written */
+  constructor(client: pg.PoolClient, options: TransactionOptions, opened: Opened, writeEvents?: WriteEvents) {
     this.#client = client;
+    this.#writeEvents = writeEvents;
     this.organization_id = options.organization_id ?? '';
     this.request_id = options.request_id;
     this.now = options.now ?? opened.now;
@@ -121,6 +127,25 @@ export class Tx {
     this.#drafts.push(draft);
   }
 
+  /**
+   * Writes what was emitted so far, where it is too much to be kept until the commit. The organization's events of other transactions are
+   * delivered after this one has ended: call it at the end, when all rows are locked.
+   */
+  async writeEmitted(): Promise<void> {
+    this.renderEmitted();
+    await together(this.#rendered.splice(0).map((statement) => this.all(statement)));
+  }
+
+  /** Makes the statements that write what was emitted so far: of many events it takes its time, which may be that of another statement. */
+  renderEmitted(): void {
+    if (this.#drafts.length === 0) return;
+    if (this.organization_id === '') throw new Error('Events belong to an organization: open the transaction for one.');
+    if (!this.#writeEvents) throw new Error('A transaction that only reads emits no events.');
+    const { statements, jobs } = this.#writeEvents(this.#drafts.splice(0), this);
+    this.#event_jobs = jobs;
+    this.#rendered.push(...statements);
+  }
+
   /** Enqueues a job that runs once this transaction has committed. `identifier` is the task's path under tasks/. */
   enqueue<Name extends string>(
     identifier: Name,
@@ -144,18 +169,11 @@ export class Tx {
   }
 
   /** @internal What goes out together with the commit: one event statement, one call for all jobs. */
-  closing(writeEvents: WriteEvents): Sql[] {
-    const statements: Sql[] = [];
-    const jobs = [...this.#jobs];
-    if (this.#drafts.length > 0) {
-      if (this.organization_id === '')
-        throw new Error('Events belong to an organization: open the transaction for one.');
-      const written = writeEvents(this.#drafts, this);
-      statements.push(...written.statements);
-      jobs.push(...written.jobs);
-    }
-    if (jobs.length > 0) statements.push(sql`select core.enqueue(${JSON.stringify(jobs)}::json)`);
-    return [...statements, ...this.#last];
+  closing(): Sql[] {
+    this.renderEmitted();
+    const jobs = [...this.#jobs, ...this.#event_jobs];
+    const enqueuing = jobs.length > 0 ? [sql`select core.enqueue(${JSON.stringify(jobs)}::json)`] : [];
+    return [...this.#rendered, ...enqueuing, ...this.#last];
   }
 
   /** @internal What was sent, settled. @throws the first failure among it */
@@ -207,9 +225,9 @@ async function runOnce<T>(store: Store, options: TransactionOptions, work: (tx: 
   let broken: Error | undefined;
   try {
     const [, opened] = await together([send(client, { text: 'begin' }), run<Opened>(client, opening(options))]);
-    const tx = new Tx(client, options, opened[0] as Opened);
+    const tx = new Tx(client, options, opened[0] as Opened, store.writeEvents);
     const result = await within(tx, work);
-    const closing = tx.closing(store.writeEvents).map((statement) => run(client, statement));
+    const closing = tx.closing().map((statement) => run(client, statement));
     const committed = send(client, { text: 'commit' });
     await together([tx.settle(), ...closing, committed]);
     if ((await committed).command !== 'COMMIT') throw new Error('The transaction did not commit.');

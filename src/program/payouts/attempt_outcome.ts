@@ -24,10 +24,18 @@ export type AttemptOutcome =
       error_message: string;
     };
 
-/** The payout of an attempt, deleted or not, locked. */
-export async function lockPayout(tx: Tx, payout_id: string): Promise<Payout & { deleted_at: string | null }> {
-  return tx.one(sql`
-    select ${payouts.columns}, t.deleted_at from ${payouts.from} where ${tenant(tx)} and t.id = ${payout_id} for no key update of t`);
+/** A payout, deleted or not. */
+export type AnyPayout = Payout & { deleted_at: string | null };
+
+/** The payouts of attempts, locked in the order of their ids. */
+export const lockPayouts = (tx: Tx, payout_ids: string[]): Promise<AnyPayout[]> =>
+  tx.all<AnyPayout>(sql`
+    select ${payouts.columns}, t.deleted_at from ${payouts.from} where ${tenant(tx)} and t.id = any(${payout_ids}) order by t.id for no key update of t`);
+
+export async function lockPayout(tx: Tx, payout_id: string): Promise<AnyPayout> {
+  const [payout] = await lockPayouts(tx, [payout_id]);
+  if (!payout) throw new Error(`The payout ${payout_id} does not exist.`);
+  return payout;
 }
 
 /**
@@ -37,7 +45,7 @@ export async function lockPayout(tx: Tx, payout_id: string): Promise<Payout & { 
  */
 export async function applyOutcome(
   tx: Tx,
-  payout: Payout & { deleted_at: string | null },
+  payout: AnyPayout,
   attempt: PayoutAttempt,
   outcome: AttemptOutcome,
 ): Promise<AttemptStatus> {
@@ -50,12 +58,12 @@ export async function applyOutcome(
 
 async function applyPaid(
   tx: Tx,
-  payout: Payout & { deleted_at: string | null },
+  payout: AnyPayout,
   attempt: PayoutAttempt,
   { reference, paid_at, fee_minor }: AttemptOutcome & { status: 'paid' },
 ): Promise<'paid'> {
   if (attempt.status === 'paid') return 'paid';
-  const settles = payout.deleted_at === null && !hasEndedTest(payout) && allowsAction(payout.status, 'succeed');
+  const settles = isSettledBySuccess(payout);
   const excess_commission_id =
     settles || attempt.mode === 'test' ? null : await takeBackExcess(tx, excessOf(attempt, payout));
   await updateAttempt(tx, attempt.id, {
@@ -66,9 +74,13 @@ async function applyPaid(
   return 'paid';
 }
 
+/** Whether a success of its rail pays the payout: else it paid more than was owed. */
+export const isSettledBySuccess = (payout: AnyPayout): boolean =>
+  payout.deleted_at === null && !hasEndedTest(payout) && allowsAction(payout.status, 'succeed');
+
 const excessOf = (
   { id, program_id, payout_id, amount_minor, currency }: PayoutAttempt,
-  { partner_id, deleted_at }: Payout & { deleted_at: string | null },
+  { partner_id, deleted_at }: AnyPayout,
 ) => ({
   ...{ program_id, partner_id, payout_id, attempt_id: id, amount_minor, currency, is_deleted: deleted_at !== null },
 });
@@ -76,7 +88,7 @@ const excessOf = (
 /** "A return after days is a failure with `returned`." What came back of an excess is no longer taken back. */
 async function applyReturn(
   tx: Tx,
-  payout: Payout & { deleted_at: string | null },
+  payout: AnyPayout,
   attempt: PayoutAttempt,
   { error_code, error_message }: AttemptOutcome & { status: 'failed' | 'returned' },
 ): Promise<'returned'> {
@@ -106,7 +118,7 @@ async function forgiveExcess(tx: Tx, commission_id: string): Promise<void> {
 
 async function applyFailure(
   tx: Tx,
-  payout: Payout & { deleted_at: string | null },
+  payout: AnyPayout,
   attempt: PayoutAttempt,
   { status, reference, error_code, error_message }: AttemptOutcome & { status: 'failed' | 'returned' },
 ): Promise<AttemptStatus> {

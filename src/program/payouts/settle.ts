@@ -1,6 +1,6 @@
 /** What a payout becomes when its rail, or a person, says what became of it. The caller has locked the payout. */
 import sql from 'sql-template-tag';
-import type { Tx } from '../../core/postgres/transaction.ts';
+import { type Tx, together } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { newId } from '../../core/values/id.ts';
 import { type Commission, commissions, ofPayout } from '../commissions/commission.ts';
@@ -38,28 +38,50 @@ export async function settlePaid(
 ): Promise<Payout> {
   const status = statusAfter(payout, action);
   if (isTest(payout, action)) return endTest(tx, payout, { status, paid_at, external_id, fee_minor, ...not_failed });
-  const paid = await payouts.update(tx, payout.id, {
-    ...{ status, paid_at, external_id, fee_minor, livemode: true },
-    ...not_failed,
+  const [paid] = await settleAllPaid(tx, [{ id: payout.id, external_id, paid_at, fee_minor }]);
+  return paid as Payout;
+}
+
+/**
+ * The same for many payouts in a few statements, told in the order given. The caller has found that all of them can be paid, and that none is
+ * in test mode.
+ */
+export async function settleAllPaid(tx: Tx, settlements: (Settlement & { id: string })[]): Promise<Payout[]> {
+  const [paid, settled] = await together([payAll(tx, settlements), payCommissions(tx, settlements)]);
+  const payouts_by_id = new Map(paid.map((payout) => [payout.id, payout]));
+  const commissions_by_payout = Map.groupBy(settled, ({ payout_id }) => payout_id);
+  return settlements.map(({ id, paid_at }) => {
+    const payout = payouts_by_id.get(id) as Payout;
+    tx.emit(event('payout.paid', { ...payout, paid_at }));
+    for (const commission of commissions_by_payout.get(id) ?? []) {
+      tx.emit(event('commission.paid', { ...commission, paid_at, payout_id: id }));
+    }
+    tx.enqueue('program/mail_payout_paid', { organization_id: tx.organization_id, id, paid_at });
+    return payout;
   });
-  tx.emit(event('payout.paid', { ...paid, paid_at }));
-  for (const commission of await payCommissions(tx, paid.id, paid_at)) {
-    tx.emit(event('commission.paid', { ...commission, paid_at, payout_id: paid.id }));
-  }
-  tx.enqueue('program/mail_payout_paid', { organization_id: tx.organization_id, id: paid.id, paid_at });
-  return paid;
 }
 
 /** Whoever says what became of what was sent in test mode, nobody was paid. What was never sent can be paid outside of Rail in any mode. */
 const isTest = ({ livemode, status }: Payout, action: 'succeed' | 'mark_paid'): boolean =>
   !livemode && (action === 'succeed' || status === 'processing');
 
-const payCommissions = (tx: Tx, payout_id: string, paid_at: string): Promise<Commission[]> =>
+const payAll = (tx: Tx, settlements: (Settlement & { id: string })[]): Promise<Payout[]> =>
+  tx.all<Payout>(sql`
+    update program.payout t
+    set status = 'paid', paid_at = s.paid_at, external_id = s.external_id, fee_minor = s.fee_minor, livemode = true,
+      failed_at = null, error_code = null, error_message = null, updated_at = ${tx.now}::timestamptz
+    from json_to_recordset(${JSON.stringify(settlements)}::json) as s (id text, paid_at timestamptz, external_id text, fee_minor bigint)
+    where ${tenant(tx)} and t.id = s.id
+    returning ${payouts.columns}`);
+
+const payCommissions = (tx: Tx, settlements: (Settlement & { id: string })[]): Promise<Commission[]> =>
   tx.all<Commission>(sql`
     with settled as (
       update program.commission t
-      set status = 'paid', paid_at = ${paid_at}::timestamptz, updated_at = ${tx.now}::timestamptz
-      where ${tenant(tx)} and ${ofPayout(payout_id)}
+      set status = 'paid', paid_at = s.paid_at, updated_at = ${tx.now}::timestamptz
+      from json_to_recordset(${JSON.stringify(settlements)}::json) as s (id text, paid_at timestamptz)
+      join program.payout_commission l on l.organization_id = ${tx.organization_id} and l.payout_id = s.id
+      where ${tenant(tx)} and t.id = l.commission_id and t.payout_id = s.id
       returning ${commissions.columns}
     )
     select settled.* from settled order by id`);

@@ -1,3 +1,4 @@
+import { raw } from 'sql-template-tag';
 import t from 'tap';
 import { callAboutMany } from '../../../src/program/payouts/sending/call_many.ts';
 import { eventually, type Json, log, sql, startRail } from '../../harness.ts';
@@ -6,10 +7,13 @@ import { quiet } from './books.ts';
 import { debtor } from './files/fixture.ts';
 import { bank, batchOf, payee, payoutAfter, setRail } from './fixture.ts';
 import { PayPalServer } from './rails/paypal_server.ts';
+import { StripeServer } from './rails/stripe_server.ts';
 
 const paypal = await new PayPalServer().start();
 t.teardown(() => paypal.stop());
-const rail = await startRail({ provider_urls: { paypal: paypal.url } });
+const stripe = await new StripeServer().start();
+t.teardown(() => stripe.stop());
+const rail = await startRail({ provider_urls: { paypal: paypal.url, stripe: stripe.url } });
 
 const by_paypal = { method: 'paypal', details: { email: 'ada@partner.example.com' } };
 
@@ -134,6 +138,71 @@ t.test('never counts a payout of a rail in test mode, and frees its commissions 
   }
   t.match(await shop.merchant.request('DELETE', `/v1/payouts/${payout.id}`), { status: 409 });
 });
+
+t.test('settles what a rail has paid at once, in groups, and what fails of one concerns no other', async (t) => {
+  const shop = await openShop(rail, { payout_methods: ['stripe'] });
+  const { organization_id } = shop.merchant;
+  await setRail(rail, shop, 'stripe', stripe.credentials);
+  const by_stripe = { method: 'stripe', details: { account_id: 'acct_partner' } };
+  for (const amounts of [[6000, 100], [7000], [8000, 200], [9000]]) {
+    await payee(shop, amounts, { payout_method: by_stripe });
+  }
+  const { id: batch_id } = await batchOf(shop);
+  const sent = await shop.list('payouts');
+  const [broken] = sent as [Json];
+  await shop.events();
+  const busy = { kind: 'answer', when: 'before', answer: { status: 429, body: {} } } as const;
+  stripe.fail({ method: 'POST', path: '/v1/transfers', fault: busy, times: 4 });
+  await shop.merchant.post(`/v1/payout_batches/${batch_id}/send`);
+  await quiet(rail);
+
+  // The constraint that it adds up refuses to have it settled, and its group with it.
+  await miscount(broken, 1);
+  await rail.query(sql`
+    update program.payout_attempt set status = 'prepared', last_sent_at = null, polls = 0 where organization_id = ${organization_id}`);
+  const attempts = sent.map(({ id }) => ({ id: id as string, number: 1 }));
+  await t.rejects(
+    callAboutMany(
+      { organization_id, request_id: null, attempts },
+      { store: rail.store, services: rail.services, log, stopping: never, cut_off: never },
+    ),
+    { message: /does not add up/ },
+  );
+  t.equal((await shop.list('payouts', 'status=paid')).length, 3);
+  await miscount(broken, -1);
+  await rail.query(sql`update program.payout_attempt set claimed_until = null where payout_id = ${broken.id}`);
+  await poll(broken);
+  await payoutAfter(shop, broken, 'paid');
+  await quiet(rail);
+  const told = await shop.events();
+  for (const { id, commission_count } of sent) {
+    t.equal(stripe.movedFor(`${id}-1`)?.times, 1);
+    t.same(
+      told.filter(({ data }) => data.payout_id === id).map(({ type }) => type),
+      ['payout.updated', 'payout.paid', ...Array(commission_count).fill('commission.paid')],
+    );
+  }
+  t.match(
+    await rail.query(sql`
+      select a.status, a.settled, a.error_code, p.statement_number is not null as is_numbered, p.partner_told_of = p.paid_at as is_told
+      from program.payout_attempt a join program.payout p on p.organization_id = a.organization_id and p.id = a.payout_id
+      where p.organization_id = ${organization_id}`),
+    Array(4).fill({ status: 'paid', settled: true, error_code: null, is_numbered: true, is_told: true }),
+  );
+  t.same(await rail.audit(), []);
+});
+
+const never = new AbortController().signal;
+
+async function miscount(payout: Json, change: number): Promise<void> {
+  const judged = (action: 'disable' | 'enable') =>
+    rail.query(raw(`alter table program.payout ${action} trigger payout_adds_up`));
+  await judged('disable');
+  await rail.query(
+    sql`update program.payout set commission_count = commission_count + ${change} where id = ${payout.id}`,
+  );
+  await judged('enable');
+}
 
 t.test('does not send to a partner who is not eligible any more, and says so', async (t) => {
   const { shop, payout } = await onePayout();

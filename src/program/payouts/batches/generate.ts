@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import sql from 'sql-template-tag';
 import type { TaskContext } from '../../../core/jobs/worker_context.ts';
-import { type Tx, transaction } from '../../../core/postgres/transaction.ts';
+import { LostRace } from '../../../core/postgres/errors.ts';
+import { type Tx, together, transaction } from '../../../core/postgres/transaction.ts';
 import { tenant } from '../../../core/resource/resource.ts';
 import { newId } from '../../../core/values/id.ts';
 import { matureCommissions } from '../../commissions/maturity.ts';
@@ -9,7 +10,7 @@ import { event } from '../../events/event.ts';
 import { programs } from '../../programs/program.ts';
 import { reason_texts } from '../eligibility.ts';
 import { type Payout, payouts } from '../payout.ts';
-import { addUp, balancesOf, type Judged, nextPartners, type Sums } from './selection.ts';
+import { addUp, type BalanceRow, balancesOf, type Judged, nextPartners, type Sums, selected } from './selection.ts';
 
 /** A batch as its generation sees it. */
 interface Generating extends Omit<Sums, 'payouts'> {
@@ -64,8 +65,10 @@ export async function generateStep(tx: Tx, batch_id: string, most: number): Prom
   const program = await programs.get(tx, batch.program_id);
   const partner_ids = await nextPartners(tx, batch, { after: batch.last_partner_id, most });
   const { judged, partners } = await balancesOf(tx, program, { ...batch, is_preview: false }, partner_ids);
-  await createPayouts(tx, batch, judged);
-  tellNotEligible(tx, batch, judged);
+  const payable = judged.filter(({ reason }) => reason === undefined).map((one) => ({ ...one, id: newId('pyt') }));
+  const created = await insertPayouts(tx, batch, payable);
+  // While Postgres puts the commissions into their payouts, what is told is written out here.
+  await together([include(tx, batch, payable), tell(tx, batch, created, judged)]);
   await note(tx, batch, judged, { partners, last_partner_id: partner_ids.at(-1) ?? batch.last_partner_id });
   if (partner_ids.length < most) await finish(tx, batch_id);
   return partner_ids.length;
@@ -87,15 +90,17 @@ async function lockGenerating(tx: Tx, batch_id: string): Promise<Generating | un
   return batch;
 }
 
-async function createPayouts(tx: Tx, batch: Generating, judged: Judged[]): Promise<void> {
-  const payable = judged.filter(({ reason }) => reason === undefined).map((one) => ({ ...one, id: newId('pyt') }));
-  if (payable.length === 0) return;
-  const is_due = !batch.approval_required && batch.due_at <= tx.now;
+type Payable = Judged & { id: string };
+
+const isDue = (tx: Tx, { approval_required, due_at }: Generating): boolean => !approval_required && due_at <= tx.now;
+
+async function insertPayouts(tx: Tx, batch: Generating, payable: Payable[]): Promise<Payout[]> {
+  if (payable.length === 0) return [];
   const rows = payable.map(({ id, partner_id, currency, amount_minor, commission_count, period_start, payee }) => ({
     ...{ id, partner_id, currency, amount_minor, commission_count, period_start },
     ...{ method: payee.method, destination_hint: payee.hint },
   }));
-  const created = await tx.all<Payout>(sql`
+  return tx.all<Payout>(sql`
     insert into program.payout as t (
       organization_id, id, program_id, batch_id, partner_id, amount_minor, currency, status, livemode, method, destination_hint,
       period_start, period_end, due_at, due_told_at, commission_count, created_at, updated_at
@@ -103,7 +108,7 @@ async function createPayouts(tx: Tx, batch: Generating, judged: Judged[]): Promi
     select
       ${tx.organization_id}, g.id, ${batch.program_id}, ${batch.id}, g.partner_id, g.amount_minor, g.currency, 'pending',
       coalesce(r.mode, 'live') = 'live', g.method, g.destination_hint, g.period_start, ${batch.cutoff}::timestamptz, ${batch.due_at}::timestamptz,
-      ${is_due ? tx.now : null}::timestamptz, g.commission_count, ${tx.now}::timestamptz, ${tx.now}::timestamptz
+      ${isDue(tx, batch) ? tx.now : null}::timestamptz, g.commission_count, ${tx.now}::timestamptz, ${tx.now}::timestamptz
     from json_to_recordset(${JSON.stringify(rows)}::json) as g (
       id text, partner_id text, currency text, amount_minor bigint, period_start timestamptz, method text, destination_hint text,
       commission_count integer
@@ -111,28 +116,52 @@ async function createPayouts(tx: Tx, batch: Generating, judged: Judged[]): Promi
     left join program.rail r on r.organization_id = ${tx.organization_id} and r.program_id = ${batch.program_id} and r.rail = g.method
       and r.deleted_at is null
     returning ${payouts.columns}`);
-  await include(tx, payable);
-  for (const payout of created) {
-    tx.emit(event('payout.created', payout));
-    if (is_due) tx.emit(event('payout.due', payout));
-  }
 }
 
 /**
- * Puts commissions into their payouts: they stay `due`, and are locked. They are found by their places, which they do not leave while this
- * transaction has them locked.
+ * Puts commissions into their payouts: they stay `due`, and are locked from now on. They are looked for where they were when they were added up.
+ * @throws LostRace where those that are there now do not come to the payout: another transaction has changed one of them since
  */
-async function include(tx: Tx, payable: { id: string; places: string }[]): Promise<void> {
-  const payout_ids = payable.map(({ id }) => id);
-  const places = payable.map((payout) => payout.places);
-  await tx.all(sql`
-    update program.commission t
-    set payout_id = g.payout_id, status = 'due', updated_at = ${tx.now}::timestamptz, changed_in = pg_current_xact_id()
+async function include(tx: Tx, batch: Generating, payable: Payable[]): Promise<void> {
+  if (payable.length === 0) return;
+  const column = <Name extends keyof BalanceRow | 'id'>(name: Name) => payable.map((payout) => payout[name]);
+  const differing = await tx.maybe(sql`
+    with expected as materialized (
+      select *
+      from unnest(
+        ${column('id')}::text[], ${column('partner_id')}::text[], ${column('currency')}::text[], ${column('amount_minor')}::bigint[],
+        ${column('commission_count')}::bigint[], ${column('places')}::text[]
+      ) as p (payout_id, partner_id, currency, amount_minor, commission_count, places)
+    ),
+    included as (
+      update program.commission t
+      set payout_id = g.payout_id, status = 'due', updated_at = ${tx.now}::timestamptz, changed_in = pg_current_xact_id()
+      from (
+        select e.payout_id, e.partner_id, e.currency, unnest(e.places::tid[]) as place from expected e order by place
+      ) as g
+      where t.ctid = g.place and t.partner_id = g.partner_id and t.currency = g.currency
+        and ${selected(tx, { ...batch, is_preview: false })}
+      returning t.payout_id, t.amount_minor
+    )
+    select x.payout_id
     from (
-      select p.payout_id, unnest(p.places::tid[]) as place
-      from unnest(${payout_ids}::text[], ${places}::text[]) as p (payout_id, places)
-    ) as g
-    where ${tenant(tx)} and t.ctid = g.place`);
+      select e.payout_id, e.commission_count, e.amount_minor from expected e
+      union all
+      select i.payout_id, -1, -i.amount_minor from included i
+    ) as x
+    group by x.payout_id
+    having sum(x.commission_count) <> 0 or sum(x.amount_minor) <> 0
+    limit 1`);
+  if (differing) throw new LostRace('A commission that a batch takes was changed meanwhile.');
+}
+
+async function tell(tx: Tx, batch: Generating, created: Payout[], judged: Judged[]): Promise<void> {
+  for (const payout of created) {
+    tx.emit(event('payout.created', payout));
+    if (isDue(tx, batch)) tx.emit(event('payout.due', payout));
+  }
+  tellNotEligible(tx, batch, judged);
+  tx.renderEmitted();
 }
 
 function tellNotEligible(tx: Tx, { program_id }: Generating, judged: Judged[]): void {

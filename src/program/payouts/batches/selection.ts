@@ -9,7 +9,7 @@ import { type NotEligibleReason, notEligible, type Payee } from '../eligibility.
 export interface Selection {
   program_id: string;
   cutoff: string;
-  /** Takes what would be matured first as mature, and locks nothing. */
+  /** Takes what would be matured first as mature, and leaves the partners unlocked. */
   is_preview: boolean;
 }
 
@@ -24,7 +24,7 @@ export interface BalanceRow {
   currency: string;
   amount_minor: number;
   commission_count: number;
-  /** Where its commissions are in their table (`tid[]`), for as long as they are locked. */
+  /** Where its commissions are in their table (`tid[]`). They may leave these places before the transaction has locked them. */
   places: string;
   period_start: string;
 }
@@ -45,7 +45,7 @@ export interface Balances {
 const open = sql`t.status in ('pending', 'approved', 'due') and t.deleted_at is null`;
 
 /** "Takes, per partner and currency, the `due` commissions not yet in a payout with `mature_at` before its cut-off, and every unpaid clawback." */
-const selected = (tx: Tx, { program_id, cutoff, is_preview }: Selection) => sql`
+export const selected = (tx: Tx, { program_id, cutoff, is_preview }: Selection): Sql => sql`
   ${tenant(tx)} and t.program_id = ${program_id} and ${open} and t.payout_id is null
     and (t.kind = 'clawback' or t.mature_at < ${cutoff}::timestamptz and (${is_preview} or t.status = 'due'))`;
 
@@ -84,8 +84,8 @@ export async function countPartners(tx: Tx, selection: Selection): Promise<numbe
 }
 
 /**
- * The balances of partners, each with the reason for which it is not paid, if there is one. Unless it is a preview, the partners and their
- * commissions stay as they are until the transaction ends.
+ * The balances of partners, each with the reason for which it is not paid, if there is one. Unless it is a preview, the partners stay as they are
+ * until the transaction ends. Their commissions are not locked: what puts them into payouts finds out whether they are as they were.
  */
 export async function balancesOf(
   tx: Tx,
@@ -114,19 +114,13 @@ const sumsOf = (
   partner_ids: string[],
 ): Promise<(Omit<BalanceRow, 'amount_minor'> & { amount_minor: number | null })[]> =>
   tx.all(sql`
-    with payable as (
-      select t.ctid as place, t.partner_id, t.currency, t.amount_minor, t.created_at, t.mature_at
-      from program.commission t
-      where ${selected(tx, selection)} and t.partner_id = any(${partner_ids})
-      order by t.id
-      ${selection.is_preview ? empty : sql`for no key update`}
-    )
-    select p.partner_id, p.currency, count(*) as commission_count, array_agg(p.place)::text as places,
-      case when abs(sum(p.amount_minor)) <= ${Number.MAX_SAFE_INTEGER} then sum(p.amount_minor)::bigint end as amount_minor,
-      least(min(p.created_at), min(p.mature_at)) as period_start
-    from payable p
-    group by p.partner_id, p.currency
-    order by p.partner_id, p.currency`);
+    select t.partner_id, t.currency, count(*) as commission_count, array_agg(t.ctid)::text as places,
+      case when abs(sum(t.amount_minor)) <= ${Number.MAX_SAFE_INTEGER} then sum(t.amount_minor)::bigint end as amount_minor,
+      least(min(t.created_at), min(t.mature_at)) as period_start
+    from program.commission t
+    where ${selected(tx, selection)} and t.partner_id = any(${partner_ids})
+    group by t.partner_id, t.currency
+    order by t.partner_id, t.currency`);
 
 const isPayable = <Sum extends { amount_minor: number | null }>(sum: Sum): sum is Sum & { amount_minor: number } =>
   sum.amount_minor !== null && sum.amount_minor !== 0;

@@ -44,27 +44,47 @@ interface Sending {
 }
 
 /**
- * Puts payouts of a batch into a new file, and makes them `processing`: `payout.updated` for each. All or none.
- * @param batch_payouts pending or failed ones of the batch, locked, whose partners are paid by the method
- * @throws Problem payout_locked where there is no account to pay from, or one of them cannot be written to a file
+ * The files that a transaction makes: one for each batch and method. Payouts are added some at a time, so that memory does not grow with the
+ * file, and told when all are in.
  */
-export async function freezeFile(
-  tx: Tx,
-  { vault }: Pick<Services, 'vault'>,
-  batch_id: string,
-  method: FileMethod,
-  batch_payouts: Payout[],
-): Promise<void> {
-  const [first] = batch_payouts;
-  if (!first) return;
-  const debtor = await debtorOf(tx, { vault }, first.program_id, method);
-  const destinations = await destinationsOf(tx, batch_payouts);
-  const sendings = batch_payouts.map((payout) =>
-    sendingOf(tx, vault, method, payout, destinations.get(payout.partner_id)),
-  );
-  const file = await insertFile(tx, { vault }, { batch_id, method, program_id: first.program_id, debtor });
-  await insertAttempts(tx, { vault }, file, sendings);
-  await submit(tx, file, sendings);
+export class PayoutFiles {
+  readonly #tx: Tx;
+  readonly #services: Pick<Services, 'vault'>;
+  readonly #files = new Map<string, PayoutFile>();
+
+  constructor(tx: Tx, services: Pick<Services, 'vault'>) {
+    this.#tx = tx;
+    this.#services = services;
+  }
+
+  /**
+   * Makes payouts of a batch `processing`, each with an attempt that stands in the file. All or none.
+   * @param batch_payouts pending or failed ones of the batch, locked, whose partners are paid by the method
+   * @throws Problem payout_locked where there is no account to pay from, or one of them cannot be written to a file
+   */
+  async add(batch_id: string, method: FileMethod, batch_payouts: Payout[]): Promise<void> {
+    const [first] = batch_payouts;
+    if (!first) return;
+    const [tx, { vault }] = [this.#tx, this.#services];
+    const debtor = await debtorOf(tx, { vault }, first.program_id, method);
+    const destinations = await destinationsOf(tx, batch_payouts);
+    const sendings = batch_payouts.map((payout) =>
+      sendingOf(tx, vault, method, payout, destinations.get(payout.partner_id)),
+    );
+    const key = `${batch_id} ${method}`;
+    const file =
+      this.#files.get(key) ??
+      (await insertFile(tx, { vault }, { batch_id, method, program_id: first.program_id, debtor }));
+    this.#files.set(key, file);
+    await insertAttempts(tx, { vault }, file, sendings);
+    await tx.all(submitting(tx, file, sendings));
+  }
+
+  /** `payout.updated` for each payout of the files, in the order of their ids. Call it when all rows are locked that the transaction locks. */
+  async tell(): Promise<void> {
+    for (const file of this.#files.values()) await tell(this.#tx, file);
+    this.#files.clear();
+  }
 }
 
 async function debtorOf(
@@ -195,21 +215,31 @@ async function insertAttempts(
 /** The requested execution date: the day on which it is due, or on which the file was made where that is later. */
 const laterDate = (due_at: string, now: string): string => (due_at > now ? due_at : now).slice(0, 10);
 
-async function submit(tx: Tx, { method, mode }: PayoutFile, sendings: Sending[]): Promise<void> {
-  const before = new Map(sendings.map(({ payout }) => [payout.id, payout.status]));
-  for (const payout of await tx.all<Payout>(submitting(tx, method, mode, sendings))) {
-    tx.emit(event('payout.updated', payout, { previous_status: before.get(payout.id) as string }));
+const submitting = (tx: Tx, { method, mode }: PayoutFile, sendings: Sending[]): Sql => sql`
+  update program.payout t
+  set status = 'processing', livemode = ${mode === 'live'}, submitted_at = ${tx.now}::timestamptz, attempt = t.attempt + 1,
+    method = ${method}, destination_hint = s.hint, failed_at = null, error_code = null, error_message = null,
+    held_reason = null, held_until = null, updated_at = ${tx.now}::timestamptz
+  from unnest(${sendings.map(({ payout }) => payout.id)}::text[], ${sendings.map(({ hint }) => hint)}::text[]) as s (id, hint)
+  where ${tenant(tx)} and t.id = s.id`;
+
+/** How many payouts of a file are told at a time. */
+const most_told = 1_000;
+
+async function tell(tx: Tx, { id: file_id }: PayoutFile): Promise<void> {
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const sent: (Payout & { attempt_id: string })[] = await tx.all(sql`
+      select ${payouts.columns}, a.id as attempt_id
+      from program.payout_attempt a
+      join program.payout t on t.organization_id = a.organization_id and t.id = a.payout_id
+      where ${tenant(tx)} and a.file_id = ${file_id} and a.id > ${after}
+      order by a.id
+      limit ${most_told}`);
+    for (const { attempt_id: _, ...payout } of sent) {
+      // What is sent for the first time was pending, and what is sent again had failed.
+      tx.emit(event('payout.updated', payout, { previous_status: payout.attempt > 1 ? 'failed' : 'pending' }));
+    }
+    after = sent.length === most_told ? sent.at(-1)?.attempt_id : undefined;
+    if (after !== undefined) await tx.writeEmitted();
   }
 }
-
-const submitting = (tx: Tx, method: FileMethod, mode: RailMode, sendings: Sending[]): Sql => sql`
-  with submitted as (
-    update program.payout t
-    set status = 'processing', livemode = ${mode === 'live'}, submitted_at = ${tx.now}::timestamptz, attempt = t.attempt + 1,
-      method = ${method}, destination_hint = s.hint, failed_at = null, error_code = null, error_message = null,
-      held_reason = null, held_until = null, updated_at = ${tx.now}::timestamptz
-    from unnest(${sendings.map(({ payout }) => payout.id)}::text[], ${sendings.map(({ hint }) => hint)}::text[]) as s (id, hint)
-    where ${tenant(tx)} and t.id = s.id
-    returning ${payouts.columns}
-  )
-  select submitted.* from submitted order by id`;

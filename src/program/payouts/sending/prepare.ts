@@ -10,7 +10,7 @@ import { canPay } from '../can_pay.ts';
 import { currentRail } from '../credentials/rail_credentials.ts';
 import type { RailMethod } from '../credentials/rail_method.ts';
 import { type HeldReason, held_texts, obstacle, type Payee, reason_texts } from '../eligibility.ts';
-import { freezeFile } from '../files/freeze.ts';
+import { PayoutFiles } from '../files/freeze.ts';
 import type { FileMethod } from '../files/frozen_transfer.ts';
 import { type Payout, payouts } from '../payout.ts';
 import { statusAfter } from '../payout_state.ts';
@@ -40,6 +40,7 @@ export interface Held {
  * Sends payouts of one batch, which the caller has locked: each becomes `processing` with a new attempt, `payout.updated`, and a job calls
  * its rail; what goes by file is frozen in one. "Method, form and suspension are judged again": what cannot be sent stays as it is.
  * @param action what the statuses of all of them allow
+ * @param files those that they go into, where others follow: the caller tells them
  * @returns those that were not sent
  * @throws Problem payout_locked
  */
@@ -49,6 +50,7 @@ export async function sendPayouts(
   program: Program,
   batch_payouts: Payout[],
   action: 'send' | 'retry',
+  files?: PayoutFiles,
 ): Promise<Held[]> {
   const limit = new DailyLimit(tx, program);
   const railOf = currentRails(tx, program.id);
@@ -70,10 +72,12 @@ export async function sendPayouts(
     else for_files.push({ method, payout });
   }
   await sendByRails(tx, services, for_rails);
+  const into = files ?? new PayoutFiles(tx, services);
   for (const [method, of_method] of Map.groupBy(for_files, (one) => one.method)) {
     const file_payouts = of_method.map(({ payout }) => payout);
-    await freezeFile(tx, services, (file_payouts[0] as Payout).batch_id, method, file_payouts);
+    await into.add((file_payouts[0] as Payout).batch_id, method, file_payouts);
   }
+  if (!files) await into.tell();
   return held;
 }
 

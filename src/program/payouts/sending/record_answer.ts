@@ -3,10 +3,10 @@ import sql from 'sql-template-tag';
 import { type Tx, together } from '../../../core/postgres/transaction.ts';
 import { tenant } from '../../../core/resource/resource.ts';
 import { type AttemptChanges, attemptsWhere, attemptUpdate, type PayoutAttempt, updateAttempt } from '../attempt.ts';
-import { applyOutcome, lockPayout } from '../attempt_outcome.ts';
-import { payouts } from '../payout.ts';
+import { type AnyPayout, applyOutcome, isSettledBySuccess, lockPayout, lockPayouts } from '../attempt_outcome.ts';
 import type { RailName, RailOutcome } from '../rails/rail.ts';
 import { rails } from '../rails/rails.ts';
+import { type Settlement, settleAllPaid } from '../settle.ts';
 import { nextPollAt } from './poll_time.ts';
 
 /** What a rail answered, or that it did not. */
@@ -35,36 +35,79 @@ export async function record(tx: Tx, answered: Answered): Promise<void> {
   await tellOwner(tx, attempt, answer);
 }
 
+/** How many commissions a group settles: each is an event, and all are in memory at once. */
+const most_commissions = 2_000;
+
 /**
- * Writes what rails answered about many attempts.
- * @returns the answers that are not written, because there is more to them than the attempt
+ * Writes what rails answered about many attempts: what changes nothing but the attempt, and payouts that are paid by it.
+ * @returns the answers that are not written, because there is more to them, or too much
  */
 export async function recordMany(tx: Tx, answers: Answered[]): Promise<Answered[]> {
-  const attempts = new Map((await lockAttempts(tx, answers)).map((attempt) => [attempt.id, attempt]));
+  const locked = await lockAttempts(tx, answers);
   const left: Answered[] = [];
   const rows: object[] = [];
+  const settlements = new Map<string, Settlement & { id: string }>();
+  let commissions = 0;
   for (const answered of answers) {
-    const attempt = attempts.get(answered.attempt.id);
-    if (!attempt) continue;
-    if (!isPlain(attempt, answered.answer, tx.now)) left.push(answered);
-    else rows.push({ id: attempt.id, ...changesBy(answered, attempt, attempt.status, tx.now) });
+    const { answer } = answered;
+    const found = locked.get(answered.attempt.id);
+    if (!found) continue;
+    const { attempt, payout } = found;
+    if (isPlain(attempt, answer, tx.now)) {
+      rows.push({ id: attempt.id, ...changesBy(answered, attempt, attempt.status, tx.now) });
+    } else if (
+      pays(found, answer) &&
+      !settlements.has(payout.id) &&
+      commissions + payout.commission_count <= most_commissions
+    ) {
+      commissions += payout.commission_count;
+      rows.push({ id: attempt.id, ...changesBy(answered, attempt, 'paid', tx.now), ...paidBy(answer, tx.now) });
+      settlements.set(payout.id, settlementBy(payout.id, answer));
+    } else left.push(answered);
   }
   if (rows.length > 0) await updateMany(tx, rows);
+  if (settlements.size > 0) await settleAllPaid(tx, [...settlements.values()]);
   return left;
 }
+
+type Paid = RailOutcome & { status: 'paid' };
+
+/** Pays its payout, and that is all: it was open, and nobody is paid twice or by a rail in test mode. */
+const pays = ({ attempt, payout }: Locked, answer: RailOutcome): answer is Paid =>
+  answer.status === 'paid' &&
+  answer.reference !== null &&
+  isOpen(attempt.status) &&
+  payout.livemode &&
+  isSettledBySuccess(payout);
+
+const paidBy = ({ reference }: Paid, now: string) => ({ status: 'paid', reference, settled: true, ended_at: now });
+
+const settlementBy = (id: string, { reference, paid_at, fee_minor }: Paid) => ({
+  ...{ id, external_id: reference, paid_at, fee_minor },
+});
 
 /** Changes nothing but its attempt, and nobody is told. */
 const isPlain = (attempt: PayoutAttempt, answer: RailOutcome, now: string): boolean =>
   ['processing', 'later', 'unknown'].includes(answer.status) && ownersPart(attempt, answer, now) === undefined;
 
-async function lockAttempts(tx: Tx, answers: Answered[]): Promise<PayoutAttempt[]> {
-  const payout_ids = answers.map(({ attempt }) => attempt.payout_id);
-  const [, attempts] = await together([
-    tx.all(sql`
-      select t.id from ${payouts.from} where ${tenant(tx)} and t.id = any(${payout_ids}) order by t.id for no key update of t`),
+interface Locked {
+  attempt: PayoutAttempt;
+  payout: AnyPayout;
+}
+
+/** The attempts with their payouts, by their ids. */
+async function lockAttempts(tx: Tx, answers: Answered[]): Promise<Map<string, Locked>> {
+  const [of_attempts, attempts] = await together([
+    lockPayouts(
+      tx,
+      answers.map(({ attempt }) => attempt.payout_id),
+    ),
     attemptsWhere(tx, sql`t.id = any(${answers.map(({ attempt }) => attempt.id)})`),
   ]);
-  return attempts;
+  const payouts = new Map(of_attempts.map((payout) => [payout.id, payout]));
+  return new Map(
+    attempts.map((attempt) => [attempt.id, { attempt, payout: payouts.get(attempt.payout_id) as AnyPayout }]),
+  );
 }
 
 /** What is left out of a row stays as it is. */
@@ -73,10 +116,11 @@ const updateMany = (tx: Tx, rows: object[]): Promise<object[]> =>
     update program.payout_attempt t
     set state = coalesce(r.state, t.state), status = coalesce(r.status, t.status), reference = coalesce(r.reference, t.reference),
       last_sent_at = case when r.is_unsent then r.last_sent_at else t.last_sent_at end, looked_up_at = coalesce(r.looked_up_at, t.looked_up_at),
-      last_answer = r.last_answer, polls = r.polls, claimed_until = null, next_poll_at = r.next_poll_at
+      last_answer = r.last_answer, polls = r.polls, claimed_until = null, next_poll_at = r.next_poll_at,
+      settled = coalesce(r.settled, t.settled), ended_at = coalesce(r.ended_at, t.ended_at)
     from json_to_recordset(${JSON.stringify(rows.map((row) => ({ ...row, is_unsent: 'last_sent_at' in row })))}::json) as r (
       id text, state jsonb, status text, reference text, is_unsent boolean, last_sent_at timestamptz, looked_up_at timestamptz, last_answer text,
-      polls integer, next_poll_at timestamptz
+      polls integer, next_poll_at timestamptz, settled boolean, ended_at timestamptz
     )
     where ${tenant(tx)} and t.id = r.id`);
 

@@ -5,61 +5,112 @@ import { type Tx, transaction } from '../../../core/postgres/transaction.ts';
 import { tenant } from '../../../core/resource/resource.ts';
 import type { Services } from '../../../core/resource/services.ts';
 import { type Program, programs } from '../../programs/program.ts';
+import { PayoutFiles } from '../files/freeze.ts';
 import { type Payout, payouts } from '../payout.ts';
 import { payoutBatches } from '../payout_batch.ts';
 import { rail_names } from '../rails/rail.ts';
 import { of_ready_batch } from './due.ts';
 import { sendPayouts } from './prepare.ts';
 
-/** What a provider is asked to pay is sent in small steps; what goes into a file in one, so that a batch has one file. */
-const steps: { which: Sql; most: number }[] = [
-  { which: sql`t.method = any(${[...rail_names]})`, most: 100 },
-  { which: sql`t.method <> all(${[...rail_names]})`, most: 50_000 },
-];
+/** How many payouts are read and judged at a time. */
+const most_of_page = { rails: 100, files: 1_000 };
+/** How many a transaction puts into files at most: a batch has one file for each method up to there. */
+const most_of_file = 100_000;
+
+const by_rail = sql`t.method = any(${[...rail_names]})`;
+const by_file = sql`t.method <> all(${[...rail_names]})`;
 
 /**
- * Sends pending payouts, a step a transaction. What cannot be sent stays pending. It may be run again: what was sent is passed over.
+ * Sends pending payouts. What a provider is asked to pay is sent in small steps, a transaction each; what goes into files in one, so that a batch
+ * has one file. What cannot be sent stays pending. It may be run again: what was sent is passed over.
  * @param which of the program's pending payouts, called `t`
  */
 async function sendMany(program_id: string, which: Sql, opening: Opening, context: TaskContext): Promise<void> {
-  for (const step of steps) {
+  for (const { methods, send } of [
+    { methods: by_rail, send: sendByRail },
+    { methods: by_file, send: sendByFile },
+  ]) {
     let after: string | undefined = '';
     while (after !== undefined && !context.stopping.aborted) {
       const from: string = after;
       after = await transaction(context.store, opening, async (tx) => {
         const program = await programs.get(tx, program_id);
-        const all = sql`${step.which} and ${which}`;
-        return sendNext(tx, context.services, program, { which: all, after: from, most: step.most });
+        return send(tx, context.services, program, sql`${methods} and ${which}`, from);
       });
     }
   }
 }
 
 /** @returns the last of the payouts that were looked at; undefined where there was none */
+async function sendByRail(
+  tx: Tx,
+  services: Pick<Services, 'vault'>,
+  program: Program,
+  which: Sql,
+  after: string,
+): Promise<string | undefined> {
+  const page = { after, most: most_of_page.rails };
+  const pending = pendingOf(tx, program, which);
+  const batch_ids = await lockBatches(tx, pending, page);
+  return sendNext(tx, services, program, sql`${pending} and t.batch_id = any(${batch_ids})`, page);
+}
+
+/** The same for files, which are written down a page at a time, and told when all are complete. */
+async function sendByFile(
+  tx: Tx,
+  services: Pick<Services, 'vault'>,
+  program: Program,
+  which: Sql,
+  after: string,
+): Promise<string | undefined> {
+  const files = new PayoutFiles(tx, services);
+  const pending = pendingOf(tx, program, which);
+  const batch_ids = await lockBatches(tx, pending, { after, most: most_of_file });
+  const of_batches = sql`${pending} and t.batch_id = any(${batch_ids})`;
+  let last: string | undefined;
+  for (let left = most_of_file; left > 0; left -= most_of_page.files) {
+    const page = { after: last ?? after, most: Math.min(left, most_of_page.files) };
+    const next = await sendNext(tx, services, program, of_batches, page, files);
+    if (next === undefined) break;
+    last = next;
+  }
+  await files.tell();
+  return last;
+}
+
+const pendingOf = (tx: Tx, { id }: Program, which: Sql): Sql => sql`
+  from ${payouts.from}
+  where ${tenant(tx)} and t.program_id = ${id} and ${payouts.alive} and t.status = 'pending' and ${which}`;
+
+interface Page {
+  after: string;
+  most: number;
+}
+
 async function sendNext(
   tx: Tx,
   services: Pick<Services, 'vault'>,
   program: Program,
-  { which, after, most }: { which: Sql; after: string; most: number },
+  pending: Sql,
+  { after, most }: Page,
+  files?: PayoutFiles,
 ): Promise<string | undefined> {
-  const pending = sql`
-    from ${payouts.from}
-    where ${tenant(tx)} and t.program_id = ${program.id} and ${payouts.alive} and t.status = 'pending' and t.id > ${after} and ${which}`;
-  const batch_ids = await lockBatches(tx, sql`select t.batch_id ${pending} order by t.id limit ${most}`);
   const next = await tx.all<Payout>(sql`
-    select ${payouts.columns} ${pending} and t.batch_id = any(${batch_ids}) order by t.id limit ${most} for no key update of t`);
+    select ${payouts.columns} ${pending} and t.id > ${after} order by t.id limit ${most} for no key update of t`);
   for (const batch_id of new Set(next.map((payout) => payout.batch_id))) {
     const of_batch = next.filter((payout) => payout.batch_id === batch_id);
-    await sendPayouts(tx, services, program, of_batch, 'send');
+    await sendPayouts(tx, services, program, of_batch, 'send', files);
   }
   return next.at(-1)?.id;
 }
 
 /** Locks batches that are ready: before their payouts, so that none is deleted whose payouts are sent. @returns their ids */
-async function lockBatches(tx: Tx, ids: Sql): Promise<string[]> {
+async function lockBatches(tx: Tx, pending: Sql, { after, most }: Page): Promise<string[]> {
   const ready = await tx.all<{ id: string }>(sql`
     select b.id from program.payout_batch b
-    where b.organization_id = ${tx.organization_id} and b.stage = 'ready' and b.deleted_at is null and b.id in (${ids})
+    where b.organization_id = ${tx.organization_id} and b.stage = 'ready' and b.deleted_at is null and b.id in (
+      select t.batch_id ${pending} and t.id > ${after} order by t.id limit ${most}
+    )
     order by b.id
     for share`);
   return ready.map(({ id }) => id);

@@ -1,6 +1,6 @@
 import { transaction } from '../../../../src/core/postgres/transaction.ts';
 import { tenant } from '../../../../src/core/resource/resource.ts';
-import { freezeFile } from '../../../../src/program/payouts/files/freeze.ts';
+import { PayoutFiles } from '../../../../src/program/payouts/files/freeze.ts';
 import type { FileMethod } from '../../../../src/program/payouts/files/frozen_transfer.ts';
 import { type Payout, payouts } from '../../../../src/program/payouts/payout.ts';
 import type { RailMode } from '../../../../src/program/payouts/rails/rail.ts';
@@ -41,5 +41,7 @@ export const freezeAll = (
       where ${tenant(tx)} and t.batch_id = ${batch_id} and t.status in ('pending', 'failed') and t.method = ${method}
       order by t.id
       for no key update of t`);
-    await freezeFile(tx, rail.services, batch_id, method, locked);
+    const files = new PayoutFiles(tx, rail.services);
+    await files.add(batch_id, method, locked);
+    await files.tell();
   });

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { transaction } from '../../../../src/core/postgres/transaction.ts';
-import { freezeFile } from '../../../../src/program/payouts/files/freeze.ts';
+import { PayoutFiles } from '../../../../src/program/payouts/files/freeze.ts';
 import type { FileMethod } from '../../../../src/program/payouts/files/frozen_transfer.ts';
 import { payouts } from '../../../../src/program/payouts/payout.ts';
 import { type Json, sql, startRail } from '../../../harness.ts';
@@ -153,7 +153,9 @@ t.test('numbers files that are sent at the same time', async (t) => {
     all.map(({ id }) =>
       transaction(rail.store, { organization_id, request_id: null }, async (tx) => {
         const payout = await payouts.get(tx, id, { lock: true });
-        await freezeFile(tx, rail.services, batch.id, 'bank_transfer', [payout]);
+        const files = new PayoutFiles(tx, rail.services);
+        await files.add(batch.id, 'bank_transfer', [payout]);
+        await files.tell();
       }),
     ),
   );

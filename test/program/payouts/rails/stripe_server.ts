@@ -29,6 +29,8 @@ export class StripeServer extends ProviderServer {
   /** As Stripe counts them. */
   readonly balances: Record<string, number> = { usd: 10_000_00, jpy: 1_000_000, kwd: 10_000_000, huf: 1_000_000_00 };
   readonly accounts = new Set(['acct_partner']);
+  /** Of which mode its key is. */
+  livemode = false;
   readonly #transfers: Transfer[] = [];
   readonly #saved = new Map<string, Saved>();
 
@@ -62,7 +64,8 @@ export class StripeServer extends ProviderServer {
     if (call.headers.authorization !== `Bearer ${this.credentials.secret_key}`) {
       return refusal(401, { type: 'invalid_request_error', message: `Invalid API Key: ${call.headers.authorization}` });
     }
-    if (path === '/v1/balance') return { status: 200, body: { object: 'balance', livemode: false, available: [] } };
+    if (path === '/v1/balance')
+      return { status: 200, body: { object: 'balance', livemode: this.livemode, available: [] } };
     if (path === '/v1/account') return { status: 200, body: { object: 'account', id: 'acct_platform' } };
     if (path === '/v1/transfers' && method === 'POST') return this.#repeated(call) ?? this.#create(call);
     if (path === '/v1/transfers') return this.#list(call);
@@ -99,7 +102,7 @@ export class StripeServer extends ProviderServer {
       created: Math.floor(Date.now() / 1000),
       currency,
       destination,
-      livemode: false,
+      livemode: this.livemode,
       reversed: false,
       transfer_group: key,
     };
