@@ -444,6 +444,36 @@ t.test('disconnects an inbox whose login is refused three times', async (t) => {
   );
 });
 
+t.test(
+  'disconnects an inbox whose server cannot be reached for 15 minutes, not one that fails twice a day',
+  async (t) => {
+    const opened = await open({ mailbox: { smtp: { ...mailbox.smtp, port: 1 }, imap: mailbox.imap } });
+    const { organization_id } = opened;
+    const fails = async (idle: string, unreachable: string) => {
+      await rail.query(sql`
+      update recruitment.inbox set next_slot_at = now() - ${idle}::interval, unreachable_since = now() - ${unreachable}::interval
+      where organization_id = ${organization_id}`);
+      const [before] = await messagesOf(opened);
+      await wake(rail);
+      await eventually(async () => {
+        const [message] = await messagesOf(opened);
+        return message?.state === 'planned' && message.attempts > (before?.attempts ?? 0);
+      }, 'an attempt to fail');
+    };
+    await fails('0 s', '1 minute');
+    await fails('16 hours', '16 hours');
+    t.match(await inboxOf(opened), { status: 'connected', unreachable_since: /^20/ });
+    await fails('0 s', '16 minutes');
+    t.match(
+      (await opened.told(2)).map(([type, { reason }]) => [type, reason]),
+      [
+        ['inbox.disconnected', 'connection_failed'],
+        ['campaign.paused', 'no_inbox'],
+      ],
+    );
+  },
+);
+
 t.test('a server that takes a minute to answer holds up its own inbox alone', async (t) => {
   const address = (nth: number) => `ada@${['slow', 'quick', 'next'][nth]}-server.com`;
   const asked = Promise.withResolvers<void>();

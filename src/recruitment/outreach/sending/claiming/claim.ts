@@ -303,9 +303,12 @@ const claimPlanned = (tx: Tx, plans: Plan[], worker_id: string): Promise<{ id: s
     returning t.id, t.attempts`);
 };
 
+/** An inbox that had nothing to send since its last slot was not tried meanwhile: that it could not be reached then says nothing of the time between. */
 const takeSlots = (tx: Tx, lanes: { id: string; gap_s: number }[]): Promise<{ id: string; next_slot_at: string }[]> =>
   tx.all(sql`
-    update recruitment.inbox t set next_slot_at = ${tx.now}::timestamptz + make_interval(secs => g.gap_s), rests_until = null, rests_for = null
+    update recruitment.inbox t set
+      next_slot_at = ${tx.now}::timestamptz + make_interval(secs => g.gap_s), rests_until = null, rests_for = null,
+      unreachable_since = case when t.next_slot_at > ${tx.now}::timestamptz - interval '15 minutes' then t.unreachable_since end
     from json_to_recordset(${JSON.stringify(lanes)}::json) as g (id text, gap_s integer)
     where ${tenant(tx)} and t.id = g.id
     returning t.id, t.next_slot_at`);
