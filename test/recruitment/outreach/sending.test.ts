@@ -364,6 +364,24 @@ t.test('an email that was held before its final dot goes from the inbox that it 
   t.match(sink.acceptedBy(to)[0]?.text, /^From: Grace <grace1@acme\.example\.com>\r$/m);
 });
 
+t.test('writes to another address of a prospect whose address was deleted before the first email', async (t) => {
+  const opened = await open({ prospects: 2, address: (nth) => `ada@typo${nth}-blog.com` });
+  const { caller } = opened;
+  for (const prospect_id of opened.prospect_ids) {
+    const { data } = await caller.get(`/recruitment/v1/prospects/${prospect_id}/emails`);
+    await caller.delete(`/recruitment/v1/emails/${data[0].id}`);
+  }
+  const to = 'ada@right-blog.com';
+  await caller.post(`/recruitment/v1/prospects/${opened.prospect_ids[0]}/emails`, { email: to });
+  await wake(rail);
+  await eventually(async () => {
+    const sequences = await sequencesOf(opened);
+    return sequences.every(({ state }) => state !== 'waiting');
+  }, 'both to be written to, or not');
+  t.match(await sequencesOf(opened), [{ state: 'active' }, { state: 'failed', failed_reason: 'no_address' }]);
+  t.equal(sink.acceptedBy(to).length, 1);
+});
+
 t.test('a follow-up needs no value for a subject that it does not have', async (t) => {
   const to = 'ada@variant-blog.com';
   const subject = 'Hello {{ prospect.first_name }}';

@@ -119,10 +119,13 @@ export type Judged =
   | { is: 'fit' }
   /** Not now: its turn comes again then. */
   | { is: 'later'; due_at: Date }
+  /** The address that was chosen is gone, and nothing was sent to it: another one is. */
+  | { is: 'unscheduled' }
   | { is: 'unfit'; reason: SendFailure };
 
 /** "At its turn no address, suppressed, or a template error: failed." What the window and the company's limit hold up is moved. */
 export function judge(candidate: Candidate, campaign: Sending, now: Date): Judged {
+  if (hasLostAddress(candidate)) return { is: 'unscheduled' };
   const reason = unfitFor(candidate);
   if (reason) return { is: 'unfit', reason };
   const zone = zoneOf(campaign.schedule, candidate, campaign.default_timezone);
@@ -133,6 +136,12 @@ export function judge(candidate: Candidate, campaign: Sending, now: Date): Judge
     return { is: 'later', due_at: nextOpening(campaign.schedule, zone, nextMidnight(campaign.zone, now)) };
   return { is: 'fit' };
 }
+
+const hasLostAddress = ({ prospect_id, email_address_id, next_step, message_state }: Candidate): boolean =>
+  prospect_id !== null &&
+  email_address_id === null &&
+  next_step === 0 &&
+  (message_state ?? 'cancelled') === 'cancelled';
 
 function unfitFor(candidate: Candidate): SendFailure | undefined {
   const { verification, allow_risky } = candidate;

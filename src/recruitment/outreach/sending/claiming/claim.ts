@@ -7,6 +7,7 @@ import { tenant } from '../../../../core/resource/resource.ts';
 import { newId } from '../../../../core/values/id.ts';
 import { holdSuppressions } from '../../../prospects/barred_site.ts';
 import { type FailedSequence, failSequences } from '../../campaigns/ending/fail_sequences.ts';
+import { requestSchedule } from '../../campaigns/scheduling/request_schedule.ts';
 import { gapSeconds } from '../../windows/limits.ts';
 import { nextMidnight } from '../../windows/local_time.ts';
 import { type Draft, draftsOf } from '../transport/letter.ts';
@@ -145,6 +146,7 @@ async function turnsOf(tx: Tx, lanes: Lane[], { campaigns, plan, now }: Limits):
   const by_id = new Map(open.map((campaign) => [campaign.id, campaign]));
   const turns: Turn[] = [];
   const companies = new Map<string, number>();
+  const to_schedule = new Set<string>();
   let left = plan.left;
   let waiting = lanes;
   for (let round = 0; round < most_rounds && waiting.length > 0 && open.length > 0; round++) {
@@ -152,6 +154,7 @@ async function turnsOf(tx: Tx, lanes: Lane[], { campaigns, plan, now }: Limits):
     const candidates = await lockCandidates(tx, ids, open, round === 0 ? 1 : most_judged);
     const moved: { id: string; due_at: string }[] = [];
     const failed: FailedSequence[] = [];
+    const unscheduled: Candidate[] = [];
     for (const candidate of candidates) {
       const campaign = by_id.get(candidate.campaign_id) as Sending;
       const lane = waiting.find(({ id }) => id === candidate.inbox_id) as Lane;
@@ -163,6 +166,7 @@ async function turnsOf(tx: Tx, lanes: Lane[], { campaigns, plan, now }: Limits):
         now,
       );
       if (judged.is === 'later') moved.push({ id: candidate.id, due_at: judged.due_at.toISOString() });
+      if (judged.is === 'unscheduled') unscheduled.push(candidate);
       if (judged.is === 'unfit') failed.push({ id: candidate.id, reason: judged.reason });
       if (judged.is !== 'fit' || has_turn || left === 0) continue;
       const message = rendered(candidate, lane, candidate.message_id ?? newId('fms'));
@@ -175,11 +179,13 @@ async function turnsOf(tx: Tx, lanes: Lane[], { campaigns, plan, now }: Limits):
       companies.set(company, (companies.get(company) ?? 0) + 1);
       turns.push({ lane, candidate, message, counted: countedOf(candidate, campaign, plan.daily_sends) });
     }
-    await Promise.all([move(tx, moved), failSequences(tx, failed)]);
+    await Promise.all([move(tx, moved), failSequences(tx, failed), unschedule(tx, unscheduled)]);
+    for (const { campaign_id } of unscheduled) to_schedule.add(campaign_id);
     const found = new Set(candidates.map(({ inbox_id }) => inbox_id));
     waiting = waiting.filter((lane) => found.has(lane.id) && !turns.some((turn) => turn.lane === lane));
     if (left === 0) break;
   }
+  for (const campaign_id of to_schedule) requestSchedule(tx, campaign_id);
   return turns;
 }
 
@@ -195,6 +201,15 @@ const move = async (tx: Tx, moved: { id: string; due_at: string }[]): Promise<un
     update recruitment.sequence t set due_at = g.due_at, updated_at = ${tx.now}::timestamptz
     from json_to_recordset(${JSON.stringify(moved)}::json) as g (id text, due_at timestamptz)
     where ${tenant(tx)} and t.id = g.id`);
+
+/** They are scheduled anew: they get another address, or fail where there is none. */
+async function unschedule(tx: Tx, candidates: Candidate[]): Promise<void> {
+  if (candidates.length === 0) return;
+  await tx.all(sql`
+    update recruitment.sequence t
+    set due_at = null, inbox_id = null, address_hmac = null, domain_hmac = null, company_hmac = null, updated_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.id = any(${candidates.map(({ id }) => id)})`);
+}
 
 interface Plan {
   lane: Lane;
