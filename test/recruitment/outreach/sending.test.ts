@@ -443,6 +443,16 @@ t.test('an answer with NUL refuses like any other', async (t) => {
   t.match(await messagesOf(opened), [{ state: 'failed', failed_reason: 'recipient_refused', server_answer: /Nobody/ }]);
 });
 
+t.test('fails an email that is larger than its server takes, and leaves the inbox connected', async (t) => {
+  const small = await startMailbox({ ...sink.handlers, size: 500 });
+  const opened = await open({ mailbox: { smtp: small.smtp, imap: mailbox.imap } });
+  await wake(rail);
+  await outcomesOf(opened, 1);
+  t.match(await messagesOf(opened), [{ state: 'failed', failed_reason: 'too_large', server_answer: /size/ }]);
+  t.match(await opened.told(1), [['message.failed', { reason: 'too_large' }]]);
+  t.match(await inboxOf(opened), { status: 'connected', unreachable_since: null });
+});
+
 t.test('disconnects an inbox whose login is refused three times', async (t) => {
   const wrong = { ...mailbox.smtp, password: 'revoked' };
   const opened = await open({ mailbox: { smtp: wrong, imap: mailbox.imap } });

@@ -115,10 +115,14 @@ function forgetSender(connection: SMTPConnection, done: () => void): void {
 
 function attemptOf(error: Error, is_ended: boolean): Attempt {
   const {
+    code,
     responseCode,
     response,
     command = '',
-  } = error as { responseCode?: number; response?: string; command?: string };
+  } = error as { code?: string; responseCode?: number; response?: string; command?: string };
+  // It is not offered to a server whose greeting says that it takes none of that size (RFC 1870): 552 is what that would answer.
+  if (code === 'EMESSAGE' && !responseCode)
+    return { is: 'answered', answer: { code: 552, text: error.message, command: 'MAIL' } };
   if (!responseCode || responseCode < 400) return { is: is_ended ? 'unknown' : 'lost' };
   const [name = 'other'] = /^(MAIL|RCPT|DATA)/.exec(command) ?? [];
   const text = storable(response ?? '');
