@@ -41,7 +41,7 @@ const brand = {
   ...{ competitors: ['rival.example.com'], languages: ['en', 'de'], countries: ['US', 'DE'], channels: ['website'] },
   ...{ program_id: sampleId('prg'), sender_company: 'Acme GmbH', postal_address: 'Hauptstr. 1, 10827 Berlin, Germany' },
   ...{ privacy_url: 'https://acme.example.com/privacy', default_timezone: 'Europe/Berlin', scan_schedule: 'weekly' },
-  ...{ scan_weekday: 1, scan_ceiling_minor: 500, retention_days: 180, last_scan_at: times.event },
+  ...{ scan_weekday: 1, scan_ceiling_minor: 500, currency: 'USD', retention_days: 180, last_scan_at: times.event },
   ...{ created_at: times.endpoint, updated_at: times.endpoint },
 };
 const team_member = {
@@ -85,7 +85,15 @@ const search = {
     ...{ one_per_domain: true, skip_contacted_days: 90, skip_unsubscribed: true },
     ...{ skip_in_campaigns: true, skip_homepages: false },
   },
-  ...{ state: 'done', error: null, results_count: 60, found: 42, spent_minor: 2, credit_refunded: false },
+  ...{
+    state: 'done',
+    error: null,
+    results_count: 60,
+    found: 42,
+    spent_minor: 2,
+    currency: 'USD',
+    credit_refunded: false,
+  },
   ...{ scan_id: sampleId('fsc').replace(/.$/, '4'), started_at: times.event, finished_at: times.event },
   ...{ created_at: times.event, updated_at: times.event },
 };
@@ -97,7 +105,15 @@ const search_result = {
 };
 const scan = {
   ...{ id: search.scan_id, brand_id: brand.id, trigger: 'search', search_id: search.id, state: 'done', error: null },
-  ...{ found: 17, visits: 60, visits_left: 0, ceiling_minor: null, spent_minor: 0, credit_refunded: false },
+  ...{
+    found: 17,
+    visits: 60,
+    visits_left: 0,
+    ceiling_minor: null,
+    spent_minor: 0,
+    currency: 'USD',
+    credit_refunded: false,
+  },
   ...{ finished_at: times.event, created_at: times.event, updated_at: times.event },
 };
 const search_provider = {
@@ -404,8 +420,8 @@ export const examples: Examples = {
             ...{ step_index: 0, step_id: step.id, ...text_counts, winner: null },
             variants: [
               {
-                ...{ variant: 0, subject: step.subject, ...text_counts, positive_rate: 0.05 },
-                ...{ positive_rate_low: 0.0215, positive_rate_high: 0.1118 },
+                ...{ variant: 0, subject: step.subject, ...text_counts, positive_bps: 500 },
+                ...{ positive_low_bps: 215, positive_high_bps: 1118 },
               },
             ],
           },

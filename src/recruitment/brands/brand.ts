@@ -18,10 +18,11 @@ import {
   withDefaults,
 } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
-import { ceiling, minorNotNegative } from '../../core/values/money.ts';
+import { ceiling, minorNotNegative, storedCurrency } from '../../core/values/money.ts';
 import { linkedProgram } from '../../program/activation.ts';
 import { base_path } from '../events/base_path.ts';
 import { channels } from '../events/fields.ts';
+import { provider_currency } from '../plan/limits.ts';
 import { requireRoom } from '../plan/plan.ts';
 import { queueScan } from '../runs/queue_scan.ts';
 import { countProspects } from './tally.ts';
@@ -67,6 +68,7 @@ export const brands = resource({
     scan_ceiling_minor: minorNotNegative
       .nullable()
       .describe('The most that one scan may spend on search providers, in US cents. Null: what the plan has left.'),
+    currency: storedCurrency.describe('ISO 4217. The currency of `scan_ceiling_minor`.'),
     retention_days: z
       .int()
       .describe(
@@ -86,6 +88,7 @@ export const brands = resource({
     },
     load: countProspects,
   },
+  computed: { currency: sql`${provider_currency}::text` },
 });
 
 export type Brand = z.infer<typeof brands.record>;

@@ -1,6 +1,9 @@
 /** What each plan includes: pure values. */
 import { z } from 'zod';
 
+/** In which search providers are paid for: their prices are in US dollars. */
+export const provider_currency = 'USD';
+
 export const plan_names = ['starter', 'grow', 'enterprise'] as const;
 export type PlanName = (typeof plan_names)[number];
 

@@ -17,6 +17,7 @@ import {
   nextMonth,
   type PlanName,
   plan_names,
+  provider_currency,
 } from './limits.ts';
 
 const spending_ceiling_doc =
@@ -46,9 +47,6 @@ const Plan = z
     id: 'Plan',
     description: 'What an organization may do in the recruitment service, and what it did this month.',
   });
-
-/** Prices of providers are in US dollars. */
-const currency = 'USD';
 
 export const planOperations: Operation[] = [
   operation({
@@ -102,7 +100,7 @@ async function read(tx: Tx, account: Account): Promise<z.infer<typeof Plan>> {
   return {
     ...{ object: 'plan', name, ...included[name] },
     credits: { balance: limited ? credit_balance : null, ...used, resets_at: limited ? nextMonth(tx.now) : null },
-    ...{ spending_ceiling_minor, spent_minor, currency },
+    ...{ spending_ceiling_minor, spent_minor, currency: provider_currency },
   };
 }
 

@@ -5,6 +5,7 @@ import { rowStream } from '../../core/formats/row_stream.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { type Operation, operation } from '../../core/resource/operation.ts';
 import { documentedEnum, id, objectName, text, timestamp, timestampInput, timeZone } from '../../core/values/fields.ts';
+import { storedCurrency } from '../../core/values/money.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { type Interval, interval_formats } from '../../program/activation.ts';
 import { brands } from '../brands/brand.ts';
@@ -103,6 +104,7 @@ const Report = z
     timezone: text.describe('The time zone of days, weeks and months.'),
     from: timestamp.describe('When the window begins.'),
     to: timestamp.describe('When the window ends.'),
+    currency: storedCurrency.describe('ISO 4217. The currency of `provider_minor`; `revenue` names its own.'),
     totals: Totals,
     rows: z
       .array(Row)
@@ -141,7 +143,7 @@ export const reportOperations: Operation[] = [
 
 /** @throws Problem resource_not_found, invalid_parameter */
 async function runReport(tx: Tx, asked: Query): Promise<Report> {
-  await brands.get(tx, asked.brand_id, { param: 'brand_id' });
+  const { currency } = await brands.get(tx, asked.brand_id, { param: 'brand_id' });
   const window = windowOf(asked, tx.now);
   const { group_by, timezone } = asked;
   const facts = factsOf(tx, asked, window);
@@ -149,6 +151,7 @@ async function runReport(tx: Tx, asked: Query): Promise<Report> {
   const totals = await tx.one<Record<Metric, number>>(sql`select ${metricColumns()} from ${facts}`);
   return {
     ...{ object: 'recruitment_report', brand_id: asked.brand_id, group_by, timezone, ...window },
+    currency,
     totals: { ...totals, ...perActive(totals), revenue: sumOf(revenue) },
     rows: group_by === 'stage' ? await stageRows(tx, asked, totals) : await rowsOf(tx, asked, facts, revenue),
   };

@@ -131,13 +131,21 @@ t.test('counts emails and replies by step and text, and names the text that wins
   });
   t.same(zero.replies, { positive: 21, question: 1, not_now: 0, negative: 1, wrong_person: 0, angry: 0 });
   t.match(zero.variants, [
-    { variant: 0, subject: 'Hello', sent: 31, delivered: 30, positive_rate: 20 / 30 },
-    { variant: 1, subject: 'Hi', sent: 31, delivered: 31, positive_rate: 0, positive_rate_low: 0 },
+    { variant: 0, subject: 'Hello', sent: 31, delivered: 30, positive_bps: 6667 },
+    {
+      variant: 1,
+      subject: 'Hi',
+      sent: 31,
+      delivered: 31,
+      positive_bps: 0,
+      positive_low_bps: 0,
+      positive_high_bps: 1103,
+    },
   ]);
   t.match(one, { winner: null, sent: 1, unsubscribed: 1, replies: { not_now: 1 } });
   t.match(
     one.variants[1],
-    { sent: 0, positive_rate: null, positive_rate_low: null, subject: null },
+    { sent: 0, positive_bps: null, positive_low_bps: null, subject: null },
     'Re: Hello or Re: Hi',
   );
 });

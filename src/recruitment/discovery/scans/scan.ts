@@ -5,10 +5,11 @@ import { type Operation, operation, readOperations } from '../../../core/resourc
 import { resource } from '../../../core/resource/resource.ts';
 import { documentedEnum, id, objectName, text, timestamp } from '../../../core/values/fields.ts';
 import { newId } from '../../../core/values/id.ts';
-import { minorNotNegative } from '../../../core/values/money.ts';
+import { minorNotNegative, storedCurrency } from '../../../core/values/money.ts';
 import { brands } from '../../brands/brand.ts';
 import { base_path } from '../../events/base_path.ts';
 import { spendCredit } from '../../plan/credit.ts';
+import { provider_currency } from '../../plan/limits.ts';
 import { requireUnspentCeiling } from '../../runs/monthly_limit.ts';
 import { queueScan } from '../../runs/queue_scan.ts';
 import { triggers } from '../../runs/run.ts';
@@ -47,11 +48,13 @@ export const scans = resource({
       .nullable()
       .describe('The most that the scan may spend on search providers, in US cents. Null: what the plan has left.'),
     spent_minor: minorNotNegative.describe('What it spent on providers, in US cents, rounded up.'),
+    currency: storedCurrency,
     credit_refunded: z.boolean().describe('Whether a credit was refunded. False if none was charged.'),
     finished_at: timestamp.nullable().describe('When it ended. Null if it has not ended.'),
     created_at: timestamp,
     updated_at: timestamp,
   },
+  computed: { currency: sql`${provider_currency}::text` },
 });
 export type Scan = z.infer<typeof scans.record>;
 

@@ -7,11 +7,12 @@ import { resource } from '../../../core/resource/resource.ts';
 import type { Services } from '../../../core/resource/services.ts';
 import { documentedEnum, id, objectName, requireState, text, timestamp } from '../../../core/values/fields.ts';
 import { newId } from '../../../core/values/id.ts';
-import { minorNotNegative } from '../../../core/values/money.ts';
+import { minorNotNegative, storedCurrency } from '../../../core/values/money.ts';
 import { Problem } from '../../../core/values/problem.ts';
 import { brands } from '../../brands/brand.ts';
 import { base_path } from '../../events/base_path.ts';
 import { refundCredit, spendCredit } from '../../plan/credit.ts';
+import { provider_currency } from '../../plan/limits.ts';
 import { prospects } from '../../prospects/prospect.ts';
 import { requireMonthly, requireUnspentCeiling } from '../../runs/monthly_limit.ts';
 import { isOpen, lockRun, updateRun } from '../../runs/run.ts';
@@ -51,6 +52,7 @@ export const searches = resource({
     results_count: z.int().describe('How many results it has that were not skipped.'),
     found: z.int().describe('How many new prospects it found.'),
     spent_minor: minorNotNegative.describe('What it spent on providers, in US cents, rounded up.'),
+    currency: storedCurrency,
     credit_refunded: z.boolean().describe('Whether its credit was refunded.'),
     scan_id: id('fsc')
       .nullable()
@@ -61,6 +63,7 @@ export const searches = resource({
     updated_at: timestamp,
   },
   computed: {
+    currency: sql`${provider_currency}::text`,
     ...Object.fromEntries(
       Object.keys(asked_fields)
         .filter((field) => !['search_type', 'ceiling_minor'].includes(field))

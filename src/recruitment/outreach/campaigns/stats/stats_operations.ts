@@ -10,7 +10,7 @@ import { type Counted, countTexts } from './count_texts.ts';
 import { wilson, winnerOf } from './interval.ts';
 
 const count = (meaning: string) => z.int().describe(meaning);
-const rate = (meaning: string) => z.number().nullable().describe(`${meaning} Null if none was delivered.`);
+const rate = (meaning: string) => z.int().nullable().describe(`${meaning} Null if none was delivered.`);
 const kinds = Object.keys(reply_kinds) as ReplyKind[];
 const counts = {
   sent: count('Emails that the server accepted.'),
@@ -31,9 +31,9 @@ const Variant = z.object({
       'The subject, a template. Of a follow-up: that of the first email after `Re:`. Null if the text no longer exists, or if the texts of the first step have different subjects.',
     ),
   ...counts,
-  positive_rate: rate('The share of the delivered emails that have a positive reply, from 0 to 1.'),
-  positive_rate_low: rate('The lower end of the 95 % confidence interval of `positive_rate` (Wilson).'),
-  positive_rate_high: rate('The upper end of that interval.'),
+  positive_bps: rate('The share of the delivered emails that have a positive reply, in basis points.'),
+  positive_low_bps: rate('The lower end of the 95 % confidence interval of `positive_bps` (Wilson).'),
+  positive_high_bps: rate('The upper end of that interval.'),
 });
 const StepStats = z.object({
   step_index: z.int().describe('The step: 0 is the first.'),
@@ -105,12 +105,15 @@ function statsOf(
     const { delivered, ...sums } = sumOf(one ? [one] : []);
     return {
       ...{ variant, subject: subjectOf(texts[variant], common), ...sums, delivered },
-      positive_rate: delivered === 0 ? null : Math.min((one?.positive ?? 0) / delivered, 1),
-      ...{ positive_rate_low: interval?.low ?? null, positive_rate_high: interval?.high ?? null },
+      positive_bps: delivered === 0 ? null : inBasisPoints(Math.min((one?.positive ?? 0) / delivered, 1)),
+      ...{ positive_low_bps: inBasisPoints(interval?.low), positive_high_bps: inBasisPoints(interval?.high) },
     };
   });
   return { step_index, step_id: step.id, ...sumOf(counted), variants, winner: winnerOf(intervals) };
 }
+
+const inBasisPoints = (share: number | undefined): number | null =>
+  share === undefined ? null : Math.round(share * 10_000);
 
 const subjectOf = (own: { subject: string } | undefined, common: string | null | undefined): string | null =>
   own && common !== undefined ? common : (own?.subject ?? null);
