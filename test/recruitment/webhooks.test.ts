@@ -199,8 +199,9 @@ t.test('tells team chats in their own form: dedicated texts, a line for other ty
       example(caller, 'deal.agreed'),
       example(caller, 'search.completed', { found: 1 }),
       example(caller, 'note.added'),
+      example(caller, 'reply.received', { campaign_id: null, sequence_id: null }),
     );
-    await chat.until(4);
+    await chat.until(5);
     t.same(
       chat.received.map(({ body }) => body),
       [
@@ -208,6 +209,7 @@ t.test('tells team chats in their own form: dedicated texts, a line for other ty
         message(`A deal was agreed: ${(catalogue['deal.agreed'].example as Json).deal_id}`),
         message('A search finished: 1 new prospect'),
         message('Event: note.added'),
+        message(`A prospect replied (positive): prospect ${prospect_id}`),
       ],
     );
     for (const { headers, url } of chat.received) {
@@ -218,14 +220,14 @@ t.test('tells team chats in their own form: dedicated texts, a line for other ty
       );
     }
     await caller.post(`${path}/${endpoint.id}/ping`, { event_type: 'deal.agreed' });
-    await chat.until(5);
+    await chat.until(6);
     t.match(
-      chat.received[4]?.body,
+      chat.received[5]?.body,
       message(`Test: A deal was agreed: ${(catalogue['deal.agreed'].example as Json).deal_id}`),
     );
     await eventually(async () => {
       const { data } = await caller.get(`${path}/${endpoint.id}/deliveries`);
-      return data.length === 5 && data.every(({ status }: Json) => status === 'delivered');
+      return data.length === 6 && data.every(({ status }: Json) => status === 'delivered');
     }, 'the log');
     const { data } = await caller.get(`${path}/${endpoint.id}/deliveries`);
     const logged = data.find((delivery: Json) => delivery.event_type === 'note.added');

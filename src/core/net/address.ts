@@ -103,9 +103,8 @@ export function checkEndpointUrl(text: string, { allowPrivate, ownHosts, httpsOn
   const url = URL.parse(text);
   if (url === null)
     return refuse('The URL is not valid. Send it in full, for example https://hooks.your-shop.com/rail.');
-  if (url.protocol !== 'https:' && url.protocol !== 'http:')
-    return refuse('The URL must begin with https:// or http://.');
-  if (httpsOnly && url.protocol !== 'https:') return refuse('The URL must begin with https://.');
+  if (url.protocol !== 'https:' && (httpsOnly || url.protocol !== 'http:'))
+    return refuse(`The URL must begin with https://${httpsOnly ? '' : ' or http://'}.`);
   if (url.username !== '' || url.password !== '') {
     return refuse(
       'The URL must not contain a user name or password. Verify the Rail-Signature header to authenticate webhooks.',

@@ -144,6 +144,10 @@ t.test(
         message: 'The URL must begin with https://.',
       },
     );
+    await t.rejects(
+      team.within((tx) => createEndpoint(tx, public_only, recruitment, { ...fields, url: 'ftp://hooks.example.com/' })),
+      { message: 'The URL must begin with https://.' },
+    );
     const { id } = await team.within((tx) => createEndpoint(tx, services, recruitment, fields));
     const [stored] = await rail.query<Addressee>(sql`
       select id as endpoint_id, type, url, https_only, secret, previous_secret from webhooks.endpoint where id = ${id}`);
