@@ -32,5 +32,8 @@ t.test('imports a file, lists what came of it, and writes it out', async (t) => 
   const out = join(directory, 'out.ndjson');
   await rail('export', '--brand', brand, '--format', 'ndjson', '--out', out);
   t.match(JSON.parse(await readFile(out, 'utf8')), { key: 'baking.com', source: 'csv_import' });
+  t.match(await rail('list', '--brand', brand, '--stage', 'won'), {
+    ...{ code: 2, stderr: /^rail: --stage must be one of: found, contacted,/ },
+  });
   t.match(await rail('list', '--brand', 'fbr_unknown'), { code: 1, stderr: /There is no brand 'fbr_unknown'/ });
 });

@@ -1,4 +1,5 @@
 import t from 'tap';
+import { channels } from '../../src/recruitment/events/fields.ts';
 import { type Caller, eventually, type Json, linesOf, sql, startRail } from '../harness.ts';
 
 const rail = await startRail();
@@ -115,30 +116,32 @@ t.test('refuses rows one by one, with line, field and reason, and none of their 
     'https://five.com,,fax,,,',
     'https://six.com,,,,,,surplus',
     'https://good.com,,,,,',
+    'https://seven.com,,,,,-5',
   ].join('\n');
   const result = await imported(opened, document);
-  t.same(counts(result), done({ total: 9, created: 1, unchanged: 1, refused: 7 }));
+  t.same(counts(result), done({ total: 10, created: 1, unchanged: 1, refused: 8 }));
   t.same(
-    result.errors.map(({ line, field }: Json) => [line, field]),
+    result.errors.map(({ line, field, reason }: Json) => [line, field, reason]),
     [
-      [3, 'url'],
-      [4, 'email'],
-      [5, 'country_code'],
-      [6, 'followers'],
-      [7, 'key'],
-      [8, 'channel'],
-      [9, null],
+      [3, 'url', "is required, unless 'key' is given"],
+      [4, 'email', 'must be an email address, such as ada@example.com'],
+      [5, 'country_code', 'must be 2 letters, such as DE'],
+      [6, 'followers', 'must be a number'],
+      [7, 'key', 'names nobody in the channel website'],
+      [8, 'channel', `must be one of: ${channels.join(', ')}`],
+      [9, null, 'has 7 values, and the header names 6 columns'],
+      [11, 'followers', 'must be at least 0'],
     ],
   );
   t.notMatch(JSON.stringify(result.errors), /ada@lost|not an address|Germany|surplus/);
   const { caller } = opened;
   const all = await caller.get(`${v1}/imports/${result.id}/errors?limit=2`);
-  t.match(all, { total_count: 7, has_more: true, data: [{ line: 3 }, { line: 4 }] });
+  t.match(all, { total_count: 8, has_more: true, data: [{ line: 3 }, { line: 4 }] });
   const next = await caller.get(`${v1}/imports/${result.id}/errors?limit=2&starting_after=${all.data[1].id}`);
   t.match(next.data, [{ line: 5 }, { line: 6 }]);
   const csv = await caller.request('GET', `${v1}/imports/${result.id}/errors?format=csv`);
-  t.equal(csv.text.trim().split('\n').length, 8);
-  t.equal(linesOf((await caller.request('GET', `${v1}/imports/${result.id}/errors?format=ndjson`)).text).length, 7);
+  t.equal(csv.text.trim().split('\n').length, 9);
+  t.equal(linesOf((await caller.request('GET', `${v1}/imports/${result.id}/errors?format=ndjson`)).text).length, 8);
   const ndjson = await imported(
     opened,
     '{"url": "https://nd.com"}\n[1]\n{"url"\n{"url": "x\\u0000.com"}\n{"web_page": 1}\n',

@@ -2,6 +2,7 @@ import type { StreamFormat } from '../../core/formats/format.ts';
 import { textOf } from '../../core/formats/row_stream.ts';
 import { reading } from '../../core/postgres/reading.ts';
 import { type Tx, transaction } from '../../core/postgres/transaction.ts';
+import { reasonOf } from '../../core/values/validation.ts';
 import type { Prospect } from '../../recruitment/prospects/prospect.ts';
 import { prospectList } from '../../recruitment/prospects/read.ts';
 import { answer, table, UsageError, withStore } from '../command.ts';
@@ -35,7 +36,7 @@ function queryOf(given: object): Record<string, unknown> {
   const query = prospectList.query.safeParse(Object.fromEntries(Object.entries(given).filter(([, value]) => value)));
   if (query.success) return query.data;
   const [issue] = query.error.issues;
-  throw new UsageError(`${issue?.path.join('.')}: ${issue?.message}`);
+  throw new UsageError(issue ? `--${issue.path.join('.')} ${reasonOf(issue)}.` : 'The options are not valid.');
 }
 
 function linesOf(prospects: Prospect[], total: number): string[] {

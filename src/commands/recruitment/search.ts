@@ -1,6 +1,7 @@
 import sql from 'sql-template-tag';
 import { type Store, transaction } from '../../core/postgres/transaction.ts';
 import { Problem } from '../../core/values/problem.ts';
+import { reasonOf } from '../../core/values/validation.ts';
 import { formatMoney } from '../../program/payouts/money_text.ts';
 import type { Scan } from '../../recruitment/discovery/scans/scan.ts';
 import { cancelSearch, createSearch, type Search, searches } from '../../recruitment/discovery/searches/search.ts';
@@ -53,7 +54,8 @@ function bodyOf({ brand, type, query, competitor, like, channels, countries, lan
   });
   if (given.success) return given.data;
   const [issue] = given.error.issues;
-  throw new UsageError(`--${optionOf(String(issue?.path[0]))}: ${issue?.message}`);
+  const option = `--${optionOf(String(issue?.path[0]))}`;
+  throw new UsageError(issue ? `${option} ${reasonOf(issue)}.` : 'The options are not valid.');
 }
 
 const optionOf = (field: string): string =>

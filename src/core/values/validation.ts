@@ -39,6 +39,9 @@ export function validationProblem(
 
 const places: Record<string, string> = { querystring: 'query', params: 'path' };
 
+/** What is wrong with a value, without its name: `must be at least 0`. */
+export const reasonOf = (issue: Issue): string => predicate(nearest(issue));
+
 export const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
 
 /** Of alternatives, what is wrong with the one that the input comes nearest to: the right type of value, and the fewest mistakes in it. */

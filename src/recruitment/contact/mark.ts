@@ -297,7 +297,7 @@ const lasting = (reason: Reason): Problem =>
     'cannot_lift',
     reason === 'complaint'
       ? 'A complaint about spam cannot be lifted. The mark is permanent.'
-      : 'An unsubscribe cannot be lifted. The person can write to you again, and you can answer them yourself.',
+      : 'An unsubscribe cannot be lifted. If the person writes to you again, answer from your own mail program.',
   );
 
 /** Lifts the mark of one prospect. What is not barred stays so. @throws Problem cannot_lift where an entry on its address or domain bars it too */

@@ -157,7 +157,7 @@ export function mappingOfPairs(pairs: string[]): Mapping {
     given.map((pair) => {
       const at = pair.lastIndexOf('=');
       if (at < 1) {
-        throw new Problem('invalid_parameter', `'mapping' is not valid: '${pair}' is no pair of column=field.`, {
+        throw new Problem('invalid_parameter', `'mapping' is not valid: '${pair}' is not a pair of column=field.`, {
           param: 'mapping',
         });
       }

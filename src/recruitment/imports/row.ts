@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { pathOfUnstorable } from '../../core/http/json_body.ts';
 import { email, text } from '../../core/values/fields.ts';
-import { lowerFirst } from '../../core/values/validation.ts';
+import { reasonOf } from '../../core/values/validation.ts';
 import { channel } from '../events/fields.ts';
 import { canonicalKey, channelOf, contradicts, profileUrl } from '../pages/key.ts';
 import type { NewProspect } from '../prospects/create.ts';
@@ -36,7 +36,7 @@ export function readRow({ line, values, fault }: FileRow, brand_id: string, mapp
   const read = Fields.safeParse(fields.given);
   if (!read.success) {
     const [issue] = read.error.issues;
-    return refused(line, issue?.path.join('.') || null, lowerFirst(issue?.message ?? 'is not valid'));
+    return refused(line, issue?.path.join('.') || null, issue ? reasonOf(issue) : 'is not valid');
   }
   return { line, ...known(read.data, brand_id) };
 }
@@ -46,7 +46,7 @@ function known(
   brand_id: string,
 ): Omit<Row, 'line'> {
   const given = key ?? url ?? undefined;
-  if (given === undefined) return { fault: { field: 'url', reason: "is required, unless 'key' is there" } };
+  if (given === undefined) return { fault: { field: 'url', reason: "is required, unless 'key' is given" } };
   const in_channel = named ?? (url ? channelOf(url) : undefined) ?? 'website';
   const canonical = canonicalKey(in_channel, given);
   if (canonical === undefined) {
@@ -68,7 +68,7 @@ function fieldsOf(
   const custom: [string, unknown][] = [];
   for (const [column, raw] of Object.entries(values)) {
     const field = Object.hasOwn(mapping, column) ? mapping[column] : (fieldOfHeader(column) ?? ownOf(column));
-    if (field === undefined) return { fault: { field: null, reason: 'has a name that is not known and not mapped' } };
+    if (field === undefined) return { fault: { field: null, reason: 'has a field that is not known and not mapped' } };
     const value = typeof raw === 'string' ? raw.trim() : raw;
     if (field === null || value === undefined || value === null || value === '') continue;
     if (field === 'custom' && typeof value === 'object' && !Array.isArray(value)) custom.push(...Object.entries(value));
@@ -83,7 +83,7 @@ const ownOf = (column: string): string | undefined => (column === 'custom' ? col
 
 function inItsType(field: string, value: unknown): unknown {
   if (typeof value !== 'string') return value;
-  if (field === 'followers' && /^\d+$/.test(value)) return Number(value);
+  if (field === 'followers' && /^-?\d+(\.\d+)?$/.test(value)) return Number(value);
   if (field === 'channel') return value.toLowerCase();
   if (field === 'url' && !/^[a-z][a-z0-9+.-]*:\/\//i.test(value)) return `https://${value}`;
   return value;

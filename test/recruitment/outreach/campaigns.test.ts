@@ -224,8 +224,8 @@ t.test('previews the exact email, and follow-ups as answers', async (t) => {
   for (const [body, message] of [
     [{ prospect_id: nameless.id }, /steps\.0\.body_html.*no value for prospect\.name/],
     [{ prospect_id: unreachable.id }, /no_address/],
-    [{ prospect_id: prospect.id, step_index: 2 }, /2 steps/],
-    [{ prospect_id: prospect.id, variant: 2 }, /1 variants/],
+    [{ prospect_id: prospect.id, step_index: 2 }, /The last step is 1/],
+    [{ prospect_id: prospect.id, variant: 2 }, /The highest of the step is 1/],
   ] as const)
     t.match(await caller.request('POST', path, body), { status: 400, body: { error: { message } } });
   t.equal((await caller.request('POST', path, { prospect_id: 'sample_fdi_01' })).status, 409);

@@ -20,7 +20,7 @@ export interface Asked {
 export function renderStep(campaign: Campaign, asked: Asked, values: TemplateValues): Rendered & { variant: number } {
   const step = stepOf(campaign, asked);
   const variant = asked.variant ?? variantOf(step, asked);
-  if (!textsOf(step)[variant]) throw outOfRange('variant', `The step has ${step.variants.length} variants.`);
+  if (!textsOf(step)[variant]) throw outOfRange('variant', `The highest of the step is ${step.variants.length}.`);
   const rendered = renderText(step, { step_index: asked.step_index, variant }, values);
   if (asked.step_index === 0) return { ...rendered, variant };
   const first = campaign.steps[0] as Step;
@@ -31,7 +31,10 @@ export function renderStep(campaign: Campaign, asked: Asked, values: TemplateVal
 function stepOf({ steps }: Campaign, { step_index }: Asked): Step {
   const step = steps[step_index];
   if (step) return step;
-  throw outOfRange('step_index', `The campaign has ${steps.length} steps.`);
+  throw outOfRange(
+    'step_index',
+    steps.length === 0 ? 'The campaign has no steps.' : `The last step is ${steps.length - 1}.`,
+  );
 }
 
 const outOfRange = (param: string, has: string): Problem =>
