@@ -19,7 +19,14 @@ const delivery = {
   ...{ id: sampleId('fwd'), endpoint_id: endpoint.id, event_id: event.id, event_type: event.type },
   ...{ status: 'delivered', attempt: 1, next_attempt_at: null, replay_of: null, request_body: JSON.stringify(event) },
   attempts: [
-    { ...{ attempt: 1, at: times.event, duration_ms: 84, status_code: 200 }, ...{ response_body: 'ok', error: null } },
+    {
+      ...{ attempt: 1, at: times.event, duration_ms: 84, status_code: 200, response_body: 'ok', error: null },
+      request_headers: {
+        ...{ 'Content-Type': 'application/json', 'User-Agent': 'Rail-Webhooks/1.0', 'Rail-Event': event.type },
+        ...{ 'Rail-Event-Id': event.id, 'Rail-Delivery-Id': sampleId('fwd'), 'Rail-Attempt': '1' },
+        ...{ 'webhook-id': event.id, 'webhook-timestamp': String(Date.parse(times.event) / 1000) },
+      },
+    },
   ],
   ...{ created_at: times.event, updated_at: times.event },
 };

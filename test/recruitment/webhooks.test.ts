@@ -54,6 +54,10 @@ t.test('lists no events, and replays one delivery at a time', async (t) => {
     request_body: receiver.received[0]?.raw,
     attempts: [{ status_code: 200, response_body: 'ok' }],
   });
+  const { request_headers } = log.data[0].attempts[0];
+  t.equal(Object.keys(request_headers).length, 8);
+  for (const [name, value] of Object.entries(request_headers))
+    t.equal(value, receiver.received[0]?.headers[name.toLowerCase()], name);
   const replayed = await caller.post(`/recruitment/v1/webhook_deliveries/${log.data[0].id}/replay`);
   t.match(replayed, { id: /^fwd_/, replay_of: log.data[0].id });
   const [first, second] = (await receiver.until(2)) as [Received, Received];
@@ -263,6 +267,7 @@ t.test('waits as long as a team chat asks for that answers 429', async (t) => {
   await eventually(async () => (await delivery()).attempt === 1, 'the attempt');
   const { next_attempt_at, attempts } = await delivery();
   t.match(attempts, [{ status_code: 429, response_body: 'slow down' }]);
+  t.same(Object.keys(attempts[0].request_headers), ['Content-Type', 'User-Agent']);
   t.equal(Date.parse(next_attempt_at) - Date.parse(attempts[0].at), 300_000);
   await rail.tick('webhooks/enqueue_due_retries_each_minute', next_attempt_at);
   await chat.until(2);

@@ -1,4 +1,4 @@
-import sql, { type Sql } from 'sql-template-tag';
+import sql, { empty, type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import { nestedListOperation } from '../../core/resource/nested_list.ts';
 import { type Operation, readOperations } from '../../core/resource/operation.ts';
@@ -14,17 +14,49 @@ import {
   subjectFields,
   withinSubject,
 } from '../events/policy.ts';
+import { user_agent } from '../queue/send.ts';
 
 const statuses = ['pending', 'delivered', 'failed', 'cancelled'] as const;
 
-const Attempt = z.object({
+const result = {
   attempt: z.int().describe('1 for the first.'),
   at: timestamp,
   duration_ms: z.int().describe('How long it took, in milliseconds.'),
   status_code: z.int().nullable().describe('The HTTP status of the response. Null: no response.'),
   response_body: text.nullable().describe('The first 16 KiB of the response body. Null: no response.'),
   error: text.nullable().describe('What went wrong. Null: the attempt succeeded.'),
-});
+};
+
+/** The short log of an endpoint shows the full request. Its signatures are not kept: they are made anew for each attempt. */
+const attemptOf = ({ most_in_log }: EventPolicy) =>
+  z.object({
+    ...result,
+    ...(most_in_log === null
+      ? {}
+      : {
+          request_headers: z
+            .record(z.string(), z.string())
+            .describe('The headers of the request, without those that hold its signature.'),
+        }),
+  });
+
+/** Of an attempt `a` of the delivery `t`, as `headersOf` of the queue makes them. */
+const requestHeaders = sql`
+  case when exists (
+    select from webhooks.endpoint e
+    where e.organization_id = t.organization_id and e.id = t.endpoint_id and webhooks.is_chat(e.type)
+  )
+  then json_build_object('Content-Type', 'application/json', 'User-Agent', ${user_agent}::text)
+  else json_build_object(
+    'Content-Type', 'application/json',
+    'User-Agent', ${user_agent}::text,
+    'Rail-Event', t.event_type,
+    'Rail-Event-Id', t.event_id,
+    'Rail-Delivery-Id', t.id,
+    'Rail-Attempt', a.attempt::text,
+    'webhook-id', t.event_id,
+    'webhook-timestamp', floor(extract(epoch from a.at))::bigint::text
+  ) end`;
 
 /** The deliveries of a product. */
 export const deliveriesOf = perProduct((policy) => {
@@ -54,7 +86,7 @@ export const deliveriesOf = perProduct((policy) => {
         .nullable()
         .describe('The delivery that this one replays. Null: not a replay.'),
       request_body: text.nullable().describe('The exact body that is sent.'),
-      attempts: z.array(Attempt).describe('The attempts and their results, oldest first.'),
+      attempts: z.array(attemptOf(policy)).describe('The attempts and their results, oldest first.'),
       created_at: timestamp,
       updated_at: timestamp,
     },
@@ -74,6 +106,7 @@ export const deliveriesOf = perProduct((policy) => {
           'status_code', a.status_code,
           'response_body', a.response_body,
           'error', a.error
+          ${policy.most_in_log === null ? empty : sql`, 'request_headers', ${requestHeaders}`}
         ) order by a.attempt), '[]')
         from webhooks.attempt a
         where a.organization_id = t.organization_id and a.delivery_id = t.id
