@@ -216,6 +216,9 @@ t.test('drops an inbox while another is connected, and deletes one with what has
     ['campaign.send_failed', { reason: 'inbox_removed' }],
     ['campaign.send_failed', { reason: 'no_address' }],
   ]);
+  await caller.delete(`${v1}/inboxes/${other}`);
+  const [, removed] = (await told(opened, 9)).slice(7);
+  t.match(removed, ['inbox.disconnected', { reason: 'removed', paused_sequences: 0 }], 'none waits for it');
 });
 
 /** What the service must do, said as simply as possible: a campaign and its two inboxes. */
