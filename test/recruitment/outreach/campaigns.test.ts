@@ -296,7 +296,9 @@ t.test(
       sequence_id: /^fsq_/,
     });
     t.match(await caller.request('PATCH', path, { name: 'x' }), { status: 409 });
-    t.match(await caller.request('DELETE', path), { status: 409 });
+    t.match(await caller.request('DELETE', path), {
+      ...{ status: 409, body: { error: { message: /: it can be deleted while it is a draft, and stopped after/ } } },
+    });
     const rival = await draft(opened);
     await enrol(opened, rival, [good[0] as Json, ...(await addMany(opened, 1))]);
     await caller.post(`${v1}/campaigns/${rival.id}/launch`);

@@ -6,7 +6,7 @@ const ended = 'Create another campaign.';
 export const campaign_states = {
   draft: {
     doc: 'nothing is sent, and everything can be changed',
-    on: { edit: 'draft', delete: 'draft', add: 'draft', launch: 'sending', schedule: 'scheduled', stop: 'stopped' },
+    on: { edit: 'draft', add: 'draft', launch: 'sending', schedule: 'scheduled', stop: 'stopped' },
     refusal: 'The campaign is a draft. Launch it first.',
   },
   scheduled: {
@@ -36,7 +36,6 @@ export const campaign_states = {
 export type CampaignState = keyof typeof campaign_states;
 export type CampaignAction =
   | 'edit'
-  | 'delete'
   | 'add'
   | 'launch'
   | 'schedule'
