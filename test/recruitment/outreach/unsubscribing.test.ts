@@ -224,6 +224,7 @@ t.test('asks on a page that never acts', async (t) => {
   t.equal(await within(rail, outreach, (tx) => isSuppressed(tx, vault, sent.email, sent.prospect_id)), undefined);
   const done = await send('POST', link, urlencoded_type, 'List-Unsubscribe=One-Click');
   t.match(done.text, 'Sie sind abgemeldet');
+  t.match(done.text, 'von Acme &lt;GmbH&gt; &amp; Co.</p>', 'one full stop');
   t.equal(
     (await send('GET', link.toUpperCase().replace(/^.*\/RECRUITMENT\/U/, `${rail.address}/recruitment/u`))).status,
     200,

@@ -37,9 +37,11 @@ export function notFoundPage(language: Language): string {
   return page(language, not_found, not_found_doc);
 }
 
+/** The sentence ends with one full stop, also after "Acme Inc.". */
 function withSender(language: Language, sentence: string, sender: string | null): string {
   const { from, from_unknown } = wordsIn(language);
-  return sentence.replace('{from}', () => (sender === null ? from_unknown : from.replace('{sender}', () => sender)));
+  const named = sender === null ? from_unknown : from.replace('{sender}', () => sender);
+  return sentence.replace('{from}', () => named).replace(/\.\.$/, '.');
 }
 
 const page = (language: Language, title: string, text: string, form = ''): string => `<!doctype html>
