@@ -57,7 +57,7 @@ export const brands = resource({
       .nullable()
       .describe('The URL of the privacy notice in the footer of emails. A campaign cannot be launched without one.'),
     default_timezone: text.describe(
-      "The IANA time zone of the brand. It applies to prospects whose time zone and country aren't known.",
+      'The IANA time zone of the brand. It applies to prospects whose time zone and country are not known.',
     ),
     scan_schedule: z
       .enum(scan_schedules)

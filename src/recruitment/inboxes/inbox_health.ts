@@ -37,7 +37,8 @@ export const inboxHealthOperations: Operation[] = [
     method: 'GET',
     path: `${base_path}/inboxes/{id}/health`,
     scope: 'inboxes:read',
-    summary: 'Gets what an inbox sent, what came back, and whether DNS lets it send.',
+    summary:
+      'Retrieves the health of an inbox: what it sent today, its bounces and complaints, and SPF, DKIM and DMARC of its domain.',
     doc: 'SPF, DKIM and DMARC are looked up in DNS, for up to 5 seconds. DNS answers are kept for 30 seconds.',
     params: idParams,
     reply: InboxHealth,

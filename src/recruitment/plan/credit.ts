@@ -21,6 +21,7 @@ const reasons = {
 export const creditEntries = resource({
   object: 'credit_entry',
   plural: 'credits',
+  listed_as: 'the entries of the ledger of credits',
   scoped_as: 'plan',
   base_path,
   table: 'recruitment.credit_entry',

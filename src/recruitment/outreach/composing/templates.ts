@@ -168,7 +168,7 @@ const missingValue = (variable: string, place: { field: TemplateField; line: num
   new TemplateFault(`There is no value for ${variable}.`, {
     ...place,
     variable,
-    remedy: `Name what to write instead, as in {{ ${variable} | default: "there" }}, or test it with {% if ${variable} %}.`,
+    remedy: `Give a default, as in {{ ${variable} | default: "there" }}, or test it with {% if ${variable} %}.`,
   });
 
 const isUnprintable = (error: unknown): boolean =>

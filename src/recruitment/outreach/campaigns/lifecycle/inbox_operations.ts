@@ -40,7 +40,7 @@ export const inboxConnectionOperations: Operation[] = [
     path: `${base_path}/inboxes/{id}/reconnect`,
     scope: 'inboxes:write',
     summary: 'Reconnects an inbox.',
-    doc: 'Both logins are tried first. If one is refused, the inbox stays disconnected. Its sequences go on. Emits `inbox.connected`, and `campaign.resumed` for each campaign that was paused for want of an inbox and for nothing else. An inbox that is connected stays as it is.',
+    doc: 'Both logins are tried first. If one is refused, the inbox stays disconnected. Its sequences continue. Emits `inbox.connected`, and `campaign.resumed` for each campaign that was paused only because it had no connected inbox. An inbox that is connected stays as it is.',
     params: idParams,
     reply: inboxes.schema,
     errors: login_errors,
