@@ -114,30 +114,6 @@ comment on function recruitment.words_to_look_up(text[], tsquery) is
   'Of the words that stand for filters, those worth looking up in the index of the search column beside a search text.';
 revoke execute on function recruitment.words_to_look_up(text[], tsquery) from public;
 
--- Counts many of them, on two cores. Its costs are those of pages in memory: the planner would else take it for a matter of reading the disk,
--- which a second core makes no faster.
-create or replace function recruitment.count_prospects(matching text, asked tsquery, also jsonb, organization text) returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-set work_mem = '32MB'
-set max_parallel_workers_per_gather = 1
-set parallel_setup_cost = 10
-set parallel_tuple_cost = 0
-set min_parallel_table_scan_size = '64MB'
-set random_page_cost = 0.01
-set seq_page_cost = 0.01
-as $$
-declare
-  counted bigint;
-begin
-  execute 'select count(*) ' || matching into counted using asked, also, organization;
-  return counted;
-end
-$$;
-comment on function recruitment.count_prospects(text, tsquery, jsonb, text) is
-  'How many prospects a statement of prospect_page finds: many, as that expects.';
-revoke execute on function recruitment.count_prospects(text, tsquery, jsonb, text) from public;
-
 -- A page of the prospects that `find_prospects` finds, and how many there are on all pages, in one look: `also` has all filters, those that are
 -- among the words too. `query` may be null: then it goes by the words alone. Where many match, the page is looked for among the first prospects
 -- of the brand, where it is expected to end, and the count collects nothing; should the page end later, all that match are collected.
@@ -222,7 +198,7 @@ begin
   end if;
   matching := format('from recruitment.prospect p where p.search @@ $1 and p.organization_id = $3%s', conditions);
   if cardinality(ids) = most then
-    count := recruitment.count_prospects(matching, asked, also, organization);
+    execute 'select count(*) ' || matching into count using asked, also, organization;
   else
     execute format(
       'select count(*), array(select i.id from unnest(array_agg(p.id) filter (where $4 is null or p.id %1$s $4)) as i (id) '
