@@ -137,7 +137,7 @@ async function include(tx: Tx, batch: Generating, payable: Payable[]): Promise<v
       update program.commission t
       set payout_id = g.payout_id, status = 'due', updated_at = ${tx.now}::timestamptz, changed_in = pg_current_xact_id()
       from (
-        select e.payout_id, e.partner_id, e.currency, unnest(e.places::tid[]) as place from expected e order by place
+        select e.payout_id, e.partner_id, e.currency, unnest(e.places::tid[]) as place from expected e
       ) as g
       where t.ctid = g.place and t.partner_id = g.partner_id and t.currency = g.currency
         and ${selected(tx, { ...batch, is_preview: false })}
