@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { type Database, openDatabase, run, send } from '../../../src/core/postgres/database.ts';
 import { isUnavailable } from '../../../src/core/postgres/errors.ts';
+import { type Tx, transaction } from '../../../src/core/postgres/transaction.ts';
 import { eventually, log, sql, startRail } from '../../harness.ts';
 import { startGate } from '../../processes.ts';
 
@@ -32,6 +33,22 @@ t.test(
     t.same(await run(database, sql`select 1 as answered`), [{ answered: 1 }]);
   },
 );
+
+t.test('a statement that was sent and not waited for fails its transaction, whatever came of it', async (t) => {
+  const { organization_id } = await rail.organization();
+  const kept = async () => rail.query(sql`select o.name from core.organization o where o.id = ${organization_id}`);
+  const before = await kept();
+  const failureOf = (after: (tx: Tx) => Promise<unknown>) =>
+    transaction(rail.store, { organization_id: null, request_id: null }, async (tx) => {
+      tx.send(sql`update core.organization o set name = 'Sent' where o.id = ${organization_id}`);
+      tx.send(sql`select 1 / 0 as it`);
+      return after(tx);
+    }).catch((error) => error);
+  t.match(await failureOf(async () => 'done'), { code: '22012' }, 'by the commit');
+  t.match(await failureOf((tx) => tx.all(sql`select 2 as it`)), { code: '22012' }, 'in place of what fails behind it');
+  t.match(await failureOf(() => Promise.reject(new Error('mine'))), { message: 'mine' });
+  t.same(await kept(), before);
+});
 
 t.test(
   'a connection that waits for its caller stays, and so does one whose statements are slow but answered',
