@@ -145,7 +145,7 @@ sales = pandas.read_sql("select occurred_at, currency, amount_minor from data.sa
 ];
 
 export const limits = [
-  'Postgres reads a view behind its security barrier as a whole before it orders or joins it: `order by … limit` and joins read all rows that the conditions on each view leave. Conditions by id, by the ids of other records and by time (`created_at`, `occurred_at`, `posted_at`, `day` of the daily views of clicks, sales, commissions and the funnel) go by an index. GraphQL reads without that barrier, and its lists go by an index.',
+  'Postgres reads a view behind its security barrier as a whole before it orders or joins it: `order by … limit` and joins read all rows that the conditions on each view leave. Conditions by id, by the ids of other records and by time (`created_at`, `occurred_at`, `posted_at`, `day` of the views by day) go by an index. GraphQL reads without that barrier, and its lists go by an index.',
   'A login is read-only, and a statement runs for a minute unless the login was made with `--statement-timeout`. It can undo both settings; a worker ends what runs for longer, every minute.',
   'Where `DATABASE_READ_URL` names a replica, logins connect to it, and what they read may lag by some seconds.',
 ];
