@@ -96,6 +96,37 @@ t.test('finds out what became of a call whose answer was lost, and pays once', a
   t.equal(paypal.movedFor(key(1))?.times, 1);
 });
 
+t.test('keeps what is unknown beyond the life of its key in processing, and emails the owner once', async (t) => {
+  const { shop, payout, key } = await onePayout();
+  const fault = { kind: 'drop', when: 'after' } as const;
+  paypal.fail({ method: 'POST', path: '/v1/payments/payouts', fault, times: 3 });
+  const asked = (times: number) =>
+    eventually(async () => {
+      const [attempt] = await rail.query(sql`select polls from program.payout_attempt where payout_id = ${payout.id}`);
+      return attempt?.polls === times;
+    }, `${times} calls without an answer`);
+  const mails = () =>
+    rail.query(sql`
+      select subject, text from core.outgoing_mail
+      where organization_id = ${shop.merchant.organization_id} and subject like '%needs your attention'`);
+  await shop.merchant.post(`/v1/payouts/${payout.id}/send`);
+  await asked(1);
+  t.same(await mails(), [], 'it is asked again first');
+  await rail.query(sql`
+    update program.payout_attempt set began_at = now() - interval '30 days' where payout_id = ${payout.id}`);
+  for (const times of [2, 3]) {
+    await poll(payout);
+    await asked(times);
+  }
+  await eventually(async () => (await mails()).length > 0, 'the owner to be emailed');
+  await quiet(rail);
+  t.match(await mails(), [{ subject: `Payout ${payout.id} needs your attention`, text: new RegExp(key(1)) }]);
+  t.match(await shop.merchant.get(`/v1/payouts/${payout.id}`), { status: 'processing', attempt: 1 });
+  t.match(await shop.merchant.request('DELETE', `/v1/payouts/${payout.id}`), { status: 409 });
+  await ended(shop, payout, 'paid');
+  t.equal(paypal.movedFor(key(1))?.times, 1);
+});
+
 t.test('makes a paid payout failed when it comes back, and its commissions due', async (t) => {
   const { shop, payout, key } = await onePayout();
   await shop.merchant.post(`/v1/payouts/${payout.id}/send`);
