@@ -147,5 +147,6 @@ sales = pandas.read_sql("select occurred_at, currency, amount_minor from data.sa
 export const limits = [
   'Postgres reads a view behind its security barrier as a whole before it orders or joins it: `order by … limit` and joins read all rows that the conditions on each view leave. Conditions by id, by the ids of other records and by time (`created_at`, `occurred_at`, `posted_at`, `day` of the views by day) go by an index. GraphQL reads without that barrier, and its lists go by an index.',
   'A login is read-only, and a statement runs for a minute unless the login was made with `--statement-timeout`. It can undo both settings; a worker ends what runs for longer, every minute.',
+  'With their indexes, a million clicks take 1.2 GiB, a million sales 1.6 GiB and a million commissions 1.4 GiB. The sums of reports take 0.5 GiB for each million clicks with a tenth as many sales. Measured with 10 million clicks, 1 million sales and 10,000 partners in 400 days.',
   'Where `DATABASE_READ_URL` names a replica, logins connect to it, and what they read may lag by some seconds.',
 ];
