@@ -167,6 +167,9 @@ t.test('refuses a file that cannot be imported, and says why', async (t) => {
   const latin = Buffer.from('url,name\na.com,Jos\u00e9\n', 'latin1') as unknown as string;
   const type = { 'Content-Type': 'text/csv' };
   t.match(await rawPost(caller, `${v1}/prospects/import?brand_id=${brand_id}`, latin, type), { status: 400 });
+  t.match(await rawPost(caller, `${v1}/prospects/import`, 'url', { 'Content-Type': 'text/plain' }), {
+    ...{ status: 415, body: { error: { message: /, or the file as text\/csv or application\/x-ndjson\.$/ } } },
+  });
   const open_quote = await imported(opened, 'url,name\nfirst.com,A\nb.com,"B\n');
   t.match(open_quote, { state: 'failed', error: 'The last quotation mark is not closed.' });
   t.match(await imported(opened, `url,name\nb.com,"${'x'.repeat(70_000)}`), { state: 'failed', error: /longer than/ });
@@ -192,7 +195,7 @@ async function rawPost({ key }: Caller, path: string, body: string, headers: Rec
   const response = await fetch(new URL(path, rail.address), {
     ...{ method: 'POST', headers: { ...headers, Authorization: `Bearer ${key}` }, body },
   });
-  return { status: response.status };
+  return { status: response.status, body: (await response.json()) as Json };
 }
 
 t.test('a dry run reports what would happen, and writes nothing', async (t) => {

@@ -104,6 +104,7 @@ t.test('gives test endpoints the events of tests alone, once and unretried', asy
     'the failure',
   );
   t.equal((await caller.get(`${path}/${id}/deliveries`)).total_count, 1);
+  t.match(await caller.get(`${path}?type=test`), { total_count: 1, data: [{ id }] });
 });
 
 t.test('sends the example of any type as a test event, whatever the type of the endpoint and its filter', async (t) => {

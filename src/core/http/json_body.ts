@@ -59,17 +59,20 @@ function readFiles(app: FastifyInstance): void {
     const { upload } = request.routeOptions.config;
     const [type = ''] = (request.headers['content-type'] ?? '').toLowerCase().split(/\s*;/);
     request.rawBody = body as Buffer;
-    if (!upload?.media_types.includes(type)) return done(notTaken());
+    if (!upload?.media_types.includes(type)) return done(notTaken(upload));
     if (isCompressed(request)) return done(compressed());
     if (!isUtf8(body as Buffer)) return done(fileNotUtf8());
     done(null, { [upload.field]: body.toString('utf8') });
   });
 }
 
-export const notTaken = (): Problem =>
-  new Problem('unsupported_media_type', "Send the body as JSON with 'Content-Type: application/json'.", {
+/** @param upload what the operation takes besides JSON */
+export function notTaken(upload?: Upload): Problem {
+  const file = upload ? `, or the file as ${upload.media_types.join(' or ')}` : '';
+  return new Problem('unsupported_media_type', `Send the body as JSON with 'Content-Type: application/json'${file}.`, {
     param: 'Content-Type',
   });
+}
 
 const fileNotUtf8 = (): Problem =>
   new Problem('invalid_parameter', 'The file is not encoded in UTF-8. Save it as UTF-8 and send it again.');

@@ -122,7 +122,7 @@ export const readEndpointOperations = (policy: EventPolicy): Operation[] =>
   readOperations({
     ...withinSubject(policy),
     resource: endpointsOf(policy),
-    by: ['status', ...(policy.owner ? [policy.owner.field] : [])],
+    by: ['status', ...(policy.endpoint_types ? ['type'] : []), ...(policy.owner ? [policy.owner.field] : [])],
   }).map((read) => ({ ...read, scope: 'webhooks:read' }));
 
 export function updateEndpointOperation(policy: EventPolicy): Operation {
