@@ -342,8 +342,7 @@ t.test('an email that was held before its final dot goes from the inbox that it 
   await wake(rail);
   await outcomesOf(opened, 1);
   t.match(await messagesOf(opened), [{ state: 'cancelled', inbox_id: first }]);
-  await rail.query(sql`
-    update recruitment.message set first_attempt_at = now() - interval '3 days' where organization_id = ${organization_id}`);
+  t.match(await messagesOf(opened), [{ first_attempt_at: null }], 'the time for retries has not begun');
   sink.script.set(to, {
     rcpt: () => {
       throw refusal(451, '4.7.1 Greylisted, come back later');
@@ -418,6 +417,28 @@ t.test('a refused recipient spoils no other email of the same connection', async
     ['failed', 'sent', 'planned', 'sent'],
   );
   t.equal(mailbox.logins.length, connections + 1, 'over one connection');
+});
+
+t.test('an email at which the server drops the connection holds up no other, and fails after a day', async (t) => {
+  const address = (nth: number) => `ada@poison${nth}-blog.com`;
+  sink.script.set(address(0), { begun: ({ id }) => void sessions.get(id)?.destroy() });
+  const opened = await open({ prospects: 2, address });
+  const { organization_id } = opened;
+  const poison = async () =>
+    (await messagesOf(opened)).find(({ sequence_id }) => sequence_id === opened.sequence_ids[0]) ?? {};
+  await wake(rail);
+  await eventually(async () => (await poison()).state === 'planned', 'the connection to be lost');
+  await rail.query(sql`update recruitment.inbox set next_slot_at = null where organization_id = ${organization_id}`);
+  await wake(rail);
+  await eventually(() => sink.acceptedBy(address(1)).length === 1, 'the other email');
+  await outcomesOf(opened, 2);
+  await rail.query(sql`
+    update recruitment.message set first_attempt_at = first_attempt_at - interval '1 day' where organization_id = ${organization_id}`);
+  await rail.query(sql`update recruitment.sequence set due_at = now() where organization_id = ${organization_id}`);
+  await wake(rail);
+  await eventually(async () => (await poison()).state === 'failed', 'the email to fail');
+  t.match(await poison(), { failed_reason: 'timeout', attempts: 2, server_answer: null });
+  t.equal(sink.acceptedBy(address(0)).length, 0);
 });
 
 t.test('an answer with NUL refuses like any other', async (t) => {

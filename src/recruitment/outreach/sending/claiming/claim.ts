@@ -113,6 +113,9 @@ async function takeOver(tx: Tx, lanes: Lane[], claims: Map<string, Claim>, worke
   }
 }
 
+/** The time for retries begins with the first attempt that came to an answer, or to a connection that was lost: others do not count. */
+const attempted = sql`first_attempt_at = case when t.server_answer is not null then t.first_attempt_at end`;
+
 /** Messages that were claimed and not sent. Those of sequences that have ended meanwhile are cancelled. */
 export async function planAgain(tx: Tx, message_ids: string[]): Promise<void> {
   await giveBack(tx, message_ids);
@@ -122,7 +125,7 @@ export async function planAgain(tx: Tx, message_ids: string[]): Promise<void> {
       state = case when t.sequence_id is null or exists (
         select from recruitment.sequence s where s.organization_id = t.organization_id and s.id = t.sequence_id and s.open
       ) then 'planned' else 'cancelled' end,
-      phase = null, claimed_by = null, updated_at = ${tx.now}::timestamptz
+      ${attempted}, phase = null, claimed_by = null, updated_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.id = any(${message_ids})`);
 }
 
@@ -264,13 +267,13 @@ export async function cancel(tx: Tx, message_ids: string[]): Promise<void> {
   if (message_ids.length === 0) return;
   await giveBack(tx, message_ids);
   await tx.all(sql`
-    update recruitment.message t set state = 'cancelled', phase = null, claimed_by = null, updated_at = ${tx.now}::timestamptz
+    update recruitment.message t set state = 'cancelled', ${attempted}, phase = null, claimed_by = null, updated_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.id = any(${message_ids})`);
 }
 
 /**
  * "Same row, same Message-ID": a step that was claimed before has its message. One whose sequence has got another inbox since, because it was stopped
- * before it was sent, goes from that one. The time for retries begins with the attempt that the server first answered.
+ * before it was sent, goes from that one.
  */
 const claimTurns = (tx: Tx, turns: Turn[], worker_id: string): Promise<{ id: string; attempts: number }[]> => {
   const rows = turns.map(({ lane, candidate, message, counted }) => ({
@@ -297,8 +300,7 @@ const claimTurns = (tx: Tx, turns: Turn[], worker_id: string): Promise<{ id: str
       state = 'sending', phase = 'claimed', variant = excluded.variant, subject = excluded.subject, body_text = excluded.body_text,
       body_html = excluded.body_html, attempts = t.attempts + 1, claimed_by = excluded.claimed_by, claimed_at = excluded.claimed_at,
       inbox_id = excluded.inbox_id, rfc_message_id = excluded.rfc_message_id,
-      first_attempt_at = case when t.server_answer is null then excluded.first_attempt_at else t.first_attempt_at end,
-      email_address_id = excluded.email_address_id,
+      first_attempt_at = coalesce(t.first_attempt_at, excluded.first_attempt_at), email_address_id = excluded.email_address_id,
       address_hmac = excluded.address_hmac, domain_hmac = excluded.domain_hmac, counted_on = excluded.counted_on,
       campaign_counted_on = excluded.campaign_counted_on, organization_counted_on = excluded.organization_counted_on,
       updated_at = excluded.updated_at
@@ -311,8 +313,7 @@ const claimPlanned = (tx: Tx, plans: Plan[], worker_id: string): Promise<{ id: s
   return tx.all(sql`
     update recruitment.message t set
       state = 'sending', phase = 'claimed', attempts = t.attempts + 1, claimed_by = ${worker_id}, claimed_at = ${tx.now}::timestamptz,
-      first_attempt_at = case when t.server_answer is null then ${tx.now}::timestamptz else t.first_attempt_at end, due_at = null,
-      counted_on = g.day, updated_at = ${tx.now}::timestamptz
+      first_attempt_at = coalesce(t.first_attempt_at, ${tx.now}::timestamptz), due_at = null, counted_on = g.day, updated_at = ${tx.now}::timestamptz
     from json_to_recordset(${JSON.stringify(rows)}::json) as g (id text, day date)
     where ${tenant(tx)} and t.id = g.id and t.state = 'planned'
     returning t.id, t.attempts`);

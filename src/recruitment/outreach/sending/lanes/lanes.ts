@@ -100,7 +100,7 @@ export class Lanes {
     if (attempt.is === 'held') return;
     if (attempt.is === 'accepted') await shared.end({ message_id, as: 'sent' });
     else if (attempt.is === 'unknown') await lookUp(this.#context, lane, message_id);
-    else await this.#recordUnsent(lane, { message_id, attempts }, unsentOf(attempt));
+    else await this.#recordUnsent(lane, { message_id, attempts }, this.#unsentOf(attempt));
   }
 
   async #attempt(message: Claimed, { shared, line }: { shared: Shared; line: Line }): Promise<Attempt | Unusable> {
@@ -114,6 +114,11 @@ export class Lanes {
       if (error instanceof NotConnected) return { is: error.is };
       throw error;
     }
+  }
+
+  /** A connection that this worker dropped, because it stops, says nothing of the email. */
+  #unsentOf(attempt: Parameters<typeof unsentOf>[0]): Unsent {
+    return attempt.is === 'lost' && this.#context.cut_off.aborted ? { is: 'unreachable' } : unsentOf(attempt);
   }
 
   async #recordUnsent(lane: LaneOf, held: Held, unsent: Unsent): Promise<void> {
@@ -147,7 +152,7 @@ function unsentOf(attempt: Exclude<Attempt, { is: 'accepted' | 'unknown' | 'held
     const { code, text } = attempt.answer;
     return { is: 'answered', verdict: judgeAnswer(attempt.answer), answer: text || `${code}` };
   }
-  return attempt.is === 'lost' ? { is: 'unreachable' } : attempt;
+  return attempt;
 }
 
 /** What the lanes of an organization do together: each step of many emails is one transaction. */

@@ -12,7 +12,7 @@ import type { Refusal } from '../../../sequences/sequence.ts';
 import { finishCampaigns } from '../../campaigns/ending/finish.ts';
 import { guardBounces } from '../../campaigns/lifecycle/guards.ts';
 import { cancel, planAgain } from '../claiming/claim.ts';
-import { give_up_ms, nextWait, retryAfter, type Verdict } from '../transport/answer.ts';
+import { give_up_ms, nextWait, reconnectAfter, retryAfter, type Verdict } from '../transport/answer.ts';
 import { barBounced } from './bounced.ts';
 
 /** Why an email was not sent. */
@@ -20,8 +20,10 @@ export type Unsent =
   | { is: 'answered'; verdict: Verdict; answer: string }
   /** The login was refused. */
   | { is: 'auth' }
-  /** The server cannot be reached, or was lost before the final dot. */
+  /** The server cannot be reached. */
   | { is: 'unreachable' }
+  /** The connection was lost before the final dot: by the server, or by what it says to this email. */
+  | { is: 'lost' }
   /** What it is made of cannot stand in a message. */
   | { is: 'unusable'; reason: Extract<Refusal, 'recipient_refused' | 'too_large'> };
 
@@ -63,6 +65,11 @@ export async function recordUnsent(
     await planAgain(tx, [row.id]);
     return reason;
   }
+  if (unsent.is === 'lost') {
+    const reason = await noteFault(tx, row, 'unreachable');
+    await tryLater(tx, vault, row, { reason: 'timeout', answer: null, after_ms: reconnectAfter(row.attempts) });
+    return reason;
+  }
   await recordAnswer(tx, vault, row, unsent);
   return undefined;
 }
@@ -71,18 +78,17 @@ async function recordAnswer(
   tx: Tx,
   vault: Vault,
   row: Row,
-  unsent: Exclude<Unsent, { is: 'auth' | 'unreachable' }>,
+  unsent: Exclude<Unsent, { is: 'auth' | 'unreachable' | 'lost' }>,
 ): Promise<void> {
   if (unsent.is === 'unusable') return fail(tx, vault, row, { reason: unsent.reason, answer: null, hard: false });
   const answer = unsent.answer.slice(0, most_answer);
   const { verdict } = unsent;
   if (verdict.is === 'refused') return fail(tx, vault, row, { reason: verdict.reason, answer, hard: verdict.hard });
-  const is_late = new Date(tx.now).getTime() - new Date(row.first_attempt_at).getTime() >= give_up_ms;
-  if (verdict.is === 'quota') await waitForQuota(tx, row);
-  if (is_late)
-    return fail(tx, vault, row, { reason: verdict.is === 'quota' ? 'quota' : 'timeout', answer, hard: false });
-  await planAgain(tx, [row.id]);
-  await tryLater(tx, row, answer, verdict.is === 'quota' ? 0 : retryAfter(row.attempts));
+  if (verdict.is === 'quota') {
+    await waitForQuota(tx, row);
+    return tryLater(tx, vault, row, { reason: 'quota', answer, after_ms: 0 });
+  }
+  return tryLater(tx, vault, row, { reason: 'timeout', answer, after_ms: retryAfter(row.attempts) });
 }
 
 /** Locks in the order of locks, as far as the message goes. */
@@ -140,10 +146,25 @@ async function waitForQuota(tx: Tx, { inbox_id }: Row): Promise<void> {
     where ${tenant(tx)} and t.id = ${inbox_id}`);
 }
 
-async function tryLater(tx: Tx, { id, sequence_id }: Row, answer: string, after_ms: number): Promise<void> {
+interface Later {
+  /** Why it fails once 24 hours are over. */
+  reason: Extract<Refusal, 'quota' | 'timeout'>;
+  /** Null: the server gave none. */
+  answer: string | null;
+  after_ms: number;
+}
+
+/** Others of the inbox go before it, and it is not tried for longer than 24 hours from its first attempt on. */
+async function tryLater(tx: Tx, vault: Vault, row: Row, { reason, answer, after_ms }: Later): Promise<void> {
+  const { id, sequence_id, first_attempt_at } = row;
+  const is_late = new Date(tx.now).getTime() - new Date(first_attempt_at).getTime() >= give_up_ms;
+  if (is_late) return fail(tx, vault, row, { reason, answer, hard: false });
+  await planAgain(tx, [id]);
   const due_at = new Date(new Date(tx.now).getTime() + after_ms).toISOString();
   await tx.all(sql`
-    update recruitment.message t set server_answer = ${answer}, due_at = case when t.sequence_id is null then ${due_at}::timestamptz end
+    update recruitment.message t
+    set server_answer = coalesce(${answer}, t.server_answer), first_attempt_at = ${first_attempt_at}::timestamptz,
+      due_at = case when t.sequence_id is null then ${due_at}::timestamptz end
     where ${tenant(tx)} and t.id = ${id}`);
   if (sequence_id !== null) {
     await tx.all(

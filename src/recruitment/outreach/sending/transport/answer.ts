@@ -86,6 +86,12 @@ export const give_up_ms = 86_400_000;
 export const retryAfter = (attempts: number): number =>
   Math.min(first_retry_s * 3 ** (attempts - 1), most_retry_s) * 1_000;
 
+const first_reconnect_s = 60;
+
+/** The same for an email at which the connection was lost: the server may have been away for a moment alone. */
+export const reconnectAfter = (attempts: number): number =>
+  Math.min(first_reconnect_s * 2 ** (attempts - 1), most_retry_s) * 1_000;
+
 const first_wait_s = 3_600;
 const most_wait_s = 86_400;
 
