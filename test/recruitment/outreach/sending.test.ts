@@ -224,6 +224,21 @@ t.test('looks for an email whose connection was lost after the final dot, and ma
   t.equal(sink.acceptedBy(missing).length, 0);
 });
 
+t.test('an email amid which its worker died has an outcome, although its inbox is deleted', async (t) => {
+  const opened = await open({ steps: [step(), step({ delay_days: 3 })] });
+  await wake(rail);
+  await outcomesOf(opened, 1);
+  await opened.caller.delete(`/recruitment/v1/inboxes/${opened.inbox_ids[0]}`);
+  for (const [phase, state] of Object.entries({ claimed: 'cancelled', data: 'unknown' })) {
+    await rail.query(sql`
+      update recruitment.message set state = 'sending', phase = ${phase}, claimed_by = 'gone'
+      where organization_id = ${opened.organization_id}`);
+    await wake(rail);
+    await outcomesOf(opened, 1);
+    t.match(await messagesOf(opened), [{ state, phase: null, claimed_by: null }], phase);
+  }
+});
+
 t.test('what servers answer', async (t) => {
   const cases: Record<string, { script: Script; message: Json; sequence: Json }> = {
     greylisted: {

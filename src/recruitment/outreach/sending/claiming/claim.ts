@@ -64,7 +64,7 @@ export async function claim(tx: Tx, inbox_ids: string[], claiming: Claiming): Pr
   for (const lane of lanes) {
     const taken = ofOrphan(lane, claiming.worker_id);
     if (taken) claims.set(lane.id, taken);
-    else free.push(lane);
+    else if (!lane.is_deleted) free.push(lane);
   }
   await takeOver(tx, lanes, claims, claiming.worker_id);
   const plans = free.flatMap((lane) => (lane.planned === null ? [] : [{ lane, message_id: lane.planned }]));
@@ -95,11 +95,14 @@ function ofOrphan({ sending }: Lane, worker_id: string): Claim | undefined {
 }
 
 /**
- * After a crash: "phase claimed is safe to send again (same row, same Message-ID)". It is planned again, and judged again when its turn comes.
- * What may have been sent is taken over.
+ * After a crash: "phase claimed is safe to send again (same row, same Message-ID)". It is planned again, and judged again when its turn comes;
+ * one whose inbox was deleted meanwhile is cancelled. What may have been sent is taken over.
  */
 async function takeOver(tx: Tx, lanes: Lane[], claims: Map<string, Claim>, worker_id: string): Promise<void> {
-  const unsent = lanes.flatMap(({ id, sending }) => (sending && !claims.has(id) ? [sending.id] : []));
+  const unsentOf = (some: Lane[]) =>
+    some.flatMap(({ id, sending }) => (sending && !claims.has(id) ? [sending.id] : []));
+  const unsent = unsentOf(lanes.filter(({ is_deleted }) => !is_deleted));
+  await cancel(tx, unsentOf(lanes.filter(({ is_deleted }) => is_deleted)));
   const doubtful = [...claims.values()].flatMap((claimed) => (claimed.is === 'look_up' ? [claimed.message_id] : []));
   if (doubtful.length > 0) {
     await tx.all(

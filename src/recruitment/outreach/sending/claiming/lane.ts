@@ -17,6 +17,8 @@ export interface Lane {
   min_gap_s: number;
   max_gap_s: number;
   timezone: string;
+  /** It is deleted, and a worker has died amid an email of it. */
+  is_deleted: boolean;
   /** The earliest time of its next email. */
   free_at: string | null;
   /** Today in its zone. */
@@ -29,12 +31,15 @@ export interface Lane {
   planned: string | null;
 }
 
-/** Locks those of the inboxes that are connected and that nobody else has locked. */
+const is_left_behind = sql`t.deleted_at is not null and exists (
+  select from recruitment.message m where m.organization_id = t.organization_id and m.inbox_id = t.id and m.state = 'sending')`;
+
+/** Locks those of the inboxes that are connected, or deleted amid an email, and that nobody else has locked. */
 export async function lockLanes(tx: Tx, inbox_ids: string[]): Promise<Lane[]> {
   const [locked, lanes] = await Promise.all([
     tx.all<{ id: string }>(sql`
       select t.id from recruitment.inbox t
-      where ${tenant(tx)} and t.id = any(${inbox_ids}) and t.status = 'connected' and t.deleted_at is null
+      where ${tenant(tx)} and t.id = any(${inbox_ids}) and (t.status = 'connected' and t.deleted_at is null or ${is_left_behind})
       order by t.id
       for no key update skip locked`),
     readLanes(tx, inbox_ids),
@@ -46,7 +51,7 @@ export async function lockLanes(tx: Tx, inbox_ids: string[]): Promise<Lane[]> {
 /** Reads what the lock before it protects: a statement of its own, so that it sees what was committed until then. */
 const readLanes = (tx: Tx, inbox_ids: string[]): Promise<Lane[]> =>
   tx.all<Lane>(sql`
-    select t.id, t.email, t.from_name, t.daily_limit, t.ramp, t.min_gap_s, t.max_gap_s, t.timezone,
+    select t.id, t.email, t.from_name, t.daily_limit, t.ramp, t.min_gap_s, t.max_gap_s, t.timezone, t.deleted_at is not null as is_deleted,
       greatest(t.next_slot_at, t.waits_until) as free_at, local.day::text as day, coalesce(d.sent, 0) as sent_today,
       case when t.ramp is null then 0 else (
         select count(*)::integer from recruitment.inbox_day e
