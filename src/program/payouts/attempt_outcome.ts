@@ -32,6 +32,7 @@ export const lockPayouts = (tx: Tx, payout_ids: string[]): Promise<AnyPayout[]> 
   tx.all<AnyPayout>(sql`
     select ${payouts.columns}, t.deleted_at from ${payouts.from} where ${tenant(tx)} and t.id = any(${payout_ids}) order by t.id for no key update of t`);
 
+/** The payout of an attempt, locked. @throws Error where there is none */
 export async function lockPayout(tx: Tx, payout_id: string): Promise<AnyPayout> {
   const [payout] = await lockPayouts(tx, [payout_id]);
   if (!payout) throw new Error(`The payout ${payout_id} does not exist.`);

@@ -12,64 +12,55 @@ import { rail_names } from '../rails/rail.ts';
 import { of_ready_batch } from './due.ts';
 import { sendPayouts } from './prepare.ts';
 
-/** How many payouts are read and judged at a time. */
-const most_of_page = { rails: 100, files: 1_000 };
-/** How many a transaction puts into files at most: a batch has one file for each method up to there. */
-const most_of_file = 100_000;
+interface Step {
+  which: Sql;
+  /** How many payouts a transaction sends at most. */
+  most: number;
+  /** How many of them are read and judged at a time. */
+  most_of_page: number;
+}
 
-const by_rail = sql`t.method = any(${[...rail_names]})`;
-const by_file = sql`t.method <> all(${[...rail_names]})`;
+/** What a provider is asked to pay is sent in small steps; what goes into files in one, so that a batch has one file for each method up to there. */
+const steps: Step[] = [
+  { which: sql`t.method = any(${[...rail_names]})`, most: 100, most_of_page: 100 },
+  { which: sql`t.method <> all(${[...rail_names]})`, most: 100_000, most_of_page: 1_000 },
+];
 
 /**
- * Sends pending payouts. What a provider is asked to pay is sent in small steps, a transaction each; what goes into files in one, so that a batch
- * has one file. What cannot be sent stays pending. It may be run again: what was sent is passed over.
+ * Sends pending payouts, a step a transaction. What cannot be sent stays pending. It may be run again: what was sent is passed over.
  * @param which of the program's pending payouts, called `t`
  */
 async function sendMany(program_id: string, which: Sql, opening: Opening, context: TaskContext): Promise<void> {
-  for (const { methods, send } of [
-    { methods: by_rail, send: sendByRail },
-    { methods: by_file, send: sendByFile },
-  ]) {
+  for (const step of steps) {
     let after: string | undefined = '';
     while (after !== undefined && !context.stopping.aborted) {
       const from: string = after;
       after = await transaction(context.store, opening, async (tx) => {
         const program = await programs.get(tx, program_id);
-        return send(tx, context.services, program, sql`${methods} and ${which}`, from);
+        return sendStep(tx, context.services, program, { ...step, which: sql`${step.which} and ${which}` }, from);
       });
     }
   }
 }
 
-/** @returns the last of the payouts that were looked at; undefined where there was none */
-async function sendByRail(
+/**
+ * Sends a page at a time. What goes into files is told when all are complete.
+ * @returns the last of the payouts that were looked at; undefined where there was none
+ */
+async function sendStep(
   tx: Tx,
   services: Pick<Services, 'vault'>,
   program: Program,
-  which: Sql,
-  after: string,
-): Promise<string | undefined> {
-  const page = { after, most: most_of_page.rails };
-  const pending = pendingOf(tx, program, which);
-  const batch_ids = await lockBatches(tx, pending, page);
-  return sendNext(tx, services, program, sql`${pending} and t.batch_id = any(${batch_ids})`, page);
-}
-
-/** The same for files, which are written down a page at a time, and told when all are complete. */
-async function sendByFile(
-  tx: Tx,
-  services: Pick<Services, 'vault'>,
-  program: Program,
-  which: Sql,
+  { which, most, most_of_page }: Step,
   after: string,
 ): Promise<string | undefined> {
   const files = new PayoutFiles(tx, services);
   const pending = pendingOf(tx, program, which);
-  const batch_ids = await lockBatches(tx, pending, { after, most: most_of_file });
+  const batch_ids = await lockBatches(tx, pending, { after, most });
   const of_batches = sql`${pending} and t.batch_id = any(${batch_ids})`;
   let last: string | undefined;
-  for (let left = most_of_file; left > 0; left -= most_of_page.files) {
-    const page = { after: last ?? after, most: Math.min(left, most_of_page.files) };
+  for (let left = most; left > 0; left -= most_of_page) {
+    const page = { after: last ?? after, most: Math.min(left, most_of_page) };
     const next = await sendNext(tx, services, program, of_batches, page, files);
     if (next === undefined) break;
     last = next;
@@ -93,7 +84,7 @@ async function sendNext(
   program: Program,
   pending: Sql,
   { after, most }: Page,
-  files?: PayoutFiles,
+  files: PayoutFiles,
 ): Promise<string | undefined> {
   const next = await tx.all<Payout>(sql`
     select ${payouts.columns} ${pending} and t.id > ${after} order by t.id limit ${most} for no key update of t`);
