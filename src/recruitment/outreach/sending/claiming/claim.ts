@@ -99,10 +99,12 @@ function ofOrphan({ sending }: Lane, worker_id: string): Claim | undefined {
  * one whose inbox was deleted meanwhile is cancelled. What may have been sent is taken over.
  */
 async function takeOver(tx: Tx, lanes: Lane[], claims: Map<string, Claim>, worker_id: string): Promise<void> {
-  const unsentOf = (some: Lane[]) =>
-    some.flatMap(({ id, sending }) => (sending && !claims.has(id) ? [sending.id] : []));
-  const unsent = unsentOf(lanes.filter(({ is_deleted }) => !is_deleted));
-  await cancel(tx, unsentOf(lanes.filter(({ is_deleted }) => is_deleted)));
+  const unsentOf = (deleted: boolean) =>
+    lanes.flatMap(({ id, sending, is_deleted }) =>
+      sending && !claims.has(id) && is_deleted === deleted ? [sending.id] : [],
+    );
+  const unsent = unsentOf(false);
+  await cancel(tx, unsentOf(true));
   const doubtful = [...claims.values()].flatMap((claimed) => (claimed.is === 'look_up' ? [claimed.message_id] : []));
   if (doubtful.length > 0) {
     await tx.all(
