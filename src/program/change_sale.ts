@@ -21,6 +21,7 @@ import { baseLeft, remainingCommission } from './commissions/remaining_commissio
 import { type Customer, customers } from './customers/customer.ts';
 import { event } from './events/event.ts';
 import { partnerOf, partners } from './partners/partner.ts';
+import { keepStatedAmount } from './payouts/payout_statement.ts';
 import { takeOutOfPayouts } from './payouts/release.ts';
 import { type Program, programs } from './programs/program.ts';
 import { emitRefund, refundOperations } from './refund_sale.ts';
@@ -128,6 +129,8 @@ async function correct(
   await takeOutOfPayouts(tx, sql`t.sale_id = ${after.id}`);
   if (reassigned) await takeBackCommissions(tx, before);
   await recalculate(tx, program, after, customer, reassigned);
+  // The commissions are locked: what deletes a payout locks them before it takes them out.
+  if (after.amount_minor !== before.amount_minor) await keepStatedAmount(tx, before);
   return after;
 }
 

@@ -6,6 +6,7 @@ import { tenant } from '../../core/resource/resource.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { ofPayout } from '../commissions/commission.ts';
 import { payeeName } from '../partners/partner.ts';
+import type { Sale } from '../sales/sale.ts';
 import { type Payout, payouts } from './payout.ts';
 import { Statement, type StatementLine, statementTotals } from './statement/statement.ts';
 import { statementCsv } from './statement/statement_csv.ts';
@@ -127,12 +128,13 @@ interface Row extends Omit<StatementLine, 'description'> {
 }
 
 /**
- * Refunds after a payout was sent, or paid, are not in its lines: clawbacks carry them. What a line says of refunds stays as it was then.
+ * Refunds after a payout was sent, or paid, are not in its lines: clawbacks carry them. What a line says of refunds, and of the amount of its
+ * sale, stays as it was then.
  */
 async function linesOf(tx: Tx, { id }: Payout): Promise<StatementLine[]> {
   const rows = await tx.all<Row>(sql`
     select t.created_at as date, t.id as commission_id, t.kind, t.amount_minor, t.note, s.external_charge_id as sale_reference,
-      case when s.currency = t.currency then s.amount_minor end as sale_amount_minor,
+      case when s.currency = t.currency then coalesce(l.sale_amount_minor, s.amount_minor) end as sale_amount_minor,
       exists (
         select from program.refund r
         where r.organization_id = t.organization_id and r.sale_id = s.id and r.created_at <= case
@@ -141,6 +143,8 @@ async function linesOf(tx: Tx, { id }: Payout): Promise<StatementLine[]> {
         end
       ) as is_refunded
     from program.commission t
+    join program.payout_commission l
+      on l.organization_id = t.organization_id and l.payout_id = t.payout_id and l.commission_id = t.id
     left join program.commission o on o.organization_id = t.organization_id and o.id = t.clawback_of
     left join program.sale s on s.organization_id = t.organization_id and s.id = coalesce(t.sale_id, o.sale_id)
     cross join (
@@ -155,6 +159,19 @@ async function linesOf(tx: Tx, { id }: Payout): Promise<StatementLine[]> {
     description: descriptionOf(line.kind, is_refunded, note),
   }));
 }
+
+/** Keeps what the statements of payouts that were sent, or paid, say of a sale whose amount is corrected. */
+export const keepStatedAmount = (tx: Tx, before: Pick<Sale, 'id' | 'amount_minor'>): Promise<object[]> =>
+  tx.all(sql`
+    update program.payout_commission t
+    set sale_amount_minor = ${before.amount_minor}
+    from program.commission c
+    join program.payout p on p.organization_id = c.organization_id and p.id = c.payout_id
+    where ${tenant(tx)} and t.payout_id = c.payout_id and t.commission_id = c.id and t.sale_amount_minor is null
+      and c.organization_id = ${tx.organization_id} and (p.status <> 'pending' or p.attempt > 0)
+      and (c.sale_id = ${before.id} or c.clawback_of in (
+        select o.id from program.commission o where o.organization_id = ${tx.organization_id} and o.sale_id = ${before.id}
+      ))`);
 
 /** In words; a note of the merchant's, where there is one. */
 function descriptionOf(kind: StatementLine['kind'], is_refunded: boolean, note: string | null): string {

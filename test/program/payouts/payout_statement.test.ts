@@ -77,6 +77,29 @@ t.test('states each commission with its sale, and adds up', async (t) => {
   t.match(await shop.merchant.request('GET', `/v1/payouts/${payout?.id}/statement`), { status: 404 });
 });
 
+t.test('keeps the amount of a sale that is corrected after the payout was paid', async (t) => {
+  const shop = await openShop(rail, { holding_period_days: 0, min_payout_minor: 1 });
+  await shop.rule();
+  const ada = await payee(shop, [5000]);
+  const sale = await shop.sale({ partner_id: ada.id, external_charge_id: 'ch_1', amount_minor: 10_000 });
+  const { id: batch_id } = await batchOf(shop);
+  const [payout] = await shop.list('payouts', `batch_id=${batch_id}`);
+  const amountOf = async (of: Json) =>
+    (await shop.merchant.get(`/v1/payouts/${of.id}/statement`)).lines.find(
+      ({ sale_reference }: Json) => sale_reference === 'ch_1',
+    )?.sale_amount_minor;
+  t.equal(await amountOf(payout as Json), 10_000);
+  await shop.merchant.post(`/v1/payouts/${payout?.id}/mark_paid`);
+  await numbered(shop.merchant, payout as Json);
+  for (const amount_minor of [8_000, 7_000]) {
+    await shop.merchant.patch(`/v1/sales/${sale.id}`, { amount_minor });
+    t.equal(await amountOf(payout as Json), 10_000);
+  }
+  await bonus(shop, ada, 9000);
+  const { id: next_id } = await batchOf(shop);
+  t.equal(await amountOf((await shop.list('payouts', `batch_id=${next_id}`))[0] as Json), 7_000, 'a clawback of today');
+});
+
 t.test('is CSV and PDF too, with the digits of each currency', async (t) => {
   const shop = await openShop(rail);
   const ada = await payee(shop, [123_456]);
