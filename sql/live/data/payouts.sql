@@ -12,7 +12,9 @@ select
   b.created_by_user_id,
   b.approved_by_user_id,
   b.approved_at,
-  b.payouts,
+  b.payouts + coalesce((
+    select sum(r.payouts) from program.payout_batch_range r where r.organization_id = b.organization_id and r.batch_id = b.id
+  ), 0)::bigint as payouts,
   b.generated_at,
   b.created_at,
   b.updated_at

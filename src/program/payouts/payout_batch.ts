@@ -106,18 +106,20 @@ export const payoutBatches = resource({
       ) then 'ready'
       else 'completed'
     end`,
-    progress: sql`json_build_object(
-      'state', case t.stage when 'generating' then 'running' else 'done' end,
-      'partners_looked_at', t.partners_looked_at,
-      'payouts', t.payouts,
-      'amounts', (
-        select coalesce(json_agg(json_build_object('currency', a.key, 'payouts', a.value -> 'payouts', 'amount_minor', a.value -> 'amount_minor') order by a.key), '[]')
-        from jsonb_each(t.amounts) as a
-      ),
-      'not_eligible', (
-        select coalesce(json_agg(json_build_object('reason', r.key, 'count', r.value) order by r.key), '[]')
-        from jsonb_each(t.not_eligible) as r
-      ))`,
+    progress: sql`(
+      select json_build_object(
+        'state', case t.stage when 'generating' then 'running' else 'done' end,
+        'partners_looked_at', s.partners_looked_at,
+        'payouts', s.payouts,
+        'amounts', (
+          select coalesce(json_agg(json_build_object('currency', a.key, 'payouts', a.value -> 'payouts', 'amount_minor', a.value -> 'amount_minor') order by a.key), '[]')
+          from jsonb_each(s.amounts) as a
+        ),
+        'not_eligible', (
+          select coalesce(json_agg(json_build_object('reason', r.key, 'count', r.value) order by r.key), '[]')
+          from jsonb_each(s.not_eligible) as r
+        ))
+      from program.payout_batch_sums(t) as s)`,
     not_sent: sql`(
       select coalesce(json_agg(json_build_object(
         'reason', h.reason, 'reason_text', ${JSON.stringify(held_texts)}::jsonb ->> h.reason, 'count', h.count) order by h.reason), '[]')

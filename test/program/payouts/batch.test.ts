@@ -4,6 +4,7 @@ import { transaction } from '../../../src/core/postgres/transaction.ts';
 import { ofPayout } from '../../../src/program/commissions/commission.ts';
 import { generateStep, nextMost } from '../../../src/program/payouts/batches/generate.ts';
 import { programsWithBalances, startOfMonth } from '../../../src/program/payouts/batches/monthly.ts';
+import { type RangeKey, splitBatch } from '../../../src/program/payouts/batches/range.ts';
 import { type Answer, eventually, sql, startRail } from '../../harness.ts';
 import { openShop } from '../../shop.ts';
 import { bank, batchOf, bonus, generated, payee } from './fixture.ts';
@@ -265,7 +266,8 @@ t.test(
     returning id`)) as [{ id: string }];
     let refund: Promise<Answer> | undefined;
     await transaction(rail.store, opening, async (tx) => {
-      await generateStep(tx, batch_id, 1000);
+      const [range] = await splitBatch(tx, batch_id);
+      await generateStep(tx, range as RangeKey, 1000);
       refund = shop.merchant.request('POST', `/v1/sales/${sale.id}/refund`);
       await eventually(async () => (await rail.waiting()) > 0, 'the refund to wait for the batch');
     });

@@ -84,8 +84,9 @@ const amountsOf = ({ amounts }: Sums) =>
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([currency, sum]) => ({ currency, ...sum }));
 
+/** By reason, as a batch lists them. */
 const reasonsOf = ({ not_eligible }: Sums) =>
-  not_eligible_reasons.flatMap((reason) => {
+  not_eligible_reasons.toSorted().flatMap((reason) => {
     const count = not_eligible[reason];
     return count ? [{ reason, count }] : [];
   });

@@ -49,6 +49,9 @@ export const selected = (tx: Tx, { program_id, cutoff, is_preview }: Selection):
   ${tenant(tx)} and t.program_id = ${program_id} and ${open} and t.payout_id is null
     and (t.kind = 'clawback' or t.mature_at < ${cutoff}::timestamptz and (${is_preview} or t.status = 'due'))`;
 
+/** Beyond all ids. */
+export const no_end = '~';
+
 /**
  * The next partners, by id, who may have commissions for the batch: those who have open ones. From one to the next by the index, without a look
  * at the commissions.
@@ -56,12 +59,13 @@ export const selected = (tx: Tx, { program_id, cutoff, is_preview }: Selection):
 export async function nextPartners(
   tx: Tx,
   { program_id }: Pick<Selection, 'program_id'>,
-  { after, most }: { after: string; most: number },
+  { after, up_to = no_end, most }: { after: string; up_to?: string; most: number },
 ): Promise<string[]> {
   const nextAfter = (partner_id: Sql) => sql`
     select t.partner_id
     from program.commission t
     where ${tenant(tx)} and t.program_id = ${program_id} and ${open} and t.partner_id > ${partner_id}
+      and t.partner_id <= ${up_to}
     order by t.partner_id
     limit 1`;
   const rows = await tx.all<{ partner_id: string }>(sql`
@@ -74,6 +78,25 @@ export async function nextPartners(
     )
     select n.partner_id from next n where n.partner_id is not null order by n.nth`);
   return rows.map(({ partner_id }) => partner_id);
+}
+
+/** The partner amid the open commissions, so that both halves have as many of them. Undefined where there are fewer than `least`. */
+export async function middlePartner(
+  tx: Tx,
+  { program_id }: Pick<Selection, 'program_id'>,
+  { after, least }: { after: string; least: number },
+): Promise<string | undefined> {
+  const commissions = sql`
+    from program.commission t
+    where ${tenant(tx)} and t.program_id = ${program_id} and ${open} and t.partner_id > ${after}`;
+  const middle = await tx.maybe<{ partner_id: string }>(sql`
+    with counted as materialized (select count(*) as commissions ${commissions})
+    select t.partner_id
+    ${commissions} and (select c.commissions from counted c) >= ${least}
+    order by t.partner_id
+    offset (select c.commissions / 2 from counted c)
+    limit 1`);
+  return middle?.partner_id;
 }
 
 /** How many partners have commissions for the batch. */
