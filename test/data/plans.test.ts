@@ -57,6 +57,10 @@ await load(`
   select organization_id, 'sale_' || tail, program_id, tail, 1000, 1000, 'USD', true, at, jsonb_build_object('note', repeat('x', 200)), at, at
   of r`);
 await load(`
+  insert into program.refund (organization_id, id, program_id, sale_id, amount_minor, refunded_at, created_at)
+  select organization_id, 'rfd_' || tail, program_id, 'sale_' || tail, 1000, case when n % 3 > 0 then at end, at
+  of r`);
+await load(`
   insert into program.commission_entry
     (organization_id, commission_id, program_id, partner_id, kind, cause, amount_minor, currency, effective_at, posted_at)
   select organization_id, 'com_' || tail, program_id, 'part_' || n % 1000, 'earned', repeat('x', 200), 100, 'USD', at, at
@@ -95,6 +99,7 @@ await load(`
 for (const table of [
   'program.click',
   'program.sale',
+  'program.refund',
   'program.commission_entry',
   'webhooks.event',
   'webhooks.delivery',
@@ -138,6 +143,7 @@ const queries: Record<string, string> = {
   'sales of a day': `select sum(amount_minor) from data.sale where ${on('created_at')}`,
   'sales that occurred on a day': `select sum(amount_minor) from data.sale where ${on('occurred_at')}`,
   'a charge by its id at the processor': `select * from data.reconciliation where program_id = '${one.program_id}' and external_id = '${tail}'`,
+  'refunds of a day': `select sum(amount_minor) from data.refund where program_id = '${one.program_id}' and ${on('refunded_at')}`,
   'entries of a commission': `select * from data.commission_entry where commission_id = 'com_${tail}'`,
   'entries of a day': `select * from data.commission_entry where ${on('posted_at')}`,
   'the ledger of a partner': `select * from data.partner_ledger where partner_id = 'part_8'`,

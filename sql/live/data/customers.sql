@@ -114,7 +114,7 @@ select
   s.currency,
   r.amount_minor,
   r.reason,
-  coalesce(r.refunded_at, r.created_at) as refunded_at,
+  case when r.refunded_at is null then r.created_at else r.refunded_at end as refunded_at,
   r.created_at
 from program.refund r
 left join program.sale s on s.organization_id = r.organization_id and s.id = r.sale_id

@@ -1,5 +1,5 @@
 /** What a report adds up: rows of `w` (the window, from 1), `key`, `currency` and the measures. */
-import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
+import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { firstId, idAfter, idsWithin } from '../programs/period.ts';
 import type { Asked } from './asked.ts';
@@ -22,14 +22,18 @@ export function facts(tx: Tx, asked: Asked): Sql {
   const dimension = asked.is_summed ? summedBy(asked.kind.dimension, asked.filters) : undefined;
   const covered = dimension === undefined ? undefined : coverOf(asked, dimension);
   if (dimension === undefined || covered === undefined) return fromFacts(tx, asked);
-  return join(
-    [
-      fromTotals(tx, asked, dimension, covered),
-      fromNotes(tx, asked, covered),
-      ...covered.edges.map((edge) => fromEdge(tx, asked, dimension, edge)),
-    ],
-    ' union all ',
-  );
+  const loose = [fromNotes(tx, asked, covered), ...covered.edges.map((edge) => fromEdge(tx, asked, dimension, edge))];
+  return sql`${fromTotals(tx, asked, dimension, covered)} union all ${byGroup(tx, asked, join(loose, ' union all '))}`;
+}
+
+/** Rows of w, key, currency and the measures: those by partner, by the groups of today where these are asked for. */
+function byGroup(tx: Tx, { kind }: Asked, rows: Sql): Sql {
+  if (kind.key !== 'group_id') return rows;
+  const measures = join([...counted, ...added].map((name) => raw(name)));
+  return sql`
+    select l.w, coalesce(m.group_id, ''), l.currency, ${measures}
+    from (${rows}) as l (w, key, currency, ${measures})
+    left join program.partner m on m.organization_id = ${tx.organization_id} and m.id = l.key`;
 }
 
 /** The spans of a dimension that cover the windows, or undefined where they do not help. */
@@ -132,7 +136,7 @@ export function fromNotes(tx: Tx, asked: Asked, { bounds }: Cover): Sql {
   const ends = bounds.map(isoOf);
   const signed = [...counted, ...added].map((name) => sql`(c.sign * c.${raw(name)})::bigint as ${raw(name)}`);
   return sql`
-    select width_bucket(c.at, ${ends}::timestamptz[]), ${keyOf(tx, asked, raw(`c.${asked.kind.dimension}`))}, c.currency, ${join(signed)}
+    select width_bucket(c.at, ${ends}::timestamptz[]), ${keyOf(asked, raw(`c.${asked.kind.dimension}`))}, c.currency, ${join(signed)}
     from program.report_change c
     where c.organization_id = ${tx.organization_id} and c.program_id = ${asked.program.id}
       and c.at >= ${ends[0]}::timestamptz and c.at < ${ends.at(-1)}::timestamptz
@@ -143,17 +147,18 @@ function fromFacts(tx: Tx, asked: Asked): Sql {
   const { program, kind, bounds } = asked;
   const [first, after] = [bounds[0] as string, bounds.at(-1) as string];
   const ids = idsWithin('clk', { from: Date.parse(first), to: Date.parse(after) }, sql`f.id`);
-  const is_by_group = kind.key === 'group_id';
-  return sql`
+  return byGroup(
+    tx,
+    asked,
+    sql`
     select
-      width_bucket(f.at, ${bounds}::timestamptz[]),
-      ${is_by_group ? sql`coalesce(m.group_id, '')` : keyOf(tx, asked, raw(`f.${kind.dimension}`))},
-      f.currency, ${join([...counted, ...added].map((name) => sql`f.${raw(name)}::bigint`))}
+      width_bucket(f.at, ${bounds}::timestamptz[]), ${keyOf(asked, raw(`f.${kind.dimension}`))}, f.currency,
+      ${join([...counted, ...added].map((name) => sql`f.${raw(name)}::bigint as ${raw(name)}`))}
     from program.report_fact f
-    ${is_by_group ? sql`left join program.partner m on m.organization_id = ${tx.organization_id} and m.id = f.partner_id` : empty}
     where f.organization_id = ${tx.organization_id} and f.program_id = ${program.id}
       and f.at >= ${first}::timestamptz and f.at < ${after}::timestamptz and (f.noun <> 'click' or (${ids}))
-      and ${isAsked(tx, asked, 'f')}`;
+      and ${isAsked(tx, asked, 'f')}`,
+  );
 }
 
 /**
@@ -170,13 +175,13 @@ export function fromEdge(
   const { program, kind, filters } = asked;
   const asked_nouns = nounsOf([kind.dimension, ...namesOf(filters)]);
   const nouns = read.nouns ? asked_nouns.filter((noun) => read.nouns?.includes(noun)) : asked_nouns;
-  const key = keyOf(tx, asked, sql`f.key collate "C"`);
+  const key = keyOf(asked, sql`f.key collate "C"`);
   const signed = [...counted, ...added].map((name) => sql`s.sign * f.${raw(name)}`);
   return sql`
     select s.w, ${key}, f.currency collate "C", ${join(signed)}
-    from program.report_sums_between(
+    from ${raw(`program.report_sums_by_${dimension || 'all'}`)}(
       ${tx.organization_id}, ${program.id}, ${isoOf(from)}::timestamptz, ${isoOf(to)}::timestamptz,
-      ${firstId('clk', from)}, ${idAfter('clk', to)}, ${nouns}::text[], ${dimension}, ${read.keys ?? sql`null`}::text[]
+      ${firstId('clk', from)}, ${idAfter('clk', to)}, ${nouns}::text[], ${read.keys ?? sql`null`}::text[]
     ) f
     cross join (values ${join(signs.map(({ window, sign }) => sql`(${window}::integer, ${sign}::bigint)`))}) as s (w, sign)
     where ${filterCondition(tx, program.id, filters, () => sql`f.key`)}`;
@@ -184,14 +189,9 @@ export function fromEdge(
 
 const namesOf = (filters: Filters): (keyof Filters)[] => Object.keys(filters) as (keyof Filters)[];
 
-/** A row's key, of a fact's or a sum's. Groups are those of today. */
-function keyOf(tx: Tx, { kind }: Asked, key: Sql): Sql {
-  if (kind.dimension === '') return sql`'' collate "C"`;
-  return kind.key === 'group_id' ? sql`coalesce((${groupOf(tx, key)}), '')` : sql`coalesce(${key}, '')`;
-}
-
-const groupOf = (tx: Tx, partner_id: Sql): Sql =>
-  sql`select m.group_id from program.partner m where m.organization_id = ${tx.organization_id} and m.id = ${partner_id}`;
+/** A row's key, of a fact's or a sum's. */
+const keyOf = ({ kind }: Asked, key: Sql): Sql =>
+  kind.dimension === '' ? sql`'' collate "C"` : sql`coalesce(${key}, '')`;
 
 function isAsked(tx: Tx, { program, kind, filters }: Asked, alias: string): Sql {
   const names = [kind.dimension, ...namesOf(filters)];
