@@ -17,7 +17,7 @@ import { type Json, services, sql } from '../harness.ts';
 import { type Process, startProcess } from '../processes.ts';
 import { authority_certificate, startMailbox } from '../recruitment/mailbox.ts';
 import { openSender, step } from '../recruitment/outreach/outreach.ts';
-import { startSentFolder } from '../recruitment/outreach/sent_folder.ts';
+import { type SentFolder, startSentFolder } from '../recruitment/outreach/sent_folder.ts';
 import { startSink } from '../recruitment/outreach/sink.ts';
 import { startMortalPostgres } from './mortal_postgres.ts';
 
@@ -52,7 +52,8 @@ export async function killWhileSending(plan: Plan): Promise<Outcome> {
   const database = openDatabase(postgres.url, { size: 4, name: 'rail test' });
   const store: Store = { database, writeEvents };
   const sink = await startSink();
-  const folder = await startSentFolder();
+  // A mailbox for each inbox: to search one that has the emails of all would take longer the more there are.
+  const folders = await Promise.all(Array.from({ length: plan.inboxes }, () => startSentFolder()));
   const { smtp } = await startMailbox(sink.handlers);
   const { id: organization_id } = await createOrganization(database, {
     name: 'Killed',
@@ -61,8 +62,8 @@ export async function killWhileSending(plan: Plan): Promise<Outcome> {
   const query = <Row extends object = Json>(statement: Sql): Promise<Row[]> => run<Row>(database, statement);
   const place = { store, services, query };
   const addresses = Array.from({ length: plan.sends }, (_, nth) => `reader@blog${nth}.com`);
-  await openSender(place, organization_id, {
-    mailbox: { smtp, imap: folder.imap },
+  const { inbox_ids } = await openSender(place, organization_id, {
+    mailbox: { smtp, imap: (folders[0] as SentFolder).imap },
     ...{
       inboxes: plan.inboxes,
       prospects: plan.sends,
@@ -70,6 +71,13 @@ export async function killWhileSending(plan: Plan): Promise<Outcome> {
       steps: [step(), step({ delay_days: 30 })],
     },
   });
+
+  const imaps = inbox_ids.map((id, nth) => ({ id, imap: folders[nth]?.imap }));
+  await query(sql`
+    update recruitment.inbox i set imap = g.imap - 'password'
+    from json_to_recordset(${JSON.stringify(imaps)}::json) as g (id text, imap jsonb) where i.id = g.id`);
+  const folderOf = (text: string): SentFolder =>
+    folders[Number(/^From:.*<grace(\d+)@/im.exec(text)?.[1])] as SentFolder;
 
   const holding = new Holding(plan.random, ({ id }) => sink.sessions.get(id)?.destroyed !== false);
   for (const to of addresses) {
@@ -80,7 +88,8 @@ export async function killWhileSending(plan: Plan): Promise<Outcome> {
       },
       async accepted(session) {
         // Half of the servers keep a copy, so that some of what was in doubt is found.
-        if (holding.isHeld(session) && plan.random() < 0.5) folder.put(sink.acceptedBy(to).at(-1)?.text ?? '');
+        const text = sink.acceptedBy(to).at(-1)?.text ?? '';
+        if (holding.isHeld(session) && plan.random() < 0.5) folderOf(text).put(text);
         await holding.released(session);
       },
     });

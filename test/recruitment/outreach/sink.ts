@@ -37,6 +37,7 @@ export const refusal = (responseCode: number, text: string): Error => Object.ass
 
 export async function startSink(): Promise<Sink> {
   const accepted: Accepted[] = [];
+  const by_recipient = new Map<string, Accepted[]>();
   const script = new Map<string, Script>();
   const answered = (work: Promise<void>, callback: (error?: Error | null) => void) =>
     void work.then(
@@ -53,7 +54,9 @@ export async function startSink(): Promise<Sink> {
     const text = Buffer.concat(chunks).toString('utf8');
     await script.get(to)?.end?.(session);
     const message_id = /^message-id: <([^>]+)>/im.exec(text)?.[1] ?? '';
-    accepted.push({ to, message_id, text, begun_at, accepted_at: performance.now() });
+    const one = { to, message_id, text, begun_at, accepted_at: performance.now() };
+    accepted.push(one);
+    by_recipient.set(to, [...(by_recipient.get(to) ?? []), one]);
     await script.get(to)?.accepted?.(session);
   }
   const sessions = new Map<string, Socket>();
@@ -73,7 +76,7 @@ export async function startSink(): Promise<Sink> {
       },
     },
     accepted,
-    acceptedBy: (to) => accepted.filter((one) => one.to === to),
+    acceptedBy: (to) => by_recipient.get(to) ?? [],
     script,
   };
 }
