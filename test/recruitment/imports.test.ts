@@ -253,3 +253,28 @@ t.test('two imports with the same people at a time make each of them once', asyn
   t.equal(new Set(told.map(({ prospect_id }) => prospect_id)).size, 1_200);
   t.equal(told.length, 1_200);
 });
+
+t.test('steps that run at a time come out as the file has them, one after the other', async (t) => {
+  const opened = await openBrand();
+  const isAgain = (nth: number) => nth % 1_000 === 990;
+  const rows = Array.from({ length: 2_300 }, (_, nth) =>
+    isAgain(nth) ? `step7.com,Again ${nth},a@other${nth}.com` : `step${nth}.com,Name ${nth},a@step${nth}.com`,
+  );
+  const done_import = await imported(opened, `key,name,email\n${rows.join('\n')}\n`, { update_existing: true });
+  t.same(counts(done_import), done({ total: 2_300, created: 2_298, updated: 2 }));
+  const [same] = await listed(opened, '&q=step7.com');
+  t.equal(same?.name, 'Again 1990');
+  t.equal((await opened.caller.get(`${v1}/prospects/${same?.id}/emails`)).data.length, 3);
+  const told = (await toldOf(opened.caller)).filter(({ type }) => type === 'affiliate.added');
+  const keys = new Map(
+    (
+      await rail.query<{ id: string; key: string }>(
+        sql`select p.id, p.key from recruitment.prospect p where p.brand_id = ${opened.brand_id}`,
+      )
+    ).map(({ id, key }) => [id, key]),
+  );
+  t.same(
+    told.map(({ prospect_id }) => keys.get(prospect_id)),
+    rows.filter((_, nth) => !isAgain(nth)).map((row) => row.split(',')[0]),
+  );
+});

@@ -11,7 +11,8 @@ import { type KeyedHash, keyedHash } from '../prospects/keyed_hash.ts';
 import { deleteChunks, readChunks } from './chunk.ts';
 import { type PreparedRow, prepare } from './prepare.ts';
 import { type FileRow, rowsOf, UnreadableFile } from './rows.ts';
-import { importRows, isGood, keyOf, lockImport, type Running } from './step.ts';
+import { countRows, importRows, isGood, keyOf, lockImport, type Running, readImport } from './step.ts';
+import { awaitBefore, holdPlace, OutOfTurn, type Place, StepsInFlight } from './steps_in_flight.ts';
 
 /** Rows of a step. Its transaction is short: whoever marks Do not contact waits for it. */
 const most_rows = 1_000;
@@ -32,9 +33,12 @@ export async function runImport(payload: ImportId, { store, services: { vault },
   const begun = await within((tx) => begin(tx, vault, payload.id));
   if (!begun) return;
   const { running, hash } = begun;
+  const seen = new Set<string>();
+  const run = (rows: PreparedRow[], place: Place, onBegun: () => void) =>
+    within((tx) => step(tx, vault, { running, place, rows, seen, onBegun }));
+  const flight = new StepsInFlight(running.id, running.dry_run, run);
   try {
     let read = 0;
-    const seen = new Set<string>();
     const steps = stepsOf(rowsOf(running, readChunks(store, vault, payload)));
     for await (const rows of readAhead(prepare(steps, { ...running, intend: await openIntend(vault, hash) }))) {
       const is_read = Math.max(0, running.rows_read - read);
@@ -42,15 +46,18 @@ export async function runImport(payload: ImportId, { store, services: { vault },
       read += rows.length;
       if (running.dry_run) remember(rows.slice(0, is_read), seen);
       if (left.length === 0) continue;
-      const expected = read - left.length;
-      if (!(await within((tx) => step(tx, vault, { running, expected, rows: left, seen })))) return;
+      if (!(await flight.begin(read - left.length, left))) return;
       if (running.dry_run) remember(left, seen);
-      if (stopping.aborted) return await within(async (tx) => tx.enqueue('recruitment/import_prospects', payload));
+      if (!stopping.aborted) continue;
+      if (await flight.end()) await within(async (tx) => tx.enqueue('recruitment/import_prospects', payload));
+      return;
     }
-    await within((tx) => finish(tx, payload.id, read));
+    if (await flight.end()) await within((tx) => finish(tx, payload.id, read));
   } catch (error) {
     if (!(error instanceof UnreadableFile)) throw error;
-    await within((tx) => fail(tx, payload.id, error.message));
+    if (await flight.end()) await within((tx) => fail(tx, payload.id, error.message));
+  } finally {
+    await flight.settle();
   }
 }
 
@@ -112,26 +119,36 @@ function remember(rows: PreparedRow[], seen: Set<string>): void {
 
 interface Step {
   running: Running;
-  /** How many rows stand before those of the step. */
-  expected: number;
+  place: Place;
   rows: PreparedRow[];
   seen: Set<string>;
+  onBegun: () => void;
 }
 
-/** @returns false where the import has ended, or another worker goes on with it */
-async function step(tx: Tx, vault: Vault, { running, expected, rows, seen }: Step): Promise<boolean> {
-  const [now, brand, barred] = await Promise.all([
-    lockImport(tx, running.id),
-    brands.find(tx, sql`${tenant(tx)} and t.id = ${running.brand_id} and t.deleted_at is null`, sql`for share of t`),
+/** @returns false where the import has ended, or another worker goes on with it  @throws OutOfTurn */
+async function step(tx: Tx, vault: Vault, { running, place, rows, seen, onBegun }: Step): Promise<boolean> {
+  // A brand is deleted under the lock of suppressions: one that is there now stays until the transaction ends.
+  const [, progress, barred, brand] = await Promise.all([
+    holdPlace(tx, place).then(onBegun),
+    readImport(tx, running.id),
     barredOfRows(tx, rows),
+    brands.find(tx, sql`${tenant(tx)} and t.id = ${running.brand_id} and t.deleted_at is null`),
   ]);
-  if (now?.rows_read !== expected) return false;
-  if (!brand) {
-    await fail(tx, running.id, 'The brand was deleted.');
-    return false;
-  }
-  await importRows(tx, vault, running, { rows, barred, seen });
-  return true;
+  if (progress === undefined || progress.rows_read > place.first) return false;
+  const outcomes = brand && (await importRows(tx, vault, running, { rows, barred, seen }));
+  await takeTurn(tx, place);
+  if (outcomes) countRows(tx, running.id, rows, outcomes);
+  else await fail(tx, running.id, 'The brand was deleted.');
+  return outcomes !== undefined;
+}
+
+/** The steps before have committed, and this one is the next. @throws OutOfTurn */
+async function takeTurn(tx: Tx, place: Place): Promise<void> {
+  const taken = Promise.all([awaitBefore(tx, place), lockImport(tx, place.import_id)]);
+  // Meanwhile.
+  tx.renderEmitted();
+  const [, now] = await taken;
+  if (now?.rows_read !== place.first) throw new OutOfTurn();
 }
 
 /** Those of the addresses that are barred, which stays so until the transaction ends. */

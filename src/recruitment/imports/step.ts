@@ -1,5 +1,5 @@
 /** A step of an import: some rows in one transaction, which says how far the import is besides. */
-import sql, { type Sql } from 'sql-template-tag';
+import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Vault } from '../../core/encryption/vault.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
@@ -27,14 +27,18 @@ export interface Running {
   by_member_id: string | null;
 }
 
-/** The import, which nobody else changes until the transaction ends. Undefined: it has ended, or its organization is gone. */
-export const lockImport = (tx: Tx, id: string): Promise<Running | undefined> =>
+/** The import. Undefined: it has ended, or its organization is gone. */
+export const readImport = (tx: Tx, id: string, lock: Sql = empty): Promise<Running | undefined> =>
   tx.maybe<Running>(sql`
     select t.id, t.brand_id, t.format, t.delimiter, t.mapping, t.dry_run, t.update_existing, t.rows_read, t.interruptions,
       t.by_user_id, t.by_member_id
     from recruitment.import t
     where ${tenant(tx)} and t.id = ${id} and t.state in ('queued', 'running')
-    for no key update of t`);
+    ${lock}`);
+
+/** The same, and nobody else changes it until the transaction ends. */
+export const lockImport = (tx: Tx, id: string): Promise<Running | undefined> =>
+  readImport(tx, id, sql`for no key update of t`);
 
 type GoodRow = PreparedRow & { prospect: NewProspect };
 type Outcome = 'created' | 'updated' | 'unchanged';
@@ -49,20 +53,22 @@ interface Given {
   seen: ReadonlySet<string>;
 }
 
-/** Imports the rows that follow those that were read. */
-export async function importRows(tx: Tx, vault: Vault, running: Running, { rows, barred, seen }: Given): Promise<void> {
+/** Imports rows. @returns what became of each good one */
+export function importRows(tx: Tx, vault: Vault, running: Running, { rows, barred, seen }: Given): Promise<Outcome[]> {
   const good = rows.filter(isGood);
-  const outcomes = running.dry_run
-    ? await foresee(tx, vault, running, good, seen)
-    : await write(tx, vault, running, good, barred);
-  recordErrors(tx, running.id, rows);
+  return running.dry_run ? foresee(tx, vault, running, good, seen) : write(tx, vault, running, good, barred);
+}
+
+/** Counts the rows behind those that were counted. */
+export function countRows(tx: Tx, import_id: string, rows: PreparedRow[], outcomes: Outcome[]): void {
+  recordErrors(tx, import_id, rows);
   const counted = (wanted: Outcome) => outcomes.filter((outcome) => outcome === wanted).length;
   tx.send(sql`
     update recruitment.import t
-    set rows_read = t.rows_read + ${rows.length}, refused = t.refused + ${rows.length - good.length}, interruptions = 0,
+    set rows_read = t.rows_read + ${rows.length}, refused = t.refused + ${rows.length - outcomes.length}, interruptions = 0,
       created = t.created + ${counted('created')}, updated = t.updated + ${counted('updated')},
       unchanged = t.unchanged + ${counted('unchanged')}, updated_at = ${tx.now}::timestamptz
-    where ${tenant(tx)} and t.id = ${running.id}`);
+    where ${tenant(tx)} and t.id = ${import_id}`);
 }
 
 async function write(
