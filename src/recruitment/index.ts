@@ -46,6 +46,7 @@ import { assignOperations } from './prospects/assign.ts';
 import { bulkOperations } from './prospects/bulk.ts';
 import { signUpOperations } from './prospects/invite.ts';
 import { noteOperations } from './prospects/note.ts';
+import { refusingSamples } from './prospects/prospect.ts';
 import { readProspectOperations } from './prospects/read.ts';
 import { saveOperations } from './prospects/save.ts';
 import { stageOperations } from './prospects/stage.ts';
@@ -110,7 +111,7 @@ export const recruitment: Product = {
     ...planOperations,
     ...creditOperations,
     ...webhooksOf(events),
-  ].map(refusingTestKeys),
+  ].map((operation) => refusingSamples(refusingTestKeys(operation))),
   scopes: [
     'brands:read',
     'brands:write',

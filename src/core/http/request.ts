@@ -47,7 +47,10 @@ function mount(app: FastifyInstance, operation: Operation, store: Store, service
 }
 
 /** The hooks of a route that needs a key: who asks, how often, in which version, with which scope and mode, and signed as the key demands. */
-export const guards = (database: Database, operation: Pick<Operation, 'scope' | 'further_scopes' | 'test_keys'>) => ({
+export const guards = (
+  database: Database,
+  operation: Pick<Operation, 'scope' | 'further_scopes' | 'test_keys' | 'refuse_test_key'>,
+) => ({
   onRequest: async (request: FastifyRequest) => {
     refuseEmptyId(request);
     request.presented = await identify(request, database);
@@ -55,7 +58,7 @@ export const guards = (database: Database, operation: Pick<Operation, 'scope' | 
     requireVersion(request);
     for (const scope of [operation.scope, ...(operation.further_scopes ?? [])])
       requireScope(request.presented.scopes, scope);
-    requireMode(request.presented, operation);
+    requireMode(request.presented, operation, request.params as object);
   },
   preValidation: async (request: FastifyRequest) => requireSignature(request, request.presented as Presented),
 });

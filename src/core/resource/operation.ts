@@ -80,6 +80,8 @@ interface Options<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType,
   may_lag?: boolean;
   /** Whether test keys may call it. Undefined: as the product has it for all of its operations. */
   test_keys?: boolean;
+  /** Refuses a test key that may not call it in another way, by the object that the path names: throws a Problem. */
+  refuse_test_key?: (params: Record<string, string>) => void;
   /** The errors that it may answer, besides those that follow from its path and fields: see description/operation_errors.ts. */
   errors?: ProblemCode[];
   run: (context: Context<z.infer<P>, z.infer<Q>, z.infer<B>> & { asked: Asked }) => Promise<z.input<R>>;

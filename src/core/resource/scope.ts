@@ -8,9 +8,15 @@ export function requireScope(scopes: string[], scope: string): void {
   });
 }
 
-/** @throws Problem test_key_not_allowed */
-export function requireMode({ mode }: { mode: 'live' | 'test' }, { test_keys }: { test_keys?: boolean }): void {
-  if (mode === 'live' || test_keys !== false) return;
+interface Mode {
+  test_keys?: boolean;
+  refuse_test_key?: (params: Record<string, string>) => void;
+}
+
+/** @throws Problem test_key_not_allowed, or as the operation refuses test keys */
+export function requireMode({ mode }: { mode: 'live' | 'test' }, operation: Mode, params: object): void {
+  if (mode === 'live' || operation.test_keys !== false) return;
+  operation.refuse_test_key?.(params as Record<string, string>);
   throw new Problem('test_key_not_allowed', 'A test key cannot do this. Use a live key.');
 }
 

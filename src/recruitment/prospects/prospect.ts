@@ -1,7 +1,7 @@
 import sql, { type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
-import type { Caller } from '../../core/resource/operation.ts';
+import type { Caller, Operation } from '../../core/resource/operation.ts';
 import { type Lock, lockOf, type Row, resource, tenant } from '../../core/resource/resource.ts';
 import { statusSchema } from '../../core/resource/states.ts';
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
@@ -148,6 +148,12 @@ export function refuseSample(prospect_id: string, param: string): void {
     );
   }
 }
+
+/** Any other action on a sample is refused alike, whatever the key: else a test key could not call these. */
+export const refusingSamples = (operation: Operation): Operation =>
+  operation.path.startsWith(`${base_path}/prospects/{id}`)
+    ? { ...operation, refuse_test_key: ({ id: prospect_id = '' }) => refuseSample(prospect_id, 'id') }
+    : operation;
 
 /** What test keys may do with a sample they may do with nothing else. @throws Problem test_key_not_allowed */
 export function requireLiveKey({ mode }: Caller): void {

@@ -95,4 +95,8 @@ t.test('is not for test keys, and not for other names', async (t) => {
   const test_key = await rail.key(caller.organization_id, { mode: 'test' });
   t.match(await put(test_key, 'brave', { api_key: brave_key }), { status: 403 });
   t.match(await put(caller, 'index', {}), { status: 400, body: { error: { param: 'name' } } });
+  for (const name of ['index', 'url_list']) {
+    t.match(await caller.get(`${path}/${name}`), { name, configured_by: null, hint: null, page_price_micros: 0 });
+  }
+  t.match(await caller.request('GET', `${path}/other`), { status: 400, body: { error: { param: 'name' } } });
 });

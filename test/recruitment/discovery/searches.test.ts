@@ -462,6 +462,16 @@ t.test('refuses what a search cannot be', async (t) => {
     'invalid_parameter',
     'max_results',
   ]);
+  for (const [search_type, query, field] of [
+    ['keyword', 'bread', 'competitor_domain'],
+    ['lookalike', undefined, 'competitor_domain'],
+    ['url_list', 'https://a.test', 'like_prospect_id'],
+  ] as const) {
+    const needed = search_type === 'lookalike' ? { like_prospect_id: 'fdi_1' } : {};
+    const body = { search_type, ...(query && { query }), ...needed, [field]: 'rival.test' };
+    t.same(await refusal(body), [400, 'invalid_parameter', field], search_type);
+  }
+  t.same(await refusal({ search_type: 'keyword', query: 'x', misspelt: 1 }), [400, 'unknown_parameter', 'misspelt']);
   t.match((await caller.get(`${base}/plan`)).credits, { spent: 0 });
 });
 

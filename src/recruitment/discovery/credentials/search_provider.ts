@@ -52,7 +52,9 @@ const SearchProvider = z
   });
 type SearchProvider = z.infer<typeof SearchProvider>;
 
-const anyName = z.strictObject({
+const anyName = z.strictObject({ name: z.enum(provider_names).describe('The provider.') });
+/** Of the others nobody sets credentials. */
+const configurableName = z.strictObject({
   name: z.enum(configurable as [ProviderName, ...ProviderName[]]).describe('The provider.'),
 });
 
@@ -109,7 +111,7 @@ export const searchProviderOperations: Operation[] = [
 The fields of \`credentials\`, by provider:
 
 ${fields_doc}`,
-    params: anyName,
+    params: configurableName,
     body: z.strictObject({
       credentials: z.record(text, z.union([text, z.int()])).meta({
         description:
@@ -135,7 +137,7 @@ ${fields_doc}`,
     scope: 'searches:write',
     summary: "Deletes the organization's credentials of a search provider.",
     doc: "Searches use the operator's from then on, if there are any.",
-    params: anyName,
+    params: configurableName,
     reply: DeletedMarker,
     async run({ tx, params: { name } }) {
       const deleted = await tx.maybe<{ id: string }>(sql`

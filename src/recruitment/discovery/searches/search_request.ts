@@ -129,12 +129,23 @@ const needed: Record<SearchType, (keyof SearchRequest)[]> = {
   url_list: ['query'],
 };
 
+/** The fields that a type has no use for. */
+const unused: Record<SearchType, (keyof SearchRequest)[]> = {
+  keyword: ['competitor_domain', 'like_prospect_id'],
+  competitor: ['like_prospect_id'],
+  lookalike: ['query', 'competitor_domain'],
+  channel: ['competitor_domain', 'like_prospect_id'],
+  url_list: ['competitor_domain', 'like_prospect_id'],
+};
+
 /** @throws Problem missing_parameter, invalid_parameter */
 export function requireComplete(request: SearchRequest): void {
   const { search_type, query, channels: asked } = request;
   const missing = needed[search_type].find((field) => request[field] === undefined);
   if (missing) throw missingFor(missing, search_type);
   if (search_type === 'channel' && asked.length === 0) throw missingFor('channels', search_type);
+  const superfluous = unused[search_type].find((field) => request[field] !== undefined);
+  if (superfluous) throw superfluousFor(superfluous, search_type);
   requireFittingProviders(request);
   if (search_type === 'url_list') requireUrls(query as string);
   else if (query !== undefined && query.length > most_query) {
@@ -144,6 +155,9 @@ export function requireComplete(request: SearchRequest): void {
 
 const missingFor = (param: string, search_type: SearchType): Problem =>
   new Problem('missing_parameter', `'${param}' is required for the search type '${search_type}'.`, { param });
+
+const superfluousFor = (param: string, search_type: SearchType): Problem =>
+  new Problem('invalid_parameter', `A search of the type '${search_type}' has no '${param}'. Remove it.`, { param });
 
 /** @throws Problem invalid_parameter for providers that a search of this type does not ask */
 function requireFittingProviders({ search_type, providers }: SearchRequest): void {
