@@ -31,7 +31,7 @@ function leadsTo({ method, keys }: Index, column: string): boolean {
   if (method === 'brin') return keys.includes(column);
   if (leading.includes(column)) return keys.slice(0, 2).includes(column);
   const [next = ''] = keys.filter((key) => !leading.includes(key));
-  return next === column || (/^(COALESCE\(|CASE)/.test(next) && next.includes(column));
+  return next === column || (/^[(\s]*(COALESCE\(|CASE)/.test(next) && next.includes(column));
 }
 
 /** Rollups are computed from the rows that their conditions leave, and are left out here. */
