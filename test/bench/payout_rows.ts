@@ -51,5 +51,5 @@ export async function undoBatches(client: pg.Client, { organization_id, program_
     program_id,
   ]);
   await client.query('set session_replication_role = origin');
-  await client.query('vacuum (analyze) program.commission, program.payout');
+  await client.query('vacuum (analyze) program.commission, program.payout, program.payout_commission');
 }

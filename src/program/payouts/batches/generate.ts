@@ -19,7 +19,7 @@ const step_ms = 100;
 /** How many commissions a step makes due. */
 const most_matured = 1_000;
 /** How long a batch rests after each step, as a share of the time that it took: what else the database has to do goes first. */
-const rest = 0.25;
+const rest = 0.35;
 
 /** How many connections there must be for two ranges at the same time: one after the other is slower, and leaves some to other jobs. */
 const least_connections = 6;
