@@ -30,7 +30,7 @@ export const report = (name: string, options: ReportOptions): Promise<void> =>
   withStore(async (opened) => {
     const { id: program_id, organization_id } = await chosenProgram(opened, options.program);
     const query = queryOf(name as ReportName, program_id, options);
-    await transaction(opened.store, { organization_id, request_id: null }, async (tx) => {
+    await transaction(opened.store, { organization_id, request_id: null, one_state: true }, async (tx) => {
       if (options.csv) {
         for await (const text of textOf(await streamReport(tx, query, 'csv'), 'csv')) process.stdout.write(text);
         return;

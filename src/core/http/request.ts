@@ -138,7 +138,10 @@ async function answer(
   const caller = request.presented as Presented;
   const { method, url, headers, rawBody } = request;
   const idempotent = idempotentRequest(method, url, headers['idempotency-key'], rawBody);
-  const options = { organization_id: caller.organization_id, request_id: request.id, idempotency_key: idempotent?.key };
+  const options = {
+    ...{ organization_id: caller.organization_id, request_id: request.id, idempotency_key: idempotent?.key },
+    one_state: operation.may_lag,
+  };
   const { rejection, asked } = await askOutside(request, operation, store, services);
   const outcome = await transaction(store, options, async (tx) => {
     const first = idempotent && storedReply(tx, idempotent, services.vault);

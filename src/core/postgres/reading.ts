@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { run, send } from './database.ts';
 import { translateError } from './errors.ts';
-import { type Opened, opening, type Store, Tx, together } from './transaction.ts';
+import { type Opened, one_state, opening, type Store, Tx, together } from './transaction.ts';
 
 /** How long Postgres lets the transaction be without a statement, should this process hang: longer than any reader is waited for. */
 const idle_ms = 60_000;
@@ -10,12 +10,12 @@ export interface ReadingOptions {
   /** The tenant, whose rows alone are seen. */
   organization_id: string;
   request_id: string | null;
-  /** All statements show one state of the database, and the last ones may write. Else each shows what was committed when it began. */
+  /** The last statements may write. */
   is_feed?: boolean | undefined;
 }
 
 /**
- * A transaction that reads, and lasts for as long as somebody takes what `work` yields. It commits before the
+ * A transaction that reads one state of the database, and lasts for as long as somebody takes what `work` yields. It commits before the
  * last of that is given out. Each statement in it is limited by the
  * `statement_timeout` of its connection; how long it waits for who takes, is for the caller to limit.
  * @throws Problem service_unavailable when Postgres is away; whatever `work` throws
@@ -26,7 +26,7 @@ export async function* reading<T>(
   work: (tx: Tx) => AsyncIterable<T>,
 ): AsyncGenerator<T> {
   const client = await database.connect().catch(rethrow);
-  const mode = is_feed ? 'isolation level repeatable read' : 'isolation level read committed, read only';
+  const mode = is_feed ? one_state : `${one_state}, read only`;
   let broken: Error | undefined;
   let is_open = true;
   let last: { value: T } | undefined;

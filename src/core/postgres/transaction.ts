@@ -57,6 +57,8 @@ export interface TransactionOptions {
   now?: string | undefined;
   /** Takes this idempotency key's lock and reads what is stored under it: see `tx.stored`. */
   idempotency_key?: string | undefined;
+  /** All statements see one state of the database. Else each sees what was committed when it began. */
+  one_state?: boolean | undefined;
 }
 
 /** @internal */
@@ -182,6 +184,9 @@ export class Tx {
   }
 }
 
+/** @internal */
+export const one_state = 'isolation level repeatable read';
+
 /** Of a statement in a transaction that has failed before. */
 const aborted = '25P02';
 
@@ -224,7 +229,10 @@ async function runOnce<T>(store: Store, options: TransactionOptions, work: (tx: 
   const client = await store.database.connect();
   let broken: Error | undefined;
   try {
-    const [, opened] = await together([send(client, { text: 'begin' }), run<Opened>(client, opening(options))]);
+    const [, opened] = await together([
+      send(client, { text: options.one_state ? `begin ${one_state}` : 'begin' }),
+      run<Opened>(client, opening(options)),
+    ]);
     const tx = new Tx(client, options, opened[0] as Opened, store.writeEvents);
     const result = await within(tx, work);
     const closing = tx.closing().map((statement) => run(client, statement));
