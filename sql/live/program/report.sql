@@ -16,6 +16,25 @@ as $$
     ('customer_id', 1440, true)
 $$;
 
+-- The dimensions whose sums are packed: those that may have many keys, and those whose facts take long to read. See report_block.sql.
+create or replace function program.is_packed(dimension text) returns boolean
+language sql immutable parallel safe
+return dimension in ('partner_id', 'link_id', 'coupon_id', 'country', 'landing_page', 'customer_id');
+
+-- Of these there are spans that are packed from the facts, and have no rows in report_total: a time zone's days end near the ends of such spans.
+create or replace function program.quarter_minutes() returns integer
+language sql immutable parallel safe
+return 360;
+
+-- The facts that have a dimension: as program.report_keys() says it.
+create or replace function program.report_nouns(dimension text) returns text[]
+language sql immutable parallel safe
+return case
+  when dimension in ('product_id', 'customer_id') then array['sale', 'refund', 'commission', 'clawback', 'paid']
+  when dimension = 'coupon_id' then array['referral', 'lead', 'customer', 'sale', 'refund', 'commission', 'clawback', 'paid']
+  else array['click', 'referral', 'lead', 'customer', 'sale', 'refund', 'commission', 'clawback', 'paid']
+end;
+
 -- The dimensions that a fact is counted by, each with its key: '' where it has none. Clicks have no coupons; products and customers have sales
 -- and their money.
 create or replace function program.report_keys(

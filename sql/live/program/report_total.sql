@@ -2,22 +2,43 @@
 -- consists of, what is not folded yet, and the facts themselves at both ends of the window.
 
 -- Folds up to so many notes into their sums, and gives how many there were. One statement after the other: each sees the numbers of slices and
--- keys that another fold has given meanwhile.
+-- keys that another fold has given meanwhile. Which spans change is noted too: see report_block.sql.
 create or replace function program.fold_reports(most integer) returns bigint
 language plpgsql volatile
 as $$
 declare
-  taken tid[] := array(select c.ctid from program.report_change c limit most for update skip locked);
+  taken tid[];
 begin
-  insert into program.report_slice (organization_id, program_id, dimension, minutes)
-  select p.organization_id, p.program_id, s.dimension, s.minutes
-  from (select distinct c.organization_id, c.program_id from program.report_change c where c.ctid = any(taken)) p
-  cross join program.report_spans() s
-  where not exists (
-    select from program.report_slice e
-    where (e.organization_id, e.program_id, e.dimension, e.minutes) = (p.organization_id, p.program_id, s.dimension, s.minutes)
+  perform program.share_report_totals();
+  taken := array(select c.ctid from program.report_change c limit most for update skip locked);
+
+  with added as (
+    insert into program.report_slice (organization_id, program_id, dimension, minutes)
+    select p.organization_id, p.program_id, s.dimension, s.minutes
+    from (select distinct c.organization_id, c.program_id from program.report_change c where c.ctid = any(taken)) p
+    cross join (
+      select s.dimension, s.minutes from program.report_spans() s
+      union all
+      select s.dimension, program.quarter_minutes() from program.report_spans() s where s.is_finest and program.is_packed(s.dimension)
+    ) s
+    where not exists (
+      select from program.report_slice e
+      where (e.organization_id, e.program_id, e.dimension, e.minutes) = (p.organization_id, p.program_id, s.dimension, s.minutes)
+    )
+    order by 1, 2, 3, 4
+    on conflict do nothing
+    returning *
   )
-  order by 1, 2, 3, 4
+  -- Where there are sums already, their quarters are yet to be packed.
+  insert into program.report_unpacked (slice_id, starts_in, organization_id)
+  select distinct a.id, t.starts_in + n.nth * a.minutes, a.organization_id
+  from added a
+  join program.report_slice s
+    on s.organization_id = a.organization_id and s.program_id = a.program_id and s.dimension = a.dimension and s.minutes = 1440
+  join program.report_total t on t.slice_id = s.id
+  cross join generate_series(0, 1440 / program.quarter_minutes() - 1) as n (nth)
+  where a.minutes = program.quarter_minutes() and program.is_packed(a.dimension)
+  order by 1, 2
   on conflict do nothing;
 
   insert into program.report_key (organization_id, program_id, dimension, key)
@@ -55,33 +76,48 @@ begin
     ) k
     join program.report_spans() s on s.dimension = k.dimension and s.is_finest
     group by 1, 2, 3, 4, 5, 6
+  ),
+  folded as (
+    insert into program.report_total as f (
+      slice_id, starts_in, key_id, organization_id, currency,
+      clicks, referrals, leads, customers, sales, revenue_minor, refunds_minor, commissions_minor, clawbacks_minor, paid_minor
+    )
+    select
+      s.id, n.starts_in / s.minutes * s.minutes, k.id, n.organization_id, n.currency, nullif(sum(n.clicks), 0), nullif(sum(n.referrals), 0),
+      nullif(sum(n.leads), 0), nullif(sum(n.customers), 0), nullif(sum(n.sales), 0), nullif(sum(n.revenue_minor), 0),
+      nullif(sum(n.refunds_minor), 0), nullif(sum(n.commissions_minor), 0), nullif(sum(n.clawbacks_minor), 0), nullif(sum(n.paid_minor), 0)
+    from finest n
+    join program.report_key k
+      on (k.organization_id, k.program_id, k.dimension, k.key) = (n.organization_id, n.program_id, n.dimension, n.key)
+    join program.report_slice s on (s.organization_id, s.program_id, s.dimension) = (n.organization_id, n.program_id, n.dimension)
+    where s.dimension = '' or s.minutes <> program.quarter_minutes()
+    group by 1, 2, 3, 4, 5
+    order by 1, 2, 3, 5
+    on conflict (slice_id, starts_in, key_id, currency) do update
+    set
+      clicks = nullif(coalesce(f.clicks, 0) + coalesce(excluded.clicks, 0), 0),
+      referrals = nullif(coalesce(f.referrals, 0) + coalesce(excluded.referrals, 0), 0),
+      leads = nullif(coalesce(f.leads, 0) + coalesce(excluded.leads, 0), 0),
+      customers = nullif(coalesce(f.customers, 0) + coalesce(excluded.customers, 0), 0),
+      sales = nullif(coalesce(f.sales, 0) + coalesce(excluded.sales, 0), 0),
+      revenue_minor = nullif(coalesce(f.revenue_minor, 0) + coalesce(excluded.revenue_minor, 0), 0),
+      refunds_minor = nullif(coalesce(f.refunds_minor, 0) + coalesce(excluded.refunds_minor, 0), 0),
+      commissions_minor = nullif(coalesce(f.commissions_minor, 0) + coalesce(excluded.commissions_minor, 0), 0),
+      clawbacks_minor = nullif(coalesce(f.clawbacks_minor, 0) + coalesce(excluded.clawbacks_minor, 0), 0),
+      paid_minor = nullif(coalesce(f.paid_minor, 0) + coalesce(excluded.paid_minor, 0), 0)
+    returning f.slice_id, f.starts_in, f.organization_id
   )
-  insert into program.report_total as f (
-    slice_id, starts_in, key_id, organization_id, currency,
-    clicks, referrals, leads, customers, sales, revenue_minor, refunds_minor, commissions_minor, clawbacks_minor, paid_minor
-  )
-  select
-    s.id, n.starts_in / s.minutes * s.minutes, k.id, n.organization_id, n.currency, nullif(sum(n.clicks), 0), nullif(sum(n.referrals), 0),
-    nullif(sum(n.leads), 0), nullif(sum(n.customers), 0), nullif(sum(n.sales), 0), nullif(sum(n.revenue_minor), 0),
-    nullif(sum(n.refunds_minor), 0), nullif(sum(n.commissions_minor), 0), nullif(sum(n.clawbacks_minor), 0), nullif(sum(n.paid_minor), 0)
-  from finest n
-  join program.report_key k
-    on (k.organization_id, k.program_id, k.dimension, k.key) = (n.organization_id, n.program_id, n.dimension, n.key)
-  join program.report_slice s on (s.organization_id, s.program_id, s.dimension) = (n.organization_id, n.program_id, n.dimension)
-  group by 1, 2, 3, 4, 5
-  order by 1, 2, 3, 5
-  on conflict (slice_id, starts_in, key_id, currency) do update
-  set
-    clicks = nullif(coalesce(f.clicks, 0) + coalesce(excluded.clicks, 0), 0),
-    referrals = nullif(coalesce(f.referrals, 0) + coalesce(excluded.referrals, 0), 0),
-    leads = nullif(coalesce(f.leads, 0) + coalesce(excluded.leads, 0), 0),
-    customers = nullif(coalesce(f.customers, 0) + coalesce(excluded.customers, 0), 0),
-    sales = nullif(coalesce(f.sales, 0) + coalesce(excluded.sales, 0), 0),
-    revenue_minor = nullif(coalesce(f.revenue_minor, 0) + coalesce(excluded.revenue_minor, 0), 0),
-    refunds_minor = nullif(coalesce(f.refunds_minor, 0) + coalesce(excluded.refunds_minor, 0), 0),
-    commissions_minor = nullif(coalesce(f.commissions_minor, 0) + coalesce(excluded.commissions_minor, 0), 0),
-    clawbacks_minor = nullif(coalesce(f.clawbacks_minor, 0) + coalesce(excluded.clawbacks_minor, 0), 0),
-    paid_minor = nullif(coalesce(f.paid_minor, 0) + coalesce(excluded.paid_minor, 0), 0);
+  insert into program.report_unpacked (slice_id, starts_in, organization_id)
+  select f.slice_id, f.starts_in, f.organization_id
+  from folded f
+  join program.report_slice s on s.id = f.slice_id and program.is_packed(s.dimension)
+  union
+  select s.id, n.minute / s.minutes * s.minutes, n.organization_id
+  from note n
+  join program.report_slice s
+    on s.organization_id = n.organization_id and s.program_id = n.program_id and s.dimension <> '' and s.minutes = program.quarter_minutes()
+  order by 1, 2
+  on conflict do nothing;
 
   return cardinality(taken);
 end
@@ -89,8 +125,14 @@ $$;
 
 -- Drops the sums of programs. Their slices and keys stay.
 create or replace function program.drop_report_totals(programs text[]) returns void
-language sql volatile
+language plpgsql volatile
 as $$
-  delete from program.report_total t
-  where t.slice_id in (select s.id from program.report_slice s where s.program_id = any(programs))
+declare
+  slices integer[] := array(select s.id from program.report_slice s where s.program_id = any(programs));
+begin
+  perform program.share_report_totals();
+  delete from program.report_total t where t.slice_id = any(slices);
+  delete from program.report_unpacked u where u.slice_id = any(slices);
+  delete from program.report_block b where b.slice_id = any(slices);
+end
 $$;

@@ -13,17 +13,26 @@ import {
   summedBy,
 } from './dimension.ts';
 import { fact_measures } from './metric.ts';
-import { type Cover, cover, type Edge, minute_ms, type SpanRange } from './span.ts';
+import { type Cover, cover, type Edge, type Finer, minute_ms, type SpanRange } from './span.ts';
 
 const { counted, added } = fact_measures;
 
-/** The sums of spans, what is not folded into them yet, and the facts themselves where no span fits. */
-export function facts(tx: Tx, asked: Asked): Sql {
+/** Rows of w, key, currency and the measures: what the spans of a cover come to. */
+export interface Summed {
+  covered: Cover;
+  rows: Sql;
+}
+
+/**
+ * The sums of spans, what is not folded into them yet, and the facts themselves where no span fits.
+ * @param summed the sums of the spans, where they were added up before
+ */
+export function facts(tx: Tx, asked: Asked, summed?: Summed): Sql {
   const dimension = asked.is_summed ? summedBy(asked.kind.dimension, asked.filters) : undefined;
-  const covered = dimension === undefined ? undefined : coverOf(asked, dimension);
+  const covered = dimension === undefined ? undefined : (summed?.covered ?? coverOf(asked, dimension));
   if (dimension === undefined || covered === undefined) return fromFacts(tx, asked);
   const loose = [fromNotes(tx, asked, covered), ...covered.edges.map((edge) => fromEdge(tx, asked, dimension, edge))];
-  return sql`${fromTotals(tx, asked, dimension, covered)} union all ${byGroup(tx, asked, join(loose, ' union all '))}`;
+  return sql`${summed?.rows ?? fromTotals(tx, asked, dimension, covered)} union all ${byGroup(tx, asked, join(loose, ' union all '))}`;
 }
 
 /** Rows of w, key, currency and the measures: those by partner, by the groups of today where these are asked for. */
@@ -37,10 +46,11 @@ function byGroup(tx: Tx, { kind }: Asked, rows: Sql): Sql {
 }
 
 /** The spans of a dimension that cover the windows, or undefined where they do not help. */
-export const coverOf = ({ bounds }: Asked, dimension: Dimension | ''): Cover | undefined =>
+export const coverOf = ({ bounds }: Asked, dimension: Dimension | '', finer?: Finer): Cover | undefined =>
   cover(
     bounds.map((bound) => Date.parse(bound)),
     span_lengths[dimension],
+    finer,
   );
 
 /** Sums are added up by the numbers of their keys, and few of them are left when these are read. Groups are few themselves. */

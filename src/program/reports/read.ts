@@ -3,7 +3,9 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { type Program, programs } from '../programs/program.ts';
 import type { Asked, Read } from './asked.ts';
-import type { Filters } from './dimension.ts';
+import { type Packed, packedCover } from './block.ts';
+import { type Filters, packed_dimensions } from './dimension.ts';
+import { fewSums, hasFewKeys } from './few.ts';
 import type { Kind } from './kind.ts';
 import type { Metric, Totals } from './metric.ts';
 import { reportStatement } from './statement.ts';
@@ -29,7 +31,10 @@ export interface Options {
 /** For keys and their sums, which else are written to disk where they are many. */
 const work_mem = '64MB';
 
-/** A report's rows and totals, and those of the window before where it is asked for. */
+/**
+ * A report's rows and totals, and those of the window before where it is asked for.
+ * @param tx sees one state of the database
+ */
 export async function readReport(
   tx: Tx,
   program: Program,
@@ -71,12 +76,23 @@ async function readKeys(tx: Tx, base: Base, { kind, windows, metric, descending,
 }
 
 async function readRows(tx: Tx, asked: Asked): Promise<Read[]> {
-  const top = topStatement(tx, asked);
+  const packed = await packedOf(tx, asked);
+  const has_few_keys = packed && hasFewKeys(asked, packed);
+  const top = packed && !has_few_keys ? await topStatement(tx, asked, packed) : undefined;
   const read = top && (await withoutNestedLoops(tx, () => tx.all<Read>(top)));
   if (read?.every(({ is_whole }) => is_whole)) return read;
-  const all = () => tx.all<Read>(reportStatement(tx, asked));
+  const summed = has_few_keys ? await fewSums(tx, asked, packed) : undefined;
+  const all = () => tx.all<Read>(reportStatement(tx, asked, summed));
   const reads_all_sums = asked.is_summed && Object.keys(asked.filters).length === 0;
   return reads_all_sums ? withoutNestedLoops(tx, all) : all();
+}
+
+/** What is packed of a report without filters. */
+async function packedOf(tx: Tx, asked: Asked): Promise<Packed | undefined> {
+  const { dimension } = asked.kind;
+  const is_packed = dimension !== '' && packed_dimensions.includes(dimension);
+  if (!(is_packed && asked.is_summed) || Object.keys(asked.filters).length > 0) return undefined;
+  return packedCover(tx, asked, dimension);
 }
 
 /** How many keys have sums is not known to Postgres, which takes them for a few, and then compares each with each. */

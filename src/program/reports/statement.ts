@@ -3,19 +3,22 @@ import { declareUnique } from '../../core/postgres/errors.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { safeSum } from '../programs/tally.ts';
 import type { Asked } from './asked.ts';
-import { facts, payoutFacts } from './facts.ts';
+import { facts, payoutFacts, type Summed } from './facts.ts';
 import type { Measures } from './metric.ts';
 
 declareUnique('report_slice', { report_slice_unique: null });
 declareUnique('report_key', { report_key_unique: null });
 
-/** A report in one statement, which sees one state. */
-export function reportStatement(tx: Tx, asked: Asked): Sql {
+/**
+ * A report of all its keys.
+ * @param summed the sums of the spans, where they were added up before
+ */
+export function reportStatement(tx: Tx, asked: Asked, summed?: Summed): Sql {
   const { kind, order } = asked;
-  const summed = columnsOf(kind.measures);
+  const measures = columnsOf(kind.measures);
   return sql`
-    with facts (w, key, currency, ${summed}) as (${kind.key === 'batch_id' ? payoutFacts(tx, asked) : facts(tx, asked)}),
-    by_currency (w, key, currency, ${summed}) as materialized (${byCurrency(kind.measures, sql`facts`)}),
+    with facts (w, key, currency, ${measures}) as (${kind.key === 'batch_id' ? payoutFacts(tx, asked) : facts(tx, asked, summed)}),
+    by_currency (w, key, currency, ${measures}) as materialized (${byCurrency(kind.measures, sql`facts`)}),
     ranked as (
       select c.w, c.key, row_number() over (partition by c.w order by ${rank(asked)}) as place
       from by_currency c

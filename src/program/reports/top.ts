@@ -1,30 +1,36 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import type { Asked } from './asked.ts';
-import type { Dimension, Noun } from './dimension.ts';
-import { coverOf, facts, fromEdge, fromNotes, isIn, levelsOf, windowOf } from './facts.ts';
+import { type KeySums, keySums, type Packed } from './block.ts';
+import { type Noun, quarter_minutes } from './dimension.ts';
+import { facts, fromEdge, fromNotes, isIn, levelsOf, windowOf } from './facts.ts';
 import { fact_measures, type Metric } from './metric.ts';
 import type { Cover } from './span.ts';
-import { answer, byCurrency, columnsOf, metric } from './statement.ts';
+import { answer, byCurrency, columnsOf } from './statement.ts';
 
 const columns = columnsOf(fact_measures);
-const { counted } = fact_measures;
+const counted: readonly Metric[] = fact_measures.counted;
 
-/** The dimensions that may have very many keys. */
-const long: readonly string[] = ['partner_id', 'link_id', 'landing_page', 'customer_id'] satisfies Dimension[];
+const measures: Metric[] = [...fact_measures.counted, ...fact_measures.added];
 const most_shown = 1_000;
 
-/** What a metric follows from; others are columns themselves. */
-const sources: Partial<Record<Metric, Metric[]>> = {
-  net_revenue_minor: ['revenue_minor', 'refunds_minor'],
-  conversion_bps: ['customers', 'clicks'],
-  epc_minor: ['commissions_minor', 'clicks'],
+/** What a metric follows from, and how; others are columns themselves. Shares are rounded half up, as they are in rows. */
+const derived: Partial<Record<Metric, { from: [Metric, Metric]; of(a: number, b: number): number }>> = {
+  net_revenue_minor: { from: ['revenue_minor', 'refunds_minor'], of: (revenue, refunds) => revenue - refunds },
+  conversion_bps: { from: ['customers', 'clicks'], of: (customers, clicks) => share(10_000 * customers, clicks) },
+  epc_minor: { from: ['commissions_minor', 'clicks'], of: share },
 };
+
+function share(of: number, among: number): number {
+  return among === 0 ? 0 : Math.floor((2 * of + among) / (2 * among));
+}
 
 /** What is asked for where rows have an order. */
 type Ordered = Asked & { order: NonNullable<Asked['order']> };
 
-const sourcesOf = ({ order }: Ordered): Metric[] => sources[order.metric] ?? [order.metric];
+const measured = (alias: string): Sql => join(measures.map((name) => sql`${raw(`${alias}.${name}`)}::bigint`));
+
+const sourcesOf = ({ order }: Ordered): Metric[] => derived[order.metric]?.from ?? [order.metric];
 
 /** Which facts have something in a column. */
 const noun_of: Partial<Record<Metric, Noun>> = {
@@ -43,128 +49,176 @@ const noun_of: Partial<Record<Metric, Noun>> = {
  * A report that shows the first of many keys. It ranks the keys by the metric alone, reads all metrics of those that it shows, and takes the
  * totals from the sums of everything together. Where a window has fewer keys with more than 0 than are to be shown, the reply is not whole: which
  * keys have something else follows from all metrics of all keys alone, so that `reportStatement` has to be run.
+ * @param tx sees one state of the database
  * @returns undefined where that is so from the beginning
  */
-export function topStatement(tx: Tx, asked: Asked): Sql | undefined {
-  const { kind, filters, bounds, order } = asked;
-  if (!asked.is_summed || kind.key !== kind.dimension || !long.includes(kind.dimension)) return undefined;
-  if (!order?.descending || order.limit > most_shown || Object.keys(filters).length > 0) return undefined;
-  const covered = coverOf(asked, kind.dimension);
-  if (covered === undefined) return undefined;
-  const windows = bounds.slice(1).map((_, before) => before + 1);
+export async function topStatement(tx: Tx, asked: Asked, packed: Packed): Promise<Sql | undefined> {
+  const { kind, program, bounds, order } = asked;
+  const { covered } = packed;
+  if (!order?.descending || order.limit > most_shown) return undefined;
+  const ranked = await rank(tx, { ...asked, order }, packed);
+  const quarters = ranked && (await keySums(tx, packed, { names: measures, minutes: quarter_minutes }));
+  if (!quarters) return undefined;
   const everything: Asked = { ...asked, kind: { ...kind, dimension: '' } };
-  const ordered: Ordered = { ...asked, order };
+  const firsts = bounds.slice(1).map((_, before) => firstOf(ranked, before + 1, order.limit));
+  const candidates = firsts.flatMap(({ rows }) => rows);
+  const short = firsts.filter(({ is_full }) => !is_full).map(({ w }) => w);
   return sql`
     with note (w, key, currency, ${columns}) as materialized (${fromNotes(tx, asked, covered)}),
-    loose (w, key, currency, ${columns}) as materialized (${looseFacts(tx, ordered, covered)}),
-    loose_key as materialized (${keysOfLoose(tx, asked)}),
     facts (w, key, currency, ${columns}) as materialized (${facts(tx, everything)}),
     total (w, key, currency, ${columns}) as materialized (${byCurrency(fact_measures, sql`facts`)}),
-    ranked (w, key_id, value) as materialized (${ranked(tx, ordered, covered)}),
-    least as materialized (${join(windows.map(leastOf(order.limit)), ' union all ')}),
-    shown as materialized (${join(windows.map(topOf(tx, asked, order.limit)), ' union all ')}),
-    shown_fact (w, key, currency, ${columns}) as (${shownFacts(tx, asked, covered)}),
-    by_currency (w, key, currency, ${columns}) as materialized (${byCurrency(fact_measures, sql`shown_fact`)}),
-    ${answer(asked, sql`total`, is_whole)}`;
-}
-
-/** A window is whole where it has as many rows as may be shown, or where it has nothing at all. */
-const is_whole = sql`(select bool_and(l.value is not null or not exists (select from facts f where f.w = l.w)) from least l)`;
-
-/** What is in no sum and has to do with the order of keys: what is not folded yet, and the facts where no span fits. */
-function looseFacts(tx: Tx, asked: Ordered, { edges }: Cover): Sql {
-  const nouns = sourcesOf(asked).flatMap((name) => noun_of[name] ?? []);
-  const of_edges = edges.map((edge) => fromEdge(tx, asked, asked.kind.dimension, edge, { nouns }));
-  return join([sql`select * from note`, ...of_edges], ' union all ');
-}
-
-/** The numbers of the keys of what is in no sum. Those that no sum has had yet have negative ones. */
-const keysOfLoose = (tx: Tx, { program, kind }: Asked): Sql => sql`
-  select l.key, coalesce(k.id, - row_number() over ()) as id
-  from (select distinct l.key from loose l) l
-  left join lateral (
-    select k.id
-    from program.report_key k
-    where k.organization_id = ${tx.organization_id} and k.program_id = ${program.id} and k.dimension = ${kind.dimension} and k.key = l.key
-    limit 1
-  ) k on true`;
-
-/** The value of each key, of those that have more than 0. */
-function ranked(tx: Tx, asked: Ordered, covered: Cover): Sql {
-  const { kind, program, order } = asked;
-  const read = sourcesOf(asked);
-  const counts = join(
-    read.map((name) => {
-      const is_set = sql`t.${raw(name)} is not null`;
-      return (counted as readonly string[]).includes(name)
-        ? is_set
-        : sql`t.currency = ${program.currency} and ${is_set}`;
-    }),
-    ' or ',
-  );
-  const value = metric(kind.measures, order.metric, program.currency);
-  const of_spans = levelsOf(covered.ranges).map(
-    (level) => sql`
-      select ${windowOf(covered)}, t.key_id, t.currency, ${join(read.map((name) => sql`t.${raw(name)}::bigint`))}
-      from program.report_total t
-      where ${isIn(tx, asked, kind.dimension, level)} and (${counts})`,
-  );
-  const of_loose = sql`
-    select t.w, k.id, t.currency, ${join(read.map((name) => sql`t.${raw(name)}`))}
-    from loose t join loose_key k on k.key = t.key
-    where ${counts}`;
-  return sql`
-    select c.w, c.key_id, ${value}
-    from (${join([...of_spans, of_loose], ' union all ')}) as c (w, key_id, currency, ${join(read.map((name) => raw(name)))})
-    group by 1, 2
-    having ${value} > 0`;
-}
-
-/** The value of the last row that is shown: null where there are fewer. */
-const leastOf =
-  (limit: number) =>
-  (nth: number): Sql =>
-    sql`select ${nth}::integer as w, (select r.value from ranked r where r.w = ${nth} order by r.value desc offset ${limit - 1} limit 1) as value`;
-
-/** Rows with the same value are in the order of their keys, which are looked up for those alone that may be shown. */
-const topOf =
-  (tx: Tx, { program, kind }: Asked, limit: number) =>
-  (nth: number): Sql =>
-    sql`(
-    select ${nth}::integer as w, r.key_id, r.key, row_number() over (order by r.value desc, r.key collate "C") as place
-    from (
+    candidate as materialized (
       select
-        r.key_id, r.value,
-        case
-          when r.key_id < 0 then (select l.key from loose_key l where l.id = r.key_id)
-          else (
+        c.w, c.key_id, c.value,
+        coalesce(
+          c.loose_key,
+          (
             select k.key
             from program.report_key k
-            where k.organization_id = ${tx.organization_id} and k.program_id = ${program.id} and k.dimension = ${kind.dimension} and k.id = r.key_id
+            where k.organization_id = ${tx.organization_id} and k.program_id = ${program.id} and k.dimension = ${kind.dimension} and k.id = c.key_id
           )
-        end as key
-      from ranked r
-      where r.w = ${nth} and r.value >= (select l.value from least l where l.w = ${nth})
-    ) r
-    order by place
-    limit ${limit}
-  )`;
+        ) as key
+      from unnest(
+        ${candidates.map(({ w }) => w)}::integer[], ${candidates.map(({ id }) => id)}::bigint[],
+        ${candidates.map(({ value }) => value)}::bigint[], ${candidates.map(({ key }) => key)}::text[] collate "C"
+      ) as c (w, key_id, value, loose_key)
+    ),
+    shown as materialized (
+      select r.w, r.key_id, r.key, r.place
+      from (select c.*, row_number() over (partition by c.w order by c.value desc, c.key collate "C") as place from candidate c) r
+      where r.place <= ${order.limit}
+    ),
+    quarter as materialized (${ofQuarters(quarters, candidates)}),
+    shown_fact (w, key, currency, ${columns}) as (${shownFacts(tx, asked, covered)}),
+    by_currency (w, key, currency, ${columns}) as materialized (${byCurrency(fact_measures, sql`shown_fact`)}),
+    ${answer(asked, sql`total`, sql`not exists (select from facts f where f.w = any(${short}::integer[]))`)}`;
+}
+
+/** The value of each key by window, and the keys of those that are in no sum yet, whose ids are negative. */
+interface Ranked {
+  values: Float64Array[];
+  keys: KeySums['keys'];
+  loose_keys: Map<number, string>;
+}
+
+async function rank(tx: Tx, asked: Ordered, packed: Packed): Promise<Ranked | undefined> {
+  const { program, bounds } = asked;
+  const names = sourcesOf(asked);
+  const currency = names.some((name) => counted.includes(name)) ? undefined : program.currency;
+  const sums = await keySums(tx, packed, { names, currency });
+  if (!sums) return undefined;
+  const loose_keys = await addLoose(tx, asked, packed.covered, sums);
+  const values = bounds.slice(1).map((_, before) => valuesOf(asked, sums, before + 1));
+  return sums.is_exact ? { values, keys: sums.keys, loose_keys } : undefined;
+}
+
+/** Adds what is in no sum and has to do with the order of keys: what is not folded yet, and the facts where no span fits. */
+async function addLoose(tx: Tx, asked: Ordered, covered: Cover, sums: KeySums): Promise<Map<number, string>> {
+  const { program, kind } = asked;
+  const names = sourcesOf(asked);
+  const nouns = names.flatMap((name) => noun_of[name] ?? []);
+  const of_edges = covered.edges.map((edge) => fromEdge(tx, asked, kind.dimension, edge, { nouns }));
+  const rows = await tx.all<{ w: number; id: number | null; key: string; currency: string }>(sql`
+    with loose (w, key, currency, ${columns}) as (
+      ${join([fromNotes(tx, asked, covered), ...of_edges], ' union all ')}
+    ),
+    by_currency as materialized (
+      select l.w, l.key, l.currency, ${join(names.map((name) => sql`coalesce(program.bigint_sum(l.${raw(name)}), 0) as ${raw(name)}`))}
+      from loose l
+      group by 1, 2, 3
+    )
+    select
+      l.*,
+      (
+        select k.id
+        from program.report_key k
+        where k.organization_id = ${tx.organization_id} and k.program_id = ${program.id} and k.dimension = ${kind.dimension} and k.key = l.key
+      ) as id
+    from by_currency l`);
+  const unknown = new Map<string, number>();
+  for (const row of rows) {
+    if (row.id === null && !unknown.has(row.key)) unknown.set(row.key, -1 - unknown.size);
+    sums.add({ ...row, id: row.id ?? (unknown.get(row.key) as number) });
+  }
+  return new Map([...unknown].map(([key, id]) => [id, key]));
+}
+
+/** The metric of each key in a window: counts over all currencies, money in the program's. */
+function valuesOf(asked: Ordered, sums: KeySums, w: number): Float64Array {
+  const [first, second] = sourcesOf(asked).map((name) =>
+    sums.column(w, name, counted.includes(name) ? undefined : asked.program.currency),
+  ) as [Float64Array, Float64Array | undefined];
+  const follows = derived[asked.order.metric];
+  return follows && second ? first.map((value, place) => follows.of(value, second[place] as number)) : first;
+}
+
+/** Those of a window that may be shown: more than may be, where the last of them have the same value. */
+function firstOf({ values, keys, loose_keys }: Ranked, w: number, limit: number) {
+  const of_window = values[w - 1] as Float64Array;
+  const least = leastOf(of_window, limit);
+  const rows: { w: number; id: number; value: number; key: string | null }[] = [];
+  for (let place = 0; place < of_window.length; place++) {
+    const value = of_window[place] as number;
+    if (value <= 0 || value < (least ?? 0)) continue;
+    const id = keys.at(place) as number;
+    rows.push({ w, id, value, key: loose_keys.get(id) ?? null });
+  }
+  return { w, rows, is_full: least !== undefined };
+}
+
+/** The value in the place `limit`, of those above 0 from the highest down; undefined where there are fewer. */
+function leastOf(values: Float64Array, limit: number): number | undefined {
+  let highest = new Float64Array(0);
+  let waiting: number[] = [];
+  let floor = 0;
+  const sort = () => {
+    highest = Float64Array.from([...highest, ...waiting])
+      .sort()
+      .reverse()
+      .slice(0, limit);
+    waiting = [];
+    if (highest.length === limit) floor = highest[limit - 1] as number;
+  };
+  for (const value of values) {
+    if (value <= floor) continue;
+    waiting.push(value);
+    if (waiting.length >= 4 * limit) sort();
+  }
+  sort();
+  return highest[limit - 1];
+}
+
+/** What the quarters of days come to, of keys that may be shown. */
+function ofQuarters({ keys, cells }: KeySums, candidates: { w: number; id: number }[]): Sql {
+  const rows = candidates.flatMap(({ w, id }) => {
+    const place = keys.of(id);
+    return cells
+      .filter((cell) => cell.w === w && cell.columns.some((column) => column[place]))
+      .map(({ currency, columns: sums }) => ({
+        ...{ w, key_id: id, currency },
+        ...Object.fromEntries(measures.map((name, nth) => [name, sums[nth]?.[place]])),
+      }));
+  });
+  const types = join(measures.map((name) => raw(`${name} bigint`)));
+  return sql`
+    select r.w, r.key_id, r.currency collate "C" as currency, ${columns}
+    from json_to_recordset(${JSON.stringify(rows)}::json) as r (w integer, key_id bigint, currency text, ${types})`;
+}
 
 /** All that counts for the rows that are shown: sums by the numbers of their keys, and what is in no sum. */
 function shownFacts(tx: Tx, asked: Asked, covered: Cover): Sql {
   const keys = sql`array(select distinct s.key from shown s)`;
   const of_edges = covered.edges.map((edge) => fromEdge(tx, asked, asked.kind.dimension, edge, { keys }));
-  const of_spans = levelsOf(covered.ranges).map(
+  const levels = levelsOf(covered.ranges.filter(({ minutes }) => minutes !== quarter_minutes));
+  const of_spans = levels.map(
     (level) => sql`
-      select ${windowOf(covered)} as w, t.*
+      select ${windowOf(covered)} as w, t.key_id, t.currency, ${measured('t')}
       from program.report_total t
       where ${isIn(tx, asked, asked.kind.dimension, level)} and t.key_id = any(array(select s.key_id from shown s))`,
   );
-  const measured = (alias: string): Sql =>
-    join([...counted, ...fact_measures.added].map((name) => sql`${raw(`${alias}.${name}`)}::bigint`));
   return sql`
-    select t.w, s.key, t.currency, ${measured('t')}
-    from (${join(of_spans, ' union all ')}) t
+    select t.w, s.key, t.currency, ${columns}
+    from (${join([sql`select * from quarter`, ...of_spans], ' union all ')}) as t (w, key_id, currency, ${columns})
     join shown s on s.w = t.w and s.key_id = t.key_id
     union all
     select l.w, l.key, l.currency, ${measured('l')}

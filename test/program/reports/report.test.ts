@@ -1,7 +1,7 @@
 import t from 'tap';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
-import { foldReports } from '../../../src/program/reports/fold.ts';
-import { rebuildReports } from '../../../src/program/reports/rebuild.ts';
+import { foldReports } from '../../../src/program/reports/sums/fold.ts';
+import { rebuildReports } from '../../../src/program/reports/sums/rebuild.ts';
 import { type Json, sql, startRail } from '../../harness.ts';
 import { openShop } from '../../shop.ts';
 import { batchOf, bonus, payee } from '../payouts/fixture.ts';

@@ -29,7 +29,8 @@ export async function sendWeeklySummaries(
   const service = { organization_id: null, request_id };
   const { week, due } = await transaction(store, service, (tx) => dueSummaries(tx, tick));
   for (const { organization_id, program_id } of due) {
-    const summary = await transaction(store, { organization_id, request_id }, (tx) => summaryOf(tx, program_id, week));
+    const reading = { organization_id, request_id, one_state: true };
+    const summary = await transaction(store, reading, (tx) => summaryOf(tx, program_id, week));
     await transaction(store, service, (tx) => queueSummary(tx, organization_id, summary));
   }
   return due.length;

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import sql, { join, raw } from 'sql-template-tag';
-import { type Database, run } from '../../core/postgres/database.ts';
+import { type Database, run } from '../../../core/postgres/database.ts';
 
 interface ProgramKey {
   organization_id: string;

@@ -1,0 +1,205 @@
+/** Sums that are packed: reports read them beside what has changed since, and say the same at every moment. */
+import t from 'tap';
+import { transaction } from '../../../src/core/postgres/transaction.ts';
+import { foldReports, packReports } from '../../../src/program/reports/sums/fold.ts';
+import { type Json, sql, startRail } from '../../harness.ts';
+import { openShop, type Shop } from '../../shop.ts';
+
+/** No worker: the sums are folded and packed where the test says so. */
+const rail = await startRail({ worker: false });
+const service = { organization_id: null, request_id: null };
+const fold = (): Promise<number> => transaction(rail.store, service, (tx) => foldReports(tx, 1_000_000));
+const pack = (most: number): Promise<number> => transaction(rail.store, service, (tx) => packReports(tx, most));
+
+const customers = 1_200;
+const days = 24;
+const day_ms = 86_400_000;
+const today = Math.floor(Date.now() / day_ms) * day_ms;
+
+/** Customers of three partners, each with one sale or two of amounts that fit into 2, 4 and 8 bytes. */
+async function sell({ program_id, merchant }: Shop, partners: Json[]): Promise<void> {
+  const { organization_id } = merchant;
+  const ids = partners.map(({ id }) => id);
+  await rail.query(sql`
+    insert into program.customer (organization_id, id, program_id, partner_id, status, tracked_by, created_at, updated_at)
+    select ${organization_id}, 'cus_block' || lpad(n::text, 21, '0'), ${program_id}, (${ids}::text[])[1 + n % 3], 'active', 'link', now(), now()
+    from generate_series(1, ${customers}) as n`);
+  await rail.query(sql`
+    insert into program.sale (
+      organization_id, id, program_id, partner_id, customer_id, external_charge_id, amount_minor, net_amount_minor, currency, status,
+      is_first_sale, occurred_at, created_at, updated_at
+    )
+    select ${organization_id}, 'sale_block' || lpad(n::text, 20, '0'), ${program_id}, (${ids}::text[])[1 + n % 3],
+      'cus_block' || lpad((1 + n * 7919 % ${customers})::text, 21, '0'), 'block_' || n, a.amount, a.amount, a.currency, 'paid', false, a.at, a.at, a.at
+    from generate_series(1, ${customers * 2}) as n
+    cross join lateral (
+      select
+        case n % ${days} when 3 then 5000000000 when 4 then 70000 + n % 11 else 100 + n % 13 end as amount,
+        case when n % 17 = 0 then 'EUR' else 'USD' end as currency,
+        ${new Date(today).toISOString()}::timestamptz - (1 + n % ${days}) * interval '1 day' + n % 24 * interval '1 hour' as at
+    ) as a`);
+}
+
+const reports = ['partners', 'groups', 'customers', 'countries'];
+const sorts = ['-revenue_minor', '-net_revenue_minor', '-sales'];
+
+/** What reports say of two windows in two zones: the first rows by several metrics, and their totals. */
+async function said({ program_id, merchant }: Shop): Promise<Json> {
+  const replies: Json = {};
+  for (const report of reports)
+    for (const sort of sorts)
+      for (const [from, zone] of [
+        [today - 20 * day_ms, 'UTC'],
+        [today - 17 * day_ms - 5.5 * 3_600_000, 'Asia/Kolkata'],
+      ] as const) {
+        const window = `from=${new Date(from).toISOString()}&to=${new Date(today).toISOString()}&timezone=${zone}`;
+        const reply = await merchant.get(
+          `/v1/reports/${report}?program_id=${program_id}&${window}&limit=20&sort=${sort}`,
+        );
+        replies[`${report} ${sort} ${zone}`] = reply;
+      }
+  return replies;
+}
+
+/** How many blocks there are, and how many spans that have ended have changed since they were packed. */
+const spans = () =>
+  rail.query<{ blocks: number; changed: number }>(sql`
+    select
+      (select count(*) from program.report_block b) as blocks,
+      (
+        select count(*)
+        from program.report_unpacked u
+        join program.report_slice s on s.id = u.slice_id
+        where u.starts_in + s.minutes <= ${today / 60_000}
+      ) as changed`);
+
+t.test(
+  'says the same of rows, of sums, of what is packed in part or whole, and of what has changed since',
+  async (t) => {
+    const shop = await openShop(rail);
+    const partners = [await shop.partner(), await shop.partner(), await shop.partner()];
+    await sell(shop, partners);
+    await rail.query(sql`update program.program set reports_ready = false where id = ${shop.program_id}`);
+    const of_rows = await said(shop);
+    await rail.query(sql`update program.program set reports_ready = true where id = ${shop.program_id}`);
+    t.equal(of_rows['customers -revenue_minor UTC'].rows.length, 20);
+    t.same(await said(shop), of_rows, 'not folded');
+    await fold();
+    t.same(await said(shop), of_rows, 'not packed');
+    t.equal(await pack(50), 50);
+    t.same(await said(shop), of_rows, 'packed in part');
+    while ((await pack(500)) === 500);
+    const [{ blocks } = { blocks: 0 }] = await spans();
+    t.ok(blocks > days * 10, `${blocks} blocks`);
+    t.same(
+      await rail.query(sql`select distinct b.width from program.report_block b order by 1`),
+      [2, 4, 8].map((width) => ({ width })),
+    );
+    t.same(await said(shop), of_rows, 'packed');
+    t.same(await rail.audit(), []);
+
+    const [sale] = (await shop.list('sales')) as [Json];
+    await shop.merchant.patch(`/v1/sales/${sale.id}`, { amount_minor: 123_456_789 });
+    await shop.merchant.request('DELETE', '/v1/sales/sale_block00000000000000000019');
+    await shop.sale({ partner_id: partners[0]?.id, occurred_at: new Date(today - 3 * day_ms).toISOString() });
+    const of_notes = await said(shop);
+    t.notSame(of_notes, of_rows);
+    await fold();
+    const [{ changed } = { changed: 0 }] = await spans();
+    t.ok(changed > 0, `${changed} spans have changed`);
+    t.same(await said(shop), of_notes, 'changed since');
+    t.same(await rail.audit(), []);
+    await pack(1_000);
+    t.same(await said(shop), of_notes, 'packed again');
+    t.match(await spans(), [{ changed: 0 }]);
+    t.same(await rail.audit(), []);
+  },
+);
+
+t.test('reads a span whose block has not the currency that came since', async (t) => {
+  const shop = await openShop(rail);
+  const ada = await shop.partner();
+  const occurred_at = new Date(today - 3 * day_ms).toISOString();
+  const revenue = async () => {
+    const from = new Date(today - 5 * day_ms).toISOString();
+    const path = `/v1/reports/partners?program_id=${shop.program_id}&from=${from}&to=${new Date(today).toISOString()}&limit=1`;
+    return (await shop.merchant.get(path)).rows[0]?.revenue_minor;
+  };
+  await shop.sale({ partner_id: ada.id, occurred_at, currency: 'EUR' });
+  await fold();
+  while ((await pack(500)) === 500);
+  t.equal(await revenue(), 0);
+  await shop.sale({ partner_id: ada.id, occurred_at, amount_minor: 7_000 });
+  t.equal(await revenue(), 7_000);
+  await fold();
+  t.equal(await revenue(), 7_000);
+  await pack(500);
+  t.equal(await revenue(), 7_000);
+});
+
+t.test('packs the quarters of days of sums that were there before quarters were', async (t) => {
+  const shop = await openShop(rail);
+  const ada = await shop.partner();
+  /** Midnight in India is within a quarter of a UTC day. */
+  const [from, to] = [5, 2].map((days) => new Date(today - days * day_ms - 5.5 * 3_600_000).toISOString());
+  const revenue = async () => {
+    const path = `/v1/reports/partners?program_id=${shop.program_id}&from=${from}&to=${to}&timezone=Asia/Kolkata&limit=1`;
+    return (await shop.merchant.get(path)).rows[0]?.revenue_minor;
+  };
+  const sell_at = (hours: number) =>
+    shop.sale({
+      partner_id: ada.id,
+      amount_minor: 1_000,
+      occurred_at: new Date(Date.parse(from as string) + hours * 3_600_000).toISOString(),
+    });
+  await sell_at(1);
+  await sell_at(71);
+  await fold();
+  await rail.query(sql`
+    with quarter as (delete from program.report_slice s where s.program_id = ${shop.program_id} and s.minutes = 360 returning s.id)
+    delete from program.report_unpacked u using quarter q where u.slice_id = q.id`);
+  while ((await pack(500)) === 500);
+  t.equal(await revenue(), 2_000);
+  await sell_at(30);
+  await fold();
+  t.equal(await revenue(), 3_000);
+  while ((await pack(500)) === 500);
+  t.equal(await revenue(), 3_000);
+  t.same(await rail.audit(), []);
+});
+
+t.test('the audit finds a block that is not what its sums are', async (t) => {
+  await rail.query(sql`
+    update program.report_block b set sales = null
+    where (b.slice_id, b.starts_in, b.currency) = (
+      select o.slice_id, o.starts_in, o.currency from program.report_block o where o.sales is not null order by 1, 2, 3 limit 1
+    )`);
+  t.match(await rail.audit(), [{ invariant: 'the blocks of reports are the sums that they are made from' }]);
+  await rail.query(sql`
+    insert into program.report_unpacked (slice_id, starts_in, organization_id)
+    select distinct b.slice_id, b.starts_in, b.organization_id from program.report_block b`);
+  await pack(10_000);
+  t.same(await rail.audit(), []);
+});
+
+t.test('leaves sums that a number does not hold to Postgres', async (t) => {
+  const shop = await openShop(rail);
+  const ada = await shop.partner();
+  const day = new Date(today - 2 * day_ms).toISOString();
+  await shop.sale({ partner_id: ada.id, occurred_at: day, amount_minor: 5_000 });
+  await fold();
+  await rail.query(sql`
+    update program.report_total t set revenue_minor = 9007199254740993
+    from program.report_slice s
+    where s.id = t.slice_id and s.program_id = ${shop.program_id} and t.revenue_minor is not null`);
+  await pack(10_000);
+  const large = await rail.query<{ dimension: string }>(sql`
+    select distinct s.dimension from program.report_unpacked u join program.report_slice s on s.id = u.slice_id
+    where u.is_large and s.program_id = ${shop.program_id} order by 1`);
+  t.same(
+    large.map(({ dimension }) => dimension),
+    ['country', 'coupon_id', 'customer_id', 'landing_page', 'link_id', 'partner_id'],
+  );
+  t.equal(await pack(10_000), 0, 'it is not tried again');
+  await rail.query(sql`update program.program set reports_ready = false where id = ${shop.program_id}`);
+});
