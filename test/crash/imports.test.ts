@@ -15,8 +15,8 @@ const replace = async (isDead = () => {}) => {
   await next.ready;
 };
 
-/** More than a step of 1,000. */
-const rows = 1_300;
+/** More than a step of 2,000. */
+const rows = 2_300;
 const base = '/recruitment/v1';
 
 t.test('an import whose worker is killed goes on, and makes nobody twice', async (t) => {

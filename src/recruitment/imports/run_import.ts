@@ -15,7 +15,7 @@ import { countRows, importRows, isGood, keyOf, lockImport, type Running, readImp
 import { awaitBefore, holdPlace, OutOfTurn, type Place, StepsInFlight } from './steps_in_flight.ts';
 
 /** Rows of a step. Its transaction is short: whoever marks Do not contact waits for it. */
-const most_rows = 1_000;
+const most_rows = 2_000;
 /** So often in a row it may begin and come to the end of no step. */
 const most_interruptions = 8;
 
@@ -101,15 +101,22 @@ async function* readAhead<Rows>(steps: AsyncGenerator<Rows>): AsyncGenerator<Row
   }
 }
 
+/** Rows before the place where a file becomes unreadable are a step too. */
 async function* stepsOf(rows: AsyncIterable<FileRow>): AsyncGenerator<FileRow[]> {
   let some: FileRow[] = [];
-  for await (const row of rows) {
-    some.push(row);
-    if (some.length < most_rows) continue;
-    yield some;
-    some = [];
+  let failure: unknown;
+  try {
+    for await (const row of rows) {
+      some.push(row);
+      if (some.length < most_rows) continue;
+      yield some;
+      some = [];
+    }
+  } catch (error) {
+    failure = error;
   }
   if (some.length > 0) yield some;
+  if (failure) throw failure;
 }
 
 /** A dry run that goes on must know which prospects it has counted. */
