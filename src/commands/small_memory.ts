@@ -5,7 +5,7 @@ import { setFlagsFromString } from 'node:v8';
  * grow to 64 for whoever makes many objects at once, such as a batch of payouts, and takes three times of that.
  */
 const nursery = ['--min-semi-space-size=8', '--max-semi-space-size=16'];
-const growth = ['--semi-space-growth-factor=1', '--heap-growing-percent=10'];
+const growth = ['--semi-space-growth-factor=1', '--heap-growing-percent=25'];
 export const flags = [...nursery, ...growth];
 
 /**
