@@ -338,10 +338,13 @@ class SparseNumbers implements KeyNumbers {
   }
 }
 
-/** What Postgres writes as integers of 2 or 4 bytes, or as floats of 8: the highest byte first. */
+/** What Postgres writes as integers of 2 or 4 bytes, or as floats of 8: the highest byte first. Takes the bytes over. */
 function integersOf(bytes: Buffer, width: 2 | 4 | 8): Int32Array | Float64Array {
-  const own = Buffer.from(new Uint8Array(bytes).buffer);
+  const own = bytes.byteOffset % width === 0 ? bytes : Buffer.from(new Uint8Array(bytes).buffer);
   if (endianness() === 'LE') own[`swap${(8 * width) as 16 | 32 | 64}`]();
-  if (width === 2) return new Int32Array(new Int16Array(own.buffer));
-  return width === 4 ? new Int32Array(own.buffer) : new Float64Array(own.buffer);
+  const { buffer, byteOffset, length } = own;
+  if (width === 2) return new Int32Array(new Int16Array(buffer, byteOffset, length / 2));
+  return width === 4
+    ? new Int32Array(buffer, byteOffset, length / 4)
+    : new Float64Array(buffer, byteOffset, length / 8);
 }

@@ -168,6 +168,47 @@ t.test('packs the quarters of days of sums that were there before quarters were'
   t.same(await rail.audit(), []);
 });
 
+t.test('packs nothing twice and leaves nothing out while others write and fold', async (t) => {
+  const shop = await openShop(rail);
+  const ada = await shop.partner();
+  const from = today - 4 * day_ms;
+  let is_writing = true;
+  const whileWriting = async (work: () => Promise<unknown>) => {
+    while (is_writing) await work();
+  };
+  const seller = async (_: unknown, nth: number) => {
+    for (let sale = 0; sale < 15; sale++) {
+      const at = from + ((nth * 37 + sale * 11) % 72) * 3_600_000;
+      const { id } = await shop.sale({
+        partner_id: ada.id,
+        amount_minor: 100,
+        occurred_at: new Date(at).toISOString(),
+      });
+      if (sale % 5 === 0) await shop.merchant.patch(`/v1/sales/${id}`, { amount_minor: 50 });
+    }
+  };
+  const others = [whileWriting(fold), whileWriting(fold), whileWriting(() => pack(3)), whileWriting(() => pack(1))];
+  await Promise.all(Array.from({ length: 6 }, seller));
+  is_writing = false;
+  await Promise.all(others);
+  const window = (hours: number) =>
+    [from, from + 3 * day_ms].map((time) => new Date(time - hours * 3_600_000).toISOString());
+  const found = async (hours: number) => {
+    const [first, last] = window(hours);
+    const path = `/v1/reports/partners?program_id=${shop.program_id}&from=${first}&to=${last}&limit=1`;
+    const { totals, rows } = await shop.merchant.get(path);
+    t.equal(rows[0]?.revenue_minor, totals.revenue_minor, `the row of ${hours} hours before is the total`);
+    return totals.revenue_minor;
+  };
+  t.equal(await found(0), 6 * (12 * 100 + 3 * 50));
+  await found(5.5);
+  await fold();
+  while ((await pack(500)) === 500);
+  await found(5.5);
+  t.equal(await found(0), 6 * (12 * 100 + 3 * 50));
+  t.same(await rail.audit(), []);
+});
+
 t.test('the audit finds a block that is not what its sums are', async (t) => {
   await rail.query(sql`
     update program.report_block b set sales = null
