@@ -50,12 +50,15 @@ export async function startDemoMailbox(ports: { smtp: number; imap: number }): P
   const imap_port = await listenNear(imap.server, ports.imap);
   const answers = new Set<NodeJS.Timeout>();
   const deliver = (raw: string) => imap.appendMessage(imap.getMailbox('INBOX'), [], false, raw);
-  const smtp = await startSmtp(identity, async (mail) => {
-    const answer = await answerTo(mail, demo_mailbox.email);
-    if (answer === undefined) return;
+  const answer = async (mail: Buffer) => {
+    const raw = await answerTo(mail, demo_mailbox.email);
+    if (raw !== undefined) deliver(raw);
+  };
+  const smtp = await startSmtp(identity, (mail) => {
     const timer = setTimeout(() => {
       answers.delete(timer);
-      deliver(answer);
+      // Who is to be told may have stopped meanwhile.
+      answer(mail).catch(() => {});
     }, answer_after_ms);
     answers.add(timer);
   });
@@ -76,7 +79,7 @@ export async function startDemoMailbox(ports: { smtp: number; imap: number }): P
 const isLogin = (user?: string | null, given?: string | null): boolean =>
   user === demo_mailbox.username && given === demo_mailbox.password;
 
-async function startSmtp(identity: { key: string; cert: string }, take: (mail: Buffer) => Promise<void>) {
+async function startSmtp(identity: { key: string; cert: string }, take: (mail: Buffer) => void) {
   const { SMTPServer } = await import('smtp-server');
   const server = new SMTPServer({
     ...{ secure: true, ...identity, authMethods: ['PLAIN', 'LOGIN'], disableReverseLookup: true },
@@ -90,7 +93,7 @@ async function startSmtp(identity: { key: string; cert: string }, take: (mail: B
       const chunks: Buffer[] = [];
       for await (const chunk of stream) chunks.push(chunk);
       callback();
-      await take(Buffer.concat(chunks)).catch(() => {});
+      take(Buffer.concat(chunks));
     },
   });
   server.on('error', () => {});
