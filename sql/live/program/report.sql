@@ -26,14 +26,14 @@ create or replace function program.quarter_minutes() returns integer
 language sql immutable parallel safe
 return 360;
 
--- The facts that have a dimension: as program.report_keys() says it.
-create or replace function program.report_nouns(dimension text) returns text[]
-language sql immutable parallel safe
-return case
-  when dimension in ('product_id', 'customer_id') then array['sale', 'refund', 'commission', 'clawback', 'paid']
-  when dimension = 'coupon_id' then array['referral', 'lead', 'customer', 'sale', 'refund', 'commission', 'clawback', 'paid']
-  else array['click', 'referral', 'lead', 'customer', 'sale', 'refund', 'commission', 'clawback', 'paid']
-end;
+-- What a program has blocks or sums of.
+create or replace function program.report_slices() returns table (dimension text, minutes integer)
+language sql immutable
+as $$
+  select s.dimension, s.minutes from program.report_spans() s
+  union all
+  select s.dimension, program.quarter_minutes() from program.report_spans() s where s.is_finest and program.is_packed(s.dimension)
+$$;
 
 -- The dimensions that a fact is counted by, each with its key: '' where it has none. Clicks have no coupons; products and customers have sales
 -- and their money.
@@ -52,6 +52,17 @@ as $$
       ('customer_id', customer_id, noun in ('sale', 'refund', 'commission', 'clawback', 'paid'))
   ) as d (dimension, key, applies)
   where d.applies
+$$;
+
+-- The facts that have a dimension.
+create or replace function program.report_nouns(dimension text) returns text[]
+language sql immutable
+as $$
+  select array(
+    select n.noun
+    from unnest(array['click', 'referral', 'lead', 'customer', 'sale', 'refund', 'commission', 'clawback', 'paid']) as n (noun)
+    where exists (select from program.report_keys(n.noun, '', '', '', '', '', '', '') k where k.dimension = report_nouns.dimension)
+  )
 $$;
 
 -- Adds up bigints to a bigint, many times faster per key than sum(), which answers a numeric. What does not fit raises 22003.

@@ -118,6 +118,22 @@ as $$
   group by b.currency, b.first_key, b.last_key, b.width
 $$;
 
+-- Notes of new slices of quarters that the quarters of their dimensions' sums are yet to be packed.
+create or replace function program.unpack_quarters(slices integer[]) returns void
+language sql volatile
+as $$
+  insert into program.report_unpacked (slice_id, starts_in, organization_id)
+  select distinct q.id, t.starts_in + n.nth * q.minutes, q.organization_id
+  from program.report_slice q
+  join program.report_slice s
+    on s.organization_id = q.organization_id and s.program_id = q.program_id and s.dimension = q.dimension and s.minutes = 1440
+  join program.report_total t on t.slice_id = s.id
+  cross join generate_series(0, 1440 / q.minutes - 1) as n (nth)
+  where q.id = any(slices)
+  order by 1, 2
+  on conflict do nothing
+$$;
+
 -- Packs up to so many ended spans that have changed, and gives how many there were.
 create or replace function program.pack_reports(most integer) returns bigint
 language plpgsql volatile

@@ -8,6 +8,7 @@ language plpgsql volatile
 as $$
 declare
   taken tid[];
+  quarters integer[];
 begin
   perform program.share_report_totals();
   taken := array(select c.ctid from program.report_change c limit most for update skip locked);
@@ -16,11 +17,7 @@ begin
     insert into program.report_slice (organization_id, program_id, dimension, minutes)
     select p.organization_id, p.program_id, s.dimension, s.minutes
     from (select distinct c.organization_id, c.program_id from program.report_change c where c.ctid = any(taken)) p
-    cross join (
-      select s.dimension, s.minutes from program.report_spans() s
-      union all
-      select s.dimension, program.quarter_minutes() from program.report_spans() s where s.is_finest and program.is_packed(s.dimension)
-    ) s
+    cross join program.report_slices() s
     where not exists (
       select from program.report_slice e
       where (e.organization_id, e.program_id, e.dimension, e.minutes) = (p.organization_id, p.program_id, s.dimension, s.minutes)
@@ -29,17 +26,8 @@ begin
     on conflict do nothing
     returning *
   )
-  -- Where there are sums already, their quarters are yet to be packed.
-  insert into program.report_unpacked (slice_id, starts_in, organization_id)
-  select distinct a.id, t.starts_in + n.nth * a.minutes, a.organization_id
-  from added a
-  join program.report_slice s
-    on s.organization_id = a.organization_id and s.program_id = a.program_id and s.dimension = a.dimension and s.minutes = 1440
-  join program.report_total t on t.slice_id = s.id
-  cross join generate_series(0, 1440 / program.quarter_minutes() - 1) as n (nth)
-  where a.minutes = program.quarter_minutes() and program.is_packed(a.dimension)
-  order by 1, 2
-  on conflict do nothing;
+  select array(select a.id from added a where a.minutes = program.quarter_minutes()) into quarters;
+  perform program.unpack_quarters(quarters);
 
   insert into program.report_key (organization_id, program_id, dimension, key)
   select n.organization_id, n.program_id, n.dimension, n.key
@@ -90,7 +78,7 @@ begin
     join program.report_key k
       on (k.organization_id, k.program_id, k.dimension, k.key) = (n.organization_id, n.program_id, n.dimension, n.key)
     join program.report_slice s on (s.organization_id, s.program_id, s.dimension) = (n.organization_id, n.program_id, n.dimension)
-    where s.dimension = '' or s.minutes <> program.quarter_minutes()
+    where s.minutes <> program.quarter_minutes()
     group by 1, 2, 3, 4, 5
     order by 1, 2, 3, 5
     on conflict (slice_id, starts_in, key_id, currency) do update
@@ -115,7 +103,7 @@ begin
   select s.id, n.minute / s.minutes * s.minutes, n.organization_id
   from note n
   join program.report_slice s
-    on s.organization_id = n.organization_id and s.program_id = n.program_id and s.dimension <> '' and s.minutes = program.quarter_minutes()
+    on s.organization_id = n.organization_id and s.program_id = n.program_id and s.minutes = program.quarter_minutes()
   order by 1, 2
   on conflict do nothing;
 

@@ -62,7 +62,7 @@ const finer: (Finer | undefined)[] = [
 export async function packedCover(tx: Tx, asked: Asked, dimension: Dimension): Promise<Packed | undefined> {
   for (const one of finer) {
     const covered = coverOf(asked, dimension, one);
-    if (!covered || (one && asked.slices[`${dimension} ${one.minutes}`] === undefined)) continue;
+    if (!covered) continue;
     const listed = await listSpans(tx, spansOf(asked, dimension, covered));
     const changed = listed.filter(({ has_changed }) => has_changed);
     if (changed.some(({ minutes }) => minutes === quarter_minutes)) continue;

@@ -28,11 +28,7 @@ export const span_lengths: Record<Dimension | '', number[]> = {
   customer_id: [1440],
 };
 
-/** The dimensions whose sums are packed: as program.is_packed() has them. */
-export const packed_dimensions: readonly (Dimension | '')[] = [
-  ...(['partner_id', 'link_id', 'coupon_id', 'country', 'landing_page', 'customer_id'] as const),
-];
-/** Of these there are shorter spans, in blocks alone: as program.quarter_minutes() has them. */
+/** Of the dimensions whose sums are packed there are shorter spans, in blocks alone: as program.quarter_minutes() has them. */
 export const quarter_minutes = 360;
 
 /**

@@ -4,7 +4,7 @@ import { tenant } from '../../core/resource/resource.ts';
 import { type Program, programs } from '../programs/program.ts';
 import type { Asked, Read } from './asked.ts';
 import { type Packed, packedCover } from './block.ts';
-import { type Filters, packed_dimensions } from './dimension.ts';
+import { type Filters, quarter_minutes } from './dimension.ts';
 import { fewSums, hasFewKeys } from './few.ts';
 import type { Kind } from './kind.ts';
 import type { Metric, Totals } from './metric.ts';
@@ -90,8 +90,8 @@ async function readRows(tx: Tx, asked: Asked): Promise<Read[]> {
 /** What is packed of a report without filters. */
 async function packedOf(tx: Tx, asked: Asked): Promise<Packed | undefined> {
   const { dimension } = asked.kind;
-  const is_packed = dimension !== '' && packed_dimensions.includes(dimension);
-  if (!(is_packed && asked.is_summed) || Object.keys(asked.filters).length > 0) return undefined;
+  const has_quarters = asked.slices[`${dimension} ${quarter_minutes}`] !== undefined;
+  if (dimension === '' || !(has_quarters && asked.is_summed) || Object.keys(asked.filters).length > 0) return undefined;
   return packedCover(tx, asked, dimension);
 }
 
