@@ -185,7 +185,7 @@ t.test('listens to the recruitment service of an organization', async (t) => {
   const listening = spawnRail(t, ['listen', '--json', '--recruitment', '--organization', organization_id], environment);
   const [, endpoint_id] = await listening.until(/ as (fwe_\w+)/);
   await post(`/recruitment/v1/webhook_endpoints/${endpoint_id}/ping`, { event_type: 'deal.agreed' });
-  await listening.until(/"signature":"good"/);
+  await listening.until(/"signature":"good".*\n/);
   const [line] = listening.said().stdout.split('\n');
   t.match(JSON.parse(line as string), { type: 'deal.agreed', order: 'good', faults: [], body: { version: 1 } });
 });

@@ -40,7 +40,7 @@ async function take(t: Test, blocks: ReturnType<typeof blocksBelow>, own: NodeJS
     await listener.until(/Listening to /);
   }
   const events = async (last: RegExp) => {
-    await listener?.until(last);
+    await listener?.until(new RegExp(`${last.source}.*\\n`));
     const lines = (listener?.said().stdout ?? '').trim().split('\n');
     t.ok(
       lines.every((line) => line.includes('✓ signature') && line.includes('✓ order')),
