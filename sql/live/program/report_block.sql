@@ -15,6 +15,16 @@ return case width
   else float8send(coalesce(value, 0)::float8)
 end;
 
+-- What is in a block: to those who keep it, a block with the same hash is the same.
+create or replace function program.packed_hash(width smallint, variadic columns bytea[]) returns bytea
+language sql immutable parallel safe
+return (
+  select sha256(
+    int2send(width) || string_agg(int4send(coalesce(octet_length(c.bytes), -1)) || coalesce(c.bytes, ''::bytea), ''::bytea order by c.nth)
+  )
+  from unnest(columns) with ordinality as c (bytes, nth)
+);
+
 -- The sums of a span: of a quarter of a day those of its facts, less what is noted and not folded yet, which reports add to blocks as to sums.
 create or replace function program.report_totals_of(slice integer, starts integer) returns table (
   key_id bigint, currency text,
@@ -101,21 +111,29 @@ as $$
     from bound b
   )
   select
-    slice, starts, b.currency, min(t.organization_id), b.first_key, b.last_key, count(*)::integer, b.width,
-    string_agg(int4send(case when b.width is not null then (t.key_id - b.first_key)::integer end), ''::bytea order by t.key_id),
-    case when count(t.clicks) > 0 then string_agg(program.packed(b.width, t.clicks), ''::bytea order by t.key_id) end,
-    case when count(t.referrals) > 0 then string_agg(program.packed(b.width, t.referrals), ''::bytea order by t.key_id) end,
-    case when count(t.leads) > 0 then string_agg(program.packed(b.width, t.leads), ''::bytea order by t.key_id) end,
-    case when count(t.customers) > 0 then string_agg(program.packed(b.width, t.customers), ''::bytea order by t.key_id) end,
-    case when count(t.sales) > 0 then string_agg(program.packed(b.width, t.sales), ''::bytea order by t.key_id) end,
-    case when count(t.revenue_minor) > 0 then string_agg(program.packed(b.width, t.revenue_minor), ''::bytea order by t.key_id) end,
-    case when count(t.refunds_minor) > 0 then string_agg(program.packed(b.width, t.refunds_minor), ''::bytea order by t.key_id) end,
-    case when count(t.commissions_minor) > 0 then string_agg(program.packed(b.width, t.commissions_minor), ''::bytea order by t.key_id) end,
-    case when count(t.clawbacks_minor) > 0 then string_agg(program.packed(b.width, t.clawbacks_minor), ''::bytea order by t.key_id) end,
-    case when count(t.paid_minor) > 0 then string_agg(program.packed(b.width, t.paid_minor), ''::bytea order by t.key_id) end
-  from block b
-  join total t on t.currency = b.currency
-  group by b.currency, b.first_key, b.last_key, b.width
+    slice, starts, p.*,
+    program.packed_hash(
+      p.width, p.keys, p.clicks, p.referrals, p.leads, p.customers, p.sales, p.revenue_minor, p.refunds_minor, p.commissions_minor, p.clawbacks_minor,
+      p.paid_minor
+    )
+  from (
+    select
+      b.currency, min(t.organization_id) as organization_id, b.first_key, b.last_key, count(*)::integer as key_count, b.width,
+      string_agg(int4send(case when b.width is not null then (t.key_id - b.first_key)::integer end), ''::bytea order by t.key_id) as keys,
+      case when count(t.clicks) > 0 then string_agg(program.packed(b.width, t.clicks), ''::bytea order by t.key_id) end as clicks,
+      case when count(t.referrals) > 0 then string_agg(program.packed(b.width, t.referrals), ''::bytea order by t.key_id) end as referrals,
+      case when count(t.leads) > 0 then string_agg(program.packed(b.width, t.leads), ''::bytea order by t.key_id) end as leads,
+      case when count(t.customers) > 0 then string_agg(program.packed(b.width, t.customers), ''::bytea order by t.key_id) end as customers,
+      case when count(t.sales) > 0 then string_agg(program.packed(b.width, t.sales), ''::bytea order by t.key_id) end as sales,
+      case when count(t.revenue_minor) > 0 then string_agg(program.packed(b.width, t.revenue_minor), ''::bytea order by t.key_id) end as revenue_minor,
+      case when count(t.refunds_minor) > 0 then string_agg(program.packed(b.width, t.refunds_minor), ''::bytea order by t.key_id) end as refunds_minor,
+      case when count(t.commissions_minor) > 0 then string_agg(program.packed(b.width, t.commissions_minor), ''::bytea order by t.key_id) end as commissions_minor,
+      case when count(t.clawbacks_minor) > 0 then string_agg(program.packed(b.width, t.clawbacks_minor), ''::bytea order by t.key_id) end as clawbacks_minor,
+      case when count(t.paid_minor) > 0 then string_agg(program.packed(b.width, t.paid_minor), ''::bytea order by t.key_id) end as paid_minor
+    from block b
+    join total t on t.currency = b.currency
+    group by b.currency, b.first_key, b.last_key, b.width
+  ) p
 $$;
 
 -- Notes of new slices of quarters that the quarters of their dimensions' sums are yet to be packed.

@@ -3,13 +3,13 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { type Program, programs } from '../programs/program.ts';
 import type { Asked, Read } from './asked.ts';
-import { type Packed, packedCover } from './block.ts';
+import { type Packed, packedCover } from './blocks/block.ts';
+import { fewSums, hasFewKeys } from './blocks/few.ts';
+import { topStatement } from './blocks/top.ts';
 import { type Filters, quarter_minutes } from './dimension.ts';
-import { fewSums, hasFewKeys } from './few.ts';
 import type { Kind } from './kind.ts';
 import type { Metric, Totals } from './metric.ts';
 import { reportStatement } from './statement.ts';
-import { topStatement } from './top.ts';
 import { type Interval, type Interval_, intervalsOf, type Window, type Windows } from './window.ts';
 
 export interface Rows {

@@ -1,4 +1,6 @@
 /** Sums that are packed: reports read them beside what has changed since, and say the same at every moment. */
+
+import type { Sql } from 'sql-template-tag';
 import t from 'tap';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
 import { foldReports, packReports } from '../../../src/program/reports/sums/fold.ts';
@@ -207,6 +209,32 @@ t.test('packs nothing twice and leaves nothing out while others write and fold',
   await found(5.5);
   t.equal(await found(0), 6 * (12 * 100 + 3 * 50));
   t.same(await rail.audit(), []);
+});
+
+t.test('keeps the values of a block in memory until it has another hash', async (t) => {
+  const shop = await openShop(rail);
+  const ada = await shop.partner();
+  const [from, to] = [5, 2].map((days) => new Date(today - days * day_ms).toISOString());
+  const revenue = async () => {
+    const path = `/v1/reports/partners?program_id=${shop.program_id}&from=${from}&to=${to}&limit=1`;
+    return (await shop.merchant.get(path)).rows[0]?.revenue_minor;
+  };
+  const change = (assignment: Sql) =>
+    rail.query(sql`
+      update program.report_block b set ${assignment}
+      from program.report_slice s
+      where s.id = b.slice_id and s.program_id = ${shop.program_id} and s.dimension = 'partner_id' and b.revenue_minor is not null`);
+  await shop.sale({ partner_id: ada.id, amount_minor: 5_000, occurred_at: from });
+  await fold();
+  while ((await pack(500)) === 500);
+  t.equal(await revenue(), 5_000);
+  await change(sql`revenue_minor = int2send(7000::smallint)`);
+  t.equal(await revenue(), 5_000, 'it is not read again');
+  await change(sql`hash = sha256('packed anew')`);
+  t.equal(await revenue(), 7_000);
+  await change(sql`revenue_minor = int2send(5000::smallint), hash = sha256('once more')`);
+  t.equal(await revenue(), 5_000);
+  t.match(await rail.audit(), [{ invariant: 'the blocks of reports are the sums that they are made from' }]);
 });
 
 t.test('the audit finds a block that is not what its sums are', async (t) => {

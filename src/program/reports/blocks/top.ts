@@ -1,12 +1,13 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
-import type { Tx } from '../../core/postgres/transaction.ts';
-import type { Asked } from './asked.ts';
-import { type KeySums, keySums, type Packed } from './block.ts';
-import { type Noun, quarter_minutes } from './dimension.ts';
-import { facts, fromEdge, fromNotes, isIn, levelsOf, windowOf } from './facts.ts';
-import { fact_measures, type Metric } from './metric.ts';
-import type { Cover } from './span.ts';
-import { answer, byCurrency, columnsOf } from './statement.ts';
+import type { Tx } from '../../../core/postgres/transaction.ts';
+import type { Asked } from '../asked.ts';
+import { type Noun, quarter_minutes } from '../dimension.ts';
+import { facts, fromEdge, fromNotes, isIn, levelsOf, windowOf } from '../facts.ts';
+import { fact_measures, type Metric } from '../metric.ts';
+import type { Cover } from '../span.ts';
+import { answer, byCurrency, columnsOf } from '../statement.ts';
+import { keySums, type Packed } from './block.ts';
+import type { KeySums } from './key_sums.ts';
 
 const columns = columnsOf(fact_measures);
 const counted: readonly Metric[] = fact_measures.counted;

@@ -1,9 +1,10 @@
 import sql, { join, raw } from 'sql-template-tag';
-import type { Tx } from '../../core/postgres/transaction.ts';
-import type { Asked } from './asked.ts';
-import { type KeySums, keySums, type Packed } from './block.ts';
-import type { Summed } from './facts.ts';
-import { fact_measures, type Metric } from './metric.ts';
+import type { Tx } from '../../../core/postgres/transaction.ts';
+import type { Asked } from '../asked.ts';
+import type { Summed } from '../facts.ts';
+import { fact_measures, type Metric } from '../metric.ts';
+import { keySums, type Packed } from './block.ts';
+import type { KeySums } from './key_sums.ts';
 
 const names: Metric[] = [...fact_measures.counted, ...fact_measures.added];
 

@@ -1,0 +1,167 @@
+/** Adds up sums by window, key and currency. */
+
+import type { Metric } from '../metric.ts';
+import type { ListedBlock, Values } from './values.ts';
+
+/** A row of report_total, or of what is in no sum yet. */
+export type Row = { w: number; id: number; currency: string } & Record<string, unknown>;
+
+/** Of a window and a currency: for each measure the sums, in the order of the keys' numbers. */
+interface Cell {
+  w: number;
+  currency: string;
+  columns: Float64Array[];
+}
+
+/** Sums by window, key and currency. */
+export class KeySums {
+  readonly keys: KeyNumbers;
+  readonly cells: Cell[] = [];
+  /** False where a sum is beyond the integers that a number holds. */
+  is_exact = true;
+  readonly #names: Metric[];
+
+  constructor(names: Metric[], keys: KeyNumbers) {
+    this.#names = names;
+    this.keys = keys;
+  }
+
+  /**
+   * @param keys what each is more than the first one
+   * @param values of each measure, in the order of keys
+   */
+  addBlock(w: number, { currency, first_key }: ListedBlock, keys: Int32Array, values: Values[]): void {
+    const places = this.keys.ofAll(first_key, keys);
+    const { columns } = this.#cell(w, currency);
+    for (const [nth, of_keys] of values.entries()) this.#addAll(columns[nth] as Float64Array, places, of_keys);
+  }
+
+  add(row: Row): void {
+    const places = { distances: Int32Array.of(this.keys.of(row.id)), first: 0 };
+    const cell = this.#cell(row.w, row.currency);
+    for (const [nth, name] of this.#names.entries())
+      this.#addAll(cell.columns[nth] as Float64Array, places, Float64Array.of((row[name] as number | null) ?? 0));
+  }
+
+  /** The sums of a measure in a window: of one currency, or of all. */
+  column(w: number, name: Metric, currency?: string): Float64Array {
+    const nth = this.#names.indexOf(name);
+    const found = new Float64Array(this.keys.size);
+    for (const cell of this.cells) {
+      if (cell.w !== w || (currency !== undefined && cell.currency !== currency)) continue;
+      const column = cell.columns[nth] as Float64Array;
+      for (let place = 0; place < Math.min(column.length, found.length); place++)
+        found[place] = (found[place] as number) + (column[place] as number);
+    }
+    return found;
+  }
+
+  #addAll(sums: Float64Array, { distances, first }: Numbers, values: Values): void {
+    for (let nth = 0; nth < values.length; nth++) {
+      const place = first + (distances[nth] as number);
+      const sum = (sums[place] as number) + (values[nth] as number);
+      if (sum > Number.MAX_SAFE_INTEGER || sum < Number.MIN_SAFE_INTEGER) this.is_exact = false;
+      sums[place] = sum;
+    }
+  }
+
+  /** With room for all keys that there are. */
+  #cell(w: number, currency: string): Cell {
+    let cell = this.cells.find((one) => one.w === w && one.currency === currency);
+    if (!cell) {
+      cell = { w, currency, columns: this.#names.map(() => new Float64Array(0)) };
+      this.cells.push(cell);
+    }
+    cell.columns = cell.columns.map((column) => {
+      if (column.length >= this.keys.size) return column;
+      const grown = new Float64Array(Math.max(this.keys.size, 2 * column.length));
+      grown.set(column);
+      return grown;
+    });
+    return cell;
+  }
+}
+
+/** Numbers for keys, from 0, by which their sums are found. */
+interface KeyNumbers {
+  /** One more than the highest. */
+  readonly size: number;
+  of(id: number): number;
+  /** The numbers of keys that are given by what they are more than the first. */
+  ofAll(first: number, distances: Int32Array): Numbers;
+  /** The key with a number, if one has it. */
+  at(number: number): number | undefined;
+}
+
+/** Each is the first one and its distance. */
+interface Numbers {
+  first: number;
+  distances: Int32Array;
+}
+
+/** So many sums of a window and a currency take 8 MiB. */
+const most_dense = 1 << 20;
+
+/** @param measures how many there are */
+export function numbersFor(blocks: ListedBlock[], measures: number): KeyNumbers {
+  const first = blocks.reduce((least, { first_key }) => Math.min(least, first_key), Number.POSITIVE_INFINITY);
+  const last = blocks.reduce((most, { last_key }) => Math.max(most, last_key), 0);
+  return (last - first) * measures < most_dense ? new DenseNumbers(first, last) : new SparseNumbers();
+}
+
+/** Keys that are close to each other keep their distances: much faster than to look each up. Others come behind them. */
+class DenseNumbers implements KeyNumbers {
+  readonly #first: number;
+  readonly #count: number;
+  readonly #others = new SparseNumbers();
+
+  constructor(first: number, last: number) {
+    this.#first = first;
+    this.#count = Math.max(0, last - first + 1);
+  }
+
+  get size(): number {
+    return this.#count + this.#others.size;
+  }
+
+  of(id: number): number {
+    const number = id - this.#first;
+    return number >= 0 && number < this.#count ? number : this.#count + this.#others.of(id);
+  }
+
+  ofAll(first: number, distances: Int32Array): Numbers {
+    const least = first - this.#first;
+    const most = least + (distances.at(-1) ?? 0);
+    if (least >= 0 && most < this.#count) return { first: least, distances };
+    return { first: 0, distances: distances.map((distance) => this.of(first + distance)) };
+  }
+
+  at(number: number): number | undefined {
+    return number < this.#count ? this.#first + number : this.#others.at(number - this.#count);
+  }
+}
+
+/** In the order in which keys come. */
+class SparseNumbers implements KeyNumbers {
+  readonly #ids: number[] = [];
+  readonly #numbers = new Map<number, number>();
+
+  get size(): number {
+    return this.#ids.length;
+  }
+
+  of(id: number): number {
+    const known = this.#numbers.get(id);
+    if (known !== undefined) return known;
+    this.#numbers.set(id, this.#ids.length);
+    return this.#ids.push(id) - 1;
+  }
+
+  ofAll(first: number, distances: Int32Array): Numbers {
+    return { first: 0, distances: distances.map((distance) => this.of(first + distance)) };
+  }
+
+  at(number: number): number | undefined {
+    return this.#ids[number];
+  }
+}
