@@ -13,13 +13,17 @@ interface Cell {
   columns: Float64Array[];
 }
 
+/** A look at each sum takes as long as to add it up. */
+const most_unseen = 2 ** 50;
+
 /** Sums by window, key and currency. */
 export class KeySums {
   readonly keys: KeyNumbers;
   readonly cells: Cell[] = [];
-  /** False where a sum is beyond the integers that a number holds. */
-  is_exact = true;
   readonly #names: Metric[];
+  /** What all integers that were added up without a look at the sum may come to. */
+  #unseen = 0;
+  #is_beyond = false;
 
   constructor(names: Metric[], keys: KeyNumbers) {
     this.#names = names;
@@ -31,38 +35,54 @@ export class KeySums {
    * @param values of each measure, in the order of keys
    */
   addBlock(w: number, { currency, first_key }: ListedBlock, keys: Int32Array, values: Values[]): void {
-    const places = this.keys.ofAll(first_key, keys);
+    const numbers = this.keys.ofAll(first_key, keys);
     const { columns } = this.#cell(w, currency);
-    for (const [nth, of_keys] of values.entries()) this.#addAll(columns[nth] as Float64Array, places, of_keys);
+    for (const [nth, of_keys] of values.entries()) this.#addAll(columns[nth] as Float64Array, numbers, of_keys);
   }
 
   add(row: Row): void {
-    const places = { distances: Int32Array.of(this.keys.of(row.id)), first: 0 };
-    const cell = this.#cell(row.w, row.currency);
+    const number = this.keys.of(row.id);
+    const { columns } = this.#cell(row.w, row.currency);
     for (const [nth, name] of this.#names.entries())
-      this.#addAll(cell.columns[nth] as Float64Array, places, Float64Array.of((row[name] as number | null) ?? 0));
+      this.#addLarge(columns[nth] as Float64Array, number, (row[name] as number | null) ?? 0);
+  }
+
+  /** False where a sum may be beyond the integers that a number holds. */
+  get is_exact(): boolean {
+    return !this.#is_beyond && this.#unseen <= most_unseen;
   }
 
   /** The sums of a measure in a window: of one currency, or of all. */
   column(w: number, name: Metric, currency?: string): Float64Array {
     const nth = this.#names.indexOf(name);
-    const found = new Float64Array(this.keys.size);
-    for (const cell of this.cells) {
-      if (cell.w !== w || (currency !== undefined && cell.currency !== currency)) continue;
-      const column = cell.columns[nth] as Float64Array;
-      for (let place = 0; place < Math.min(column.length, found.length); place++)
-        found[place] = (found[place] as number) + (column[place] as number);
-    }
+    const of_window = this.cells.filter((cell) => cell.w === w && (currency ?? cell.currency) === cell.currency);
+    const columns = of_window.map((cell) => cell.columns[nth] as Float64Array);
+    const { size } = this.keys;
+    const [only] = columns;
+    if (only && columns.length === 1 && only.length >= size) return only.subarray(0, size);
+    const found = new Float64Array(size);
+    for (const column of columns)
+      for (let number = 0; number < Math.min(column.length, size); number++)
+        found[number] = (found[number] as number) + (column[number] as number);
     return found;
   }
 
-  #addAll(sums: Float64Array, { distances, first }: Numbers, values: Values): void {
-    for (let nth = 0; nth < values.length; nth++) {
-      const place = first + (distances[nth] as number);
-      const sum = (sums[place] as number) + (values[nth] as number);
-      if (sum > Number.MAX_SAFE_INTEGER || sum < Number.MIN_SAFE_INTEGER) this.is_exact = false;
-      sums[place] = sum;
+  #addAll(sums: Float64Array, { first, distances }: Numbers, values: Values): void {
+    if (values instanceof Float64Array) {
+      for (const [nth, value] of values.entries()) this.#addLarge(sums, first + (distances[nth] as number), value);
+      return;
     }
+    this.#unseen += 2 ** (8 * values.BYTES_PER_ELEMENT - 1);
+    for (let nth = 0; nth < values.length; nth++) {
+      const number = first + (distances[nth] as number);
+      sums[number] = (sums[number] as number) + (values[nth] as number);
+    }
+  }
+
+  #addLarge(sums: Float64Array, number: number, value: number): void {
+    const sum = (sums[number] as number) + value;
+    if (Math.abs(sum) > Number.MAX_SAFE_INTEGER - most_unseen) this.#is_beyond = true;
+    sums[number] = sum;
   }
 
   /** With room for all keys that there are. */
@@ -72,12 +92,14 @@ export class KeySums {
       cell = { w, currency, columns: this.#names.map(() => new Float64Array(0)) };
       this.cells.push(cell);
     }
-    cell.columns = cell.columns.map((column) => {
-      if (column.length >= this.keys.size) return column;
-      const grown = new Float64Array(Math.max(this.keys.size, 2 * column.length));
-      grown.set(column);
-      return grown;
-    });
+    if ((cell.columns[0] as Float64Array).length < this.keys.size) {
+      const room = Math.ceil(1.25 * this.keys.size) + 1_000;
+      cell.columns = cell.columns.map((column) => {
+        const grown = new Float64Array(room);
+        grown.set(column);
+        return grown;
+      });
+    }
     return cell;
   }
 }

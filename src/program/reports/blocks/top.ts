@@ -180,7 +180,8 @@ function leastOf(values: Float64Array, limit: number): number | undefined {
     waiting = [];
     if (highest.length === limit) floor = highest[limit - 1] as number;
   };
-  for (const value of values) {
+  for (let place = 0; place < values.length; place++) {
+    const value = values[place] as number;
     if (value <= floor) continue;
     waiting.push(value);
     if (waiting.length >= 4 * limit) sort();
