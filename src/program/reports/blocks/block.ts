@@ -9,7 +9,8 @@ import { type Dimension, quarter_minutes } from '../dimension.ts';
 import { coverOf, levelsOf, windowOf } from '../facts.ts';
 import type { Metric } from '../metric.ts';
 import { type Cover, type Finer, minute_ms } from '../span.ts';
-import { KeySums, numbersFor, type Row } from './key_sums.ts';
+import { type KeyNumbers, numbersFor, SparseNumbers } from './key_numbers.ts';
+import { KeySums, type Row } from './key_sums.ts';
 import { type ListedBlock, readBlocks } from './values.ts';
 
 /** More rows of spans that have changed are better added up by Postgres. */
@@ -61,24 +62,66 @@ export async function packedCover(tx: Tx, asked: Asked, dimension: Dimension): P
  * Adds up all keys over the spans of a cover.
  * @param names the measures to add up
  * @param currency the only one to add up; undefined: all
- * @param minutes the length of the only spans to add up; undefined: all
+ * @param numbers under which keys are added up; undefined: each under its own
  * @returns undefined where a sum is beyond the integers that a number holds
  */
 export async function keySums(
   tx: Tx,
   { covered, listed }: Packed,
-  { names, currency, minutes }: { names: Metric[]; currency?: string | undefined; minutes?: number },
+  { names, currency, numbers }: { names: Metric[]; currency?: string | undefined; numbers?: KeyNumbers },
 ): Promise<KeySums | undefined> {
-  const asked = listed.filter((one) => minutes === undefined || one.minutes === minutes);
-  const blocks = asked.filter(isBlock).filter((one) => currency === undefined || one.currency === currency);
-  const sums = new KeySums(names, numbersFor(blocks, names.length));
-  const starts = covered.bounds.map((bound) => bound / minute_ms);
-  const windowAt = (starts_in: number): number => starts.findLastIndex((start) => start <= starts_in) + 1;
+  const blocks = listed.filter(isBlock).filter((one) => currency === undefined || one.currency === currency);
+  const sums = new KeySums(names, numbers ?? numbersFor(blocks, names.length));
+  const windowAt = windowsIn(covered);
   for await (const { block, keys, values } of readBlocks(tx, blocks, names))
-    sums.addBlock(windowAt(block.starts_in), block, keys, values);
-  const others = asked.filter((one) => !isBlock(one) && one.minutes !== quarter_minutes);
+    sums.addBlock(windowAt(block), block, keys, values);
+  const others = listed.filter((one) => !isBlock(one) && one.minutes !== quarter_minutes);
   for (const row of await readTotals(tx, covered, others, { names, currency })) sums.add(row);
   return sums.is_exact ? sums : undefined;
+}
+
+/**
+ * Adds up some keys of each window over the quarters of days.
+ * @returns undefined where a sum is beyond the integers that a number holds
+ */
+export async function quarterSums(
+  tx: Tx,
+  { covered, listed }: Packed,
+  names: Metric[],
+  chosen: { w: number; id: number }[],
+): Promise<KeySums | undefined> {
+  const by_window = Map.groupBy(chosen, ({ w }) => w);
+  const sums = new KeySums(names, new SparseNumbers());
+  const windowAt = windowsIn(covered);
+  const quarters = listed.filter(isBlock).filter(({ minutes }) => minutes === quarter_minutes);
+  for await (const { block, keys, values } of readBlocks(tx, quarters, names)) {
+    const w = windowAt(block);
+    for (const { id } of by_window.get(w) ?? []) {
+      const place = placeIn(keys, id - block.first_key);
+      if (place === undefined) continue;
+      const found = names.map((name, nth) => [name, values[nth]?.[place] ?? 0]);
+      sums.add({ w, id, currency: block.currency, ...Object.fromEntries(found) });
+    }
+  }
+  return sums.is_exact ? sums : undefined;
+}
+
+/** In which window a span is. */
+function windowsIn({ bounds }: Cover): (span: { starts_in: number }) => number {
+  const starts = bounds.map((bound) => bound / minute_ms);
+  return ({ starts_in }) => starts.findLastIndex((start) => start <= starts_in) + 1;
+}
+
+/** @param sorted ascending, each once */
+function placeIn(sorted: Int32Array, value: number): number | undefined {
+  let first = 0;
+  let after = sorted.length;
+  while (first < after) {
+    const middle = (first + after) >>> 1;
+    if ((sorted[middle] as number) < value) first = middle + 1;
+    else after = middle;
+  }
+  return sorted[first] === value ? first : undefined;
 }
 
 const isBlock = (one: Listed): one is Listed & ListedBlock => !one.has_changed && one.currency !== null;

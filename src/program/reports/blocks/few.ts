@@ -4,6 +4,7 @@ import type { Asked } from '../asked.ts';
 import type { Summed } from '../facts.ts';
 import { fact_measures, type Metric } from '../metric.ts';
 import { keySums, type Packed } from './block.ts';
+import { MemberNumbers } from './key_numbers.ts';
 import type { KeySums } from './key_sums.ts';
 
 const names: Metric[] = [...fact_measures.counted, ...fact_measures.added];
@@ -21,9 +22,7 @@ export const hasFewKeys = ({ kind }: Asked, { listed }: Packed): boolean =>
  * @returns undefined where Postgres is to add them up
  */
 export async function fewSums(tx: Tx, asked: Asked, packed: Packed): Promise<Summed | undefined> {
-  const sums = await keySums(tx, packed, { names });
-  const members = sums && (await (asked.kind.key === 'group_id' ? byGroup(tx, asked) : byKey(tx, asked, packed, sums)));
-  const rows = members && rowsOf(members, sums);
+  const rows = await (asked.kind.key === 'group_id' ? byGroup(tx, asked, packed) : byKey(tx, asked, packed));
   if (!rows?.every(isExact)) return undefined;
   const columns = join(names.map((name) => raw(`r.${name}`)));
   const types = join(names.map((name) => raw(`${name} bigint`)));
@@ -37,43 +36,46 @@ export async function fewSums(tx: Tx, asked: Asked, packed: Packed): Promise<Sum
 
 const isExact = (row: Record<string, unknown>): boolean => names.every((name) => Number.isSafeInteger(row[name]));
 
-/** A row, and the keys that are added up to it. */
-interface Members {
-  key: string;
-  ids: number[];
-}
-
-/** The rows of each window and currency. */
-function rowsOf(members: Members[], { keys, cells }: KeySums): Record<string, unknown>[] {
-  return members.flatMap(({ key, ids }) => {
-    const places = ids.map((id) => keys.of(id));
-    return cells.map(({ w, currency, columns }) => {
-      const sums = columns.map((column) => {
-        let sum = 0;
-        for (const place of places) sum += column[place] ?? 0;
-        return sum;
-      });
-      return { w, key, currency, ...Object.fromEntries(names.map((name, nth) => [name, sums[nth]])) };
-    });
-  });
-}
+/** The rows of each window and currency, of keys by their numbers. */
+const rowsOf = ({ cells }: KeySums, keys: { key: string; number: number }[]): Record<string, unknown>[] =>
+  cells.flatMap(({ w, currency, columns }) =>
+    keys.map(({ key, number }) => {
+      const sums = names.map((name, nth) => [name, columns[nth]?.[number] ?? 0]);
+      return { w, key, currency, ...Object.fromEntries(sums) };
+    }),
+  );
 
 /** Partners by the groups that they are in today. */
-const byGroup = (tx: Tx, { program }: Asked): Promise<Members[]> =>
-  tx.all<Members>(sql`
+async function byGroup(tx: Tx, { program }: Asked, packed: Packed): Promise<Record<string, unknown>[] | undefined> {
+  const groups = await tx.all<{ key: string; ids: number[] }>(sql`
     select coalesce(m.group_id, '') as key, json_agg(k.id) as ids
     from program.report_key k
     left join program.partner m on m.organization_id = ${tx.organization_id} and m.id = k.key
     where k.organization_id = ${tx.organization_id} and k.program_id = ${program.id} and k.dimension = 'partner_id'
     group by 1`);
+  const sums = await keySums(tx, packed, { names, numbers: new MemberNumbers(groups) });
+  return (
+    sums &&
+    rowsOf(
+      sums,
+      groups.map(({ key }, number) => ({ key, number })),
+    )
+  );
+}
 
-function byKey(tx: Tx, { program }: Asked, { dimension }: Packed, { keys, cells }: KeySums): Promise<Members[]> {
-  const columns = cells.flatMap((cell) => cell.columns);
+async function byKey(tx: Tx, { program }: Asked, packed: Packed): Promise<Record<string, unknown>[] | undefined> {
+  const sums = await keySums(tx, packed, { names });
+  if (!sums) return undefined;
+  const columns = sums.cells.flatMap((cell) => cell.columns);
   const ids: number[] = [];
-  for (let place = 0; place < keys.size; place++)
-    if (columns.some((column) => column[place])) ids.push(keys.at(place) as number);
-  return tx.all<Members>(sql`
-    select k.key, json_build_array(k.id) as ids
+  for (let number = 0; number < sums.keys.size; number++)
+    if (columns.some((column) => column[number])) ids.push(sums.keys.at(number) as number);
+  const keys = await tx.all<{ key: string; id: number }>(sql`
+    select k.key, k.id
     from program.report_key k
-    where k.organization_id = ${tx.organization_id} and k.program_id = ${program.id} and k.dimension = ${dimension} and k.id = any(${ids})`);
+    where k.organization_id = ${tx.organization_id} and k.program_id = ${program.id} and k.dimension = ${packed.dimension} and k.id = any(${ids})`);
+  return rowsOf(
+    sums,
+    keys.map(({ key, id }) => ({ key, number: sums.keys.of(id) })),
+  );
 }

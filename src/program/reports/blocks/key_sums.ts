@@ -1,6 +1,7 @@
 /** Adds up sums by window, key and currency. */
 
 import type { Metric } from '../metric.ts';
+import type { KeyNumbers, Numbers } from './key_numbers.ts';
 import type { ListedBlock, Values } from './values.ts';
 
 /** A row of report_total, or of what is in no sum yet. */
@@ -101,89 +102,5 @@ export class KeySums {
       });
     }
     return cell;
-  }
-}
-
-/** Numbers for keys, from 0, by which their sums are found. */
-interface KeyNumbers {
-  /** One more than the highest. */
-  readonly size: number;
-  of(id: number): number;
-  /** The numbers of keys that are given by what they are more than the first. */
-  ofAll(first: number, distances: Int32Array): Numbers;
-  /** The key with a number, if one has it. */
-  at(number: number): number | undefined;
-}
-
-/** Each is the first one and its distance. */
-interface Numbers {
-  first: number;
-  distances: Int32Array;
-}
-
-/** So many sums of a window and a currency take 8 MiB. */
-const most_dense = 1 << 20;
-
-/** @param measures how many there are */
-export function numbersFor(blocks: ListedBlock[], measures: number): KeyNumbers {
-  const first = blocks.reduce((least, { first_key }) => Math.min(least, first_key), Number.POSITIVE_INFINITY);
-  const last = blocks.reduce((most, { last_key }) => Math.max(most, last_key), 0);
-  return (last - first) * measures < most_dense ? new DenseNumbers(first, last) : new SparseNumbers();
-}
-
-/** Keys that are close to each other keep their distances: much faster than to look each up. Others come behind them. */
-class DenseNumbers implements KeyNumbers {
-  readonly #first: number;
-  readonly #count: number;
-  readonly #others = new SparseNumbers();
-
-  constructor(first: number, last: number) {
-    this.#first = first;
-    this.#count = Math.max(0, last - first + 1);
-  }
-
-  get size(): number {
-    return this.#count + this.#others.size;
-  }
-
-  of(id: number): number {
-    const number = id - this.#first;
-    return number >= 0 && number < this.#count ? number : this.#count + this.#others.of(id);
-  }
-
-  ofAll(first: number, distances: Int32Array): Numbers {
-    const least = first - this.#first;
-    const most = least + (distances.at(-1) ?? 0);
-    if (least >= 0 && most < this.#count) return { first: least, distances };
-    return { first: 0, distances: distances.map((distance) => this.of(first + distance)) };
-  }
-
-  at(number: number): number | undefined {
-    return number < this.#count ? this.#first + number : this.#others.at(number - this.#count);
-  }
-}
-
-/** In the order in which keys come. */
-class SparseNumbers implements KeyNumbers {
-  readonly #ids: number[] = [];
-  readonly #numbers = new Map<number, number>();
-
-  get size(): number {
-    return this.#ids.length;
-  }
-
-  of(id: number): number {
-    const known = this.#numbers.get(id);
-    if (known !== undefined) return known;
-    this.#numbers.set(id, this.#ids.length);
-    return this.#ids.push(id) - 1;
-  }
-
-  ofAll(first: number, distances: Int32Array): Numbers {
-    return { first: 0, distances: distances.map((distance) => this.of(first + distance)) };
-  }
-
-  at(number: number): number | undefined {
-    return this.#ids[number];
   }
 }

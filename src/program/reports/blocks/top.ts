@@ -6,7 +6,7 @@ import { facts, fromEdge, fromNotes, isIn, levelsOf, windowOf } from '../facts.t
 import { fact_measures, type Metric } from '../metric.ts';
 import type { Cover } from '../span.ts';
 import { answer, byCurrency, columnsOf } from '../statement.ts';
-import { keySums, type Packed } from './block.ts';
+import { keySums, type Packed, quarterSums } from './block.ts';
 import type { KeySums } from './key_sums.ts';
 
 const columns = columnsOf(fact_measures);
@@ -58,11 +58,12 @@ export async function topStatement(tx: Tx, asked: Asked, packed: Packed): Promis
   const { covered } = packed;
   if (!order?.descending || order.limit > most_shown) return undefined;
   const ranked = await rank(tx, { ...asked, order }, packed);
-  const quarters = ranked && (await keySums(tx, packed, { names: measures, minutes: quarter_minutes }));
-  if (!quarters) return undefined;
-  const everything: Asked = { ...asked, kind: { ...kind, dimension: '' } };
+  if (!ranked) return undefined;
   const firsts = bounds.slice(1).map((_, before) => firstOf(ranked, before + 1, order.limit));
   const candidates = firsts.flatMap(({ rows }) => rows);
+  const quarters = await quarterSums(tx, packed, measures, candidates);
+  if (!quarters) return undefined;
+  const everything: Asked = { ...asked, kind: { ...kind, dimension: '' } };
   const short = firsts.filter(({ is_full }) => !is_full).map(({ w }) => w);
   return sql`
     with note (w, key, currency, ${columns}) as materialized (${fromNotes(tx, asked, covered)}),
@@ -106,20 +107,25 @@ async function rank(tx: Tx, asked: Ordered, packed: Packed): Promise<Ranked | un
   const { program, bounds } = asked;
   const names = sourcesOf(asked);
   const currency = names.some((name) => counted.includes(name)) ? undefined : program.currency;
+  const reading = readLoose(tx, asked, packed.covered); // Postgres is at it while sums are added up here
+  reading.catch(() => {}); // its failure is thrown where it is awaited
   const sums = await keySums(tx, packed, { names, currency });
+  const loose = await reading;
   if (!sums) return undefined;
-  const loose_keys = await addLoose(tx, asked, packed.covered, sums);
+  const loose_keys = addLoose(sums, loose);
   const values = bounds.slice(1).map((_, before) => valuesOf(asked, sums, before + 1));
   return sums.is_exact ? { values, keys: sums.keys, loose_keys } : undefined;
 }
 
-/** Adds what is in no sum and has to do with the order of keys: what is not folded yet, and the facts where no span fits. */
-async function addLoose(tx: Tx, asked: Ordered, covered: Cover, sums: KeySums): Promise<Map<number, string>> {
+type Loose = { w: number; id: number | null; key: string; currency: string };
+
+/** What is in no sum and has to do with the order of keys: what is not folded yet, and the facts where no span fits. */
+function readLoose(tx: Tx, asked: Ordered, covered: Cover): Promise<Loose[]> {
   const { program, kind } = asked;
   const names = sourcesOf(asked);
   const nouns = names.flatMap((name) => noun_of[name] ?? []);
   const of_edges = covered.edges.map((edge) => fromEdge(tx, asked, kind.dimension, edge, { nouns }));
-  const rows = await tx.all<{ w: number; id: number | null; key: string; currency: string }>(sql`
+  return tx.all<Loose>(sql`
     with loose (w, key, currency, ${columns}) as (
       ${join([fromNotes(tx, asked, covered), ...of_edges], ' union all ')}
     ),
@@ -136,6 +142,10 @@ async function addLoose(tx: Tx, asked: Ordered, covered: Cover, sums: KeySums): 
         where k.organization_id = ${tx.organization_id} and k.program_id = ${program.id} and k.dimension = ${kind.dimension} and k.key = l.key
       ) as id
     from by_currency l`);
+}
+
+/** @returns the keys that have no number yet, by those that they are given here */
+function addLoose(sums: KeySums, rows: Loose[]): Map<number, string> {
   const unknown = new Map<string, number>();
   for (const row of rows) {
     if (row.id === null && !unknown.has(row.key)) unknown.set(row.key, -1 - unknown.size);

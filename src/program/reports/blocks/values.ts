@@ -109,10 +109,14 @@ function portionsOf<Block extends ListedBlock>(listed: Block[]): Block[][] {
   return portions;
 }
 
-/** What Postgres writes as integers of 2 or 4 bytes, or as floats of 8: the highest byte first. */
+/**
+ * What Postgres writes as integers of 2 or 4 bytes, or as floats of 8: the highest byte first. What is kept is in shared memory, which V8 does not
+ * count: of so much memory that it counts, it would collect its whole heap every few reports.
+ */
 function valuesOf(bytes: Buffer | null, width: 2 | 4 | 8): Values {
-  const own = new Uint8Array(bytes ?? []);
-  if (endianness() === 'LE') Buffer.from(own.buffer)[`swap${(8 * width) as 16 | 32 | 64}`]();
-  if (width === 2) return new Int16Array(own.buffer);
-  return width === 4 ? new Int32Array(own.buffer) : new Float64Array(own.buffer);
+  const own = new SharedArrayBuffer(bytes?.length ?? 0);
+  new Uint8Array(own).set(bytes ?? []);
+  if (endianness() === 'LE') Buffer.from(own)[`swap${(8 * width) as 16 | 32 | 64}`]();
+  if (width === 2) return new Int16Array(own);
+  return width === 4 ? new Int32Array(own) : new Float64Array(own);
 }

@@ -1,0 +1,118 @@
+/** Numbers of keys, from 0, under which they are added up. */
+import type { ListedBlock } from './values.ts';
+
+export interface KeyNumbers {
+  /** One more than the highest. */
+  readonly size: number;
+  of(id: number): number;
+  /** The numbers of keys that are given by what they are more than the first. */
+  ofAll(first: number, distances: Int32Array): Numbers;
+  /** The key with a number, if one has it. */
+  at(number: number): number | undefined;
+}
+
+/** Each is the first one and its distance. */
+export interface Numbers {
+  first: number;
+  distances: Int32Array;
+}
+
+/** So many sums of a window and a currency take 8 MiB. */
+const most_dense = 1 << 20;
+
+/** @param measures how many there are */
+export function numbersFor(blocks: ListedBlock[], measures: number): KeyNumbers {
+  const first = blocks.reduce((least, { first_key }) => Math.min(least, first_key), Number.POSITIVE_INFINITY);
+  const last = blocks.reduce((most, { last_key }) => Math.max(most, last_key), 0);
+  return (last - first) * measures < most_dense ? new DenseNumbers(first, last) : new SparseNumbers();
+}
+
+/** Keys that are close to each other keep their distances: much faster than to look each up. Others come behind them. */
+class DenseNumbers implements KeyNumbers {
+  readonly #first: number;
+  readonly #count: number;
+  readonly #others = new SparseNumbers();
+
+  constructor(first: number, last: number) {
+    this.#first = first;
+    this.#count = Math.max(0, last - first + 1);
+  }
+
+  get size(): number {
+    return this.#count + this.#others.size;
+  }
+
+  of(id: number): number {
+    const number = id - this.#first;
+    return number >= 0 && number < this.#count ? number : this.#count + this.#others.of(id);
+  }
+
+  ofAll(first: number, distances: Int32Array): Numbers {
+    const least = first - this.#first;
+    const most = least + (distances.at(-1) ?? 0);
+    if (least >= 0 && most < this.#count) return { first: least, distances };
+    return { first: 0, distances: distances.map((distance) => this.of(first + distance)) };
+  }
+
+  at(number: number): number | undefined {
+    return number < this.#count ? this.#first + number : this.#others.at(number - this.#count);
+  }
+}
+
+/** In the order in which keys come. */
+export class SparseNumbers implements KeyNumbers {
+  readonly #ids: number[] = [];
+  readonly #numbers = new Map<number, number>();
+
+  get size(): number {
+    return this.#ids.length;
+  }
+
+  of(id: number): number {
+    const known = this.#numbers.get(id);
+    if (known !== undefined) return known;
+    this.#numbers.set(id, this.#ids.length);
+    return this.#ids.push(id) - 1;
+  }
+
+  ofAll(first: number, distances: Int32Array): Numbers {
+    return { first: 0, distances: distances.map((distance) => this.of(first + distance)) };
+  }
+
+  at(number: number): number | undefined {
+    return this.#ids[number];
+  }
+}
+
+/** All keys of a member have its number. */
+export class MemberNumbers implements KeyNumbers {
+  readonly size: number;
+  readonly #least: number;
+  /** By what a key is more than the least one; 0: it is of no member, 1: of the first. */
+  readonly #members: Int32Array;
+
+  constructor(members: { ids: number[] }[]) {
+    this.size = members.length;
+    const ids = members.flatMap((member) => member.ids);
+    this.#least = ids.reduce((least, id) => Math.min(least, id), Number.POSITIVE_INFINITY);
+    const most = ids.reduce((largest, id) => Math.max(largest, id), this.#least);
+    this.#members = new Int32Array(ids.length === 0 ? 0 : most - this.#least + 1);
+    for (const [number, member] of members.entries())
+      for (const id of member.ids) this.#members[id - this.#least] = number + 1;
+  }
+
+  /** @throws Error where it is of no member */
+  of(id: number): number {
+    const member = this.#members[id - this.#least];
+    if (!member) throw new Error(`The key ${id} is not known.`);
+    return member - 1;
+  }
+
+  ofAll(first: number, distances: Int32Array): Numbers {
+    return { first: 0, distances: distances.map((distance) => this.of(first + distance)) };
+  }
+
+  at(): undefined {
+    return undefined;
+  }
+}
