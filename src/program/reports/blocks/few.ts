@@ -53,7 +53,7 @@ async function byGroup(tx: Tx, { program }: Asked, packed: Packed): Promise<Reco
     left join program.partner m on m.organization_id = ${tx.organization_id} and m.id = k.key
     where k.organization_id = ${tx.organization_id} and k.program_id = ${program.id} and k.dimension = 'partner_id'
     group by 1`);
-  const sums = await keySums(tx, packed, { names, numbers: new MemberNumbers(groups) });
+  using sums = await keySums(tx, packed, { names, numbers: new MemberNumbers(groups) });
   return (
     sums &&
     rowsOf(
@@ -64,7 +64,7 @@ async function byGroup(tx: Tx, { program }: Asked, packed: Packed): Promise<Reco
 }
 
 async function byKey(tx: Tx, { program }: Asked, packed: Packed): Promise<Record<string, unknown>[] | undefined> {
-  const sums = await keySums(tx, packed, { names });
+  using sums = await keySums(tx, packed, { names });
   if (!sums) return undefined;
   const columns = sums.cells.flatMap((cell) => cell.columns);
   const ids: number[] = [];

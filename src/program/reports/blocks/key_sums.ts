@@ -17,8 +17,22 @@ interface Cell {
 /** A look at each sum takes as long as to add it up. */
 const most_unseen = 2 ** 50;
 
-/** Sums by window, key and currency. */
-export class KeySums {
+/**
+ * Columns of sums that nobody uses any more. Those of one report are as long as those of the next, and of so much new memory V8 collects its whole
+ * heap every few reports.
+ */
+const spare: Float64Array[] = [];
+const most_spare = 4;
+/** Shorter ones cost nothing. */
+const least_spare = 1 << 11;
+
+function borrow(length: number): Float64Array {
+  const place = spare.findIndex((one) => one.length >= length && one.length <= 2 * length);
+  return (spare.splice(place, place < 0 ? 0 : 1)[0] ?? new Float64Array(length)).fill(0);
+}
+
+/** Sums by window, key and currency. When it is disposed of, another one takes the columns over. */
+export class KeySums implements Disposable {
   readonly keys: KeyNumbers;
   readonly cells: Cell[] = [];
   readonly #names: Metric[];
@@ -48,12 +62,18 @@ export class KeySums {
       this.#addLarge(columns[nth] as Float64Array, number, (row[name] as number | null) ?? 0);
   }
 
+  [Symbol.dispose](): void {
+    const columns = this.cells.splice(0).flatMap((cell) => cell.columns);
+    spare.unshift(...columns.filter(({ length }) => length >= least_spare));
+    spare.splice(most_spare);
+  }
+
   /** False where a sum may be beyond the integers that a number holds. */
   get is_exact(): boolean {
     return !this.#is_beyond && this.#unseen <= most_unseen;
   }
 
-  /** The sums of a measure in a window: of one currency, or of all. */
+  /** The sums of a measure in a window: of one currency, or of all. Until it is disposed of. */
   column(w: number, name: Metric, currency?: string): Float64Array {
     const nth = this.#names.indexOf(name);
     const of_window = this.cells.filter((cell) => cell.w === w && (currency ?? cell.currency) === cell.currency);
@@ -96,7 +116,7 @@ export class KeySums {
     if ((cell.columns[0] as Float64Array).length < this.keys.size) {
       const room = Math.ceil(1.25 * this.keys.size) + 1_000;
       cell.columns = cell.columns.map((column) => {
-        const grown = new Float64Array(room);
+        const grown = borrow(room);
         grown.set(column);
         return grown;
       });

@@ -54,12 +54,11 @@ const noun_of: Partial<Record<Metric, Noun>> = {
  * @returns undefined where that is so from the beginning
  */
 export async function topStatement(tx: Tx, asked: Asked, packed: Packed): Promise<Sql | undefined> {
-  const { kind, program, bounds, order } = asked;
+  const { kind, program, order } = asked;
   const { covered } = packed;
   if (!order?.descending || order.limit > most_shown) return undefined;
-  const ranked = await rank(tx, { ...asked, order }, packed);
-  if (!ranked) return undefined;
-  const firsts = bounds.slice(1).map((_, before) => firstOf(ranked, before + 1, order.limit));
+  const firsts = await rank(tx, { ...asked, order }, packed);
+  if (!firsts) return undefined;
   const candidates = firsts.flatMap(({ rows }) => rows);
   const quarters = await quarterSums(tx, packed, measures, candidates);
   if (!quarters) return undefined;
@@ -96,25 +95,36 @@ export async function topStatement(tx: Tx, asked: Asked, packed: Packed): Promis
     ${answer(asked, sql`total`, sql`not exists (select from facts f where f.w = any(${short}::integer[]))`)}`;
 }
 
-/** The value of each key by window, and the keys of those that are in no sum yet, whose ids are negative. */
-interface Ranked {
-  values: Float64Array[];
-  keys: KeySums['keys'];
-  loose_keys: Map<number, string>;
+/** Those of a window that may be shown: more than may be, where the last of them have the same value. */
+interface First {
+  w: number;
+  /** Keys that are in no sum yet have negative ids, and say what they are. */
+  rows: { w: number; id: number; value: number; key: string | null }[];
+  /** Whether there are as many as may be shown, with more than 0. */
+  is_full: boolean;
 }
 
-async function rank(tx: Tx, asked: Ordered, packed: Packed): Promise<Ranked | undefined> {
-  const { program, bounds } = asked;
+/** @returns of each window */
+async function rank(tx: Tx, asked: Ordered, packed: Packed): Promise<First[] | undefined> {
+  const { program, bounds, order } = asked;
   const names = sourcesOf(asked);
   const currency = names.some((name) => counted.includes(name)) ? undefined : program.currency;
   const reading = readLoose(tx, asked, packed.covered); // Postgres is at it while sums are added up here
   reading.catch(() => {}); // its failure is thrown where it is awaited
-  const sums = await keySums(tx, packed, { names, currency });
+  using sums = await keySums(tx, packed, { names, currency });
   const loose = await reading;
   if (!sums) return undefined;
   const loose_keys = addLoose(sums, loose);
-  const values = bounds.slice(1).map((_, before) => valuesOf(asked, sums, before + 1));
-  return sums.is_exact ? { values, keys: sums.keys, loose_keys } : undefined;
+  if (!sums.is_exact) return undefined;
+  return bounds.slice(1).map((_, before) => {
+    const w = before + 1;
+    const { rows, is_full } = firstOf(valuesOf(asked, sums, w), order.limit);
+    const keyed = rows.map(({ number, value }) => {
+      const id = sums.keys.at(number) as number;
+      return { w, id, value, key: loose_keys.get(id) ?? null };
+    });
+    return { w, rows: keyed, is_full };
+  });
 }
 
 type Loose = { w: number; id: number | null; key: string; currency: string };
@@ -163,18 +173,14 @@ function valuesOf(asked: Ordered, sums: KeySums, w: number): Float64Array {
   return follows && second ? first.map((value, place) => follows.of(value, second[place] as number)) : first;
 }
 
-/** Those of a window that may be shown: more than may be, where the last of them have the same value. */
-function firstOf({ values, keys, loose_keys }: Ranked, w: number, limit: number) {
-  const of_window = values[w - 1] as Float64Array;
-  const least = leastOf(of_window, limit);
-  const rows: { w: number; id: number; value: number; key: string | null }[] = [];
-  for (let place = 0; place < of_window.length; place++) {
-    const value = of_window[place] as number;
-    if (value <= 0 || value < (least ?? 0)) continue;
-    const id = keys.at(place) as number;
-    rows.push({ w, id, value, key: loose_keys.get(id) ?? null });
+function firstOf(values: Float64Array, limit: number) {
+  const least = leastOf(values, limit);
+  const rows: { number: number; value: number }[] = [];
+  for (let number = 0; number < values.length; number++) {
+    const value = values[number] as number;
+    if (value > 0 && value >= (least ?? 0)) rows.push({ number, value });
   }
-  return { w, rows, is_full: least !== undefined };
+  return { rows, is_full: least !== undefined };
 }
 
 /** The value in the place `limit`, of those above 0 from the highest down; undefined where there are fewer. */
