@@ -98,6 +98,7 @@ t.test(
       [2, 4, 8].map((width) => ({ width })),
     );
     t.same(await said(shop), of_rows, 'packed');
+    for (const others of await Promise.all([said(shop), said(shop)])) t.same(others, of_rows, 'at the same time');
     t.same(await rail.audit(), []);
 
     const [sale] = (await shop.list('sales')) as [Json];
@@ -209,6 +210,28 @@ t.test('packs nothing twice and leaves nothing out while others write and fold',
   await found(5.5);
   t.equal(await found(0), 6 * (12 * 100 + 3 * 50));
   t.same(await rail.audit(), []);
+});
+
+t.test('adds up keys whose numbers are far from each other', async (t) => {
+  const shop = await openShop(rail);
+  const partners = [await shop.partner(), await shop.partner()];
+  const sell_to = ({ id }: Json, days_ago: number) =>
+    shop.sale({ partner_id: id, occurred_at: new Date(today - days_ago * day_ms).toISOString() });
+  const apart = (to: number) =>
+    rail.query(sql`select setval(pg_get_serial_sequence('program.report_key', 'id'), ${to}::bigint)`);
+  const [{ last } = { last: 0 }] = await rail.query<{ last: number }>(
+    sql`select max(k.id) as last from program.report_key k`,
+  );
+  await sell_to(partners[0] as Json, 3);
+  await fold();
+  await apart(last + 50_000_000);
+  await sell_to(partners[1] as Json, 3);
+  await sell_to(partners[0] as Json, 4);
+  const of_notes = await said(shop);
+  await fold();
+  while ((await pack(500)) === 500);
+  t.same(await said(shop), of_notes);
+  t.equal(of_notes['partners -revenue_minor UTC'].rows.length, 2);
 });
 
 t.test('keeps the values of a block in memory until it has another hash', async (t) => {

@@ -87,25 +87,28 @@ export class SparseNumbers implements KeyNumbers {
 /** All keys of a member have its number. */
 export class MemberNumbers implements KeyNumbers {
   readonly size: number;
-  readonly #least: number;
-  /** By what a key is more than the least one; 0: it is of no member, 1: of the first. */
-  readonly #members: Int32Array;
+  readonly #find: (id: number) => number | undefined;
 
   constructor(members: { ids: number[] }[]) {
     this.size = members.length;
-    const ids = members.flatMap((member) => member.ids);
-    this.#least = ids.reduce((least, id) => Math.min(least, id), Number.POSITIVE_INFINITY);
-    const most = ids.reduce((largest, id) => Math.max(largest, id), this.#least);
-    this.#members = new Int32Array(ids.length === 0 ? 0 : most - this.#least + 1);
-    for (const [number, member] of members.entries())
-      for (const id of member.ids) this.#members[id - this.#least] = number + 1;
+    const pairs = members.flatMap(({ ids }, number) => ids.map((id) => [id, number] as const));
+    const first = pairs.reduce((least, [id]) => Math.min(least, id), Number.POSITIVE_INFINITY);
+    const last = pairs.reduce((most, [id]) => Math.max(most, id), 0);
+    if (last - first < most_dense) {
+      const numbers: (number | undefined)[] = new Array(Math.max(0, last - first + 1)).fill(undefined);
+      for (const [id, number] of pairs) numbers[id - first] = number;
+      this.#find = (id) => numbers[id - first];
+    } else {
+      const numbers = new Map(pairs);
+      this.#find = (id) => numbers.get(id);
+    }
   }
 
   /** @throws Error where it is of no member */
   of(id: number): number {
-    const member = this.#members[id - this.#least];
-    if (!member) throw new Error(`The key ${id} is not known.`);
-    return member - 1;
+    const number = this.#find(id);
+    if (number === undefined) throw new Error(`The key ${id} is not known.`);
+    return number;
   }
 
   ofAll(first: number, distances: Int32Array): Numbers {
