@@ -25,7 +25,7 @@ const reportTime = timestampInput.refine(
 );
 
 const most_rows = 10_000;
-const default_rows = 1_000;
+const default_rows = 100;
 const most_intervals = 1_000;
 const limit_bounds = `must be an integer from 1 to ${most_rows}`;
 
@@ -76,7 +76,7 @@ const query = {
       z.int(limit_bounds).min(1, limit_bounds).max(most_rows, limit_bounds).optional(),
     )
     .describe(
-      `The maximum number of rows. Totals are of all rows. The default is ${default_rows}, and \`csv\` and \`ndjson\` return all.`,
+      `The maximum number of rows, up to ${most_rows}. Totals are of all rows. The default is ${default_rows}, of an \`overview\` ${most_intervals}; \`csv\` and \`ndjson\` return all.`,
     ),
   format: formatField,
 };
@@ -205,7 +205,7 @@ export async function runReport(tx: Tx, query: Query): Promise<ReportReply> {
     filters: filtersOf(kind, query),
     timezone: query.timezone,
     interval: query.interval,
-    limit: query.limit ?? default_rows,
+    limit: query.limit ?? (kind.key === 'period' ? most_intervals : default_rows),
   });
   return {
     object: 'report',

@@ -85,6 +85,9 @@ t.test(
     const of_rows = await said(shop);
     await rail.query(sql`update program.program set reports_ready = true where id = ${shop.program_id}`);
     t.equal(of_rows['customers -revenue_minor UTC'].rows.length, 20);
+    const window = `from=${new Date(today - 20 * day_ms).toISOString()}&to=${new Date(today).toISOString()}`;
+    const path = `/v1/reports/customers?program_id=${shop.program_id}&${window}`;
+    t.equal((await shop.merchant.get(path)).rows.length, 100, 'the default of `limit`');
     t.same(await said(shop), of_rows, 'not folded');
     await fold();
     t.same(await said(shop), of_rows, 'not packed');

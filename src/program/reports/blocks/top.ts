@@ -95,7 +95,7 @@ export async function topStatement(tx: Tx, asked: Asked, packed: Packed): Promis
     ${answer(asked, sql`total`, sql`not exists (select from facts f where f.w = any(${short}::integer[]))`)}`;
 }
 
-/** Those of a window that may be shown: more than may be, where the last of them have the same value. */
+/** Those of a window that may be shown: some more than may be, where the last of them have the same value. */
 interface First {
   w: number;
   /** Keys that are in no sum yet have negative ids, and say what they are. */
@@ -116,15 +116,34 @@ async function rank(tx: Tx, asked: Ordered, packed: Packed): Promise<First[] | u
   if (!sums) return undefined;
   const loose_keys = addLoose(sums, loose);
   if (!sums.is_exact) return undefined;
-  return bounds.slice(1).map((_, before) => {
-    const w = before + 1;
-    const { rows, is_full } = firstOf(valuesOf(asked, sums, w), order.limit);
-    const keyed = rows.map(({ number, value }) => {
-      const id = sums.keys.at(number) as number;
-      return { w, id, value, key: loose_keys.get(id) ?? null };
+  const firsts: First[] = [];
+  for (let w = 1; w < bounds.length; w++) {
+    const { rows, tied, is_full } = firstOf(valuesOf(asked, sums, w), order.limit);
+    const idOf = ({ number }: { number: number }): number => sums.keys.at(number) as number;
+    const first_tied = await firstByKey(tx, asked, tied.map(idOf), order.limit - rows.length);
+    const keyed = [...rows, ...tied.filter((one) => first_tied.has(idOf(one)))].map((one) => {
+      const id = idOf(one);
+      return { w, id, value: one.value, key: loose_keys.get(id) ?? null };
     });
-    return { w, rows: keyed, is_full };
-  });
+    firsts.push({ w, rows: keyed, is_full });
+  }
+  return firsts;
+}
+
+/** So many are ranked by their keys where they are read. */
+const most_tied = 200;
+
+/** Of keys with the same value those that come first, and those that are in no sum yet. Where all have the same price, there are very many. */
+async function firstByKey(tx: Tx, { program, kind }: Asked, ids: number[], count: number): Promise<Set<number>> {
+  if (ids.length <= most_tied) return new Set(ids);
+  const first = await tx.all<{ id: number }>(sql`
+    select k.id
+    from program.report_key k
+    where k.organization_id = ${tx.organization_id} and k.program_id = ${program.id} and k.dimension = ${kind.dimension}
+      and k.id = any(${`{${ids.join()}}`}::bigint[])
+    order by k.key
+    limit ${count}`);
+  return new Set([...first.map(({ id }) => id), ...ids.filter((id) => id < 0)]);
 }
 
 type Loose = { w: number; id: number | null; key: string; currency: string };
@@ -173,14 +192,16 @@ function valuesOf(asked: Ordered, sums: KeySums, w: number): Float64Array {
   return follows && second ? first.map((value, place) => follows.of(value, second[place] as number)) : first;
 }
 
+/** The keys with more than the last value that is shown, and those with that value. */
 function firstOf(values: Float64Array, limit: number) {
   const least = leastOf(values, limit);
   const rows: { number: number; value: number }[] = [];
+  const tied: { number: number; value: number }[] = [];
   for (let number = 0; number < values.length; number++) {
     const value = values[number] as number;
-    if (value > 0 && value >= (least ?? 0)) rows.push({ number, value });
+    if (value > 0 && value >= (least ?? 0)) (value === least ? tied : rows).push({ number, value });
   }
-  return { rows, is_full: least !== undefined };
+  return { rows, tied, is_full: least !== undefined };
 }
 
 /** The value in the place `limit`, of those above 0 from the highest down; undefined where there are fewer. */
