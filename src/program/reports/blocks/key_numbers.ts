@@ -15,6 +15,8 @@ export interface KeyNumbers {
 export interface Numbers {
   first: number;
   distances: Int32Array;
+  /** How many of them may be the same. */
+  most_same: number;
 }
 
 /** So many sums of a window and a currency take 8 MiB. */
@@ -50,8 +52,8 @@ class DenseNumbers implements KeyNumbers {
   ofAll(first: number, distances: Int32Array): Numbers {
     const least = first - this.#first;
     const most = least + (distances.at(-1) ?? 0);
-    if (least >= 0 && most < this.#count) return { first: least, distances };
-    return { first: 0, distances: distances.map((distance) => this.of(first + distance)) };
+    if (least >= 0 && most < this.#count) return { first: least, distances, most_same: 1 };
+    return { first: 0, distances: distances.map((distance) => this.of(first + distance)), most_same: 1 };
   }
 
   at(number: number): number | undefined {
@@ -76,7 +78,7 @@ export class SparseNumbers implements KeyNumbers {
   }
 
   ofAll(first: number, distances: Int32Array): Numbers {
-    return { first: 0, distances: distances.map((distance) => this.of(first + distance)) };
+    return { first: 0, distances: distances.map((distance) => this.of(first + distance)), most_same: 1 };
   }
 
   at(number: number): number | undefined {
@@ -112,7 +114,8 @@ export class MemberNumbers implements KeyNumbers {
   }
 
   ofAll(first: number, distances: Int32Array): Numbers {
-    return { first: 0, distances: distances.map((distance) => this.of(first + distance)) };
+    const numbers = distances.map((distance) => this.of(first + distance));
+    return { first: 0, distances: numbers, most_same: numbers.length };
   }
 
   at(): undefined {

@@ -15,7 +15,11 @@ interface Cell {
 }
 
 /** A look at each sum takes as long as to add it up. */
-const most_unseen = 2 ** 50;
+const most_unseen = 2 ** 52;
+
+/** The most that an integer of a block may be; others are looked at. */
+const mostOf = (values: Values): number =>
+  values instanceof Float64Array ? 0 : 2 ** (8 * values.BYTES_PER_ELEMENT - 1);
 
 /**
  * Columns of sums that nobody uses any more. Those of one report are as long as those of the next, and of so much new memory V8 collects its whole
@@ -36,7 +40,7 @@ export class KeySums implements Disposable {
   readonly keys: KeyNumbers;
   readonly cells: Cell[] = [];
   readonly #names: Metric[];
-  /** What all integers that were added up without a look at the sum may come to. */
+  /** The most that was added to any sum without a look at it. */
   #unseen = 0;
   #is_beyond = false;
 
@@ -53,6 +57,7 @@ export class KeySums implements Disposable {
     const numbers = this.keys.ofAll(first_key, keys);
     const { columns } = this.#cell(w, currency);
     for (const [nth, of_keys] of values.entries()) this.#addAll(columns[nth] as Float64Array, numbers, of_keys);
+    this.#unseen += numbers.most_same * values.reduce((most, of_keys) => Math.max(most, mostOf(of_keys)), 0);
   }
 
   add(row: Row): void {
@@ -93,7 +98,6 @@ export class KeySums implements Disposable {
       for (const [nth, value] of values.entries()) this.#addLarge(sums, first + (distances[nth] as number), value);
       return;
     }
-    this.#unseen += 2 ** (8 * values.BYTES_PER_ELEMENT - 1);
     for (let nth = 0; nth < values.length; nth++) {
       const number = first + (distances[nth] as number);
       sums[number] = (sums[number] as number) + (values[nth] as number);
