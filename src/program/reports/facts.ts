@@ -12,10 +12,8 @@ import {
   span_lengths,
   summedBy,
 } from './dimension.ts';
-import { fact_measures } from './metric.ts';
+import { fact_columns } from './metric.ts';
 import { type Cover, cover, type Edge, type Finer, minute_ms, type SpanRange } from './span.ts';
-
-const { counted, added } = fact_measures;
 
 /** Rows of w, key, currency and the measures: what the spans of a cover come to. */
 export interface Summed {
@@ -38,7 +36,7 @@ export function facts(tx: Tx, asked: Asked, summed?: Summed): Sql {
 /** Rows of w, key, currency and the measures: those by partner, by the groups of today where these are asked for. */
 function byGroup(tx: Tx, { kind }: Asked, rows: Sql): Sql {
   if (kind.key !== 'group_id') return rows;
-  const measures = join([...counted, ...added].map((name) => raw(name)));
+  const measures = join(fact_columns.map((name) => raw(name)));
   return sql`
     select l.w, coalesce(m.group_id, ''), l.currency, ${measures}
     from (${rows}) as l (w, key, currency, ${measures})
@@ -92,10 +90,8 @@ function fromTotals(tx: Tx, asked: Asked, dimension: Dimension | '', covered: Co
     join program.report_key k on ${keys(sql`k.id = s.key_id`)}`;
 }
 
-const total_names = [...counted, ...added].map((name) => sql`s.${raw(name)}`);
-const total_sums = [...counted, ...added].map(
-  (name) => sql`program.bigint_sum(t.${raw(name)}::bigint) as ${raw(name)}`,
-);
+const total_names = fact_columns.map((name) => sql`s.${raw(name)}`);
+const total_sums = fact_columns.map((name) => sql`program.bigint_sum(t.${raw(name)}::bigint) as ${raw(name)}`);
 
 /** The window of rows `t` of report_total. There are many, and most reports have one window or two. */
 export function windowOf({ bounds }: Cover): Sql {
@@ -144,7 +140,7 @@ const isoOf = (time: number): string => new Date(time).toISOString();
 /** What is not folded yet. */
 export function fromNotes(tx: Tx, asked: Asked, { bounds }: Cover): Sql {
   const ends = bounds.map(isoOf);
-  const signed = [...counted, ...added].map((name) => sql`(c.sign * c.${raw(name)})::bigint as ${raw(name)}`);
+  const signed = fact_columns.map((name) => sql`(c.sign * c.${raw(name)})::bigint as ${raw(name)}`);
   return sql`
     select width_bucket(c.at, ${ends}::timestamptz[]), ${keyOf(asked, raw(`c.${asked.kind.dimension}`))}, c.currency, ${join(signed)}
     from program.report_change c
@@ -163,7 +159,7 @@ function fromFacts(tx: Tx, asked: Asked): Sql {
     sql`
     select
       width_bucket(f.at, ${bounds}::timestamptz[]), ${keyOf(asked, raw(`f.${kind.dimension}`))}, f.currency,
-      ${join([...counted, ...added].map((name) => sql`f.${raw(name)}::bigint as ${raw(name)}`))}
+      ${join(fact_columns.map((name) => sql`f.${raw(name)}::bigint as ${raw(name)}`))}
     from program.report_fact f
     where f.organization_id = ${tx.organization_id} and f.program_id = ${program.id}
       and f.at >= ${first}::timestamptz and f.at < ${after}::timestamptz and (f.noun <> 'click' or (${ids}))
@@ -186,7 +182,7 @@ export function fromEdge(
   const asked_nouns = nounsOf([kind.dimension, ...namesOf(filters)]);
   const nouns = read.nouns ? asked_nouns.filter((noun) => read.nouns?.includes(noun)) : asked_nouns;
   const key = keyOf(asked, sql`f.key collate "C"`);
-  const signed = [...counted, ...added].map((name) => sql`s.sign * f.${raw(name)}`);
+  const signed = fact_columns.map((name) => sql`s.sign * f.${raw(name)}`);
   return sql`
     select s.w, ${key}, f.currency collate "C", ${join(signed)}
     from ${raw(`program.report_sums_by_${dimension || 'all'}`)}(

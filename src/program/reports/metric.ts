@@ -61,6 +61,8 @@ export const all_metrics = every_metric.filter((name) => name === 'paid_minor' |
 export const metrics_without_clicks = all_metrics.filter(
   (name) => !['clicks', 'conversion_bps', 'epc_minor'].includes(name),
 );
+/** What facts and their sums have columns of. */
+export const fact_columns: Metric[] = [...fact_measures.counted, ...fact_measures.added];
 export const sale_metrics: Metric[] = ['sales', ...fact_measures.money];
 
 const integer = (name: Metric) => z.int().describe(docs[name]);

@@ -2,12 +2,11 @@ import sql, { join, raw } from 'sql-template-tag';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import type { Asked } from '../asked.ts';
 import type { Summed } from '../facts.ts';
-import { fact_measures, type Metric } from '../metric.ts';
+import { fact_columns } from '../metric.ts';
 import { keySums, type Packed } from './block.ts';
 import { MemberNumbers } from './key_numbers.ts';
 import type { KeySums } from './key_sums.ts';
-
-const names: Metric[] = [...fact_measures.counted, ...fact_measures.added];
+import { recordsOf } from './records.ts';
 
 /** All measures of the keys of a span are read, and written into a statement, where it has no more than so many. */
 const most_keys = 500;
@@ -24,23 +23,23 @@ export const hasFewKeys = ({ kind }: Asked, { listed }: Packed): boolean =>
 export async function fewSums(tx: Tx, asked: Asked, packed: Packed): Promise<Summed | undefined> {
   const rows = await (asked.kind.key === 'group_id' ? byGroup(tx, asked, packed) : byKey(tx, asked, packed));
   if (!rows?.every(isExact)) return undefined;
-  const columns = join(names.map((name) => raw(`r.${name}`)));
-  const types = join(names.map((name) => raw(`${name} bigint`)));
+  const columns = join(fact_columns.map((name) => raw(`r.${name}`)));
   return {
     covered: packed.covered,
     rows: sql`
       select r.w, r.key collate "C", r.currency collate "C", ${columns}
-      from json_to_recordset(${JSON.stringify(rows)}::json) as r (w integer, key text, currency text, ${types})`,
+      from ${recordsOf(rows, 'w integer, key text, currency text')}`,
   };
 }
 
-const isExact = (row: Record<string, unknown>): boolean => names.every((name) => Number.isSafeInteger(row[name]));
+const isExact = (row: Record<string, unknown>): boolean =>
+  fact_columns.every((name) => Number.isSafeInteger(row[name]));
 
 /** The rows of each window and currency, of keys by their numbers. */
 const rowsOf = ({ cells }: KeySums, keys: { key: string; number: number }[]): Record<string, unknown>[] =>
   cells.flatMap(({ w, currency, columns }) =>
     keys.map(({ key, number }) => {
-      const sums = names.map((name, nth) => [name, columns[nth]?.[number] ?? 0]);
+      const sums = fact_columns.map((name, nth) => [name, columns[nth]?.[number] ?? 0]);
       return { w, key, currency, ...Object.fromEntries(sums) };
     }),
   );
@@ -53,7 +52,7 @@ async function byGroup(tx: Tx, { program }: Asked, packed: Packed): Promise<Reco
     left join program.partner m on m.organization_id = ${tx.organization_id} and m.id = k.key
     where k.organization_id = ${tx.organization_id} and k.program_id = ${program.id} and k.dimension = 'partner_id'
     group by 1`);
-  using sums = await keySums(tx, packed, { names, numbers: new MemberNumbers(groups) });
+  using sums = await keySums(tx, packed, { names: fact_columns, numbers: new MemberNumbers(groups) });
   return (
     sums &&
     rowsOf(
@@ -64,7 +63,7 @@ async function byGroup(tx: Tx, { program }: Asked, packed: Packed): Promise<Reco
 }
 
 async function byKey(tx: Tx, { program }: Asked, packed: Packed): Promise<Record<string, unknown>[] | undefined> {
-  using sums = await keySums(tx, packed, { names });
+  using sums = await keySums(tx, packed, { names: fact_columns });
   if (!sums) return undefined;
   const columns = sums.cells.flatMap((cell) => cell.columns);
   const ids: number[] = [];

@@ -3,16 +3,15 @@ import type { Tx } from '../../../core/postgres/transaction.ts';
 import type { Asked } from '../asked.ts';
 import { type Noun, quarter_minutes } from '../dimension.ts';
 import { facts, fromEdge, fromNotes, isIn, levelsOf, windowOf } from '../facts.ts';
-import { fact_measures, type Metric } from '../metric.ts';
+import { fact_columns, fact_measures, type Metric } from '../metric.ts';
 import type { Cover } from '../span.ts';
 import { answer, byCurrency, columnsOf } from '../statement.ts';
 import { keySums, type Packed, quarterSums } from './block.ts';
 import type { KeySums } from './key_sums.ts';
+import { recordsOf } from './records.ts';
 
 const columns = columnsOf(fact_measures);
 const counted: readonly Metric[] = fact_measures.counted;
-
-const measures: Metric[] = [...fact_measures.counted, ...fact_measures.added];
 const most_shown = 1_000;
 
 /** What a metric follows from, and how; others are columns themselves. Shares are rounded half up, as they are in rows. */
@@ -29,7 +28,7 @@ function share(of: number, among: number): number {
 /** What is asked for where rows have an order. */
 type Ordered = Asked & { order: NonNullable<Asked['order']> };
 
-const measured = (alias: string): Sql => join(measures.map((name) => sql`${raw(`${alias}.${name}`)}::bigint`));
+const measured = (alias: string): Sql => join(fact_columns.map((name) => sql`${raw(`${alias}.${name}`)}::bigint`));
 
 const sourcesOf = ({ order }: Ordered): Metric[] => derived[order.metric]?.from ?? [order.metric];
 
@@ -60,7 +59,7 @@ export async function topStatement(tx: Tx, asked: Asked, packed: Packed): Promis
   const firsts = await rank(tx, { ...asked, order }, packed);
   if (!firsts) return undefined;
   const candidates = firsts.flatMap(({ rows }) => rows);
-  const quarters = await quarterSums(tx, packed, measures, candidates);
+  const quarters = await quarterSums(tx, packed, fact_columns, candidates);
   if (!quarters) return undefined;
   const everything: Asked = { ...asked, kind: { ...kind, dimension: '' } };
   const short = firsts.filter(({ is_full }) => !is_full).map(({ w }) => w);
@@ -118,14 +117,15 @@ async function rank(tx: Tx, asked: Ordered, packed: Packed): Promise<First[] | u
   if (!sums.is_exact) return undefined;
   const firsts: First[] = [];
   for (let w = 1; w < bounds.length; w++) {
-    const { rows, tied, is_full } = firstOf(valuesOf(asked, sums, w), order.limit);
-    const idOf = ({ number }: { number: number }): number => sums.keys.at(number) as number;
-    const first_tied = await firstByKey(tx, asked, tied.map(idOf), order.limit - rows.length);
-    const keyed = [...rows, ...tied.filter((one) => first_tied.has(idOf(one)))].map((one) => {
-      const id = idOf(one);
-      return { w, id, value: one.value, key: loose_keys.get(id) ?? null };
-    });
-    firsts.push({ w, rows: keyed, is_full });
+    const { above, tied, is_full } = firstOf(valuesOf(asked, sums, w), order.limit);
+    const rowOf = ({ number, value }: Valued) => {
+      const id = sums.keys.at(number) as number;
+      return { w, id, value, key: loose_keys.get(id) ?? null };
+    };
+    const rows = tied.map(rowOf);
+    const ids = rows.map(({ id }) => id);
+    const first = await firstByKey(tx, asked, ids, order.limit - above.length);
+    firsts.push({ w, rows: [...above.map(rowOf), ...rows.filter(({ id }) => first.has(id))], is_full });
   }
   return firsts;
 }
@@ -192,16 +192,21 @@ function valuesOf(asked: Ordered, sums: KeySums, w: number): Float64Array {
   return follows && second ? first.map((value, place) => follows.of(value, second[place] as number)) : first;
 }
 
+interface Valued {
+  number: number;
+  value: number;
+}
+
 /** The keys with more than the last value that is shown, and those with that value. */
 function firstOf(values: Float64Array, limit: number) {
   const least = leastOf(values, limit);
-  const rows: { number: number; value: number }[] = [];
-  const tied: { number: number; value: number }[] = [];
+  const above: Valued[] = [];
+  const tied: Valued[] = [];
   for (let number = 0; number < values.length; number++) {
     const value = values[number] as number;
-    if (value > 0 && value >= (least ?? 0)) (value === least ? tied : rows).push({ number, value });
+    if (value > 0 && value >= (least ?? 0)) (value === least ? tied : above).push({ number, value });
   }
-  return { rows, tied, is_full: least !== undefined };
+  return { above, tied, is_full: least !== undefined };
 }
 
 /** The value in the place `limit`, of those above 0 from the highest down; undefined where there are fewer. */
@@ -235,13 +240,12 @@ function ofQuarters({ keys, cells }: KeySums, candidates: { w: number; id: numbe
       .filter((cell) => cell.w === w && cell.columns.some((column) => column[place]))
       .map(({ currency, columns: sums }) => ({
         ...{ w, key_id: id, currency },
-        ...Object.fromEntries(measures.map((name, nth) => [name, sums[nth]?.[place]])),
+        ...Object.fromEntries(fact_columns.map((name, nth) => [name, sums[nth]?.[place]])),
       }));
   });
-  const types = join(measures.map((name) => raw(`${name} bigint`)));
   return sql`
     select r.w, r.key_id, r.currency collate "C" as currency, ${columns}
-    from json_to_recordset(${JSON.stringify(rows)}::json) as r (w integer, key_id bigint, currency text, ${types})`;
+    from ${recordsOf(rows, 'w integer, key_id bigint, currency text')}`;
 }
 
 /** All that counts for the rows that are shown: sums by the numbers of their keys, and what is in no sum. */
