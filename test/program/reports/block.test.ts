@@ -18,7 +18,7 @@ const days = 24;
 const day_ms = 86_400_000;
 const today = Math.floor(Date.now() / day_ms) * day_ms;
 
-/** Customers of three partners, each with one sale or two of amounts that fit into 2, 4 and 8 bytes. */
+/** Customers of three partners, each with one sale or two of amounts that fit into 2, 4 and 8 bytes, and refunds five days after some sales. */
 async function sell({ program_id, merchant }: Shop, partners: Json[]): Promise<void> {
   const { organization_id } = merchant;
   const ids = partners.map(({ id }) => id);
@@ -28,28 +28,43 @@ async function sell({ program_id, merchant }: Shop, partners: Json[]): Promise<v
     from generate_series(1, ${customers}) as n`);
   await rail.query(sql`
     insert into program.sale (
-      organization_id, id, program_id, partner_id, customer_id, external_charge_id, amount_minor, net_amount_minor, currency, status,
+      organization_id, id, program_id, partner_id, customer_id, external_charge_id, amount_minor, net_amount_minor, currency, refunded_minor, status,
       is_first_sale, occurred_at, created_at, updated_at
     )
     select ${organization_id}, 'sale_block' || lpad(n::text, 20, '0'), ${program_id}, (${ids}::text[])[1 + n % 3],
-      'cus_block' || lpad((1 + n * 7919 % ${customers})::text, 21, '0'), 'block_' || n, a.amount, a.amount, a.currency, 'paid', false, a.at, a.at, a.at
+      'cus_block' || lpad((1 + n * 7919 % ${customers})::text, 21, '0'), 'block_' || n, a.amount, a.amount, a.currency,
+      a.refunded, case when a.refunded > 0 then 'partially_refunded' else 'paid' end, false, a.at, a.at, a.at
     from generate_series(1, ${customers * 2}) as n
     cross join lateral (
       select
         case n % ${days} when 3 then 5000000000 when 4 then 70000 + n % 11 else 100 + n % 13 end as amount,
-        case when n % 17 = 0 then 'EUR' else 'USD' end as currency,
+        case when n % 17 = 0 then 'EUR' else 'USD' end as currency, case when n % 37 = 0 then 40 else 0 end as refunded,
         ${new Date(today).toISOString()}::timestamptz - (1 + n % ${days}) * interval '1 day' + n % 24 * interval '1 hour' as at
     ) as a`);
+  await rail.query(sql`
+    insert into program.refund (organization_id, id, program_id, sale_id, amount_minor, refunded_at, created_at)
+    select s.organization_id, replace(s.id, 'sale_', 'rfd_'), s.program_id, s.id, s.refunded_minor, s.occurred_at + interval '5 days', s.occurred_at
+    from program.sale s
+    where s.program_id = ${program_id} and s.refunded_minor > 0`);
 }
 
 const reports = ['partners', 'groups', 'customers', 'countries'];
 const sorts = ['-revenue_minor', '-net_revenue_minor', '-sales'];
+/** By what few customers have, by what none has, and from the lowest up: most have nothing of it, and with refunds alone it is below 0. */
+const sorts_of_customers = [
+  ...sorts,
+  '-refunds_minor',
+  '-clawbacks_minor',
+  'net_revenue_minor',
+  'revenue_minor',
+  'sales',
+];
 
 /** What reports say of two windows in two zones: the first rows by several metrics, and their totals. */
 async function said({ program_id, merchant }: Shop): Promise<Json> {
   const replies: Json = {};
   for (const report of reports)
-    for (const sort of sorts)
+    for (const sort of report === 'customers' ? sorts_of_customers : sorts)
       for (const [from, zone] of [
         [today - 20 * day_ms, 'UTC'],
         [today - 17 * day_ms - 5.5 * 3_600_000, 'Asia/Kolkata'],
@@ -261,6 +276,28 @@ t.test('keeps the values of a block in memory until it has another hash', async 
   await change(sql`revenue_minor = int2send(5000::smallint), hash = sha256('once more')`);
   t.equal(await revenue(), 5_000);
   t.match(await rail.audit(), [{ invariant: 'the blocks of reports are the sums that they are made from' }]);
+});
+
+t.test('ranks keys by blocks in each order, those with nothing of the metric by their ids', async (t) => {
+  const shop = await openShop(rail);
+  await sell(shop, [await shop.partner(), await shop.partner(), await shop.partner()]);
+  await fold();
+  while ((await pack(500)) === 500);
+  const window = `from=${new Date(today - 20 * day_ms).toISOString()}&to=${new Date(today).toISOString()}`;
+  const path = `/v1/reports/customers?program_id=${shop.program_id}&${window}`;
+  const customersBy = async (sort: string, limit: number): Promise<string[]> => {
+    const { rows } = await shop.merchant.get(`${path}&sort=${sort}&limit=${limit}`);
+    return rows.map(({ customer_id }: Json) => customer_id);
+  };
+  const all = await customersBy('-clawbacks_minor', customers);
+  t.same(all, all.toSorted());
+  t.ok(all.length > 600, `${all.length} customers`);
+  t.notSame(await customersBy('revenue_minor', 200), all.slice(0, 200));
+  await rail.query(sql`
+    update program.report_block b set revenue_minor = null, hash = sha256('without' || b.hash)
+    from program.report_slice s
+    where s.id = b.slice_id and s.program_id = ${shop.program_id} and s.dimension = 'customer_id'`);
+  t.same(await customersBy('revenue_minor', 200), all.slice(0, 200), 'all have the same value in the blocks');
 });
 
 t.test('the audit finds a block that is not what its sums are', async (t) => {

@@ -63,20 +63,30 @@ export async function packedCover(tx: Tx, asked: Asked, dimension: Dimension): P
  * @param names the measures to add up
  * @param currency the only one to add up; undefined: all
  * @param numbers under which keys are added up; undefined: each under its own
+ * @param finds_all whether keys are found, too, that have something else
  * @returns undefined where a sum is beyond the integers that a number holds
  */
 export async function keySums(
   tx: Tx,
   { covered, listed }: Packed,
-  { names, currency, numbers }: { names: Metric[]; currency?: string | undefined; numbers?: KeyNumbers },
+  {
+    names,
+    currency,
+    numbers,
+    finds_all = false,
+  }: { names: Metric[]; currency?: string | undefined; numbers?: KeyNumbers; finds_all?: boolean },
 ): Promise<KeySums | undefined> {
-  const blocks = listed.filter(isBlock).filter((one) => currency === undefined || one.currency === currency);
-  const sums = new KeySums(names, numbers ?? numbersFor(blocks, names.length));
+  const all = listed.filter(isBlock);
+  const blocks = all.filter((one) => currency === undefined || one.currency === currency);
+  const sums = new KeySums(names, numbers ?? numbersFor(finds_all ? all : blocks, names.length));
   const windowAt = windowsIn(covered);
   for await (const { block, keys, values } of readBlocks(tx, blocks, names))
     sums.addBlock(windowAt(block), block, keys, values);
+  if (finds_all)
+    for await (const { block, keys } of readBlocks(tx, all, [])) sums.findBlock(windowAt(block), block, keys);
   const others = listed.filter((one) => !isBlock(one) && one.minutes !== quarter_minutes);
-  for (const row of await readTotals(tx, covered, others, { names, currency })) sums.add(row);
+  const rows = await readTotals(tx, covered, others, { names, currency: finds_all ? undefined : currency });
+  for (const row of rows) sums.add(row);
   return sums.is_exact ? sums : undefined;
 }
 

@@ -1,6 +1,7 @@
 /** Adds up sums by window, key and currency. */
 
 import type { Metric } from '../metric.ts';
+import { FoundKeys } from './found_keys.ts';
 import type { KeyNumbers, Numbers } from './key_numbers.ts';
 import type { ListedBlock, Values } from './values.ts';
 
@@ -35,10 +36,14 @@ function borrow(length: number): Float64Array {
   return (spare.splice(place, place < 0 ? 0 : 1)[0] ?? new Float64Array(length)).fill(0);
 }
 
+const itself = Int32Array.of(0);
+
 /** Sums by window, key and currency. When it is disposed of, another one takes the columns over. */
 export class KeySums implements Disposable {
   readonly keys: KeyNumbers;
   readonly cells: Cell[] = [];
+  /** Keys that have anything, whether it is added up or not. */
+  readonly found = new FoundKeys();
   readonly #names: Metric[];
   /** The most that was added to any sum without a look at it. */
   #unseen = 0;
@@ -60,11 +65,18 @@ export class KeySums implements Disposable {
     this.#unseen += numbers.most_same * values.reduce((most, of_keys) => Math.max(most, mostOf(of_keys)), 0);
   }
 
+  /** Says of the keys of a block that there are some, and adds nothing up. */
+  findBlock(w: number, { first_key }: ListedBlock, keys: Int32Array): void {
+    const numbers = this.keys.ofAll(first_key, keys);
+    this.found.add(w, numbers, this.keys.size);
+  }
+
   add(row: Row): void {
     const number = this.keys.of(row.id);
     const { columns } = this.#cell(row.w, row.currency);
     for (const [nth, name] of this.#names.entries())
       this.#addLarge(columns[nth] as Float64Array, number, (row[name] as number | null) ?? 0);
+    this.found.add(row.w, { first: number, distances: itself, most_same: 1 }, this.keys.size);
   }
 
   [Symbol.dispose](): void {

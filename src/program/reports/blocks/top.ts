@@ -14,15 +14,18 @@ const columns = columnsOf(fact_measures);
 const counted: readonly Metric[] = fact_measures.counted;
 const most_shown = 1_000;
 
-/** What a metric follows from, and how; others are columns themselves. Shares are rounded half up, as they are in rows. */
+/** What a metric follows from, and how; others are columns themselves. Shares are rounded half away from zero, as they are in rows. */
 const derived: Partial<Record<Metric, { from: [Metric, Metric]; of(a: number, b: number): number }>> = {
   net_revenue_minor: { from: ['revenue_minor', 'refunds_minor'], of: (revenue, refunds) => revenue - refunds },
   conversion_bps: { from: ['customers', 'clicks'], of: (customers, clicks) => share(10_000 * customers, clicks) },
   epc_minor: { from: ['commissions_minor', 'clicks'], of: share },
 };
 
+/** @param among not below 0 */
 function share(of: number, among: number): number {
-  return among === 0 ? 0 : Math.floor((2 * of + among) / (2 * among));
+  if (among === 0) return 0;
+  const rest = Math.abs(of) % among;
+  return Math.sign(of) * ((Math.abs(of) - rest) / among + (2 * rest >= among ? 1 : 0));
 }
 
 /** What is asked for where rows have an order. */
@@ -45,24 +48,30 @@ const noun_of: Partial<Record<Metric, Noun>> = {
   ...{ refunds_minor: 'refund', commissions_minor: 'commission', clawbacks_minor: 'clawback', paid_minor: 'paid' },
 };
 
+/** Keys that may turn out to have nothing at all, so that others are shown instead. */
+const spareFor = (limit: number): number => 20 + Math.ceil(limit / 4);
+
 /**
- * A report that shows the first of many keys. It ranks the keys by the metric alone, reads all metrics of those that it shows, and takes the
- * totals from the sums of everything together. Where a window has fewer keys with more than 0 than are to be shown, the reply is not whole: which
- * keys have something else follows from all metrics of all keys alone, so that `reportStatement` has to be run.
+ * A report that shows the first of many keys. It ranks the keys by the metric alone, reads all metrics of those that it may show, and takes the
+ * totals from the sums of everything together. Keys with nothing at all are found out last, so that in the rare case that there are many of them
+ * the reply is not whole, and `reportStatement` has to be run.
  * @param tx sees one state of the database
  * @returns undefined where that is so from the beginning
  */
 export async function topStatement(tx: Tx, asked: Asked, packed: Packed): Promise<Sql | undefined> {
   const { kind, program, order } = asked;
   const { covered } = packed;
-  if (!order?.descending || order.limit > most_shown) return undefined;
-  const firsts = await rank(tx, { ...asked, order }, packed);
-  if (!firsts) return undefined;
+  if (!order || order.limit > most_shown) return undefined;
+  const ranked = await rank(tx, { ...asked, order }, packed);
+  if (!ranked) return undefined;
+  const { firsts, most } = ranked;
   const candidates = firsts.flatMap(({ rows }) => rows);
   const quarters = await quarterSums(tx, packed, fact_columns, candidates);
   if (!quarters) return undefined;
   const everything: Asked = { ...asked, kind: { ...kind, dimension: '' } };
-  const short = firsts.filter(({ is_full }) => !is_full).map(({ w }) => w);
+  const cut = firsts.filter(({ is_cut }) => is_cut).map(({ w }) => w);
+  const is_whole = sql`not exists (
+    select from unnest(${cut}::integer[]) as c (w) where (select count(*) from shown s where s.w = c.w) < ${order.limit})`;
   return sql`
     with note (w, key, currency, ${columns}) as materialized (${fromNotes(tx, asked, covered)}),
     facts (w, key, currency, ${columns}) as materialized (${facts(tx, everything)}),
@@ -83,15 +92,27 @@ export async function topStatement(tx: Tx, asked: Asked, packed: Packed): Promis
         ${candidates.map(({ value }) => value)}::bigint[], ${candidates.map(({ key }) => key)}::text[] collate "C"
       ) as c (w, key_id, value, loose_key)
     ),
-    shown as materialized (
+    ranked as materialized (
       select r.w, r.key_id, r.key, r.place
-      from (select c.*, row_number() over (partition by c.w order by c.value desc, c.key collate "C") as place from candidate c) r
-      where r.place <= ${order.limit}
+      from (
+        select c.*, row_number() over (partition by c.w order by c.value ${raw(order.descending ? 'desc' : 'asc')}, c.key collate "C") as place
+        from candidate c
+      ) r
+      where r.place <= ${most}
     ),
     quarter as materialized (${ofQuarters(quarters, candidates)}),
-    shown_fact (w, key, currency, ${columns}) as (${shownFacts(tx, asked, covered)}),
-    by_currency (w, key, currency, ${columns}) as materialized (${byCurrency(fact_measures, sql`shown_fact`)}),
-    ${answer(asked, sql`total`, sql`not exists (select from facts f where f.w = any(${short}::integer[]))`)}`;
+    ranked_fact (w, key, currency, ${columns}) as (${rankedFacts(tx, asked, covered)}),
+    by_currency (w, key, currency, ${columns}) as materialized (${byCurrency(fact_measures, sql`ranked_fact`)}),
+    shown as materialized (
+      select s.w, s.key, s.place
+      from (
+        select r.w, r.key, row_number() over (partition by r.w order by r.place) as place
+        from ranked r
+        where exists (select from by_currency c where c.w = r.w and c.key = r.key)
+      ) s
+      where s.place <= ${order.limit}
+    ),
+    ${answer(asked, sql`total`, is_whole)}`;
 }
 
 /** Those of a window that may be shown: some more than may be, where the last of them have the same value. */
@@ -99,35 +120,59 @@ interface First {
   w: number;
   /** Keys that are in no sum yet have negative ids, and say what they are. */
   rows: { w: number; id: number; value: number; key: string | null }[];
-  /** Whether there are as many as may be shown, with more than 0. */
-  is_full: boolean;
+  /** Whether there may be others behind them. */
+  is_cut: boolean;
 }
 
-/** @returns of each window */
-async function rank(tx: Tx, asked: Ordered, packed: Packed): Promise<First[] | undefined> {
+/** Of each window the keys that may be shown, of which no more than `most` are. */
+interface Ranked {
+  firsts: First[];
+  most: number;
+}
+
+/** @returns undefined where a sum is beyond the integers that a number holds */
+async function rank(tx: Tx, asked: Ordered, packed: Packed): Promise<Ranked | undefined> {
+  if (asked.order.descending) {
+    const ranked = await rankBy(tx, asked, packed, 'more than 0');
+    if (!ranked || ranked.firsts.every(({ is_cut }) => is_cut)) return ranked;
+  }
+  return rankBy(tx, asked, packed, 'any value');
+}
+
+/** @param having which keys are ranked: all that have something, or the fewer facts are read of those with more than 0 of the metric */
+async function rankBy(
+  tx: Tx,
+  asked: Ordered,
+  packed: Packed,
+  having: 'more than 0' | 'any value',
+): Promise<Ranked | undefined> {
   const { program, bounds, order } = asked;
   const names = sourcesOf(asked);
   const currency = names.some((name) => counted.includes(name)) ? undefined : program.currency;
-  const reading = readLoose(tx, asked, packed.covered); // Postgres is at it while sums are added up here
+  const finds_all = having === 'any value';
+  const nouns = finds_all ? undefined : names.flatMap((name) => noun_of[name] ?? []);
+  const reading = readLoose(tx, asked, packed.covered, nouns); // Postgres is at it while sums are added up here
   reading.catch(() => {}); // its failure is thrown where it is awaited
-  using sums = await keySums(tx, packed, { names, currency });
+  using sums = await keySums(tx, packed, { names, currency, finds_all });
   const loose = await reading;
   if (!sums) return undefined;
   const loose_keys = addLoose(sums, loose);
   if (!sums.is_exact) return undefined;
+  const most = order.limit + (finds_all ? spareFor(order.limit) : 0);
   const firsts: First[] = [];
   for (let w = 1; w < bounds.length; w++) {
-    const { above, tied, is_full } = firstOf(valuesOf(asked, sums, w), order.limit);
+    const found = finds_all ? sums.found.in(w) : undefined;
+    const { before, tied, is_cut } = firstOf({ values: valuesOf(asked, sums, w), found }, order.descending, most);
     const rowOf = ({ number, value }: Valued) => {
       const id = sums.keys.at(number) as number;
       return { w, id, value, key: loose_keys.get(id) ?? null };
     };
     const rows = tied.map(rowOf);
     const ids = rows.map(({ id }) => id);
-    const first = await firstByKey(tx, asked, ids, order.limit - above.length);
-    firsts.push({ w, rows: [...above.map(rowOf), ...rows.filter(({ id }) => first.has(id))], is_full });
+    const first = await firstByKey(tx, asked, ids, most - before.length);
+    firsts.push({ w, rows: [...before.map(rowOf), ...rows.filter(({ id }) => first.has(id))], is_cut });
   }
-  return firsts;
+  return { firsts, most };
 }
 
 /** So many are ranked by their keys where they are read. */
@@ -148,12 +193,15 @@ async function firstByKey(tx: Tx, { program, kind }: Asked, ids: number[], count
 
 type Loose = { w: number; id: number | null; key: string; currency: string };
 
-/** What is in no sum and has to do with the order of keys: what is not folded yet, and the facts where no span fits. */
-function readLoose(tx: Tx, asked: Ordered, covered: Cover): Promise<Loose[]> {
+/**
+ * What is in no sum: what is not folded yet, and the facts where no span fits.
+ * @param nouns the facts that are read there; undefined: all
+ */
+function readLoose(tx: Tx, asked: Ordered, covered: Cover, nouns: Noun[] | undefined): Promise<Loose[]> {
   const { program, kind } = asked;
   const names = sourcesOf(asked);
-  const nouns = names.flatMap((name) => noun_of[name] ?? []);
-  const of_edges = covered.edges.map((edge) => fromEdge(tx, asked, kind.dimension, edge, { nouns }));
+  const read = nouns ? { nouns } : {};
+  const of_edges = covered.edges.map((edge) => fromEdge(tx, asked, kind.dimension, edge, read));
   return tx.all<Loose>(sql`
     with loose (w, key, currency, ${columns}) as (
       ${join([fromNotes(tx, asked, covered), ...of_edges], ' union all ')}
@@ -197,39 +245,48 @@ interface Valued {
   value: number;
 }
 
-/** The keys with more than the last value that is shown, and those with that value. */
-function firstOf(values: Float64Array, limit: number) {
-  const least = leastOf(values, limit);
-  const above: Valued[] = [];
+interface Values {
+  /** By the numbers of keys. */
+  values: Float64Array;
+  /** Which of them are ranked; undefined: those with more than 0. */
+  found: Uint8Array | undefined;
+}
+
+/** The keys before the one in the place `most`, and those with the same value as that one. */
+function firstOf({ values, found }: Values, descending: boolean, most: number) {
+  const sign = descending ? 1 : -1;
+  const last = lastOf({ values, found }, sign, most);
+  const before: Valued[] = [];
   const tied: Valued[] = [];
   for (let number = 0; number < values.length; number++) {
     const value = values[number] as number;
-    if (value > 0 && value >= (least ?? 0)) (value === least ? tied : above).push({ number, value });
+    if (!(found ? found[number] : value > 0) || (last !== undefined && sign * value < last)) continue;
+    (sign * value === last ? tied : before).push({ number, value });
   }
-  return { above, tied, is_full: least !== undefined };
+  return { before, tied, is_cut: last !== undefined };
 }
 
-/** The value in the place `limit`, of those above 0 from the highest down; undefined where there are fewer. */
-function leastOf(values: Float64Array, limit: number): number | undefined {
+/** The value in the place `most`, with its sign, from the highest down; undefined where there are fewer. */
+function lastOf({ values, found }: Values, sign: 1 | -1, most: number): number | undefined {
   let highest = new Float64Array(0);
   let waiting: number[] = [];
-  let floor = 0;
+  let floor = found ? Number.NEGATIVE_INFINITY : 0;
   const sort = () => {
     highest = Float64Array.from([...highest, ...waiting])
       .sort()
       .reverse()
-      .slice(0, limit);
+      .slice(0, most);
     waiting = [];
-    if (highest.length === limit) floor = highest[limit - 1] as number;
+    if (highest.length === most) floor = highest[most - 1] as number;
   };
-  for (let place = 0; place < values.length; place++) {
-    const value = values[place] as number;
-    if (value <= floor) continue;
+  for (let number = 0; number < values.length; number++) {
+    const value = sign * (values[number] as number);
+    if (value <= floor || (found && !found[number])) continue;
     waiting.push(value);
-    if (waiting.length >= 4 * limit) sort();
+    if (waiting.length >= 4 * most) sort();
   }
   sort();
-  return highest[limit - 1];
+  return highest[most - 1];
 }
 
 /** What the quarters of days come to, of keys that may be shown. */
@@ -248,23 +305,23 @@ function ofQuarters({ keys, cells }: KeySums, candidates: { w: number; id: numbe
     from ${recordsOf(rows, 'w integer, key_id bigint, currency text')}`;
 }
 
-/** All that counts for the rows that are shown: sums by the numbers of their keys, and what is in no sum. */
-function shownFacts(tx: Tx, asked: Asked, covered: Cover): Sql {
-  const keys = sql`array(select distinct s.key from shown s)`;
+/** All that counts for the keys that may be shown: sums by their numbers, and what is in no sum. */
+function rankedFacts(tx: Tx, asked: Asked, covered: Cover): Sql {
+  const keys = sql`array(select distinct r.key from ranked r)`;
   const of_edges = covered.edges.map((edge) => fromEdge(tx, asked, asked.kind.dimension, edge, { keys }));
   const levels = levelsOf(covered.ranges.filter(({ minutes }) => minutes !== quarter_minutes));
   const of_spans = levels.map(
     (level) => sql`
       select ${windowOf(covered)} as w, t.key_id, t.currency, ${measured('t')}
       from program.report_total t
-      where ${isIn(tx, asked, asked.kind.dimension, level)} and t.key_id = any(array(select s.key_id from shown s))`,
+      where ${isIn(tx, asked, asked.kind.dimension, level)} and t.key_id = any(array(select r.key_id from ranked r))`,
   );
   return sql`
-    select t.w, s.key, t.currency, ${columns}
+    select t.w, r.key, t.currency, ${columns}
     from (${join([sql`select * from quarter`, ...of_spans], ' union all ')}) as t (w, key_id, currency, ${columns})
-    join shown s on s.w = t.w and s.key_id = t.key_id
+    join ranked r on r.w = t.w and r.key_id = t.key_id
     union all
     select l.w, l.key, l.currency, ${measured('l')}
     from (${join([sql`select * from note`, ...of_edges], ' union all ')}) as l (w, key, currency, ${columns})
-    join shown s on s.w = l.w and s.key = l.key`;
+    join ranked r on r.w = l.w and r.key = l.key`;
 }
