@@ -54,8 +54,7 @@ export const coverOf = ({ bounds }: Asked, dimension: Dimension | '', finer?: Fi
 /** Sums are added up by the numbers of their keys, and few of them are left when these are read. Groups are few themselves. */
 function fromTotals(tx: Tx, asked: Asked, dimension: Dimension | '', covered: Cover): Sql {
   const { program, kind, filters } = asked;
-  const keys = (and: Sql): Sql =>
-    sql`k.organization_id = ${tx.organization_id} and k.program_id = ${program.id} and k.dimension = ${dimension} and ${and}`;
+  const keys = (and: Sql): Sql => sql`${isKeyOf(tx, asked, dimension)} and ${and}`;
   const matches = keys(filterCondition(tx, program.id, filters, () => sql`k.key`));
   const is_filtered = Object.keys(filters).length > 0;
   const condition = is_filtered
@@ -89,6 +88,10 @@ function fromTotals(tx: Tx, asked: Asked, dimension: Dimension | '', covered: Co
     from (select t.w, t.key_id, t.currency, ${join(total_sums)} from (${spans}) t group by 1, 2, 3) s
     join program.report_key k on ${keys(sql`k.id = s.key_id`)}`;
 }
+
+/** Of rows `k` of report_key: whether they are keys of a dimension. */
+export const isKeyOf = (tx: Tx, { program }: Asked, dimension: Dimension | ''): Sql =>
+  sql`k.organization_id = ${tx.organization_id} and k.program_id = ${program.id} and k.dimension = ${dimension}`;
 
 const total_names = fact_columns.map((name) => sql`s.${raw(name)}`);
 const total_sums = fact_columns.map((name) => sql`program.bigint_sum(t.${raw(name)}::bigint) as ${raw(name)}`);

@@ -1,7 +1,7 @@
 import sql, { join, raw } from 'sql-template-tag';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import type { Asked } from '../asked.ts';
-import type { Summed } from '../facts.ts';
+import { isKeyOf, type Summed } from '../facts.ts';
 import { fact_columns } from '../metric.ts';
 import { keySums, type Packed } from './block.ts';
 import { MemberNumbers } from './key_numbers.ts';
@@ -45,12 +45,12 @@ const rowsOf = ({ cells }: KeySums, keys: { key: string; number: number }[]): Re
   );
 
 /** Partners by the groups that they are in today. */
-async function byGroup(tx: Tx, { program }: Asked, packed: Packed): Promise<Record<string, unknown>[] | undefined> {
+async function byGroup(tx: Tx, asked: Asked, packed: Packed): Promise<Record<string, unknown>[] | undefined> {
   const groups = await tx.all<{ key: string; ids: number[] }>(sql`
     select coalesce(m.group_id, '') as key, json_agg(k.id) as ids
     from program.report_key k
     left join program.partner m on m.organization_id = ${tx.organization_id} and m.id = k.key
-    where k.organization_id = ${tx.organization_id} and k.program_id = ${program.id} and k.dimension = 'partner_id'
+    where ${isKeyOf(tx, asked, 'partner_id')}
     group by 1`);
   using sums = await keySums(tx, packed, { names: fact_columns, numbers: new MemberNumbers(groups) });
   return (
@@ -62,7 +62,7 @@ async function byGroup(tx: Tx, { program }: Asked, packed: Packed): Promise<Reco
   );
 }
 
-async function byKey(tx: Tx, { program }: Asked, packed: Packed): Promise<Record<string, unknown>[] | undefined> {
+async function byKey(tx: Tx, asked: Asked, packed: Packed): Promise<Record<string, unknown>[] | undefined> {
   using sums = await keySums(tx, packed, { names: fact_columns });
   if (!sums) return undefined;
   const columns = sums.cells.flatMap((cell) => cell.columns);
@@ -72,7 +72,7 @@ async function byKey(tx: Tx, { program }: Asked, packed: Packed): Promise<Record
   const keys = await tx.all<{ key: string; id: number }>(sql`
     select k.key, k.id
     from program.report_key k
-    where k.organization_id = ${tx.organization_id} and k.program_id = ${program.id} and k.dimension = ${packed.dimension} and k.id = any(${ids})`);
+    where ${isKeyOf(tx, asked, packed.dimension)} and k.id = any(${ids})`);
   return rowsOf(
     sums,
     keys.map(({ key, id }) => ({ key, number: sums.keys.of(id) })),

@@ -2,7 +2,7 @@ import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import type { Asked } from '../asked.ts';
 import { type Noun, quarter_minutes } from '../dimension.ts';
-import { facts, fromEdge, fromNotes, isIn, levelsOf, windowOf } from '../facts.ts';
+import { facts, fromEdge, fromNotes, isIn, isKeyOf, levelsOf, windowOf } from '../facts.ts';
 import { fact_columns, fact_measures, type Metric } from '../metric.ts';
 import type { Cover } from '../span.ts';
 import { answer, byCurrency, columnsOf } from '../statement.ts';
@@ -59,7 +59,7 @@ const spareFor = (limit: number): number => 20 + Math.ceil(limit / 4);
  * @returns undefined where that is so from the beginning
  */
 export async function topStatement(tx: Tx, asked: Asked, packed: Packed): Promise<Sql | undefined> {
-  const { kind, program, order } = asked;
+  const { kind, order } = asked;
   const { covered } = packed;
   if (!order || order.limit > most_shown) return undefined;
   const ranked = await rank(tx, { ...asked, order }, packed);
@@ -84,7 +84,7 @@ export async function topStatement(tx: Tx, asked: Asked, packed: Packed): Promis
           (
             select k.key
             from program.report_key k
-            where k.organization_id = ${tx.organization_id} and k.program_id = ${program.id} and k.dimension = ${kind.dimension} and k.id = c.key_id
+            where ${isKeyOf(tx, asked, kind.dimension)} and k.id = c.key_id
           )
         ) as key
       from unnest(
@@ -179,13 +179,12 @@ async function rankBy(
 const most_tied = 200;
 
 /** Of keys with the same value those that come first, and those that are in no sum yet. Where all have the same price, there are very many. */
-async function firstByKey(tx: Tx, { program, kind }: Asked, ids: number[], count: number): Promise<Set<number>> {
+async function firstByKey(tx: Tx, asked: Asked, ids: number[], count: number): Promise<Set<number>> {
   if (ids.length <= most_tied) return new Set(ids);
   const first = await tx.all<{ id: number }>(sql`
     select k.id
     from program.report_key k
-    where k.organization_id = ${tx.organization_id} and k.program_id = ${program.id} and k.dimension = ${kind.dimension}
-      and k.id = any(${`{${ids.join()}}`}::bigint[])
+    where ${isKeyOf(tx, asked, asked.kind.dimension)} and k.id = any(${`{${ids.join()}}`}::bigint[])
     order by k.key
     limit ${count}`);
   return new Set([...first.map(({ id }) => id), ...ids.filter((id) => id < 0)]);
@@ -198,7 +197,7 @@ type Loose = { w: number; id: number | null; key: string; currency: string };
  * @param nouns the facts that are read there; undefined: all
  */
 function readLoose(tx: Tx, asked: Ordered, covered: Cover, nouns: Noun[] | undefined): Promise<Loose[]> {
-  const { program, kind } = asked;
+  const { kind } = asked;
   const names = sourcesOf(asked);
   const read = nouns ? { nouns } : {};
   const of_edges = covered.edges.map((edge) => fromEdge(tx, asked, kind.dimension, edge, read));
@@ -216,7 +215,7 @@ function readLoose(tx: Tx, asked: Ordered, covered: Cover, nouns: Noun[] | undef
       (
         select k.id
         from program.report_key k
-        where k.organization_id = ${tx.organization_id} and k.program_id = ${program.id} and k.dimension = ${kind.dimension} and k.key = l.key
+        where ${isKeyOf(tx, asked, kind.dimension)} and k.key = l.key
       ) as id
     from by_currency l`);
 }
