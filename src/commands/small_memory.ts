@@ -10,7 +10,7 @@ export const flags = [...nursery, ...growth];
 
 /**
  * On a large machine V8 lets garbage lie until half a gigabyte of it has gathered, and glibc keeps a heap for each thread; a worker is to
- * stay below 200 MB. Called before a command loads its code. Where the system can, the process starts itself anew in its place (same pid,
+ * stay near 200 MB. Called before a command loads its code. Where the system can, the process starts itself anew in its place (same pid,
  * same streams), because the nursery and glibc's heaps are laid out at the start. V8 refuses code that was compiled under other flags: given
  * all of them at the start, it keeps the code of workers apart from that of the other commands; set later, each would overwrite the other's.
  */

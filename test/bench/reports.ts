@@ -22,8 +22,15 @@ const sizesOf = (clicks: number): Sizes => ({
 const windows = [7, 30, 90, 180];
 const zones = ['UTC', 'America/New_York', 'Asia/Kolkata'];
 const report_names = Object.keys(kinds) as (keyof typeof kinds)[];
+/** Reports of many keys in other orders, and with more rows, than they have unless told otherwise. */
+const of_keys = report_names.filter((name) => !['overview', 'payouts'].includes(name));
+const variants = {
+  lowest: { doc: 'the lowest first', query: 'sort=revenue_minor&limit=100' },
+  none: { doc: 'by what no key has any of, so that all have the same', query: 'sort=-clawbacks_minor&limit=100' },
+  long: { doc: '1,000 rows', query: 'limit=1000' },
+};
 
-/** Every report over HTTP with the window before it, beside plain SQL over the rows for the partners' report of the same window. */
+/** Every report over HTTP with the window before it, most in several orders, beside plain SQL over the rows for the partners' report of the same window. */
 export const reports: Bench = {
   name: 'reports',
   doc: `Every report with comparison, over ${default_clicks.toLocaleString('en')} clicks (--size), a tenth as many sales and a thousandth as many partners in 400 days. --data keeps them in a folder, for the next run.`,
@@ -69,8 +76,16 @@ export const reports: Bench = {
           name,
           doc: `GET /v1/reports/${name}`,
           baseline: 'rows',
-          run: (seconds: number) => timed(seconds, (nth) => ask(merchant, owner, name, nth)),
+          run: (seconds: number) => timed(seconds, (nth) => ask(merchant, owner, name, 'limit=100', nth)),
         })),
+        ...of_keys.flatMap((name) =>
+          Object.entries(variants).map(([variant, { doc, query }]) => ({
+            name: `${name}.${variant}`,
+            doc: `GET /v1/reports/${name}, ${doc}`,
+            baseline: 'rows',
+            run: (seconds: number) => timed(seconds, (nth) => ask(merchant, owner, name, query, nth)),
+          })),
+        ),
       ],
     };
   },
@@ -131,13 +146,19 @@ async function timed(seconds: number, work: (nth: number) => Promise<unknown>): 
 
 const day_ms = 86_400_000;
 
-async function ask(merchant: Merchant, { program_id }: Owner, report: string, nth: number): Promise<void> {
+async function ask(
+  merchant: Merchant,
+  { program_id }: Owner,
+  report: string,
+  query: string,
+  nth: number,
+): Promise<void> {
   const zone = zones[Math.floor(nth / windows.length) % zones.length] as string;
   const to = lastMidnight(zone);
   const from = to - (windows[nth % windows.length] as number) * day_ms;
   const interval = (windows[nth % windows.length] as number) > 30 ? 'week' : 'day';
   await merchant.get(
-    `/v1/reports/${report}?program_id=${program_id}&from=${new Date(from).toISOString()}&to=${new Date(to).toISOString()}&timezone=${zone}&interval=${interval}&limit=100`,
+    `/v1/reports/${report}?program_id=${program_id}&from=${new Date(from).toISOString()}&to=${new Date(to).toISOString()}&timezone=${zone}&interval=${interval}&${query}`,
   );
 }
 

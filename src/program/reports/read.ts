@@ -28,7 +28,7 @@ export interface Options {
   limit: number;
 }
 
-/** For keys and their sums, which else are written to disk where they are many. */
+/** For keys and their sums, which else are written to disk where they are many. To compile a statement (`jit`) takes longer than to run it. */
 const work_mem = '64MB';
 
 /**
@@ -41,7 +41,7 @@ export async function readReport(
   options: Options,
 ): Promise<{ current: Rows; previous: Rows | undefined }> {
   const summed = await tx.one<Pick<Asked, 'is_summed' | 'slices'>>(sql`
-    select t.reports_ready as is_summed, set_config('work_mem', ${work_mem}, true),
+    select t.reports_ready as is_summed, set_config('work_mem', ${work_mem}, true), set_config('jit', 'off', true),
       (
         select coalesce(json_object_agg(s.dimension || ' ' || s.minutes, s.id), '{}')
         from program.report_slice s
