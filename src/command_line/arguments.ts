@@ -8,7 +8,7 @@ export const example = (...lines: string[]): string =>
 
 export function positiveInteger(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It must be an integer greater than 0.');
+  throw new InvalidArgumentError('It must be an integer from 1 to 999999999.');
 }
 
 export function wholeNumber(text: string): number {
@@ -34,22 +34,36 @@ export function httpUrl(text: string): URL {
   throw new InvalidArgumentError('It must be an http or https URL, such as localhost:4000/webhooks.');
 }
 
+const a_time = 'an ISO 8601 time with a time zone, such as 2027-01-01T00:00:00Z';
+
 export function time(text: string): string {
+  const at = timeOf(text);
+  if (at !== undefined) return at;
+  throw new InvalidArgumentError(`It must be ${a_time}.`);
+}
+
+function timeOf(text: string): string | undefined {
   const at = Date.parse(text);
-  if (/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text) && at > 0)
-    return new Date(at).toISOString();
-  throw new InvalidArgumentError('It must be an ISO 8601 time with a time zone, such as 2027-01-01T00:00:00Z.');
+  const is_time = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text) && at > 0;
+  return is_time ? new Date(at).toISOString() : undefined;
+}
+
+export function days(text: string): number {
+  const value = positiveInteger(text);
+  if (value <= 9_000) return value;
+  throw new InvalidArgumentError('It must be at most 9000 days.');
 }
 
 export function seconds(text: string): number {
   const value = positiveInteger(text);
   if (value <= 86_400) return value;
-  throw new InvalidArgumentError('It must be at most 86400 seconds, which are a day.');
+  throw new InvalidArgumentError('It must be at most 86400 seconds (a day).');
 }
 
 export function expiry(text: string): string {
   const [, days] = /^(\d{1,5})d$/.exec(text) ?? [];
-  const at = days === undefined ? time(text) : new Date(Date.now() + Number(days) * 86_400_000).toISOString();
+  const at = days === undefined ? timeOf(text) : new Date(Date.now() + Number(days) * 86_400_000).toISOString();
+  if (at === undefined) throw new InvalidArgumentError(`It must be ${a_time}, or a number of days, such as 90d.`);
   if (Date.parse(at) > Date.now()) return at;
   throw new InvalidArgumentError('It must lie in the future.');
 }

@@ -5,8 +5,8 @@ import { example, expiry, json, positiveInteger, seconds } from './arguments.ts'
 export function addDataCommands(rail: Command): void {
   const data = rail
     .command('data')
-    .summary('serves data teams')
-    .description('Serves data teams, who query the views of schema data in Postgres directly or by GraphQL.');
+    .summary('manages logins, and prints the schemas for data teams')
+    .description('For data teams, who query the views of schema data in Postgres or by GraphQL (/docs/data).');
 
   data
     .command('graphql-schema')
@@ -46,11 +46,11 @@ export function addDataCommands(rail: Command): void {
     .option('--personal-data', 'show emails, names and other personal columns')
     .option(
       '--expires <time>',
-      'when it ends: an ISO 8601 time, or a number of days such as 90d (default: never)',
+      'when the login expires: an ISO 8601 time, or a number of days such as 90d (default: never)',
       expiry,
     )
-    .option('--statement-timeout <seconds>', 'how long a statement may run', seconds, 60)
-    .option('--connections <number>', 'connections at a time', positiveInteger, 5)
+    .option('--statement-timeout <seconds>', 'how long a statement may run, up to 86400', seconds, 60)
+    .option('--connections <number>', 'maximum number of connections at a time', positiveInteger, 5)
     .addOption(json())
     .addHelpText('after', example("rail data user create --organization org_… --name 'Metabase' --expires 365d"))
     .action(async (options) => (await import('../commands/data/user.ts')).createDataUser(options));

@@ -20,7 +20,7 @@ export function addOperatingCommands(rail: Command): void {
     .command('audit')
     .summary('checks the consistency of the data')
     .description(
-      'Recomputes the invariants of sales, commissions, refunds, referrals and deliveries over the whole database, and lists violations as it finds them. ' +
+      'Recomputes the invariants of the whole database (such as those of sales, commissions, payouts, sums of reports and deliveries), and lists violations as it finds them. ' +
         "Exit code 1 if there are any; otherwise 0, and prints 'clean'. It reads one state of the database and blocks nobody. Ctrl-C ends it, and its statement.",
     )
     .addOption(json())

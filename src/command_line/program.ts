@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { example, httpUrl, json, listed, port, positiveInteger, time } from './arguments.ts';
+import { days, example, httpUrl, json, listed, port, positiveInteger, time } from './arguments.ts';
 
 /** The affiliate program service. */
 export function addProgramCommands(rail: Command): void {
@@ -37,22 +37,31 @@ export function addProgramCommands(rail: Command): void {
     .command('report')
     .summary('prints a report of a program')
     .description(
-      'Prints a report of a program: totals, what changed since the window before, and rows with bars. ' +
+      'Prints a report of a program: totals with their change from the window before, and rows with bars. ' +
         'Reports: overview, partners, groups, links, coupons, countries, landing_pages, products, customers, payouts.',
     )
     .argument('<name>', 'name of the report, such as overview')
     .option('--program <id>', "id of the program (default: the demo's, or the only program)")
-    .option('--from <time>', 'ISO 8601 time that the window begins at', time)
-    .option('--to <time>', 'ISO 8601 time that the window ends at (default: now)', time)
-    .option('--days <number>', 'length of the window in days, unless --from is given', positiveInteger, 30)
+    .option('--from <time>', 'start of the window: an ISO 8601 time with a time zone', time)
+    .option('--to <time>', 'end of the window, exclusive (default: now)', time)
+    .option('--days <number>', 'length of the window in days, unless --from is given', days, 30)
     .addOption(
-      new Option('--interval <interval>', 'rows of an overview').choices(['day', 'week', 'month']).default('day'),
+      new Option('--interval <interval>', 'length of the rows of an overview')
+        .choices(['day', 'week', 'month'])
+        .default('day'),
     )
-    .option('--timezone <name>', 'IANA time zone', 'UTC')
-    .option('--sort <metric>', 'metric that rows are ordered by; -revenue_minor is descending')
-    .option('--limit <number>', 'number of rows', positiveInteger, 20)
-    .option('--filter <name=value...>', 'filters of the API, such as country=DE')
-    .option('--csv', 'print all rows as CSV')
+    .option('--timezone <name>', 'IANA time zone of days, weeks and months', 'UTC')
+    .option(
+      '--sort <metric>',
+      'metric that rows are ordered by, with - in front of it for descending (default: -revenue_minor; of payouts, -paid_minor; of an overview, by time)',
+    )
+    .option(
+      '--limit <number>',
+      'maximum number of rows, up to 10000 (default: 20; an overview has all)',
+      positiveInteger,
+    )
+    .option('--filter <name=value...>', 'filters of GET /v1/reports, such as country=DE')
+    .addOption(new Option('--csv', 'print all rows as CSV, whatever --limit says').conflicts('json'))
     .addOption(json())
     .addHelpText(
       'after',

@@ -20,12 +20,12 @@ from (
 ) t
 join data.partner p on p.id = t.partner_id
 where t.occurred_at >= '2026-10-01T00:00Z' and t.occurred_at < '2026-11-01T00:00Z'
-group by p.handle, t.currency
+group by p.id, p.handle, t.currency
 order by revenue_minor desc`,
   },
   {
     title: 'What was owed to partners at the end of a month',
-    sql: `select currency, payable_minor, receivable_minor
+    sql: `select program_id, currency, payable_minor, receivable_minor
 from data.payable_liability('2026-11-01T00:00Z')`,
   },
   {
@@ -39,21 +39,22 @@ order by position`,
     title: 'From click to sale, week by week',
     sql: `select date_trunc('week', day)::date as week, sum(clicks) as clicks, sum(leads) as leads, sum(customers) as customers, sum(sales) as sales
 from data.funnel_daily
+where day >= '2026-08-31'
 group by week
 order by week`,
   },
   {
-    title: 'What cohorts of customers bring, by the months since they first paid',
-    sql: `select cohort, months_since, customers, net_revenue_minor
+    title: 'Revenue of cohorts of customers, by the months since they first paid',
+    sql: `select program_id, cohort, months_since, customers, net_revenue_minor
 from data.cohort_revenue
 where currency = 'USD'
-order by cohort, months_since`,
+order by program_id, cohort, months_since`,
   },
   {
-    title: 'Partners whose sales are refunded most often',
-    sql: `select partner_id, month, sales, refunded_sales, refund_rate_bps / 100.0 as refund_rate_percent
+    title: 'Partners with the highest refund rate, by month and currency',
+    sql: `select partner_id, month, currency, sales, refunded_sales, refund_rate_bps / 100.0 as refund_rate_percent
 from data.refund_rate
-where sales >= 10
+where partner_id is not null and sales >= 10
 order by refund_rate_bps desc
 limit 20`,
   },
@@ -81,22 +82,22 @@ group by c.id, c.name
 order by interested desc`,
   },
   {
-    title: 'Endpoints that answer badly',
+    title: 'Endpoints with less than 99 % of a day delivered, in the last week',
     sql: `select e.url, h.day, h.deliveries, h.failed, h.delivered_bps / 100.0 as delivered_percent
 from data.webhook_health h
 join data.webhook_endpoint e on e.id = h.endpoint_id
-where h.delivered_bps < 9900
+where h.day >= current_date - 7 and h.delivered_bps < 9900
 order by h.day desc`,
   },
 ];
 
 /** Paragraphs; what stands between backticks is code. */
 export const rules = [
-  'Schema `data` has a view for each resource, named by its noun, and views for the questions that come first. They show the rows of one organization. Deleted rows are left out, ids are those of the API, times are `timestamptz`, and days and months are in UTC.',
+  'Schema `data` has a view for each resource, named in the singular (`data.sale`), and views that answer common questions. They show the rows of one organization, with all of its programs. Deleted rows are left out, ids are those of the API, times are `timestamptz`, and days and months are in UTC.',
   'Amounts are integers in minor units of the currency in the same row: 1999 is 19.99 USD, and 1999 JPY. Never add up rows of different currencies.',
-  'Commissions are reduced in place when their sale is refunded. Use `data.commission_entry`, which is only added to, for figures of a month that must not change: `posted_at` is when an entry was written, `effective_at` when it happened.',
-  'Clicks, events, deliveries and attempts are many: filter them by `created_at` (`at` of attempts) or by `id`. Ids sort by time. Filter `data.click_daily`, `data.sale_daily`, `data.commission_daily`, `data.funnel_daily`, `data.webhook_health` and `data.outreach_daily` by `day`: they read the rows of these days alone.',
-  'Columns are added to the views, and none is removed or changes its type. Name the columns that you read.',
+  'A refund changes the amount of the commission itself, so sums of `data.commission` change later. For figures of a month that must not change, use `data.commission_entry`, whose rows never change: `posted_at` is when an entry was written, `effective_at` when it happened.',
+  'Clicks, events, deliveries and attempts are many: filter them by `created_at` or by `id` (attempts: by `at` or `delivery_id`). Ids sort by time. Filter `data.click_daily`, `data.sale_daily`, `data.commission_daily`, `data.funnel_daily`, `data.webhook_health` and `data.outreach_daily` by `day`: they then read only the rows of these days.',
+  'Later versions add columns to the views; they remove none, and change no type. Name the columns that you read instead of `*`.',
 ];
 
 export interface Tool {
@@ -111,7 +112,11 @@ export const tools: Tool[] = [
     text: 'Whoever runs Rail creates a login for you. It reads schema data of your organization and nothing else, without emails, names and other personal columns unless `--personal-data` is given.',
     code: "rail data user create --organization org_… --name 'Metabase' --expires 365d",
   },
-  { name: 'psql', text: 'Connect by the URL that was printed.', code: `psql "$RAIL_DATA_URL" -c '\\dv data.*'` },
+  {
+    name: 'psql',
+    text: 'Connect with the URL that was printed, here in `RAIL_DATA_URL`.',
+    code: `psql "$RAIL_DATA_URL" -c '\\dv data.*'`,
+  },
   {
     name: 'Metabase',
     text: 'Add a database of the type PostgreSQL with host, port, database name, user and password of the URL. Under Schemas choose only `data`. The comments of views and columns become their descriptions.',
@@ -126,18 +131,18 @@ order by occurred_at`,
   },
   {
     name: 'dbt',
-    text: 'Print the sources, and write models by them. The login cannot write, so the models need a database of their own, for example DuckDB with this Postgres attached for reading, or a warehouse that the change feed fills (`rail data export`).',
+    text: 'Whoever runs Rail prints the sources, and your models refer to them. The login cannot write, so the models need a database of their own, for example DuckDB with this Postgres attached for reading, or a warehouse that you fill from the change feed (`GET /v1/exports/{resource}`).',
     code: 'rail data dictionary --format dbt > models/rail_sources.yml',
   },
   {
     name: 'GraphQL',
-    text: 'Applications ask for the same views by `POST /graphql`, with an API key that has the scope `data:read` (and `data:personal` for emails, names and other personal columns). `/graphiql` explores it in a browser, `rail data graphql-schema` prints its schema. Lists have at most 100 rows a page; `condition` filters, together with `program_id` by most columns, `aggregates` counts and adds up by currency. A request has at most 10 levels, 10 operations and a cost of 50,000: a value costs 1, an object 10, `totalCount` and `aggregates` 1,000, each times the rows of the pages around it; a field with a list costs 1,000 more, one with an object 450. The header `Rail-Query-Cost` says what a request cost.',
+    text: 'Applications read the same views by `POST /graphql`, with an API key that has the scope `data:read` (and `data:personal` for emails, names and other personal columns). `/graphiql` explores it in a browser, `rail data graphql-schema` prints its schema. A page of a list has 20 rows, or as many as `first` says, up to 100. `condition` filters: add `program_id` to it, because most indexes begin with it. `aggregates` counts and adds up, by currency. A request has at most 10 levels, 10 operations and a cost of 50,000. A value costs 1, an object 10, `totalCount` and `aggregates` 1,000, each times the rows of the pages around it. In addition, each field with a list costs 1,000 once, and each one with an object 450. The header `Rail-Query-Cost` says what a request cost.',
     code: `curl https://rail.example.com/graphql -H "Authorization: Bearer $RAIL_KEY" -H 'Content-Type: application/json' \\
   -d '{"query": "{ sales(first: 5) { nodes { id amount_minor currency partner { handle } } aggregates { currency count amount_minor_sum } } }"}'`,
   },
   {
     name: 'A notebook',
-    text: 'In Python, with pandas and SQLAlchemy:',
+    text: 'In Python, with `pip install pandas sqlalchemy "psycopg[binary]"`:',
     code: `import os, pandas, sqlalchemy
 engine = sqlalchemy.create_engine(os.environ["RAIL_DATA_URL"].replace("postgres://", "postgresql+psycopg://"))
 sales = pandas.read_sql("select occurred_at, currency, amount_minor from data.sale", engine)`,
@@ -145,8 +150,8 @@ sales = pandas.read_sql("select occurred_at, currency, amount_minor from data.sa
 ];
 
 export const limits = [
-  'Postgres reads a view behind its security barrier as a whole before it orders or joins it: `order by … limit` and joins read all rows that the conditions on each view leave. Conditions by id, by the ids of other records and by time (`created_at`, `occurred_at`, `posted_at`, `day` of the views by day) go by an index. GraphQL reads without that barrier, and its lists go by an index.',
-  'A login is read-only, and a statement runs for a minute unless the login was made with `--statement-timeout`. It can undo both settings; a worker ends what runs for longer, every minute.',
-  'With their indexes, a million clicks take 1.2 GiB, a million sales 1.6 GiB and a million commissions 1.4 GiB. The sums of reports take 0.5 GiB for each million clicks with a tenth as many sales. Measured with 10 million clicks, 1 million sales and 10,000 partners in 400 days.',
+  'Before Postgres orders or joins a view, it reads all rows that the conditions on this view leave, also with `order by … limit`. So filter each view: conditions on `id`, on the ids of other objects and on times (`created_at`, `occurred_at`, `posted_at`, and `day` of the views by day) use an index. GraphQL does not have this limitation: the order of its lists uses an index, too.',
+  'A login cannot write. A statement may run for a minute, and a login may have 5 connections, unless it was created with `--statement-timeout` or `--connections`. A session can change its own `statement_timeout`, but Rail ends sessions whose statement runs longer than allowed, that are idle in a transaction for as long (at least a minute), whose transaction is open for more than an hour, or that hold an advisory lock. It checks every minute.',
+  'Disk space, with indexes: a million clicks take 1.2 GiB, a million sales 1.6 GiB and a million commissions 1.4 GiB. The sums of reports take 0.5 GiB for each million clicks with a tenth as many sales. Measured with 10 million clicks, 1 million sales and 10,000 partners in 400 days.',
   'Where `DATABASE_READ_URL` names a replica, logins connect to it, and what they read may lag by some seconds.',
 ];

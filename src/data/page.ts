@@ -9,7 +9,7 @@ import { examples, limits, rules, tools } from './guide.ts';
 export const mountDataPage = (app: FastifyInstance, database: Database): void =>
   mountDocument(app, '/docs/data', async (request) => ({
     title: 'Data',
-    summary: 'For those who query Postgres directly.',
+    summary: 'For data teams, who query Postgres directly or by GraphQL.',
     content: contentOf(await withinDeadline(request, readDictionary(database))),
   }));
 

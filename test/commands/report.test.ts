@@ -23,6 +23,9 @@ t.test('prints a report as a table with bars, as CSV and as JSON', async (t) => 
   t.match(table.stdout, new RegExp(`^${bob.id} .* █{12}$`, 'm'));
   t.match(table.stdout, 'Not included: money in EUR');
   t.match((await report('overview', ...to, '--days', '5')).stdout, /^revenue +▁+█/m);
+  const month = (await report('overview', ...to, '--sort=-revenue_minor')).stdout;
+  t.match(month, /^revenue +▁+█$/m, 'in the order of time');
+  t.equal(month.match(/^\d{4}-\d\d-\d\d /gm)?.length, 31, 'a row for each day');
   t.match(
     (await report('payouts', ...to)).stdout,
     /^pending +USD 0\.00 .*\nprocessing +USD 0\.00 .*\nfailed +USD 0\.00 /m,
@@ -35,8 +38,11 @@ t.test('prints a report as a table with bars, as CSV and as JSON', async (t) => 
     ['partners', '--sort=handle'],
     ['partners', '--filter', 'bogus=1'],
     ['partners', '--program', 'prg_x'],
+    ['partners', '--filter', 'country'],
+    ['partners', '--days', '9001'],
+    ['partners', '--csv', '--json'],
   ])
-    t.match(await report(...wrong), { code: 2, stdout: '', stderr: /^rail: / }, wrong.join(' '));
+    t.match(await report(...wrong), { code: 2, stdout: '', stderr: /^(rail|error): / }, wrong.join(' '));
 });
 
 t.test('draws numbers as bars and sparklines', async (t) => {

@@ -26,11 +26,11 @@ comment on column data.partner_balance.program_id is 'The program (prg_).';
 comment on column data.partner_balance.partner_id is 'The partner (part_).';
 comment on column data.partner_balance.currency is 'ISO 4217 code of the currency of the amounts of this row.';
 comment on column data.partner_balance.earned_minor is 'Commissions net of clawbacks, without voided and rejected ones, in minor units.';
-comment on column data.partner_balance.pending_minor is 'Of it: in the holding period, in minor units.';
-comment on column data.partner_balance.due_minor is 'Of it: due and in no payout yet, in minor units. Negative: the partner owes.';
-comment on column data.partner_balance.in_payout_minor is 'Of it: in a payout that has not settled, in minor units.';
-comment on column data.partner_balance.paid_minor is 'Of it: paid, in minor units.';
-comment on column data.partner_balance.balance_minor is 'Of it: not paid, in minor units. Negative: the partner owes.';
+comment on column data.partner_balance.pending_minor is 'Of earned_minor: in the holding period, in minor units.';
+comment on column data.partner_balance.due_minor is 'Of earned_minor: due and in no payout yet, in minor units. Negative: the partner owes.';
+comment on column data.partner_balance.in_payout_minor is 'Of earned_minor: in a payout that has not settled, in minor units.';
+comment on column data.partner_balance.paid_minor is 'Of earned_minor: paid, in minor units.';
+comment on column data.partner_balance.balance_minor is 'Of earned_minor: not paid, in minor units. Negative: the partner owes.';
 comment on column data.partner_balance.due_commissions is 'How many commissions are due and in no payout yet.';
 comment on column data.partner_balance.next_mature_at is 'When the next commission leaves its holding period. Null: none is in it.';
 
@@ -50,13 +50,13 @@ begin atomic
   from (
     select e.program_id, e.partner_id, e.currency, sum(e.amount_minor) as balance
     from program.commission_entry e
-    where e.organization_id = (select data.organization_id()) and e.posted_at <= as_of
+    where e.organization_id = (select data.organization_id()) and e.posted_at < as_of
     group by e.program_id, e.partner_id, e.currency
   ) as b
   group by b.program_id, b.currency;
 end;
 comment on function data.payable_liability(timestamptz) is
-  'What was owed to partners at a time, by program and currency: what is owed (payable), what partners owe (receivable), and the difference.';
+  'What was owed to partners at a time, by program and currency, by the entries that were posted before it. The columns are those of the view payable_liability.';
 
 create or replace view data.payable_liability with (security_barrier = true) as
 select
@@ -68,10 +68,10 @@ select
   sum(b.balance_minor)::bigint as net_minor
 from data.partner_balance b
 group by b.program_id, b.currency;
-comment on view data.payable_liability is 'What is owed to partners as of now, by program and currency, whether due or in the holding period. At a time of before: select * from data.payable_liability(''2026-10-01'').';
+comment on view data.payable_liability is 'What is owed to partners as of now, by program and currency, whether due or in the holding period. At an earlier time: select * from data.payable_liability(''2026-10-01'').';
 comment on column data.payable_liability.program_id is 'The program (prg_).';
 comment on column data.payable_liability.currency is 'ISO 4217 code of the currency of the amounts of this row.';
 comment on column data.payable_liability.partners is 'How many partners are owed something, or owe.';
 comment on column data.payable_liability.payable_minor is 'What is owed to partners, in minor units.';
 comment on column data.payable_liability.receivable_minor is 'What partners owe after clawbacks, in minor units.';
-comment on column data.payable_liability.net_minor is 'The difference, in minor units.';
+comment on column data.payable_liability.net_minor is 'payable_minor less receivable_minor.';

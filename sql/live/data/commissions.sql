@@ -32,7 +32,7 @@ left join program.payout_commission l
   on l.organization_id = c.organization_id and l.payout_id = c.payout_id and l.commission_id = c.id
 where c.organization_id = (select data.organization_id())
   and c.deleted_at is null;
-comment on view data.commission is 'What partners earned by sales or as bonuses, or have to return (clawbacks, with negative amounts), as it stands now. How it came about stands in data.commission_entry.';
+comment on view data.commission is 'What partners earned by sales or as bonuses, or have to return (clawbacks, with negative amounts), as it stands now. Its history is in data.commission_entry.';
 comment on column data.commission.id is 'The commission (com_).';
 comment on column data.commission.program_id is 'The program (prg_).';
 comment on column data.commission.partner_id is 'The partner (part_).';
@@ -51,7 +51,7 @@ comment on column data.commission.rate_value is 'The rate that it was computed w
 comment on column data.commission.is_edited_by_hand is 'Whether its amount was set, or it was voided or rejected, by hand.';
 comment on column data.commission.status is 'pending, approved, due, paid, voided or rejected.';
 comment on column data.commission.mature_at is 'When the holding period ends.';
-comment on column data.commission.approved_at is 'When it was approved by hand. Null: not approved.';
+comment on column data.commission.approved_at is 'When it was approved by hand. Null: not approved by hand.';
 comment on column data.commission.paid_at is 'When its payout settled. Null: not paid.';
 comment on column data.commission.voided_at is 'When it was voided. Null: not voided.';
 comment on column data.commission.void_reason is 'Why it was voided, such as sale_refunded. Null: not voided.';

@@ -91,7 +91,7 @@ comment on column data.sale.currency is 'ISO 4217 code of the currency of all am
 comment on column data.sale.amount_minor is 'The amount charged, in minor units.';
 comment on column data.sale.tax_minor is 'The tax that the amount includes, in minor units.';
 comment on column data.sale.shipping_minor is 'The shipping that the amount includes, in minor units.';
-comment on column data.sale.fee_minor is 'The processor''s fee that the amount includes, in minor units.';
+comment on column data.sale.fee_minor is 'The processor''s fee that the amount includes, in minor units. 0 if you sent none.';
 comment on column data.sale.discount_minor is 'A discount that the amount still includes, in minor units.';
 comment on column data.sale.net_amount_minor is 'The amount without tax, shipping, fee and discount, in minor units.';
 comment on column data.sale.refunded_minor is 'What was refunded so far, in minor units.';

@@ -50,14 +50,14 @@ cross join lateral (
   group by 1, 2, 3
 ) as s
 where p.organization_id = (select data.organization_id());
-comment on view data.sale_daily is 'Sales by day (UTC) on which they occurred, partner, product and currency, those of nobody included.';
+comment on view data.sale_daily is 'Sales by day (UTC) on which they occurred, partner, product and currency, including sales without a partner.';
 comment on column data.sale_daily.day is 'The day (UTC) on which the sales occurred.';
 comment on column data.sale_daily.program_id is 'The program (prg_).';
 comment on column data.sale_daily.partner_id is 'The partner who is credited (part_). Null: nobody.';
 comment on column data.sale_daily.product_id is 'Your id of the product. Null: not given.';
 comment on column data.sale_daily.currency is 'ISO 4217 code of the currency of the amounts of this row.';
 comment on column data.sale_daily.sales is 'How many sales.';
-comment on column data.sale_daily.first_sales is 'Of them: the first of their customers.';
+comment on column data.sale_daily.first_sales is 'Sales that were the first of their customers.';
 comment on column data.sale_daily.amount_minor is 'What was charged, in minor units.';
 comment on column data.sale_daily.net_amount_minor is 'Without tax, shipping, fee and discount, in minor units.';
 comment on column data.sale_daily.refunded_minor is 'What was refunded of these sales so far, in minor units.';
@@ -91,7 +91,7 @@ comment on column data.commission_daily.earned_minor is 'Earned, in minor units.
 comment on column data.commission_daily.adjusted_minor is 'Adjusted by refunds, corrections and edits, in minor units.';
 comment on column data.commission_daily.clawed_back_minor is 'Clawed back: negative, in minor units.';
 comment on column data.commission_daily.voided_minor is 'Voided, rejected or deleted: negative, in minor units.';
-comment on column data.commission_daily.paid_minor is 'Paid: negative, less what was returned, in minor units.';
+comment on column data.commission_daily.paid_minor is 'Payments (negative) and returned payments (positive), in minor units.';
 
 create or replace view data.funnel_daily with (security_barrier = true) as
 select d.day, p.id as program_id, f.partner_id, f.clicks, f.referrals, f.leads, f.customers, f.sales
@@ -145,7 +145,7 @@ comment on column data.funnel_daily.day is 'The day (UTC).';
 comment on column data.funnel_daily.program_id is 'The program (prg_).';
 comment on column data.funnel_daily.partner_id is 'The partner (part_).';
 comment on column data.funnel_daily.clicks is 'Clicks on this day.';
-comment on column data.funnel_daily.referrals is 'New visitors on this day.';
+comment on column data.funnel_daily.referrals is 'Referrals that were created on this day.';
 comment on column data.funnel_daily.leads is 'Customers who signed up on this day. Erased ones are not counted.';
 comment on column data.funnel_daily.customers is 'Customers who first paid on this day. Erased ones are not counted.';
-comment on column data.funnel_daily.sales is 'Sales that occurred on this day.';
+comment on column data.funnel_daily.sales is 'Sales of the partner that occurred on this day.';

@@ -17,7 +17,7 @@ select
   e.posted_at
 from program.commission_entry e
 where e.organization_id = (select data.organization_id());
-comment on view data.commission_entry is 'What happened to commissions, one row a change, never changed or deleted. For each commission, all kinds but paid sum to its counted_minor, and all kinds to what is still owed of it.';
+comment on view data.commission_entry is 'What happened to commissions: one row for each change, never changed or deleted. For each commission, all kinds but paid sum to its counted_minor, and all kinds to what is still owed of it.';
 comment on column data.commission_entry.position is 'Where it stands in the order of entries: larger is later. Gaps mean nothing.';
 comment on column data.commission_entry.program_id is 'The program (prg_).';
 comment on column data.commission_entry.partner_id is 'The partner (part_).';
@@ -136,5 +136,5 @@ comment on column data.partner_ledger_monthly.earned_minor is 'Earned, in minor 
 comment on column data.partner_ledger_monthly.adjusted_minor is 'Adjusted by refunds, corrections and edits, in minor units.';
 comment on column data.partner_ledger_monthly.clawed_back_minor is 'Clawed back of what was paid: negative, in minor units.';
 comment on column data.partner_ledger_monthly.voided_minor is 'Voided, rejected or deleted: negative, in minor units.';
-comment on column data.partner_ledger_monthly.paid_minor is 'Paid: negative, less what was returned, in minor units.';
+comment on column data.partner_ledger_monthly.paid_minor is 'Payments (negative) and returned payments (positive), in minor units.';
 comment on column data.partner_ledger_monthly.closing_minor is 'What the partner was owed at the end of the month, in minor units.';

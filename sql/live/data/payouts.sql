@@ -136,7 +136,7 @@ where p.organization_id = (select data.organization_id())
 comment on view data.payout_statement is 'The numbered statements of payouts, one for each payout that was paid. The numbers of a program have no gaps within a year, and none is changed or given twice.';
 comment on column data.payout_statement.statement_number is 'The number: the year (UTC) in which it was first paid, and where it stands in it, as in 2026-00042.';
 comment on column data.payout_statement.payout_id is 'The payout (pyt_).';
-comment on column data.payout_statement.program_id is 'The program (prg_), whose payouts are numbered by themselves.';
+comment on column data.payout_statement.program_id is 'The program (prg_). Each program has its own numbers.';
 comment on column data.payout_statement.partner_id is 'The partner (part_).';
 comment on column data.payout_statement.period_start is 'The start of the period that it covers.';
 comment on column data.payout_statement.period_end is 'The end of the period, which is not part of it.';
@@ -146,7 +146,7 @@ comment on column data.payout_statement.bonus_minor is 'Bonuses, in minor units.
 comment on column data.payout_statement.clawed_back_minor is 'Clawbacks: negative, in minor units.';
 comment on column data.payout_statement.total_minor is 'What is paid, in minor units: the sum of the three.';
 comment on column data.payout_statement.fee_minor is 'The fee of the rail, in minor units. Null: not known.';
-comment on column data.payout_statement.status is 'paid; failed where it was returned, also if it was deleted since.';
+comment on column data.payout_statement.status is 'paid, or failed if the payment was returned, even if the payout was deleted later.';
 comment on column data.payout_statement.paid_at is 'When it settled.';
 
 create or replace view data.payout_attempt with (security_barrier = true) as
@@ -209,7 +209,7 @@ from (
 ) as y
 left join program.partner p on p.organization_id = y.organization_id and p.id = y.partner_id
 group by y.program_id, y.partner_id, y.year, y.currency, p.tax_form_status, p.country_code;
-comment on view data.paid_yearly is 'What each partner was paid in a year (UTC), with the status of the tax form today. Deleted partners are not left out.';
+comment on view data.paid_yearly is 'What each partner was paid in a year (UTC), with the status of the tax form today. Includes deleted partners.';
 comment on column data.paid_yearly.program_id is 'The program (prg_).';
 comment on column data.paid_yearly.partner_id is 'The partner (part_).';
 comment on column data.paid_yearly.year is 'The calendar year (UTC) of the payments. What was returned counts in the year of its return.';
@@ -248,7 +248,7 @@ select 'payout', a.reference, a.id, a.program_id, p.partner_id, a.currency, -a.a
 from program.payout_attempt a
 join program.payout p on p.organization_id = a.organization_id and p.id = a.payout_id
 where a.organization_id = (select data.organization_id()) and a.status = 'paid' and a.excess_commission_id is not null;
-comment on view data.reconciliation is 'Everything that a processor or a rail moved, by its own id there: charges, refunds, settled payouts, and attempts that paid a payout a second time or after its deletion, to be compared with their statements. What was returned is left out: it left and came back.';
+comment on view data.reconciliation is 'Money that a processor or a rail moved, by its own id there, to compare with their statements: charges, refunds, settled payouts, and attempts that paid a payout a second time or after its deletion. Returned payouts are left out: their money left and came back.';
 comment on column data.reconciliation.object is 'sale, refund or payout.';
 comment on column data.reconciliation.external_id is 'The id at the processor or the rail. Null: not given.';
 comment on column data.reconciliation.id is 'The sale (sale_), the refund (rfd_) or the payout (pyt_). Of money that was paid beyond a payout, the attempt (pyt_…-n).';
@@ -256,5 +256,5 @@ comment on column data.reconciliation.program_id is 'The program (prg_).';
 comment on column data.reconciliation.partner_id is 'The partner (part_). Null: nobody.';
 comment on column data.reconciliation.currency is 'ISO 4217 code of the currency of the amounts of this row.';
 comment on column data.reconciliation.amount_minor is 'In minor units. Positive: money in. Refunds and payouts are negative.';
-comment on column data.reconciliation.fee_minor is 'The fee that the processor or the rail took, in minor units. Null: not known.';
+comment on column data.reconciliation.fee_minor is 'The fee that the processor or the rail took, in minor units. Null: not known. Of a sale: 0 if you sent none.';
 comment on column data.reconciliation.occurred_at is 'When the charge, the refund or the payment happened.';

@@ -62,7 +62,7 @@ select
   p.updated_at
 from recruitment.prospect p join recruitment.brand b on b.organization_id = p.organization_id and b.id = p.brand_id
 where p.organization_id = (select data.organization_id()) and b.deleted_at is null;
-comment on view data.prospect is 'Prospects: who could become an affiliate of a brand. Erased prospects and those of deleted brands are left out, and so are the samples.';
+comment on view data.prospect is 'Prospects: who could become an affiliate of a brand. Erased prospects and those of deleted brands are left out, and so are sample prospects.';
 comment on column data.prospect.id is 'The prospect (fdi_).';
 comment on column data.prospect.brand_id is 'The brand (fbr_).';
 comment on column data.prospect.channel is 'website, youtube, podcast, newsletter, instagram, tiktok, x or other.';
@@ -333,9 +333,9 @@ comment on column data.outreach_daily.day is 'The day (UTC).';
 comment on column data.outreach_daily.brand_id is 'The brand (fbr_).';
 comment on column data.outreach_daily.campaign_id is 'The campaign (fca_). Null: emails outside of campaigns.';
 comment on column data.outreach_daily.sent is 'Emails that were sent.';
-comment on column data.outreach_daily.first_emails is 'Of them: first emails of a campaign to a prospect.';
+comment on column data.outreach_daily.first_emails is 'Sent emails that were the first of a campaign to a prospect.';
 comment on column data.outreach_daily.bounced is 'Emails that bounced on the day.';
 comment on column data.outreach_daily.replies is 'Replies of persons. Automatic replies and unsubscribes are none.';
-comment on column data.outreach_daily.interested_replies is 'Of them: positive, or a question.';
+comment on column data.outreach_daily.interested_replies is 'Replies that are positive or a question.';
 comment on column data.outreach_daily.unsubscribe_replies is 'Emails that ask for no more emails.';
 comment on column data.outreach_daily.unsubscribed is 'Emails of campaigns by which somebody unsubscribed on the day, by the link or by a reply.';

@@ -18,7 +18,7 @@ from program.sale s
 join program.customer c on c.organization_id = s.organization_id and c.id = s.customer_id
 where s.organization_id = (select data.organization_id()) and s.deleted_at is null and c.converted_at is not null
 group by 1, 2, 3, 4;
-comment on view data.cohort_revenue is 'Revenue by the month (UTC) in which customers first paid, and by the months since then. Erased customers count on.';
+comment on view data.cohort_revenue is 'Revenue by the month (UTC) in which customers first paid, and by the months since then. Erased customers are still counted.';
 comment on column data.cohort_revenue.program_id is 'The program (prg_).';
 comment on column data.cohort_revenue.cohort is 'The first day of the month (UTC) in which the customers first paid.';
 comment on column data.cohort_revenue.months_since is 'Calendar months from the cohort''s month to that of the sales: 0 is the same month. Negative: sales that were recorded late.';
@@ -27,7 +27,7 @@ comment on column data.cohort_revenue.customers is 'Customers of the cohort who 
 comment on column data.cohort_revenue.sales is 'Their sales.';
 comment on column data.cohort_revenue.revenue_minor is 'What they were charged, in minor units.';
 comment on column data.cohort_revenue.refunded_minor is 'What was refunded of these sales so far, in minor units.';
-comment on column data.cohort_revenue.net_revenue_minor is 'The difference, in minor units.';
+comment on column data.cohort_revenue.net_revenue_minor is 'revenue_minor less refunded_minor.';
 
 create or replace view data.refund_rate with (security_barrier = true) as
 select
@@ -51,7 +51,7 @@ comment on column data.refund_rate.partner_id is 'The partner who is credited (p
 comment on column data.refund_rate.month is 'The first day of the month (UTC) in which the sales occurred.';
 comment on column data.refund_rate.currency is 'ISO 4217 code of the currency of the amounts of this row.';
 comment on column data.refund_rate.sales is 'How many sales.';
-comment on column data.refund_rate.refunded_sales is 'Of them: refunded in whole or in part.';
+comment on column data.refund_rate.refunded_sales is 'Sales that were refunded in whole or in part.';
 comment on column data.refund_rate.amount_minor is 'What was charged, in minor units.';
 comment on column data.refund_rate.refunded_minor is 'What was refunded of it so far, in minor units.';
-comment on column data.refund_rate.refund_rate_bps is 'The share that was refunded, in basis points: 250 is 2.5 %.';
+comment on column data.refund_rate.refund_rate_bps is 'refunded_minor as a share of amount_minor, in basis points: 250 is 2.5 %.';

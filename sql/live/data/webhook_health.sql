@@ -37,15 +37,15 @@ cross join lateral (
 ) as h
 where e.organization_id = (select data.organization_id())
   and e.program_id <> e.organization_id;
-comment on view data.webhook_health is 'How each endpoint answers, by day (UTC) of the events'' deliveries. How long each request took stands in webhook_attempt.';
+comment on view data.webhook_health is 'Deliveries to each endpoint and their outcomes, by day (UTC) on which they were created. How long each request took is in webhook_attempt.';
 comment on column data.webhook_health.endpoint_id is 'The endpoint (whe_).';
-comment on column data.webhook_health.day is 'The day (UTC) on which the deliveries were written.';
+comment on column data.webhook_health.day is 'The day (UTC) on which the deliveries were created.';
 comment on column data.webhook_health.deliveries is 'How many deliveries.';
-comment on column data.webhook_health.delivered is 'Of them: answered 2xx.';
-comment on column data.webhook_health.pending is 'Of them: not sent yet, or to be tried again.';
-comment on column data.webhook_health.failed is 'Of them: failed for good.';
-comment on column data.webhook_health.cancelled is 'Of them: not sent, because the endpoint was disabled or deleted.';
-comment on column data.webhook_health.retried is 'Of them: sent more than once.';
+comment on column data.webhook_health.delivered is 'Deliveries that were answered 2xx.';
+comment on column data.webhook_health.pending is 'Deliveries that are not sent yet, or are to be retried.';
+comment on column data.webhook_health.failed is 'Deliveries that failed for good.';
+comment on column data.webhook_health.cancelled is 'Deliveries that were not sent, because the endpoint was disabled or deleted.';
+comment on column data.webhook_health.retried is 'Deliveries that were sent more than once.';
 comment on column data.webhook_health.attempts is 'Requests that were made.';
-comment on column data.webhook_health.delivered_bps is 'The share of settled deliveries that was delivered, in basis points. Null: none is settled.';
+comment on column data.webhook_health.delivered_bps is 'delivered as a share of delivered and failed, in basis points. Null: neither yet.';
 comment on column data.webhook_health.last_delivered_at is 'When a delivery of the day last succeeded. Null: none did.';

@@ -17,7 +17,7 @@ select
 from webhooks.event e
 where e.organization_id = (select data.organization_id())
   and e.program_id <> e.organization_id;
-comment on view data.event is 'What happened, in the order in which endpoints are told. Kept for 30 days. Filter by created_at or by id.';
+comment on view data.event is 'Events, in the order in which endpoints receive them. Kept for 30 days. Filter by created_at or by id.';
 comment on column data.event.id is 'The event (evt_). Ids sort by time.';
 comment on column data.event.position is 'Where it stands in the order of events: larger is later. Gaps mean nothing.';
 comment on column data.event.program_id is 'The program that it is about (prg_).';
@@ -48,7 +48,7 @@ where e.organization_id = (select data.organization_id())
 comment on view data.webhook_endpoint is 'URLs that receive events. Deleted endpoints are left out.';
 comment on column data.webhook_endpoint.id is 'The endpoint (whe_).';
 comment on column data.webhook_endpoint.program_id is 'The program whose events it receives (prg_).';
-comment on column data.webhook_endpoint.partner_id is 'Set: a postback, which receives this partner''s events alone (part_).';
+comment on column data.webhook_endpoint.partner_id is 'The partner whose events it receives, and no others (part_): a postback. Null: not a postback.';
 comment on column data.webhook_endpoint.url is 'Where events are sent, without the query, which may hold a secret.';
 comment on column data.webhook_endpoint.description is 'Your description. Null: none.';
 comment on column data.webhook_endpoint.event_types is 'The types that it receives. Empty: all.';

@@ -22,10 +22,10 @@ export const createDataUser = (options: NewUserOptions): Promise<void> =>
       statement_timeout_ms: options.statementTimeout * 1_000,
       connection_limit: options.connections,
     });
-    const until = login.expires_at === null ? '' : ` until ${login.expires_at}`;
+    const until = login.expires_at === null ? '' : ` until ${login.expires_at},`;
     const columns = login.personal_data ? 'with personal columns' : 'without emails, names and other personal columns';
-    const summary = `${login.user} reads schema data of ${login.organization_id}, ${columns}${until}.`;
-    const lines = [summary, 'Connect by this URL, shown this once:', '', login.url, ...toRun(login.sql)];
+    const summary = `${login.user} reads schema data of ${login.organization_id}${until} ${columns}.`;
+    const lines = [summary, 'Connect with this URL. It cannot be shown again:', '', login.url, ...toRun(login.sql)];
     answer(login, { json: options.json, lines });
   });
 
@@ -33,7 +33,7 @@ export const listDataUsers = ({ organization, json }: { organization?: string; j
   withStore(async ({ store }) => {
     const logins = await listLogins(store.database, organization);
     const columns = ['USER', 'ORGANIZATION', 'NAME', 'STATE', 'PERSONAL DATA', 'EXPIRES AT', 'CREATED AT'];
-    answer(logins, { json, lines: table(columns, logins.map(row), 'There is no data user.') });
+    answer(logins, { json, lines: table(columns, logins.map(row), 'There is no login.') });
   });
 
 const row = (login: DataLogin & { state: LoginState }): string[] => [
@@ -49,10 +49,10 @@ const row = (login: DataLogin & { state: LoginState }): string[] => [
 export const revokeDataUser = (user: string, { json }: { json?: boolean }): Promise<void> =>
   withStore(async ({ store }) => {
     const revoked = await revokeLogin(store, user);
-    if (!revoked) throw new Error(`There is no data user '${user}': 'rail data user list' shows them.`);
+    if (!revoked) throw new Error(`There is no login '${user}': 'rail data user list' shows them.`);
     answer(revoked, {
       json,
-      lines: [`Revoked ${revoked.user} (${revoked.name}): it sees nothing.`, ...toRun(revoked.sql)],
+      lines: [`Revoked ${revoked.user} (${revoked.name}): it can no longer read anything.`, ...toRun(revoked.sql)],
     });
   });
 

@@ -45,9 +45,10 @@ function totalLines({ totals, delta, currency }: ReportReply): string[] {
 
 function sparkLines({ rows }: ReportReply): string[] {
   if (rows.length < 2) return [];
+  const in_time = rows.toSorted((a, b) => Date.parse(a.from ?? '') - Date.parse(b.from ?? ''));
   const width = Math.max(...sparks.map((name) => nameOf(name).length));
   return sparks.map((name) => {
-    const values = rows.map((row) => row[name] ?? 0);
+    const values = in_time.map((row) => row[name] ?? 0);
     return `${nameOf(name).padEnd(width)}  ${sparkline(narrowed(values, most_columns))}`;
   });
 }

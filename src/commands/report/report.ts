@@ -3,6 +3,7 @@ import { textOf } from '../../core/formats/row_stream.ts';
 import { run } from '../../core/postgres/database.ts';
 import { transaction } from '../../core/postgres/transaction.ts';
 import { Problem } from '../../core/values/problem.ts';
+import { validationProblem } from '../../core/values/validation.ts';
 import { kinds, type ReportName } from '../../program/reports/kind.ts';
 import { reportQuery, runReport, streamReport } from '../../program/reports/report.ts';
 import { type Opened, UsageError, withStore } from '../command.ts';
@@ -25,6 +26,9 @@ export interface ReportOptions {
   json?: boolean;
 }
 
+/** An overview has a row for each interval. */
+const default_rows = 20;
+
 /** `rail report`: a report as a table with bars, or as CSV or JSON. */
 export const report = (name: string, options: ReportOptions): Promise<void> =>
   withStore(async (opened) => {
@@ -42,22 +46,25 @@ export const report = (name: string, options: ReportOptions): Promise<void> =>
 
 /** @throws UsageError for what the API would refuse */
 function queryOf(name: ReportName, program_id: string, options: ReportOptions) {
-  const { from, to, interval, timezone, sort, limit } = options;
+  const { from, to, interval, timezone, sort } = options;
+  const limit = options.limit ?? (name === 'overview' ? undefined : default_rows);
   const filters = options.filter.map((filter) => {
     const [field, ...value] = filter.split('=');
+    if (!field || value.length === 0)
+      throw new UsageError(`--filter '${filter}' must be a name and a value, such as country=DE.`);
     return [field, value.join('=')];
   });
   const until = to ?? new Date().toISOString();
-  const query = reportQuery.safeParse({
+  const given = {
     ...Object.fromEntries(filters),
     ...{ program_id, report: name, to: until, interval, timezone },
     from: from ?? new Date(Date.parse(until) - options.days * 86_400_000).toISOString(),
     ...(sort === undefined ? {} : { sort }),
     ...(limit === undefined || options.csv ? {} : { limit }),
-  });
+  };
+  const query = reportQuery.safeParse(given);
   if (query.success) return query.data;
-  const [issue] = query.error.issues;
-  throw new UsageError(`${issue?.path.join('.')}: ${issue?.message}`);
+  throw new UsageError(validationProblem(query.error, 'querystring', given).message);
 }
 
 function saidForTheCommandLine(error: unknown): never {

@@ -152,7 +152,12 @@ function pathOperation(
         description: z.globalRegistry.get(operation.reply)?.description ?? operation.summary,
         headers: headerRefs([...every_response, ...(operation.method === 'POST' ? ['Idempotent-Replayed'] : [])]),
         content: operation.is_feed
-          ? { [media_types.ndjson]: { schema: opened(reply), example: exampleReply(reply, samples, changes) } }
+          ? {
+              [media_types.ndjson]: {
+                schema: opened(reply),
+                example: lineOf(operation) ?? exampleReply(reply, samples, changes),
+              },
+            }
           : {
               ...(operation.file?.only
                 ? {}
@@ -180,6 +185,9 @@ function otherResponse(
     [other_reply.status]: { description, headers: headerRefs([...every_response, 'Idempotent-Replayed']), content },
   };
 }
+
+/** The line of a feed that its schema shows. */
+const lineOf = ({ reply }: Operation): unknown => (z.globalRegistry.get(reply)?.examples as unknown[] | undefined)?.[0];
 
 /** The other formats of an answer that has rows. */
 const streamContent = (): Record<string, Media> => ({

@@ -12,7 +12,8 @@ const Line = z
     object: z.string().describe('The type of the object, or `export_position` on the last line.'),
     id: z.string().optional().describe('The id of the object. Not on the last line.'),
     deleted: z.literal(true).optional().describe('Only on a deleted object, which has no other fields.'),
-    position: z.string().optional().describe('Only on the last line: where the next export goes on.'),
+    resource: z.string().optional().describe('Only on the last line: the resource of the export.'),
+    position: z.string().optional().describe('Only on the last line: the `since` of the next export.'),
   })
   .describe(
     'NDJSON: on each line an object of the resource with its fields, or a deleted object, and on the last line the next position.',
@@ -36,11 +37,11 @@ export function exportOperations(resources: AnyResource[], personal: AnyResource
       path: '/v1/exports/{resource}',
       scope: 'data:read',
       summary: 'Exports all objects of a resource, or those that changed since a position, as NDJSON.',
-      doc: `Without \`since\`, every object of the organization. With it, each object that was created, changed or deleted since that position, once, as it is now: an object that is deleted is \`{id, object, deleted: true}\`, also if you never received it. Write the objects to your warehouse by their ids, then keep the position of the last line for the next request. The order of the objects says nothing. To export objects with personal data (${personal.map(({ plural }) => `\`${plural}\``).join(', ')}), the key also needs \`data:personal\`, or the scope that reads them one by one, such as \`customers:read\`.
+      doc: `Without \`since\`, every object of the organization. With it, each object that was created, changed or deleted since that position, once, as it is now: an object that is deleted is \`{id, object, deleted: true}\`, also if you never received it. Write the objects to your warehouse by their ids, then keep the position of the last line for the next request. The objects are in no particular order. To export objects with personal data (${personal.map(({ plural }) => `\`${plural}\``).join(', ')}), the key also needs \`data:personal\`, or the scope that reads them one by one, such as \`customers:read\`.
 
 The last line is \`{"object": "export_position", "resource", "position"}\`. A response without it is incomplete: discard it, and repeat the request.
 
-No change is missed, however long the transaction took that made it: a position says what was visible to the export, not when it ran. A position can be used again, within ${position_days} days. It is refused with \`invalid_position\` after that, and when the database was restored to a time before it: export without \`since\`, and replace what you have.`,
+No change is missed, however long its transaction took: a position records what the export could see, not when it ran. It can be used for ${position_days} days, any number of times. After that, or if the database was restored to a time before it, it is refused with \`invalid_position\`: export without \`since\`, and replace what you have.`,
       params,
       query: z.strictObject({
         since: z
@@ -52,7 +53,9 @@ No change is missed, however long the transaction took that made it: a position 
             examples: [sampleId('pos')],
           }),
       }),
-      reply: Line,
+      reply: Line.meta({
+        examples: [{ object: 'export_position', resource: names[0], position: sampleId('pos') }],
+      }),
       errors: ['invalid_position'],
       is_feed: true,
       run: () => Promise.reject(new Error('An export is always streamed.')),

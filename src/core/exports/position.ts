@@ -34,7 +34,7 @@ export async function positionOf(tx: Tx, id: string, resource: string): Promise<
 function reasonOf(id: string, resource: string, known: { resource: string; is_here: boolean } | undefined): string {
   if (known && known.resource !== resource) return `The position '${id}' is of '${known.resource}'.`;
   if (known) return 'The position is of the database from which this one was restored.';
-  return `The position '${id}' is unknown: it is older than ${position_days} days, or the database was restored to a time before it.`;
+  return `The position '${id}' is unknown: no export returned it, or it is older than ${position_days} days, or the database was restored to a time before it.`;
 }
 
 /**

@@ -51,7 +51,7 @@ export const problems = {
   invalid_cursor: entry('invalid_request_error', 'The cursor is not the id of an object in this list.'),
   invalid_position: entry(
     'invalid_request_error',
-    'The position is not one that this export gave out, or it is too old, or the database was restored since. Begin anew without one.',
+    'The position was not returned by an export of this resource, or is too old, or is from before the database was restored. Export without `since`.',
   ),
   currency_mismatch: entry('invalid_request_error', 'The currency differs from the currency that is required here.'),
   refund_exceeds_sale: entry(

@@ -187,6 +187,6 @@ const tooDeep = (field: string, depth: number): QueryProblem =>
 export const tooCostly = (cost?: number): QueryProblem =>
   new QueryProblem(
     'query_too_costly',
-    `The request costs ${cost ?? `more than ${most_cost}`}, and ${most_cost} is the most. Ask for smaller pages ('first'), fewer fields or lists within lists, or leave out 'totalCount' and 'aggregates'.`,
+    `The request costs ${cost === undefined ? `more than ${most_cost}, the maximum` : `${cost}; ${most_cost} is the maximum`}. Ask for smaller pages ('first'), fewer fields or lists within lists, or leave out 'totalCount' and 'aggregates'.`,
     { ...(cost === undefined ? {} : { cost }), limit: most_cost },
   );

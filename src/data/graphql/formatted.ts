@@ -15,6 +15,9 @@ export function formatted(error: unknown, report: Report): GraphQLFormattedError
   return { ...shownProblem(problem), ...(locations ? { locations } : {}), ...(path ? { path } : {}) };
 }
 
+const wrong_cursor =
+  "'after' and 'before' must be a cursor of this list in this order: 'endCursor' or 'startCursor' of a page, or 'cursor' of an edge.";
+
 function problemOf(cause: unknown): QueryProblem {
   if (cause instanceof QueryProblem) return cause;
   if (cause instanceof GraphQLError) return new QueryProblem('query_invalid', cause.message);
@@ -23,7 +26,9 @@ function problemOf(cause: unknown): QueryProblem {
   if (/^22/.test(sqlstate)) return new QueryProblem('invalid_value');
   if (isUnavailable(cause)) return new QueryProblem('service_unavailable');
   // What Grafast itself says to callers: a cursor that is none, `first` beside `last`.
-  if (name === 'SafeError' || cause?.constructor?.name === 'SafeError')
-    return new QueryProblem('query_invalid', (cause as Error).message);
+  if (name === 'SafeError' || cause?.constructor?.name === 'SafeError') {
+    const { message } = cause as Error;
+    return new QueryProblem('query_invalid', /cursor/.test(message) ? wrong_cursor : message);
+  }
   return new QueryProblem('internal_error');
 }

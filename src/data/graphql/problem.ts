@@ -5,7 +5,7 @@ const codes = {
   syntax_error: 'The query cannot be parsed.',
   query_invalid: 'The query does not fit the schema, or its variables do not fit the query.',
   query_too_large: 'The query has more tokens, or more fields once its fragments are written out, than it may.',
-  query_too_deep: 'Fields stand deeper in each other than they may.',
+  query_too_deep: 'Fields are nested more deeply than is allowed.',
   query_too_costly: 'The query asks for more than it may in one request.',
   page_too_large: 'A list is asked for more rows than a page may have.',
   invalid_value: 'A value is not one that its column can be compared with.',

@@ -129,7 +129,9 @@ export const programs = resource({
     ),
     weekly_summary: z
       .boolean()
-      .describe('Whether the owner of the organization gets a summary of each week by mail, on Mondays.'),
+      .describe(
+        'Whether the owner of the organization is emailed a summary of the past week each Monday at 06:00 UTC.',
+      ),
     created_at: timestamp,
     updated_at: timestamp,
   },

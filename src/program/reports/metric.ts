@@ -7,21 +7,22 @@ const docs = {
   customers: 'Customers, by when they first paid. Erased ones are not counted.',
   conversion_bps: 'Customers as a share of clicks, in basis points, rounded half away from zero. 0 without clicks.',
   sales: 'Sales in any currency that a partner is credited with, by when the customer was charged.',
-  revenue_minor: 'The amounts of these sales, before refunds.',
+  revenue_minor:
+    'The amounts of sales that a partner is credited with, before refunds, by when the customer was charged.',
   refunds_minor: 'What was refunded of sales that a partner is credited with, by when it was refunded.',
   net_revenue_minor: '`revenue_minor` less `refunds_minor`.',
   commissions_minor:
     'Commissions of sales and bonuses that are neither voided nor rejected, by when the customer was charged; without a sale, by when they were created.',
   clawbacks_minor: 'What clawbacks take back, as a positive number, by when they were created.',
   paid_minor:
-    'Paid commissions less paid clawbacks, by when they were paid. In `payouts`: what is paid, other than in test mode.',
+    'Paid commissions less paid clawbacks, by when they were paid. In `payouts`: the amounts of paid payouts, without those in test mode.',
   epc_minor:
     'Earnings per click: `commissions_minor` divided by clicks, rounded half away from zero. 0 without clicks.',
   payouts: 'Payouts, by when they were created.',
-  pending_minor: 'What they come to that are pending.',
-  processing_minor: 'What they come to that are processing.',
-  failed_minor: 'What they come to that failed.',
-  fee_minor: 'What their rails charged, as far as that is known.',
+  pending_minor: 'The amounts of pending payouts.',
+  processing_minor: 'The amounts of payouts in processing.',
+  failed_minor: 'The amounts of failed payouts.',
+  fee_minor: 'What the rails charged for the payouts, as far as it is known.',
 } as const;
 
 export type Metric = keyof typeof docs;
@@ -82,7 +83,14 @@ export const other_currencies = z
       ) as Partial<Record<Metric, z.ZodOptional<z.ZodInt>>>),
     }),
   )
-  .describe("Money in other currencies than the program's, by currency. It is never added up.");
+  .describe("Money in currencies other than the program's, by currency. Different currencies are never added up.");
+
+/** What the description shows of a report. */
+export const example_metrics = {
+  ...{ clicks: 420, referrals: 130, leads: 24, customers: 12, conversion_bps: 286, sales: 15 },
+  ...{ revenue_minor: 148_500, refunds_minor: 9_900, net_revenue_minor: 138_600, commissions_minor: 29_700 },
+  ...{ clawbacks_minor: 0, paid_minor: 18_000, epc_minor: 71, other_currencies: [] },
+};
 
 /** A metric's change. Money and counts are told apart by the name of the difference. */
 export const MetricDelta = z.object({
@@ -91,7 +99,7 @@ export const MetricDelta = z.object({
   change_bps: z
     .int()
     .nullable()
-    .describe('The change in basis points of the previous value, rounded half away from zero. Null: that was 0.'),
+    .describe('The change in basis points of the previous value, rounded half away from zero. Null: it was 0.'),
 });
 
 /** How each metric changed from the window before. */

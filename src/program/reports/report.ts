@@ -6,12 +6,11 @@ import { type Operation, operation } from '../../core/resource/operation.ts';
 import { id, objectName, text, timestamp, timestampInput } from '../../core/values/fields.ts';
 import { storedCurrency } from '../../core/values/money.ts';
 import { Problem } from '../../core/values/problem.ts';
-import { program_id } from '../events/fields.ts';
 import { period, timezone } from '../programs/period.ts';
 import { programs } from '../programs/program.ts';
 import { dimensions, type Filters } from './dimension.ts';
 import { type Kind, kinds, type ReportName } from './kind.ts';
-import { deltaOf, type Metric, MetricDelta, metric_fields, other_currencies } from './metric.ts';
+import { deltaOf, example_metrics, type Metric, MetricDelta, metric_fields, other_currencies } from './metric.ts';
 import { readReport } from './read.ts';
 import { intervals, windowsOf } from './window.ts';
 
@@ -27,38 +26,51 @@ const reportTime = timestampInput.refine(
 const most_rows = 10_000;
 const default_rows = 100;
 const most_intervals = 1_000;
+const days_of = { day: 1, week: 7, month: 28 };
 const limit_bounds = `must be an integer from 1 to ${most_rows}`;
 
 const filter = (what: string) => z.string().min(1).max(2048).optional().describe(what);
 
+/** Of filters that nothing else has. */
+const of_sales_alone = 'Clicks, referrals, leads and customers are then 0.';
+
 const filters = {
   period: period.describe(
-    'Only what is in this day, ISO week or month of `timezone`: `2026-09-14`, `2026-W38` or `2026-09`. Narrows the window.',
+    'Narrows the window to this day, ISO week or month of `timezone`: `2026-09-14`, `2026-W38` or `2026-09`.',
   ),
   partner_id: filter('Only what is credited to this partner.'),
   group_id: filter('Only what is credited to partners who are in this group today. `none`: in no group.'),
-  link_id: filter('Only what came by this link. `none`: by no link.'),
-  coupon_id: filter('Only what came by this coupon. `none`: by no coupon. Clicks have none.'),
+  link_id: filter('Only what came through this link. `none`: through no link.'),
+  coupon_id: filter(
+    'Only what came with this coupon. `none`: with no coupon. `clicks` is then 0: clicks have no coupons.',
+  ),
   country: filter('Only what came from this country. `none`: not known.'),
-  landing_page: filter('Only visitors who arrived at this page, as `acme.example.com/pricing`. `none`: not known.'),
-  product_id: filter('Only sales of this product, and their money. `none`: without one.'),
-  customer_id: filter('Only sales to this customer, and their money. `none`: without one.'),
+  landing_page: filter(
+    'Only what came from visitors who arrived at this page: host and path, as in `acme.example.com/pricing`. `none`: not known.',
+  ),
+  product_id: filter(`Only sales of this product, and their money. \`none\`: without a product. ${of_sales_alone}`),
+  customer_id: filter(`Only sales to this customer, and their money. \`none\`: without a customer. ${of_sales_alone}`),
   batch_id: filter(
-    'Only payouts of this batch: for the report `payouts`, which filters by this, the partner, the group and the period alone.',
+    'Only payouts of this batch. Only for the report `payouts`, whose other filters are `partner_id`, `group_id` and `period`.',
   ),
 };
 
 const query = {
-  program_id,
-  from: reportTime.describe('The beginning of the window. It belongs to it.'),
-  to: reportTime.describe('The end of the window. It does not belong to it.'),
-  interval: z.enum(intervals).default('day').describe('What an `overview` has a row for. Other reports ignore it.'),
+  program_id: id('prg').describe('The program that the report is about.'),
+  from: reportTime.describe('The start of the window, inclusive. Between the years 2000 and 2199.'),
+  to: reportTime.describe('The end of the window, exclusive. Later than `from`, and between the years 2000 and 2199.'),
+  interval: z
+    .enum(intervals)
+    .default('day')
+    .describe(
+      `The length of the rows of an \`overview\`; weeks begin on Monday. Its window can have ${most_intervals} days by \`day\`, ${most_intervals * days_of.week} by \`week\`, and ${most_intervals * days_of.month} by \`month\`. Other reports ignore it.`,
+    ),
   timezone: timezone.default('UTC'),
   compare: z
     .enum(['previous', 'none'])
     .default('previous')
     .describe(
-      '`previous`: the reply has the window before, too, and what changed. It is of as many local days where `from` and `to` are midnights in `timezone`, else of the same length.',
+      '`previous`: the reply also has the window immediately before, and what changed. It has the same number of local days if `from` and `to` are midnights in `timezone`, otherwise the same duration. `none`: without both. `csv` and `ndjson` never have them.',
     ),
   ...filters,
   sort: z
@@ -67,7 +79,7 @@ const query = {
     .optional()
     .meta({
       description:
-        'The metric that rows are ordered by, with `-` in front of it for descending; rows with the same value by their key. The default is `-revenue_minor`, of `payouts` `-paid_minor`; an `overview` is in the order of time.',
+        'The metric that rows are ordered by, with `-` in front of it for descending. Rows with the same value are ordered by their key. The default is `-revenue_minor`, for `payouts` `-paid_minor`, and for an `overview` the order of time.',
       examples: ['-revenue_minor'],
     }),
   limit: z
@@ -76,12 +88,14 @@ const query = {
       z.int(limit_bounds).min(1, limit_bounds).max(most_rows, limit_bounds).optional(),
     )
     .describe(
-      `The maximum number of rows, up to ${most_rows}. Totals are of all rows. The default is ${default_rows}, of an \`overview\` ${most_intervals}; \`csv\` and \`ndjson\` return all.`,
+      `The maximum number of rows. Totals include all rows. The default is ${default_rows}; an \`overview\` has all. \`csv\` and \`ndjson\` return all rows, and do not take it.`,
     ),
   format: formatField,
 };
 
 const key = (what: string) => text.nullable().optional().describe(`${what} Null: none.`);
+
+const example_window = { from: '2026-11-01T00:00:00.000Z', to: '2026-12-01T00:00:00.000Z' };
 
 const Row = z
   .object({
@@ -94,7 +108,7 @@ const Row = z
     coupon_id: key('The coupon.'),
     customer_id: key('The customer.'),
     product_id: key('Your id of the product.'),
-    country: key('ISO 3166-1 alpha-2.'),
+    country: key('ISO 3166-1 alpha-2 country code.'),
     landing_page: key('Host and path of the page where the visitor arrived, at most 500 characters.'),
     handle: key("The partner's handle."),
     status: key("The partner's status."),
@@ -106,11 +120,17 @@ const Row = z
     ...metric_fields,
     other_currencies,
   })
-  .meta({ id: 'ReportRow', description: "A row of a report: its key, and the report's metrics." });
+  .meta({
+    id: 'ReportRow',
+    description: "A row of a report: its key, and the report's metrics.",
+    examples: [{ period: '2026-11', ...example_window, ...example_metrics }],
+  });
 
-const Totals = z
-  .object({ ...metric_fields, other_currencies })
-  .meta({ id: 'ReportTotals', description: 'The sum of all rows, also of those that `limit` leaves out.' });
+const Totals = z.object({ ...metric_fields, other_currencies }).meta({
+  id: 'ReportTotals',
+  description: 'The sum of all rows, including those that `limit` leaves out.',
+  examples: [example_metrics],
+});
 
 const Report = z
   .object({
@@ -118,13 +138,17 @@ const Report = z
     report,
     program_id: id('prg'),
     currency: storedCurrency.describe(
-      "The program's currency, which all amounts are in but those in `other_currencies`.",
+      "The program's currency, which all amounts are in, except those in `other_currencies`.",
     ),
-    timezone: text.describe('The time zone of the window and its periods.'),
-    from: timestamp.describe('When the window begins.'),
-    to: timestamp.describe('When the window ends.'),
+    timezone: text.meta({ description: 'The time zone of the window and its periods.', examples: ['UTC'] }),
+    from: timestamp.meta({ description: 'When the window begins.', examples: [example_window.from] }),
+    to: timestamp.meta({ description: 'When the window ends.', examples: [example_window.to] }),
     totals: Totals,
-    rows: z.array(Row).describe('The rows, in the order of `sort`. A key without anything in the window has none.'),
+    rows: z
+      .array(Row)
+      .describe(
+        'The rows, in the order of `sort`. A partner, link or other key with nothing in the window has no row; an `overview` has all periods.',
+      ),
     previous_period: z
       .object({
         from: timestamp.describe('When the window before begins.'),
@@ -140,15 +164,20 @@ const Report = z
       .describe('What changed in the totals, by metric. Left out with `compare=none`.'),
     drill_down_config: z
       .object({
-        field: text.describe('The property of a row to read.'),
-        filter_type: text.describe('The query parameter that its value becomes; null becomes `none`.'),
-        value_prop: text.describe('The property that holds the value.'),
-        list: text.describe(
-          "The list with the same filter, whose `total_count` is the row's number of sales, clicks or payouts.",
-        ),
+        field: text.meta({ description: 'The property of a row to read.', examples: ['period'] }),
+        filter_type: text.meta({
+          description: 'The query parameter that its value becomes; null becomes `none`.',
+          examples: ['period'],
+        }),
+        value_prop: text.meta({ description: 'The property that holds the value.', examples: ['period'] }),
+        list: text.meta({
+          description:
+            "The list with the same filter, whose `total_count` is the row's number of sales, clicks or payouts.",
+          examples: ['sales'],
+        }),
       })
       .describe(
-        'How a row is looked into: send the value of `field` as `filter_type` to the same report or to the list.',
+        'How to look into a row: send its value of `field` as `filter_type` to the same report or to the list, with the same `from` and `to`.',
       ),
   })
   .meta({ id: 'Report', description: 'Metrics of a window, by what the report is about.' });
@@ -159,7 +188,7 @@ type Query = z.output<typeof reportQuery>;
 export type ReportReply = z.output<typeof Report>;
 
 const doc =
-  'A report counts each fact at its own time, with the attribution of today; what was deleted vanishes. It is exact at every moment: what was just written is in it. Money in other currencies stands in `other_currencies`.';
+  'A report counts each fact, such as a click or a sale, at the time when it happened and for the partner who is credited with it today. Deleted objects are not counted. What was committed before the request is counted, unless the service reads a replica, which may lag by some seconds. Money in other currencies is in `other_currencies`.';
 
 export const reportOperations: Operation[] = [
   operation({
@@ -205,7 +234,7 @@ export async function runReport(tx: Tx, query: Query): Promise<ReportReply> {
     filters: filtersOf(kind, query),
     timezone: query.timezone,
     interval: query.interval,
-    limit: query.limit ?? (kind.key === 'period' ? most_intervals : default_rows),
+    limit: query.limit ?? (kind.key === 'period' ? Number.MAX_SAFE_INTEGER : default_rows),
   });
   return {
     object: 'report',
@@ -239,7 +268,6 @@ function orderOf({ metrics }: Kind, sort: string | undefined): { metric: Metric 
 }
 
 const day_ms = 86_400_000;
-const days_of = { day: 1, week: 7, month: 28 };
 
 function refuseManyIntervals({ from, to }: { from: string; to: string }, interval: keyof typeof days_of): void {
   const most = most_intervals * days_of[interval];

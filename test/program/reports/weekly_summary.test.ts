@@ -41,6 +41,7 @@ t.test('mails the last week to the owner, once, where the program wants it', asy
   const [{ recipient, subject, text, html } = {} as Json] = mails;
   t.equal(recipient, 'owner@example.com');
   t.match(subject, /^Acme <b>& Sons<\/b>: 2 sales in week \d{4}-W\d{2}$/);
+  t.match(text, /, week \d{4}-W\d{2}: [A-Z][a-z]+ \d+.*, UTC\n/);
   t.match(text, /^Revenue +USD 1,234\.50 +—$/m);
   t.match(text, /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun) +USD 1,234\.50 +█{20}$/m);
   t.match(text, new RegExp(`^${ada.handle} +USD 1,234\\.50 +█{20}$`, 'm'));

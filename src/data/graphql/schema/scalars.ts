@@ -1,31 +1,33 @@
 /** Numbers and times in the shape that the REST API gives them. */
 import { GraphQLError, Kind, type ValueNode } from 'graphql';
 
-const safeInteger = (value: unknown): number => {
+const safeInteger = (value: unknown, node?: ValueNode): number => {
   const number = typeof value === 'string' ? Number(value) : value;
   if (typeof number !== 'number' || !Number.isSafeInteger(number))
-    throw new GraphQLError('An integer of this scalar lies between -9007199254740991 and 9007199254740991.');
+    throw new GraphQLError('A BigInt must be an integer from -9007199254740991 to 9007199254740991.', { nodes: node });
   return number;
 };
 
 const big_int = {
   description: 'An integer of up to 53 bits, as a JSON number: amounts in minor units, counts.',
-  serialize: safeInteger,
+  serialize: (value: unknown) => safeInteger(value),
   parseValue: (value: unknown) => String(safeInteger(typeof value === 'string' ? Number.NaN : value)),
-  parseLiteral: (node: ValueNode) => String(safeInteger(node.kind === Kind.INT ? Number(node.value) : Number.NaN)),
+  parseLiteral: (node: ValueNode) =>
+    String(safeInteger(node.kind === Kind.INT ? Number(node.value) : Number.NaN, node)),
 };
 
-const timestamp = (value: unknown): string => {
+const timestamp = (value: unknown, node?: ValueNode): string => {
   const date = new Date(String(value));
-  if (Number.isNaN(date.getTime())) throw new GraphQLError('A time is written as in 2026-11-21T09:30:00.000Z.');
+  if (Number.isNaN(date.getTime()))
+    throw new GraphQLError('A Datetime must be a time in ISO 8601, such as 2026-11-21T09:30:00.000Z.', { nodes: node });
   return date.toISOString();
 };
 
 const datetime = {
   description: 'A time in ISO 8601, in UTC with milliseconds: 2026-11-21T09:30:00.000Z.',
-  serialize: timestamp,
-  parseValue: timestamp,
-  parseLiteral: (node: ValueNode) => timestamp(node.kind === Kind.STRING ? node.value : ''),
+  serialize: (value: unknown) => timestamp(value),
+  parseValue: (value: unknown) => timestamp(value),
+  parseLiteral: (node: ValueNode) => timestamp(node.kind === Kind.STRING ? node.value : '', node),
 };
 
 const shapes: Record<string, object> = { BigInt: big_int, Datetime: datetime };

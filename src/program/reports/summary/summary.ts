@@ -48,6 +48,12 @@ export const figuresOf = ({ overview: { totals, delta, currency } }: Summary): F
     };
   });
 
+const day = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' });
+
+/** `2026-W48: November 23 – 29, 2026, UTC`. */
+export const weekOf = ({ week, overview: { from, to } }: Summary): string =>
+  `week ${week}: ${day.formatRange(new Date(from), new Date(Date.parse(to) - 1))}, UTC`;
+
 const weekday = new Intl.DateTimeFormat('en', { weekday: 'short', timeZone: 'UTC' });
 
 /** Revenue by day. */
@@ -74,4 +80,7 @@ export function leftOut({ overview: { totals } }: Summary): string | undefined {
   return codes.length === 0 ? undefined : `Amounts in ${codes.join(', ')} are not included.`;
 }
 
-export const how_to_stop = 'To stop these mails, set weekly_summary of the program to false.';
+export const about_changes = 'Changes are relative to the week before; — means that it was 0 then.';
+export const top_partners = 'Partners with the most revenue';
+export const how_to_stop =
+  'To stop these emails, set weekly_summary of the program to false (PATCH /v1/programs/{id}).';

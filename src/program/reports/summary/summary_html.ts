@@ -1,20 +1,31 @@
-import { type Bar, daysOf, figuresOf, how_to_stop, leftOut, type Summary, topPartnersOf } from './summary.ts';
+import {
+  about_changes,
+  type Bar,
+  daysOf,
+  figuresOf,
+  how_to_stop,
+  leftOut,
+  type Summary,
+  top_partners,
+  topPartnersOf,
+  weekOf,
+} from './summary.ts';
 
 const cell = 'padding:4px 12px 4px 0;font:14px/20px sans-serif;color:#1f2933';
 
 /** The summary as HTML: tables and coloured cells, which mail programs show without loading anything. */
 export function htmlOf(summary: Summary): string {
-  const { program, week } = summary;
+  const { program } = summary;
   const partners = topPartnersOf(summary);
   const left_out = leftOut(summary);
   return [
     '<!doctype html><html lang="en"><head><meta charset="utf-8"></head><body style="margin:24px;background:#ffffff">',
-    heading(`${program.name}, week ${week} (UTC)`),
+    heading(`${program.name}, ${weekOf(summary)}`),
     table(figuresOf(summary).map(({ name, value, change }) => [text(name), right(text(value)), text(change)])),
     heading('Revenue by day'),
     table(bars(daysOf(summary))),
-    ...(partners.length > 0 ? [heading('Revenue by partner'), table(bars(partners))] : []),
-    ...[left_out, 'Changes are from the week before.', how_to_stop].flatMap((line) => (line ? [paragraph(line)] : [])),
+    ...(partners.length > 0 ? [heading(top_partners), table(bars(partners))] : []),
+    ...[left_out, about_changes, how_to_stop].flatMap((line) => (line ? [paragraph(line)] : [])),
     '</body></html>',
   ].join('\n');
 }

@@ -1,5 +1,16 @@
 import { bar } from './chart.ts';
-import { type Bar, daysOf, figuresOf, how_to_stop, leftOut, type Summary, topPartnersOf } from './summary.ts';
+import {
+  about_changes,
+  type Bar,
+  daysOf,
+  figuresOf,
+  how_to_stop,
+  leftOut,
+  type Summary,
+  top_partners,
+  topPartnersOf,
+  weekOf,
+} from './summary.ts';
 
 export function subjectOf({ program, week, overview }: Summary): string {
   const { sales = 0 } = overview.totals;
@@ -14,16 +25,16 @@ export function textOf(summary: Summary): string {
   const partners = topPartnersOf(summary);
   const left_out = leftOut(summary);
   return [
-    `${oneLine(summary.program.name)}, week ${summary.week} (UTC)`,
+    `${oneLine(summary.program.name)}, ${weekOf(summary)}`,
     '',
     ...aligned(figuresOf(summary).map(({ name, value, change }) => [name, value, change])),
     '',
     'Revenue by day',
     ...bars(daysOf(summary)),
     '',
-    ...(partners.length > 0 ? ['Revenue by partner', ...bars(partners), ''] : []),
+    ...(partners.length > 0 ? [top_partners, ...bars(partners), ''] : []),
     ...(left_out ? [left_out, ''] : []),
-    'Changes are from the week before.',
+    about_changes,
     how_to_stop,
     '',
   ].join('\n');
