@@ -83,7 +83,9 @@ export const clickOperations: Operation[] = [
         .describe(
           "The partner handle or link value in the URL of the visit. A handle that was changed still counts for its partner for the program's `cookie_days`.",
         ),
-      landing_url: url,
+      landing_url: url.describe(
+        'The URL of the page where the visitor arrived. A user name and password in it are not stored.',
+      ),
       visitor_token: text
         .min(8)
         .max(128)
@@ -115,12 +117,21 @@ export const clickOperations: Operation[] = [
   }),
 ];
 
+/** What comes before the host names a person, and may be a password. */
+function withoutLogin(url: string): string {
+  const parsed = new URL(url);
+  if (parsed.username === '' && parsed.password === '') return url;
+  parsed.username = '';
+  parsed.password = '';
+  return parsed.href;
+}
+
 /** Inserts a click, and enqueues the jobs that attribute it and check it for fraud. */
 export async function recordClick(
   tx: Tx,
-  row: Partial<Click> & Pick<Click, 'id'> & Record<string, unknown>,
+  row: Partial<Click> & { id: string; landing_url: string } & Record<string, unknown>,
 ): Promise<Click> {
-  const click = await clicks.insert(tx, row);
+  const click = await clicks.insert(tx, { ...row, landing_url: withoutLogin(row.landing_url) });
   assessLater(tx, 'click', row.id);
   tx.enqueue('program/attribute_click', {
     organization_id: tx.organization_id,
