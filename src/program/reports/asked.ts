@@ -29,5 +29,6 @@ export type Read = Record<Metric, number> & {
   nth: number;
   /** Empty where facts have no key. */
   key: string;
-  other_currencies: Record<string, unknown>[];
+  /** In no order. */
+  other_currencies: (Record<string, unknown> & { currency: string })[];
 };

@@ -1,4 +1,4 @@
-import sql, { join, raw } from 'sql-template-tag';
+import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { type Program, programs } from '../programs/program.ts';
@@ -68,7 +68,7 @@ async function readKeys(tx: Tx, base: Base, { kind, windows, metric, descending,
   const rowsOf = (side: number): Record<string, unknown>[] =>
     read
       .filter((row) => !row.is_total && row.side === side)
-      .map((row) => ({ ...keyed(kind, row.key, labels), ...shown(kind, row), other_currencies: row.other_currencies }));
+      .map((row) => ({ ...keyed(kind, row.key, labels), ...shown(kind, row), other_currencies: othersOf(row) }));
   return {
     current: { totals: totalsOf(kind, read, 1), rows: rowsOf(1) },
     previous: previous && { totals: totalsOf(kind, read, 0), rows: rowsOf(0) },
@@ -117,7 +117,7 @@ async function readOverview(tx: Tx, base: Base, options: Options) {
     sorted(
       intervals.map((one, index) => {
         const row = by_window.get(offset + index + 1);
-        return { ...one, ...shown(kind, row), other_currencies: row?.other_currencies ?? [] };
+        return { ...one, ...shown(kind, row), other_currencies: othersOf(row) };
       }),
       options,
     );
@@ -146,10 +146,19 @@ function sorted<Row extends object>(rows: Row[], { metric, descending, limit }: 
 const shown = (kind: Kind, row: Partial<Read> | undefined): Totals =>
   Object.fromEntries(kind.metrics.map((name) => [name, row?.[name] ?? 0]));
 
+const othersOf = (row: Pick<Read, 'other_currencies'> | undefined): Read['other_currencies'] =>
+  (row?.other_currencies ?? []).toSorted((a, b) => (a.currency < b.currency ? -1 : 1));
+
 function totalsOf(kind: Kind, read: Read[], side: number): Rows['totals'] {
   const totals = read.find((row) => row.is_total && row.side === side);
-  return { ...shown(kind, totals), other_currencies: totals?.other_currencies ?? [] };
+  return { ...shown(kind, totals), other_currencies: othersOf(totals) };
 }
+
+/** What was deleted keeps its rows, and the status that it had. */
+const label = (field: string): Sql =>
+  field === 'status'
+    ? sql`case when t.deleted_at is null then t.status else 'deleted' end as status`
+    : raw(`t.${field}`);
 
 type Labels = Map<string, Record<string, unknown>>;
 
@@ -157,7 +166,7 @@ async function labelsOf(tx: Tx, { labels }: Kind, read: Read[]): Promise<Labels>
   const keys = [...new Set(read.filter(({ is_total }) => !is_total).map(({ key }) => key))];
   if (!labels || keys.length === 0) return new Map();
   const found = await tx.all<{ id: string }>(sql`
-    select t.id, ${join(labels.fields.map((field) => raw(`t.${field}`)))}
+    select t.id, ${join(labels.fields.map(label))}
     from ${raw(labels.table)} t
     where t.organization_id = ${tx.organization_id} and t.id = any(${keys})`);
   return new Map(found.map(({ id, ...fields }) => [id, fields]));

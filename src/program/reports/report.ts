@@ -111,7 +111,7 @@ const Row = z
     country: key('ISO 3166-1 alpha-2 country code.'),
     landing_page: key('Host and path of the page where the visitor arrived, at most 500 characters.'),
     handle: key("The partner's handle."),
-    status: key("The partner's status."),
+    status: key("The partner's status, or `deleted`."),
     name: key("The group's name."),
     url: key("The link's URL."),
     code: key("The coupon's code."),

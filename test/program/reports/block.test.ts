@@ -75,6 +75,9 @@ async function said({ program_id, merchant }: Shop): Promise<Json> {
         );
         replies[`${report} ${sort} ${zone}`] = reply;
       }
+  const all = `from=${new Date(today - 20 * day_ms).toISOString()}&to=${new Date(today).toISOString()}&limit=10000`;
+  const filtered = `/v1/reports/customers?program_id=${program_id}&${all}&link_id=none`;
+  replies['customers by no link'] = await merchant.get(filtered);
   return replies;
 }
 
@@ -100,6 +103,7 @@ t.test(
     const of_rows = await said(shop);
     await rail.query(sql`update program.program set reports_ready = true where id = ${shop.program_id}`);
     t.equal(of_rows['customers -revenue_minor UTC'].rows.length, 20);
+    t.ok(of_rows['customers by no link'].rows.length > 600);
     const window = `from=${new Date(today - 20 * day_ms).toISOString()}&to=${new Date(today).toISOString()}`;
     const path = `/v1/reports/customers?program_id=${shop.program_id}&${window}`;
     t.equal((await shop.merchant.get(path)).rows.length, 100, 'the default of `limit`');

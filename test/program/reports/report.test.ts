@@ -14,6 +14,17 @@ const fold = (most = 1_000_000): Promise<number> =>
 const aroundNow = (): string =>
   `from=${new Date(Date.now() - 3_600_000).toISOString()}&to=${new Date(Date.now() + 3_600_000).toISOString()}`;
 
+t.test('says of a partner that it was deleted', async (t) => {
+  const shop = await openShop(rail);
+  const ada = await shop.partner();
+  await shop.sale({ partner_id: ada.id });
+  const status = async () =>
+    (await shop.merchant.get(`/v1/reports/partners?program_id=${shop.program_id}&${aroundNow()}`)).rows[0]?.status;
+  t.equal(await status(), 'active');
+  await shop.merchant.request('DELETE', `/v1/partners/${ada.id}`);
+  t.equal(await status(), 'deleted');
+});
+
 t.test('counts what was just written, before and after it is folded', async (t) => {
   const shop = await openShop(rail);
   await shop.rule();

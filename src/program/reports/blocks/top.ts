@@ -71,7 +71,7 @@ export async function topStatement(tx: Tx, asked: Asked, packed: Packed): Promis
   const everything: Asked = { ...asked, kind: { ...kind, dimension: '' } };
   const cut = firsts.filter(({ is_cut }) => is_cut).map(({ w }) => w);
   const is_whole = sql`not exists (
-    select from unnest(${cut}::integer[]) as c (w) where (select count(*) from shown s where s.w = c.w) < ${order.limit})`;
+    select from unnest(${cut}::integer[]) as c (w) where (select count(*) from by_key k where k.w = c.w) < ${order.limit})`;
   return sql`
     with note (w, key, currency, ${columns}) as materialized (${fromNotes(tx, asked, covered)}),
     facts (w, key, currency, ${columns}) as materialized (${facts(tx, everything)}),
@@ -103,15 +103,6 @@ export async function topStatement(tx: Tx, asked: Asked, packed: Packed): Promis
     quarter as materialized (${ofQuarters(quarters, candidates)}),
     ranked_fact (w, key, currency, ${columns}) as (${rankedFacts(tx, asked, covered)}),
     by_currency (w, key, currency, ${columns}) as materialized (${byCurrency(fact_measures, sql`ranked_fact`)}),
-    shown as materialized (
-      select s.w, s.key, s.place
-      from (
-        select r.w, r.key, row_number() over (partition by r.w order by r.place) as place
-        from ranked r
-        where exists (select from by_currency c where c.w = r.w and c.key = r.key)
-      ) s
-      where s.place <= ${order.limit}
-    ),
     ${answer(asked, sql`total`, is_whole)}`;
 }
 
