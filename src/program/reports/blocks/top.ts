@@ -121,26 +121,20 @@ interface Ranked {
   most: number;
 }
 
-/** @returns undefined where a sum is beyond the integers that a number holds */
-async function rank(tx: Tx, asked: Ordered, packed: Packed): Promise<Ranked | undefined> {
-  if (asked.order.descending) {
-    const ranked = await rankBy(tx, asked, packed, 'more than 0');
-    if (!ranked || ranked.firsts.every(({ is_cut }) => is_cut)) return ranked;
-  }
-  return rankBy(tx, asked, packed, 'any value');
-}
-
-/** @param having which keys are ranked: all that have something, or the fewer facts are read of those with more than 0 of the metric */
-async function rankBy(
+/**
+ * The fewest facts are read where the first keys have more than 0 of the metric. Where there are too few of these, all keys that have anything are
+ * ranked.
+ * @returns undefined where a sum is beyond the integers that a number holds
+ */
+async function rank(
   tx: Tx,
   asked: Ordered,
   packed: Packed,
-  having: 'more than 0' | 'any value',
+  finds_all = !asked.order.descending,
 ): Promise<Ranked | undefined> {
   const { program, bounds, order } = asked;
   const names = sourcesOf(asked);
   const currency = names.some((name) => counted.includes(name)) ? undefined : program.currency;
-  const finds_all = having === 'any value';
   const nouns = finds_all ? undefined : names.flatMap((name) => noun_of[name] ?? []);
   const reading = readLoose(tx, asked, packed.covered, nouns); // Postgres is at it while sums are added up here
   reading.catch(() => {}); // its failure is thrown where it is awaited
@@ -150,35 +144,72 @@ async function rankBy(
   const loose_keys = addLoose(sums, loose);
   if (!sums.is_exact) return undefined;
   const most = order.limit + (finds_all ? spareFor(order.limit) : 0);
-  const firsts: First[] = [];
-  for (let w = 1; w < bounds.length; w++) {
-    const found = finds_all ? sums.found.in(w) : undefined;
-    const { before, tied, is_cut } = firstOf({ values: valuesOf(asked, sums, w), found }, order.descending, most);
-    const rowOf = ({ number, value }: Valued) => {
-      const id = sums.keys.at(number) as number;
-      return { w, id, value, key: loose_keys.get(id) ?? null };
-    };
-    const rows = tied.map(rowOf);
-    const ids = rows.map(({ id }) => id);
-    const first = await firstByKey(tx, asked, ids, most - before.length);
-    firsts.push({ w, rows: [...before.map(rowOf), ...rows.filter(({ id }) => first.has(id))], is_cut });
-  }
-  return { firsts, most };
+  const ranges = Array.from({ length: bounds.length - 1 }, (_, nth) => {
+    const found = finds_all ? sums.found.in(nth + 1) : undefined;
+    return firstOf({ values: valuesOf(asked, sums, nth + 1), found }, order.descending, most);
+  });
+  if (!finds_all && !ranges.every(({ is_cut }) => is_cut)) return rank(tx, asked, packed, true);
+  const idOf = (number: number) => sums.keys.at(number) as number;
+  const firsts = ranges.map(async ({ before, tied, is_cut }, nth) => {
+    const count = most - before.length;
+    const ids = await firstByKey(tx, asked, tied.numbers.map(idOf), { count, among: sums.keys.size });
+    const last = ids.map((id) => ({ id, value: tied.value }));
+    const rows = [...before.map(({ number, value }) => ({ id: idOf(number), value })), ...last];
+    const w = nth + 1;
+    return { w, rows: rows.map((row) => ({ ...row, w, key: loose_keys.get(row.id) ?? null })), is_cut };
+  });
+  return { firsts: await Promise.all(firsts), most };
 }
 
 /** So many are ranked by their keys where they are read. */
 const most_tied = 200;
+/** Where they are more than this share of all keys, the first are soon found among all. */
+const many = 1 / 50;
 
-/** Of keys with the same value those that come first, and those that are in no sum yet. Where all have the same price, there are very many. */
-async function firstByKey(tx: Tx, asked: Asked, ids: number[], count: number): Promise<Set<number>> {
-  if (ids.length <= most_tied) return new Set(ids);
-  const first = await tx.all<{ id: number }>(sql`
-    select k.id
+/**
+ * Of keys with the same value those that come first, and those that are in no sum yet. Where all have the same price, there are very many.
+ * @param among how many keys there are
+ */
+async function firstByKey(
+  tx: Tx,
+  asked: Asked,
+  ids: number[],
+  { count, among }: { count: number; among: number },
+): Promise<number[]> {
+  if (ids.length <= most_tied) return ids;
+  const known = ids.filter((id) => id >= 0);
+  const chosen = known.length <= many * among ? keysAfter(tx, asked, { ids: known, most: count }) : undefined;
+  const first = chosen ? (await chosen).map(({ id }) => id) : await firstOfMany(tx, asked, known, count);
+  return [...first, ...ids.filter((id) => id < 0)];
+}
+
+async function firstOfMany(tx: Tx, asked: Asked, ids: number[], count: number): Promise<number[]> {
+  const wanted = new Set(ids);
+  const first: number[] = [];
+  let after: string | undefined;
+  for (let most = 2 * count; first.length < Math.min(count, ids.length); most *= 4) {
+    const keys = await keysAfter(tx, asked, { after, most });
+    first.push(...keys.map(({ id }) => id).filter((id) => wanted.has(id)));
+    if (keys.length < most) break;
+    after = keys.at(-1)?.key;
+  }
+  return first.slice(0, count);
+}
+
+/** Keys of the dimension in their order: those behind `after`, or those that have `ids`. */
+function keysAfter(
+  tx: Tx,
+  asked: Asked,
+  { after, ids, most }: { after?: string | undefined; ids?: number[]; most: number },
+): Promise<{ id: number; key: string }[]> {
+  const is_wanted = ids ? sql`k.id = any(${`{${ids.join()}}`}::bigint[])` : sql`true`;
+  const comes_after = after === undefined ? sql`true` : sql`k.key > ${after}`;
+  return tx.all(sql`
+    select k.id, k.key
     from program.report_key k
-    where ${isKeyOf(tx, asked, asked.kind.dimension)} and k.id = any(${`{${ids.join()}}`}::bigint[])
+    where ${isKeyOf(tx, asked, asked.kind.dimension)} and ${is_wanted} and ${comes_after}
     order by k.key
-    limit ${count}`);
-  return new Set([...first.map(({ id }) => id), ...ids.filter((id) => id < 0)]);
+    limit ${most}`);
 }
 
 type Loose = { w: number; id: number | null; key: string; currency: string };
@@ -230,11 +261,6 @@ function valuesOf(asked: Ordered, sums: KeySums, w: number): Float64Array {
   return follows && second ? first.map((value, place) => follows.of(value, second[place] as number)) : first;
 }
 
-interface Valued {
-  number: number;
-  value: number;
-}
-
 interface Values {
   /** By the numbers of keys. */
   values: Float64Array;
@@ -242,18 +268,26 @@ interface Values {
   found: Uint8Array | undefined;
 }
 
+interface Range {
+  before: { number: number; value: number }[];
+  tied: { numbers: number[]; value: number };
+  /** Whether others come behind them. */
+  is_cut: boolean;
+}
+
 /** The keys before the one in the place `most`, and those with the same value as that one. */
-function firstOf({ values, found }: Values, descending: boolean, most: number) {
+function firstOf({ values, found }: Values, descending: boolean, most: number): Range {
   const sign = descending ? 1 : -1;
   const last = lastOf({ values, found }, sign, most);
-  const before: Valued[] = [];
-  const tied: Valued[] = [];
+  const before: Range['before'] = [];
+  const numbers: number[] = [];
   for (let number = 0; number < values.length; number++) {
     const value = values[number] as number;
     if (!(found ? found[number] : value > 0) || (last !== undefined && sign * value < last)) continue;
-    (sign * value === last ? tied : before).push({ number, value });
+    if (sign * value === last) numbers.push(number);
+    else before.push({ number, value });
   }
-  return { before, tied, is_cut: last !== undefined };
+  return { before, tied: { numbers, value: sign * (last ?? 0) }, is_cut: last !== undefined };
 }
 
 /** The value in the place `most`, with its sign, from the highest down; undefined where there are fewer. */
