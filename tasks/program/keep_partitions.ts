@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { scheduled } from '../../src/core/jobs/schedule.ts';
 import { task } from '../../src/core/jobs/task.ts';
 
-/** Makes the weeks to come of the clicks. */
+/** Makes the weeks to come of the clicks. Fails where somebody reads them for long, to be run again. */
 export default task({
   payload: scheduled,
   run: ({ tx, payload: { tick } }) =>

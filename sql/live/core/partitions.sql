@@ -1,7 +1,9 @@
 -- Makes the weekly partitions of a table that is partitioned by range (id), from the week of `first` to the week of `last`. Those of the
--- table's first prefix are called by their week alone; those of a further prefix carry it in their names.
+-- table's first prefix are called by their week alone; those of a further prefix carry it in their names. Who reads or writes the table queues
+-- up behind the lock that a new partition takes, so that it is not waited for: it fails with 55P03 instead, and its job runs again.
 create or replace procedure core.ensure_weekly_partitions(parent regclass, prefix text, first timestamptz, last timestamptz)
 language plpgsql
+set lock_timeout = '500ms'
 as $$
 declare
   week timestamptz;

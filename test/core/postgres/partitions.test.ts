@@ -1,7 +1,8 @@
+import pg from 'pg';
 import t from 'tap';
-import { sql, startRail } from '../../harness.ts';
+import { eventually, sql, startRail } from '../../harness.ts';
 
-const rail = await startRail({ worker: false });
+const rail = await startRail();
 
 const partitionsOf = async (parent: string): Promise<string[]> =>
   (
@@ -43,4 +44,28 @@ t.test('keeps the names of the partitions that are there', async (t) => {
     const [, table] = parent.split('.');
     t.same(await partitionsOf(parent), [...before, `${table}_20310106`].toSorted(), parent);
   }
+});
+
+t.test('makes nobody wait while a table is read for long, and is done afterwards', async (t) => {
+  const reader = new pg.Client({ connectionString: rail.url });
+  await reader.connect();
+  t.teardown(() => reader.end());
+  await reader.query('begin; select from program.click limit 1; select from webhooks.delivery limit 1');
+  await t.rejects(ensure('program.click', 'clk', '2031-01-13T00:00:00Z'), { code: '55P03' });
+  const tasks = ['program/keep_partitions', 'webhooks/keep_partitions'];
+  for (const task of tasks) await rail.tick(task, '2032-01-05T00:00:00Z');
+  await eventually(async () => {
+    const failed = await rail.query(sql`
+      select from graphile_worker.jobs
+      where task_identifier = any (${tasks}) and last_error like '%lock timeout%'`);
+    return failed.length === tasks.length;
+  }, 'the failures of the jobs');
+  await reader.query('rollback');
+  await rail.query(sql`update graphile_worker._private_jobs set run_at = now()`);
+  await eventually(
+    async () =>
+      (await partitionsOf('program.click')).includes('click_20320105') &&
+      (await partitionsOf('webhooks.delivery')).includes('delivery_20320105'),
+    'the partitions',
+  );
 });
