@@ -151,7 +151,8 @@ sales = pandas.read_sql("select occurred_at, currency, amount_minor from data.sa
 
 export const limits = [
   'Before Postgres orders or joins a view, it reads all rows that the conditions on this view leave, also with `order by … limit`. So filter each view: conditions on `id`, on the ids of other objects and on times (`created_at`, `occurred_at`, `posted_at`, and `day` of the views by day) use an index. GraphQL does not have this limitation: the order of its lists uses an index, too.',
-  'A login cannot write. A statement may run for a minute, and a login may have 5 connections, unless it was created with `--statement-timeout` or `--connections`. A session can change its own `statement_timeout`, but Rail ends sessions whose statement runs longer than allowed, that are idle in a transaction for as long (at least a minute), whose transaction is open for more than an hour, or that hold an advisory lock. It checks every minute.',
+  'A login cannot write. A statement may run for a minute, and a login may have 5 connections, unless it was created with `--statement-timeout` or `--connections`. A session can change its own `statement_timeout`, but Rail ends sessions whose statement runs longer than allowed, whose transaction is open for as long (at least a minute), whatever it does meanwhile, or that hold an advisory lock. It checks every minute.',
+  'What Postgres estimates is not kept from a login: `explain` and `pg_class` tell about how many rows and bytes a table has, those of all organizations together.',
   'Disk space, with indexes: a million clicks take 1.2 GiB, a million sales 1.6 GiB and a million commissions 1.4 GiB. The sums of reports take 0.5 GiB for each million clicks with a tenth as many sales. Measured with 10 million clicks, 1 million sales and 10,000 partners in 400 days.',
   'Where `DATABASE_READ_URL` names a replica, logins connect to it, and what they read may lag by some seconds.',
 ];

@@ -1,4 +1,5 @@
 /** From psql's side: what a login of a data team can read, and that it can do nothing else, whatever it sets. */
+import pg from 'pg';
 import sql, { raw } from 'sql-template-tag';
 import t from 'tap';
 import { type NewLogin, revokeLogin } from '../../src/data/login.ts';
@@ -170,6 +171,73 @@ t.test('ends what its user lets run for too long', async (t) => {
     return ended.some(({ pid, reason }) => pid === short.pid && reason === 'the statement runs too long');
   }, 'the end of the statement');
   t.equal(await running, '57P01');
+});
+
+t.test('ends a function that is called by its message of the protocol', async (t) => {
+  const short = await newLogin(rail, { ...one.caller, statement_timeout_ms: 200 });
+  const client = new pg.Client({ connectionString: short.url });
+  const failure = Promise.withResolvers<Error>();
+  client.on('error', failure.resolve);
+  await client.connect();
+  const { rows } = await client.query<{ pid: number; called: number }>(`
+    select pg_backend_pid() as pid, 'query_to_xml(text,boolean,boolean,text)'::regprocedure::oid::integer as called`);
+  const [{ pid, called }] = rows as [{ pid: number; called: number }];
+  await client.query('set statement_timeout = 0');
+  client.connection.stream.write(functionCall(called, endless, 'f', 'f', ''));
+  const state = sql`select state from pg_stat_activity where pid = ${pid}`;
+  await eventually(async () => (await rail.query(state))[0]?.state === 'fastpath function call', 'the call');
+  await eventually(async () => {
+    const reasons = await rail.query(sql`select pid, reason from data.end_sessions()`);
+    return reasons.some((one) => one.pid === pid && one.reason === 'the statement runs too long');
+  }, 'the end of the call');
+  t.match(await failure.promise, { code: '57P01' });
+});
+
+/** The message FunctionCall of the protocol. @param called the function's oid @param values of its arguments, as text */
+function functionCall(called: number, ...values: string[]): Buffer {
+  const given = values.map((value) => [int32(Buffer.byteLength(value)), Buffer.from(value)]);
+  const body = Buffer.concat([int32(called), int16(0), int16(values.length), ...given.flat(), int16(0)]);
+  return Buffer.concat([Buffer.from('F'), int32(body.length + 4), body]);
+}
+
+function int32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeInt32BE(value);
+  return bytes;
+}
+
+function int16(value: number): Buffer {
+  const bytes = Buffer.alloc(2);
+  bytes.writeInt16BE(value);
+  return bytes;
+}
+
+t.test('ends a session in another database of the server', async (t) => {
+  const { url } = await newLogin(rail, one.caller);
+  const elsewhere = await connectAs({ url: Object.assign(new URL(url), { pathname: '/postgres' }).href });
+  const ended = await rail.query(sql`select pid, reason from data.end_sessions()`);
+  t.match(
+    ended.find(({ pid }) => pid === elsewhere.pid),
+    { reason: 'it is connected to another database' },
+  );
+});
+
+t.test('ends a transaction that is open for too long, whatever it did last', async (t) => {
+  const open = await connectAs(await newLogin(rail, { ...one.caller, statement_timeout_ms: 1_000 }));
+  await open.query('set statement_timeout = 0; set idle_in_transaction_session_timeout = 0');
+  await open.query('begin; select 1 from data.click limit 1');
+  const [before] = await rail.query<{ definition: string }>(
+    sql`select pg_get_functiondef('data.end_sessions()'::regprocedure) as definition`,
+  );
+  const { definition } = before as { definition: string };
+  // A minute is long for a test.
+  await rail.query(raw(definition.replace("interval '1 minute'", "interval '1 second'")));
+  t.teardown(() => rail.query(raw(definition)));
+  await eventually(async () => {
+    await open.codeOf('select 1');
+    const ended = await rail.query(sql`select pid, reason from data.end_sessions()`);
+    return ended.some(({ pid, reason }) => pid === open.pid && reason === 'the transaction is open for too long');
+  }, 'the end of the transaction');
 });
 
 /** It needs no memory. */
