@@ -20,6 +20,11 @@ export function port(text: string): number {
   throw new InvalidArgumentError('It must be an integer from 0 to 65535.');
 }
 
+export function filled(text: string): string {
+  if (text.trim() !== '') return text;
+  throw new InvalidArgumentError('It must not be empty.');
+}
+
 export function repeated(text: string, before: string[] = []): string[] {
   return [...before, text];
 }

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { example, expiry, json, positiveInteger, seconds } from './arguments.ts';
+import { example, expiry, filled, json, positiveInteger, seconds } from './arguments.ts';
 
 /** Data teams. */
 export function addDataCommands(rail: Command): void {
@@ -42,7 +42,7 @@ export function addDataCommands(rail: Command): void {
         'If the user of DATABASE_URL may not create it, prints the SQL that a superuser runs.',
     )
     .requiredOption('--org, --organization <id>', "id of the organization; 'rail org list' lists them")
-    .option('--name <name>', 'what the login is for', 'Data team')
+    .option('--name <name>', 'what the login is for', filled, 'Data team')
     .option('--personal-data', 'show emails, names and other personal columns')
     .option(
       '--expires <time>',
