@@ -38,6 +38,8 @@ export function createStatements(login: LoginRole, verifier: string, service: st
     idle_in_transaction_session_timeout: String(idle_ms),
     lock_timeout: String(lock_ms),
     temp_file_limit: `${most_temp_mib}MB`,
+    // Else it could fill the log: with errors, and with the plans of its statements (debug_print_plan). It cannot undo this.
+    log_min_messages: 'fatal',
     search_path: 'data',
     // As for requests of the API: see core.open_request.
     random_page_cost: '1.1',

@@ -149,6 +149,30 @@ t.test('cannot hold up the service', async (t) => {
   t.equal(await psql.codeOf('select * from pg_authid'), refused);
 });
 
+t.test('runs no code of a procedural language, and sees nothing of how tables are used', async (t) => {
+  await psql.query('set default_transaction_read_only = off');
+  t.equal(await psql.codeOf("do $$ begin raise log 'x'; end $$"), refused);
+  await psql.query('reset all');
+  for (const view of ['pg_stat_user_tables', 'pg_stat_all_indexes', 'pg_statio_user_tables', 'pg_stat_database'])
+    t.equal(await psql.codeOf(`select * from ${view}`), refused, view);
+  t.equal(await psql.codeOf("select pg_stat_get_live_tuples('pg_class'::regclass)"), refused);
+  t.same(await psql.query("select * from pg_stats where schemaname in ('core', 'program', 'webhooks')"), []);
+});
+
+t.test('writes nothing to the log of Postgres, whatever it sets', async (t) => {
+  const logged = await newLogin(rail, one.caller);
+  const before = await connectAs(logged);
+  await before.query('set default_transaction_read_only = off');
+  await before.query('alter role current_user reset all');
+  await before.query("alter role current_user set debug_print_plan = 'on'");
+  t.equal(await before.codeOf('alter role current_user reset log_min_messages'), refused);
+  t.equal(await before.codeOf("alter role current_user set log_min_messages = 'log'"), refused);
+  t.equal(await before.codeOf("set log_min_messages = 'log'"), refused);
+  const after = await connectAs(logged);
+  t.same(await after.query('show log_min_messages'), [{ log_min_messages: 'fatal' }]);
+  await t.rejects(connectAs({ url: `${logged.url}?options=-c%20log_min_messages%3Dlog` }), { code: refused });
+});
+
 t.test('fills no more of the disk than it may', async (t) => {
   t.same(await psql.query('show temp_file_limit'), [{ temp_file_limit: '2GB' }]);
   t.equal(await psql.codeOf('set temp_file_limit = -1'), refused);

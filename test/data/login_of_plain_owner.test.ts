@@ -1,4 +1,6 @@
 /** Where the service's user is no superuser: what it may not do itself is printed, and what a superuser then runs makes the same login. */
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import pg from 'pg';
 import sql from 'sql-template-tag';
 import t from 'tap';
@@ -78,6 +80,19 @@ t.test('prints what drops a login that a superuser made', async (t) => {
   );
 });
 
+t.test('leaves nothing in the log of Postgres, whatever it sets', async (t) => {
+  const login = await createLogin(store, url, terms);
+  const client = await connectAs(login);
+  await client.query('set debug_print_plan = on; set debug_print_parse = on; set trace_sort = on');
+  await client.query('select id as read_by_a_login from data.organization order by id');
+  t.equal(await client.codeOf('select wrong_of_a_login'), '42703');
+  await superuser.query('select wrong_of_the_superuser').catch(() => {});
+  const [data_dir] = (await readdir(directory)).filter((entry) => entry.startsWith('fast-'));
+  const log = await readFile(join(directory, data_dir as string, 'postgres.log'), 'utf8');
+  t.match(log, /wrong_of_the_superuser/);
+  t.notMatch(log, /by_a_login|wrong_of_a_login|QUERY PLAN|PlannedStmt/i);
+});
+
 t.test('the audit tells what opens schema data', async (t) => {
   const login = await createLogin(store, url, terms);
   const found = async () =>
@@ -110,6 +125,12 @@ t.test('the audit tells what opens schema data', async (t) => {
       'pg_sleep*',
       'grant execute on function pg_sleep(double precision) to public',
       'revoke execute on function pg_sleep(double precision) from public',
+    ],
+    ['language plpgsql', 'grant usage on language plpgsql to public', 'revoke usage on language plpgsql from public'],
+    [
+      login.user,
+      `alter role "${login.user}" reset log_min_messages`,
+      `alter role "${login.user}" set log_min_messages = 'fatal'`,
     ],
   ];
   for (const [subject, statement, mends] of breaks) {

@@ -1,7 +1,7 @@
 -- What Postgres lets everybody do, and a login of a data team must not: hold the advisory locks by which workers prove that they live, sleep on
 -- a connection, write temporary tables and large objects (a read-only session is undone by SET), write to the WAL (which a read-only session may),
--- and see what other sessions do. Taken from PUBLIC before the first login is made, and given to the service's own roles. Each row is a
--- statement, in the order to run them.
+-- run code of a procedural language (DO), and see what other sessions do and how many rows are written to which table. Taken from PUBLIC before
+-- the first login is made, and given to the service's own roles. Each row is a statement, in the order to run them.
 create or replace function data.missing_protection() returns table (nth integer, subject text, missing text, statement text)
 language sql stable
 as $$
@@ -15,6 +15,8 @@ as $$
         when f.proname = 'pg_logical_emit_message' then 'pg_logical_emit_message'
         when f.proname ~ '^lo_|^lowrite$|^loread$' then 'large objects'
         when f.proname = 'pg_stat_get_activity' then 'pg_stat_get_activity'
+        when f.proname ~ '^pg_stat_get_backend_' then 'pg_stat_get_backend_*'
+        when f.proname ~ '^pg_stat_get_' and f.proargtypes[0] = 'oid'::regtype then 'pg_stat_get_* of tables and databases'
       end as subject
     ) as family
     where f.pronamespace = 'pg_catalog'::regnamespace and f.prokind = 'f' and family.subject is not null
@@ -35,7 +37,7 @@ as $$
     values
       (1, format(
         'grant execute on function %s to %s', o.functions,
-        case o.subject when 'pg_stat_get_activity' then s.roles_that_watch else s.roles end
+        case when o.subject ~ '^pg_stat_get_' then s.roles_that_watch else s.roles end
       )),
       (2, format('revoke execute on function %s from public', o.functions))
   ) as step (nth, statement)
@@ -67,9 +69,24 @@ as $$
     )
 
   union all
-  select 1, 'temp_file_limit', format('%I may not set it for logins, which may fill the disk', current_user),
-    format('grant set on parameter temp_file_limit to %I', current_user)
-  where not has_parameter_privilege(current_user, 'temp_file_limit', 'SET')
+  select step.nth, 'language ' || language.lanname, 'everybody may run code in it', step.statement
+  from pg_language language
+  cross join lateral (
+    values
+      (1, format('grant usage on language %I to %I', language.lanname, current_user)),
+      (2, format('revoke usage on language %I from public', language.lanname))
+  ) as step (nth, statement)
+  where language.lanpltrusted and language.laninline <> 0
+    and exists (
+      select from aclexplode(coalesce(language.lanacl, acldefault('l', language.lanowner))) as has
+      where has.grantee = 0 and has.privilege_type = 'USAGE'
+    )
+
+  union all
+  select 1, limited.parameter, format('%I may not set it for logins, which may fill the disk', current_user),
+    format('grant set on parameter %s to %I', limited.parameter, current_user)
+  from (values ('temp_file_limit'), ('log_min_messages')) as limited (parameter)
+  where not has_parameter_privilege(current_user, limited.parameter, 'SET')
 
   union all
   select step.nth, 'schema public', 'everybody may make tables and functions in it', step.statement

@@ -4,6 +4,10 @@ language sql stable
 as $$
   with login as materialized (
     select l.organization_id, l.role_name, r.oid, r.rolname is not null as is_made,
+      exists (
+        select from pg_db_role_setting s
+        where s.setrole = r.oid and s.setdatabase = 0 and s.setconfig && '{log_min_messages=fatal,log_min_messages=panic}'
+      ) as is_kept_from_log,
       r.rolsuper or r.rolcreaterole or r.rolcreatedb or r.rolreplication or r.rolbypassrls as has_attributes
     from core.data_login l
     left join pg_roles r on r.rolname = l.role_name
@@ -26,9 +30,16 @@ as $$
   where r.rolname = 'rail_data' and c.relkind <> 'v'
 
   union all
-  select 'the logins of data teams cannot hold up the service', '', m.subject, m.missing
+  select 'the logins of data teams cannot hold up the service', '', m.subject,
+    format('%s: rail data user create takes it away, or prints the SQL', m.missing)
   from data.missing_protection() m
   where m.nth = 2 and exists (select from login l where l.is_made)
+
+  union all
+  select 'the logins of data teams cannot hold up the service', l.organization_id, l.role_name,
+    format('it writes to the log of Postgres without limit: alter role %I set log_min_messages = fatal', l.role_name)
+  from login l
+  where l.is_made and not l.is_kept_from_log
 
   union all
   select 'the logins of data teams read schema data and nothing else', l.organization_id, l.role_name,
