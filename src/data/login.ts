@@ -3,7 +3,7 @@ import sql, { raw, type Sql } from 'sql-template-tag';
 import { type Database, run } from '../core/postgres/database.ts';
 import { type Store, type Tx, transaction } from '../core/postgres/transaction.ts';
 import { newId } from '../core/values/id.ts';
-import { createStatements, dropStatements, type LoginRole, missingProtection } from './login_role.ts';
+import { closeStatement, createStatements, dropStatements, type LoginRole, missingProtection } from './login_role.ts';
 import { newPassword, scramVerifier } from './scram.ts';
 
 export interface DataLogin extends LoginRole {
@@ -18,8 +18,11 @@ export interface DataLogin extends LoginRole {
 /** What a new login is to be. */
 export type LoginTerms = Omit<DataLogin, 'user' | 'created_at'>;
 
-/** `not_created`: nobody has run the SQL that was printed when it was made. */
-export type LoginState = 'active' | 'not_created' | 'expired' | 'revoked';
+/**
+ * `not_created`: nobody has run the SQL that was printed when it was made. `not_closed`: it is revoked and reads nothing, but can still log in,
+ * because nobody has run the SQL that was printed then.
+ */
+export type LoginState = 'active' | 'not_created' | 'expired' | 'revoked' | 'not_closed';
 
 export interface NewLogin extends DataLogin {
   /** Where it connects to, with the password, which is stored nowhere. */
@@ -28,7 +31,18 @@ export interface NewLogin extends DataLogin {
   sql: string[];
 }
 
+/** What became of the Postgres role of a login that was revoked. */
+export interface RevokedLogin extends DataLogin {
+  /** `closed`: it cannot log in, and is still there. `open`: it can still log in. */
+  role: 'dropped' | 'closed' | 'open';
+  /** Why the role is still there; null where it is dropped. */
+  reason: string | null;
+  /** What a superuser has to run, a statement at a time, because this database user could not; empty where the role is dropped. */
+  sql: string[];
+}
+
 const insufficient_privilege = '42501';
+const dependent_objects = '2BP01';
 const of_the_service = { organization_id: null, request_id: null };
 
 /**
@@ -83,7 +97,7 @@ export const listLogins = (
     database,
     sql`select ${login_columns},
         case
-          when l.revoked_at is not null then 'revoked'
+          when l.revoked_at is not null then case when r.rolcanlogin then 'not_closed' else 'revoked' end
           when l.expires_at <= now() then 'expired'
           when r.oid is null then 'not_created'
           else 'active'
@@ -99,10 +113,11 @@ const login_columns: Sql = sql`
   l.connection_limit, l.created_at`;
 
 /**
- * Revokes a login: it sees nothing from now on, its sessions are ended, and its role is dropped.
- * @returns undefined where there is none; `sql`: what a superuser has to run, because this database user may not
+ * Revokes a login: it sees nothing from now on, cannot log in, its sessions are ended, and its role is dropped. Each step is kept, whatever
+ * becomes of those after it.
+ * @returns undefined where there is none
  */
-export async function revokeLogin(store: Store, user: string): Promise<(DataLogin & { sql: string[] }) | undefined> {
+export async function revokeLogin(store: Store, user: string): Promise<RevokedLogin | undefined> {
   const revoked = await transaction(store, of_the_service, (tx) =>
     tx.maybe<DataLogin & { is_made: boolean }>(sql`
       update core.data_login l
@@ -112,16 +127,27 @@ export async function revokeLogin(store: Store, user: string): Promise<(DataLogi
   );
   if (!revoked) return undefined;
   const { is_made, ...login } = revoked;
-  const statements = is_made ? dropStatements(user) : [];
+  const dropped: RevokedLogin = { ...login, role: 'dropped', reason: null, sql: [] };
+  if (!is_made) return dropped;
+  const [close, drop] = [closeStatement(user), dropStatements(user)];
+  const unclosed = await whyNot(store, [close]);
   // Postgres drops a role that has sessions; they would go on.
-  const dropped = await allowed(() =>
-    transaction(store, of_the_service, async (tx) => {
-      await tx.all(sql`select from data.end_sessions()`);
-      await runAll(tx, statements);
-      return true;
-    }),
-  );
-  return { ...login, sql: dropped ? [] : statements };
+  const kept = (await whyNot(store, ['select from data.end_sessions()'])) ?? (await whyNot(store, drop));
+  if (unclosed !== undefined && kept !== undefined)
+    return { ...login, role: 'open', reason: unclosed, sql: [close, ...drop] };
+  return kept === undefined ? dropped : { ...login, role: 'closed', reason: kept, sql: drop };
+}
+
+/** Runs statements in a transaction. @returns why Postgres refused them; undefined where it did not */
+async function whyNot(store: Store, statements: string[]): Promise<string | undefined> {
+  try {
+    await transaction(store, of_the_service, (tx) => runAll(tx, statements));
+    return undefined;
+  } catch (error) {
+    const { code, message, detail } = error as { code?: string; message: string; detail?: string };
+    if (code !== insufficient_privilege && code !== dependent_objects) throw error;
+    return detail === undefined ? message : `${message} (${detail.replaceAll('\n', '; ')})`;
+  }
 }
 
 class NotAllowed extends Error {}

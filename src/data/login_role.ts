@@ -54,8 +54,11 @@ export function createStatements(login: LoginRole, verifier: string, service: st
   ];
 }
 
-/** A role that cannot be dropped, because a database user granted it more, cannot log in any more. */
+/** What keeps a role from logging in. It is run by itself, so that it holds whatever becomes of the rest. */
+export const closeStatement = (user: string): string => `alter role ${escapeIdentifier(user)} nologin password null`;
+
+/** What a login may own is of its own making alone, such as default privileges; no role is dropped that owns something. */
 export const dropStatements = (user: string): string[] => [
-  `alter role ${escapeIdentifier(user)} nologin`,
+  `drop owned by ${escapeIdentifier(user)}`,
   `drop role ${escapeIdentifier(user)}`,
 ];

@@ -305,6 +305,40 @@ t.test('a revoked login sees nothing, and is gone', async (t) => {
   t.match(await revokeLogin(rail.store, gone.user), { user: gone.user, sql: [] }, 'also when it is revoked again');
 });
 
+t.test('a revoked login is gone, also where it owns something', async (t) => {
+  const gone = await newLogin(rail, one.caller);
+  const client = await connectAs(gone);
+  await client.query('set default_transaction_read_only = off');
+  await client.query("alter role current_user password 'weak'");
+  await client.query('alter default privileges grant select on tables to public');
+  t.match(await revokeLogin(rail.store, gone.user), { user: gone.user, role: 'dropped', reason: null, sql: [] });
+  t.same(await rail.query(sql`select from pg_roles where rolname = ${gone.user}`), []);
+});
+
+t.test('a revoked login cannot log in, also where its role cannot be dropped', async (t) => {
+  const kept = await newLogin(rail, one.caller);
+  const elsewhere = new URL(rail.url);
+  elsewhere.pathname = '/postgres';
+  const other_database = new pg.Client({ connectionString: elsewhere.href });
+  await other_database.connect();
+  t.teardown(() => other_database.end());
+  await other_database.query(`alter default privileges for role ${kept.user} grant select on tables to public`);
+  const drops = [`drop owned by "${kept.user}"`, `drop role "${kept.user}"`];
+  t.match(await revokeLogin(rail.store, kept.user), { role: 'closed', reason: /database postgres/, sql: drops });
+  await t.rejects(connectAs(kept), { code: '28P01' });
+  const list = ['data', 'user', 'list', '--organization', one.caller.organization_id, '--json'];
+  const { stdout } = await command(list, { DATABASE_URL: rail.url });
+  t.match(
+    JSON.parse(stdout).find(({ user }: { user: string }) => user === kept.user),
+    { state: 'revoked' },
+  );
+  const again = await command(['data', 'user', 'revoke', kept.user], { DATABASE_URL: rail.url });
+  t.match(again.stdout, /it can no longer read anything or log in\. Its Postgres role is still there/);
+  t.match(again.stdout, drops.map((drop) => `${drop};`).join('\n'));
+  await other_database.query(`drop owned by ${kept.user}`);
+  t.match(await revokeLogin(rail.store, kept.user), { role: 'dropped' });
+});
+
 t.test('the command line makes, lists and revokes logins', async (t) => {
   const environment = { DATABASE_URL: rail.url };
   const runRail = async (...args: string[]) => {

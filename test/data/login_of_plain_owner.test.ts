@@ -72,12 +72,16 @@ t.test('prints what drops a login that a superuser made', async (t) => {
   const logins = await listLogins(database, organization_id);
   const { user } = logins.find(({ state }) => state === 'active') as { user: string };
   const revoked = await revokeLogin(store, user);
-  t.same(revoked?.sql, [`alter role "${user}" nologin`, `drop role "${user}"`]);
+  t.match(revoked, {
+    role: 'open',
+    reason: /permission denied/,
+    sql: [`alter role "${user}" nologin password null`, `drop owned by "${user}"`, `drop role "${user}"`],
+  });
+  const state = async () => (await listLogins(database, organization_id)).find((login) => login.user === user)?.state;
+  t.equal(await state(), 'not_closed');
+  t.match(await run(database, sql`select * from data.audit()`), [{ subject_id: user, detail: /can still log in/ }]);
   for (const statement of revoked?.sql ?? []) await superuser.query(statement);
-  t.match(
-    (await listLogins(database, organization_id)).find((login) => login.user === user),
-    { state: 'revoked' },
-  );
+  t.equal(await state(), 'revoked');
 });
 
 t.test('leaves nothing in the log of Postgres, whatever it sets', async (t) => {

@@ -63,4 +63,11 @@ as $$
     'the role owns something or was granted more than membership in rail_data_reader'
   from login l
   where l.is_made and exists (select from pg_shdepend d where d.refclassid = 'pg_authid'::regclass and d.refobjid = l.oid)
+
+  union all
+  select 'the logins of data teams read schema data and nothing else', l.organization_id, l.role_name,
+    'the login is revoked, and its role can still log in: run rail data user revoke again'
+  from core.data_login l
+  join pg_roles r on r.rolname = l.role_name
+  where l.revoked_at is not null and r.rolcanlogin
 $$;

@@ -1,5 +1,12 @@
 /** `rail data user`: logins that read schema data of one organization. */
-import { createLogin, type DataLogin, type LoginState, listLogins, revokeLogin } from '../../data/login.ts';
+import {
+  createLogin,
+  type DataLogin,
+  type LoginState,
+  listLogins,
+  type RevokedLogin,
+  revokeLogin,
+} from '../../data/login.ts';
 import { answer, table, withStore } from '../command.ts';
 
 interface NewUserOptions {
@@ -25,7 +32,13 @@ export const createDataUser = (options: NewUserOptions): Promise<void> =>
     const until = login.expires_at === null ? '' : ` until ${login.expires_at},`;
     const columns = login.personal_data ? 'with personal columns' : 'without emails, names and other personal columns';
     const summary = `${login.user} reads schema data of ${login.organization_id}${until} ${columns}.`;
-    const lines = [summary, 'Connect with this URL. It cannot be shown again:', '', login.url, ...toRun(login.sql)];
+    const lines = [
+      summary,
+      'Connect with this URL. It cannot be shown again:',
+      '',
+      login.url,
+      ...toRun(inOneTransaction(login.sql)),
+    ];
     answer(login, { json: options.json, lines });
   });
 
@@ -50,11 +63,19 @@ export const revokeDataUser = (user: string, { json }: { json?: boolean }): Prom
   withStore(async ({ store }) => {
     const revoked = await revokeLogin(store, user);
     if (!revoked) throw new Error(`There is no login '${user}': 'rail data user list' shows them.`);
-    answer(revoked, {
-      json,
-      lines: [`Revoked ${revoked.user} (${revoked.name}): it can no longer read anything.`, ...toRun(revoked.sql)],
-    });
+    answer(revoked, { json, lines: [whatBecameOf(revoked), ...toRun(revoked.sql)] });
   });
+
+function whatBecameOf({ user, name, role, reason }: RevokedLogin): string {
+  const revoked = `Revoked ${user} (${name}): it can no longer read anything`;
+  if (role === 'dropped') return `${revoked}.`;
+  if (role === 'closed')
+    return `${revoked} or log in. Its Postgres role is still there, because it could not be dropped: ${reason}. If that names another database, run 'drop owned by' there first.`;
+  return `${revoked}, but it can still log in to Postgres: ${reason}.`;
+}
+
+const inOneTransaction = (statements: string[]): string[] =>
+  statements.length === 0 ? [] : ['begin', ...statements, 'commit'];
 
 const toRun = (statements: string[]): string[] =>
   statements.length === 0
@@ -63,7 +84,5 @@ const toRun = (statements: string[]): string[] =>
         '',
         'The user of DATABASE_URL may not do all of it. As a superuser, run this in the same database:',
         '',
-        'begin;',
         ...statements.map((statement) => `${statement};`),
-        'commit;',
       ];
