@@ -415,7 +415,7 @@ const undoDeliveries = () =>
     from public.untouched u where u.id = d.id`);
 
 /** These read the catalogue, which does not grow with the data, and takes as long as all the others. */
-const of_catalogue = ['core.audit', 'data.audit'];
+const of_catalogue = ['core.audit', 'core.audit_partitions', 'data.audit'];
 /** This reads the sums of each span by their index, once. */
 const by_span = ['program.audit_report_blocks'];
 const [catalogue] = await rail.query<{ text: string }>(

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { raw } from 'sql-template-tag';
 import t from 'tap';
 import { eventually, sql, startRail } from '../../harness.ts';
 
@@ -44,6 +45,23 @@ t.test('keeps the names of the partitions that are there', async (t) => {
     const [, table] = parent.split('.');
     t.same(await partitionsOf(parent), [...before, `${table}_20310106`].toSorted(), parent);
   }
+});
+
+t.test('the audit notices when the weeks to come have no partitions', async (t) => {
+  const late = sql`
+    select c.oid::regclass::text as name
+    from pg_inherits i
+    join pg_class c on c.oid = i.inhrelid
+    where i.inhparent = 'webhooks.attempt'::regclass and c.relname ~ '_fwd_' and to_date(right(c.relname, 8), 'YYYYMMDD') > now()`;
+  t.same(await rail.audit(), []);
+  for (const { name } of await rail.query<{ name: string }>(late)) await rail.query(sql`drop table ${raw(name)}`);
+  t.match(await rail.audit(), [
+    { invariant: 'the next two weeks have their partitions', subject_id: 'webhooks.attempt_fwd' },
+  ]);
+  await rail.query(
+    sql`call core.ensure_weekly_partitions('webhooks.attempt', 'fwd', now(), now() + interval '5 weeks')`,
+  );
+  t.same(await rail.audit(), []);
 });
 
 t.test('makes nobody wait while a table is read for long, and is done afterwards', async (t) => {
