@@ -9,7 +9,7 @@ import { type Dimension, quarter_minutes } from '../dimension.ts';
 import { coverOf, levelsOf, windowOf } from '../facts.ts';
 import type { Metric } from '../metric.ts';
 import { type Cover, type Finer, minute_ms } from '../span.ts';
-import { type KeyNumbers, numbersFor, SparseNumbers } from './key_numbers.ts';
+import { type KeyNumbers, most_dense, numbersFor, SparseNumbers } from './key_numbers.ts';
 import { KeySums, type Row } from './key_sums.ts';
 import { type ListedBlock, readBlocks } from './values.ts';
 
@@ -84,54 +84,62 @@ export async function keySums(
     sums.addBlock(windowAt(block), block, keys, values);
   if (finds_all)
     for await (const { block, keys } of readBlocks(tx, all, [])) sums.findBlock(windowAt(block), block, keys);
-  const others = listed.filter((one) => !isBlock(one) && one.minutes !== quarter_minutes);
-  const rows = await readTotals(tx, covered, others, { names, currency: finds_all ? undefined : currency });
+  const rows = await readTotals(tx, covered, changedOf(listed), { names, currency: finds_all ? undefined : currency });
   for (const row of rows) sums.add(row);
   return sums.is_exact ? sums : undefined;
 }
 
 /**
- * Adds up some keys of each window over the quarters of days.
+ * Adds up some keys of each window over the spans of a cover.
  * @returns undefined where a sum is beyond the integers that a number holds
  */
-export async function quarterSums(
+export async function chosenSums(
   tx: Tx,
   { covered, listed }: Packed,
   names: Metric[],
   chosen: { w: number; id: number }[],
 ): Promise<KeySums | undefined> {
   const by_window = Map.groupBy(chosen, ({ w }) => w);
+  const ids = covered.bounds.map((_, w) => (by_window.get(w) ?? []).map(({ id }) => id));
+  const marks = ids.map(marksOf);
   const sums = new KeySums(names, new SparseNumbers());
   const windowAt = windowsIn(covered);
-  const quarters = listed.filter(isBlock).filter(({ minutes }) => minutes === quarter_minutes);
-  for await (const { block, keys, values } of readBlocks(tx, quarters, names)) {
+  for await (const { block, keys, values } of readBlocks(tx, listed.filter(isBlock), names)) {
     const w = windowAt(block);
-    for (const { id } of by_window.get(w) ?? []) {
-      const place = placeIn(keys, id - block.first_key);
-      if (place === undefined) continue;
-      const found = names.map((name, nth) => [name, values[nth]?.[place] ?? 0]);
-      sums.add({ w, id, currency: block.currency, ...Object.fromEntries(found) });
+    const isMarked = marks[w] as Marks;
+    for (let place = 0; place < keys.length; place++) {
+      const id = block.first_key + (keys[place] as number);
+      if (isMarked(id)) sums.addOne({ w, id, block }, values, place);
     }
   }
+  const rows = await readTotals(tx, covered, changedOf(listed), { names, ids: ids.flat() });
+  for (const row of rows) sums.add(row);
   return sums.is_exact ? sums : undefined;
+}
+
+/** Spans whose sums have changed since they were packed. Quarters of days have no sums. */
+const changedOf = (listed: Listed[]): Listed[] =>
+  listed.filter((one) => !isBlock(one) && one.minutes !== quarter_minutes);
+
+type Marks = (id: number) => boolean;
+
+/** Whether an id is one of these: of ids that are close to each other without a look into a set. */
+function marksOf(ids: number[]): Marks {
+  const first = ids.reduce((least, id) => Math.min(least, id), Number.POSITIVE_INFINITY);
+  const last = ids.reduce((most, id) => Math.max(most, id), 0);
+  if (last - first >= most_dense) {
+    const set = new Set(ids);
+    return (id) => set.has(id);
+  }
+  const marks = new Uint8Array(Math.max(0, last - first + 1));
+  for (const id of ids) marks[id - first] = 1;
+  return (id) => marks[id - first] === 1;
 }
 
 /** In which window a span is. */
 function windowsIn({ bounds }: Cover): (span: { starts_in: number }) => number {
   const starts = bounds.map((bound) => bound / minute_ms);
   return ({ starts_in }) => starts.findLastIndex((start) => start <= starts_in) + 1;
-}
-
-/** @param sorted ascending, each once */
-function placeIn(sorted: Int32Array, value: number): number | undefined {
-  let first = 0;
-  let after = sorted.length;
-  while (first < after) {
-    const middle = (first + after) >>> 1;
-    if ((sorted[middle] as number) < value) first = middle + 1;
-    else after = middle;
-  }
-  return sorted[first] === value ? first : undefined;
 }
 
 const isBlock = (one: Listed): one is Listed & ListedBlock => !one.has_changed && one.currency !== null;
@@ -172,7 +180,7 @@ function readTotals(
   tx: Tx,
   covered: Cover,
   spans: Span[],
-  { names, currency }: { names: Metric[]; currency?: string | undefined },
+  { names, currency, ids }: { names: Metric[]; currency?: string | undefined; ids?: number[] },
 ): Promise<Row[]> {
   if (spans.length === 0) return Promise.resolve([]);
   const sums = names.map((name) => sql`program.bigint_sum(t.${raw(name)}::bigint) as ${raw(name)}`);
@@ -183,6 +191,7 @@ function readTotals(
       select * from program.report_total t
       where t.organization_id = ${tx.organization_id} and t.slice_id = s.slice_id and t.starts_in = s.starts_in
         and (${currency ?? null}::text is null or t.currency = ${currency ?? null})
+        and (${ids ?? null}::bigint[] is null or t.key_id = any(${ids ?? null}::bigint[]))
     ) t
     group by 1, 2, 3`);
 }

@@ -71,6 +71,16 @@ export class KeySums implements Disposable {
     this.found.add(w, numbers, this.keys.size);
   }
 
+  /** Adds what a block has of one of its keys, in its place there. */
+  addOne({ w, id, block }: { w: number; id: number; block: ListedBlock }, values: Values[], place: number): void {
+    const number = this.keys.of(id);
+    const { columns } = this.#cell(w, block.currency);
+    for (let nth = 0; nth < values.length; nth++) {
+      const value = (values[nth] as Values)[place];
+      if (value) this.#addLarge(columns[nth] as Float64Array, number, value);
+    }
+  }
+
   add(row: Row): void {
     const number = this.keys.of(row.id);
     const { columns } = this.#cell(row.w, row.currency);

@@ -1,12 +1,12 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import type { Asked } from '../asked.ts';
-import { type Noun, quarter_minutes } from '../dimension.ts';
-import { facts, fromEdge, fromNotes, isIn, isKeyOf, levelsOf, windowOf } from '../facts.ts';
+import type { Noun } from '../dimension.ts';
+import { facts, fromEdge, fromNotes, isKeyOf } from '../facts.ts';
 import { fact_columns, fact_measures, type Metric } from '../metric.ts';
 import type { Cover } from '../span.ts';
 import { answer, byCurrency, columnsOf } from '../statement.ts';
-import { keySums, type Packed, quarterSums } from './block.ts';
+import { chosenSums, keySums, type Packed } from './block.ts';
 import type { KeySums } from './key_sums.ts';
 import { recordsOf } from './records.ts';
 
@@ -66,8 +66,8 @@ export async function topStatement(tx: Tx, asked: Asked, packed: Packed): Promis
   if (!ranked) return undefined;
   const { firsts, most } = ranked;
   const candidates = firsts.flatMap(({ rows }) => rows);
-  const quarters = await quarterSums(tx, packed, fact_columns, candidates);
-  if (!quarters) return undefined;
+  const sums = await chosenSums(tx, packed, fact_columns, candidates);
+  if (!sums) return undefined;
   const everything: Asked = { ...asked, kind: { ...kind, dimension: '' } };
   const cut = firsts.filter(({ is_cut }) => is_cut).map(({ w }) => w);
   const is_whole = sql`not exists (
@@ -100,7 +100,7 @@ export async function topStatement(tx: Tx, asked: Asked, packed: Packed): Promis
       ) r
       where r.place <= ${most}
     ),
-    quarter as materialized (${ofQuarters(quarters, candidates)}),
+    summed as materialized (${ofSums(sums, candidates)}),
     ranked_fact (w, key, currency, ${columns}) as (${rankedFacts(tx, asked, covered)}),
     by_currency (w, key, currency, ${columns}) as materialized (${byCurrency(fact_measures, sql`ranked_fact`)}),
     ${answer(asked, sql`total`, is_whole)}`;
@@ -313,8 +313,8 @@ function lastOf({ values, found }: Values, sign: 1 | -1, most: number): number |
   return highest[most - 1];
 }
 
-/** What the quarters of days come to, of keys that may be shown. */
-function ofQuarters({ keys, cells }: KeySums, candidates: { w: number; id: number }[]): Sql {
+/** What the spans come to, of keys that may be shown. */
+function ofSums({ keys, cells }: KeySums, candidates: { w: number; id: number }[]): Sql {
   const rows = candidates.flatMap(({ w, id }) => {
     const place = keys.of(id);
     return cells
@@ -333,17 +333,10 @@ function ofQuarters({ keys, cells }: KeySums, candidates: { w: number; id: numbe
 function rankedFacts(tx: Tx, asked: Asked, covered: Cover): Sql {
   const keys = sql`array(select distinct r.key from ranked r)`;
   const of_edges = covered.edges.map((edge) => fromEdge(tx, asked, asked.kind.dimension, edge, { keys }));
-  const levels = levelsOf(covered.ranges.filter(({ minutes }) => minutes !== quarter_minutes));
-  const of_spans = levels.map(
-    (level) => sql`
-      select ${windowOf(covered)} as w, t.key_id, t.currency, ${measured('t')}
-      from program.report_total t
-      where ${isIn(tx, asked, asked.kind.dimension, level)} and t.key_id = any(array(select r.key_id from ranked r))`,
-  );
   return sql`
-    select t.w, r.key, t.currency, ${columns}
-    from (${join([sql`select * from quarter`, ...of_spans], ' union all ')}) as t (w, key_id, currency, ${columns})
-    join ranked r on r.w = t.w and r.key_id = t.key_id
+    select s.w, r.key, s.currency, ${columns}
+    from summed s
+    join ranked r on r.w = s.w and r.key_id = s.key_id
     union all
     select l.w, l.key, l.currency, ${measured('l')}
     from (${join([sql`select * from note`, ...of_edges], ' union all ')}) as l (w, key, currency, ${columns})

@@ -32,17 +32,20 @@ interface ReadBlock {
 const keys_of_portion = 150_000;
 const most_kept_bytes = 64 * 2 ** 20;
 /** What keeping a column takes besides its values. */
-const bytes_of_column = 500;
-
-const kept = new LRUCache<string, Values>({
-  maxSize: most_kept_bytes,
-  sizeCalculation: ({ byteLength }) => byteLength + bytes_of_column,
-});
+const bytes_of_column = 300;
 
 type Column = Metric | 'keys';
 
+/** What is kept of a block. */
+type Kept = Map<Column, Values>;
+
+const kept = new LRUCache<string, Kept>({
+  maxSize: most_kept_bytes,
+  sizeCalculation: (columns) => columns.values().reduce((sum, { byteLength }) => sum + byteLength + bytes_of_column, 0),
+});
+
 /** A slice is of one organization: nobody finds what another one's block holds. */
-const nameOf = ({ slice_id }: ListedBlock, hash: string, column: Column): string => `${slice_id} ${hash} ${column}`;
+const nameOf = ({ slice_id }: ListedBlock, hash: string): string => `${slice_id} ${hash}`;
 
 /** The blocks that are kept, then the others: Postgres sends the next ones while those before are in use. */
 export async function* readBlocks<Block extends ListedBlock>(
@@ -53,20 +56,24 @@ export async function* readBlocks<Block extends ListedBlock>(
   const columns: Column[] = ['keys', ...names];
   const missing: Block[] = [];
   for (const block of listed) {
-    const found = columns.map((column) => kept.get(nameOf(block, block.hash, column)));
-    if (found.every((values) => values !== undefined)) yield readOf(block, found);
+    const known = kept.get(nameOf(block, block.hash));
+    if (known && columns.every((column) => known.has(column))) yield readOf(block, known, names);
     else missing.push(block);
   }
   for await (const [block, row] of fetchBlocks(tx, missing, columns)) {
-    const found = columns.map((column) => valuesOf(row[column], column === 'keys' ? 4 : row.width));
-    for (const [nth, column] of columns.entries()) kept.set(nameOf(block, row.hash, column), found[nth] as Values);
-    yield readOf(block, found);
+    const name = nameOf(block, row.hash);
+    const found: Kept = new Map(kept.peek(name));
+    for (const column of columns) found.set(column, valuesOf(row[column], column === 'keys' ? 4 : row.width));
+    kept.set(name, found);
+    yield readOf(block, found, names);
   }
 }
 
-function readOf<Block>(block: Block, [keys, ...values]: Values[]) {
-  return { block, keys: keys as Int32Array, values };
-}
+const readOf = <Block>(block: Block, columns: Kept, names: Metric[]) => ({
+  block,
+  keys: columns.get('keys') as Int32Array,
+  values: names.map((name) => columns.get(name) as Values),
+});
 
 type Fetched = { nth: number; hash: string; width: 2 | 4 | 8 } & Record<Column, Buffer | null>;
 
