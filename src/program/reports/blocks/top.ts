@@ -313,7 +313,7 @@ function lastOf({ values, found }: Values, sign: 1 | -1, most: number): number |
   return highest[most - 1];
 }
 
-/** What the spans come to, of keys that may be shown. */
+/** What the spans come to, of keys that may be shown; most sums are 0, and left out. */
 function ofSums({ keys, cells }: KeySums, candidates: { w: number; id: number }[]): Sql {
   const rows = candidates.flatMap(({ w, id }) => {
     const place = keys.of(id);
@@ -321,7 +321,7 @@ function ofSums({ keys, cells }: KeySums, candidates: { w: number; id: number }[
       .filter((cell) => cell.w === w && cell.columns.some((column) => column[place]))
       .map(({ currency, columns: sums }) => ({
         ...{ w, key_id: id, currency },
-        ...Object.fromEntries(fact_columns.map((name, nth) => [name, sums[nth]?.[place]])),
+        ...Object.fromEntries(fact_columns.map((name, nth) => [name, sums[nth]?.[place] || undefined])),
       }));
   });
   return sql`
