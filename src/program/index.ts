@@ -4,24 +4,24 @@ import { exportOperations } from '../core/exports/export_operation.ts';
 import type { EventPolicy } from '../webhooks/events/policy.ts';
 import { webhooksOf } from '../webhooks/operations.ts';
 import type { Product } from '../webhooks/product.ts';
-import { commissionOperations, commissions } from './commissions/commission.ts';
+import { commissionOperations } from './commissions/commission.ts';
 import { commissionChangeOperations } from './commissions/commission_change.ts';
-import { ruleOperations, rules } from './commissions/rule.ts';
-import { customerOperations, customers } from './customers/customer.ts';
+import { ruleOperations } from './commissions/rule.ts';
+import { customerOperations } from './customers/customer.ts';
 import { signUpOperations } from './customers/sign_up.ts';
 import { deletePartnerOperations } from './delete_partner.ts';
 import { openDemoProgram } from './demo.ts';
 import { catalogue, prefixes } from './events/catalogue.ts';
 import { examples } from './examples.ts';
+import { feed } from './exported.ts';
 import { guide } from './guide.ts';
-import { applicationOperations, applications } from './partners/application.ts';
+import { applicationOperations } from './partners/application.ts';
 import { createPartnerOperations } from './partners/create_partner.ts';
-import { groupOperations, groups } from './partners/group.ts';
-import { links } from './partners/link.ts';
+import { groupOperations } from './partners/group.ts';
 import { magicLinkOperations } from './partners/magic_link.ts';
 import { partnerOperations, partners } from './partners/partner.ts';
 import { payoutMethodOperations } from './partners/payout_method.ts';
-import { tagOperations, tags } from './partners/tag.ts';
+import { tagOperations } from './partners/tag.ts';
 import { taxFormOperations } from './partners/tax_form.ts';
 import { updatePartnerOperations } from './partners/update_partner.ts';
 import { paying_partners } from './paying_partners.ts';
@@ -30,8 +30,7 @@ import { railOperations } from './payouts/credentials/rail.ts';
 import { mountRailWebhooks } from './payouts/credentials/rail_webhook.ts';
 import { payoutFileOperations } from './payouts/files/export.ts';
 import { payoutReportOperations } from './payouts/files/report.ts';
-import { payoutOperations, payouts } from './payouts/payout.ts';
-import { payoutBatches } from './payouts/payout_batch.ts';
+import { payoutOperations } from './payouts/payout.ts';
 import { payoutChangeOperations } from './payouts/payout_change.ts';
 import { payoutStatementOperations } from './payouts/payout_statement.ts';
 import { sendOperations } from './payouts/sending/send.ts';
@@ -40,13 +39,12 @@ import { createProgramOperations } from './programs/create_program.ts';
 import { programOperations, programs } from './programs/program.ts';
 import { saleOperations } from './record_sale.ts';
 import { reportOperations } from './reports/report.ts';
-import { riskFlagOperations, riskFlags } from './risk/risk_flag.ts';
-import { refundReadOperations, refunds } from './sales/refund.ts';
-import { sales } from './sales/sale.ts';
-import { clickOperations, clicks } from './tracking/click.ts';
-import { couponOperations, coupons } from './tracking/coupon.ts';
+import { riskFlagOperations } from './risk/risk_flag.ts';
+import { refundReadOperations } from './sales/refund.ts';
+import { clickOperations } from './tracking/click.ts';
+import { couponOperations } from './tracking/coupon.ts';
 import { linkOperations } from './tracking/link.ts';
-import { referralOperations, referrals } from './tracking/referral.ts';
+import { referralOperations } from './tracking/referral.ts';
 import { mountShortLinks } from './tracking/short_link.ts';
 import { updateProgramOperations } from './update_program.ts';
 
@@ -84,14 +82,6 @@ const events: EventPolicy = {
 /** Resources whose scopes a key may have before an operation needs them. */
 const resources =
   'programs partners groups tags applications links coupons clicks referrals customers sales commissions payouts rules risk_flags webhooks events';
-
-/** What the change feed gives: every resource of the product. Events have a feed of their own in their list. */
-const exported = [
-  ...[programs, groups, tags, partners, applications, links, coupons, clicks, referrals, customers],
-  ...[rules, sales, refunds, commissions, riskFlags, payoutBatches, payouts],
-];
-/** Those with emails, names, or what merchants keep of a person. */
-const personal = [partners, applications, customers, sales, riskFlags, payouts];
 
 /** The affiliate program service. */
 export const program: Product = {
@@ -141,7 +131,7 @@ export const program: Product = {
     ...payoutStatementOperations,
     ...riskFlagOperations,
     ...reportOperations,
-    ...exportOperations(exported, personal),
+    ...exportOperations(feed),
     ...inboundSigningOperations,
     ...webhooksOf(events),
   ],

@@ -2,6 +2,7 @@
 import pg from 'pg';
 import sql, { raw } from 'sql-template-tag';
 import t from 'tap';
+import { withoutEmails } from '../../src/core/values/without_emails.ts';
 import { type NewLogin, revokeLogin } from '../../src/data/login.ts';
 import { command } from '../command_process.ts';
 import { eventually, startRail, startReceiver } from '../harness.ts';
@@ -88,6 +89,47 @@ t.test('shows personal columns only where that was asked for', async (t) => {
       ${views.map((view) => `select '${view}' as name, to_jsonb(x)::text as row from ${view} x`).join(' union all ')}
     ) as view where view.row ~ '[a-z0-9]@[a-z]' and view.name <> 'data.webhook_attempt'`);
   t.same(emails, [], 'no view shows an email address');
+});
+
+t.test('hides emails in the URLs of visitors unless personal data was asked for', async (t) => {
+  const { caller, program_id } = one;
+  const [partner] = (await caller.get(`/v1/partners?program_id=${program_id}`)).data;
+  const landing_url =
+    'https://acme.example.com/u/grace@secret.example.com?email=grace%40secret.example.com&utm_source=news&utm_term=grace@secret.example.com';
+  const click = await caller.post('/v1/clicks', {
+    ...{ program_id, value: partner.handle, landing_url, visitor_token: 'visitor-with-email' },
+    referrer: 'https://mail.example.com/@inbox?next=%2Fwelcome%3Femail%3Dgrace%2540secret.example.com',
+  });
+  await eventually(
+    async () => (await caller.get(`/v1/clicks/${click.id}`)).referral_id !== null,
+    'the click to be credited',
+  );
+  const seeing = await connectAs(await newLogin(rail, { ...caller, personal_data: true }));
+  const read = async ({ query }: typeof psql) => [
+    ...(await query(`select landing_url, referer from data.click where id = '${click.id}'`)),
+    ...(await query(
+      `select r.landing_url, r.utm from data.referral r join data.click c on c.referral_id = r.id where c.id = '${click.id}'`,
+    )),
+  ];
+  const hidden = 'https://acme.example.com/u/hidden?email=hidden&utm_source=news&utm_term=hidden';
+  t.same(await read(psql), [
+    { landing_url: hidden, referer: 'https://mail.example.com/@inbox?next=hidden' },
+    { landing_url: hidden, utm: { source: 'news', term: 'hidden' } },
+  ]);
+  t.match(await read(seeing), [{ landing_url }, { landing_url, utm: { term: 'grace@secret.example.com' } }]);
+});
+
+t.test('hides the same emails in SQL as in events', async (t) => {
+  const urls = [
+    ...['', 'https://acme.example.com/', 'https://medium.example.com/@ada', 'https://acme.example.com/40%?a=@'],
+    ...['https://u:p@acme.example.com/?a=b%40c.example.com&d=e', 'grace@a.example.com, "ada@b.example.com"; x'],
+    ...[
+      'https://acme.example.com/?n=%252Fu%252Fa%25252540b#c@d',
+      'https://acme.example.com/ä@ö.example.com/@@/a@@b/%40x',
+    ],
+  ];
+  for (const url of urls)
+    t.same(await psql.query(`select data.without_emails('${url}') as url`), [{ url: withoutEmails(url) }], url);
 });
 
 t.test('reads nothing but schema data', async (t) => {

@@ -1,5 +1,14 @@
 -- Views of links, coupons, clicks and referrals.
 
+-- Visitors come by URLs with their email. Most URLs have none: they are not searched further. `withoutEmails` in src/core is the same.
+create or replace function data.without_emails(url text) returns text
+language sql immutable parallel safe
+return case
+  when url ~ '@|%(25)*40' then regexp_replace(url, '[^\s/?&=#:;,<>()"'']+(@|%(25)*40)[^\s/?&=#:;,<>()"'']+', 'hidden', 'g')
+  else url
+end;
+comment on function data.without_emails(text) is 'A URL with each email address in it replaced by "hidden".';
+
 create or replace view data.link with (security_barrier = true) as
 select
   l.id,
@@ -68,8 +77,8 @@ select
   c.link_id,
   c.referral_id,
   c.referral_id is not null as is_credited,
-  c.landing_url,
-  c.referer,
+  case when (select data.sees_personal()) then c.landing_url else data.without_emails(c.landing_url) end as landing_url,
+  case when (select data.sees_personal()) then c.referer else data.without_emails(c.referer) end as referer,
   c.country,
   c.device,
   c.user_agent,
@@ -84,8 +93,8 @@ comment on column data.click.partner_id is 'The partner (part_).';
 comment on column data.click.link_id is 'The link (lnk_). Null: the visitor came by the partner''s handle.';
 comment on column data.click.referral_id is 'The referral that it is credited to (ref_). Null: it earned no credit, or is not attributed yet.';
 comment on column data.click.is_credited is 'Whether it is credited to a referral.';
-comment on column data.click.landing_url is 'The page where the visitor arrived.';
-comment on column data.click.referer is 'The page that the visitor came from. Null: not given.';
+comment on column data.click.landing_url is 'The page where the visitor arrived. Emails in it are "hidden" unless the login was made with --personal-data.';
+comment on column data.click.referer is 'The page that the visitor came from. Null: not given. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.click.country is 'ISO 3166-1 alpha-2 country code. Null: not given.';
 comment on column data.click.device is 'The kind of device, as you named it. Null: not given.';
 comment on column data.click.user_agent is 'The visitor''s user agent. Null: not given.';
@@ -98,8 +107,13 @@ select
   r.program_id,
   r.partner_id,
   r.link_id,
-  r.landing_url,
-  r.utm,
+  case when (select data.sees_personal()) then r.landing_url else data.without_emails(r.landing_url) end as landing_url,
+  case
+    when not (select data.sees_personal()) and data.without_emails(r.utm::text) <> r.utm::text then (
+      select jsonb_object_agg(u.key, data.without_emails(u.value)) from jsonb_each_text(r.utm) as u
+    )
+    else r.utm
+  end as utm,
   r.tracked_by,
   r.status,
   r.expires_at,
@@ -114,8 +128,8 @@ comment on column data.referral.id is 'The referral (ref_).';
 comment on column data.referral.program_id is 'The program (prg_).';
 comment on column data.referral.partner_id is 'The partner who is credited (part_).';
 comment on column data.referral.link_id is 'The link (lnk_). Null: the visitor came by the partner''s handle.';
-comment on column data.referral.landing_url is 'The page where the visitor first arrived. Null: not known.';
-comment on column data.referral.utm is 'The utm_* parameters of the landing page as JSON, without the prefix. Null: none.';
+comment on column data.referral.landing_url is 'The page where the visitor first arrived. Null: not known. Emails in it are "hidden" unless the login was made with --personal-data.';
+comment on column data.referral.utm is 'The utm_* parameters of the landing page as JSON, without the prefix. Null: none. Emails in them are "hidden" unless the login was made with --personal-data.';
 comment on column data.referral.tracked_by is 'link, coupon, manual or api: how it was attributed.';
 comment on column data.referral.status is 'visit, lead (signed up) or converted (paid).';
 comment on column data.referral.expires_at is 'When the attribution window ends.';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { type Operation, operation } from '../resource/operation.ts';
-import { type AnyResource, readScope } from '../resource/resource.ts';
-import { hasScope, requireScope } from '../resource/scope.ts';
+import type { AnyResource } from '../resource/resource.ts';
+import { requireScope } from '../resource/scope.ts';
 import { sampleId } from '../values/fields.ts';
-import { changesOf } from './changes.ts';
+import { type Feed, linesOf, personal_scope, seesPersonal } from './feed.ts';
 import { position_days } from './position.ts';
 
 /** What each line has that is not of its resource. */
@@ -19,13 +19,9 @@ const Line = z
     'NDJSON: on each line an object of the resource with its fields, or a deleted object, and on the last line the next position.',
   );
 
-const personal_scope = 'data:personal';
-
-/**
- * The change feed of a product's resources.
- * @param personal those with emails, names and other personal data: who may not read them one by one needs a scope for that
- */
-export function exportOperations(resources: AnyResource[], personal: AnyResource[]): Operation[] {
+/** The change feed of a product's resources. */
+export function exportOperations(feed: Feed): Operation[] {
+  const { resources, personal, url_fields } = feed;
   const by_name = new Map(resources.map((resource) => [resource.plural, resource]));
   const names = [...by_name.keys()] as [string, ...string[]];
   const params = z.strictObject({ resource: z.enum(names).describe('What to export.') });
@@ -37,7 +33,7 @@ export function exportOperations(resources: AnyResource[], personal: AnyResource
       path: '/v1/exports/{resource}',
       scope: 'data:read',
       summary: 'Exports all objects of a resource, or those that changed since a position, as NDJSON.',
-      doc: `Without \`since\`, every object of the organization. With it, each object that was created, changed or deleted since that position, once, as it is now: an object that is deleted is \`{id, object, deleted: true}\`, also if you never received it. Write the objects to your warehouse by their ids, then keep the position of the last line for the next request. The objects are in no particular order. To export objects with personal data (${personal.map(({ plural }) => `\`${plural}\``).join(', ')}), the key also needs \`data:personal\`, or the scope that reads them one by one, such as \`customers:read\`.
+      doc: `Without \`since\`, every object of the organization. With it, each object that was created, changed or deleted since that position, once, as it is now: an object that is deleted is \`{id, object, deleted: true}\`, also if you never received it. Write the objects to your warehouse by their ids, then keep the position of the last line for the next request. The objects are in no particular order. To export objects with personal data (${named(personal.map(({ plural }) => plural))}), the key also needs \`data:personal\`, or the scope that reads them one by one, such as \`customers:read\`. Without one of these, email addresses in the URLs of ${named(Object.keys(url_fields))} are replaced by \`hidden\`.
 
 The last line is \`{"object": "export_position", "resource", "position"}\`. A response without it is incomplete: discard it, and repeat the request.
 
@@ -61,10 +57,12 @@ No change is missed, however long its transaction took: a position records what 
       run: () => Promise.reject(new Error('An export is always streamed.')),
       async stream({ tx, params: { resource }, query: { since }, caller }) {
         const found = by_name.get(resource) as AnyResource;
-        if (personal.includes(found) && !hasScope(caller.scopes, readScope(found)))
-          requireScope(caller.scopes, personal_scope);
-        return { name: resource, columns: [], rows: changesOf(tx, found, since) };
+        const sees_personal = seesPersonal(caller.scopes, found);
+        if (personal.includes(found) && !sees_personal) requireScope(caller.scopes, personal_scope);
+        return linesOf(tx, feed, found, { since, sees_personal });
       },
     }),
   ];
 }
+
+const named = (names: string[]): string => names.map((name) => `\`${name}\``).join(', ');

@@ -2,6 +2,7 @@ import sql from 'sql-template-tag';
 import type { z } from 'zod';
 import type { EmittedEvent, EventDraft, WriteEvents } from '../../core/postgres/transaction.ts';
 import { newId } from '../../core/values/id.ts';
+import { withoutEmails } from '../../core/values/without_emails.ts';
 import { watch_name } from '../queue/fan_out.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { EventPolicy } from './policy.ts';
@@ -65,7 +66,7 @@ export const newTestId = (): string => newId('evt').replace('evt_', 'evt_test_')
 export function postbackBody({ catalogue, envelope }: EventPolicy, event: EmittedEvent): string | null {
   const { postback = false } = catalogue[event.type] ?? {};
   if (postback === false) return null;
-  return JSON.stringify(envelope({ ...event, data: without(event.data, postback.omit) }), withoutEmails);
+  return JSON.stringify(envelope({ ...event, data: without(event.data, postback.omit) }), hidingEmails);
 }
 
 /** Makes events of a product whose types and fields the compiler checks against its catalogue. */
@@ -81,8 +82,8 @@ export const draftOf =
   });
 
 /** A postback "never receives a customer's email address": not where it hides in the address of a page or in somebody's words either. */
-const withoutEmails = (_name: string, value: unknown): unknown =>
-  typeof value === 'string' ? value.replaceAll(/[^\s/?&=#:;,<>()"']+(?:@|%40)[^\s/?&=#:;,<>()"']+/gi, 'hidden') : value;
+const hidingEmails = (_name: string, value: unknown): unknown =>
+  typeof value === 'string' ? withoutEmails(value) : value;
 
 const without = (data: object, fields: string[]): object =>
   Object.fromEntries(Object.entries(data).filter(([name]) => !fields.includes(name)));

@@ -65,6 +65,33 @@ t.test('needs a scope for personal data, besides data:read', async (t) => {
   t.equal((await ask('tags', 'data:read')).status, 200);
 });
 
+t.test('hides emails in the URLs of visitors from a key that may not read personal data', async (t) => {
+  const { handle } = await partner('urls@example.com');
+  const landing_url =
+    'https://acme.example.com/u/grace%40secret.example.com?email=grace@secret.example.com&utm_term=a@b.example.com';
+  await merchant.post('/v1/clicks', {
+    ...{ program_id: program.id, value: handle, landing_url, visitor_token: 'visitor-urls' },
+    referrer: 'https://mail.example.com/?to=grace%2540secret.example.com',
+  });
+  await rail.query(sql`
+    insert into program.referral (organization_id, id, program_id, partner_id, landing_url, utm, tracked_by, status, visitor_token, expires_at, created_at, updated_at)
+    select c.organization_id, 'ref_urls', c.program_id, c.partner_id, c.landing_url, '{"term": "a@b.example.com"}', 'link', 'visit', c.visitor_token, now(), now(), now()
+    from program.click c where c.visitor_token = 'visitor-urls'`);
+  const read = async (resource: string, ...scopes: string[]) =>
+    (
+      await exported(
+        resource,
+        undefined,
+        await rail.key(merchant.organization_id, { scopes: ['data:read', ...scopes] }),
+      )
+    ).objects[0];
+  const hidden = 'https://acme.example.com/u/hidden?email=hidden&utm_term=hidden';
+  t.match(await read('clicks'), { landing_url: hidden, referer: 'https://mail.example.com/?to=hidden' });
+  t.match(await read('referrals', 'clicks:read'), { landing_url: hidden, utm: { term: 'hidden' } });
+  for (const scope of ['data:personal', 'clicks:read']) t.match(await read('clicks', scope), { landing_url });
+  t.match(await read('referrals', 'referrals:read'), { landing_url, utm: { term: 'a@b.example.com' } });
+});
+
 t.test('gives a deleted marker for rows that are deleted outright, and their partners', async (t) => {
   const tag = await tagNamed('VIP');
   const tagged = await partner('vip@example.com');

@@ -1,0 +1,29 @@
+import type { Feed } from '../core/exports/feed.ts';
+import { commissions } from './commissions/commission.ts';
+import { rules } from './commissions/rule.ts';
+import { customers } from './customers/customer.ts';
+import { applications } from './partners/application.ts';
+import { groups } from './partners/group.ts';
+import { links } from './partners/link.ts';
+import { partners } from './partners/partner.ts';
+import { tags } from './partners/tag.ts';
+import { payouts } from './payouts/payout.ts';
+import { payoutBatches } from './payouts/payout_batch.ts';
+import { programs } from './programs/program.ts';
+import { riskFlags } from './risk/risk_flag.ts';
+import { refunds } from './sales/refund.ts';
+import { sales } from './sales/sale.ts';
+import { clicks } from './tracking/click.ts';
+import { coupons } from './tracking/coupon.ts';
+import { referrals } from './tracking/referral.ts';
+
+/** What the change feed gives: every resource of the product. Events have a feed of their own in their list. */
+export const feed: Feed = {
+  resources: [
+    ...[programs, groups, tags, partners, applications, links, coupons, clicks, referrals, customers],
+    ...[rules, sales, refunds, commissions, riskFlags, payoutBatches, payouts],
+  ],
+  // Those with emails, names, or what merchants keep of a person.
+  personal: [partners, applications, customers, sales, riskFlags, payouts],
+  url_fields: { clicks: ['landing_url', 'referer'], referrals: ['landing_url', 'utm'] },
+};
