@@ -5,8 +5,10 @@ import { example, expiry, filled, json, positiveInteger, seconds } from './argum
 export function addDataCommands(rail: Command): void {
   const data = rail
     .command('data')
-    .summary('manages logins, and prints the schemas for data teams')
-    .description('For data teams, who query the views of schema data in Postgres or by GraphQL (/docs/data).');
+    .summary('manages logins, exports changes, and prints the schemas for data teams')
+    .description(
+      'For data teams, who query the views of schema data in Postgres or by GraphQL, or keep a copy (/docs/data).',
+    );
 
   data
     .command('graphql-schema')
@@ -28,6 +30,27 @@ export function addDataCommands(rail: Command): void {
     )
     .addHelpText('after', example('rail data dictionary --format dbt > models/rail_sources.yml'))
     .action(async (options) => (await import('../commands/data/dictionary.ts')).dictionary(options));
+
+  data
+    .command('export')
+    .summary('prints what changed since a position, as NDJSON')
+    .description(
+      'Prints the objects of a resource, such as sales, or those that changed since a position, as NDJSON: on each line an object as the API has it, ' +
+        'or {"id", "object", "deleted": true}, and on the last line the position for the next --since, which is good for 90 days. ' +
+        'Without the last line, the output is incomplete: discard it. Whatever reads the output may pause for up to a minute. ' +
+        'The same as GET /v1/exports/{resource}.',
+    )
+    .argument('<resource>', 'what to export, such as sales')
+    .option('--org, --organization <id>', "id of the organization (default: the demo's, or the only organization)")
+    .option('--since <position>', 'the position on the last line of an earlier export of the resource')
+    .option('--personal-data', 'export resources with personal data, and show emails in the URLs of visitors')
+    .addHelpText(
+      'after',
+      example('rail data export clicks > clicks.ndjson', 'rail data export sales --personal-data --since pos_…'),
+    )
+    .action(async (resource, options) =>
+      (await import('../commands/data/export.ts')).exportResource(resource, options),
+    );
 
   const data_user = data
     .command('user')

@@ -132,8 +132,14 @@ order by occurred_at`,
   },
   {
     name: 'dbt',
-    text: 'Whoever runs Rail prints the sources, and your models refer to them. The login cannot write, so the models need a database of their own, for example DuckDB with this Postgres attached for reading, or a warehouse that you fill from the change feed (`GET /v1/exports/{resource}`).',
+    text: 'Whoever runs Rail prints the sources, and your models refer to them. The login cannot write, so the models need a database of their own, for example DuckDB with this Postgres attached for reading, or a warehouse that you fill from the change feed.',
     code: 'rail data dictionary --format dbt > models/rail_sources.yml',
+  },
+  {
+    name: 'The change feed',
+    text: 'To keep a copy elsewhere, export a resource, then what changed since the position on the last line. Each other line is an object as the API has it, or `{id, object, deleted: true}`. No change is missed. Whoever runs Rail uses `rail data export`, with `--personal-data` for partners, customers and other resources with personal data. Applications use `GET /v1/exports/{resource}?since=<position>`, with the scopes `data:read` and `data:personal`. To replicate tables as they are, whoever runs Rail creates a publication for logical replication with what `select data.publication_statement()` gives.',
+    code: `rail data export commissions > commissions.ndjson
+rail data export commissions --since "$(tail -n 1 commissions.ndjson | grep -o 'pos_[0-9a-z]*')" > changes.ndjson`,
   },
   {
     name: 'GraphQL',

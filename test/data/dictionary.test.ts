@@ -1,8 +1,13 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import t from 'tap';
 import { readDictionary } from '../../src/data/dictionary.ts';
 import { examples, tools } from '../../src/data/guide.ts';
 import { command } from '../command_process.ts';
 import { startRail, startReceiver } from '../harness.ts';
+import { environmentOf } from '../rail_process.ts';
 import { connectAs, fillOrganization, newLogin, viewsOf } from './tenant.ts';
 
 const rail = await startRail();
@@ -23,6 +28,20 @@ t.test('every example query runs as a login', async (t) => {
   const grafana = tools.find(({ name }) => name === 'Grafana')?.code as string;
   const filtered = grafana.replace('$__timeFilter(occurred_at)', "occurred_at between '2026-01-01' and '2027-01-01'");
   await t.resolves(psql.query(filtered), 'Grafana');
+});
+
+t.test('the example of the change feed runs', async (t) => {
+  const code = tools.find(({ name }) => name === 'The change feed')?.code as string;
+  const directory = t.testdir({});
+  const main = join(import.meta.dirname, '../../src/main.ts');
+  await promisify(execFile)('sh', ['-ec', `rail() { "${process.execPath}" "${main}" "$@"; }\n${code}`], {
+    cwd: directory,
+    env: environmentOf({ DATABASE_URL: rail.url }),
+  });
+  const linesOf = async (name: string) => (await readFile(join(directory, name), 'utf8')).trimEnd().split('\n');
+  const [all, changes] = [await linesOf('commissions.ndjson'), await linesOf('changes.ndjson')];
+  t.ok(all.length > 1);
+  t.same(changes, all.slice(-1), 'nothing changed');
 });
 
 t.test('prints every view and column as JSON', async (t) => {
