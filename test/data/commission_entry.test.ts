@@ -111,6 +111,20 @@ t.test('what is voided by hand or goes with its sale or partner says why', async
   ]);
 });
 
+t.test('what is edited by hand after its sale was deleted says so', async (t) => {
+  const sale = await attributedSale();
+  await shop.pay(sale.commissions[0]);
+  await merchant.delete(`/v1/sales/${sale.id}`);
+  const [clawback] = (await shop.commissionsOf(sale)).filter(({ kind }) => kind === 'clawback');
+  await merchant.patch(`/v1/commissions/${clawback?.id}`, { amount_minor: -500 });
+  await merchant.delete(`/v1/commissions/${clawback?.id}`);
+  t.match((await entriesOf(sale)).slice(2), [
+    { kind: 'clawed_back', cause: 'sale_deleted', amount_minor: -2_000 },
+    { kind: 'adjusted', cause: 'edited_by_hand', amount_minor: 1_500 },
+    { kind: 'voided', cause: 'deleted', amount_minor: 500 },
+  ]);
+});
+
 t.test('a bonus is earned', async (t) => {
   const partner = await shop.partner();
   const { program_id } = shop;

@@ -6,7 +6,7 @@ language sql immutable parallel safe
 return case when deleted_at is null and program.is_counted(status) then amount_minor else 0 end;
 comment on function program.counted_minor(bigint, text, timestamptz) is 'What a commission counts: its amount, or 0 when it is voided, rejected or deleted.';
 
--- Why a sale's commission changes: a refund or a correction that the same transaction wrote, with the same time, else a person.
+-- Why a sale's commission changes: a refund, a deletion or a correction that the same transaction wrote, with the same time, else a person.
 create or replace function program.cause_of_change(
   organization text, sale text, changed_at timestamptz, out cause text, out refund_id text, out effective_at timestamptz
 )
@@ -15,7 +15,7 @@ as $$
   select
     case
       when r.id is not null then 'sale_refunded'
-      when s.deleted_at is not null then 'sale_deleted'
+      when s.deleted_at = changed_at then 'sale_deleted'
       when s.updated_at = changed_at then 'sale_corrected'
       else 'edited_by_hand'
     end,
