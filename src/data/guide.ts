@@ -13,7 +13,11 @@ from (
   select partner_id, currency, amount_minor as revenue_minor, 0 as commissions_minor, occurred_at
   from data.sale
   union all
-  select c.partner_id, c.currency, 0, c.counted_minor, coalesce(s.occurred_at, c.created_at)
+  select c.partner_id, c.currency, 0, c.counted_minor, coalesce(
+    s.occurred_at, -- null: the sale was deleted after its commission was paid, or there is none
+    (select min(e.effective_at) from data.commission_entry e where e.commission_id in (c.id, c.clawback_of) and e.kind = 'earned'),
+    c.created_at
+  )
   from data.commission c
   left join data.sale s on s.id = c.sale_id
   where c.kind <> 'clawback'

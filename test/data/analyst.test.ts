@@ -214,7 +214,12 @@ t.test('counts each sale once in the example of revenue and commissions, as the 
   const [ada, alan] = [await shop.partner(), await shop.partner()];
   const raised = await shop.sale({ ...march, partner_id: ada.id, amount_minor: 10_000 });
   const moved = await shop.sale({ ...march, partner_id: alan.id, amount_minor: 7_000 });
-  for (const { commissions } of [raised, moved]) await shop.pay(commissions[0]);
+  const deleted = await shop.sale({ ...march, partner_id: alan.id, amount_minor: 3_000 });
+  await shop.sale({ occurred_at: '2026-04-01T00:00:00.000Z', partner_id: alan.id, amount_minor: 500 });
+  for (const { commissions } of [raised, moved, deleted]) await shop.pay(commissions[0]);
+  await shop.merchant.patch(`/v1/sales/${deleted.id}`, { amount_minor: 4_000 });
+  await shop.pay((await shop.commissionsOf(deleted))[1] as Json);
+  await shop.merchant.delete(`/v1/sales/${deleted.id}`);
   await shop.merchant.patch(`/v1/sales/${raised.id}`, { amount_minor: 20_000 });
   await shop.merchant.patch(`/v1/sales/${moved.id}`, { partner_id: ada.id });
   const example = examples[0]?.sql.replace('2026-10-01', '2026-03-01').replace('2026-11-01', '2026-04-01') as string;
@@ -230,5 +235,5 @@ t.test('counts each sale once in the example of revenue and commissions, as the 
       commissions_minor: `${commissions_minor}`,
     })),
   );
-  t.match(rows, [{ revenue_minor: 27_000 }, { revenue_minor: 0 }]);
+  t.match(rows, [{ revenue_minor: 27_000 }, { revenue_minor: 0, commissions_minor: 1_400 + 600 + 200 }]);
 });
