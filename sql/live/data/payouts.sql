@@ -106,8 +106,19 @@ select
   coalesce(c.clawed_back_minor, 0) as clawed_back_minor,
   p.amount_minor as total_minor,
   p.fee_minor,
-  p.status,
-  p.paid_at
+  case when p.status = 'paid' and p.livemode then 'paid' else 'failed' end as status,
+  case
+    when p.status = 'paid' and p.livemode then p.paid_at
+    -- It was returned, which clears the time: the entries of what it paid have it.
+    else (
+      select e.effective_at
+      from program.commission_entry e
+      where e.organization_id = p.organization_id and e.partner_id = p.partner_id and e.currency = p.currency
+        and e.payout_id = p.id and e.cause = 'payout_paid'
+      order by e.position desc
+      limit 1
+    )
+  end as paid_at
 from program.payout p
 left join lateral (
   select
@@ -118,15 +129,16 @@ left join lateral (
     select k.kind, k.amount_minor
     from program.payout_commission l
     join program.commission k on k.organization_id = l.organization_id and k.id = l.commission_id
-    where p.deleted_at is null and l.organization_id = p.organization_id and l.payout_id = p.id and k.deleted_at is null
+    where p.deleted_at is null and (p.livemode or p.status not in ('paid', 'failed'))
+      and l.organization_id = p.organization_id and l.payout_id = p.id and k.deleted_at is null
     union all
-    -- It was returned and deleted: its commissions are in another payout, or in none. The entries say what it paid, once for each time.
+    -- It was returned, and then deleted or retried in test mode: its commissions are in another payout, or in none. The entries say what it paid, once for each time.
     select y.kind, y.amount_minor
     from (
       select distinct e.commission_id, k.kind, -e.amount_minor as amount_minor
       from program.commission_entry e
       join program.commission k on k.organization_id = e.organization_id and k.id = e.commission_id
-      where p.deleted_at is not null and e.organization_id = p.organization_id and e.partner_id = p.partner_id and e.currency = p.currency
+      where (p.deleted_at is not null or (not p.livemode and p.status in ('paid', 'failed'))) and e.organization_id = p.organization_id and e.partner_id = p.partner_id and e.currency = p.currency
         and e.payout_id = p.id and e.cause = 'payout_paid'
     ) as y
   ) as x
@@ -146,8 +158,8 @@ comment on column data.payout_statement.bonus_minor is 'Bonuses, in minor units.
 comment on column data.payout_statement.clawed_back_minor is 'Clawbacks: negative, in minor units.';
 comment on column data.payout_statement.total_minor is 'What is paid, in minor units: the sum of the three.';
 comment on column data.payout_statement.fee_minor is 'The fee of the rail, in minor units. Null: not known.';
-comment on column data.payout_statement.status is 'paid, or failed if the payment was returned, even if the payout was deleted later.';
-comment on column data.payout_statement.paid_at is 'When it settled.';
+comment on column data.payout_statement.status is 'paid, or failed if the payment was returned, even if the payout is retried or was deleted later.';
+comment on column data.payout_statement.paid_at is 'When it settled, also if the payment was returned later. Of a payout that was returned and paid again: when it last settled.';
 
 create or replace view data.payout_attempt with (security_barrier = true) as
 select

@@ -1,9 +1,9 @@
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
 import { tenant } from '../../core/resource/resource.ts';
-import { Problem } from '../../core/values/problem.ts';
+import { notFound, Problem } from '../../core/values/problem.ts';
 import { ofPayout } from '../commissions/commission.ts';
 import { payeeName } from '../partners/partner.ts';
 import type { Sale } from '../sales/sale.ts';
@@ -18,7 +18,7 @@ export const payoutStatementOperations: Operation[] = [
     path: '/v1/payouts/{id}/statement',
     scope: 'payouts:read',
     summary: 'Returns the statement of a payout: each commission with its sale, and the totals.',
-    doc: 'As JSON, CSV or PDF, by `format` or by the header `Accept`. A payout that was never paid has a draft. A paid one has a number, which it keeps: `2026-00042`, without gaps for each program and year. In the first seconds after the payment, until the number is given, the response is 409 with `Retry-After`.',
+    doc: 'As JSON, CSV or PDF, by `format` or by the header `Accept`. A payout that was never paid has a draft. A paid one has a number, which it keeps: `2026-00042`, without gaps for each program and year, also if the payment is returned and the payout deleted. In the first seconds after the payment, until the number is given, the response is 409 with `Retry-After`.',
     params: idParams,
     query: z.strictObject({
       format: z
@@ -66,28 +66,66 @@ export const numberStatements = (tx: Tx, program_id: string): Promise<object[]> 
 
 /** @throws Problem resource_not_found, invalid_state_transition */
 export async function statementOf(tx: Tx, payout_id: string): Promise<Statement> {
-  const payout = await payouts.get(tx, payout_id);
+  const payout = await statedPayout(tx, payout_id);
   const parties = await partiesOf(tx, payout);
   const lines = await linesOf(tx, payout);
-  const { period_start, period_end, currency, livemode } = payout;
+  const { period_start, period_end, currency } = payout;
   return {
-    number: numberOf(payout, parties.statement_number),
-    livemode,
+    number: numberOf(payout),
+    livemode: payout.livemode || payout.statement_number !== null,
     program: { id: payout.program_id, name: parties.program_name },
     partner: { id: payout.partner_id, name: parties.partner_name, email: parties.partner_email },
     ...{ period_start, period_end, currency },
     payout: {
-      ...{ id: payout.id, status: payout.status, amount_minor: payout.amount_minor, fee_minor: payout.fee_minor },
-      ...{ method: payout.method, destination_hint: payout.destination_hint },
-      ...{ paid_at: payout.paid_at, external_id: payout.external_id },
+      ...{ id: payout.id, amount_minor: payout.amount_minor, fee_minor: payout.fee_minor },
+      ...{ method: payout.method, destination_hint: payout.destination_hint, external_id: payout.external_id },
+      ...paymentOf(payout),
     },
     lines,
     totals: statementTotals(lines),
   };
 }
 
+/** A payout, also a deleted one whose statement has a number. */
+interface StatedPayout extends Payout {
+  statement_number: string | null;
+  /** When it last settled, also if the payment was returned later. Null without a number. */
+  settled_at: string | null;
+  /** Its commissions are in it no more. */
+  is_given_up: boolean;
+}
+
+/** @throws Problem resource_not_found */
+async function statedPayout(tx: Tx, id: string): Promise<StatedPayout> {
+  const payout = await tx.maybe<StatedPayout>(sql`
+    select ${payouts.columns}, t.statement_number, t.deleted_at is not null or (not t.livemode and t.status in ('paid', 'failed')) as is_given_up,
+      case when t.statement_number is not null then (
+        select e.effective_at from ${paidBy(sql`t`)} order by e.position desc limit 1
+      ) end as settled_at
+    from ${payouts.from}
+    where ${tenant(tx)} and t.id = ${id} and (${payouts.alive} or t.statement_number is not null)`);
+  if (!payout) throw notFound(payouts.object, id);
+  return payout;
+}
+
+/** The entries of what a payout paid, called `e`. */
+const paidBy = (payout: Sql): Sql => sql`
+  (
+    select x.commission_id, x.amount_minor, x.effective_at, x.position
+    from program.commission_entry x
+    where x.organization_id = ${payout}.organization_id and x.partner_id = ${payout}.partner_id and x.currency = ${payout}.currency
+      and x.payout_id = ${payout}.id and x.cause = 'payout_paid'
+  ) as e`;
+
+/** The payment as a numbered statement documents it, whatever became of its payout. */
+function paymentOf({ status, livemode, paid_at, statement_number, settled_at }: StatedPayout) {
+  if (statement_number === null || (status === 'paid' && livemode)) return { status, paid_at };
+  return { status: 'failed' as const, paid_at: settled_at };
+}
+
 /** @throws Problem invalid_state_transition */
-function numberOf({ status, livemode }: Payout, statement_number: string | null): string {
+function numberOf({ status, livemode, statement_number }: StatedPayout): string {
+  if (statement_number !== null) return statement_number;
   if (!livemode && (status === 'paid' || status === 'failed')) {
     throw new Problem(
       'invalid_state_transition',
@@ -95,7 +133,6 @@ function numberOf({ status, livemode }: Payout, statement_number: string | null)
     );
   }
   if (!livemode) return 'TEST';
-  if (statement_number !== null) return statement_number;
   if (status !== 'paid') return 'DRAFT';
   throw new Problem(
     'invalid_state_transition',
@@ -105,7 +142,6 @@ function numberOf({ status, livemode }: Payout, statement_number: string | null)
 }
 
 interface Parties {
-  statement_number: string | null;
   program_name: string;
   partner_name: string;
   partner_email: string;
@@ -114,7 +150,7 @@ interface Parties {
 /** A partner who was deleted since is still named. */
 const partiesOf = (tx: Tx, { id }: Payout): Promise<Parties> =>
   tx.one(sql`
-    select t.statement_number, g.product_name as program_name, p.email as partner_email,
+    select g.product_name as program_name, p.email as partner_email,
       ${payeeName('p')} as partner_name
     from program.payout t
     join program.partner p on p.organization_id = t.organization_id and p.id = t.partner_id
@@ -131,9 +167,11 @@ interface Row extends Omit<StatementLine, 'description'> {
  * Refunds after a payout was sent, or paid, are not in its lines: clawbacks carry them. What a line says of refunds, and of the amount of its
  * sale, stays as it was then.
  */
-async function linesOf(tx: Tx, { id }: Payout): Promise<StatementLine[]> {
+async function linesOf(tx: Tx, payout: StatedPayout): Promise<StatementLine[]> {
+  const { id } = payout;
+  const amount = payout.is_given_up ? sql`l.amount_minor` : sql`t.amount_minor`;
   const rows = await tx.all<Row>(sql`
-    select t.created_at as date, t.id as commission_id, t.kind, t.amount_minor, t.note, s.external_charge_id as sale_reference,
+    select t.created_at as date, t.id as commission_id, t.kind, ${amount} as amount_minor, t.note, s.external_charge_id as sale_reference,
       case when s.currency = t.currency then coalesce(l.sale_amount_minor, s.amount_minor) end as sale_amount_minor,
       exists (
         select from program.refund r
@@ -143,8 +181,7 @@ async function linesOf(tx: Tx, { id }: Payout): Promise<StatementLine[]> {
         end
       ) as is_refunded
     from program.commission t
-    join program.payout_commission l
-      on l.organization_id = t.organization_id and l.payout_id = t.payout_id and l.commission_id = t.id
+    join ${payout.is_given_up ? whatItPaid(tx, payout) : whatItHolds(payout)}
     left join program.commission o on o.organization_id = t.organization_id and o.id = t.clawback_of
     left join program.sale s on s.organization_id = t.organization_id and s.id = coalesce(t.sale_id, o.sale_id)
     cross join (
@@ -152,13 +189,27 @@ async function linesOf(tx: Tx, { id }: Payout): Promise<StatementLine[]> {
       from program.payout_attempt a
       where a.organization_id = ${tx.organization_id} and a.payout_id = ${id}
     ) as sent
-    where ${tenant(tx)} and ${ofPayout(id)}
+    where ${tenant(tx)}
     order by t.created_at, t.id`);
   return rows.map(({ note, is_refunded, ...line }) => ({
     ...line,
     description: descriptionOf(line.kind, is_refunded, note),
   }));
 }
+
+/** What a payout has of its commissions, called `l`, which are called `t`. */
+const whatItHolds = ({ id }: Payout): Sql => sql`
+  program.payout_commission l
+    on l.organization_id = t.organization_id and l.payout_id = t.payout_id and l.commission_id = t.id and ${ofPayout(id)}`;
+
+/** The same of a payout that was paid, returned and given up: its commissions are in another one, or in none. Each is told once. */
+const whatItPaid = (tx: Tx, { id }: Payout): Sql => sql`
+  (
+    select distinct e.commission_id, -e.amount_minor as amount_minor, null::bigint as sale_amount_minor
+    from program.payout p
+    cross join lateral ${paidBy(sql`p`)}
+    where p.organization_id = ${tx.organization_id} and p.id = ${id}
+  ) as l on l.commission_id = t.id`;
 
 /** Keeps what the statements of payouts that were sent, or paid, say of a sale whose amount is corrected. */
 export const keepStatedAmount = (tx: Tx, before: Pick<Sale, 'id' | 'amount_minor'>): Promise<object[]> =>

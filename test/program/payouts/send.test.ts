@@ -1,6 +1,7 @@
 import { raw } from 'sql-template-tag';
 import t from 'tap';
 import { callAboutMany } from '../../../src/program/payouts/sending/call_many.ts';
+import { connectAs, newLogin } from '../../data/tenant.ts';
 import { eventually, type Json, log, sql, startRail } from '../../harness.ts';
 import { openShop, type Shop } from '../../shop.ts';
 import { quiet } from './books.ts';
@@ -136,6 +137,57 @@ t.test('makes a paid payout failed when it comes back, and its commissions due',
   t.match(await ended(shop, payout, 'failed'), { error_code: 'returned', paid_at: null });
   t.same(await types(shop), ['payout.failed', 'commission.updated']);
   t.match(await shop.list('commissions'), [{ status: 'due', payout_id: payout.id, paid_at: null }]);
+});
+
+t.test('keeps the statement of a payment that came back, whatever becomes of its payout', async (t) => {
+  for (const mode of ['live', 'test']) {
+    const { shop, payout, key } = await onePayout();
+    const psql = await connectAs(await newLogin(rail, shop.merchant));
+    const path = `/v1/payouts/${payout.id}/statement`;
+    const listed = async () => (await psql.query('select * from data.payout_statement'))[0] as Json;
+    await shop.merchant.post(`/v1/payouts/${payout.id}/send`);
+    const { paid_at } = await ended(shop, payout, 'paid');
+    paypal.settle(key(1), 'REFUNDED');
+    await ended(shop, payout, 'failed');
+    const stated = await shop.merchant.get(path);
+    const payment = { status: 'failed', paid_at };
+    t.match(stated, { number: /^\d{4}-00001$/, livemode: true, payout: payment, totals: { bonus_minor: 6000 } });
+    const row = await listed();
+    t.match(row, { statement_number: stated.number, status: 'failed', bonus_minor: '6000', total_minor: '6000' });
+    t.equal(row.paid_at.toISOString(), paid_at);
+
+    await rail.query(sql`update program.rail set mode = ${mode} where program_id = ${shop.program_id}`);
+    paypal.next_status = 'PENDING';
+    await shop.merchant.post(`/v1/payouts/${payout.id}/retry`);
+    t.match(await shop.merchant.get(`/v1/payouts/${payout.id}`), { status: 'processing', paid_at: null });
+    t.same(await shop.merchant.get(path), stated, 'while it is sent again');
+    t.same(await listed(), row);
+    paypal.settle(key(2), 'FAILED');
+    await ended(shop, payout, 'failed');
+    paypal.next_status = 'SUCCESS';
+    if (mode === 'live') {
+      await eventually(async () => {
+        const { status } = await shop.merchant.request('DELETE', `/v1/payouts/${payout.id}`);
+        return status === 200;
+      }, 'the look-up to allow it');
+    }
+    t.same(await shop.merchant.get(path), stated, 'once it is given up');
+    t.same(await listed(), row);
+    await batchOf(shop);
+    const next = (await shop.list('payouts')).find(({ id }) => id !== payout.id) as Json;
+    const again = await shop.merchant.post(`/v1/payouts/${next.id}/mark_paid`, {});
+    await quiet(rail);
+    t.same(await shop.merchant.get(path), stated, 'once another one has paid its commissions');
+    t.same(
+      (await psql.query('select payout_id, status, paid_at from data.payout_statement order by statement_number')).map(
+        (row) => ({ ...row, paid_at: row.paid_at.toISOString() }),
+      ),
+      [
+        { payout_id: payout.id, ...payment },
+        { payout_id: next.id, status: 'paid', paid_at: again.paid_at },
+      ],
+    );
+  }
 });
 
 t.test('pays a failed payout that succeeds late, and takes back what a second attempt pays', async (t) => {

@@ -23,12 +23,14 @@ const Totals = z.object({
 
 const StatementPayout = z.object({
   id: id('pyt'),
-  status: z.enum(['pending', 'processing', 'paid', 'failed']).describe('The status of the payout.'),
+  status: z
+    .enum(['pending', 'processing', 'paid', 'failed'])
+    .describe('The status of the payout. With a number: `paid`, or `failed` if the payment was returned.'),
   amount_minor: minorNotNegative.describe('The amount of the payout.'),
   fee_minor: minorNotNegative.nullable().describe('The fee of the rail. Null: not known.'),
   method: text.nullable().describe('How the partner is paid. Null: not yet chosen.'),
   destination_hint: text.nullable().describe('The last four characters of the account. Null: none.'),
-  paid_at: timestamp.nullable().describe('When it settled. Null: not yet.'),
+  paid_at: timestamp.nullable().describe('When it settled, also if the payment was returned later. Null: not yet.'),
   external_id: text.nullable().describe("The rail's id of the payment. Null: none."),
 });
 
@@ -50,7 +52,7 @@ export const Statement = z
     period_start: timestamp.nullable().describe('Start of the period of the payout. Null: no start.'),
     period_end: timestamp.describe('End of the period, which is no part of it.'),
     currency: storedCurrency,
-    payout: StatementPayout.describe('The payout as it is now.'),
+    payout: StatementPayout.describe('The payout, and once the statement has a number, its payment.'),
     lines: z.array(Line).describe('The commissions of the payout, oldest first.'),
     totals: Totals.describe('The sums of the lines.'),
   })
