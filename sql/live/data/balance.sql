@@ -34,7 +34,8 @@ comment on column data.partner_balance.balance_minor is 'Of earned_minor: not pa
 comment on column data.partner_balance.due_commissions is 'How many commissions are due and in no payout yet.';
 comment on column data.partner_balance.next_mature_at is 'When the next commission leaves its holding period. Null: none is in it.';
 
--- What was owed to partners at a time, by entries that were posted until then: it never changes afterwards.
+-- What was owed to partners at a time, by entries that were posted until then. Entries are dated by the start of their transaction, so that it
+-- changes no more once the transactions of that time have ended.
 create or replace function data.payable_liability(as_of timestamptz)
 returns table (program_id text, currency text, partners bigint, payable_minor bigint, receivable_minor bigint, net_minor bigint)
 language sql stable security definer
@@ -56,7 +57,7 @@ begin atomic
   group by b.program_id, b.currency;
 end;
 comment on function data.payable_liability(timestamptz) is
-  'What was owed to partners at a time, by program and currency, by the entries that were posted before it. The columns are those of the view payable_liability.';
+  'What was owed to partners at a time, by program and currency, by the entries that were posted before it. Read it some minutes after that time, because entries are dated by the start of their transaction. The columns are those of the view payable_liability.';
 
 create or replace view data.payable_liability with (security_barrier = true) as
 select

@@ -82,7 +82,7 @@ cross join lateral (
   where e.organization_id = (select data.organization_id()) and e.posted_at >= d.starts_at and e.posted_at < d.ends_at
   group by 1, 2, 3
 ) as e;
-comment on view data.commission_daily is 'What happened to commissions by day (UTC) of posting, partner and currency. A day that has ended does not change.';
+comment on view data.commission_daily is 'What happened to commissions by day (UTC) of posting, partner and currency. Read a day some minutes after its end, because entries are dated by the start of their transaction; it then does not change.';
 comment on column data.commission_daily.day is 'The day (UTC) on which it was posted.';
 comment on column data.commission_daily.program_id is 'The program (prg_).';
 comment on column data.commission_daily.partner_id is 'The partner (part_).';

@@ -1,4 +1,5 @@
--- What happened to commissions, for accountants: entries are only added, so that what was posted in a month does not change afterwards.
+-- What happened to commissions, for accountants: entries are only added, so that what was posted in a month does not change once the transactions
+-- of its end are over.
 
 create or replace view data.commission_entry with (security_barrier = true) as
 select
@@ -30,7 +31,7 @@ comment on column data.commission_entry.cause is 'Why: sale, bonus, sale_refunde
 comment on column data.commission_entry.currency is 'ISO 4217 code of the currency of the amounts of this row.';
 comment on column data.commission_entry.amount_minor is 'In minor units. Positive: owed to the partner. A payment is negative, and positive when it was returned.';
 comment on column data.commission_entry.effective_at is 'When it happened: the sale, the refund, the payment. It may lie before posted_at.';
-comment on column data.commission_entry.posted_at is 'When it was written.';
+comment on column data.commission_entry.posted_at is 'When the transaction that wrote it began.';
 
 create or replace view data.partner_ledger with (security_barrier = true) as
 select
@@ -81,7 +82,7 @@ comment on column data.partner_ledger.position is 'Where it stands in the order 
 comment on column data.partner_ledger.program_id is 'The program (prg_).';
 comment on column data.partner_ledger.partner_id is 'The partner (part_).';
 comment on column data.partner_ledger.currency is 'ISO 4217 code of the currency of the amounts of this row.';
-comment on column data.partner_ledger.posted_at is 'When it was written: a month that has ended does not change.';
+comment on column data.partner_ledger.posted_at is 'When the transaction that wrote it began. Read a month some minutes after its end; it then does not change.';
 comment on column data.partner_ledger.effective_at is 'When it happened. It may lie before posted_at.';
 comment on column data.partner_ledger.kind is 'earned, adjusted, clawed_back, voided or paid.';
 comment on column data.partner_ledger.cause is 'Why: as in commission_entry.';
@@ -126,7 +127,7 @@ select
   (sum(m.movement) over account)::bigint as closing_minor
 from month m
 window account as (partition by m.program_id, m.partner_id, m.currency order by m.month);
-comment on view data.partner_ledger_monthly is 'The account of each partner and currency by month (UTC) of posting. Months without movements have no row; a month that has ended does not change.';
+comment on view data.partner_ledger_monthly is 'The account of each partner and currency by month (UTC) of posting. Months without movements have no row. Read a month some minutes after its end, because entries are dated by the start of their transaction; it then does not change.';
 comment on column data.partner_ledger_monthly.program_id is 'The program (prg_).';
 comment on column data.partner_ledger_monthly.partner_id is 'The partner (part_).';
 comment on column data.partner_ledger_monthly.currency is 'ISO 4217 code of the currency of the amounts of this row.';
