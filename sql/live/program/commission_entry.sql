@@ -164,3 +164,5 @@ when (
 execute function program.write_entries_of_changed_commission();
 create or replace trigger entries_only_added before update or delete on program.commission_entry
 for each row execute function program.refuse_change_of_entry();
+
+comment on column program.commission_entry.posted_at is 'When the transaction that wrote it began: entries of a month do not change once the transactions of its end are over.';
