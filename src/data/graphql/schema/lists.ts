@@ -1,6 +1,7 @@
 /** The arguments of lists: pages by cursor, newest first, and what a page has when nothing is said. */
 import 'postgraphile';
 import 'postgraphile/graphile-build-pg';
+import { planOrder } from './orders.ts';
 import { default_rows, most_rows } from './pages.ts';
 
 const descriptions: Record<string, string> = {
@@ -28,20 +29,18 @@ export const lists: GraphileConfig.Plugin = {
         const { isPgFieldConnection, argName, pgFieldResource } = scope;
         const description = isPgFieldConnection && descriptions[argName];
         if (!description) return arg;
-        const newest_first = argName === 'orderBy' && pgFieldResource && hasKey(pgFieldResource);
-        return { ...arg, description, ...(newest_first ? { defaultValue: defaultOf(arg.type) } : {}) };
+        if (argName !== 'orderBy' || !pgFieldResource) return { ...arg, description };
+        const applyPlan = planOrder(pgFieldResource.codec as never) as never;
+        return { ...arg, description, defaultValue: newestFirst(arg.type), applyPlan };
       },
     },
   },
 };
 
-const hasKey = ({ uniques }: { uniques: readonly { isPrimary?: boolean }[] }): boolean =>
-  uniques.some(({ isPrimary }) => isPrimary);
-
 interface OrderByList {
   ofType: { ofType: { getValue(name: string): { value: unknown } | undefined } };
 }
 
-const defaultOf = (type: unknown): unknown[] => [
+const newestFirst = (type: unknown): unknown[] => [
   (type as OrderByList).ofType.ofType.getValue('PRIMARY_KEY_DESC')?.value,
 ];

@@ -8,6 +8,7 @@ import { bounds } from './bounds.ts';
 import { readDefinitions } from './definitions.ts';
 import { lists } from './lists.ts';
 import { naming } from './naming.ts';
+import { orders, replaced_orders } from './orders.ts';
 import type { WithPgClient } from './pg_client.ts';
 import { scalars } from './scalars.ts';
 
@@ -25,6 +26,7 @@ const left_out = [
     'NodeIdCodecPipeStringPlugin',
   ],
   ...['RegisterQueryNodePlugin', 'NodeAccessorPlugin', 'PgTableNodePlugin', 'PgNodeIdAttributesPlugin'],
+  ...replaced_orders,
   ...['QueryQueryPlugin', 'PgProceduresPlugin', 'PgCustomTypeFieldPlugin'],
 ];
 
@@ -32,7 +34,7 @@ const left_out = [
 export async function buildSchema(withPgClient: WithPgClient): Promise<GraphQLSchema> {
   const { schema } = await makeSchema({
     extends: [PostGraphileAmberPreset],
-    plugins: [await readDefinitions(withPgClient), smartTags, naming, scalars, lists, bounds, aggregates],
+    plugins: [await readDefinitions(withPgClient), smartTags, naming, scalars, lists, orders, bounds, aggregates],
     disablePlugins: left_out,
     pgServices: [
       {

@@ -2,28 +2,19 @@
 import { jsonPgSmartTags } from 'postgraphile/utils';
 import { type Reference, tags, type ViewTags } from './tags.ts';
 
-function classTags(view: string, { list, key, equals, orders = [], refers = [] }: ViewTags) {
+function classTags(view: string, { list, key, nullable, equals, refers = [] }: ViewTags) {
   const uniques = referredWithProgram(view) ? ['program_id,id|@behavior -single'] : [];
   return {
     tags: {
-      behavior: key && list !== view ? ['+resource:single'] : [],
-      ...(key ? { primaryKey: key.join(',') } : {}),
+      behavior: list === view ? [] : ['+resource:single'],
+      // No column of a primary key is null.
+      ...(nullable ? {} : { primaryKey: key.join(',') }),
       ...(uniques.length > 0 ? { unique: uniques } : {}),
       foreignKey: refers.map(foreignKey),
     },
-    attribute: Object.fromEntries(
-      [...new Set([...equals, ...orders])].map((column) => [
-        column,
-        { tags: { behavior: behaviors(equals.includes(column), orders.includes(column)) } },
-      ]),
-    ),
+    attribute: Object.fromEntries(equals.map((column) => [column, { tags: { behavior: ['+filterBy'] } }])),
   };
 }
-
-const behaviors = (is_filter: boolean, is_order: boolean): string[] => [
-  ...(is_filter ? ['+filterBy'] : []),
-  ...(is_order ? ['+orderBy'] : []),
-];
 
 const referredWithProgram = (view: string): boolean =>
   Object.values(tags).some(({ refers = [] }) => refers.some(({ to, with_program }) => to === view && with_program));

@@ -5,13 +5,15 @@
 export interface ViewTags {
   /** The field of Query with its rows. The one with a single row is named as the view is; where both are the same there is only the list. */
   list: string;
-  /** Columns that identify a row. Without them cursors count rows. */
-  key?: string[];
+  /** Columns that identify a row, and end each order. */
+  key: string[];
+  /** Columns of the key that may be null: texts that are never empty. */
+  nullable?: string[];
   /** Columns that can be compared for equality. */
   equals: string[];
   /** Columns that can be compared with a lower and an upper bound, by `<column>_gte` and `<column>_lt`. */
   between?: string[];
-  /** Columns that rows can be ordered by, besides the key. */
+  /** Columns that rows can be ordered by, besides the key. None is ever null. */
   orders?: string[];
   /** Columns that can be added up. */
   sums?: string[];
@@ -42,9 +44,17 @@ const refer = (to: string, back?: string, field = to): Reference => ({
 /** For views whose index leads over the program to the partner. */
 const partnerOfProgram = (back: string): Reference => ({ ...refer('partner', back), with_program: true });
 
-/** A rollup by day. It is computed for each request, from the rows that the conditions leave. */
-const daily = (view: string, sums: string[], equals = ['partner_id']): ViewTags => ({
-  ...{ list: view, equals: ['program_id', ...equals], between: ['day'], orders: ['day'], sums },
+/**
+ * A rollup by day. It is computed for each request, from the rows that the conditions leave.
+ * @param key what identifies a row of a day and a program
+ */
+const daily = (
+  view: string,
+  { key, ...rest }: Pick<ViewTags, 'key' | 'nullable' | 'sums'>,
+  equals = ['partner_id'],
+): ViewTags => ({
+  ...{ list: view, key: ['day', 'program_id', ...key], ...rest },
+  ...{ equals: ['program_id', ...equals], between: ['day'], orders: ['day'] },
   refers: [program(), refer('partner')],
 });
 
@@ -211,19 +221,34 @@ export const tags: Record<string, ViewTags> = {
     ...{ between: ['occurred_at'], sums: ['amount_minor', 'fee_minor'] },
     refers: [program(), refer('partner')],
   },
-  click_daily: daily('click_daily', ['clicks', 'credited_clicks'], ['partner_id', 'link_id']),
-  sale_daily: daily('sale_daily', ['sales', 'first_sales', 'amount_minor', 'net_amount_minor', 'refunded_minor']),
-  commission_daily: daily('commission_daily', [
-    ...['earned_minor', 'adjusted_minor', 'clawed_back_minor', 'voided_minor', 'paid_minor'],
-  ]),
-  funnel_daily: daily('funnel_daily', ['clicks', 'referrals', 'leads', 'customers', 'sales']),
+  click_daily: daily(
+    'click_daily',
+    {
+      ...{ key: ['partner_id', 'link_id', 'country'], nullable: ['link_id', 'country'] },
+      sums: ['clicks', 'credited_clicks'],
+    },
+    ['partner_id', 'link_id'],
+  ),
+  sale_daily: daily('sale_daily', {
+    ...{ key: ['partner_id', 'product_id', 'currency'], nullable: ['partner_id', 'product_id'] },
+    sums: ['sales', 'first_sales', 'amount_minor', 'net_amount_minor', 'refunded_minor'],
+  }),
+  commission_daily: daily('commission_daily', {
+    key: ['partner_id', 'currency'],
+    sums: ['earned_minor', 'adjusted_minor', 'clawed_back_minor', 'voided_minor', 'paid_minor'],
+  }),
+  funnel_daily: daily('funnel_daily', {
+    key: ['partner_id'],
+    sums: ['clicks', 'referrals', 'leads', 'customers', 'sales'],
+  }),
   cohort_revenue: {
     ...{ list: 'cohort_revenue', key: ['program_id', 'cohort', 'months_since', 'currency'], equals: ['program_id'] },
     ...{ between: ['cohort'], orders: ['cohort'], sums: ['revenue_minor', 'refunded_minor', 'net_revenue_minor'] },
     refers: [program()],
   },
   refund_rate: {
-    ...{ list: 'refund_rate', equals: ['program_id', 'partner_id'], between: ['month'], orders: ['month'] },
+    ...{ list: 'refund_rate', key: ['month', 'program_id', 'partner_id', 'currency'], nullable: ['partner_id'] },
+    ...{ equals: ['program_id', 'partner_id'], between: ['month'], orders: ['month'] },
     sums: ['sales', 'refunded_sales', 'amount_minor', 'refunded_minor'],
     refers: [program(), refer('partner')],
   },
@@ -254,7 +279,8 @@ export const tags: Record<string, ViewTags> = {
     refers: [refer('brand', 'deals'), refer('prospect', 'deals'), program('deals'), refer('partner', 'deals')],
   },
   outreach_daily: {
-    ...{ list: 'outreach_daily', equals: ['brand_id', 'campaign_id'], between: ['day'], orders: ['day'] },
+    ...{ list: 'outreach_daily', key: ['day', 'brand_id', 'campaign_id'], nullable: ['campaign_id'] },
+    ...{ equals: ['brand_id', 'campaign_id'], between: ['day'], orders: ['day'] },
     sums: ['sent', 'first_emails', 'bounced', 'replies', 'interested_replies', 'unsubscribe_replies', 'unsubscribed'],
     refers: [refer('brand'), refer('campaign')],
   },
