@@ -14,6 +14,7 @@ import {
   visitWithTypeInfo,
 } from 'graphql';
 import { costOf, type Fragments } from './cost.ts';
+import { type Introspection, introspectionOf } from './introspection.ts';
 import { most_tokens } from './limits.ts';
 import { QueryProblem } from './problem.ts';
 import { default_rows } from './schema/pages.ts';
@@ -30,6 +31,12 @@ export interface Asked {
   variables?: Record<string, unknown> | null | undefined;
 }
 
+export interface Opened {
+  document: DocumentNode;
+  cost: number;
+  introspection: Introspection;
+}
+
 export class Documents {
   readonly #schema: GraphQLSchema;
   readonly #valid = new Map<string, DocumentNode>();
@@ -39,11 +46,13 @@ export class Documents {
   }
 
   /** @throws QueryProblem, or GraphQLErrors as an AggregateError */
-  open({ query, operationName, variables }: Asked): { document: DocumentNode; cost: number } {
+  open({ query, operationName, variables }: Asked): Opened {
     const known = this.#valid.get(query);
     const document = known ?? parsed(query);
-    const cost = costOf(this.#schema, operationOf(document, operationName), fragmentsOf(document), variables ?? {});
-    return { document: known ?? this.#keep(query, this.#validated(document)), cost };
+    const [operation, fragments] = [operationOf(document, operationName), fragmentsOf(document)];
+    const cost = costOf(this.#schema, operation, fragments, variables ?? {});
+    const introspection = introspectionOf(operation, fragments);
+    return { document: known ?? this.#keep(query, this.#validated(document)), cost, introspection };
   }
 
   #validated(document: DocumentNode): DocumentNode {

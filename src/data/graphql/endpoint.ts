@@ -9,8 +9,9 @@ import {
 import { execute } from 'postgraphile/grafast';
 import type { Database } from '../../core/postgres/database.ts';
 import { tooCostly } from './cost.ts';
-import { type Asked, Documents } from './document.ts';
+import { type Asked, Documents, type Opened } from './document.ts';
 import { formatted, type Report } from './formatted.ts';
+import { Introspections } from './introspection.ts';
 import { most_cost } from './limits.ts';
 import { QueryProblem } from './problem.ts';
 import { buildSchema } from './schema/schema.ts';
@@ -24,7 +25,8 @@ const planning_ms = 1_000;
 const preset = { grafast: { timeouts: { planning: planning_ms }, explain: false } } as const;
 
 export interface Answered {
-  results: FormattedExecutionResult[];
+  /** Each as JSON. */
+  results: string[];
   /** Of all operations together. */
   cost: number;
 }
@@ -33,6 +35,7 @@ export class GraphqlEndpoint {
   readonly schema: GraphQLSchema;
   readonly #database: Database;
   readonly #documents: Documents;
+  readonly #introspections = new Introspections();
 
   private constructor(schema: GraphQLSchema, database: Database) {
     this.schema = schema;
@@ -63,15 +66,15 @@ export class GraphqlEndpoint {
       return { results: asked.map(() => refused([new QueryProblem('deadline_exceeded')], report)), cost: 0 };
     const opened = asked.map((one) => this.#open(one));
     const cost = opened.reduce((sum, one) => sum + ('cost' in one ? one.cost : 0), 0);
-    if (cost > most_cost) return { results: asked.map(() => ({ errors: [formatted(tooCostly(cost), report)] })), cost };
+    if (cost > most_cost) return { results: asked.map(() => refused([tooCostly(cost)], report)), cost };
     const session = new Session(this.#database, reader);
     try {
-      const results: FormattedExecutionResult[] = [];
+      const results: string[] = [];
       for (const [index, one] of opened.entries()) {
         results.push(
           'errors' in one
             ? refused(one.errors, report)
-            : await this.#run(asked[index] as Asked, one.document, session, report),
+            : await this.#answer(asked[index] as Asked, one, session, report),
         );
       }
       return { results, cost };
@@ -81,7 +84,7 @@ export class GraphqlEndpoint {
     }
   }
 
-  #open(asked: Asked): ReturnType<Documents['open']> | { errors: readonly unknown[] } {
+  #open(asked: Asked): Opened | { errors: readonly unknown[] } {
     try {
       return this.#documents.open(asked);
     } catch (error) {
@@ -89,13 +92,23 @@ export class GraphqlEndpoint {
     }
   }
 
+  async #answer(asked: Asked, opened: Opened, session: Session, report: Report): Promise<string> {
+    const run = () => this.#run(asked, opened, session, report);
+    if (opened.introspection === 'none') return JSON.stringify(await run());
+    const { query, operationName, variables } = asked;
+    return this.#introspections.answer(JSON.stringify([query, operationName, variables]), async () => {
+      const result = await run();
+      return { json: JSON.stringify(result), is_lasting: opened.introspection === 'only' && !result.errors };
+    });
+  }
+
   async #run(
     { operationName, variables }: Asked,
-    document: ReturnType<Documents['open']>['document'],
+    { document }: Opened,
     session: Session,
     report: Report,
   ): Promise<FormattedExecutionResult> {
-    if (session.is_over) return refused([new QueryProblem('deadline_exceeded')], report);
+    if (session.is_over) return { errors: [formatted(new QueryProblem('deadline_exceeded'), report)] };
     const result = (await execute({
       schema: this.schema,
       document,
@@ -106,12 +119,11 @@ export class GraphqlEndpoint {
     } as never)) as ExecutionResult;
     const { data, errors } = result;
     return {
-      ...(errors ? refused(errors, report) : {}),
+      ...(errors ? { errors: errors.map((error) => formatted(error, report)) } : {}),
       ...(data === undefined ? {} : { data }),
     };
   }
 }
 
-const refused = (errors: readonly unknown[], report: Report): FormattedExecutionResult => ({
-  errors: errors.map((error) => formatted(error, report)),
-});
+const refused = (errors: readonly unknown[], report: Report): string =>
+  JSON.stringify({ errors: errors.map((error) => formatted(error, report)) });

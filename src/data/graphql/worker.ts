@@ -33,7 +33,8 @@ async function answerTo(graphql: GraphqlEndpoint, { asked, is_batch, deadline, .
   const failures: Failure[] = [];
   const own = { ...reader, deadline: deadline - performance.timeOrigin };
   const { results, cost } = await graphql.answer(asked, own, (error) => failures.push(failureOf(error)));
-  return { body: new TextEncoder().encode(JSON.stringify(is_batch ? results : results[0])), cost, failures };
+  const json = is_batch ? `[${results.join(',')}]` : (results[0] as string);
+  return { body: new TextEncoder().encode(json), cost, failures };
 }
 
 function failureOf(error: unknown): Failure {

@@ -122,6 +122,43 @@ t.test('bounds introspection, and lets tools have theirs', async (t) => {
   t.same(await graph.codes(many), ['query_too_costly']);
 });
 
+t.test('answers another organization while one asks for the schema again and again', async (t) => {
+  const other = graphOf(await rail.organization());
+  const sales = '{ sales(first: 1) { nodes { id } } }';
+  t.same(await other.codes(sales), []);
+  const introspection = getIntrospectionQuery();
+  for (const is_repeated of [true, false]) {
+    let answered = 0;
+    const flood = Array.from({ length: 60 }, async (_, n) => {
+      const { status } = await graph.send({ query: is_repeated ? introspection : `${introspection} # ${n}` });
+      t.equal(status, 200);
+      answered++;
+    });
+    t.same(await other.codes(sales), []);
+    if (!is_repeated) t.ok(answered < flood.length / 2, `it waits for few of them: ${answered}`);
+    await Promise.all(flood);
+  }
+});
+
+t.test('keeps answers about the schema by their question, and never rows', async (t) => {
+  const shop = await openShop(rail);
+  const other = graphOf(shop.merchant);
+  const typeOf = 'query ($name: String!) { __type(name: $name) { name } }';
+  for (const name of ['Sale', 'Click', 'Sale'])
+    for (const each of [graph, other]) t.same(await each.data(typeOf, { name }), { __type: { name } });
+  const both =
+    'query a { __type(name: "Sale") { name } programs { nodes { id } } } query b { __type(name: "Click") { name } }';
+  const ask = async (each: typeof graph, operationName: string) =>
+    (await each.send({ query: both, operationName })).body.data;
+  t.same(await ask(graph, 'a'), { __type: { name: 'Sale' }, programs: { nodes: [] } });
+  t.same(await ask(other, 'a'), { __type: { name: 'Sale' }, programs: { nodes: [{ id: shop.program_id }] } });
+  t.same(await ask(other, 'b'), { __type: { name: 'Click' } });
+  t.match((await graph.send([{ query: '{ __typename }' }, { query: typeOf, variables: { name: 'Sale' } }])).body, [
+    { data: { __typename: 'Query' } },
+    { data: { __type: { name: 'Sale' } } },
+  ]);
+});
+
 t.test('refuses more lists than can be planned in a moment, whatever they read', async (t) => {
   const lists = (count: number) => `{ ${times(count, (n) => `a${n}: sales(first: 1) { nodes { id } }`)} }`;
   t.same(await graph.codes(lists(50)), ['query_too_costly']);
