@@ -1,24 +1,29 @@
 -- Rollups by day (UTC). They are read from the rows, so that they are exact at any moment. Each has the days between the first row and the last
 -- one, and reads the rows of each of them by an index: a condition on the day leaves days out before their rows are read. (One on a time that is
 -- computed from rows could not use an index behind row-level security, because the functions that compute it are not leakproof; what
--- `core.days_between` gives are columns.) Clicks are found by their ids.
+-- `core.days_between` gives are columns.) Clicks are found by their ids. The days come newest first, so that the first rows of a list in this order
+-- are computed without those of other days.
 
 create or replace view data.click_daily with (security_barrier = true) as
-select d.day, p.id as program_id, c.partner_id, c.link_id, c.country, c.clicks, c.credited_clicks
-from program.program p
-cross join lateral core.days_between(
-  (select c.created_at - interval '2 hours' from program.click c where c.organization_id = (select data.organization_id()) and c.program_id = p.id order by c.id limit 1),
-  (select c.created_at + interval '2 hours' from program.click c where c.organization_id = (select data.organization_id()) and c.program_id = p.id order by c.id desc limit 1),
-  'clk'
+select d.day, d.program_id, c.partner_id, c.link_id, c.country, c.clicks, c.credited_clicks
+from (
+  select p.id as program_id, d.day, d.starts_at, d.ends_at, d.first_id, d.after_id
+  from program.program p
+  cross join lateral core.days_between(
+    (select c.created_at - interval '2 hours' from program.click c where c.organization_id = (select data.organization_id()) and c.program_id = p.id order by c.id limit 1),
+    (select c.created_at + interval '2 hours' from program.click c where c.organization_id = (select data.organization_id()) and c.program_id = p.id order by c.id desc limit 1),
+    'clk'
+  ) as d
+  where p.organization_id = (select data.organization_id())
+  order by d.day desc, p.id desc
 ) as d
 cross join lateral (
   select c.partner_id, c.link_id, c.country, count(*) as clicks, count(c.referral_id) as credited_clicks
   from program.click c
-  where c.organization_id = (select data.organization_id()) and c.program_id = p.id
+  where c.organization_id = (select data.organization_id()) and c.program_id = d.program_id
     and c.id >= d.first_id and c.id < d.after_id and c.created_at >= d.starts_at and c.created_at < d.ends_at
   group by 1, 2, 3
-) as c
-where p.organization_id = (select data.organization_id());
+) as c;
 comment on view data.click_daily is 'Clicks by day (UTC), partner, link and country.';
 comment on column data.click_daily.day is 'The day (UTC) of the clicks.';
 comment on column data.click_daily.program_id is 'The program (prg_).';
@@ -29,11 +34,16 @@ comment on column data.click_daily.clicks is 'All clicks.';
 comment on column data.click_daily.credited_clicks is 'Clicks that are credited to a referral.';
 
 create or replace view data.sale_daily with (security_barrier = true) as
-select d.day, p.id as program_id, s.partner_id, s.product_id, s.currency, s.sales, s.first_sales, s.amount_minor, s.net_amount_minor, s.refunded_minor
-from program.program p
-cross join lateral core.days_between(
-  (select s.occurred_at from program.sale s where s.organization_id = (select data.organization_id()) and s.program_id = p.id and s.deleted_at is null order by s.occurred_at limit 1),
-  (select s.occurred_at from program.sale s where s.organization_id = (select data.organization_id()) and s.program_id = p.id and s.deleted_at is null order by s.occurred_at desc limit 1)
+select d.day, d.program_id, s.partner_id, s.product_id, s.currency, s.sales, s.first_sales, s.amount_minor, s.net_amount_minor, s.refunded_minor
+from (
+  select p.id as program_id, d.day, d.starts_at, d.ends_at
+  from program.program p
+  cross join lateral core.days_between(
+    (select s.occurred_at from program.sale s where s.organization_id = (select data.organization_id()) and s.program_id = p.id and s.deleted_at is null order by s.occurred_at limit 1),
+    (select s.occurred_at from program.sale s where s.organization_id = (select data.organization_id()) and s.program_id = p.id and s.deleted_at is null order by s.occurred_at desc limit 1)
+  ) as d
+  where p.organization_id = (select data.organization_id())
+  order by d.day desc, p.id desc
 ) as d
 cross join lateral (
   select
@@ -46,10 +56,9 @@ cross join lateral (
     sum(s.net_amount_minor)::bigint as net_amount_minor,
     sum(s.refunded_minor)::bigint as refunded_minor
   from program.sale s
-  where s.organization_id = (select data.organization_id()) and s.program_id = p.id and s.deleted_at is null and s.occurred_at >= d.starts_at and s.occurred_at < d.ends_at
+  where s.organization_id = (select data.organization_id()) and s.program_id = d.program_id and s.deleted_at is null and s.occurred_at >= d.starts_at and s.occurred_at < d.ends_at
   group by 1, 2, 3
-) as s
-where p.organization_id = (select data.organization_id());
+) as s;
 comment on view data.sale_daily is 'Sales by day (UTC) on which they occurred, partner, product and currency, including sales without a partner.';
 comment on column data.sale_daily.day is 'The day (UTC) on which the sales occurred.';
 comment on column data.sale_daily.program_id is 'The program (prg_).';
@@ -64,9 +73,13 @@ comment on column data.sale_daily.refunded_minor is 'What was refunded of these 
 
 create or replace view data.commission_daily with (security_barrier = true) as
 select d.day, e.program_id, e.partner_id, e.currency, e.earned_minor, e.adjusted_minor, e.clawed_back_minor, e.voided_minor, e.paid_minor
-from core.days_between(
-  (select e.posted_at from program.commission_entry e where e.organization_id = (select data.organization_id()) order by e.posted_at limit 1),
-  (select e.posted_at from program.commission_entry e where e.organization_id = (select data.organization_id()) order by e.posted_at desc limit 1)
+from (
+  select d.day, d.starts_at, d.ends_at
+  from core.days_between(
+    (select e.posted_at from program.commission_entry e where e.organization_id = (select data.organization_id()) order by e.posted_at limit 1),
+    (select e.posted_at from program.commission_entry e where e.organization_id = (select data.organization_id()) order by e.posted_at desc limit 1)
+  ) as d
+  order by d.day desc
 ) as d
 cross join lateral (
   select
@@ -94,24 +107,29 @@ comment on column data.commission_daily.voided_minor is 'Voided, rejected or del
 comment on column data.commission_daily.paid_minor is 'Payments (negative) and returned payments (positive), in minor units.';
 
 create or replace view data.funnel_daily with (security_barrier = true) as
-select d.day, p.id as program_id, f.partner_id, f.clicks, f.referrals, f.leads, f.customers, f.sales
-from program.program p
-cross join lateral core.days_between(
-  least(
-    (select x.created_at - interval '2 hours' from program.click x where x.organization_id = (select data.organization_id()) and x.program_id = p.id order by x.id limit 1),
-    (select x.created_at from program.referral x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null order by x.created_at limit 1),
-    (select x.lead_at from program.customer x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.lead_at is not null order by x.lead_at limit 1),
-    (select x.converted_at from program.customer x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.converted_at is not null order by x.converted_at limit 1),
-    (select x.occurred_at from program.sale x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.partner_id is not null order by x.occurred_at limit 1)
-  ),
-  greatest(
-    (select x.created_at + interval '2 hours' from program.click x where x.organization_id = (select data.organization_id()) and x.program_id = p.id order by x.id desc limit 1),
-    (select x.created_at from program.referral x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null order by x.created_at desc limit 1),
-    (select x.lead_at from program.customer x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.lead_at is not null order by x.lead_at desc limit 1),
-    (select x.converted_at from program.customer x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.converted_at is not null order by x.converted_at desc limit 1),
-    (select x.occurred_at from program.sale x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.partner_id is not null order by x.occurred_at desc limit 1)
-  ),
-  'clk'
+select d.day, d.program_id, f.partner_id, f.clicks, f.referrals, f.leads, f.customers, f.sales
+from (
+  select p.id as program_id, d.day, d.starts_at, d.ends_at, d.first_id, d.after_id
+  from program.program p
+  cross join lateral core.days_between(
+    least(
+      (select x.created_at - interval '2 hours' from program.click x where x.organization_id = (select data.organization_id()) and x.program_id = p.id order by x.id limit 1),
+      (select x.created_at from program.referral x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null order by x.created_at limit 1),
+      (select x.lead_at from program.customer x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.lead_at is not null order by x.lead_at limit 1),
+      (select x.converted_at from program.customer x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.converted_at is not null order by x.converted_at limit 1),
+      (select x.occurred_at from program.sale x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.partner_id is not null order by x.occurred_at limit 1)
+    ),
+    greatest(
+      (select x.created_at + interval '2 hours' from program.click x where x.organization_id = (select data.organization_id()) and x.program_id = p.id order by x.id desc limit 1),
+      (select x.created_at from program.referral x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null order by x.created_at desc limit 1),
+      (select x.lead_at from program.customer x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.lead_at is not null order by x.lead_at desc limit 1),
+      (select x.converted_at from program.customer x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.converted_at is not null order by x.converted_at desc limit 1),
+      (select x.occurred_at from program.sale x where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.partner_id is not null order by x.occurred_at desc limit 1)
+    ),
+    'clk'
+  ) as d
+  where p.organization_id = (select data.organization_id())
+  order by d.day desc, p.id desc
 ) as d
 cross join lateral (
   select
@@ -119,27 +137,26 @@ cross join lateral (
   from (
     select x.partner_id, 1, 0, 0, 0, 0
     from program.click x
-    where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.id >= d.first_id and x.id < d.after_id and x.created_at >= d.starts_at and x.created_at < d.ends_at
+    where x.organization_id = (select data.organization_id()) and x.program_id = d.program_id and x.id >= d.first_id and x.id < d.after_id and x.created_at >= d.starts_at and x.created_at < d.ends_at
     union all
     select x.partner_id, 0, 1, 0, 0, 0
     from program.referral x
-    where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.created_at >= d.starts_at and x.created_at < d.ends_at
+    where x.organization_id = (select data.organization_id()) and x.program_id = d.program_id and x.deleted_at is null and x.created_at >= d.starts_at and x.created_at < d.ends_at
     union all
     select x.partner_id, 0, 0, 1, 0, 0
     from program.customer x
-    where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.lead_at >= d.starts_at and x.lead_at < d.ends_at
+    where x.organization_id = (select data.organization_id()) and x.program_id = d.program_id and x.deleted_at is null and x.lead_at >= d.starts_at and x.lead_at < d.ends_at
     union all
     select x.partner_id, 0, 0, 0, 1, 0
     from program.customer x
-    where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.converted_at is not null and x.converted_at >= d.starts_at and x.converted_at < d.ends_at
+    where x.organization_id = (select data.organization_id()) and x.program_id = d.program_id and x.deleted_at is null and x.converted_at is not null and x.converted_at >= d.starts_at and x.converted_at < d.ends_at
     union all
     select x.partner_id, 0, 0, 0, 0, 1
     from program.sale x
-    where x.organization_id = (select data.organization_id()) and x.program_id = p.id and x.deleted_at is null and x.partner_id is not null and x.occurred_at >= d.starts_at and x.occurred_at < d.ends_at
+    where x.organization_id = (select data.organization_id()) and x.program_id = d.program_id and x.deleted_at is null and x.partner_id is not null and x.occurred_at >= d.starts_at and x.occurred_at < d.ends_at
   ) as x (partner_id, clicks, referrals, leads, customers, sales)
   group by 1
-) as f
-where p.organization_id = (select data.organization_id());
+) as f;
 comment on view data.funnel_daily is 'From click to sale by day (UTC) and partner: each step counts on the day on which it happened, with today''s attribution.';
 comment on column data.funnel_daily.day is 'The day (UTC).';
 comment on column data.funnel_daily.program_id is 'The program (prg_).';

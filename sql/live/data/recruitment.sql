@@ -284,19 +284,23 @@ comment on column data.deal.updated_at is 'When it last changed.';
 create or replace view data.outreach_daily with (security_barrier = true) as
 select
   d.day, m.brand_id, m.campaign_id, m.sent, m.first_emails, m.bounced, m.replies, m.interested_replies, m.unsubscribe_replies, m.unsubscribed
-from core.days_between(
-  least(
-    (select m.sent_at from recruitment.message m where m.organization_id = (select data.organization_id()) and m.direction = 'outbound' and m.sent_at is not null order by m.sent_at limit 1),
-    (select m.bounced_at from recruitment.message m where m.organization_id = (select data.organization_id()) and m.bounced_at is not null order by m.bounced_at limit 1),
-    (select m.unsubscribed_at from recruitment.message m where m.organization_id = (select data.organization_id()) and m.unsubscribed_at is not null order by m.unsubscribed_at limit 1),
-    (select m.received_at from recruitment.message m where m.organization_id = (select data.organization_id()) and m.purpose in ('reply', 'unsubscribe') and m.received_at is not null order by m.received_at limit 1)
-  ),
-  greatest(
-    (select m.sent_at from recruitment.message m where m.organization_id = (select data.organization_id()) and m.direction = 'outbound' and m.sent_at is not null order by m.sent_at desc limit 1),
-    (select m.bounced_at from recruitment.message m where m.organization_id = (select data.organization_id()) and m.bounced_at is not null order by m.bounced_at desc limit 1),
-    (select m.unsubscribed_at from recruitment.message m where m.organization_id = (select data.organization_id()) and m.unsubscribed_at is not null order by m.unsubscribed_at desc limit 1),
-    (select m.received_at from recruitment.message m where m.organization_id = (select data.organization_id()) and m.purpose in ('reply', 'unsubscribe') and m.received_at is not null order by m.received_at desc limit 1)
-  )
+from (
+  select d.day, d.starts_at, d.ends_at
+  from core.days_between(
+    least(
+      (select m.sent_at from recruitment.message m where m.organization_id = (select data.organization_id()) and m.direction = 'outbound' and m.sent_at is not null order by m.sent_at limit 1),
+      (select m.bounced_at from recruitment.message m where m.organization_id = (select data.organization_id()) and m.bounced_at is not null order by m.bounced_at limit 1),
+      (select m.unsubscribed_at from recruitment.message m where m.organization_id = (select data.organization_id()) and m.unsubscribed_at is not null order by m.unsubscribed_at limit 1),
+      (select m.received_at from recruitment.message m where m.organization_id = (select data.organization_id()) and m.purpose in ('reply', 'unsubscribe') and m.received_at is not null order by m.received_at limit 1)
+    ),
+    greatest(
+      (select m.sent_at from recruitment.message m where m.organization_id = (select data.organization_id()) and m.direction = 'outbound' and m.sent_at is not null order by m.sent_at desc limit 1),
+      (select m.bounced_at from recruitment.message m where m.organization_id = (select data.organization_id()) and m.bounced_at is not null order by m.bounced_at desc limit 1),
+      (select m.unsubscribed_at from recruitment.message m where m.organization_id = (select data.organization_id()) and m.unsubscribed_at is not null order by m.unsubscribed_at desc limit 1),
+      (select m.received_at from recruitment.message m where m.organization_id = (select data.organization_id()) and m.purpose in ('reply', 'unsubscribe') and m.received_at is not null order by m.received_at desc limit 1)
+    )
+  ) as d
+  order by d.day desc
 ) as d
 cross join lateral (
   select

@@ -1,4 +1,5 @@
 /** Rows are filtered and ordered by columns that an index of their table leads to: behind the organization, and mostly behind the program. */
+import { raw } from 'sql-template-tag';
 import t from 'tap';
 import { tags } from '../../../src/data/graphql/schema/tags.ts';
 import { sql, startRail } from '../../harness.ts';
@@ -63,5 +64,23 @@ t.test('refers to other records by columns that an index leads to', async (t) =>
         own.some((index) => leadsTo(index, by)),
         `${view}.${by}, for ${back}`,
       );
+  }
+});
+
+t.test('computes the newest days of a rollup without the others', async (t) => {
+  for (const [view, { key }] of Object.entries(tags).filter(
+    ([
+      ,
+      {
+        key: [first],
+      },
+    ]) => first === 'day',
+  )) {
+    const [{ definition } = { definition: '' }] = await rail.query<{ definition: string }>(
+      sql`select rtrim(pg_get_viewdef(${`data.${view}`}::regclass), '; ') as definition`,
+    );
+    const order = key.map((column) => `x.${column} desc`).join(', ');
+    const plan = await rail.query(raw(`explain select * from (${definition}) as x order by ${order} limit 20`));
+    t.match(JSON.stringify(plan), /Incremental Sort.*Presorted Key: d\w*\.day/, view);
   }
 });
