@@ -118,8 +118,8 @@ export class Session {
   }
 }
 
-/** A bound decides by which index a statement is best read: with one, it is planned anew each time. */
-const plannedOnce = (text: string): boolean => !/(<|>|<=|>=) ?\$\d/.test(text);
+/** A bound, or a cursor, decides by which index a statement is best read: with one, it is planned anew each time. */
+const plannedOnce = (text: string): boolean => !/(<|>|<=|>=) ?\(?\$\d/.test(text);
 
 /** How many statements a connection keeps with their plans: clients send the same ones again and again. */
 const most_prepared = 100;
