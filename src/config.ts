@@ -69,9 +69,11 @@ const Environment = z.object({
     .optional()
     .describe('Port of GET /metrics, /healthz and /readyz, on HOST; 0 selects a free port. Unset: no port is opened.'),
   WORKER_CONCURRENCY: integer(1, 500).default(10).describe('How many jobs a worker runs at a time.'),
-  DATABASE_POOL_SIZE: integer(2, 500)
+  DATABASE_POOL_SIZE: integer(1, 500)
     .default(20)
-    .describe('Maximum number of connections to Postgres per process, all counted; a process with a worker needs 8.'),
+    .describe(
+      'Maximum number of connections to Postgres per process, all counted. rail api needs 4, rail worker 11, rail start 15.',
+    ),
   MAX_CONNECTIONS: integer(1, 1_000_000)
     .optional()
     .describe('Maximum number of HTTP connections per process. Unset: 60 % of its file descriptors, at most 10,000.'),

@@ -19,7 +19,7 @@ export const schedules = parts.flatMap((part) => part.schedules);
 export const encrypted = parts.flatMap((part) => part.encrypted);
 /** What `/metrics` shows of the database. */
 export const backlogs = [jobBacklog(schedules), ...parts.flatMap((part) => part.backlog ?? [])];
-export const extensions = parts.flatMap((part) => part.extendWorker ?? []);
+export const extensions = parts.flatMap((part) => part.extension ?? []);
 export const audits = parts.flatMap((part) => part.audits);
 /** Of the products whose retries are sent at these times. */
 export const deliveryPrefixes = (times: RetryTimes): string[] =>

@@ -6,7 +6,13 @@ import { type Config, isRunByNpx, readConfig } from '../config.ts';
 import { connectionsThatFit } from '../core/http/connections.ts';
 import type { ServerLimits } from '../core/http/server.ts';
 import type { Worker } from '../core/jobs/supervisor.ts';
-import { findShortage, least_with_worker, processName, splitConnections } from '../core/postgres/connections.ts';
+import {
+  findShortage,
+  leastConnections,
+  processName,
+  type Role,
+  splitConnections,
+} from '../core/postgres/connections.ts';
 import { migrate } from '../core/postgres/migrate.ts';
 import type { Store } from '../core/postgres/transaction.ts';
 import type { Services } from '../core/resource/services.ts';
@@ -78,7 +84,7 @@ export interface Running {
  * What a role runs is loaded once its settings hold and Postgres answers: mistakes are told at once, and no role loads the code of another.
  */
 export async function runProcess(
-  role: 'start' | 'api' | 'worker',
+  role: Role,
   serve: (running: Running, stopping: AbortSignal) => Promise<void>,
 ): Promise<void> {
   const config = readConfig();
@@ -87,7 +93,7 @@ export async function runProcess(
     requireSharedKey(config);
     requireBaseUrl(config);
   }
-  const connections = connectionsOf(role, config);
+  const connections = await connectionsOf(role, config);
   const log = createLog(config);
   const stopping = catchStop();
   const postgres = await openPostgres(config, mode, log);
@@ -116,13 +122,22 @@ export async function runProcess(
   }
 }
 
-/** @throws Error when `DATABASE_POOL_SIZE` is too small for a worker */
-function connectionsOf(role: string, { DATABASE_POOL_SIZE: size }: Config): Running['connections'] {
-  if (role === 'api') return { store: size, worker: 0 };
-  if (size >= least_with_worker) return splitConnections(size);
+/** @throws Error when `DATABASE_POOL_SIZE` is too small */
+async function connectionsOf(role: Role, { DATABASE_POOL_SIZE: size }: Config): Promise<Running['connections']> {
+  const pools = role === 'api' ? 0 : await countPools();
+  const least = leastConnections(role, pools);
+  if (size >= least) return role === 'api' ? { store: size, worker: 0 } : splitConnections(size, pools);
   throw new Error(
-    `DATABASE_POOL_SIZE is ${size}, and a process that runs jobs needs ${least_with_worker} connections at least. Set it to ${least_with_worker} or more, or leave it unset for 20.`,
+    `DATABASE_POOL_SIZE is ${size}, and rail ${role} needs ${least} connections at least. Set it to ${least} or more, or leave it unset for 20.`,
   );
+}
+
+async function countPools(): Promise<number> {
+  const [{ poolsOf }, { extensions }] = await Promise.all([
+    import('../core/jobs/extension.ts'),
+    import('../products.ts'),
+  ]);
+  return poolsOf(extensions);
 }
 
 async function warnOfShortage({ database }: Store, { DATABASE_POOL_SIZE: size }: Config, log: Logger): Promise<void> {

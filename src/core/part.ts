@@ -1,5 +1,5 @@
 import type { EncryptedTable } from './encryption/re_encrypt.ts';
-import type { OpenExtension } from './jobs/extension.ts';
+import type { Extension } from './jobs/extension.ts';
 import type { Schedule } from './jobs/schedule.ts';
 import type { Backlog } from './metrics/backlog.ts';
 
@@ -14,5 +14,5 @@ export interface Part {
   /** What it has waiting in the database, for `/metrics`. */
   backlog?: Backlog;
   /** What it adds to a worker besides its tasks. */
-  extendWorker?: OpenExtension;
+  extension?: Extension;
 }

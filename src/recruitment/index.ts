@@ -52,6 +52,7 @@ import { saveOperations } from './prospects/save.ts';
 import { stageOperations } from './prospects/stage.ts';
 import { removeMemberOperations } from './remove_member.ts';
 import { reportOperations } from './reports/report.ts';
+import { slots } from './slots.ts';
 import { events } from './webhooks.ts';
 
 /** The recruitment service. */
@@ -171,7 +172,10 @@ export const recruitment: Product = {
     'recruitment.deal_audit',
   ],
   mountRoutes: mountUnsubscribing,
-  // Loaded in workers only: it visits, sends and reads.
   backlog: outreachBacklog,
-  extendWorker: async (...given) => (await import('./worker_extension.ts')).extendWorker(...given),
+  extension: {
+    slots,
+    // Loaded in workers only: it visits, sends and reads.
+    open: async (context) => (await import('./worker_extension.ts')).extendWorker(context),
+  },
 };

@@ -5,11 +5,10 @@ import { extendWorker as extendWithReading } from './outreach/reading/worker_ext
 import { extendWorker as extendWithSending } from './outreach/sending/lanes/worker_extension.ts';
 
 /** What the rooms of recruitment add to a worker, joined. */
-export function extendWorker(context: WorkerContext, concurrency: number): WorkerExtension {
-  const joined = [extendWithScans, extendWithSending, extendWithReading].map((extend) => extend(context, concurrency));
+export function extendWorker(context: WorkerContext): WorkerExtension {
+  const joined = [extendWithScans, extendWithSending, extendWithReading].map((extend) => extend(context));
   return {
     parts: joined.flatMap(({ parts }) => parts),
-    slots: Object.assign({}, ...joined.map(({ slots }) => slots)) as Record<string, number>,
     chores: joined.flatMap(({ chores }) => chores),
     async freeFromDead(worker_ids) {
       for (const { freeFromDead } of joined) await freeFromDead(worker_ids);

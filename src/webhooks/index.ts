@@ -2,12 +2,20 @@ import type { Part } from '../core/part.ts';
 import { webhookBacklog } from './queue/backlog.ts';
 import { sweeps } from './terms.ts';
 
+/** Deliveries at a time, for each job of other kinds. */
+const deliveries = 10;
+
 /** What webhooks schedule, encrypt and promise, whatever the product. */
 export const webhooks: Part = {
   schedules: [...sweeps, { name: 'webhooks/keep_partitions', cron: '7 3 * * *', missed: 'latest' }],
   encrypted: [{ table: 'webhooks.endpoint', id: 'id', columns: ['secret', 'previous_secret'] }],
   audits: ['webhooks.audit'],
   backlog: webhookBacklog,
-  // Loaded in workers only: it sends.
-  extendWorker: async (...given) => (await import('./queue/worker_extension.ts')).extendWorker(...given),
+  extension: {
+    // They wait for receivers and hardly compute, and no other job is to wait for those; so have deliveries to slow receivers.
+    slots: { 'webhooks/deliver': deliveries, 'webhooks/deliver_slow': 2 },
+    // Loaded in workers only: it sends.
+    open: async (context, concurrency) =>
+      (await import('./queue/worker_extension.ts')).extendWorker(context, concurrency * deliveries),
+  },
 };

@@ -1,4 +1,9 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import t from 'tap';
+import { settings } from '../../src/config.ts';
+import { poolsOf } from '../../src/core/jobs/extension.ts';
+import { extensions } from '../../src/products.ts';
 import { encryption_key, eventually, type Json, sql, startRail, startReceiver } from '../harness.ts';
 import { startProcess } from '../processes.ts';
 import { rail as runRail } from '../rail_process.ts';
@@ -46,11 +51,11 @@ t.test('a worker under load has no more connections than DATABASE_POOL_SIZE', as
   for (let nth = 0; nth < endpoints; nth++)
     await merchant.post('/v1/webhook_endpoints', { program_id: id, url: `${receiver.url}/${nth}` });
   await partners(id, 60);
-  const worker = startProcess('worker', rail.url, { DATABASE_POOL_SIZE: '8', WORKER_CONCURRENCY: '30' });
+  const worker = startProcess('worker', rail.url, { DATABASE_POOL_SIZE: '11', WORKER_CONCURRENCY: '30' });
   const most = await mostConnections(
     Promise.all([worker, eventually(() => receiver.received.length >= 60 * endpoints, 'all events')]),
   );
-  t.ok(most <= 8, `${most}`);
+  t.ok(most <= 11, `${most}`);
   t.ok(most > 4, `${most}`);
   await (await worker).end('SIGTERM');
 });
@@ -72,7 +77,7 @@ t.test('warns at start when Postgres has too few connections for all processes',
     sql`select current_setting('max_connections')::integer as max_connections`,
   )) as [{ max_connections: number }];
   const half = Math.ceil(max_connections / 2);
-  const enough = await startProcess('api', rail.url, { DATABASE_POOL_SIZE: '2' });
+  const enough = await startProcess('api', rail.url, { DATABASE_POOL_SIZE: '4' });
   const [api, other] = [
     await startProcess('api', rail.url, { DATABASE_POOL_SIZE: `${half}` }),
     await startProcess('api', rail.url, { DATABASE_POOL_SIZE: `${half}` }),
@@ -86,12 +91,48 @@ t.test('warns at start when Postgres has too few connections for all processes',
   await Promise.all([enough, api, other].map((one) => one.end('SIGTERM')));
 });
 
-t.test('refuses to start a worker on fewer connections than it needs', async (t) => {
-  const { code, stderr } = await runRail(t, ['worker'], {
-    DATABASE_URL: rail.url,
-    RAIL_ENCRYPTION_KEY: encryption_key.toString('base64'),
-    DATABASE_POOL_SIZE: '7',
-  });
-  t.equal(code, 1);
-  t.match(stderr, 'DATABASE_POOL_SIZE is 7, and a process that runs jobs needs 8 connections at least');
+/** The least connections of each process that runs until it is stopped. */
+const least = { api: 4, worker: 11, start: 15 };
+
+t.test('a worker on the least connections listens in all pools, takes jobs and stays up', async (t) => {
+  const worker = await startProcess('worker', rail.url, { DATABASE_POOL_SIZE: `${least.worker}` });
+  const listening = sql`
+    select a.pid from pg_stat_activity a
+    where a.datname = current_database() and a.application_name = 'rail jobs' and a.query ~ '^LISTEN'`;
+  await eventually(async () => (await rail.query(listening)).length === poolsOf(extensions), 'all pools to listen');
+  const { id: program_id } = await createProgram();
+  const receiver = await startReceiver();
+  await merchant.post('/v1/webhook_endpoints', { program_id, url: receiver.url });
+  await partners(program_id, 1);
+  await receiver.until(1);
+  const [job] = await rail.query<{ id: string }>(sql`
+    select id from graphile_worker.add_job('program/mature_commissions',
+      json_build_object('run_id', 'run_test', 'tick', ${new Date().toISOString()}::text))`);
+  const waiting = sql`select from graphile_worker.jobs where id = ${job?.id}`;
+  await eventually(async () => (await rail.query(waiting)).length === 0, 'a job to be done');
+  t.equal(worker.logged.filter(({ msg }) => msg === 'worker ready').length, 1);
+  t.same(
+    worker.logged.filter(({ level, msg }) => level >= 40 && !/^RAIL_WEBHOOK/.test(msg)),
+    [],
+  );
+  await worker.end('SIGTERM');
+});
+
+t.test('a process is refused on fewer connections than it needs, and its settings say how many', async (t) => {
+  const meaning = settings.find(({ name }) => name === 'DATABASE_POOL_SIZE')?.meaning ?? '';
+  const readme = await readFile(join(import.meta.dirname, '../../README.md'), 'utf8');
+  for (const [role, needed] of Object.entries(least)) {
+    const { code, stderr } = await runRail(t, [role], {
+      DATABASE_URL: rail.url,
+      RAIL_ENCRYPTION_KEY: encryption_key.toString('base64'),
+      DATABASE_POOL_SIZE: `${needed - 1}`,
+    });
+    t.equal(code, 1);
+    t.match(
+      stderr,
+      `DATABASE_POOL_SIZE is ${needed - 1}, and rail ${role} needs ${needed} connections at least. Set it to ${needed} or more`,
+    );
+    t.match(meaning, new RegExp(`rail ${role}( needs)? ${needed}\\b`));
+    t.match(readme, new RegExp(`DATABASE_POOL_SIZE\\x60 .*\\x60rail ${role}\\x60[^0-9]* ${needed}\\b`));
+  }
 });

@@ -6,12 +6,20 @@ export interface Chore {
   run(): Promise<void>;
 }
 
-/** What a product adds to a worker. It lasts until the worker stops or restarts. */
+/** What a product adds to workers. */
+export interface Extension {
+  /**
+   * Tasks whose jobs run in pools of their own, and how many of them at a time for each job of the general pool. Tasks that share a pool
+   * stand in one name, separated by spaces.
+   */
+  slots: Record<string, number>;
+  open: OpenExtension;
+}
+
+/** What it adds to one worker. It lasts until the worker stops or restarts. */
 export interface WorkerExtension {
   /** What tasks ask for by its class, with `use`. */
   parts: object[];
-  /** Tasks whose jobs run in pools of their own, and how many of them at a time. Tasks that share a pool stand in one name, separated by spaces. */
-  slots: Record<string, number>;
   chores: Chore[];
   /** Frees what these workers held, which are dead. */
   freeFromDead(worker_ids: string[]): Promise<void>;
@@ -21,4 +29,11 @@ export interface WorkerExtension {
 }
 
 /** @param concurrency jobs that the worker runs at a time in its general pool */
-export type OpenExtension = (context: WorkerContext, concurrency: number) => Promise<WorkerExtension>;
+type OpenExtension = (context: WorkerContext, concurrency: number) => Promise<WorkerExtension>;
+
+/** The slots of all extensions, as each of them names its own. */
+export const slotsOf = (extensions: Extension[]): Record<string, number> =>
+  Object.assign({}, ...extensions.map(({ slots }) => slots));
+
+/** How many pools the jobs of a worker run in: those with slots of their own, and the general one. */
+export const poolsOf = (extensions: Extension[]): number => 1 + Object.keys(slotsOf(extensions)).length;

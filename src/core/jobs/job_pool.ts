@@ -39,7 +39,7 @@ export interface JobPool {
 
 /**
  * A pool for the tasks that have slots of their own, so that no other job waits for them, and one for all others.
- * @param own slots by task; tasks that share slots stand in one name, separated by spaces
+ * @param own slots by task, for each job of the general pool; tasks that share slots stand in one name, separated by spaces
  */
 export function planPools(tasks: Record<string, Task>, concurrency: number, own: Record<string, number>): PoolPlan[] {
   const named = Object.keys(own).flatMap((names) => names.split(' '));
@@ -47,11 +47,11 @@ export function planPools(tasks: Record<string, Task>, concurrency: number, own:
   const tasksOf = (names: string) => Object.fromEntries(names.split(' ').map((name) => [name, tasks[name] as Task]));
   return [
     { tasks: Object.fromEntries(general), slots: concurrency },
-    ...Object.entries(own).map(([names, slots]) => ({ tasks: tasksOf(names), slots })),
+    ...Object.entries(own).map(([names, slots]) => ({ tasks: tasksOf(names), slots: concurrency * slots })),
   ];
 }
 
-/** The connections that all pools of a worker share: one for each pool to listen on, and those that fetch and complete jobs. */
+/** The connections that all pools of a worker share: one for each pool to listen on, and those that fetch and complete jobs (`leastOfWorker`). */
 export interface JobConnections {
   pool: pg.Pool;
   /** Ends the pool. What is not returned in time, or ever, is cut off: it would keep the process running, and stay open in Postgres. */

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { leastOfWorker } from '../postgres/connections.ts';
 import { logFailure } from '../postgres/outage.ts';
 import type { Store } from '../postgres/transaction.ts';
 import type { Services } from '../resource/services.ts';
-import type { OpenExtension, WorkerExtension } from './extension.ts';
+import { type Extension, poolsOf, slotsOf, type WorkerExtension } from './extension.ts';
 import { startHousekeeping } from './housekeeping.ts';
 import { type JobConnections, type JobPool, openJobConnections, planPools, startJobPool } from './job_pool.ts';
 import { type Liveness, proveLife } from './liveness.ts';
@@ -17,14 +18,14 @@ export interface WorkerOptions {
   services: Services;
   /** Jobs that run at a time, besides those of tasks with slots of their own. */
   concurrency: number;
-  /** Connections of its own, besides those of the store. */
+  /** Connections of its own, besides those of the store: the least that a worker needs when left out. */
   connections?: number;
   log: Logger;
 }
 
 export interface SupervisorOptions extends WorkerOptions {
   schedules: Schedule[];
-  extensions: OpenExtension[];
+  extensions: Extension[];
 }
 
 export interface Worker {
@@ -47,7 +48,6 @@ const close_ms = 1_000;
 /** Before it is restarted: twice as long after each try that did not start it. */
 const least_pause_ms = 500;
 const most_pause_ms = 4_000;
-const default_connections = 8;
 
 /** Runs jobs until it is stopped. A worker that fails (Postgres went away, a pool broke) is restarted. */
 export function superviseWorker(options: SupervisorOptions): Worker {
@@ -88,14 +88,14 @@ async function restartUntilStopped(options: SupervisorOptions, signals: Signals,
 
 /** One run: from the session that proves it alive until it is stopped, or must be taken for dead. */
 async function runWorker(options: SupervisorOptions, signals: Signals, ready: () => void): Promise<void> {
-  const { url, concurrency, connections: size = default_connections, log } = options;
+  const { url, concurrency, connections: size = leastOfWorker(poolsOf(options.extensions)), log } = options;
   const { stopping } = signals;
   const liveness = await proveLife(url);
   // From here on others may take what this worker holds: it begins nothing new, and cuts off what it is sending.
   const over = new AbortController();
   liveness.lost.then(() => over.abort());
   const context = contextOf(options, liveness, signals, over.signal);
-  const extensions = await Promise.all(options.extensions.map((open) => open(context, concurrency)));
+  const extensions = await Promise.all(options.extensions.map(({ open }) => open(context, concurrency)));
   const connections = openJobConnections(url, size - 1, log, {
     isOver: () => over.signal.aborted,
     onLost(error) {
@@ -148,11 +148,11 @@ interface Parts {
 }
 
 /** Adds to `started` as it goes, so that what has started is stopped when the rest fails. */
-async function start(started: Started, { concurrency, schedules }: SupervisorOptions, parts: Parts): Promise<void> {
+async function start(started: Started, options: SupervisorOptions, parts: Parts): Promise<void> {
+  const { concurrency, schedules } = options;
   const { context, extensions, connections, liveness, over } = parts;
   const task_context: TaskContext = { ...context, use: partsByClass(extensions.flatMap((one) => one.parts)) };
-  const slots = Object.assign({}, ...extensions.map((one) => one.slots)) as Record<string, number>;
-  for (const plan of planPools(await loadTasks(), concurrency, slots)) {
+  for (const plan of planPools(await loadTasks(), concurrency, slotsOf(options.extensions))) {
     const pool = await unless(over, startJobPool(plan, connections.pool, task_context));
     started.pools.push(pool);
     await liveness.addPool(pool.pool_id);

@@ -3,19 +3,38 @@ import { hostname } from 'node:os';
 import sql from 'sql-template-tag';
 import { type Database, run } from './database.ts';
 
-/** A worker has one connection that proves it alive, one for each of its job pools to listen on, and some that fetch and complete jobs. */
-const least_of_worker = 6;
+/** Processes that run until they are stopped. */
+export type Role = 'start' | 'api' | 'worker';
+
+/** Of a worker that fetch and complete jobs. */
+const least_fetching = 2;
 /** More do not make it faster: jobs are fetched and completed many at a time. */
-const most_of_worker = 16;
+const most_fetching = 10;
 const worker_share = 0.4;
-const least_of_store = 2;
+/** Of an API for transactions: one for each of what is bounded (streams, reports, GraphQL), and one for all other requests. */
+const least_of_api = 4;
+/** Of a worker for transactions: a job that counts the sums of reports anew holds two of them, and one is for all other jobs. */
+const least_of_jobs = 3;
+const least_of_store: Record<Role, number> = {
+  api: least_of_api,
+  worker: least_of_jobs,
+  start: least_of_api + least_of_jobs,
+};
 
-/** The least `DATABASE_POOL_SIZE` of a process that runs jobs. */
-export const least_with_worker = least_of_worker + least_of_store;
+/** What a worker opens besides those that fetch: the session that proves it alive, and one for each of its job pools to listen on. */
+const heldByWorker = (pools: number): number => 1 + pools;
 
-/** Splits the connections of a process between its worker (its session and the job queue) and its transactions. */
-export function splitConnections(size: number): { worker: number; store: number } {
-  const worker = Math.min(most_of_worker, Math.max(least_of_worker, Math.floor(size * worker_share)));
+/** The least connections of a worker. @param pools that its jobs run in */
+export const leastOfWorker = (pools: number): number => heldByWorker(pools) + least_fetching;
+
+/** The least `DATABASE_POOL_SIZE` of a process. @param pools that its jobs run in, where it has a worker */
+export const leastConnections = (role: Role, pools: number): number =>
+  least_of_store[role] + (role === 'api' ? 0 : leastOfWorker(pools));
+
+/** Splits the connections of a process with a worker between that (its session and the job queue) and its transactions. */
+export function splitConnections(size: number, pools: number): { worker: number; store: number } {
+  const most = heldByWorker(pools) + most_fetching;
+  const worker = Math.min(most, Math.max(leastOfWorker(pools), Math.floor(size * worker_share)));
   return { worker, store: size - worker };
 }
 

@@ -10,12 +10,11 @@ import { FanOut } from './fan_out.ts';
 const sweep_every_ms = 1_000;
 
 /**
- * What webhooks add to a worker. Deliveries have slots of their own, because they wait for receivers and hardly compute, and no other job
- * is to wait for those; so have deliveries to slow receivers.
+ * What webhooks add to a worker.
+ * @param slots deliveries at a time, besides those to slow receivers
  */
-export function extendWorker(context: WorkerContext, concurrency: number): WorkerExtension {
+export function extendWorker(context: WorkerContext, slots: number): WorkerExtension {
   const { database } = context.store;
-  const slots = concurrency * 10;
   const agent = openAgent(context.services);
   const deliverer = new Deliverer({ ...context, agent, slots });
   const fan_out = new FanOut({
@@ -25,7 +24,6 @@ export function extendWorker(context: WorkerContext, concurrency: number): Worke
   });
   return {
     parts: [deliverer, fan_out],
-    slots: { 'webhooks/deliver': slots, 'webhooks/deliver_slow': concurrency * 2 },
     chores: [{ every_ms: sweep_every_ms, run: () => sweep(database, fan_out) }],
     freeFromDead: (worker_ids) => freeLeases(database, worker_ids),
     async idle() {

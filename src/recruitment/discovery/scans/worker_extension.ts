@@ -5,21 +5,13 @@ import { forgetTurns } from './host_turn.ts';
 import { Visits } from './visits.ts';
 
 const forget_every_ms = 600_000;
-/** Jobs that wait for providers and websites share slots of their own, so that no other job waits for them. */
-const waiting_tasks = [
-  'recruitment/run_search',
-  'recruitment/run_scan',
-  'recruitment/visit_prospect',
-  'recruitment/reveal_addresses',
-];
 
 /** What discovery adds to a worker. */
-export function extendWorker(context: WorkerContext, concurrency: number): WorkerExtension {
+export function extendWorker(context: WorkerContext): WorkerExtension {
   const { database } = context.store;
   const visits = new Visits(context);
   return {
     parts: [visits],
-    slots: { [waiting_tasks.join(' ')]: concurrency * 5 },
     chores: [{ every_ms: forget_every_ms, run: async () => void (await forgetTurns(database)) }],
     freeFromDead: (worker_ids) => freeClaims(database, worker_ids),
     idle: async () => {},

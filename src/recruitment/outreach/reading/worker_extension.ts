@@ -10,7 +10,6 @@ export function extendWorker(context: WorkerContext): WorkerExtension {
   const watches = new Watches(context);
   return {
     parts: [watches],
-    slots: {},
     chores: [
       { every_ms: claim_every_ms, run: () => watches.claim() },
       { every_ms: note_every_ms, run: () => watches.noteSeen() },
