@@ -17,7 +17,7 @@ import pg from 'pg';
 import { isProcess, type Kept, keep } from './keep.ts';
 import { type Lock, tryLock } from './lock.ts';
 import { findPrograms, type Paths, pathsOf, SPAWN_OPTIONS } from './paths.ts';
-import { stablePort } from './stable_port.ts';
+import { isFree, stablePort } from './stable_port.ts';
 
 const POLL_MS = 20;
 const TURN_MS = 180_000;
@@ -92,7 +92,9 @@ export async function openEmbeddedPostgres({
     const password = await initialize(paths, log);
     const launch = { paths, password, settings: { ...SETTINGS, ...settings }, log };
     const running = await whenReady(launch);
-    const { pid, port } = running ?? (await start({ ...launch, port: await ownersPort(paths) }));
+    const usual_port = await readPort(paths);
+    const { pid, port } = running ?? (await start({ ...launch, port: await ownersPort(paths), usual_port }));
+    if (port !== usual_port) await changePort(paths, port, usual_port, log);
     const origin = originOf(mode, running);
     if (origin === 'taken_over') log(`Took over the Postgres (pid ${pid}) that was still running in ${paths.cluster}.`);
     const url = `postgres://rail:${password}@127.0.0.1:${port}/rail`;
@@ -179,6 +181,28 @@ async function ownersPort(paths: Paths): Promise<number | undefined> {
   return unowned ? undefined : Number((await readOwner(paths))[1]) || undefined;
 }
 
+/** The port that Postgres had last, which the URLs of data users name. */
+const portFile = (paths: Paths): string => join(paths.dataDir, 'postgres.port');
+
+/** Undefined before the first start, and where the file holds no port. */
+async function readPort(paths: Paths): Promise<number | undefined> {
+  const text = await readFile(portFile(paths), 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+    return '';
+  });
+  const port = Number(text);
+  return Number.isInteger(port) && port >= 1_024 && port <= 65_535 ? port : undefined;
+}
+
+async function changePort(paths: Paths, port: number, usual_port: number | undefined, log: Log): Promise<void> {
+  await writeFile(portFile(paths), `${port}\n`);
+  if (usual_port === undefined) return;
+  log(
+    `Port ${usual_port}, which Postgres in ${paths.cluster} had, is taken. It listens on ${port} from now on: change the port in the URLs of data users.`,
+    'warn',
+  );
+}
+
 /** Only a process that holds `postgres.turn` ever locks it exclusively, so it can be shared. */
 function joinUsers(paths: Paths): Lock {
   const claim = tryLock(`${paths.cluster}.users`, 'shared');
@@ -260,8 +284,10 @@ interface Launch {
   password: string;
   settings: Record<string, string>;
   log: Log;
-  /** A free one when left out. */
+  /** On no other. */
   port?: number | undefined;
+  /** On this one while it is free, where no port is given. */
+  usual_port?: number | undefined;
   /** Ends the waiting. */
   signal?: AbortSignal;
 }
@@ -285,14 +311,14 @@ async function start(launch: Launch): Promise<Postmaster> {
 
 async function spawnPostmaster(
   programs: string,
-  { paths, settings, port }: Launch,
+  { paths, settings, port, usual_port }: Launch,
   logFile: string,
 ): Promise<ChildProcess> {
   await using output = await open(logFile, 'a', 0o600);
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const child = spawn(
     join(programs, 'bin/postgres'),
-    ['-D', paths.cluster, '-p', String(port ?? (await stablePort())), ...flags],
+    ['-D', paths.cluster, '-p', String(port ?? (await freePort(usual_port))), ...flags],
     {
       ...SPAWN_OPTIONS,
       ...paths.user,
@@ -304,6 +330,9 @@ async function spawnPostmaster(
   await once(child, 'spawn');
   return child;
 }
+
+const freePort = async (usual_port: number | undefined): Promise<number> =>
+  usual_port && (await isFree(usual_port)) ? usual_port : stablePort();
 
 /** The one that runs in the end may be another than the child: one that a rail killed a moment ago had just started. */
 async function whenReadyOrExited(child: ChildProcess, launch: Launch): Promise<Postmaster | undefined> {

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chown, mkdir, mkdtemp, readdir, readFile, readlink, rm, rmdir, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
@@ -113,6 +114,34 @@ t.test(
     await stranger?.stop();
   },
 );
+
+t.test('listens on the same port at each start, and on another where that is taken, which it says', async (t) => {
+  const dataDir = await makeDataDir(t);
+  const lines: string[] = [];
+  const portOf = async (mode: 'own' | 'use') => {
+    const { url, stop } = await openEmbeddedPostgres({ dataDir, mode, settings, log: (line) => lines.push(line) });
+    await query(url, 'select 1');
+    await stop();
+    return Number(new URL(url).port);
+  };
+  const port = await portOf('own');
+  t.equal(await portOf('use'), port);
+  t.equal(await portOf('own'), port);
+  t.notOk(lines.some((line) => line.includes(`${port}`)));
+
+  const other = createServer((socket) => socket.destroy()).listen(port, '127.0.0.1');
+  t.teardown(() => other.close());
+  await once(other, 'listening');
+  const next = await portOf('own');
+  t.not(next, port);
+  t.match(lines.at(-1), new RegExp(`Port ${port}, .+ is taken\\. It listens on ${next} `));
+  other.close();
+  await once(other, 'close');
+  t.equal(await portOf('own'), next, 'and keeps that');
+
+  await writeFile(join(dataDir, 'postgres.port'), '70000');
+  t.ok((await portOf('own')) > 0, 'and takes nothing else from the file than a port');
+});
 
 t.test('refuses a second owner, naming the first and the remedy', async (t) => {
   const dataDir = await makeDataDir(t);
