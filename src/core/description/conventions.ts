@@ -1,5 +1,6 @@
 import { default_rate_limit } from '../access/api_key.ts';
 import { signature_tolerance_s } from '../encryption/signature.ts';
+import { most_of_organization } from '../postgres/turns.ts';
 import { api_version, default_address_rate, max_body_bytes, max_body_depth, max_body_values } from '../values/api.ts';
 import { type Described, rootOf } from './described.ts';
 import type { DeliveryTerms } from './openapi_webhooks.ts';
@@ -73,7 +74,9 @@ Which requests to retry:
     title: 'Rate limit',
     text: `A key can make ${default_rate_limit} requests per second, unless it was created with another limit. \`X-RateLimit-Limit\` is the limit, \`X-RateLimit-Remaining\` the number of requests left in this second, and \`X-RateLimit-Reset\` the Unix time at which the next second begins. Above the limit, the response is 429 \`rate_limit_exceeded\` with \`Retry-After\`.
 
-Requests without a valid API key are limited by the public address that they come from (in IPv6 by its /64): ${default_address_rate} per second, unless the operator of the service has set another limit. The response above it is the same 429. Send your key with every request.`,
+Requests without a valid API key are limited by the public address that they come from (in IPv6 by its /64): ${default_address_rate} per second, unless the operator of the service has set another limit. The response above it is the same 429. Send your key with every request.
+
+An organization can run ${most_of_organization} reports at once. Others wait for their turn, for some seconds at most; then the response is the same 429.`,
   },
   {
     title: 'Versioning',

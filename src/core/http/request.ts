@@ -39,11 +39,21 @@ function mount(app: FastifyInstance, operation: Operation, store: Store, service
     handler: async (request, reply) => {
       const streamed = streamAsked(request, operation, services);
       if (streamed) return sendStream(request, reply, { ...streamed, store: source });
-      const { status, body, replayed } = await withinDeadline(request, answer(request, operation, source, services));
+      const release = operation.may_lag ? await takeTurn(request, source) : undefined;
+      // A read that is not waited for any longer keeps its turn until it ends.
+      const answering = answer(request, operation, source, services).finally(release);
+      const { status, body, replayed } = await withinDeadline(request, answering);
       if (replayed) reply.header('Idempotent-Replayed', 'true');
       return reply.code(status).header('Content-Type', 'application/json; charset=utf-8').send(Buffer.from(body));
     },
   });
+}
+
+/** Waits until the organization may read at length, for no longer than an answer may take. What is wrong with the request is said at once. */
+function takeTurn(request: FastifyRequest, { database }: Store): Promise<() => void> {
+  refuseInvalid(request);
+  const { reading_turns, answer_ms } = request.server;
+  return reading_turns.take((request.presented as Presented).organization_id, database.options.max, answer_ms);
 }
 
 /** The hooks of a route that needs a key: who asks, how often, in which version, with which scope and mode, and signed as the key demands. */

@@ -2,6 +2,7 @@ import Fastify, { type FastifyInstance, type FastifyRequest, LogController } fro
 import type { Logger } from 'pino';
 import type { z } from 'zod';
 import { requestAnswered } from '../metrics/metrics.ts';
+import { ReadingTurns } from '../postgres/turns.ts';
 import { default_address_rate, max_body_bytes } from '../values/api.ts';
 import { newId } from '../values/id.ts';
 import { AddressRate } from './address_rate.ts';
@@ -24,6 +25,7 @@ declare module 'fastify' {
     answer_ms: number;
     reader_limits: ReaderLimits;
     open_streams: OpenStreams;
+    reading_turns: ReadingTurns;
   }
 }
 
@@ -81,6 +83,7 @@ export function createServer(log: Logger, { https = false, ...given }: ServerOpt
   app.decorate('answer_ms', limits.answer_ms);
   app.decorate('reader_limits', limits);
   app.decorate('open_streams', new Map());
+  app.decorate('reading_turns', new ReadingTurns());
   limitStrangers(app);
   requireClearHeaders(app);
   answerExpectations(app);

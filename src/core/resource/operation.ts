@@ -76,7 +76,10 @@ interface Options<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType,
       read: Read;
     },
   ) => Promise<Asked>;
-  /** It writes nothing, sees one state of the database, and may answer from a replica, whose state is some seconds old. */
+  /**
+   * It reads at length and writes nothing, sees one state of the database, and may answer from a replica, whose state is some seconds old.
+   * An organization runs few of them at once: see postgres/turns.ts.
+   */
   may_lag?: boolean;
   /** Whether test keys may call it. Undefined: as the product has it for all of its operations. */
   test_keys?: boolean;

@@ -1,8 +1,9 @@
-import t from 'tap';
+import pg from 'pg';
+import t, { type Test } from 'tap';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
 import { foldReports } from '../../../src/program/reports/sums/fold.ts';
 import { rebuildReports } from '../../../src/program/reports/sums/rebuild.ts';
-import { type Json, sql, startRail } from '../../harness.ts';
+import { eventually, type Json, patient_api, sql, startRail } from '../../harness.ts';
 import { openShop } from '../../shop.ts';
 import { batchOf, bonus, payee } from '../payouts/fixture.ts';
 
@@ -265,3 +266,43 @@ t.test(
     }
   },
 );
+
+t.test('runs two reports of an organization at once, and leaves the connections to other requests', async (t) => {
+  const [shop, other, third] = [await openShop(rail), await openShop(rail), await openShop(rail)];
+  const report = ({ merchant, program_id }: typeof shop, more = '') =>
+    merchant.request('GET', `/v1/reports/overview?program_id=${program_id}&${aroundNow()}${more}`);
+  const release = await holdReports(t);
+  const many = Array.from({ length: 60 }, () => report(shop));
+  await eventually(async () => (await rail.waiting()) === 2, 'two reports to run');
+  t.equal((await other.merchant.request('GET', `/v1/clicks?program_id=${other.program_id}&limit=1`)).status, 200);
+  t.equal((await report(shop, '&limit=0')).status, 400, 'what is wrong is said at once');
+  t.equal(await rail.waiting(), 2);
+
+  rail.app.answer_ms = 300;
+  const late = await report(shop);
+  t.equal(late.status, 429);
+  t.match(late.body.error, { code: 'rate_limit_exceeded', message: /already running 2 reports/ });
+  t.ok(late.headers['retry-after']);
+  rail.app.answer_ms = patient_api.answer_ms;
+
+  const others = [report(other), report(other), report(third)];
+  await eventually(async () => (await rail.waiting()) === 5, 'a quarter of the connections to be in use');
+  rail.app.answer_ms = 300;
+  const refused = await report(third);
+  t.equal(refused.status, 503);
+  t.match(refused.body.error.message, /as many reports as it can/);
+  rail.app.answer_ms = patient_api.answer_ms;
+
+  await release();
+  for (const { status } of await Promise.all([...many, ...others])) t.equal(status, 200);
+});
+
+/** Has all reports wait, from now on. @returns what lets them go on */
+async function holdReports(t: Test): Promise<() => Promise<void>> {
+  const client = new pg.Client(rail.url);
+  await client.connect();
+  t.teardown(() => client.end());
+  await client.query('begin');
+  await client.query('lock table program.report_total in access exclusive mode');
+  return async () => void (await client.query('commit'));
+}
