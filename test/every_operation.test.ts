@@ -183,6 +183,7 @@ async function replays(t: Test, operation: Operation): Promise<void> {
 /** Every row of the JSON answer stands in the other formats too. */
 async function streams(t: Test, operation: Operation): Promise<void> {
   const sample = await own.sample(operation);
+  await idle(); // a job may change a row between two answers
   const get = (format: string, caller: Caller) =>
     send(caller, operation, { ...sample, query: { ...sample.query, format } });
   for (const [format, type] of Object.entries(media_types)) {
