@@ -24,7 +24,7 @@ export function killsOf(
     const kill: Kill = is_call
       ? { at: 'call', side: at % 8 === 3 ? 'after' : 'before', nth }
       : { at: 'statement', side, nth };
-    return { kill, trouble: troubles[Math.floor(at / 2) % troubles.length] ?? [] };
+    return { kill, trouble: troubles[at % troubles.length] ?? [] };
   });
 }
 

@@ -6,14 +6,14 @@
 const efforts = {
   /** Runs of the model of an endpoint's queue, of up to 20 commands each. */
   queue_model_runs: { test: 3, soak: 100 },
-  /** Kills of a worker amid payouts by a provider: each trouble of the provider comes up in ten. */
-  payout_kills: { test: 10, soak: 16 },
+  /** Kills of a worker amid payouts by a provider: each trouble of the provider comes up in six. */
+  payout_kills: { test: 6, soak: 16 },
   /** Kills of a worker amid payouts by file. */
-  payout_file_kills: { test: 4, soak: 14 },
+  payout_file_kills: { test: 3, soak: 14 },
   /** Kills of a worker amid the slice. */
   worker_kills: { test: 4, soak: 14 },
   /** Kills of a worker amid reading answers. */
-  reading_kills: { test: 3, soak: 30 },
+  reading_kills: { test: 2, soak: 30 },
   /** Events that 20 endpoints receive while a worker is killed. */
   events_of_killed_worker: { test: 120, soak: 500 },
   /** Requests of a race, all at the same time: some more than the connections that they share. */
