@@ -1,5 +1,6 @@
 import sql, { join, type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
+import type { DayLengths } from './span.ts';
 
 /** The columns of program.report_fact that reports group and filter by. */
 export const dimensions = [
@@ -17,7 +18,7 @@ export type Dimension = (typeof dimensions)[number];
 export type Filters = Partial<Record<Dimension | 'group_id' | 'batch_id', string>>;
 
 /** The lengths of the spans in program.report_total, in minutes: as program.report_spans() has them. */
-export const span_lengths: Record<Dimension | '', number[]> = {
+export const span_lengths: Record<Dimension, number[]> & { '': DayLengths } = {
   '': [15, 1440, 23040],
   partner_id: [1440, 5760, 23040, 92160],
   link_id: [1440, 5760, 23040, 92160],

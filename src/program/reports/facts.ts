@@ -13,7 +13,16 @@ import {
   summedBy,
 } from './dimension.ts';
 import { fact_columns } from './metric.ts';
-import { type Cover, cover, type Edge, type Finer, minute_ms, type SpanRange } from './span.ts';
+import {
+  type Cover,
+  type CoverByDays,
+  cover,
+  coverByDays,
+  type Edge,
+  type Finer,
+  minute_ms,
+  type SpanRange,
+} from './span.ts';
 
 /** Rows of w, key, currency and the measures: what the spans of a cover come to. */
 export interface Summed {
@@ -27,10 +36,21 @@ export interface Summed {
  */
 export function facts(tx: Tx, asked: Asked, summed?: Summed): Sql {
   const dimension = asked.is_summed ? summedBy(asked.kind.dimension, asked.filters) : undefined;
-  const covered = dimension === undefined ? undefined : (summed?.covered ?? coverOf(asked, dimension));
-  if (dimension === undefined || covered === undefined) return fromFacts(tx, asked);
+  const spans = summed ?? (dimension === undefined ? undefined : spansOf(tx, asked, dimension));
+  if (dimension === undefined || spans === undefined) return fromFacts(tx, asked);
+  const { covered, rows } = spans;
   const loose = [fromNotes(tx, asked, covered), ...covered.edges.map((edge) => fromEdge(tx, asked, dimension, edge))];
-  return sql`${summed?.rows ?? fromTotals(tx, asked, dimension, covered)} union all ${byGroup(tx, asked, join(loose, ' union all '))}`;
+  return sql`${rows} union all ${byGroup(tx, asked, join(loose, ' union all '))}`;
+}
+
+/** The spans that cover the windows, or undefined where they do not help. */
+function spansOf(tx: Tx, asked: Asked, dimension: Dimension | ''): Summed | undefined {
+  if (dimension === '') {
+    const covered = coverByDays(timesOf(asked), span_lengths['']);
+    return covered && { covered, rows: fromDays(tx, asked, covered) };
+  }
+  const covered = coverOf(asked, dimension);
+  return covered && { covered, rows: fromTotals(tx, asked, dimension, covered) };
 }
 
 /** Rows of w, key, currency and the measures: those by partner, by the groups of today where these are asked for. */
@@ -44,15 +64,38 @@ function byGroup(tx: Tx, { kind }: Asked, rows: Sql): Sql {
 }
 
 /** The spans of a dimension that cover the windows, or undefined where they do not help. */
-export const coverOf = ({ bounds }: Asked, dimension: Dimension | '', finer?: Finer): Cover | undefined =>
-  cover(
-    bounds.map((bound) => Date.parse(bound)),
-    span_lengths[dimension],
-    finer,
+export const coverOf = (asked: Asked, dimension: Dimension, finer?: Finer): Cover | undefined =>
+  cover(timesOf(asked), span_lengths[dimension], finer);
+
+const timesOf = ({ bounds }: Asked): number[] => bounds.map((bound) => Date.parse(bound));
+
+/** Days are added up by the windows that they are nearest to, and what is moved once more where it belongs and once less where it does not. */
+function fromDays(tx: Tx, asked: Asked, { bounds, days, ranges, moved }: CoverByDays): Sql {
+  const summed = levelsOf(ranges).map(
+    (level) => sql`
+      select ${placeIn(days)}, '', t.currency, ${join(total_sums)}
+      from program.report_total t
+      where ${isIn(tx, asked, '', level)}
+      group by 1, 2, 3`,
   );
+  const signed = fact_columns.map((name) => sql`s.sign * m.${raw(name)}`);
+  const corrected = levelsOf(moved).map(
+    (level) => sql`
+      select s.w, '', m.currency, ${join(signed)}
+      from (
+        select ${placeIn(bounds)} as belongs_in, ${placeIn(days)} as counted_in, t.currency, ${join(total_sums)}
+        from program.report_total t
+        where ${isIn(tx, asked, '', level)}
+        group by 1, 2, 3
+      ) m
+      cross join lateral (values (m.belongs_in, 1), (m.counted_in, -1)) as s (w, sign)
+      where s.w between 1 and ${bounds.length - 1}`,
+  );
+  return join([...summed, ...corrected], ' union all ');
+}
 
 /** Sums are added up by the numbers of their keys, and few of them are left when these are read. Groups are few themselves. */
-function fromTotals(tx: Tx, asked: Asked, dimension: Dimension | '', covered: Cover): Sql {
+function fromTotals(tx: Tx, asked: Asked, dimension: Dimension, covered: Cover): Sql {
   const { program, kind, filters } = asked;
   const keys = (and: Sql): Sql => sql`${isKeyOf(tx, asked, dimension)} and ${and}`;
   const matches = keys(filterCondition(tx, program.id, filters, () => sql`k.key`));
@@ -98,11 +141,14 @@ const total_sums = fact_columns.map((name) => sql`program.bigint_sum(t.${raw(nam
 
 /** The window of rows `t` of report_total. There are many, and most reports have one window or two. */
 export function windowOf({ bounds }: Cover): Sql {
-  const starts = bounds.map((bound) => bound / minute_ms);
-  if (starts.length === 2) return sql`1`;
-  if (starts.length === 3) return sql`case when t.starts_in < ${starts[1]} then 1 else 2 end`;
-  return sql`width_bucket(t.starts_in, ${starts}::integer[])`;
+  if (bounds.length === 2) return sql`1`;
+  if (bounds.length === 3) return sql`case when t.starts_in < ${(bounds[1] as number) / minute_ms} then 1 else 2 end`;
+  return placeIn(bounds);
 }
+
+/** Between which bounds rows `t` of report_total are: 0 is before the first. */
+const placeIn = (bounds: number[]): Sql =>
+  sql`width_bucket(t.starts_in, ${bounds.map((bound) => bound / minute_ms)}::integer[])`;
 
 /** The ranges of each length of spans: they are read together. */
 export const levelsOf = (ranges: SpanRange[]): SpanRange[][] => [
@@ -125,7 +171,7 @@ function sliceOf(tx: Tx, { program, slices }: Asked, dimension: Dimension | '', 
   )`;
 }
 
-/** As many spans as this are looked for one by one. */
+/** As many spans as this are looked for one by one, and all where they are in more ranges than this. */
 const most_starts = 32;
 
 function startsIn(level: SpanRange[], minutes: number): Sql {
@@ -133,7 +179,7 @@ function startsIn(level: SpanRange[], minutes: number): Sql {
   const starts = of.flatMap(({ first, after }) =>
     Array.from({ length: (after - first) / minutes }, (_, nth) => first + nth * minutes),
   );
-  if (starts.length <= most_starts) return sql`t.starts_in = any(${starts}::integer[])`;
+  if (starts.length <= most_starts || of.length > most_starts) return sql`t.starts_in = any(${starts}::integer[])`;
   const ranges = of.map(({ first, after }) => sql`t.starts_in >= ${first} and t.starts_in < ${after}`);
   return sql`(${join(ranges, ' or ')})`;
 }

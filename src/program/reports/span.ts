@@ -23,6 +23,17 @@ export interface Cover {
   edges: Edge[];
 }
 
+/** A quarter of an hour, a day, and longer ones, in minutes. */
+export type DayLengths = [quarter: number, day: number, ...longer: number[]];
+
+/** Whole days, and what has to be moved to have windows that begin at any quarter of an hour. */
+export interface CoverByDays extends Cover {
+  /** The ends of days of UTC that are nearest to `bounds`: the windows that `ranges` are counted in. */
+  days: number[];
+  /** The quarters of an hour that are in another window by `bounds` than by `days`. */
+  moved: SpanRange[];
+}
+
 export const minute_ms = 60_000;
 /** Beyond so many ranges, or edges, to plan and begin them takes longer than to read more rows. */
 const most_ranges = 24;
@@ -48,13 +59,48 @@ export function cover(bounds: number[], lengths: number[], finer?: Finer): Cover
     const length = ((is_fine(nth) ? finer?.minutes : lengths[0]) as number) * minute_ms;
     return Math.round(bound / length) * length;
   });
-  const edges = bounds.flatMap((bound, nth) => edgeOf(bound, ends[nth] as number, nth, bounds.length - 1));
+  const edges = edgesOf(bounds, ends);
   const fine = finer ? [finer.minutes] : [];
   const longest = coverBy(ends, [...fine, ...lengths]);
   const ranges = longest.length <= most_ranges ? longest : coverBy(ends, [...fine, ...lengths.slice(0, 1)]);
   if (ranges.length === 0 || ranges.length > most_ranges || edges.length > most_edges) return undefined;
   return { bounds: ends, ranges, edges };
 }
+
+/**
+ * Covers windows with days and longer spans, and says which quarters of an hour have to be moved from one window to another then. However many
+ * windows there are, these are half a day for each bound at most: in few time zones a day is one of UTC.
+ * @param lengths of the spans that there are, ascending
+ * @returns undefined where spans do not help
+ */
+export function coverByDays(bounds: number[], [quarter, day, ...longer]: DayLengths): CoverByDays | undefined {
+  const ends = roundedTo(quarter, bounds);
+  const days = roundedTo(day, ends);
+  const edges = edgesOf(bounds, ends);
+  if (ends[0] === ends.at(-1) || edges.length > most_edges) return undefined;
+  const longest = coverBy(days, [day, ...longer]);
+  const ranges = longest.length <= most_ranges ? longest : coverBy(days, [day]);
+  return { bounds: ends, days, ranges, moved: movedBy(ends, days, quarter), edges };
+}
+
+const roundedTo = (minutes: number, bounds: number[]): number[] =>
+  bounds.map((bound) => Math.round(bound / (minutes * minute_ms)) * minutes * minute_ms);
+
+/** What lies between each bound and its rounded one, where these stretches meet as one. */
+function movedBy(ends: number[], days: number[], minutes: number): SpanRange[] {
+  const moved: SpanRange[] = [];
+  for (const [nth, end] of ends.entries()) {
+    const [one, other] = [end, days[nth] as number];
+    // Bounds of less than a day apart may be rounded over each other.
+    const from = Math.max(Math.min(one, other), moved.at(-1)?.to ?? -Infinity);
+    const to = Math.max(one, other);
+    if (from < to) moved.push({ from, to, minutes });
+  }
+  return joinAdjacent(moved);
+}
+
+const edgesOf = (bounds: number[], ends: number[]): Edge[] =>
+  bounds.flatMap((bound, nth) => edgeOf(bound, ends[nth] as number, nth, bounds.length - 1));
 
 /** What is between a bound and the end of a span is counted on the wrong side of the bound. */
 function edgeOf(bound: number, end: number, nth: number, windows: number): Edge[] {
