@@ -1,11 +1,11 @@
--- When a day of a time zone begins: its first instant, also where midnight occurs twice or not at all.
+-- When a day of a time zone begins: its first instant, also where midnight occurs twice or not at all. Clocks were put back by up to three hours.
 create or replace function program.local_start(day date, zone text) returns timestamptz
 language sql stable
 as $$
   select min(c.at)
   from (
     select (day::timestamp at time zone zone) - make_interval(mins => m.minutes) as at
-    from (values (0), (30), (60)) as m (minutes)
+    from (values (0), (30), (60), (120), (180)) as m (minutes)
   ) as c
   where (c.at at time zone zone)::date >= day
 $$;

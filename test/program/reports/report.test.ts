@@ -184,6 +184,15 @@ t.test('names the days, weeks and months of a zone, and takes those as many befo
     { period: '2026-11-02' },
   ]);
   t.same([havana.previous_period, havana.delta], [undefined, undefined]);
+  const chita = await overview('from=2014-10-24T14:00:00Z&to=2014-10-26T16:00:00Z&timezone=Asia/Chita&compare=none');
+  t.match(
+    chita.rows,
+    [
+      { period: '2014-10-25', from: '2014-10-24T14:00:00.000Z', to: '2014-10-25T14:00:00.000Z' },
+      { period: '2014-10-26', from: '2014-10-25T14:00:00.000Z', to: '2014-10-26T16:00:00.000Z' },
+    ],
+    'clocks were put back by two hours to midnight',
+  );
   const month = await overview('from=2026-01-01T00:00:00Z&to=2027-01-01T00:00:00Z&period=2026-02&interval=month');
   t.match(month, { from: '2026-02-01T00:00:00.000Z', to: '2026-03-01T00:00:00.000Z' });
   t.equal(month.rows.length, 1);
