@@ -73,7 +73,10 @@ async function inZone<T>(timezone: string, read: Promise<T>): Promise<T> {
 /** How `to_char` names a day, an ISO week or a month. */
 export const interval_formats: Record<Interval, string> = { day: 'YYYY-MM-DD', week: 'IYYY-"W"IW', month: 'YYYY-MM' };
 
-/** The days, ISO weeks or months of a window, in their order. */
+/**
+ * The days, ISO weeks or months of a window, in their order. Where clocks are put back across midnight, the local time of a bound may be of the
+ * day before: that day is over, and the next one has begun.
+ */
 export const intervalsOf = (tx: Tx, { from, to }: Window, interval: Interval, zone: string): Promise<Interval_[]> =>
   tx.all(sql`
     select
@@ -81,9 +84,11 @@ export const intervalsOf = (tx: Tx, { from, to }: Window, interval: Interval, zo
       greatest(program.local_start(g.day::date, ${zone}), ${from}::timestamptz(3)) as from,
       least(program.local_start((g.day + ${step(interval)})::date, ${zone}), ${to}::timestamptz(3)) as to
     from generate_series(
-      date_trunc(${interval}, ${from}::timestamptz at time zone ${zone}), ${to}::timestamptz at time zone ${zone}, ${step(interval)}
+      date_trunc(${interval}, ${from}::timestamptz at time zone ${zone}),
+      (${to}::timestamptz at time zone ${zone}) + ${step(interval)}, ${step(interval)}
     ) as g (day)
     where program.local_start(g.day::date, ${zone}) < ${to}::timestamptz and ${from}::timestamptz < ${to}::timestamptz
+      and program.local_start((g.day + ${step(interval)})::date, ${zone}) > ${from}::timestamptz(3)
     order by g.day`);
 
 const step = (interval: Interval): Sql => sql`${`1 ${interval}`}::interval`;

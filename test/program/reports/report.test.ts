@@ -193,6 +193,22 @@ t.test('names the days, weeks and months of a zone, and takes those as many befo
     ],
     'clocks were put back by two hours to midnight',
   );
+  const newfoundland = await overview(
+    'from=2006-10-28T02:30:00Z&to=2006-10-29T03:00:00Z&timezone=America/St_Johns&compare=none',
+  );
+  t.match(
+    newfoundland.rows,
+    [
+      { period: '2006-10-28', from: '2006-10-28T02:30:00.000Z', to: '2006-10-29T02:30:00.000Z' },
+      { period: '2006-10-29', from: '2006-10-29T02:30:00.000Z', to: '2006-10-29T03:00:00.000Z' },
+    ],
+    'clocks were put back from the first minute of a day to the day before, in which the window ends',
+  );
+  t.match(
+    (await overview('from=2006-10-29T03:00:00Z&to=2006-10-30T03:30:00Z&timezone=America/St_Johns')).rows,
+    [{ period: '2006-10-29', from: '2006-10-29T03:00:00.000Z', to: '2006-10-30T03:30:00.000Z' }],
+    'or begins',
+  );
   const month = await overview('from=2026-01-01T00:00:00Z&to=2027-01-01T00:00:00Z&period=2026-02&interval=month');
   t.match(month, { from: '2026-02-01T00:00:00.000Z', to: '2026-03-01T00:00:00.000Z' });
   t.equal(month.rows.length, 1);
