@@ -42,7 +42,7 @@ export async function windowsOf(tx: Tx, { from, to, period, timezone, compare }:
     tx.one<Window & { before: string }>(sql`
       with bounds as (
         select b.from, greatest(b.from, least(${to}::timestamptz(3), ${first ? startOf(after as string, timezone) : sql`null`})) as to
-        from (select greatest(${from}::timestamptz(3), ${first ? startOf(first, timezone) : sql`null`}) as from) as b
+        from (select least(greatest(${from}::timestamptz(3), ${first ? startOf(first, timezone) : sql`null`}), ${to}::timestamptz(3)) as from) as b
       ),
       days as (
         select b.from, b.to, (b.from at time zone ${timezone})::date as first, (b.to at time zone ${timezone})::date as after

@@ -212,6 +212,15 @@ t.test('names the days, weeks and months of a zone, and takes those as many befo
   const month = await overview('from=2026-01-01T00:00:00Z&to=2027-01-01T00:00:00Z&period=2026-02&interval=month');
   t.match(month, { from: '2026-02-01T00:00:00.000Z', to: '2026-03-01T00:00:00.000Z' });
   t.equal(month.rows.length, 1);
+  for (const [period, at] of [
+    ['2025-12', '2026-01-01T00:00:00.000Z'],
+    ['2027-02', '2027-01-01T00:00:00.000Z'],
+  ])
+    t.match(
+      await overview(`from=2026-01-01T00:00:00Z&to=2027-01-01T00:00:00Z&period=${period}`),
+      { from: at, to: at, rows: [], totals: { sales: 0 } },
+      `${period} is not in the window`,
+    );
 });
 
 t.test('notes an update that changes what counts, and no other', async (t) => {
