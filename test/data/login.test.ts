@@ -95,7 +95,7 @@ t.test('hides emails in the URLs of visitors unless personal data was asked for'
   const { caller, program_id } = one;
   const [partner] = (await caller.get(`/v1/partners?program_id=${program_id}`)).data;
   const landing_url =
-    'https://acme.example.com/u/grace@secret.example.com?email=grace%40secret.example.com&utm_source=news&utm_term=grace@secret.example.com';
+    'https://acme.example.com/u/grace@secret.example.com?email=grace%40secret.example.com&utm_source=news&utm_term=grace@secret.example.com&utm_grace%40secret.example.com=1';
   const click = await caller.post('/v1/clicks', {
     ...{ program_id, value: partner.handle, landing_url, visitor_token: 'visitor-with-email' },
     referrer: 'https://mail.example.com/@inbox?next=%2Fwelcome%3Femail%3Dgrace%2540secret.example.com',
@@ -111,10 +111,10 @@ t.test('hides emails in the URLs of visitors unless personal data was asked for'
       `select r.landing_url, r.utm from data.referral r join data.click c on c.referral_id = r.id where c.id = '${click.id}'`,
     )),
   ];
-  const hidden = 'https://acme.example.com/u/hidden?email=hidden&utm_source=news&utm_term=hidden';
+  const hidden = 'https://acme.example.com/u/hidden?email=hidden&utm_source=news&utm_term=hidden&hidden=1';
   t.same(await read(psql), [
     { landing_url: hidden, referer: 'https://mail.example.com/@inbox?next=hidden' },
-    { landing_url: hidden, utm: { source: 'news', term: 'hidden' } },
+    { landing_url: hidden, utm: { source: 'news', term: 'hidden', hidden: '1' } },
   ]);
   t.match(await read(seeing), [{ landing_url }, { landing_url, utm: { term: 'grace@secret.example.com' } }]);
 });

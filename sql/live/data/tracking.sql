@@ -110,7 +110,7 @@ select
   case when (select data.sees_personal()) then r.landing_url else data.without_emails(r.landing_url) end as landing_url,
   case
     when not (select data.sees_personal()) and data.without_emails(r.utm::text) <> r.utm::text then (
-      select jsonb_object_agg(u.key, data.without_emails(u.value)) from jsonb_each_text(r.utm) as u
+      select jsonb_object_agg(data.without_emails(u.key), data.without_emails(u.value)) from jsonb_each_text(r.utm) as u
     )
     else r.utm
   end as utm,

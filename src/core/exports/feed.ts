@@ -49,5 +49,5 @@ const hideEmails = (row: Record<string, unknown>, fields: string[]): object => (
 function hidden(value: unknown): unknown {
   if (typeof value === 'string') return withoutEmails(value);
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, hidden(inner)]));
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [withoutEmails(name), hidden(inner)]));
 }

@@ -75,7 +75,7 @@ t.test('hides emails in the URLs of visitors from a key that may not read person
   });
   await rail.query(sql`
     insert into program.referral (organization_id, id, program_id, partner_id, landing_url, utm, tracked_by, status, visitor_token, expires_at, created_at, updated_at)
-    select c.organization_id, 'ref_urls', c.program_id, c.partner_id, c.landing_url, '{"term": "a@b.example.com"}', 'link', 'visit', c.visitor_token, now(), now(), now()
+    select c.organization_id, 'ref_urls', c.program_id, c.partner_id, c.landing_url, '{"term": "a@b.example.com", "c@d.example.com": "1"}', 'link', 'visit', c.visitor_token, now(), now(), now()
     from program.click c where c.visitor_token = 'visitor-urls'`);
   const read = async (resource: string, ...scopes: string[]) =>
     (
@@ -87,7 +87,7 @@ t.test('hides emails in the URLs of visitors from a key that may not read person
     ).objects[0];
   const hidden = 'https://acme.example.com/u/hidden?email=hidden&utm_term=hidden';
   t.match(await read('clicks'), { landing_url: hidden, referer: 'https://mail.example.com/?to=hidden' });
-  t.match(await read('referrals', 'clicks:read'), { landing_url: hidden, utm: { term: 'hidden' } });
+  t.match(await read('referrals', 'clicks:read'), { landing_url: hidden, utm: { term: 'hidden', hidden: '1' } });
   for (const scope of ['data:personal', 'clicks:read']) t.match(await read('clicks', scope), { landing_url });
   t.match(await read('referrals', 'referrals:read'), { landing_url, utm: { term: 'a@b.example.com' } });
 });
