@@ -43,7 +43,10 @@ export function addDataCommands(rail: Command): void {
     .argument('<resource>', 'what to export, such as sales')
     .option('--org, --organization <id>', "id of the organization (default: the demo's, or the only organization)")
     .option('--since <position>', 'the position on the last line of an earlier export of the resource')
-    .option('--personal-data', 'export resources with personal data, and show emails in the URLs of visitors')
+    .option(
+      '--personal-data',
+      'export resources with personal data, and show notes, and emails in the URLs of visitors and in reasons',
+    )
     .addHelpText(
       'after',
       example('rail data export clicks > clicks.ndjson', 'rail data export sales --personal-data --since pos_…'),

@@ -25,5 +25,11 @@ export const feed: Feed = {
   ],
   // Those with emails, names, or what merchants keep of a person.
   personal: [partners, applications, customers, sales, riskFlags, payouts],
-  url_fields: { clicks: ['landing_url', 'referer'], referrals: ['landing_url', 'utm'] },
+  text_fields: {
+    clicks: ['landing_url', 'referer'],
+    referrals: ['landing_url', 'utm'],
+    refunds: ['reason'],
+    commissions: ['void_reason'],
+  },
+  personal_fields: { commissions: ['note'] },
 };

@@ -119,6 +119,28 @@ t.test('hides emails in the URLs of visitors unless personal data was asked for'
   t.match(await read(seeing), [{ landing_url }, { landing_url, utm: { term: 'grace@secret.example.com' } }]);
 });
 
+t.test('hides emails in reasons unless personal data was asked for, and notes', async (t) => {
+  const { caller, program_id } = one;
+  const reason = 'asked by grace@secret.example.com';
+  const partner = await caller.post('/v1/partners', { program_id, email: `reasons-${program_id}@partner.example.com` });
+  const bonus = await caller.post('/v1/commissions', { program_id, partner_id: partner.id, amount_minor: 100 });
+  await caller.post(`/v1/commissions/${bonus.id}/void`, { reason });
+  const charge = { amount_minor: 100, currency: 'USD', external_charge_id: 'ch_reasons' };
+  const { id } = await caller.post('/v1/sales', { program_id, partner_id: partner.id, ...charge });
+  await caller.post(`/v1/sales/${id}/refund`, { amount_minor: 1, reason });
+  await caller.patch(`/v1/partners/${partner.id}`, { status: 'suspended', suspension_reason: reason });
+  const read = ({ query }: typeof psql) =>
+    query(`
+      select void_reason as reason from data.commission where id = '${bonus.id}'
+      union all select cause from data.commission_entry where commission_id = '${bonus.id}' and kind = 'voided'
+      union all select cause from data.partner_ledger where commission_id = '${bonus.id}' and kind = 'voided'
+      union all select suspension_reason from data.partner where id = '${partner.id}'
+      union all select reason from data.refund where sale_id = '${id}' and reason like 'asked by %'`);
+  const five = (shown: string) => Array.from({ length: 5 }, () => ({ reason: shown }));
+  t.same(await read(psql), five('asked by hidden'));
+  t.same(await read(await connectAs(await newLogin(rail, { ...caller, personal_data: true }))), five(reason));
+});
+
 t.test('hides the same emails in SQL as in events', async (t) => {
   const urls = [
     ...['', 'https://acme.example.com/', 'https://medium.example.com/@ada', 'https://acme.example.com/40%?a=@'],

@@ -29,3 +29,13 @@ as $$
   end
 $$;
 comment on function data.sees_personal() is 'Whether columns with emails, names and other personal data are shown to you; else they are null.';
+
+-- Visitors come by URLs with their email, and people write emails into reasons. Most texts have none: they are not searched further. `withoutEmails` in
+-- src/core is the same.
+create or replace function data.without_emails(url text) returns text
+language sql immutable parallel safe
+return case
+  when url ~ '@|%(25)*40' then regexp_replace(url, '[^\s/?&=#:;,<>()"'']+(@|%(25)*40)[^\s/?&=#:;,<>()"'']+', 'hidden', 'g')
+  else url
+end;
+comment on function data.without_emails(text) is 'A text with each email address in it replaced by "hidden".';

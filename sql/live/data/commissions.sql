@@ -23,7 +23,7 @@ select
   c.approved_at,
   c.paid_at,
   c.voided_at,
-  c.void_reason,
+  case when (select data.sees_personal()) then c.void_reason else data.without_emails(c.void_reason) end as void_reason,
   case when (select data.sees_personal()) then c.note end as note,
   c.created_at,
   c.updated_at
@@ -54,7 +54,7 @@ comment on column data.commission.mature_at is 'When the holding period ends.';
 comment on column data.commission.approved_at is 'When it was approved by hand. Null: not approved by hand.';
 comment on column data.commission.paid_at is 'When its payout settled. Null: not paid.';
 comment on column data.commission.voided_at is 'When it was voided. Null: not voided.';
-comment on column data.commission.void_reason is 'Why it was voided, such as sale_refunded. Null: not voided.';
+comment on column data.commission.void_reason is 'Why it was voided, such as sale_refunded. Null: not voided. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.commission.note is 'Your note. Personal: null unless the login was made with --personal-data.';
 comment on column data.commission.created_at is 'When it was recorded.';
 comment on column data.commission.updated_at is 'When it last changed.';

@@ -113,7 +113,7 @@ select
   r.external_refund_id,
   s.currency,
   r.amount_minor,
-  r.reason,
+  case when (select data.sees_personal()) then r.reason else data.without_emails(r.reason) end as reason,
   case when r.refunded_at is null then r.created_at else r.refunded_at end as refunded_at,
   r.created_at
 from program.refund r
@@ -128,6 +128,6 @@ comment on column data.refund.partner_id is 'The partner who is credited with th
 comment on column data.refund.external_refund_id is 'The processor''s id of the refund, unique in the program: reconcile by it. Null: not given.';
 comment on column data.refund.currency is 'ISO 4217 code of the sale''s currency.';
 comment on column data.refund.amount_minor is 'What was refunded, in minor units.';
-comment on column data.refund.reason is 'The reason, as you sent it. Null: not given.';
+comment on column data.refund.reason is 'The reason, as you sent it. Null: not given. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.refund.refunded_at is 'When the charge was refunded.';
 comment on column data.refund.created_at is 'When it was recorded.';

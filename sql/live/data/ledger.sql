@@ -11,7 +11,7 @@ select
   e.refund_id,
   e.payout_id,
   e.kind,
-  e.cause,
+  case when (select data.sees_personal()) then e.cause else data.without_emails(e.cause) end as cause,
   e.currency,
   e.amount_minor,
   e.effective_at,
@@ -27,7 +27,7 @@ comment on column data.commission_entry.sale_id is 'The sale (sale_). Null: a bo
 comment on column data.commission_entry.refund_id is 'The refund that caused it (rfd_). Null: none did.';
 comment on column data.commission_entry.payout_id is 'The payout that paid it, or that was returned (pyt_). Null unless kind is paid.';
 comment on column data.commission_entry.kind is 'earned, adjusted, clawed_back, voided or paid.';
-comment on column data.commission_entry.cause is 'Why: sale, bonus, sale_refunded, sale_corrected, sale_deleted, edited_by_hand, deleted, rejected, reinstated, paid_twice, payout_paid, payout_returned, or the reason of a void.';
+comment on column data.commission_entry.cause is 'Why: sale, bonus, sale_refunded, sale_corrected, sale_deleted, edited_by_hand, deleted, rejected, reinstated, paid_twice, payout_paid, payout_returned, or the reason of a void. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.commission_entry.currency is 'ISO 4217 code of the currency of the amounts of this row.';
 comment on column data.commission_entry.amount_minor is 'In minor units. Positive: owed to the partner. A payment is negative, and positive when it was returned.';
 comment on column data.commission_entry.effective_at is 'When it happened: the sale, the refund, the payment. It may lie before posted_at.';
@@ -42,7 +42,7 @@ select
   l.posted_at,
   l.effective_at,
   l.kind,
-  l.cause,
+  case when (select data.sees_personal()) then l.cause else data.without_emails(l.cause) end as cause,
   l.commission_id,
   l.sale_id,
   s.external_charge_id,

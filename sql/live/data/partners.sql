@@ -20,8 +20,8 @@ select
   case when (select data.sees_personal()) then p.website_url end as website_url,
   p.country_code,
   p.language_code,
-  p.decline_reason,
-  p.suspension_reason,
+  case when (select data.sees_personal()) then p.decline_reason else data.without_emails(p.decline_reason) end as decline_reason,
+  case when (select data.sees_personal()) then p.suspension_reason else data.without_emails(p.suspension_reason) end as suspension_reason,
   p.currency,
   p.min_payout_minor,
   p.tax_form_status,
@@ -50,8 +50,8 @@ comment on column data.partner.company_name is 'The company. Personal: null unle
 comment on column data.partner.website_url is 'The partner''s website or channel. Personal: null unless the login was made with --personal-data.';
 comment on column data.partner.country_code is 'ISO 3166-1 alpha-2 country code. Null: not given.';
 comment on column data.partner.language_code is 'ISO 639-1 language code. Null: not given.';
-comment on column data.partner.decline_reason is 'Why the application was rejected, or withdrawn. Null unless declined.';
-comment on column data.partner.suspension_reason is 'Why the partner is suspended. Null unless suspended.';
+comment on column data.partner.decline_reason is 'Why the application was rejected, or withdrawn. Null unless declined. Emails in it are "hidden" unless the login was made with --personal-data.';
+comment on column data.partner.suspension_reason is 'Why the partner is suspended. Null unless suspended. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.partner.currency is 'ISO 4217 code of the program''s currency, in which the amounts of this row are.';
 comment on column data.partner.min_payout_minor is 'The least balance that is paid out, in minor units of the currency. Null: the program''s.';
 comment on column data.partner.tax_form_status is 'none, submitted, verified or rejected.';
@@ -86,7 +86,7 @@ select
   a.status,
   a.reviewed_by_user_id,
   a.reviewed_at,
-  a.rejection_reason,
+  case when (select data.sees_personal()) then a.rejection_reason else data.without_emails(a.rejection_reason) end as rejection_reason,
   a.created_at,
   a.updated_at
 from program.application a
@@ -102,7 +102,7 @@ comment on column data.application.source is 'Where the application came from. N
 comment on column data.application.status is 'pending, approved, rejected or withdrawn.';
 comment on column data.application.reviewed_by_user_id is 'Who decided (usr_). Null: nobody yet, or an API key.';
 comment on column data.application.reviewed_at is 'When it was decided. Null: not yet.';
-comment on column data.application.rejection_reason is 'The reason that the applicant was given. Null unless rejected.';
+comment on column data.application.rejection_reason is 'The reason that the applicant was given. Null unless rejected. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.application.created_at is 'When it was recorded.';
 comment on column data.application.updated_at is 'When it last changed.';
 
@@ -135,7 +135,7 @@ select
   f.severity,
   case when (select data.sees_personal()) then f.evidence end as evidence,
   f.status,
-  f.note,
+  case when (select data.sees_personal()) then f.note end as note,
   f.resolved_by,
   f.resolved_at,
   f.created_at,
@@ -151,7 +151,7 @@ comment on column data.risk_flag.kind is 'The rule that raised it, such as self_
 comment on column data.risk_flag.severity is 'low, medium or high.';
 comment on column data.risk_flag.evidence is 'The facts that raised it, as JSON. Personal: null unless the login was made with --personal-data.';
 comment on column data.risk_flag.status is 'open, confirmed or dismissed.';
-comment on column data.risk_flag.note is 'The note of the person who resolved it. Null while open.';
+comment on column data.risk_flag.note is 'The note of the person who resolved it. Null while open. Personal: null unless the login was made with --personal-data.';
 comment on column data.risk_flag.resolved_by is 'Who resolved it: a user, or an API key. Null while open.';
 comment on column data.risk_flag.resolved_at is 'When it was resolved. Null while open.';
 comment on column data.risk_flag.created_at is 'When it was recorded.';

@@ -1,14 +1,5 @@
 -- Views of links, coupons, clicks and referrals.
 
--- Visitors come by URLs with their email. Most URLs have none: they are not searched further. `withoutEmails` in src/core is the same.
-create or replace function data.without_emails(url text) returns text
-language sql immutable parallel safe
-return case
-  when url ~ '@|%(25)*40' then regexp_replace(url, '[^\s/?&=#:;,<>()"'']+(@|%(25)*40)[^\s/?&=#:;,<>()"'']+', 'hidden', 'g')
-  else url
-end;
-comment on function data.without_emails(text) is 'A URL with each email address in it replaced by "hidden".';
-
 create or replace view data.link with (security_barrier = true) as
 select
   l.id,

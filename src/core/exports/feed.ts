@@ -10,8 +10,10 @@ export interface Feed {
   resources: AnyResource[];
   /** Those with emails, names and other personal data: who may not read them one by one needs a scope for that. */
   personal: AnyResource[];
-  /** Fields with the URLs of visitors, by the plural of their resource. Emails in them are personal data. */
-  url_fields: Record<string, string[]>;
+  /** Fields with the URLs of visitors and with reasons, by the plural of their resource. Emails in them are personal data. */
+  text_fields: Record<string, string[]>;
+  /** Fields that are personal data, of resources that are not. */
+  personal_fields: Record<string, string[]>;
 }
 
 export const personal_scope = 'data:personal';
@@ -21,29 +23,37 @@ export const seesPersonal = (scopes: string[], resource: AnyResource): boolean =
   hasScope(scopes, readScope(resource)) || hasScope(scopes, personal_scope);
 
 /**
- * An export of a resource: see `changesOf`. Emails in URLs are `hidden` from who sees no personal data.
+ * An export of a resource: see `changesOf`. Who sees no personal data gets `hidden` for each email in a text, and null for a personal field.
  * @throws Problem invalid_position, once it is read
  */
 export function linesOf(
   tx: Tx,
-  { url_fields }: Feed,
+  feed: Feed,
   resource: AnyResource,
   { since, sees_personal }: { since: string | undefined; sees_personal: boolean },
 ): RowStream {
   const changes = changesOf(tx, resource, since);
-  const fields = url_fields[resource.plural];
-  const rows = fields === undefined || sees_personal ? changes : withoutEmailsIn(fields, changes);
+  const rows = sees_personal ? changes : withoutPersonal(changes, feed, resource.plural);
   return { name: resource.plural, columns: [], rows };
 }
 
-async function* withoutEmailsIn(fields: string[], batches: AsyncIterable<object[]>): AsyncGenerator<object[]> {
-  for await (const rows of batches) yield rows.map((row) => hideEmails(row as Record<string, unknown>, fields));
+async function* withoutPersonal(
+  batches: AsyncIterable<object[]>,
+  { text_fields, personal_fields }: Feed,
+  plural: string,
+): AsyncGenerator<object[]> {
+  const [texts, personal] = [text_fields[plural] ?? [], personal_fields[plural] ?? []];
+  for await (const rows of batches)
+    yield rows.map((row) => ({ ...row, ...shown(row, texts, hidden), ...shown(row, personal, () => null) }));
 }
 
-const hideEmails = (row: Record<string, unknown>, fields: string[]): object => ({
-  ...row,
-  ...Object.fromEntries(fields.filter((field) => field in row).map((field) => [field, hidden(row[field])])),
-});
+/** Fields of a row, as they are shown. A deleted one has none of them. */
+const shown = (row: object, fields: string[], show: (value: unknown) => unknown): object =>
+  Object.fromEntries(
+    Object.entries(row)
+      .filter(([field]) => fields.includes(field))
+      .map(([field, value]) => [field, show(value)]),
+  );
 
 /** Of a text, or of an object of texts. */
 function hidden(value: unknown): unknown {

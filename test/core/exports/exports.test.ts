@@ -92,6 +92,27 @@ t.test('hides emails in the URLs of visitors from a key that may not read person
   t.match(await read('referrals', 'referrals:read'), { landing_url, utm: { term: 'a@b.example.com' } });
 });
 
+t.test('hides notes, and emails in reasons, from a key that may not read personal data', async (t) => {
+  const { id: partner_id } = await partner('noted@example.com');
+  const of_partner = { program_id: program.id, partner_id };
+  const note = 'agreed with grace@secret.example.com';
+  const bonus = await merchant.post('/v1/commissions', { ...of_partner, amount_minor: 100, note });
+  await merchant.post(`/v1/commissions/${bonus.id}/void`, { reason: note });
+  const charge = { amount_minor: 100, currency: 'USD', external_charge_id: 'ch_noted' };
+  const sale = await merchant.post('/v1/sales', { ...of_partner, ...charge });
+  await merchant.post(`/v1/sales/${sale.id}/refund`, { reason: note });
+  const read = async (resource: string, ...scopes: string[]) => {
+    const key = await rail.key(merchant.organization_id, { scopes: ['data:read', ...scopes] });
+    return (await exported(resource, undefined, key)).objects;
+  };
+  const reason = 'agreed with hidden';
+  t.match(await read('commissions'), [{ note: null, void_reason: reason }]);
+  t.match(await read('refunds'), [{ reason }]);
+  for (const scope of ['data:personal', 'commissions:read'])
+    t.match(await read('commissions', scope), [{ note, void_reason: note }]);
+  t.match(await read('refunds', 'data:personal'), [{ reason: note }]);
+});
+
 t.test('gives a deleted marker for rows that are deleted outright, and their partners', async (t) => {
   const tag = await tagNamed('VIP');
   const tagged = await partner('vip@example.com');
