@@ -1,4 +1,7 @@
+import { execFile } from 'node:child_process';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import t from 'tap';
 import { Sequence } from '../../src/commands/listen/received_webhook.ts';
 import { settings } from '../../src/config.ts';
@@ -9,8 +12,9 @@ import { command } from '../command_process.ts';
 import { type Caller, callerOf, encryption_key, eventually, type Json, sql, startRail } from '../harness.ts';
 import { stablePort } from '../ports.ts';
 import { databaseUrl, emptyDatabase } from '../postgres.ts';
-import { spawnRail } from '../rail_process.ts';
+import { environmentOf, spawnRail } from '../rail_process.ts';
 
+const run = promisify(execFile);
 const service = await startRail();
 const environment = { DATABASE_URL: service.url, RAIL_ENCRYPTION_KEY: encryption_key.toString('base64') };
 const base_url = `http://127.0.0.1:${(service.app.server.address() as AddressInfo).port}`;
@@ -54,6 +58,16 @@ t.test('what is wrong is one clear line, and a stack only where it is asked for'
   const misset = await command(['org', 'list'], { PORT: 'many', HOST: '', LOG_LEVEL: 'loud' });
   t.match(misset, { code: 1, stderr: /^rail: .*PORT.*LOG_LEVEL.*\n$/ });
   t.match(await rail('key', 'revoke', 'key_unknown'), { code: 1, stderr: /^rail: There is no key 'key_unknown'.*\n$/ });
+});
+
+t.test('an answer that is longer than a pipe holds is whole, however late it is read', async (t) => {
+  const dictionary = ['data', 'dictionary', '--format', 'json'];
+  const late = '"$0" src/main.ts "$@" | { dd bs=1 count=1 2>/dev/null; sleep 1; cat; }';
+  const { stdout } = await run('sh', ['-c', late, process.execPath, ...dictionary], {
+    ...{ cwd: join(import.meta.dirname, '../..'), env: environmentOf(environment), maxBuffer: 10_000_000 },
+  });
+  t.ok(stdout.length > 100_000);
+  t.equal(stdout, (await rail(...dictionary)).stdout);
 });
 
 t.test('a Postgres older than 15 is refused', async (t) => {
