@@ -16,16 +16,22 @@ const big_int = {
     String(safeInteger(node.kind === Kind.INT ? Number(node.value) : Number.NaN, node)),
 };
 
+/** A day, in UTC, or a time with its zone: without one it would be a time of this machine's. */
+const iso_8601 = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/i;
+
 const timestamp = (value: unknown, node?: ValueNode): string => {
   const date = new Date(String(value));
-  if (Number.isNaN(date.getTime()))
-    throw new GraphQLError('A Datetime must be a time in ISO 8601, such as 2026-11-21T09:30:00.000Z.', { nodes: node });
+  if (!iso_8601.test(String(value)) || Number.isNaN(date.getTime()))
+    throw new GraphQLError(
+      'A Datetime must be a time in ISO 8601 with a time zone, such as 2026-11-21T09:30:00.000Z.',
+      { nodes: node },
+    );
   return date.toISOString();
 };
 
 const datetime = {
   description: 'A time in ISO 8601, in UTC with milliseconds: 2026-11-21T09:30:00.000Z.',
-  serialize: (value: unknown) => timestamp(value),
+  serialize: (value: unknown) => new Date(String(value)).toISOString(),
   parseValue: (value: unknown) => timestamp(value),
   parseLiteral: (node: ValueNode) => timestamp(node.kind === Kind.STRING ? node.value : '', node),
 };
