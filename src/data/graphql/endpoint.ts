@@ -46,7 +46,8 @@ export class GraphqlEndpoint {
   /** Reads which views there are, and builds the schema: half a second of CPU, once for each process. */
   static async open(database: Database): Promise<GraphqlEndpoint> {
     const deadline = performance.now() + opening_ms;
-    const session = new Session(database, { organization_id: null, sees_personal: false, deadline });
+    const reader = { organization_id: null, sees_personal: false, deadline, statement_ms: opening_ms };
+    const session = new Session(database, reader);
     try {
       return new GraphqlEndpoint(await buildSchema(session.withPgClient), database);
     } finally {

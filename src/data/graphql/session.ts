@@ -16,6 +16,8 @@ export interface Reader {
   sees_personal: boolean;
   /** When its request is given up, by `performance.now()`. */
   deadline: number;
+  /** How long each of its statements may take. */
+  statement_ms?: number;
 }
 
 /** Owns the views and no table: it reads the columns that they show, of one organization, and may write nothing. */
@@ -56,7 +58,8 @@ export class Session {
     this.#client ??= await this.#database.connect();
     const left = Math.floor(this.#reader.deadline - performance.now());
     if (left < 1) throw new QueryProblem('deadline_exceeded');
-    const opening = this.#prepare(this.#client, Math.min(statement_ms, left));
+    const { statement_ms: most_ms = statement_ms } = this.#reader;
+    const opening = this.#prepare(this.#client, Math.min(most_ms, left));
     const name = plannedOnce(text) ? nameOf(this.#client, text) : {};
     const rowMode = arrayMode ? { rowMode: 'array' } : {};
     const result = send<object>(this.#client, { text, values, ...name, ...rowMode } as pg.QueryConfig);
@@ -65,7 +68,7 @@ export class Session {
     } catch (error) {
       await this.#rollBack();
       const { code } = error as { code?: string };
-      if (code === canceled && left < statement_ms) throw new QueryProblem('deadline_exceeded');
+      if (code === canceled && left < most_ms) throw new QueryProblem('deadline_exceeded');
       throw error;
     }
   }

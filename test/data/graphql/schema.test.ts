@@ -5,10 +5,12 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buildSchema, findBreakingChanges, type GraphQLObjectType, isObjectType } from 'graphql';
+import pg from 'pg';
 import t from 'tap';
+import { statement_ms } from '../../../src/data/graphql/limits.ts';
 import { loadEndpoint } from '../../../src/data/graphql/load.ts';
 import { tags } from '../../../src/data/graphql/schema/tags.ts';
-import { startRail } from '../../harness.ts';
+import { eventually, sql, startRail } from '../../harness.ts';
 import { viewsOf } from '../tenant.ts';
 
 const rail = await startRail({ worker: false });
@@ -19,6 +21,23 @@ const endpoint = await GraphqlEndpoint.open(rail.store.database);
 t.test('keeps each type, field and argument as it is recorded, and records each that is added', async (t) => {
   t.same(findBreakingChanges(buildSchema(recorded), endpoint.schema), []);
   t.same(`${endpoint.sdl()}\n`, recorded);
+});
+
+t.test('reads the catalogue for longer than a statement of a request may take', async (t) => {
+  const blocker = new pg.Client({ connectionString: rail.url });
+  await blocker.connect();
+  t.teardown(() => blocker.end());
+  await blocker.query('begin; alter view data.coupon set (security_barrier = true)');
+  const opening = GraphqlEndpoint.open(rail.store.database);
+  const isLate = async () => {
+    const [late] = await rail.query(sql`
+      select from pg_stat_activity
+      where wait_event_type = 'Lock' and clock_timestamp() - query_start > ${statement_ms} * interval '1.1 milliseconds'`);
+    return late !== undefined;
+  };
+  await Promise.race([opening, eventually(isLate, 'a statement that waits for longer')]);
+  await blocker.query('rollback');
+  t.ok((await opening).schema);
 });
 
 t.test('has every view, and each column under its name', async (t) => {
