@@ -25,9 +25,10 @@ function problemOf(cause: unknown): QueryProblem {
   if (sqlstate === '57014') return new QueryProblem('statement_timeout');
   if (/^22/.test(sqlstate)) return new QueryProblem('invalid_value');
   if (isUnavailable(cause)) return new QueryProblem('service_unavailable');
-  // What Grafast itself says to callers: a cursor that is none, `first` beside `last`.
+  // What Grafast itself says to callers: a cursor that is none, `first` beside `last`, a plan that took too long.
   if (name === 'SafeError' || cause?.constructor?.name === 'SafeError') {
     const { message } = cause as Error;
+    if (message.includes('too long to plan')) return new QueryProblem('deadline_exceeded');
     return new QueryProblem('query_invalid', /cursor/.test(message) ? wrong_cursor : message);
   }
   return new QueryProblem('internal_error');

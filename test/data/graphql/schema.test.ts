@@ -4,9 +4,17 @@
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { buildSchema, findBreakingChanges, type GraphQLObjectType, isObjectType } from 'graphql';
+import {
+  buildSchema,
+  type ExecutionResult,
+  findBreakingChanges,
+  type GraphQLObjectType,
+  isObjectType,
+  parse,
+} from 'graphql';
 import pg from 'pg';
 import t from 'tap';
+import { formatted } from '../../../src/data/graphql/formatted.ts';
 import { statement_ms } from '../../../src/data/graphql/limits.ts';
 import { loadEndpoint } from '../../../src/data/graphql/load.ts';
 import { tags } from '../../../src/data/graphql/schema/tags.ts';
@@ -16,6 +24,7 @@ import { viewsOf } from '../tenant.ts';
 const rail = await startRail({ worker: false });
 const recorded = await readFile(join(import.meta.dirname, 'schema.graphql'), 'utf8');
 const { GraphqlEndpoint } = await loadEndpoint();
+const { execute } = await import('postgraphile/grafast');
 const endpoint = await GraphqlEndpoint.open(rail.store.database);
 
 t.test('keeps each type, field and argument as it is recorded, and records each that is added', async (t) => {
@@ -38,6 +47,17 @@ t.test('reads the catalogue for longer than a statement of a request may take', 
   await Promise.race([opening, eventually(isLate, 'a statement that waits for longer')]);
   await blocker.query('rollback');
   t.ok((await opening).schema);
+});
+
+t.test('says that time ran out where a query takes too long to be planned', async (t) => {
+  const impatient = { grafast: { timeouts: { planning: 0.001 } } };
+  const document = parse('{ sales { nodes { id } } }');
+  const asked = { schema: endpoint.schema, document, contextValue: {}, resolvedPreset: impatient };
+  const { errors = [] } = (await execute(asked as never)) as ExecutionResult;
+  t.match(
+    errors.map((error) => formatted(error, () => {})),
+    [{ extensions: { code: 'deadline_exceeded' } }],
+  );
 });
 
 t.test('has every view, and each column under its name', async (t) => {
