@@ -138,11 +138,13 @@ class Count {
 
   /** How many rows a page has at most. */
   #pageOf({ name, arguments: given = [] }: FieldNode): number {
-    const asked = given.filter((argument) => ['first', 'last'].includes(argument.name.value));
-    if (asked.length === 0) return default_rows;
+    const written = given.filter((argument) => ['first', 'last'].includes(argument.name.value));
+    if (written.length === 0) return default_rows;
+    // Clients that page in both directions have a variable for each, one of which is null.
+    const asked = written.filter((argument) => (this.#integer(argument.value) ?? null) !== null);
     if (asked.length > 1)
       throw new QueryProblem('query_invalid', `'${name.value}' has both 'first' and 'last'. Use one.`);
-    const [argument] = asked as [ArgumentNode];
+    const [argument] = [...asked, ...written] as [ArgumentNode];
     const size = this.#integer(argument.value);
     if (typeof size === 'number' && size >= 1 && size <= most_rows) return size;
     throw new QueryProblem(

@@ -38,6 +38,20 @@ t.test('refuses a page over 100 rows, whichever way it is asked for', async (t) 
   t.same(await graph.codes('{ sales(first: 100) { nodes { id } } }'), []);
 });
 
+t.test('takes one of first and last where the variable of the other is null or missing', async (t) => {
+  const both = 'query ($first: Int, $last: Int) { tags(first: $first, last: $last) { nodes { name } } }';
+  const { merchant, program_id } = await openShop(rail);
+  for (const name of ['a', 'b', 'c']) await merchant.post('/v1/tags', { program_id, name });
+  const { data, codes } = graphOf(merchant);
+  const tags = (...names: string[]) => ({ tags: { nodes: names.map((name) => ({ name })) } });
+  for (const other of [{}, { last: null }]) t.same(await data(both, { first: 2, ...other }), tags('c', 'b'));
+  for (const other of [{}, { first: null }]) t.same(await data(both, { last: 2, ...other }), tags('b', 'a'));
+  t.same(await codes(both, { first: 2, last: 2 }), ['query_invalid']);
+  t.same(await codes(both, { first: 101, last: null }), ['page_too_large']);
+  t.same(await codes(both, { first: null }), ['page_too_large'], 'neither is no limit');
+  t.same(await codes(both, { first: 2, last: '2' }), ['query_invalid']);
+});
+
 t.test('refuses depth over 10, through fragments too', async (t) => {
   const one = 'sales(first: 1)';
   const deep = `{ ${one} { nodes { customer { ${one} { nodes { customer { ${one} { nodes { customer { partner { id } } } } } } } } } } }`;
