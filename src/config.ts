@@ -1,7 +1,14 @@
 import { Resolver } from 'node:dns';
 import { z } from 'zod';
 
-const integer = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
+function integer(least: number, most: number) {
+  const bounds = `must be an integer from ${least} to ${most}`;
+  return z.coerce.number(bounds).refine((value) => Number.isInteger(value) && value >= least && value <= most, bounds);
+}
+const url = (protocol: RegExp, example: string) =>
+  z.url({ protocol, abort: true, error: `must be a URL such as ${example}` });
+const encoded = 'with special characters of the password percent-encoded (%23 for #)';
+const postgresUrl = url(/^postgres(ql)?$/, `postgres://rail:secret@db.example.com/rail, ${encoded}`);
 const nameServers = z
   .string()
   .transform((list) => list.split(',').map((address) => address.trim()))
@@ -21,9 +28,8 @@ const mailbox = '[^\\s<>()@",:;]+@[^\\s<>()@",:;]+';
 const oneAddress = new RegExp(`^(?:[^<>()@",:;\\r\\n]+<${mailbox}>|${mailbox})$`);
 const loopback = /^http:\/\/(?:127\.\d+\.\d+\.\d+|localhost|\[::1\])(?::\d+)?(?:\/|$)/;
 const providerUrl = (provider: string) =>
-  z
-    .url({ protocol: /^https?$/ })
-    .refine((url) => url.startsWith('https:') || loopback.test(url), 'must be https, or http to this machine')
+  url(/^https?$/, 'https://api.example.com')
+    .refine((given) => given.startsWith('https:') || loopback.test(given), 'must be https, or http to this machine')
     .optional()
     .describe(`Base URL of ${provider}, for tests with a server that stands in for it. Unset: its own.`);
 const apiKey = (provider: string) =>
@@ -34,16 +40,15 @@ const apiKey = (provider: string) =>
     .describe(
       `API key of ${provider} that searches for prospects use, unless an organization has its own. Unset: none.`,
     );
-const flag = z.enum(['0', '1']).transform((value) => value === '1');
+const flag = z.enum(['0', '1'], 'must be 0 or 1').transform((value) => value === '1');
+const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 /** The environment, one line a setting. `rail --help` lists them. */
 const Environment = z.object({
-  DATABASE_URL: z
-    .url({ protocol: /^postgres(ql)?$/ })
+  DATABASE_URL: postgresUrl
     .optional()
     .describe('Postgres 15 or later. Unset: an embedded Postgres 18 under RAIL_DATA_DIR.'),
-  DATABASE_READ_URL: z
-    .url({ protocol: /^postgres(ql)?$/ })
+  DATABASE_READ_URL: postgresUrl
     .optional()
     .describe('A replica of it, as the same user, for reports, data users and GraphQL. Unset: they read DATABASE_URL.'),
   RAIL_DATA_DIR: z
@@ -53,8 +58,7 @@ const Environment = z.object({
     .describe('Where the embedded Postgres, demo.json and a generated encryption key are kept.'),
   PORT: integer(0, 65_535).default(3000).describe('Port of the API; 0 selects a free port.'),
   HOST: z.string().min(1).default('127.0.0.1').describe('Address that the API listens on; 0.0.0.0 in a container.'),
-  BASE_URL: z
-    .url({ protocol: /^https?$/ })
+  BASE_URL: url(/^https?$/, 'https://rail.example.com')
     .optional()
     .describe(
       'Public URL of the API, which links name. Webhooks cannot be sent to its host. Required by rail api and rail worker where HOST is 0.0.0.0 or ::.',
@@ -83,7 +87,7 @@ const Environment = z.object({
       'Requests per second and process that one public address may make without a valid API key; 0: any number.',
     ),
   LOG_LEVEL: z
-    .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+    .enum(levels, `must be one of ${levels.join(', ')}`)
     .default('info')
     .describe('Logs go to standard error. With debug or trace, errors of commands include a stack trace.'),
   RAIL_WEBHOOK_ALLOW_PRIVATE: flag
@@ -107,8 +111,7 @@ const Environment = z.object({
   RAIL_PAYPAL_URL: providerUrl('PayPal'),
   RAIL_WISE_URL: providerUrl('Wise'),
   RAIL_STRIPE_URL: providerUrl('Stripe'),
-  RAIL_SEARXNG_URL: z
-    .url({ protocol: /^https?$/ })
+  RAIL_SEARXNG_URL: url(/^https?$/, 'https://search.example.com')
     .optional()
     .describe('Address of a SearXNG instance that searches for prospects use. It may be private. Unset: none.'),
   RAIL_BRAVE_API_KEY: apiKey('the Brave Search API'),
@@ -118,8 +121,7 @@ const Environment = z.object({
     .default(10_000)
     .describe('Units that searches may use of the quota of RAIL_YOUTUBE_API_KEY in a day.'),
   RAIL_YOUTUBE_URL: providerUrl('the YouTube Data API'),
-  SMTP_URL: z
-    .url({ protocol: /^smtps?$/ })
+  SMTP_URL: url(/^smtps?$/, `smtps://user:password@smtp.example.com, ${encoded}`)
     .optional()
     .describe(
       'SMTP server that sends mail. Unset: mail is written to the log and to core.outgoing_mail, and not sent.',

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
 import { Sequence } from '../../src/commands/listen/received_webhook.ts';
-import { settings } from '../../src/config.ts';
+import { readConfig, settings } from '../../src/config.ts';
 import { runDue } from '../../src/core/jobs/schedule.ts';
 import { schedules } from '../../src/products.ts';
 import { requireVersion } from '../../src/service.ts';
@@ -57,6 +57,20 @@ t.test('what is wrong is one clear line, and a stack only where it is asked for'
 
   const misset = await command(['org', 'list'], { PORT: 'many', HOST: '', LOG_LEVEL: 'loud' });
   t.match(misset, { code: 1, stderr: /^rail: .*PORT.*LOG_LEVEL.*\n$/ });
+  const allowed: [Record<string, string>, string][] = [
+    [{ PORT: 'many' }, 'PORT: must be an integer from 0 to 65535'],
+    [{ DATABASE_POOL_SIZE: '501.5' }, 'DATABASE_POOL_SIZE: must be an integer from 1 to 500'],
+    [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL: must be one of trace, debug, info, warn, error, fatal, silent'],
+    [{ RAIL_DEMO_MAIL: 'yes' }, 'RAIL_DEMO_MAIL: must be 0 or 1'],
+    [{ BASE_URL: 'rail.example.com' }, 'BASE_URL: must be a URL such as https://rail.example.com'],
+    [{ RAIL_WISE_URL: 'wise' }, 'RAIL_WISE_URL: must be a URL such as https://api.example.com'],
+    [
+      { DATABASE_URL: 'postgres://rail:a#b@db/rail' },
+      'DATABASE_URL: must be a URL such as postgres://rail:secret@db.example.com/rail, with special characters of the password percent-encoded (%23 for #)',
+    ],
+  ];
+  for (const [environment, message] of allowed)
+    t.throws(() => readConfig(environment), { message: `Invalid environment. ${message}` });
   t.match(await rail('key', 'revoke', 'key_unknown'), { code: 1, stderr: /^rail: There is no key 'key_unknown'.*\n$/ });
 });
 
