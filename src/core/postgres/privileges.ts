@@ -86,16 +86,26 @@ async function readRole(client: Session, name: string): Promise<Role> {
 }
 
 async function createRole(client: Session, user: User, role: Role): Promise<void> {
-  if (!user.is_superuser && !user.creates_roles) {
-    const granted = role.is_made ? ` grant ${role.name} to ${user.name} with admin option;` : '';
-    throw new Error(
-      `The database user ${user.name} may not create the role ${role.name}: it lacks CREATEROLE. As a superuser, run: alter role ${user.name} createrole;${granted} Then run 'rail migrate' again.`,
-    );
-  }
+  if (!user.is_superuser && !user.creates_roles) throw mayNotCreate(user, role, await rolesThatAreMade(client));
   if (role.is_made) return;
   await client.query(`create role ${role.name} nologin`).catch((error) => {
     if (!role_exists.includes(error.code)) throw error;
   });
+}
+
+async function rolesThatAreMade(client: Session): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>(
+    'select r.name from unnest($1::text[]) as r (name) where to_regrole(r.name) is not null',
+    [role_names],
+  );
+  return rows.map(({ name }) => name);
+}
+
+function mayNotCreate({ name }: User, role: Role, made: string[]): Error {
+  const granted = made.length > 0 ? ` grant ${made.join(', ')} to ${name} with admin option;` : '';
+  return new Error(
+    `The database user ${name} may not create the role ${role.name}: it lacks CREATEROLE. As a superuser, run: alter role ${name} createrole;${granted} Then run 'rail migrate' again.`,
+  );
 }
 
 /** @returns false where it is not this user's to grant */

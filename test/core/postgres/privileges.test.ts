@@ -192,6 +192,18 @@ t.test('says how to make the role where the owner may not', async (t) => {
   });
   await superuser.query('alter role plain createrole');
   t.ok((await migrate(url)).includes('migrations/0001_core.sql'));
+
+  // On a server where another database has made all of the roles, one statement is enough too.
+  await superuser.query(`create role simple login password 'simple'`);
+  const second = await emptyDatabase(other);
+  await superuser.query(`alter database ${second} owner to simple`);
+  const second_url = as(databaseUrl(other, second), 'simple');
+  const granted = 'grant rail_api, rail_data, rail_data_reader to simple with admin option;';
+  await t.rejects(migrate(second_url), {
+    message: new RegExp(`run: alter role simple createrole; ${granted} Then run`),
+  });
+  await superuser.query(`alter role simple createrole; ${granted}`);
+  t.ok((await migrate(second_url)).includes('migrations/0001_core.sql'));
 });
 
 t.test('says how to restore a database that another user has restored', async (t) => {
