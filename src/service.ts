@@ -2,8 +2,9 @@ import { isIP } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { type Logger, pino } from 'pino';
+import sql from 'sql-template-tag';
 import type { Config } from './config.ts';
-import { openDatabase } from './core/postgres/database.ts';
+import { type Database, openDatabase, run } from './core/postgres/database.ts';
 import { isUnavailable } from './core/postgres/errors.ts';
 import type { Store, WriteEvents } from './core/postgres/transaction.ts';
 import type { Mailer, Services } from './core/resource/services.ts';
@@ -195,3 +196,25 @@ export function requireVersion(version: string): void {
   if (Number.parseInt(version, 10) >= least_version) return;
   throw new Error(`it is version ${version}, and rail needs ${least_version} or later.`);
 }
+
+/** @returns why what is read on the replica fails; undefined where it does not, or there is none */
+export async function findReplicaFault({ database, replica }: Store): Promise<string | undefined> {
+  if (!replica) return undefined;
+  try {
+    const [[own], [found]] = await Promise.all([identify(database), identify(replica)]);
+    return found?.id === own?.id ? undefined : 'it is another database than that of DATABASE_URL';
+  } catch (error) {
+    const { code, message } = error as { code?: string; message: string };
+    return message || code;
+  }
+}
+
+/** As core.database_epoch(), which a database that is none of Rail's lacks. A replica has the identifiers of what it copies. */
+const identify = (database: Database): Promise<{ id: string }[]> =>
+  run(
+    database,
+    sql`select format('%s-%s', c.system_identifier, d.oid) as id
+      from pg_control_system() c
+      cross join pg_database d
+      where d.datname = current_database()`,
+  );

@@ -20,6 +20,7 @@ import { requireSharedKey } from '../encryption_key.ts';
 import {
   closeStore,
   createLog,
+  findReplicaFault,
   openPostgres,
   openServices,
   openStore,
@@ -111,6 +112,7 @@ export async function runProcess(
       config.DATABASE_READ_URL,
     );
     await warnOfShortage(store, config, log);
+    await warnOfReplica(store, config, log);
     const metrics = await openMetrics(config, store, log);
     await serve({ config, log, url: postgres.url, store, services, connections }, stopping).finally(() =>
       metrics?.stop(),
@@ -147,6 +149,16 @@ async function warnOfShortage({ database }: Store, { DATABASE_POOL_SIZE: size }:
   const each = `${processes} ${processes === 1 ? 'process' : 'processes'} of Rail may open ${size} connections each`;
   const free = `Postgres has ${max_connections - reserved} (max_connections less those it reserves), and others use ${others}`;
   log.warn(shortage, `${each}, but ${free}. Lower DATABASE_POOL_SIZE, or raise max_connections.`);
+}
+
+/** A replica that is away keeps nothing else from its work: the process starts. */
+async function warnOfReplica(store: Store, { DATABASE_READ_URL: url }: Config, log: Logger): Promise<void> {
+  const reason = await findReplicaFault(store);
+  if (!url || reason === undefined) return;
+  log.warn(
+    { replica: new URL(url).host, reason },
+    'DATABASE_READ_URL does not answer as a replica of DATABASE_URL. Until it does, reports, data teams and GraphQL fail: check it, or leave it unset.',
+  );
 }
 
 /** Shows the metrics of this process, where `METRICS_PORT` asks for them. */

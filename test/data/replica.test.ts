@@ -3,6 +3,7 @@ import { buildApi } from '../../src/api.ts';
 import { createKey } from '../../src/core/access/api_key.ts';
 import { openDatabase } from '../../src/core/postgres/database.ts';
 import { closeApi, log, services, startRail } from '../harness.ts';
+import { startProcess } from '../processes.ts';
 import { openShop } from '../shop.ts';
 
 const rail = await startRail({ worker: false });
@@ -40,4 +41,18 @@ t.test('a replica that is away keeps nothing else from its work', async (t) => {
   const statusOf = await apiWith('postgres://nobody@127.0.0.1:1/none');
   t.equal(await statusOf(`/v1/reports/overview?${query}`), 503);
   t.equal(await statusOf(`/v1/programs/${program_id}`), 200);
+});
+
+t.test('a process says at its start what is wrong with the replica', async (t) => {
+  const warningsWith = async (DATABASE_READ_URL: string) => {
+    const api = await startProcess('api', rail.url, { DATABASE_READ_URL });
+    await api.end('SIGTERM');
+    return api.logged.filter(({ msg }) => /DATABASE_READ_URL/.test(msg));
+  };
+  t.same(await warningsWith(rail.url), []);
+  const other = (await startRail({ worker: false })).url;
+  t.match(await warningsWith(other), [{ replica: new URL(other).host, reason: /another database/ }]);
+  const [away] = await warningsWith('postgres://rail:hidden@127.0.0.1:1/none');
+  t.match(away, { level: 40, replica: '127.0.0.1:1', reason: /ECONNREFUSED/, msg: /leave it unset/ });
+  t.notMatch(JSON.stringify(away), 'hidden');
 });
