@@ -48,5 +48,7 @@ t.test('mails the last week to the owner, once, where the program wants it', asy
   t.match(text, 'Amounts in EUR are not included.');
   t.match(html, 'Acme &lt;b&gt;&amp; Sons&lt;/b&gt;');
   t.match(html, 'width:240px');
+  for (const body of [text, html])
+    t.match(body, `set weekly_summary of the program to false (PATCH /v1/programs/${shop.program_id}).`);
   t.match(await rail.query(sql`select program_id from program.weekly_summary`), [{ program_id: shop.program_id }]);
 });

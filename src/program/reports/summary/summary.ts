@@ -74,13 +74,15 @@ export const topPartnersOf = ({ partners: { rows, currency } }: Summary): Bar[] 
       amount: revenue_minor,
     }));
 
+const list = new Intl.ListFormat('en');
+
 /** What the figures leave out. */
 export function leftOut({ overview: { totals } }: Summary): string | undefined {
   const codes = totals.other_currencies.map(({ currency }) => currency);
-  return codes.length === 0 ? undefined : `Amounts in ${codes.join(', ')} are not included.`;
+  return codes.length === 0 ? undefined : `Amounts in ${list.format(codes)} are not included.`;
 }
 
 export const about_changes = 'Changes are relative to the week before; — means that it was 0 then.';
 export const top_partners = 'Partners with the most revenue';
-export const how_to_stop =
-  'To stop these emails, set weekly_summary of the program to false (PATCH /v1/programs/{id}).';
+export const howToStop = ({ program }: Summary): string =>
+  `To stop these emails, set weekly_summary of the program to false (PATCH /v1/programs/${program.id}).`;

@@ -3,7 +3,7 @@ import {
   type Bar,
   daysOf,
   figuresOf,
-  how_to_stop,
+  howToStop,
   leftOut,
   type Summary,
   top_partners,
@@ -25,7 +25,7 @@ export function htmlOf(summary: Summary): string {
     heading('Revenue by day'),
     table(bars(daysOf(summary))),
     ...(partners.length > 0 ? [heading(top_partners), table(bars(partners))] : []),
-    ...[left_out, about_changes, how_to_stop].flatMap((line) => (line ? [paragraph(line)] : [])),
+    ...[left_out, about_changes, howToStop(summary)].flatMap((line) => (line ? [paragraph(line)] : [])),
     '</body></html>',
   ].join('\n');
 }

@@ -4,7 +4,7 @@ import {
   type Bar,
   daysOf,
   figuresOf,
-  how_to_stop,
+  howToStop,
   leftOut,
   type Summary,
   top_partners,
@@ -35,7 +35,7 @@ export function textOf(summary: Summary): string {
     ...(partners.length > 0 ? [top_partners, ...bars(partners), ''] : []),
     ...(left_out ? [left_out, ''] : []),
     about_changes,
-    how_to_stop,
+    howToStop(summary),
     '',
   ].join('\n');
 }
