@@ -66,8 +66,7 @@ No change is missed, however long its transaction took: a position records what 
 }
 
 const fieldsOf = (fields: Record<string, string[]>): string =>
-  Object.entries(fields)
-    .map(([plural, names]) => `${named(names)} of \`${plural}\``)
-    .join(', ');
+  list.format(Object.entries(fields).map(([plural, names]) => `${named(names)} of \`${plural}\``));
 
-const named = (names: string[]): string => names.map((name) => `\`${name}\``).join(', ');
+const list = new Intl.ListFormat('en');
+const named = (names: string[]): string => list.format(names.map((name) => `\`${name}\``));

@@ -63,7 +63,7 @@ const query = {
     .enum(intervals)
     .default('day')
     .describe(
-      `The length of the rows of an \`overview\`; weeks begin on Monday. Its window can have ${most_intervals} days by \`day\`, ${most_intervals * days_of.week} by \`week\`, and ${most_intervals * days_of.month} by \`month\`. Other reports ignore it.`,
+      `The length of the rows of an \`overview\`; weeks begin on Monday. Its window can have at most ${most_intervals.toLocaleString('en')} days by \`day\`, ${(most_intervals * days_of.week).toLocaleString('en')} by \`week\`, and ${(most_intervals * days_of.month).toLocaleString('en')} by \`month\`. Other reports ignore it.`,
     ),
   timezone: timezone.default('UTC'),
   compare: z
