@@ -1,4 +1,4 @@
-import Fastify, { type FastifyInstance, type FastifyRequest, LogController } from 'fastify';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
 import type { Logger } from 'pino';
 import type { z } from 'zod';
 import { requestAnswered } from '../metrics/metrics.ts';
@@ -133,14 +133,22 @@ const probes = new Set(['/healthz', '/readyz']);
 
 function logRequests(app: FastifyInstance): void {
   const shown = shownPaths(app);
-  app.addHook('onResponse', async (request, reply) => {
+  const answered = new WeakSet<FastifyRequest>();
+  const log = (request: FastifyRequest, reply: FastifyReply, message: string) => {
     const { method, routeOptions } = request;
-    const path = shown(request);
-    requestAnswered(metricNameOf(request), reply.statusCode, reply.elapsedTime);
     request.log[probes.has(routeOptions.url ?? '') ? 'debug' : 'info'](
-      { method, path, status: reply.statusCode, ms: Math.round(reply.elapsedTime) },
-      'request',
+      { method, path: shown(request), status: reply.statusCode, ms: Math.round(reply.elapsedTime) },
+      message,
     );
+  };
+  app.addHook('onResponse', async (request, reply) => {
+    answered.add(request);
+    requestAnswered(metricNameOf(request), reply.statusCode, reply.elapsedTime);
+    log(request, reply, 'request');
+  });
+  // Of a client that left, and of a stream that was cut, no response ends.
+  app.addHook('onRequest', async (request, reply) => {
+    reply.raw.once('close', () => answered.has(request) || log(request, reply, 'request aborted'));
   });
 }
 

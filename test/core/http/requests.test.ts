@@ -1,9 +1,12 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect } from 'node:net';
+import { PassThrough } from 'node:stream';
+import { pino } from 'pino';
 import t from 'tap';
 import { buildApi } from '../../../src/api.ts';
+import { createServer } from '../../../src/core/http/server.ts';
 import { problems } from '../../../src/core/values/problem.ts';
-import { closeApi, log, patient_api, services, startRail } from '../../harness.ts';
+import { closeApi, eventually, type Json, log, patient_api, services, startRail } from '../../harness.ts';
 
 const rail = await startRail({ worker: false });
 const merchant = await rail.organization();
@@ -138,4 +141,31 @@ t.test('where clients come by https, they are told to go on doing so', async (t)
     t.equal(headers['x-content-type-options'], 'nosniff');
     t.equal(headers['cache-control'], url.endsWith('.json') ? 'no-cache' : 'no-store');
   }
+});
+
+t.test('a request whose client leaves before its response ends is logged as well', async (t) => {
+  const logged: Json[] = [];
+  const app = createServer(pino({ level: 'info' }, { write: (line: string) => logged.push(JSON.parse(line)) }));
+  app.get('/whole', async () => ({}));
+  app.get('/endless', (_, reply) => {
+    const stream = new PassThrough();
+    stream.write('a line');
+    reply.send(stream);
+  });
+  t.teardown(() => app.close());
+  const address = await app.listen({ port: 0, host: '127.0.0.1' });
+  await (await fetch(`${address}/whole`)).text();
+  await app.inject('/whole');
+  const leaving = new AbortController();
+  await fetch(`${address}/endless`, { signal: leaving.signal });
+  leaving.abort();
+  await eventually(() => logged.some(({ path }) => path === '/endless'), 'the abandoned request to be logged');
+  t.match(
+    logged.filter(({ path }) => path),
+    [
+      { path: '/whole', status: 200, msg: 'request' },
+      { path: '/whole', status: 200, msg: 'request' },
+      { method: 'GET', path: '/endless', status: 200, msg: 'request aborted' },
+    ],
+  );
 });
