@@ -6,10 +6,15 @@ export const json = () => new Option('--json', 'print one JSON document');
 export const example = (...lines: string[]): string =>
   `\nExample:\n${lines.map((line) => `  $ ${line}`).join('\n')}\n\nSettings come from the environment: rail --help lists them.\n`;
 
-export function positiveInteger(text: string): number {
-  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It must be an integer from 1 to 999999999.');
-}
+/** Takes an integer from 1 on. */
+export const integerUpTo =
+  (most: number) =>
+  (text: string): number => {
+    if (/^[1-9]\d{0,8}$/.test(text) && Number(text) <= most) return Number(text);
+    throw new InvalidArgumentError(`It must be an integer from 1 to ${most}.`);
+  };
+
+export const positiveInteger = integerUpTo(999_999_999);
 
 export function wholeNumber(text: string): number {
   return text === '0' ? 0 : positiveInteger(text);
@@ -51,18 +56,6 @@ function timeOf(text: string): string | undefined {
   const at = Date.parse(text);
   const is_time = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text) && at > 0;
   return is_time ? new Date(at).toISOString() : undefined;
-}
-
-export function days(text: string): number {
-  const value = positiveInteger(text);
-  if (value <= 9_000) return value;
-  throw new InvalidArgumentError('It must be at most 9000 days.');
-}
-
-export function seconds(text: string): number {
-  const value = positiveInteger(text);
-  if (value <= 86_400) return value;
-  throw new InvalidArgumentError('It must be at most 86400 seconds (a day).');
 }
 
 export function expiry(text: string): string {

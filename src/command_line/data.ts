@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { example, expiry, filled, json, positiveInteger, seconds } from './arguments.ts';
+import { example, expiry, filled, integerUpTo, json } from './arguments.ts';
 
 /** Data teams. */
 export function addDataCommands(rail: Command): void {
@@ -45,7 +45,7 @@ export function addDataCommands(rail: Command): void {
     .option('--since <position>', 'the position on the last line of an earlier export of the resource')
     .option(
       '--personal-data',
-      'export resources with personal data, and show notes, and emails in the URLs of visitors and in reasons',
+      'export resources with personal data, and show notes, and emails in URLs, labels, user agents and reasons',
     )
     .addHelpText(
       'after',
@@ -75,8 +75,8 @@ export function addDataCommands(rail: Command): void {
       'when the login expires: an ISO 8601 time, or a number of days such as 90d (default: never)',
       expiry,
     )
-    .option('--statement-timeout <seconds>', 'how long a statement may run, up to 86400', seconds, 60)
-    .option('--connections <number>', 'maximum number of connections at a time', positiveInteger, 5)
+    .option('--statement-timeout <seconds>', 'how long a statement may run, up to 86400', integerUpTo(86_400), 60)
+    .option('--connections <number>', 'maximum number of connections at a time, up to 100', integerUpTo(100), 5)
     .addOption(json())
     .addHelpText('after', example("rail data user create --organization org_… --name 'Metabase' --expires 365d"))
     .action(async (options) => (await import('../commands/data/user.ts')).createDataUser(options));

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { example, json, port, positiveInteger } from './arguments.ts';
+import { example, integerUpTo, json, port } from './arguments.ts';
 
 /** The inboxes of the recruitment service. */
 export function addInboxCommands(rail: Command): void {
@@ -35,7 +35,7 @@ export function addInboxCommands(rail: Command): void {
       new Option('--oauth <provider>', 'log in by OAuth 2 instead of passwords').choices(['google', 'microsoft']),
     )
     .option('--client-id <id>', 'with --oauth: id of your client at the provider')
-    .option('--daily-limit <number>', 'most emails in a day, up to 500 (default: 40)', positiveInteger)
+    .option('--daily-limit <number>', 'most emails in a day, up to 500 (default: 40)', integerUpTo(500))
     .option('--timezone <zone>', 'IANA time zone of these days (default: UTC)')
     .option('--reply-to <email>', 'where replies go, if not to the inbox')
     .addOption(json())

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { days, example, httpUrl, json, listed, port, positiveInteger, time } from './arguments.ts';
+import { example, httpUrl, integerUpTo, json, listed, port, time } from './arguments.ts';
 
 /** The affiliate program service. */
 export function addProgramCommands(rail: Command): void {
@@ -44,7 +44,12 @@ export function addProgramCommands(rail: Command): void {
     .option('--program <id>', "id of the program (default: the demo's, or the only program)")
     .option('--from <time>', 'start of the window: an ISO 8601 time with a time zone', time)
     .option('--to <time>', 'end of the window, exclusive (default: now)', time)
-    .option('--days <number>', 'length of the window in days, unless --from is given', days, 30)
+    .option(
+      '--days <number>',
+      'length of the window in days, up to 9000, unless --from is given',
+      integerUpTo(9_000),
+      30,
+    )
     .addOption(
       new Option('--interval <interval>', 'length of the rows of an overview')
         .choices(['day', 'week', 'month'])
@@ -58,7 +63,7 @@ export function addProgramCommands(rail: Command): void {
     .option(
       '--limit <number>',
       'maximum number of rows, up to 10000 (default: 20; an overview has all)',
-      positiveInteger,
+      integerUpTo(10_000),
     )
     .option('--filter <name=value...>', 'filters of GET /v1/reports, such as country=DE')
     .addOption(new Option('--csv', 'print all rows as CSV, whatever --limit says').conflicts('json'))

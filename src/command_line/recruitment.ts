@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { example, json, listed, positiveInteger, wholeNumber } from './arguments.ts';
+import { example, integerUpTo, json, listed, wholeNumber } from './arguments.ts';
 
 /** The recruitment service. */
 export function addRecruitmentCommands(rail: Command): void {
@@ -23,7 +23,7 @@ export function addRecruitmentCommands(rail: Command): void {
     .option('--channels <names...>', 'only these channels, such as website,youtube', listed)
     .option('--countries <codes...>', 'countries that providers are asked for, such as US,DE', listed)
     .option('--languages <codes...>', 'languages that providers are asked for, such as en,de', listed)
-    .option('--max-results <number>', 'most results, up to 500 (default: 50)', positiveInteger)
+    .option('--max-results <number>', 'most results, up to 500 (default: 50)', integerUpTo(500))
     .option('--ceiling-minor <number>', 'most to spend on providers, in US cents', wholeNumber)
     .option('--follow', 'show the progress until the search and its scan end')
     .addOption(json())
@@ -150,7 +150,7 @@ export function addRecruitmentCommands(rail: Command): void {
     .addOption(brand())
     .option('--q <text>', 'only prospects that contain these words')
     .option('--stage <stage>', 'only prospects in this stage')
-    .option('--limit <number>', 'number of prospects, at most 100', positiveInteger, 25)
+    .option('--limit <number>', 'number of prospects, up to 100', integerUpTo(100), 25)
     .addOption(json())
     .addHelpText('after', example('rail prospects list --brand fbr_… --stage found'))
     .action(async (options) => (await import('../commands/recruitment/list_prospects.ts')).listProspects(options));

@@ -277,7 +277,7 @@ t.test('api and worker begin on a Postgres of one’s own: with a shared key, an
   t.match(await command(['org', 'list'], own), { code: 1, stderr: /'rail migrate'/ });
 
   const api = spawnRail(t, ['api'], own);
-  const [, port] = await api.until(/"port":(\d+).*api ready/);
+  const [, port] = await api.until(/missing migrations.* \/readyz answers 503.*"port":(\d+).*api ready/s);
   const ready = () => fetch(`http://127.0.0.1:${port}/readyz`);
   const worker = spawnRail(t, ['worker'], own);
   await worker.until(/missing migrations/);

@@ -89,7 +89,7 @@ t.test('says in one line what is wrong', async (t) => {
   });
   t.match(await rail('tags', '--since', 'pos_unknown'), {
     ...{ code: 2, stdout: '' },
-    stderr: /^rail: The position 'pos_unknown' is unknown: .* Export 'tags' without 'since'\.\n$/,
+    stderr: /^rail: The position 'pos_unknown' is unknown: .* Export 'tags' without --since\.\n$/,
   });
   t.match(await rail('programs', '--since', position), { code: 2, stdout: '', stderr: /is of 'tags'\..*\n$/ });
   t.match(await rail(), { code: 2, stdout: '', stderr: /resource/ });

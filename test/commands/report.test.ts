@@ -40,6 +40,8 @@ t.test('prints a report as a table with bars, as CSV and as JSON', async (t) => 
     ['partners', '--program', 'prg_x'],
     ['partners', '--filter', 'country'],
     ['partners', '--days', '9001'],
+    ['partners', '--limit', '0'],
+    ['partners', '--limit', '10001'],
     ['partners', '--csv', '--json'],
   ])
     t.match(await report(...wrong), { code: 2, stdout: '', stderr: /^(rail|error): / }, wrong.join(' '));

@@ -43,5 +43,6 @@ async function print(chunks: AsyncIterable<string>): Promise<void> {
 }
 
 function saidForTheCommandLine(error: unknown): never {
-  throw error instanceof Problem && error.code === 'invalid_position' ? new UsageError(error.message) : error;
+  if (!(error instanceof Problem) || error.code !== 'invalid_position') throw error;
+  throw new UsageError(error.message.replace("'since'", '--since'));
 }
