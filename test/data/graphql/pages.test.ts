@@ -153,8 +153,10 @@ for (const list of lists.map(listOf)) {
 
 t.test('reads pages where no order is asked for', async (t) => {
   const list = listOf(lists.find(({ name }) => name === 'sale_daily') as (typeof lists)[number]);
-  for (const order of [{}, { order: null }, { order: [] }]) {
+  const newest = (await read(list, { first: 100, order: ['PRIMARY_KEY_DESC'] })).rows;
+  for (const order of [{}, { order: null }, { order: [] }, { order: ['NATURAL'] }]) {
     const { rows } = await read(list, { first: 100, ...order });
+    t.same(rows, newest, `newest first ${JSON.stringify(order)}`);
     t.same(await forwards(list, order, 4), rows, `forwards ${JSON.stringify(order)}`);
     t.same(await backwards(list, order, 4), rows, `backwards ${JSON.stringify(order)}`);
   }

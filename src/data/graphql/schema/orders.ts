@@ -35,13 +35,13 @@ function ordersOf({ key, orders = [] }: ViewTags): Record<string, Order> {
   );
 }
 
-/** Orders rows by what is asked for, then by the key. `NATURAL`, and nothing, is the key alone. */
+/** Orders rows by what is asked for, then by the key. `NATURAL`, and nothing, is the default: the key, newest first. */
 function order(rows: PgSelectQueryBuilder, view: View, names: readonly string[]): void {
   const own = tagsOf(view) as ViewTags;
   const all = ordersOf(own);
   const asked = names.map((name) => all[name]).filter((one) => one !== undefined);
   const done = new Set<string>();
-  for (const { columns, direction } of [...asked, { columns: own.key, direction: asked[0]?.direction ?? 'ASC' }]) {
+  for (const { columns, direction } of [...asked, { columns: own.key, direction: asked[0]?.direction ?? 'DESC' }]) {
     for (const column of columns) {
       if (!done.has(column)) rows.orderBy({ ...comparable(rows, view, column), nullable: false, direction });
       done.add(column);
