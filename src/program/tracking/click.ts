@@ -95,7 +95,9 @@ export const clickOperations: Operation[] = [
       param: text.min(1).max(32).default('ref').describe('The query parameter that carried the value.'),
       referrer: truncated(2048)
         .optional()
-        .describe('The page that the visitor came from. It becomes the `referer` of the click.'),
+        .describe(
+          'The page that the visitor came from. It becomes the `referer` of the click, without a user name and password.',
+        ),
       ip: z
         .union([z.ipv4(), z.ipv6()], 'must be an IPv4 or IPv6 address, as 203.0.113.7')
         .optional()
@@ -117,10 +119,10 @@ export const clickOperations: Operation[] = [
   }),
 ];
 
-/** What comes before the host names a person, and may be a password. */
+/** What comes before the host of a URL names a person, and may be a password. Any other text is left as it is. */
 function withoutLogin(url: string): string {
-  const parsed = new URL(url);
-  if (parsed.username === '' && parsed.password === '') return url;
+  const parsed = URL.parse(url);
+  if (!parsed || (parsed.username === '' && parsed.password === '')) return url;
   parsed.username = '';
   parsed.password = '';
   return parsed.href;
@@ -131,7 +133,9 @@ export async function recordClick(
   tx: Tx,
   row: Partial<Click> & { id: string; landing_url: string } & Record<string, unknown>,
 ): Promise<Click> {
-  const click = await clicks.insert(tx, { ...row, landing_url: withoutLogin(row.landing_url) });
+  const { landing_url, referer } = row;
+  const urls = { landing_url: withoutLogin(landing_url), ...(referer ? { referer: withoutLogin(referer) } : {}) };
+  const click = await clicks.insert(tx, { ...row, ...urls });
   assessLater(tx, 'click', row.id);
   tx.enqueue('program/attribute_click', {
     organization_id: tx.organization_id,

@@ -112,7 +112,10 @@ t.test('the utm parameters of the landing page are recorded, without NUL', async
   const partner = await shop.partner();
   const landing_url = 'https://acme.example.com/?utm_source=%00ma%00il&utm_%00medium=x';
   const secret = landing_url.replace('https://', 'https://grace:secret@');
-  t.equal((await shop.click(partner, { landing_url: secret })).landing_url, landing_url, 'without what logs in');
+  const referrer = 'https://grace:secret@blog.example.com/a?b=c';
+  const without_login = { landing_url, referer: 'https://blog.example.com/a?b=c' };
+  t.match(await shop.click(partner, { landing_url: secret, referrer }), without_login, 'without what logs in');
+  t.match(await shop.click(partner, { referrer: 'grace, by word of mouth' }), { referer: 'grace, by word of mouth' });
   const { id: click_id } = await shop.click(partner, { landing_url });
   const { referral_id } = await shop.customer({ click_id });
   const utm = { source: 'mail', medium: 'x' };
