@@ -101,7 +101,7 @@ export const rules = [
   'Amounts are integers in minor units of the currency in the same row: 1999 is 19.99 USD, and 1999 JPY. Never add up rows of different currencies.',
   'A refund changes the amount of the commission itself, so sums of `data.commission` change later. For figures of a month that must not change, use `data.commission_entry`, whose rows never change: `posted_at` is when the transaction that wrote an entry began, `effective_at` when it happened. Read a day or month by `posted_at` some minutes after its end.',
   'Clicks, events, deliveries and attempts are many: filter them by `created_at` or by `id` (attempts: by `at` or `delivery_id`). Ids sort by time. Filter `data.click_daily`, `data.sale_daily`, `data.commission_daily`, `data.funnel_daily`, `data.webhook_health` and `data.outreach_daily` by `day`: they then read only the rows of these days.',
-  'Without personal data, email addresses in the URLs of visitors (`landing_url`, `referer`, `utm`) and in reasons (such as `void_reason`) are shown as `hidden`. Other personal data that you put into them, such as names, is not recognised and stays.',
+  'Without personal data, email addresses in URLs, labels, user agents and reasons (such as `landing_url`, `utm` and `void_reason`) are shown as `hidden`. Other personal data that you put into them, such as names, is not recognised and stays. So do handles, codes and your own ids (such as `external_customer_id`): do not use email addresses as ids.',
   'Later versions add columns to the views; they remove none, and change no type. Name the columns that you read instead of `*`.',
 ];
 

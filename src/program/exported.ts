@@ -26,7 +26,8 @@ export const feed: Feed = {
   // Those with emails, names, or what merchants keep of a person.
   personal: [partners, applications, customers, sales, riskFlags, payouts],
   text_fields: {
-    clicks: ['landing_url', 'referer'],
+    links: ['destination_url', 'url', 'label'],
+    clicks: ['landing_url', 'referer', 'user_agent'],
     referrals: ['landing_url', 'utm'],
     refunds: ['reason'],
     commissions: ['void_reason'],

@@ -91,7 +91,7 @@ t.test('shows personal columns only where that was asked for', async (t) => {
   t.same(emails, [], 'no view shows an email address');
 });
 
-t.test('hides emails in the URLs of visitors unless personal data was asked for', async (t) => {
+t.test('hides emails in URLs, labels and user agents unless personal data was asked for', async (t) => {
   const { caller, program_id } = one;
   const [partner] = (await caller.get(`/v1/partners?program_id=${program_id}`)).data;
   const landing_url =
@@ -100,6 +100,14 @@ t.test('hides emails in the URLs of visitors unless personal data was asked for'
     ...{ program_id, value: partner.handle, landing_url, visitor_token: 'visitor-with-email' },
     referrer: 'https://mail.example.com/@inbox?next=%2Fwelcome%3Femail%3Dgrace%2540secret.example.com',
   });
+  const robot = await caller.post('/v1/clicks', {
+    ...{ program_id, value: partner.handle, landing_url: 'https://acme.example.com/', visitor_token: 'visitor-robot' },
+    user_agent: 'robot (grace@secret.example.com)',
+  });
+  const link = await caller.post('/v1/links', {
+    ...{ program_id, partner_id: partner.id, label: 'for grace@secret.example.com', value: `of-${partner.handle}` },
+    destination_url: 'https://acme.example.com/u/grace@secret.example.com',
+  });
   await eventually(
     async () => (await caller.get(`/v1/clicks/${click.id}`)).referral_id !== null,
     'the click to be credited',
@@ -107,16 +115,29 @@ t.test('hides emails in the URLs of visitors unless personal data was asked for'
   const seeing = await connectAs(await newLogin(rail, { ...caller, personal_data: true }));
   const read = async ({ query }: typeof psql) => [
     ...(await query(`select landing_url, referer from data.click where id = '${click.id}'`)),
+    ...(await query(`select user_agent from data.click where id = '${robot.id}'`)),
     ...(await query(
       `select r.landing_url, r.utm from data.referral r join data.click c on c.referral_id = r.id where c.id = '${click.id}'`,
     )),
+    ...(await query(`select destination_url, url, label from data.link where id = '${link.id}'`)),
   ];
   const hidden = 'https://acme.example.com/u/hidden?email=hidden&utm_source=news&utm_term=hidden&hidden=1';
   t.same(await read(psql), [
     { landing_url: hidden, referer: 'https://mail.example.com/@inbox?next=hidden' },
+    { user_agent: 'robot (hidden)' },
     { landing_url: hidden, utm: { source: 'news', term: 'hidden', hidden: '1' } },
+    {
+      ...{ destination_url: 'https://acme.example.com/u/hidden', label: 'for hidden' },
+      url: `https://acme.example.com/u/hidden?ref=of-${partner.handle}`,
+    },
   ]);
-  t.match(await read(seeing), [{ landing_url }, { landing_url, utm: { term: 'grace@secret.example.com' } }]);
+  const { destination_url, url, label } = link;
+  t.match(await read(seeing), [
+    { landing_url },
+    { user_agent: 'robot (grace@secret.example.com)' },
+    { landing_url, utm: { term: 'grace@secret.example.com' } },
+    { destination_url, url, label },
+  ]);
 });
 
 t.test('hides emails in reasons unless personal data was asked for, and notes', async (t) => {

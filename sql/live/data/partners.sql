@@ -82,7 +82,7 @@ select
   a.group_id,
   case when (select data.sees_personal()) then a.email end as email,
   case when (select data.sees_personal()) then a.answers end as answers,
-  a.source,
+  case when (select data.sees_personal()) then a.source else data.without_emails(a.source) end as source,
   a.status,
   a.reviewed_by_user_id,
   a.reviewed_at,
@@ -98,7 +98,7 @@ comment on column data.application.partner_id is 'The partner that it is about (
 comment on column data.application.group_id is 'The group that was applied for (grp_). Null: none.';
 comment on column data.application.email is 'The applicant''s email address. Personal: null unless the login was made with --personal-data.';
 comment on column data.application.answers is 'The applicant''s answers, as JSON. Personal: null unless the login was made with --personal-data.';
-comment on column data.application.source is 'Where the application came from. Null: not given.';
+comment on column data.application.source is 'Where the application came from. Null: not given. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.application.status is 'pending, approved, rejected or withdrawn.';
 comment on column data.application.reviewed_by_user_id is 'Who decided (usr_). Null: nobody yet, or an API key.';
 comment on column data.application.reviewed_at is 'When it was decided. Null: not yet.';

@@ -59,7 +59,7 @@ select
   p.failed_at,
   p.attempt,
   p.error_code,
-  p.error_message,
+  case when (select data.sees_personal()) then p.error_message else data.without_emails(p.error_message) end as error_message,
   p.commission_count,
   p.created_at,
   p.updated_at
@@ -87,7 +87,7 @@ comment on column data.payout.paid_at is 'When it settled. Null: not paid.';
 comment on column data.payout.failed_at is 'When it failed. Null: it did not.';
 comment on column data.payout.attempt is 'How often it was sent.';
 comment on column data.payout.error_code is 'Why it failed, such as account_closed. Null: it did not.';
-comment on column data.payout.error_message is 'The same in words. Null: it did not fail.';
+comment on column data.payout.error_message is 'The same in words. Null: it did not fail. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.payout.commission_count is 'How many commissions are in it.';
 comment on column data.payout.created_at is 'When it was recorded.';
 comment on column data.payout.updated_at is 'When it last changed.';

@@ -7,12 +7,12 @@ select
   l.partner_id,
   l.param,
   l.value,
-  l.destination_url,
-  l.url,
+  case when (select data.sees_personal()) then l.destination_url else data.without_emails(l.destination_url) end as destination_url,
+  case when (select data.sees_personal()) then l.url else data.without_emails(l.url) end as url,
   l.short_url,
   l.short_slug,
   l.short_domain,
-  l.label,
+  case when (select data.sees_personal()) then l.label else data.without_emails(l.label) end as label,
   l.rate_override,
   l.created_at,
   l.updated_at
@@ -25,12 +25,12 @@ comment on column data.link.program_id is 'The program (prg_).';
 comment on column data.link.partner_id is 'The partner (part_).';
 comment on column data.link.param is 'The query parameter that carries the value.';
 comment on column data.link.value is 'What identifies the link in the query parameter.';
-comment on column data.link.destination_url is 'Where it leads, without the tracking parameter.';
-comment on column data.link.url is 'Where it leads, with the tracking parameter.';
+comment on column data.link.destination_url is 'Where it leads, without the tracking parameter. Emails in it are "hidden" unless the login was made with --personal-data.';
+comment on column data.link.url is 'Where it leads, with the tracking parameter. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.link.short_url is 'The short link. Null: none.';
 comment on column data.link.short_slug is 'The last part of the short link. Null: none.';
 comment on column data.link.short_domain is 'The host of the short link. Null: none.';
-comment on column data.link.label is 'Your label. Null: none.';
+comment on column data.link.label is 'Your label. Null: none. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.link.rate_override is 'The link''s own rate as JSON: rate_type, rate_value. Null: the rules apply.';
 comment on column data.link.created_at is 'When it was recorded.';
 comment on column data.link.updated_at is 'When it last changed.';
@@ -72,7 +72,7 @@ select
   case when (select data.sees_personal()) then c.referer else data.without_emails(c.referer) end as referer,
   c.country,
   c.device,
-  c.user_agent,
+  case when (select data.sees_personal()) then c.user_agent else data.without_emails(c.user_agent) end as user_agent,
   c.attributed_at,
   c.created_at
 from program.click c
@@ -88,7 +88,7 @@ comment on column data.click.landing_url is 'The page where the visitor arrived.
 comment on column data.click.referer is 'The page that the visitor came from. Null: not given. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.click.country is 'ISO 3166-1 alpha-2 country code. Null: not given.';
 comment on column data.click.device is 'The kind of device, as you named it. Null: not given.';
-comment on column data.click.user_agent is 'The visitor''s user agent. Null: not given.';
+comment on column data.click.user_agent is 'The visitor''s user agent. Null: not given. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.click.attributed_at is 'When it was attributed. Null: not yet.';
 comment on column data.click.created_at is 'When it was recorded.';
 

@@ -10,7 +10,7 @@ export interface Feed {
   resources: AnyResource[];
   /** Those with emails, names and other personal data: who may not read them one by one needs a scope for that. */
   personal: AnyResource[];
-  /** Fields with the URLs of visitors and with reasons, by the plural of their resource. Emails in them are personal data. */
+  /** Fields with URLs, labels, user agents and reasons, by the plural of their resource. Emails in them are personal data. */
   text_fields: Record<string, string[]>;
   /** Fields that are personal data, of resources that are not. */
   personal_fields: Record<string, string[]>;

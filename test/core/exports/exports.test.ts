@@ -65,13 +65,17 @@ t.test('needs a scope for personal data, besides data:read', async (t) => {
   t.equal((await ask('tags', 'data:read')).status, 200);
 });
 
-t.test('hides emails in the URLs of visitors from a key that may not read personal data', async (t) => {
-  const { handle } = await partner('urls@example.com');
+t.test('hides emails in URLs, labels and user agents from a key that may not read personal data', async (t) => {
+  const { id: partner_id, handle } = await partner('urls@example.com');
   const landing_url =
     'https://acme.example.com/u/grace%40secret.example.com?email=grace@secret.example.com&utm_term=a@b.example.com';
   await merchant.post('/v1/clicks', {
     ...{ program_id: program.id, value: handle, landing_url, visitor_token: 'visitor-urls' },
-    referrer: 'https://mail.example.com/?to=grace%2540secret.example.com',
+    ...{ referrer: 'https://mail.example.com/?to=grace%2540secret.example.com', user_agent: 'to a@b.example.com' },
+  });
+  const destination_url = 'https://acme.example.com/u/a@b.example.com';
+  await merchant.post('/v1/links', {
+    ...{ program_id: program.id, partner_id, destination_url, label: 'of a@b.example.com' },
   });
   await rail.query(sql`
     insert into program.referral (organization_id, id, program_id, partner_id, landing_url, utm, tracked_by, status, visitor_token, expires_at, created_at, updated_at)
@@ -86,7 +90,12 @@ t.test('hides emails in the URLs of visitors from a key that may not read person
       )
     ).objects[0];
   const hidden = 'https://acme.example.com/u/hidden?email=hidden&utm_term=hidden';
-  t.match(await read('clicks'), { landing_url: hidden, referer: 'https://mail.example.com/?to=hidden' });
+  t.match(await read('clicks'), {
+    ...{ landing_url: hidden, referer: 'https://mail.example.com/?to=hidden', user_agent: 'to hidden' },
+  });
+  const hidden_url = 'https://acme.example.com/u/hidden';
+  t.match(await read('links'), { destination_url: hidden_url, url: `${hidden_url}?ref=`, label: 'of hidden' });
+  t.match(await read('links', 'links:read'), { destination_url, label: 'of a@b.example.com' });
   t.match(await read('referrals', 'clicks:read'), { landing_url: hidden, utm: { term: 'hidden', hidden: '1' } });
   for (const scope of ['data:personal', 'clicks:read']) t.match(await read('clicks', scope), { landing_url });
   t.match(await read('referrals', 'referrals:read'), { landing_url, utm: { term: 'a@b.example.com' } });
