@@ -95,11 +95,14 @@ async function packedOf(tx: Tx, asked: Asked): Promise<Packed | undefined> {
   return packedCover(tx, asked, dimension);
 }
 
-/** How many keys have sums is not known to Postgres, which takes them for a few, and then compares each with each. */
+/**
+ * How many keys have sums is not known to Postgres, which takes them for a few, and then compares each with each. The three statements are sent at
+ * once, and run one after the other.
+ * @param read sends one statement, and before it waits
+ */
 async function withoutNestedLoops<T>(tx: Tx, read: () => Promise<T>): Promise<T> {
-  await tx.all(sql`select set_config('enable_nestloop', 'off', true)`);
-  const found = await read();
-  await tx.all(sql`select set_config('enable_nestloop', 'on', true)`);
+  const set = (value: 'on' | 'off') => tx.all(sql`select set_config('enable_nestloop', ${value}, true)`);
+  const [, found] = await Promise.all([set('off'), read(), set('on')]);
   return found;
 }
 

@@ -9,7 +9,7 @@ import { type Dimension, quarter_minutes } from '../dimension.ts';
 import { coverOf, levelsOf, windowOf } from '../facts.ts';
 import type { Metric } from '../metric.ts';
 import { type Cover, type Finer, minute_ms } from '../span.ts';
-import { type KeyNumbers, most_dense, numbersFor, SparseNumbers } from './key_numbers.ts';
+import { type KeyNumbers, numbersFor, SparseNumbers } from './key_numbers.ts';
 import { KeySums, type Row } from './key_sums.ts';
 import { type ListedBlock, readBlocks } from './values.ts';
 
@@ -100,16 +100,16 @@ export async function chosenSums(
   chosen: { w: number; id: number }[],
 ): Promise<KeySums | undefined> {
   const by_window = Map.groupBy(chosen, ({ w }) => w);
-  const ids = covered.bounds.map((_, w) => (by_window.get(w) ?? []).map(({ id }) => id));
-  const marks = ids.map(marksOf);
+  const ids = covered.bounds.map((_, w) => (by_window.get(w) ?? []).map(({ id }) => id).toSorted((a, b) => a - b));
   const sums = new KeySums(names, new SparseNumbers());
   const windowAt = windowsIn(covered);
   for await (const { block, keys, values } of readBlocks(tx, listed.filter(isBlock), names)) {
     const w = windowAt(block);
-    const isMarked = marks[w] as Marks;
-    for (let place = 0; place < keys.length; place++) {
-      const id = block.first_key + (keys[place] as number);
-      if (isMarked(id)) sums.addOne({ w, id, block }, values, place);
+    let place = 0;
+    for (const id of ids[w] as number[]) {
+      const distance = id - block.first_key;
+      place = placeOf(distance, keys, place);
+      if (keys[place] === distance) sums.addOne({ w, id, block }, values, place);
     }
   }
   const rows = await readTotals(tx, covered, changedOf(listed), { names, ids: ids.flat() });
@@ -121,19 +121,26 @@ export async function chosenSums(
 const changedOf = (listed: Listed[]): Listed[] =>
   listed.filter((one) => !isBlock(one) && one.minutes !== quarter_minutes);
 
-type Marks = (id: number) => boolean;
-
-/** Whether an id is one of these: of ids that are close to each other without a look into a set. */
-function marksOf(ids: number[]): Marks {
-  const first = ids.reduce((least, id) => Math.min(least, id), Number.POSITIVE_INFINITY);
-  const last = ids.reduce((most, id) => Math.max(most, id), 0);
-  if (last - first >= most_dense) {
-    const set = new Set(ids);
-    return (id) => set.has(id);
+/**
+ * Where the first key is that is not below a distance, from a place on: in steps that double, then in halves. Few keys of a block are looked for,
+ * and a look at each of the others would take most of the time of a report.
+ * @param keys ascending
+ * @returns the number of keys where all are below
+ */
+function placeOf(distance: number, keys: Int32Array, from: number): number {
+  let step = 1;
+  let first = from;
+  while (first + step <= keys.length && (keys[first + step - 1] as number) < distance) {
+    first += step;
+    step *= 2;
   }
-  const marks = new Uint8Array(Math.max(0, last - first + 1));
-  for (const id of ids) marks[id - first] = 1;
-  return (id) => marks[id - first] === 1;
+  let after = Math.min(first + step - 1, keys.length);
+  while (first < after) {
+    const middle = (first + after) >>> 1;
+    if ((keys[middle] as number) < distance) first = middle + 1;
+    else after = middle;
+  }
+  return first;
 }
 
 /** In which window a span is. */

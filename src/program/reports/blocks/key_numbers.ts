@@ -20,7 +20,7 @@ export interface Numbers {
 }
 
 /** So many sums of a window and a currency take 8 MiB. */
-export const most_dense = 1 << 20;
+const most_dense = 1 << 20;
 
 /** @param measures how many there are */
 export function numbersFor(blocks: ListedBlock[], measures: number): KeyNumbers {
