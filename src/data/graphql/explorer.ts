@@ -8,10 +8,12 @@ type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown
 const page_path = '/graphiql';
 const static_path = '/graphiql/static/';
 
-/** What a new tab holds: where the key goes, and a first query. */
+/** What a new tab holds: where the key goes, in characters that a header may have, and a first query. */
 const first_tab = {
-  defaultHeaders: '{ "Authorization": "Bearer rail_live_…" }',
-  defaultQuery: `# Enter your API key under Headers below. It needs the scope 'data:read'.
+  defaultHeaders: '{ "Authorization": "Bearer YOUR_API_KEY" }',
+  defaultQuery: `# Enter your API key under Headers below.
+# It needs the scope 'data:read'.
+# Then press Shift-Ctrl-R, which loads the schema for the documentation.
 {
   sales(first: 5) {
     nodes { id amount_minor currency occurred_at customer { id } partner { handle } }

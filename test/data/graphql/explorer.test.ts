@@ -15,6 +15,13 @@ t.test('serves the page without a key, under a policy that allows its own script
   t.match(response.headers.get('rail-request-id'), /^req_/);
 });
 
+t.test('begins with headers that a browser can send', async (t) => {
+  const html = await (await get('/graphiql')).text();
+  const [, headers] = /"defaultHeaders": "((?:[^"\\]|\\.)*)"/.exec(html) ?? [];
+  const { Authorization } = JSON.parse(JSON.parse(`"${headers}"`));
+  t.equal(new Headers({ Authorization }).get('Authorization'), 'Bearer YOUR_API_KEY');
+});
+
 t.test('loads nothing from another origin', async (t) => {
   const html = await (await get('/graphiql')).text();
   const loaded = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, url]) => url as string);
