@@ -37,7 +37,7 @@ export function addProgramCommands(rail: Command): void {
     .command('report')
     .summary('prints a report of a program')
     .description(
-      'Prints a report of a program: totals with their change from the window before, and rows with bars. ' +
+      'Prints a report of a program: totals with their change from the window before (— where they were 0 then), and rows with bars. ' +
         'Reports: overview, partners, groups, links, coupons, countries, landing_pages, products, customers, payouts.',
     )
     .argument('<name>', 'name of the report, such as overview')
@@ -51,7 +51,7 @@ export function addProgramCommands(rail: Command): void {
       30,
     )
     .addOption(
-      new Option('--interval <interval>', 'length of the rows of an overview')
+      new Option('--interval <interval>', 'what each row of an overview covers')
         .choices(['day', 'week', 'month'])
         .default('day'),
     )

@@ -22,6 +22,6 @@ export const guide = `1. A **program** (\`POST /v1/programs\`) holds the setting
 - **Wise**: in the settings of your account, under Webhooks, add the URL for transfer updates (\`transfers#state-change\`). Nothing else is to be set: Wise signs with a key that Rail knows.
 - **Stripe**: in the dashboard, under Webhooks, add an endpoint with the URL and the events \`transfer.created\`, \`transfer.updated\` and \`transfer.reversed\`, and set its signing secret as \`webhook_secret\`.
 
-**Direct queries.** Data teams read documented views of Postgres (schema \`data\`) with a login of their own: see [Data](docs/data).
+**Reports and data.** \`GET /v1/reports\` says what happened in a window of time, by partner, link, country and so on. \`GET /v1/exports/{resource}\` exports what changed, for a warehouse. Data teams query documented views (schema \`data\`) in Postgres with a login of their own, or by \`POST /graphql\`: see [Data](docs/data).
 
 **Which refusals count as success.** 409 \`resource_already_exists\` for a charge or a refund, and 409 \`sale_already_refunded\`, mean that it is recorded already. \`self_referral\` and \`click_expired\` decide a sign-up: do not send it again, and send the customer's sales as usual.`;

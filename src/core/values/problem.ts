@@ -123,7 +123,7 @@ export const problems = {
   endpoint_disabled: entry('conflict_error', 'The webhook endpoint is disabled.'),
   rate_limit_exceeded: entry(
     'rate_limit_error',
-    'The key, or the address of a request without a valid key, has reached its number of requests in this second.',
+    'The key, or the address of a request without a valid key, has reached its number of requests in this second, or the organization runs as many reports or reads as many streamed responses as it can at once. Retry after the time in `Retry-After`.',
   ),
   plan_limit_reached: entry('plan_error', 'The plan’s limit is reached.'),
   feature_not_in_plan: entry('plan_error', 'The plan does not include this feature.'),

@@ -6,19 +6,20 @@ const docs = {
   leads: 'Customers, by when they signed up. Erased ones are not counted.',
   customers: 'Customers, by when they first paid. Erased ones are not counted.',
   conversion_bps: 'Customers as a share of clicks, in basis points, rounded half away from zero. 0 without clicks.',
-  sales: 'Sales in any currency that a partner is credited with, by when the customer was charged.',
+  sales: 'Sales that a partner is credited with, in any currency, by when the customer was charged.',
   revenue_minor:
     'The amounts of sales that a partner is credited with, before refunds, by when the customer was charged.',
   refunds_minor: 'What was refunded of sales that a partner is credited with, by when it was refunded.',
   net_revenue_minor: '`revenue_minor` less `refunds_minor`.',
   commissions_minor:
-    'Commissions of sales and bonuses that are neither voided nor rejected, by when the customer was charged; without a sale, by when they were created.',
-  clawbacks_minor: 'What clawbacks take back, as a positive number, by when they were created.',
+    'Commissions for sales, and bonuses, that are neither voided nor rejected, by when the customer was charged; without a sale, by when they were created.',
+  clawbacks_minor:
+    'What clawbacks take back, without voided and rejected ones, as a positive number, by when they were created.',
   paid_minor:
     'Paid commissions less paid clawbacks, by when they were paid. In `payouts`: the amounts of paid payouts, without those in test mode.',
   epc_minor:
     'Earnings per click: `commissions_minor` divided by clicks, rounded half away from zero. 0 without clicks.',
-  payouts: 'Payouts, by when they were created.',
+  payouts: 'Payouts, including those in test mode, by when they were created.',
   pending_minor: 'The amounts of pending payouts.',
   processing_minor: 'The amounts of payouts in processing.',
   failed_minor: 'The amounts of failed payouts.',
@@ -94,8 +95,11 @@ export const example_metrics = {
 
 /** A metric's change. Money and counts are told apart by the name of the difference. */
 export const MetricDelta = z.object({
-  absolute_minor: z.int().optional().describe('The difference of a money metric, in minor units.'),
-  absolute: z.int().optional().describe('The difference of any other metric.'),
+  absolute_minor: z
+    .int()
+    .optional()
+    .describe('The value less the previous one, in minor units. For metrics that are amounts.'),
+  absolute: z.int().optional().describe('The value less the previous one. For all other metrics.'),
   change_bps: z
     .int()
     .nullable()

@@ -44,12 +44,16 @@ const filters = {
   coupon_id: filter(
     'Only what came with this coupon. `none`: with no coupon. `clicks` is then 0: clicks have no coupons.',
   ),
-  country: filter('Only what came from this country. `none`: not known.'),
+  country: filter('Only what came from this country: an ISO 3166-1 alpha-2 code, such as `DE`. `none`: not known.'),
   landing_page: filter(
     'Only what came from visitors who arrived at this page: host and path, as in `acme.example.com/pricing`. `none`: not known.',
   ),
-  product_id: filter(`Only sales of this product, and their money. \`none\`: without a product. ${of_sales_alone}`),
-  customer_id: filter(`Only sales to this customer, and their money. \`none\`: without a customer. ${of_sales_alone}`),
+  product_id: filter(
+    `Only sales of this product (your id), with their refunds and commissions. \`none\`: without a product. ${of_sales_alone}`,
+  ),
+  customer_id: filter(
+    `Only sales to this customer, with their refunds and commissions. \`none\`: without a customer. ${of_sales_alone}`,
+  ),
   batch_id: filter(
     'Only payouts of this batch. Only for the report `payouts`, whose other filters are `partner_id`, `group_id` and `period`.',
   ),
@@ -63,14 +67,14 @@ const query = {
     .enum(intervals)
     .default('day')
     .describe(
-      `The length of the rows of an \`overview\`; weeks begin on Monday. Its window can have at most ${most_intervals.toLocaleString('en')} days by \`day\`, ${(most_intervals * days_of.week).toLocaleString('en')} by \`week\`, and ${(most_intervals * days_of.month).toLocaleString('en')} by \`month\`. Other reports ignore it.`,
+      `What each row of an \`overview\` covers; weeks begin on Monday. Its window can have at most ${most_intervals.toLocaleString('en')} days by \`day\`, ${(most_intervals * days_of.week).toLocaleString('en')} by \`week\`, and ${(most_intervals * days_of.month).toLocaleString('en')} by \`month\`. Other reports ignore it.`,
     ),
   timezone: timezone.default('UTC'),
   compare: z
     .enum(['previous', 'none'])
     .default('previous')
     .describe(
-      '`previous`: the reply also has the window immediately before, and what changed. It has the same number of local days if `from` and `to` are midnights in `timezone`, otherwise the same duration. `none`: without both. `csv` and `ndjson` never have them.',
+      '`previous`: the response also has `previous_period`, the window immediately before, and `delta`, what changed. That window has the same number of local days if `from` and `to` are midnights in `timezone`, otherwise the same duration. `none`: neither. `csv` and `ndjson` never have them.',
     ),
   ...filters,
   sort: z
@@ -79,7 +83,7 @@ const query = {
     .optional()
     .meta({
       description:
-        'The metric that rows are ordered by, with `-` in front of it for descending. Rows with the same value are ordered by their key. The default is `-revenue_minor`, for `payouts` `-paid_minor`, and for an `overview` the order of time.',
+        'The metric that rows are ordered by, with `-` in front of it for descending. Rows with the same value are ordered by their key. The default is `-revenue_minor`, `-paid_minor` for `payouts`, and the order of time for an `overview`.',
       examples: ['-revenue_minor'],
     }),
   limit: z
@@ -88,12 +92,12 @@ const query = {
       z.int(limit_bounds).min(1, limit_bounds).max(most_rows, limit_bounds).optional(),
     )
     .describe(
-      `The maximum number of rows. Totals include all rows. The default is ${default_rows}; an \`overview\` has all. \`csv\` and \`ndjson\` return all rows, and do not take it.`,
+      `The maximum number of rows. \`totals\` include all rows. The default is ${default_rows}; an \`overview\` has all. \`csv\` and \`ndjson\` return all rows, and do not take it.`,
     ),
   format: formatField,
 };
 
-const key = (what: string) => text.nullable().optional().describe(`${what} Null: none.`);
+const key = (what: string, nothing = 'none') => text.nullable().optional().describe(`${what} Null: ${nothing}.`);
 
 const example_window = { from: '2026-11-01T00:00:00.000Z', to: '2026-12-01T00:00:00.000Z' };
 
@@ -108,8 +112,8 @@ const Row = z
     coupon_id: key('The coupon.'),
     customer_id: key('The customer.'),
     product_id: key('Your id of the product.'),
-    country: key('ISO 3166-1 alpha-2 country code.'),
-    landing_page: key('Host and path of the page where the visitor arrived, at most 500 characters.'),
+    country: key('ISO 3166-1 alpha-2 country code.', 'not known'),
+    landing_page: key('Host and path of the page where the visitor arrived, at most 500 characters.', 'not known'),
     handle: key("The partner's handle."),
     status: key("The partner's status, or `deleted`."),
     name: key("The group's name."),
@@ -128,7 +132,7 @@ const Row = z
 
 const Totals = z.object({ ...metric_fields, other_currencies }).meta({
   id: 'ReportTotals',
-  description: 'The sum of all rows, including those that `limit` leaves out.',
+  description: 'The metrics of all rows together, including those that `limit` leaves out.',
   examples: [example_metrics],
 });
 
@@ -177,10 +181,10 @@ const Report = z
         }),
       })
       .describe(
-        'How to look into a row: send its value of `field` as `filter_type` to the same report or to the list, with the same `from` and `to`.',
+        'How to look into a row: send its value of `field` as `filter_type` to the same report or to the list, with the same `from`, `to` and `timezone`.',
       ),
   })
-  .meta({ id: 'Report', description: 'Metrics of a window, by what the report is about.' });
+  .meta({ id: 'Report', description: 'What happened in a window of time, by partner, link, country and so on.' });
 
 /** A report as it is asked for. */
 export const reportQuery = z.strictObject({ report, ...query });
@@ -188,7 +192,7 @@ type Query = z.output<typeof reportQuery>;
 export type ReportReply = z.output<typeof Report>;
 
 const doc =
-  'A report counts each fact, such as a click or a sale, at the time when it happened and for the partner who is credited with it today. Deleted objects are not counted. What was committed before the request is counted, unless the service reads a replica, which may lag by some seconds. Money in other currencies is in `other_currencies`.';
+  "A report counts each fact, such as a click or a sale, at the time when it happened and for the partner who is credited with it today. Deleted objects are not counted. Where nothing matches, such as an unknown `partner_id`, there are no rows and the totals are 0. What was committed before the request is counted, unless the service reads a replica, which may lag by some seconds. Money in other currencies is in `other_currencies`. With `csv` and `ndjson` there are no totals, and each row also has `currency`, the program's.";
 
 export const reportOperations: Operation[] = [
   operation({
@@ -290,7 +294,7 @@ function filtersOf({ list }: Kind, query: Query): Filters {
 /** All rows of the window, each with the currency of its amounts. */
 export async function streamReport(tx: Tx, query: Query, format: StreamFormat): Promise<RowStream> {
   if (query.limit !== undefined)
-    throw invalid('limit', `'limit' is for JSON, and ${format} returns all rows: leave it out.`);
+    throw invalid('limit', `'limit' applies to JSON only, and ${format} returns all rows. Leave it out.`);
   const kind: Kind = kinds[query.report];
   const { currency, rows } = await runReport(tx, { ...query, compare: 'none', limit: Number.MAX_SAFE_INTEGER });
   const keys = kind.key === 'period' ? ['period', 'from', 'to'] : [kind.key, ...(kind.labels?.fields ?? [])];

@@ -10,8 +10,8 @@ const ofReferral = (column: Sql): Sql => sql`(
 export const saleReportFilters: Record<string, Filter> = {
   partner_id: keyFilter(sql`t.partner_id`, 'Returns only sales that this partner is credited with.'),
   customer_id: keyFilter(sql`t.customer_id`, 'Returns only sales to this customer.'),
-  link_id: keyFilter(sql`t.link_id`, 'Returns only sales that came by this link.'),
-  coupon_id: keyFilter(sql`t.coupon_id`, 'Returns only sales that came by this coupon.'),
+  link_id: keyFilter(sql`t.link_id`, 'Returns only sales that came through this link.'),
+  coupon_id: keyFilter(sql`t.coupon_id`, 'Returns only sales that came with this coupon.'),
   product_id: keyFilter(sql`t.product_id`, 'Returns only sales of this product.'),
   country: keyFilter(
     ofReferral(sql`r.country`),
