@@ -7,7 +7,7 @@ export function addDataCommands(rail: Command): void {
     .command('data')
     .summary('manages logins, exports changes, and prints the schemas for data teams')
     .description(
-      'For data teams, who query the views of schema data in Postgres or by GraphQL, or keep a copy (/docs/data).',
+      "For data teams, who query the views of the schema 'data' in Postgres or by GraphQL, or keep a copy (/docs/data).",
     );
 
   data
@@ -21,8 +21,8 @@ export function addDataCommands(rail: Command): void {
 
   data
     .command('dictionary')
-    .summary('prints what is in schema data')
-    .description('Prints what is in schema data: every view and column with its description.')
+    .summary("prints what is in the schema 'data'")
+    .description("Prints what is in the schema 'data': every view and column with its description.")
     .addOption(
       new Option('--format <format>', 'markdown, json, or dbt for the sources.yml of a dbt project')
         .choices(['markdown', 'json', 'dbt'])
@@ -57,14 +57,14 @@ export function addDataCommands(rail: Command): void {
 
   const data_user = data
     .command('user')
-    .summary('manages logins that read schema data')
-    .description('Manages logins that read schema data of one organization.');
+    .summary("manages logins that read the schema 'data'")
+    .description("Manages Postgres logins, each of which reads the rows of one organization in the schema 'data'.");
 
   data_user
     .command('create')
     .summary('creates a login')
     .description(
-      'Creates a login that reads schema data of one organization and nothing else, and prints its URL. The password cannot be shown again. ' +
+      "Creates a login that reads the rows of one organization in the schema 'data' and nothing else, and prints its URL. The password cannot be shown again. " +
         'If the user of DATABASE_URL may not create it, prints the SQL that a superuser runs.',
     )
     .requiredOption('--org, --organization <id>', "id of the organization; 'rail org list' lists them")

@@ -62,7 +62,7 @@ export function printDictionary(dictionary: Dictionary, format: (typeof formats)
 
 const markdown = ({ views, functions }: Dictionary): string =>
   [
-    '# Schema data',
+    '# Schema `data`',
     ...views.flatMap(({ name, doc, columns }) => [
       '',
       `## data.${name}`,

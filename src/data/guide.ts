@@ -1,4 +1,13 @@
 /** What the page for data teams says besides the dictionary. A test runs each of the example queries. */
+import {
+  costs,
+  most_cost,
+  most_depth,
+  most_fields,
+  most_operations,
+  most_tokens,
+  statement_ms,
+} from './graphql/limits.ts';
 
 export interface Example {
   title: string;
@@ -97,11 +106,11 @@ order by h.day desc`,
 
 /** Paragraphs; what stands between backticks is code. */
 export const rules = [
-  'Schema `data` has a view for each resource, named in the singular (`data.sale`), and views that answer common questions. They show the rows of one organization, with all of its programs. Deleted rows are left out, ids are those of the API, times are `timestamptz`, and days and months are in UTC.',
+  'Schema `data` has a view for each resource, named in the singular (`data.sale`), and views that answer common questions. They show the rows of your organization, in all of its programs. Deleted rows are left out, ids are those of the API, times are `timestamptz`, and days and months are in UTC. Write times with a time zone, as in `2026-10-01T00:00Z`: without one, they are in that of your session.',
   'Amounts are integers in minor units of the currency in the same row: 1999 is 19.99 USD, and 1999 JPY. Never add up rows of different currencies.',
   'A refund changes the amount of the commission itself, so sums of `data.commission` change later. For figures of a month that must not change, use `data.commission_entry`, whose rows never change: `posted_at` is when the transaction that wrote an entry began, `effective_at` when it happened. Read a day or month by `posted_at` some minutes after its end.',
   'Clicks, events, deliveries and attempts are many: filter them by `created_at` or by `id` (attempts: by `at` or `delivery_id`). Ids sort by time. Filter `data.click_daily`, `data.sale_daily`, `data.commission_daily`, `data.funnel_daily`, `data.webhook_health` and `data.outreach_daily` by `day`: they then read only the rows of these days.',
-  'Without personal data, email addresses in URLs, labels, user agents and reasons (such as `landing_url`, `utm` and `void_reason`) are shown as `hidden`. Other personal data that you put into them, such as names, is not recognised and stays. So do handles, codes and your own ids (such as `external_customer_id`): do not use email addresses as ids.',
+  'Without personal data, email addresses in URLs, labels, user agents and reasons (such as `landing_url`, `utm` and `void_reason`) are shown as `hidden`. Other personal data that you put into them, such as names, is not recognized and stays. So do handles, codes and your own ids (such as `external_customer_id`): do not use email addresses as ids.',
   'Later versions add columns to the views; they remove none, and change no type. Name the columns that you read instead of `*`.',
 ];
 
@@ -114,7 +123,7 @@ export interface Tool {
 export const tools: Tool[] = [
   {
     name: 'A login',
-    text: 'Whoever runs Rail creates a login for you. It reads schema data of your organization and nothing else, without emails, names and other personal columns unless `--personal-data` is given.',
+    text: 'The operator of the service creates a login for you. It reads the rows of your organization in schema `data` and nothing else. Emails, names and other personal columns are null unless it is created with `--personal-data`. Without `--expires`, it does not expire.',
     code: "rail data user create --organization org_… --name 'Metabase' --expires 365d",
   },
   {
@@ -128,7 +137,7 @@ export const tools: Tool[] = [
   },
   {
     name: 'Grafana',
-    text: 'Add a data source of the type PostgreSQL with the same settings. A time series is a query with a time, such as this one.',
+    text: 'Add a data source of the type PostgreSQL with the same settings. A time series needs a query with a column `time`, such as this one.',
     code: `select occurred_at as time, amount_minor / 100.0 as revenue
 from data.sale
 where $__timeFilter(occurred_at) and currency = 'USD'
@@ -136,18 +145,18 @@ order by occurred_at`,
   },
   {
     name: 'dbt',
-    text: 'Whoever runs Rail prints the sources, and your models refer to them. The login cannot write, so the models need a database of their own, for example DuckDB with this Postgres attached for reading, or a warehouse that you fill from the change feed.',
+    text: 'The operator of the service prints the sources, and your models refer to them. The login cannot write, so the models need a database of their own, for example DuckDB with this Postgres attached for reading, or a warehouse that you fill from the change feed.',
     code: 'rail data dictionary --format dbt > models/rail_sources.yml',
   },
   {
     name: 'The change feed',
-    text: 'To keep a copy elsewhere, export a resource, then what changed since the position on the last line. Each other line is an object as the API has it, or `{id, object, deleted: true}`. No change is missed. Whoever runs Rail uses `rail data export`, with `--personal-data` for partners, customers and other resources with personal data. Applications use `GET /v1/exports/{resource}?since=<position>`, with the scopes `data:read` and `data:personal`. To replicate tables as they are, whoever runs Rail creates a publication for logical replication with what `select data.publication_statement()` gives.',
+    text: 'To keep a copy elsewhere, export a resource, then what changed since the position on the last line. All other lines are objects as the API has them, or `{id, object, deleted: true}`. No change is missed. The operator of the service uses `rail data export`, with `--personal-data` for partners, customers and other resources with personal data. Applications use `GET /v1/exports/{resource}?since=<position>`, with the scopes `data:read` and `data:personal`. To replicate tables as they are, the operator creates a publication for logical replication with what `select data.publication_statement()` gives.',
     code: `rail data export commissions > commissions.ndjson
 rail data export commissions --since "$(tail -n 1 commissions.ndjson | grep -o 'pos_[0-9a-z]*')" > changes.ndjson`,
   },
   {
     name: 'GraphQL',
-    text: 'Applications read the same views by `POST /graphql`, with an API key that has the scope `data:read` (and `data:personal` for emails, names and other personal columns). `/graphiql` explores it in a browser, `rail data graphql-schema` prints its schema. A page of a list has 20 rows, or as many as `first` says, up to 100. `condition` filters: add `program_id` to it, because most indexes begin with it. `aggregates` counts and adds up, by currency. A request has at most 10 levels, 10 operations and a cost of 50,000. A value costs 1, an object 10, `totalCount` and `aggregates` 1,000, each times the rows of the pages around it. In addition, each field with a list costs 1,000 once, and each one with an object 450. The header `Rail-Query-Cost` says what a request cost.',
+    text: 'Applications read the same views by `POST /graphql`, with an API key that has the scope `data:read` (and `data:personal` for emails, names and other personal columns). `/graphiql` explores it in a browser, `rail data graphql-schema` prints its schema. A page of a list has 20 rows, or as many as `first` says, up to 100. For the next page, send the `endCursor` of this one as `after`. `condition` filters: add `program_id` to it, because most indexes begin with it. `aggregates` counts and adds up all rows that match, by currency. It is read-only.',
     code: `curl https://rail.example.com/graphql -H "Authorization: Bearer $RAIL_KEY" -H 'Content-Type: application/json' \\
   -d '{"query": "{ sales(first: 5) { nodes { id amount_minor currency partner { handle } } aggregates { currency count amount_minor_sum } } }"}'`,
   },
@@ -155,15 +164,19 @@ rail data export commissions --since "$(tail -n 1 commissions.ndjson | grep -o '
     name: 'A notebook',
     text: 'In Python, with `pip install pandas sqlalchemy "psycopg[binary]"`:',
     code: `import os, pandas, sqlalchemy
-engine = sqlalchemy.create_engine(os.environ["RAIL_DATA_URL"].replace("postgres://", "postgresql+psycopg://"))
+engine = sqlalchemy.create_engine("postgresql+psycopg://" + os.environ["RAIL_DATA_URL"].split("://")[1])
 sales = pandas.read_sql("select occurred_at, currency, amount_minor from data.sale", engine)`,
   },
 ];
 
+const number = (count: number): string => count.toLocaleString('en');
+
+/** Paragraphs, as those of the rules. */
 export const limits = [
-  'Before Postgres orders or joins a view, it reads all rows that the conditions on this view leave, also with `order by … limit`. So filter each view: conditions on `id`, on the ids of other objects and on times (`created_at`, `occurred_at`, `posted_at`, and `day` of the views by day) use an index. GraphQL does not have this limitation: the order of its lists uses an index, too.',
-  'A login cannot write. A statement may run for a minute, and a login may have 5 connections, unless it was created with `--statement-timeout` or `--connections`. A session can change its own `statement_timeout`, but Rail ends sessions whose statement runs longer than allowed, whose transaction is open for as long (at least a minute), whatever it does meanwhile, or that hold an advisory lock. It checks every minute.',
-  'What Postgres estimates is not kept from a login: `explain` and `pg_class` tell about how many rows and bytes a table has, those of all organizations together.',
+  'Before Postgres orders or joins a view, it reads all rows that the conditions on this view leave, even with `order by … limit`. So filter each view: conditions on `id`, on the ids of other objects and on times (`created_at`, `occurred_at`, `posted_at`, and `day` of the views by day) use an index. GraphQL does not have this limitation: the order of its lists uses an index, too.',
+  'A login cannot write. A statement may run for a minute, and a login may have 5 connections, unless it was created with `--statement-timeout` or `--connections`. Each session may use 2 GB of temporary files. A session can change its own `statement_timeout`, but Rail checks every minute and ends sessions whose statement runs longer than allowed, whose transaction has been open for longer than that (or a minute, if that is more), or that hold an advisory lock.',
+  'A login can read what Postgres estimates: `explain` and `pg_class` show roughly how many rows and bytes each table has, in all organizations together.',
+  `A GraphQL request has at most ${most_operations} operations (as an array), and each of them at most ${most_depth} levels, ${number(most_fields)} fields and ${number(most_tokens)} tokens. It costs at most ${number(most_cost)}, counted before anything is read. A value costs ${costs.value}, an object ${costs.object}, \`totalCount\` and \`aggregates\` ${number(costs.count)}, each times the rows of the pages around it. In addition, each field with a list costs ${number(costs.planned_list)} once, and each one with an object ${costs.planned_object}. The header \`Rail-Query-Cost\` says what a request cost. A statement in Postgres takes at most ${statement_ms / 1_000} seconds. Errors of a query are in \`errors\`, with the status 200 and a code in \`extensions.code\`, such as \`query_too_costly\` or \`statement_timeout\`. Errors of the key, its rate limit and the body are those of the REST API.`,
   'Disk space, with indexes: a million clicks take 1.2 GiB, a million sales 1.6 GiB and a million commissions 1.4 GiB. The sums of reports take 0.5 GiB for each million clicks with a tenth as many sales. Measured with 10 million clicks, 1 million sales and 10,000 partners in 400 days.',
-  'Where `DATABASE_READ_URL` names a replica, logins connect to it, and what they read may lag by some seconds.',
+  'Where `DATABASE_READ_URL` names a replica, logins and GraphQL read from it, and what they read may lag by some seconds.',
 ];

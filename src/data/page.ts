@@ -19,6 +19,7 @@ const contentOf = ({
 }: Dictionary): string => `${rules.map((text) => `<p>${prose(text)}</p>`).join('\n')}
 <h2>How to connect</h2>
 ${tools.map(({ name, text, code }) => `<h3>${escaped(name)}</h3>\n<p>${prose(text)}</p>\n${code ? block(code) : ''}`).join('\n')}
+<h2>Limits</h2>
 ${limits.map((text) => `<p>${prose(text)}</p>`).join('\n')}
 <h2>Example queries</h2>
 ${examples.map(({ title, sql }) => `<h3>${escaped(title)}</h3>\n${block(sql)}`).join('\n')}

@@ -28,7 +28,7 @@ as $$
     else exists (select from core.data_login l where l.role_name = session_user::text and l.sees_personal)
   end
 $$;
-comment on function data.sees_personal() is 'Whether columns with emails, names and other personal data are shown to you; else they are null.';
+comment on function data.sees_personal() is 'Whether columns with emails, names and other personal data are shown to you; otherwise they are null.';
 
 -- Visitors come by URLs with their email, and people write emails into reasons. Most texts have none: they are not searched further. `withoutEmails` in
 -- src/core is the same.

@@ -57,7 +57,7 @@ begin atomic
   group by b.program_id, b.currency;
 end;
 comment on function data.payable_liability(timestamptz) is
-  'What was owed to partners at a time, by program and currency, by the entries that were posted before it. Read it some minutes after that time, because entries are dated by the start of their transaction. The columns are those of the view payable_liability.';
+  'What was owed to partners at a time, by program and currency, according to the entries that were posted before it. Read it some minutes after that time, because entries are dated by the start of their transaction. The columns are those of the view payable_liability.';
 
 create or replace view data.payable_liability with (security_barrier = true) as
 select
@@ -69,7 +69,7 @@ select
   sum(b.balance_minor)::bigint as net_minor
 from data.partner_balance b
 group by b.program_id, b.currency;
-comment on view data.payable_liability is 'What is owed to partners as of now, by program and currency, whether due or in the holding period. At an earlier time: select * from data.payable_liability(''2026-10-01'').';
+comment on view data.payable_liability is 'What is owed to partners as of now, by program and currency, whether due or in the holding period. At an earlier time, in SQL: select * from data.payable_liability(''2026-10-01T00:00Z'').';
 comment on column data.payable_liability.program_id is 'The program (prg_).';
 comment on column data.payable_liability.currency is 'ISO 4217 code of the currency of the amounts of this row.';
 comment on column data.payable_liability.partners is 'How many partners are owed something, or owe.';

@@ -41,13 +41,13 @@ comment on column data.commission.sale_id is 'The sale that earned it (sale_). N
 comment on column data.commission.rule_id is 'The rule that applied (flw_). Null: a link''s own rate, or a bonus.';
 comment on column data.commission.payout_id is 'The payout that includes it (pyt_). Null: none.';
 comment on column data.commission.kind is 'sale, bonus or clawback.';
-comment on column data.commission.clawback_of is 'The commission that this clawback, or this bonus of a correction, belongs to (com_). Null: none.';
+comment on column data.commission.clawback_of is 'The commission that this clawback, or this bonus from a correction, belongs to (com_). Null: none.';
 comment on column data.commission.currency is 'ISO 4217 code of the currency of the amounts of this row.';
 comment on column data.commission.amount_minor is 'The amount, in minor units. Voided and rejected ones keep theirs: add up counted_minor instead.';
 comment on column data.commission.counted_minor is 'What it counts, in minor units: the amount, or 0 when it is voided or rejected.';
 comment on column data.commission.base_amount_minor is 'The amount to which the rate was applied, in minor units of the currency of the sale. Null: a bonus.';
 comment on column data.commission.rate_type is 'percent or fixed: the rate that it was computed with. Null: a bonus.';
-comment on column data.commission.rate_value is 'The rate that it was computed with: basis points or minor units. Null: a bonus.';
+comment on column data.commission.rate_value is 'The rate that it was computed with: basis points for percent, minor units for fixed. Null: a bonus.';
 comment on column data.commission.is_edited_by_hand is 'Whether its amount was set, or it was voided or rejected, by hand.';
 comment on column data.commission.status is 'pending, approved, due, paid, voided or rejected.';
 comment on column data.commission.mature_at is 'When the holding period ends.';

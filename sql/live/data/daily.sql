@@ -68,7 +68,7 @@ comment on column data.sale_daily.currency is 'ISO 4217 code of the currency of 
 comment on column data.sale_daily.sales is 'How many sales.';
 comment on column data.sale_daily.first_sales is 'Sales that were the first of their customers.';
 comment on column data.sale_daily.amount_minor is 'What was charged, in minor units.';
-comment on column data.sale_daily.net_amount_minor is 'Without tax, shipping, fee and discount, in minor units.';
+comment on column data.sale_daily.net_amount_minor is 'What was charged, without tax, shipping, fee and discount, in minor units.';
 comment on column data.sale_daily.refunded_minor is 'What was refunded of these sales so far, in minor units.';
 
 create or replace view data.commission_daily with (security_barrier = true) as
@@ -96,7 +96,7 @@ cross join lateral (
   group by 1, 2, 3
 ) as e;
 comment on view data.commission_daily is 'What happened to commissions by day (UTC) of posting, partner and currency. Read a day some minutes after its end, because entries are dated by the start of their transaction; it then does not change.';
-comment on column data.commission_daily.day is 'The day (UTC) on which it was posted.';
+comment on column data.commission_daily.day is 'The day (UTC) on which the entries were posted.';
 comment on column data.commission_daily.program_id is 'The program (prg_).';
 comment on column data.commission_daily.partner_id is 'The partner (part_).';
 comment on column data.commission_daily.currency is 'ISO 4217 code of the currency of the amounts of this row.';

@@ -100,7 +100,7 @@ comment on column data.application.email is 'The applicant''s email address. Per
 comment on column data.application.answers is 'The applicant''s answers, as JSON. Personal: null unless the login was made with --personal-data.';
 comment on column data.application.source is 'Where the application came from. Null: not given. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.application.status is 'pending, approved, rejected or withdrawn.';
-comment on column data.application.reviewed_by_user_id is 'Who decided (usr_). Null: nobody yet, or an API key.';
+comment on column data.application.reviewed_by_user_id is 'Who decided (usr_). Null: nobody yet, or a key of no user.';
 comment on column data.application.reviewed_at is 'When it was decided. Null: not yet.';
 comment on column data.application.rejection_reason is 'The reason that the applicant was given. Null unless rejected. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.application.created_at is 'When it was recorded.';
@@ -152,7 +152,7 @@ comment on column data.risk_flag.severity is 'low, medium or high.';
 comment on column data.risk_flag.evidence is 'The facts that raised it, as JSON. Personal: null unless the login was made with --personal-data.';
 comment on column data.risk_flag.status is 'open, confirmed or dismissed.';
 comment on column data.risk_flag.note is 'The note of the person who resolved it. Null while open. Personal: null unless the login was made with --personal-data.';
-comment on column data.risk_flag.resolved_by is 'Who resolved it: a user, or an API key. Null while open.';
+comment on column data.risk_flag.resolved_by is 'Who resolved it: a user, or an API key (key_). Null while open.';
 comment on column data.risk_flag.resolved_at is 'When it was resolved. Null while open.';
 comment on column data.risk_flag.created_at is 'When it was recorded.';
 comment on column data.risk_flag.updated_at is 'When it last changed.';

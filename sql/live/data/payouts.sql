@@ -27,13 +27,13 @@ comment on column data.payout_batch.program_id is 'The program (prg_).';
 comment on column data.payout_batch.stage is 'generating, awaiting_approval or ready.';
 comment on column data.payout_batch.cutoff is 'It selects what was mature before this time.';
 comment on column data.payout_batch.due_at is 'When its payouts are due.';
-comment on column data.payout_batch.is_scheduled is 'Whether the schedule made it.';
+comment on column data.payout_batch.is_scheduled is 'Whether the schedule created it.';
 comment on column data.payout_batch.approval_required is 'Whether another person has to approve it.';
-comment on column data.payout_batch.created_by_user_id is 'Who made it (usr_). Null: the schedule, or a key of no person.';
+comment on column data.payout_batch.created_by_user_id is 'Who created it (usr_). Null: the schedule, or a key of no user.';
 comment on column data.payout_batch.approved_by_user_id is 'Who approved it (usr_). Null: nobody.';
 comment on column data.payout_batch.approved_at is 'When it was approved. Null: not approved.';
-comment on column data.payout_batch.payouts is 'How many payouts it made.';
-comment on column data.payout_batch.generated_at is 'When they were made. Null: not yet.';
+comment on column data.payout_batch.payouts is 'How many payouts were created in it.';
+comment on column data.payout_batch.generated_at is 'When all of its payouts had been created. Null: not yet.';
 comment on column data.payout_batch.created_at is 'When it was recorded.';
 comment on column data.payout_batch.updated_at is 'When it last changed.';
 
@@ -75,7 +75,7 @@ comment on column data.payout.currency is 'ISO 4217 code of the currency of the 
 comment on column data.payout.amount_minor is 'What is paid: the sum of its commissions, in minor units.';
 comment on column data.payout.fee_minor is 'The fee of the rail, in minor units. Null: not known.';
 comment on column data.payout.status is 'pending, processing, paid or failed.';
-comment on column data.payout.livemode is 'False: sent by a rail in test mode. It does not count as paid.';
+comment on column data.payout.livemode is 'False: sent through a rail in test mode. It does not count as paid.';
 comment on column data.payout.method is 'How it is paid: bank_transfer, wire, crypto, paypal, wise or stripe.';
 comment on column data.payout.external_id is 'The rail''s id of the payment: reconcile by it. Null: none yet.';
 comment on column data.payout.destination_hint is 'The last four characters of the account. Personal: null unless the login was made with --personal-data.';
@@ -85,7 +85,7 @@ comment on column data.payout.due_at is 'When it is due.';
 comment on column data.payout.submitted_at is 'When it was last sent to its rail. Null: not sent.';
 comment on column data.payout.paid_at is 'When it settled. Null: not paid.';
 comment on column data.payout.failed_at is 'When it failed. Null: it did not.';
-comment on column data.payout.attempt is 'How often it was sent.';
+comment on column data.payout.attempt is 'How many times it was sent.';
 comment on column data.payout.error_code is 'Why it failed, such as account_closed. Null: it did not.';
 comment on column data.payout.error_message is 'The same in words. Null: it did not fail. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.payout.commission_count is 'How many commissions are in it.';
@@ -178,7 +178,7 @@ select
   a.ended_at
 from program.payout_attempt a
 where a.organization_id = (select data.organization_id());
-comment on view data.payout_attempt is 'Payouts as they were sent to their rails, one row each time.';
+comment on view data.payout_attempt is 'Payouts as they were sent to their rails: one row for each attempt.';
 comment on column data.payout_attempt.id is 'The idempotency key at the rail: the payout and the number.';
 comment on column data.payout_attempt.payout_id is 'The payout (pyt_).';
 comment on column data.payout_attempt.number is 'Which attempt of the payout it is.';

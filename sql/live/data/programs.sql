@@ -74,7 +74,7 @@ comment on column data.program.currency is 'ISO 4217 code of the program''s curr
 comment on column data.program.status is 'active or paused. A paused program takes no new referrals.';
 comment on column data.program.terms_url is 'The terms that partners accept. Null: none.';
 comment on column data.program.terms_version is 'The current version of the terms. Null: none.';
-comment on column data.program.cookie_days is 'Days after a click in which a sign-up is credited to the partner.';
+comment on column data.program.cookie_days is 'Days after a click within which a sign-up is credited to the partner.';
 comment on column data.program.url_params is 'Query parameters that can carry a partner''s handle.';
 comment on column data.program.attribution is 'last_click or first_click: which click is credited until the visitor becomes a customer.';
 comment on column data.program.commission_on_net_revenue is 'Whether commissions are computed from the net amount of a sale.';
@@ -172,7 +172,7 @@ comment on column data.rule.name is 'Its name.';
 comment on column data.rule.rate_type is 'percent: a share of the sale. fixed: an amount for each sale.';
 comment on column data.rule.rate_value is 'Basis points (2000 is 20 %) for percent, minor units of the currency for fixed.';
 comment on column data.rule.currency is 'ISO 4217 code of the program''s currency, in which a fixed rate is paid.';
-comment on column data.rule.priority is 'Of rules that match equally closely, the highest priority applies.';
+comment on column data.rule.priority is 'Of rules that match equally closely, the one with the highest priority applies.';
 comment on column data.rule.status is 'active or inactive.';
 comment on column data.rule.applies_to is 'The customer''s sales that it applies to: all, first or renewals.';
 comment on column data.rule.partner_ids is 'Only these partners. Empty: any.';
@@ -181,7 +181,7 @@ comment on column data.rule.tag_ids is 'Only partners with one of these tags. Em
 comment on column data.rule.link_ids is 'Only sales by these links. Empty: any.';
 comment on column data.rule.product_ids is 'Only sales of these products. Empty: any.';
 comment on column data.rule.duration_months is 'How many months after the customer''s first sale it applies. Null: no limit.';
-comment on column data.rule.max_payments is 'To how many sales of a customer it applies. Null: no limit.';
+comment on column data.rule.max_payments is 'How many sales of a customer it applies to. Null: no limit.';
 comment on column data.rule.min_sale_minor is 'Only sales of at least this amount, in minor units of the sale''s currency. Null: any.';
 comment on column data.rule.max_commission_minor is 'The most that it pays for a sale, in minor units of the sale''s currency. Null: no limit.';
 comment on column data.rule.tiers is 'Other rates for partners who sell more, as JSON: from, rate_value.';

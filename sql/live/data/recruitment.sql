@@ -77,7 +77,7 @@ comment on column data.prospect.score is 'How well the prospect fits the brand, 
 comment on column data.prospect.source is 'manual, api, csv_import, search or scan.';
 comment on column data.prospect.source_run_id is 'The search or scan that found the prospect (fsc_). Null: none did.';
 comment on column data.prospect.stage is 'found, contacted, replied, interested, negotiating, agreed, active or lost.';
-comment on column data.prospect.saved is 'Whether the prospect is saved.';
+comment on column data.prospect.saved is 'Whether the prospect is saved. A prospect in a list is saved.';
 comment on column data.prospect.hidden is 'Whether the prospect is hidden.';
 comment on column data.prospect.hidden_reason is 'Why the prospect is hidden. Null: not hidden.';
 comment on column data.prospect.assignee_member_id is 'The assignee (tm_). Null: nobody.';
@@ -89,8 +89,8 @@ comment on column data.prospect.signed_up_at is 'When the prospect joined the pr
 comment on column data.prospect.partner_id is 'The partner that the prospect became (part_). Null: none.';
 comment on column data.prospect.deal_id is 'The current deal (fdl_). Null: none.';
 comment on column data.prospect.email_status is 'none, found, verified or bounced.';
-comment on column data.prospect.sent is 'Emails that were sent to the prospect.';
-comment on column data.prospect.replies is 'Replies of the prospect.';
+comment on column data.prospect.sent is 'How many emails were sent to the prospect.';
+comment on column data.prospect.replies is 'How many replies came from the prospect.';
 comment on column data.prospect.last_sent_at is 'When the last email was sent. Null: none was.';
 comment on column data.prospect.created_at is 'When it was recorded.';
 comment on column data.prospect.updated_at is 'When it last changed.';
@@ -116,13 +116,13 @@ select
   c.updated_at
 from recruitment.campaign c
 where c.organization_id = (select data.organization_id());
-comment on view data.campaign is 'Campaigns: emails that prospects of a brand are sent.';
+comment on view data.campaign is 'Campaigns: emails, in steps, to prospects of a brand.';
 comment on column data.campaign.id is 'The campaign (fca_).';
 comment on column data.campaign.brand_id is 'The brand (fbr_).';
 comment on column data.campaign.name is 'The name of the campaign.';
 comment on column data.campaign.inbox_ids is 'The inboxes that it sends from (fin_).';
 comment on column data.campaign.state is 'draft, scheduled, sending, paused, stopped or finished.';
-comment on column data.campaign.pause_causes is 'Why it is paused: user, guard, plan, inbox. Empty: not paused.';
+comment on column data.campaign.pause_causes is 'Why it is paused: any of user, guard, plan and inbox. Empty: not paused.';
 comment on column data.campaign.pause_reason is 'bounce_rate, spam_complaint, not_entitled or no_inbox. Null: not paused by the service.';
 comment on column data.campaign.daily_new_limit is 'The most first emails in a day. Null: no limit.';
 comment on column data.campaign.max_per_domain_day is 'The most emails to one company in a day.';
@@ -163,7 +163,7 @@ comment on column data.sequence.prospect_id is 'The prospect (fdi_). Null: the p
 comment on column data.sequence.inbox_id is 'The inbox that it sends from (fin_). Null: not scheduled yet.';
 comment on column data.sequence.thread_id is 'The thread of its emails (fth_). Null: none was sent.';
 comment on column data.sequence.state is 'waiting, active, completed, replied, bounced, unsubscribed, stopped or failed. A paused sequence is waiting or active here.';
-comment on column data.sequence.next_step is 'The step that it sends next: 0 is the first; the number of steps once all were sent.';
+comment on column data.sequence.next_step is 'The step that it sends next: 0 is the first. Once all were sent, it is the number of steps.';
 comment on column data.sequence.due_at is 'The earliest time of its next email. Null: none is scheduled.';
 comment on column data.sequence.paused_by_user is 'Whether it was paused by request.';
 comment on column data.sequence.paused_until is 'Until when an automatic reply pauses it. Null: none does.';
@@ -209,10 +209,10 @@ comment on column data.message.sequence_id is 'The sequence (fsq_). Null: an ema
 comment on column data.message.thread_id is 'The thread (fth_). Null: a test, or not sent yet.';
 comment on column data.message.inbox_id is 'The inbox that sends or received it (fin_).';
 comment on column data.message.direction is 'outbound or inbound.';
-comment on column data.message.purpose is 'sequence, invitation, answer or test; reply, auto_reply, unsubscribe, bounce or complaint.';
-comment on column data.message.state is 'planned, sending, sent, failed, unknown, bounced or cancelled; received.';
-comment on column data.message.step_index is 'The step of the campaign: 0 is the first. Null: of none.';
-comment on column data.message.variant is 'The text of the step: 0 is its own, 1 its first variant. Null: of none.';
+comment on column data.message.purpose is 'Of outbound emails: sequence, invitation, answer or test. Of inbound ones: reply, auto_reply, unsubscribe, bounce or complaint.';
+comment on column data.message.state is 'Of outbound emails: planned, sending, sent, failed, unknown, bounced or cancelled. Of inbound ones: received.';
+comment on column data.message.step_index is 'The step of the campaign: 0 is the first. Null: not an email of a step.';
+comment on column data.message.variant is 'The text of the step: 0 is its own, 1 its first variant. Null: not an email of a step.';
 comment on column data.message.reply_kind is 'positive, question, not_now, negative, wrong_person or angry. Null: not a reply.';
 comment on column data.message.confidence is 'How certain the kind of a reply is, from 0 to 1. Null: not a reply.';
 comment on column data.message.needs_review is 'Whether a person should check it.';
@@ -255,14 +255,14 @@ join recruitment.brand b on b.organization_id = d.organization_id and b.id = d.b
 join recruitment.deal_version v
   on v.organization_id = d.organization_id and v.deal_id = d.id and v.version = coalesce(d.agreed_version, d.version)
 where d.organization_id = (select data.organization_id()) and b.deleted_at is null;
-comment on view data.deal is 'Deals with prospects, with the terms that were agreed, else with the last version of them, without their free text.';
+comment on view data.deal is 'Deals with prospects, with the terms that were agreed or, until then, the last version of them. Their free text is left out.';
 comment on column data.deal.id is 'The deal (fdl_).';
 comment on column data.deal.brand_id is 'The brand (fbr_).';
 comment on column data.deal.prospect_id is 'The prospect (fdi_).';
 comment on column data.deal.program_id is 'The program (prg_).';
 comment on column data.deal.status is 'draft, agreed, activating, active or cancelled.';
 comment on column data.deal.version is 'The last version of the terms.';
-comment on column data.deal.agreed_version is 'The version that was agreed, whose terms this row shows. Null: none, and it shows the last version.';
+comment on column data.deal.agreed_version is 'The version that was agreed, whose terms this row shows. Null: none; the row shows the last version.';
 comment on column data.deal.rate_type is 'percent or fixed.';
 comment on column data.deal.rate_value is 'The commission: basis points of a percent rate, minor units of a fixed one.';
 comment on column data.deal.currency is 'ISO 4217 code of the currency of the amounts of this row.';
@@ -272,8 +272,8 @@ comment on column data.deal.starts_on is 'The first day (UTC) of the terms. Null
 comment on column data.deal.ends_on is 'The last day (UTC) of the terms. Null: no end.';
 comment on column data.deal.agreed_by is 'member or prospect. Null: not agreed.';
 comment on column data.deal.agreed_at is 'When it was agreed. Null: not agreed.';
-comment on column data.deal.partner_id is 'The partner that it made or linked (part_). Null: not active.';
-comment on column data.deal.rule_id is 'The commission rule that it made (flw_). Null: not active.';
+comment on column data.deal.partner_id is 'The partner that it created or linked (part_). Null: not active.';
+comment on column data.deal.rule_id is 'The commission rule that it created (flw_). Null: not active.';
 comment on column data.deal.linked_existing is 'Whether the partner existed before. Null: not active.';
 comment on column data.deal.activated_at is 'When it became active. Null: it is not.';
 comment on column data.deal.cancelled_at is 'When it was cancelled. Null: it is not.';
@@ -339,7 +339,7 @@ comment on column data.outreach_daily.campaign_id is 'The campaign (fca_). Null:
 comment on column data.outreach_daily.sent is 'Emails that were sent.';
 comment on column data.outreach_daily.first_emails is 'Sent emails that were the first of a campaign to a prospect.';
 comment on column data.outreach_daily.bounced is 'Emails that bounced on the day.';
-comment on column data.outreach_daily.replies is 'Replies of persons. Automatic replies and unsubscribes are none.';
+comment on column data.outreach_daily.replies is 'Replies from people, without automatic replies and requests to unsubscribe.';
 comment on column data.outreach_daily.interested_replies is 'Replies that are positive or a question.';
-comment on column data.outreach_daily.unsubscribe_replies is 'Emails that ask for no more emails.';
-comment on column data.outreach_daily.unsubscribed is 'Emails of campaigns by which somebody unsubscribed on the day, by the link or by a reply.';
+comment on column data.outreach_daily.unsubscribe_replies is 'Emails in which prospects ask to be unsubscribed.';
+comment on column data.outreach_daily.unsubscribed is 'Emails whose recipient unsubscribed on the day, by the link in them or by a reply.';

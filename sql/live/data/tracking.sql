@@ -49,10 +49,10 @@ select
 from program.coupon c
 where c.organization_id = (select data.organization_id())
   and c.deleted_at is null;
-comment on view data.coupon is 'Coupons, which credit their partner with the sales that they were used in. Deleted coupons are left out.';
+comment on view data.coupon is 'Coupons, which credit their partner with the sales that they are used for. Deleted coupons are left out.';
 comment on column data.coupon.id is 'The coupon (cpn_).';
 comment on column data.coupon.program_id is 'The program (prg_).';
-comment on column data.coupon.partner_id is 'The partner (part_). Null: nobody earns by it.';
+comment on column data.coupon.partner_id is 'The partner (part_). Null: nobody earns from it.';
 comment on column data.coupon.group_id is 'The group (grp_). Null: none.';
 comment on column data.coupon.code is 'The code that customers enter.';
 comment on column data.coupon.external_id is 'The processor''s promotion id, which a sale is matched by. Null: not given.';
@@ -77,7 +77,7 @@ select
   c.created_at
 from program.click c
 where c.organization_id = (select data.organization_id());
-comment on view data.click is 'Visits through a partner''s link or handle: one row each, also repeated ones and those of bots. Filter by created_at or by id.';
+comment on view data.click is 'Visits through a partner''s link or handle: one row each, including repeated ones and those of bots. Filter by created_at or by id.';
 comment on column data.click.id is 'The click (clk_). Ids sort by time.';
 comment on column data.click.program_id is 'The program (prg_).';
 comment on column data.click.partner_id is 'The partner (part_).';
@@ -126,4 +126,4 @@ comment on column data.referral.status is 'visit, lead (signed up) or converted 
 comment on column data.referral.expires_at is 'When the attribution window ends.';
 comment on column data.referral.created_at is 'When it was recorded.';
 comment on column data.referral.updated_at is 'When it last changed.';
-comment on column data.referral.country is 'ISO 3166-1 alpha-2 country code of the click that made it. Null: not known.';
+comment on column data.referral.country is 'ISO 3166-1 alpha-2 country code of the click that created it. Null: not known.';

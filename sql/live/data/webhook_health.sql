@@ -47,5 +47,5 @@ comment on column data.webhook_health.failed is 'Deliveries that failed for good
 comment on column data.webhook_health.cancelled is 'Deliveries that were not sent, because the endpoint was disabled or deleted.';
 comment on column data.webhook_health.retried is 'Deliveries that were sent more than once.';
 comment on column data.webhook_health.attempts is 'Requests that were made.';
-comment on column data.webhook_health.delivered_bps is 'delivered as a share of delivered and failed, in basis points. Null: neither yet.';
+comment on column data.webhook_health.delivered_bps is 'delivered as a share of delivered and failed together, in basis points: 9900 is 99 %. Null: there are neither yet.';
 comment on column data.webhook_health.last_delivered_at is 'When a delivery of the day last succeeded. Null: none did.';

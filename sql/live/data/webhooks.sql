@@ -23,7 +23,7 @@ comment on column data.event.position is 'Where it stands in the order of events
 comment on column data.event.program_id is 'The program that it is about (prg_).';
 comment on column data.event.partner_id is 'The partner that it is about (part_). Null: none.';
 comment on column data.event.type is 'What happened, such as sale.created.';
-comment on column data.event.data is 'Its fields, as JSON. Without --personal-data: as partners'' postbacks receive them, without emails; null where postbacks do not.';
+comment on column data.event.data is 'Its fields, as JSON. Unless the login was made with --personal-data: only those that partners'' postbacks receive, without emails, and null for events that postbacks do not receive.';
 comment on column data.event.request_id is 'The request or scheduled run that caused it (req_, run_). Null: not known.';
 comment on column data.event.livemode is 'False for a test event.';
 comment on column data.event.created_at is 'When it was recorded.';
@@ -74,7 +74,7 @@ select
 from webhooks.delivery d
 where d.organization_id = (select data.organization_id())
   and d.program_id <> d.organization_id;
-comment on view data.webhook_delivery is 'Events on their way to endpoints, and the log of it. Kept for 30 days. Filter by created_at or by id.';
+comment on view data.webhook_delivery is 'Events that were or will be sent to endpoints: one row for each endpoint and replay. Kept for 30 days. Filter by created_at or by id.';
 comment on column data.webhook_delivery.id is 'The delivery (whd_). Ids sort by time.';
 comment on column data.webhook_delivery.program_id is 'The program of its event (prg_).';
 comment on column data.webhook_delivery.endpoint_id is 'The endpoint (whe_).';

@@ -31,7 +31,7 @@ export const createDataUser = (options: NewUserOptions): Promise<void> =>
     });
     const until = login.expires_at === null ? '' : ` until ${login.expires_at},`;
     const columns = login.personal_data ? 'with personal columns' : 'without emails, names and other personal columns';
-    const summary = `${login.user} reads schema data of ${login.organization_id}${until} ${columns}.`;
+    const summary = `${login.user} reads the rows of ${login.organization_id} in the schema 'data'${until} ${columns}.`;
     const lines = [
       summary,
       'Connect with this URL. It cannot be shown again:',

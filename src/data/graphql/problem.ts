@@ -8,9 +8,9 @@ const codes = {
   query_too_deep: 'Fields are nested more deeply than is allowed.',
   query_too_costly: 'The query asks for more than it may in one request.',
   page_too_large: 'A list is asked for more rows than a page may have.',
-  invalid_value: 'A value is not one that its column can be compared with.',
+  invalid_value: 'A value is not valid for the column that it is compared with.',
   statement_timeout: `A statement took longer than ${statement_ms / 1_000} seconds. Add conditions, or leave out 'totalCount' and 'aggregates'.`,
-  deadline_exceeded: 'The request took longer than it may. Ask for less, or in several requests.',
+  deadline_exceeded: 'The request took too long. Ask for less, or split it into several requests.',
   service_unavailable: 'The database cannot be reached. Send the request again.',
   internal_error: 'An unexpected error occurred. It is logged under the id in the header Rail-Request-Id.',
 } as const;

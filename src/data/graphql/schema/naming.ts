@@ -27,6 +27,12 @@ export const naming: GraphileConfig.Plugin = {
     hooks: {
       // Views are described for those who log in to Postgres.
       GraphQLObjectType_fields_field: (field) => ({ ...field, description: field.description?.replace(login, key) }),
+      GraphQLObjectType: (type, _build, { scope: { isRootQuery } }) =>
+        isRootQuery ? { ...type, description: 'All lists, and single objects by their ids.' } : type,
+      GraphQLInputObjectType: (type, _build, { scope: { isPgCondition } }) =>
+        isPgCondition
+          ? { ...type, description: 'What rows must meet. All fields that are given apply together.' }
+          : type,
     },
   },
   inflection: {

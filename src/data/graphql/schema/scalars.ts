@@ -23,14 +23,15 @@ const timestamp = (value: unknown, node?: ValueNode): string => {
   const date = new Date(String(value));
   if (!iso_8601.test(String(value)) || Number.isNaN(date.getTime()))
     throw new GraphQLError(
-      'A Datetime must be a time in ISO 8601 with a time zone, such as 2026-11-21T09:30:00.000Z.',
+      'A Datetime must be a day, or a time in ISO 8601 with a time zone, such as 2026-11-21T09:30:00.000Z.',
       { nodes: node },
     );
   return date.toISOString();
 };
 
 const datetime = {
-  description: 'A time in ISO 8601, in UTC with milliseconds: 2026-11-21T09:30:00.000Z.',
+  description:
+    'A time in ISO 8601: 2026-11-21T09:30:00.000Z. Answers have UTC and milliseconds. Conditions take any offset, or a day, which is its beginning in UTC.',
   serialize: (value: unknown) => new Date(String(value)).toISOString(),
   parseValue: (value: unknown) => timestamp(value),
   parseLiteral: (node: ValueNode) => timestamp(node.kind === Kind.STRING ? node.value : '', node),
