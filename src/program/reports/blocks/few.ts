@@ -28,7 +28,7 @@ export async function fewSums(tx: Tx, asked: Asked, packed: Packed): Promise<Sum
     covered: packed.covered,
     rows: sql`
       select r.w, r.key collate "C", r.currency collate "C", ${columns}
-      from ${recordsOf(rows, 'w integer, key text, currency text')}`,
+      from ${recordsOf(rows, { w: 'integer', key: 'text', currency: 'text' })}`,
   };
 }
 

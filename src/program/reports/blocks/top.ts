@@ -326,7 +326,7 @@ function ofSums({ keys, cells }: KeySums, candidates: { w: number; id: number }[
   });
   return sql`
     select r.w, r.key_id, r.currency collate "C" as currency, ${columns}
-    from ${recordsOf(rows, 'w integer, key_id bigint, currency text')}`;
+    from ${recordsOf(rows, { w: 'integer', key_id: 'bigint', currency: 'text' })}`;
 }
 
 /** All that counts for the keys that may be shown: sums by their numbers, and what is in no sum. */
