@@ -167,7 +167,15 @@ t.test('writes nothing', async (t) => {
 t.test('says what is wrong with a value, without SQL and without a stack', async (t) => {
   const { body } = await graph.send({ query: '{ sales(after: "nonsense") { nodes { id } } }' });
   t.match(body.errors, [{ extensions: { code: 'query_invalid' }, path: ['sales'] }]);
-  for (const no_time of ['soon', '1', '2026', '2026-11-21T09:30:00', '2026-13-01T00:00:00Z'])
+  for (const no_time of [
+    'soon',
+    '1',
+    '2026',
+    '2026-11-21T09:30:00',
+    '2026-13-01T00:00:00Z',
+    '2026-02-30',
+    '2026-06-31T00:00:00Z',
+  ])
     t.same(
       await graph.codes(`{ sales(condition: { created_at_gte: "${no_time}" }) { nodes { id } } }`),
       ['query_invalid'],
@@ -175,5 +183,21 @@ t.test('says what is wrong with a value, without SQL and without a stack', async
     );
   for (const time of ['2026-11-21', '2026-11-21T09:30Z', '2026-11-21T09:30:00.123456+05:45'])
     t.same(await graph.codes(`{ sales(condition: { created_at_gte: "${time}" }) { nodes { id } } }`), [], time);
+  const byDay = 'query ($day: Date) { sale_daily(condition: { day_gte: $day }) { nodes { sales } } }';
+  for (const no_day of [
+    '01.02.2026',
+    'yesterday',
+    'infinity',
+    '2026-02',
+    '2026-02-30',
+    '2026-02-01T10:00:00Z',
+    20260201,
+  ]) {
+    const { body } = await graph.send({ query: byDay, variables: { day: no_day } });
+    t.match(body.errors, [{ message: /YYYY-MM-DD/, extensions: { code: 'query_invalid' } }], `${no_day}`);
+    const written = `{ sale_daily(condition: { day_gte: ${JSON.stringify(no_day)} }) { nodes { sales } } }`;
+    t.same(await graph.codes(written), ['query_invalid'], `${no_day}`);
+  }
+  t.same(await graph.codes('{ sale_daily(condition: { day_gte: "2024-02-29" }) { nodes { sales } } }'), []);
   t.notMatch(JSON.stringify(body), /select|node_modules|at /);
 });

@@ -19,14 +19,28 @@ const big_int = {
 /** A day, in UTC, or a time with its zone: without one it would be a time of this machine's. */
 const iso_8601 = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/i;
 
+/** Whether there is such a day: JavaScript takes the 30th of February for the 2nd of March. */
+function isDay(text: string): boolean {
+  const date = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(`${text}T`);
+}
+
 const timestamp = (value: unknown, node?: ValueNode): string => {
-  const date = new Date(String(value));
-  if (!iso_8601.test(String(value)) || Number.isNaN(date.getTime()))
+  const text = String(value);
+  const date = new Date(text);
+  if (!iso_8601.test(text) || !isDay(text.slice(0, 10)) || Number.isNaN(date.getTime()))
     throw new GraphQLError(
       'A Datetime must be a day, or a time in ISO 8601 with a time zone, such as 2026-11-21T09:30:00.000Z.',
       { nodes: node },
     );
   return date.toISOString();
+};
+
+/** Postgres would also take `01.02.2026`, in the order of its settings, and words such as `yesterday`. */
+const day = (value: unknown, node?: ValueNode): string => {
+  const text = String(value);
+  if (!isDay(text)) throw new GraphQLError('A Date must be a day as YYYY-MM-DD, such as 2026-11-21.', { nodes: node });
+  return text;
 };
 
 const datetime = {
@@ -37,7 +51,13 @@ const datetime = {
   parseLiteral: (node: ValueNode) => timestamp(node.kind === Kind.STRING ? node.value : '', node),
 };
 
-const shapes: Record<string, object> = { BigInt: big_int, Datetime: datetime };
+const date = {
+  description: 'A day as YYYY-MM-DD: 2026-11-21.',
+  parseValue: (value: unknown) => day(value),
+  parseLiteral: (node: ValueNode) => day(node.kind === Kind.STRING ? node.value : '', node),
+};
+
+const shapes: Record<string, object> = { BigInt: big_int, Date: date, Datetime: datetime };
 
 export const scalars: GraphileConfig.Plugin = {
   name: 'RailScalarsPlugin',
