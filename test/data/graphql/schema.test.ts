@@ -72,6 +72,16 @@ t.test('has every view, and each column under its name', async (t) => {
   }
 });
 
+t.test('names fields in snake_case, and a single record in the singular', async (t) => {
+  const types = Object.values(endpoint.schema.getTypeMap()).filter(isObjectType);
+  const records = types.filter(({ name }) => !/^(__|PageInfo$)|(Connection|Edge)$/.test(name));
+  for (const type of records)
+    for (const field of Object.keys(type.getFields())) t.match(field, /^[a-z][a-z0-9_]*$/, `${type.name}.${field}`);
+  const fieldsOf = (name: string) => types.find((type) => type.name === name)?.getFields();
+  t.equal(`${fieldsOf('Partner')?.payout_method?.type}`, 'PayoutMethod');
+  t.equal(`${fieldsOf('Payout')?.statement?.type}`, 'PayoutStatement');
+});
+
 t.test('describes every list and every column', async (t) => {
   for (const type of Object.values(endpoint.schema.getTypeMap()).filter(isObjectType)) {
     if (type.name.startsWith('__')) continue;

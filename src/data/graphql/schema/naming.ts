@@ -48,6 +48,9 @@ export const naming: GraphileConfig.Plugin = {
       singleRelation(_previous, _preset, details) {
         return this._singleRelationRaw(details);
       },
+      singleRelationBackwards(_previous, _preset, details) {
+        return this._singleRelationBackwardsRaw(details);
+      },
       manyRelationConnection(_previous, _preset, details) {
         return this._manyRelationRaw(details);
       },

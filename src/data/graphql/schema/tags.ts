@@ -27,7 +27,7 @@ export interface Reference {
   /** `id` of the other view alone, unless an index of this one begins with the program. */
   by: string;
   with_program?: true;
-  /** The list of these rows in the other record. */
+  /** The list of these rows in the other record; the row itself where `by` is the key of this view. */
   back?: string;
 }
 
@@ -76,7 +76,7 @@ export const tags: Record<string, ViewTags> = {
   },
   payout_method: {
     ...{ list: 'payout_methods', key: ['partner_id'], equals: ['partner_id'] },
-    refers: [refer('partner', 'payout_methods')],
+    refers: [refer('partner', 'payout_method')],
   },
   application: {
     ...{ list: 'applications', key: ['id'], equals: ['id', 'program_id', 'partner_id', 'status'] },
@@ -182,7 +182,7 @@ export const tags: Record<string, ViewTags> = {
     ...{ list: 'payout_statements', key: ['payout_id'] },
     equals: ['payout_id', 'program_id', 'partner_id', 'statement_number'],
     sums: ['total_minor', 'fee_minor'],
-    refers: [program(), refer('partner'), refer('payout', 'statements')],
+    refers: [program(), refer('partner'), refer('payout', 'statement')],
   },
   commission_entry: {
     ...{ list: 'commission_entries', key: ['position'], equals: ['partner_id', 'commission_id'] },
