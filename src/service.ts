@@ -155,7 +155,7 @@ const least_version = 15;
 
 /**
  * Waits until a Postgres answers, and says that it does. An embedded one is up already.
- * @throws Error when it is away for too long, refuses this user or database, or is older than 15
+ * @throws Error when it is away for too long, refuses this user or database, is older than 15, or writes times in another style than ISO
  */
 export async function reachPostgres(
   { DATABASE_URL: url }: Config,
@@ -165,7 +165,7 @@ export async function reachPostgres(
   const where = new URL(url).host;
   for (const end = Date.now() + max_wait_ms; ; await sleep(1_000, undefined, { signal: stopping })) {
     try {
-      return requireVersion(await serverVersion(url));
+      return requireFit(await serverSettings(url));
     } catch (error) {
       const { code, message } = error as { code?: string; message: string };
       const reason = message || code;
@@ -179,22 +179,39 @@ export async function reachPostgres(
   }
 }
 
-async function serverVersion(url: string): Promise<string> {
+interface ServerSettings {
+  /** As Postgres tells it: `18.4`, `16beta1`. */
+  version: string;
+  /** Such as `ISO, MDY`. */
+  date_style: string;
+  /** As SQL has them. */
+  user: string;
+  database: string;
+}
+
+async function serverSettings(url: string): Promise<ServerSettings> {
   const client = new pg.Client({ connectionString: url, application_name: 'rail', connectionTimeoutMillis: 5_000 });
   client.on('error', () => {});
   try {
     await client.connect();
-    const { rows } = await client.query<{ server_version: string }>('show server_version');
-    return rows[0]?.server_version ?? '';
+    const { rows } = await client.query<ServerSettings>(
+      `select current_setting('server_version') as version, current_setting('datestyle') as date_style, quote_ident(current_user) as "user",
+        quote_ident(current_database()) as database`,
+    );
+    return rows[0] as ServerSettings;
   } finally {
     await client.end().catch(() => {});
   }
 }
 
-/** @param version as Postgres tells it: `18.4`, `16beta1`  @throws Error when it is older than 15 */
-export function requireVersion(version: string): void {
-  if (Number.parseInt(version, 10) >= least_version) return;
-  throw new Error(`it is version ${version}, and rail needs ${least_version} or later.`);
+/** @throws Error when it is older than 15, or writes times in a style that is not read here */
+export function requireFit({ version, date_style, user, database }: ServerSettings): void {
+  if (Number.parseInt(version, 10) < least_version)
+    throw new Error(`it is version ${version}, and rail needs ${least_version} or later.`);
+  if (!date_style.startsWith('ISO'))
+    throw new Error(
+      `its DateStyle is '${date_style}', and rail needs ISO. Run: alter role ${user} in database ${database} set datestyle = 'ISO'`,
+    );
 }
 
 /** @returns why what is read on the replica fails; undefined where it does not, or there is none */

@@ -2,12 +2,13 @@ import { execFile } from 'node:child_process';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import pg from 'pg';
 import t from 'tap';
 import { Sequence } from '../../src/commands/listen/received_webhook.ts';
 import { readConfig, settings } from '../../src/config.ts';
 import { runDue } from '../../src/core/jobs/schedule.ts';
 import { schedules } from '../../src/products.ts';
-import { requireVersion } from '../../src/service.ts';
+import { requireFit } from '../../src/service.ts';
 import { command } from '../command_process.ts';
 import { type Caller, callerOf, encryption_key, eventually, type Json, sql, startRail } from '../harness.ts';
 import { stablePort } from '../ports.ts';
@@ -85,8 +86,9 @@ t.test('an answer that is longer than a pipe holds is whole, however late it is 
 });
 
 t.test('a Postgres older than 15 is refused', async (t) => {
-  t.throws(() => requireVersion('14.19 (Debian 14.19-1)'), { message: /14\.19.*15 or later/ });
-  for (const version of ['15.2', '16beta1', '18.4']) t.doesNotThrow(() => requireVersion(version));
+  const fit = { version: '18.4', date_style: 'ISO, MDY', user: 'rail', database: 'rail' };
+  t.throws(() => requireFit({ ...fit, version: '14.19 (Debian 14.19-1)' }), { message: /14\.19.*15 or later/ });
+  for (const version of ['15.2', '16beta1', '18.4']) t.doesNotThrow(() => requireFit({ ...fit, version }));
 });
 
 t.test('organizations and keys live on the command line', async (t) => {
@@ -270,6 +272,19 @@ t.test('rail run does a scheduled job as of another time', async (t) => {
 t.test('api and worker begin on a Postgres of one’s own: with a shared key, and once it is migrated', async (t) => {
   const DATABASE_URL = databaseUrl(service.url, await emptyDatabase(service.url));
   const own = { ...environment, DATABASE_URL, PORT: '0' };
+  const database = new pg.Client({ connectionString: DATABASE_URL });
+  await database.connect();
+  const [{ statement }] = (
+    await database.query(
+      `select format('alter database %I set datestyle = ''German''', current_database()) as statement`,
+    )
+  ).rows;
+  await database.query(statement);
+  const refused = await command(['org', 'list'], own);
+  t.match(refused, { code: 1, stdout: '', stderr: /DateStyle is 'German, DMY', and rail needs ISO/ });
+  await database.query(/alter role .* set datestyle = 'ISO'/.exec(refused.stderr)?.[0] as string);
+  await database.end();
+
   for (const role of ['api', 'worker']) {
     const keyless = await command([role], { DATABASE_URL });
     t.match(keyless, { code: 1, stderr: /^rail: RAIL_ENCRYPTION_KEY is not set.*openssl rand -base64 32.*\n$/ });
