@@ -39,6 +39,8 @@ t.test('prints a report as a table with bars, as CSV and as JSON', async (t) => 
     ['partners', '--filter', 'bogus=1'],
     ['partners', '--program', 'prg_x'],
     ['partners', '--filter', 'country'],
+    ['partners', '--filter', 'limit=1'],
+    ['partners', '--filter', 'country=DE', 'country=US'],
     ['partners', '--days', '9001'],
     ['partners', '--limit', '0'],
     ['partners', '--limit', '10001'],

@@ -5,7 +5,7 @@ import { transaction } from '../../core/postgres/transaction.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { validationProblem } from '../../core/values/validation.ts';
 import { kinds, type ReportName } from '../../program/reports/kind.ts';
-import { reportQuery, runReport, streamReport } from '../../program/reports/report.ts';
+import { filter_names, reportQuery, runReport, streamReport } from '../../program/reports/report.ts';
 import { type Opened, UsageError, withStore } from '../command.ts';
 import { readDemo } from '../demo.ts';
 import { linesOf } from './picture.ts';
@@ -48,15 +48,9 @@ export const report = (name: string, options: ReportOptions): Promise<void> =>
 function queryOf(name: ReportName, program_id: string, options: ReportOptions) {
   const { from, to, interval, timezone, sort } = options;
   const limit = options.limit ?? (name === 'overview' ? undefined : default_rows);
-  const filters = options.filter.map((filter) => {
-    const [field, ...value] = filter.split('=');
-    if (!field || value.length === 0)
-      throw new UsageError(`--filter '${filter}' must be a name and a value, such as country=DE.`);
-    return [field, value.join('=')];
-  });
   const until = to ?? new Date().toISOString();
   const given = {
-    ...Object.fromEntries(filters),
+    ...filtersOf(options.filter),
     ...{ program_id, report: name, to: until, interval, timezone },
     from: from ?? new Date(Date.parse(until) - options.days * 86_400_000).toISOString(),
     ...(sort === undefined ? {} : { sort }),
@@ -65,6 +59,21 @@ function queryOf(name: ReportName, program_id: string, options: ReportOptions) {
   const query = reportQuery.safeParse(given);
   if (query.success) return query.data;
   throw new UsageError(validationProblem(query.error, 'querystring', given).message);
+}
+
+/** @throws UsageError for what is no filter: other parameters have options of their own */
+function filtersOf(given: string[]): Record<string, string> {
+  const filters: Record<string, string> = {};
+  for (const filter of given) {
+    const [name = '', ...value] = filter.split('=');
+    if (value.length === 0)
+      throw new UsageError(`--filter '${filter}' must be a name and a value, such as country=DE.`);
+    if (!filter_names.includes(name))
+      throw new UsageError(`--filter '${filter}': the name must be one of ${filter_names.join(', ')}.`);
+    if (name in filters) throw new UsageError(`--filter '${filter}': '${name}' can be given once.`);
+    filters[name] = value.join('=');
+  }
+  return filters;
 }
 
 function saidForTheCommandLine(error: unknown): never {

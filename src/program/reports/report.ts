@@ -59,6 +59,9 @@ const filters = {
   ),
 };
 
+/** The query parameters that leave out some of what a report counts. */
+export const filter_names = Object.keys(filters);
+
 const query = {
   program_id: id('prg').describe('The program that the report is about.'),
   from: reportTime.describe('The start of the window, inclusive. Between the years 2000 and 2199.'),
