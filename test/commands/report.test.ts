@@ -6,6 +6,7 @@ import { openShop } from '../shop.ts';
 
 const service = await startRail();
 const environment = { DATABASE_URL: service.url, RAIL_ENCRYPTION_KEY: encryption_key.toString('base64') };
+const in_a_minute = () => new Date(Date.now() + 60_000).toISOString();
 const report = (...args: string[]) => command(['report', ...args], environment);
 
 t.test('prints a report as a table with bars, as CSV and as JSON', async (t) => {
@@ -15,7 +16,7 @@ t.test('prints a report as a table with bars, as CSV and as JSON', async (t) => 
   await shop.sale({ partner_id: ada.id, amount_minor: 123_450 });
   await shop.sale({ partner_id: bob.id, amount_minor: 61_725 });
   await shop.sale({ partner_id: bob.id, amount_minor: 100, currency: 'EUR' });
-  const to = ['--to', new Date(Date.now() + 60_000).toISOString()];
+  const to = ['--to', in_a_minute()];
   const table = await report('partners', ...to);
   t.match(table, { code: 0, stderr: '' });
   t.match(table.stdout, /^revenue +USD 1,851\.75 +—$/m);
@@ -47,6 +48,22 @@ t.test('prints a report as a table with bars, as CSV and as JSON', async (t) => 
     ['partners', '--csv', '--json'],
   ])
     t.match(await report(...wrong), { code: 2, stdout: '', stderr: /^(rail|error): / }, wrong.join(' '));
+});
+
+t.test('aligns wide characters, and keeps control characters from the terminal', async (t) => {
+  const shop = await openShop(service);
+  const partner = await shop.partner();
+  for (const product_id of ['商品', 'e\u0301', '\u001b[2J', 'a\nb'])
+    await shop.sale({ partner_id: partner.id, product_id });
+  const { stdout } = await report('products', '--program', shop.program_id, '--days', '1', '--to', in_a_minute());
+  const width = 'PRODUCT_ID  '.length;
+  for (const [shown, columns] of [
+    ['商品', 4],
+    ['e\u0301', 1],
+    [' [2J', 4],
+    ['a b', 3],
+  ] as const)
+    t.match(stdout, `\n${shown}${' '.repeat(width - columns)}1      USD 100.00  `);
 });
 
 t.test('draws numbers as bars and sparklines', async (t) => {
