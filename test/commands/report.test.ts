@@ -23,6 +23,9 @@ t.test('prints a report as a table with bars, as CSV and as JSON', async (t) => 
   t.match(table.stdout, new RegExp(`^${ada.id} +${ada.handle} .*USD 1,234\\.50.* █{24}$`, 'm'));
   t.match(table.stdout, new RegExp(`^${bob.id} .* █{12}$`, 'm'));
   t.match(table.stdout, 'Not included: money in EUR');
+  const by_clawbacks = (await report('partners', ...to, '--sort=-clawbacks_minor')).stdout;
+  t.match(by_clawbacks, / PAID +CLAWBACKS$/m, 'shows what rows are sorted by');
+  t.notMatch(by_clawbacks, '█', 'draws what rows are sorted by');
   t.match((await report('overview', ...to, '--days', '5')).stdout, /^revenue +▁+█/m);
   const month = (await report('overview', ...to, '--sort=-revenue_minor')).stdout;
   t.match(month, /^revenue +▁+█$/m, 'in the order of time');

@@ -15,8 +15,11 @@ const shown: Metric[] = [
 ];
 const sparks: Metric[] = ['clicks', 'sales', 'revenue_minor', 'commissions_minor'];
 
-/** A report for people: what it is of, its totals with their change, sparklines of an overview, and its rows with bars. */
-export function linesOf(found: ReportReply): string[] {
+/**
+ * A report for people: what it is of, its totals with their change, sparklines of an overview, and its rows with bars.
+ * @param sort what the rows were asked to be ordered by
+ */
+export function linesOf(found: ReportReply, sort: string | undefined): string[] {
   const kind: Kind = kinds[found.report];
   return [
     `${found.report} of ${found.program_id}, ${local(found.from, found)} to ${local(found.to, found)} (${found.timezone})`,
@@ -24,7 +27,7 @@ export function linesOf(found: ReportReply): string[] {
     ...totalLines(found),
     '',
     ...(kind.key === 'period' ? [...sparkLines(found), ''] : []),
-    ...rowLines(found, kind),
+    ...rowLines(found, kind, sort?.replace(/^-/, '') as Metric | undefined),
     ...otherLines(found),
   ];
 }
@@ -53,9 +56,9 @@ function sparkLines({ rows }: ReportReply): string[] {
   });
 }
 
-function rowLines({ rows, totals, currency }: ReportReply, kind: Kind): string[] {
-  const metrics = shown.filter((name) => totals[name] !== undefined);
-  const pictured = kind.metrics.includes('revenue_minor') ? 'revenue_minor' : kind.default_sort;
+function rowLines({ rows, totals, currency }: ReportReply, kind: Kind, sorted_by: Metric | undefined): string[] {
+  const pictured = sorted_by ?? kind.default_sort;
+  const metrics = [...new Set([...shown, pictured])].filter((name) => totals[name] !== undefined);
   const most = Math.max(0, ...rows.map((row) => row[pictured] ?? 0));
   const names = [kind.key, ...(kind.labels?.fields ?? [])].slice(0, 2);
   const cells = rows.map((row) => [

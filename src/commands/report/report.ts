@@ -40,7 +40,7 @@ export const report = (name: string, options: ReportOptions): Promise<void> =>
         return;
       }
       const found = await runReport(tx, query);
-      console.log(options.json ? JSON.stringify(found, null, 2) : linesOf(found).join('\n'));
+      console.log(options.json ? JSON.stringify(found, null, 2) : linesOf(found, options.sort).join('\n'));
     }).catch(saidForTheCommandLine);
   });
 
