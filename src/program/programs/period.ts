@@ -143,9 +143,17 @@ export const firstId = (prefix: string, from: number): string => `${prefix}_${id
 /** The ids of all rows before this time are before this one. */
 export const idAfter = (prefix: string, to: number): string => `${prefix}_${idTimePart(to + clock_difference_ms)}`;
 
+const keyValue = z.string().min(1).max(2048);
+
+/** Countries are kept in capitals, however they were sent. */
+export const countryValue = z
+  .string()
+  .regex(/^([A-Za-z]{2}|none)$/, 'must be 2 letters, such as DE, or none')
+  .transform((code) => (code === 'none' ? code : code.toUpperCase()));
+
 /** A filter by a column, whose value `none` is null. */
-export const keyFilter = (column: Sql, description: string): Filter => ({
-  schema: z.string().min(1).max(2048).optional().describe(`${description} \`none\`: without one.`),
+export const keyFilter = (column: Sql, description: string, value: z.ZodType<string> = keyValue): Filter => ({
+  schema: value.optional().describe(`${description} \`none\`: without one.`),
   where: (value: string) => (value === 'none' ? sql`${column} is null` : sql`${column} = ${value}`),
 });
 

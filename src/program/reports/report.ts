@@ -6,7 +6,7 @@ import { type Operation, operation } from '../../core/resource/operation.ts';
 import { id, objectName, text, timestamp, timestampInput } from '../../core/values/fields.ts';
 import { storedCurrency } from '../../core/values/money.ts';
 import { Problem } from '../../core/values/problem.ts';
-import { period, timezone } from '../programs/period.ts';
+import { countryValue, period, timezone } from '../programs/period.ts';
 import { programs } from '../programs/program.ts';
 import { dimensions, type Filters } from './dimension.ts';
 import { type Kind, kinds, type ReportName } from './kind.ts';
@@ -44,7 +44,9 @@ const filters = {
   coupon_id: filter(
     'Only what came with this coupon. `none`: with no coupon. `clicks` is then 0: clicks have no coupons.',
   ),
-  country: filter('Only what came from this country: an ISO 3166-1 alpha-2 code, such as `DE`. `none`: not known.'),
+  country: countryValue
+    .optional()
+    .describe('Only what came from this country: an ISO 3166-1 alpha-2 code, such as `DE`. `none`: not known.'),
   landing_page: filter(
     'Only what came from visitors who arrived at this page: host and path, as in `acme.example.com/pricing`. `none`: not known.',
   ),

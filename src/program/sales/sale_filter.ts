@@ -1,6 +1,6 @@
 import sql, { type Sql } from 'sql-template-tag';
 import type { Filter } from '../../core/resource/list_query.ts';
-import { groupFilter, keyFilter, timeFilters } from '../programs/period.ts';
+import { countryValue, groupFilter, keyFilter, timeFilters } from '../programs/period.ts';
 
 /** "Referrals freeze country and landing page; sales inherit them." */
 const ofReferral = (column: Sql): Sql => sql`(
@@ -16,6 +16,7 @@ export const saleReportFilters: Record<string, Filter> = {
   country: keyFilter(
     ofReferral(sql`r.country`),
     "Returns only sales whose referral's first click came from this country.",
+    countryValue,
   ),
   landing_page: keyFilter(
     ofReferral(sql`program.landing_page(r.landing_url)`),

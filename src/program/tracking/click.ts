@@ -11,7 +11,7 @@ import { program_id } from '../events/fields.ts';
 import { links } from '../partners/link.ts';
 import { partner_states, partners } from '../partners/partner.ts';
 import { assessLater } from '../programs/assess_later.ts';
-import { groupFilter, keyFilter, timeFilters } from '../programs/period.ts';
+import { countryValue, groupFilter, keyFilter, timeFilters } from '../programs/period.ts';
 import { type Program, program_states, programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
 import { referrals } from './referral.ts';
@@ -58,7 +58,7 @@ export const clickOperations: Operation[] = [
     by: ['partner_id', 'referral_id'],
     filters: {
       link_id: keyFilter(sql`t.link_id`, 'Returns only clicks through this link.'),
-      country: keyFilter(sql`t.country`, 'Returns only clicks from this country.'),
+      country: keyFilter(sql`t.country`, 'Returns only clicks from this country.', countryValue),
       landing_page: keyFilter(
         sql`program.landing_page(t.landing_url)`,
         'Returns only clicks that arrived at this page: host and path, as reports have it.',

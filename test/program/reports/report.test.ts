@@ -340,3 +340,22 @@ async function holdReports(t: Test): Promise<() => Promise<void>> {
   await client.query('lock table program.report_total in access exclusive mode');
   return async () => void (await client.query('commit'));
 }
+
+t.test('finds a country in small letters, and refuses what is none', async (t) => {
+  const shop = await openShop(rail);
+  const ada = await shop.partner();
+  await shop.click(ada, { country: 'de' });
+  const sides = [new Date(Date.now() - 3_600_000), new Date(Date.now() + 3_600_000)];
+  const [from, to] = sides.map((at) => at.toISOString());
+  const where = `program_id=${shop.program_id}&from=${from}&to=${to}`;
+  for (const country of ['de', 'DE']) {
+    t.match(await shop.merchant.get(`/v1/reports/countries?${where}&country=${country}`), {
+      rows: [{ country: 'DE', clicks: 1 }],
+    });
+    t.equal((await shop.merchant.get(`/v1/clicks?${where}&country=${country}`)).total_count, 1);
+  }
+  for (const path of ['reports/countries', 'clicks', 'sales']) {
+    const answer = await shop.merchant.request('GET', `/v1/${path}?${where}&country=Germany`);
+    t.match(answer, { status: 400, body: { error: { param: 'country', message: /must be 2 letters, such as DE/ } } });
+  }
+});
