@@ -29,18 +29,36 @@ export async function startSchedule(
   log: Logger,
 ): Promise<{ stop(): Promise<void> }> {
   await register(store, schedules);
-  const tasks = schedules.map((schedule) =>
-    cron.schedule(schedule.cron, ({ date }) => tickOrLog(store, schedule, date, log), {
-      timezone: 'UTC',
-      name: schedule.name,
-      logger: cronLogger(log),
-    }),
-  );
-  await Promise.all(schedules.map((schedule) => tickOrLog(store, schedule, new Date(), log)));
-  return {
-    async stop() {
-      await Promise.all(tasks.map((task) => task.destroy()));
-    },
+  const runMinute = minuteOf(store, schedules, log);
+  const clock = cron.schedule('* * * * *', ({ date }) => runMinute(date), {
+    timezone: 'UTC',
+    name: 'schedules',
+    logger: cronLogger(log),
+  });
+  // A process that is busy or suspended at the minute, and a second later, is told so in place of it.
+  clock.on('execution:missed', () => void runMinute(new Date()));
+  await runMinute(new Date());
+  return { stop: async () => clock.destroy() };
+}
+
+/**
+ * Runs what is due of each schedule. Whatever was not run at its minute, because the process did not get to it or Postgres was away, is run at the
+ * next: a month is too long to wait for the next tick.
+ */
+export function minuteOf(store: Store, schedules: Schedule[], log: Logger): (at: Date) => Promise<void> {
+  const run_until = new Map<string, number>();
+  const runSchedule = async (schedule: Schedule, at: Date): Promise<void> => {
+    const after = run_until.get(schedule.name);
+    if (after !== undefined && ticksBetween(schedule, after, at.getTime()).length === 0) return;
+    try {
+      await runDue(store, schedule, at);
+      run_until.set(schedule.name, at.getTime());
+    } catch (error) {
+      logFailure(log, error, 'a tick failed; it is tried again within a minute', { schedule: schedule.name });
+    }
+  };
+  return async (at) => {
+    await Promise.all(schedules.map((schedule) => runSchedule(schedule, at)));
   };
 }
 
@@ -62,15 +80,6 @@ export async function register(store: Store, schedules: Schedule[]): Promise<voi
     store.database,
     sql`insert into core.schedule (name, since) select name, now() from unnest(${names}::text[]) as name on conflict (name) do nothing`,
   );
-}
-
-/** A tick that fails (Postgres is away) is made up for by the next one. */
-async function tickOrLog(store: Store, schedule: Schedule, at: Date, log: Logger): Promise<void> {
-  try {
-    await runDue(store, schedule, at);
-  } catch (error) {
-    logFailure(log, error, 'a tick failed; the next one makes up for it', { schedule: schedule.name });
-  }
 }
 
 /** Runs every tick up to `at` that has not run, as `missed` says. A run as of a later time, which `rail run` makes, holds none of them back. */

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { register, runDue, type Schedule, ticksBetween } from '../../../src/core/jobs/schedule.ts';
+import { minuteOf, register, runDue, type Schedule, ticksBetween } from '../../../src/core/jobs/schedule.ts';
 import { schedules } from '../../../src/products.ts';
 import { startWorker } from '../../../src/worker.ts';
 import { eventually, log, type Rail, services, sql, startRail } from '../../harness.ts';
@@ -93,6 +93,33 @@ t.test('on a database', async (t) => {
     await register(rail.store, [schedule]);
     await knownSince(schedule.name, '2026-01-31T20:30:00Z');
     await runDue(rail.store, schedule, new Date('2026-02-01T00:59:00Z'));
+    t.same(
+      (await runs(schedule.name)).map(({ tick }) => tick),
+      ['2026-02-01T00:00:00.000Z'],
+    );
+  });
+
+  await t.test('a tick whose minute passed by is run at the next minute', async (t) => {
+    const schedule = named('test/late', 'each', '0 0 1 * *');
+    await register(rail.store, [schedule]);
+    await knownSince(schedule.name, '2026-01-31T23:50:00Z');
+    const runMinute = minuteOf(rail.store, [schedule], log);
+    await runMinute(new Date('2026-01-31T23:59:00Z'));
+    await runMinute(new Date('2026-02-01T00:01:00Z'));
+    await runMinute(new Date('2026-02-01T00:02:00Z'));
+    t.same(
+      (await runs(schedule.name)).map(({ tick }) => tick),
+      ['2026-02-01T00:00:00.000Z'],
+    );
+  });
+
+  await t.test('a tick that failed is run at the next minute', async (t) => {
+    const schedule = named('test/failed', 'each', '0 0 1 * *');
+    const runMinute = minuteOf(rail.store, [schedule], log);
+    await runMinute(new Date('2026-02-01T00:00:00Z'));
+    await register(rail.store, [schedule]);
+    await knownSince(schedule.name, '2026-01-31T23:50:00Z');
+    await runMinute(new Date('2026-02-01T00:01:00Z'));
     t.same(
       (await runs(schedule.name)).map(({ tick }) => tick),
       ['2026-02-01T00:00:00.000Z'],
