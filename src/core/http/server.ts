@@ -135,9 +135,13 @@ function logRequests(app: FastifyInstance): void {
   const shown = shownPaths(app);
   const answered = new WeakSet<FastifyRequest>();
   const log = (request: FastifyRequest, reply: FastifyReply, message: string) => {
-    const { method, routeOptions } = request;
+    const { method, routeOptions, presented } = request;
+    const { organization_id, api_key_id } = presented ?? {};
     request.log[probes.has(routeOptions.url ?? '') ? 'debug' : 'info'](
-      { method, path: shown(request), status: reply.statusCode, ms: Math.round(reply.elapsedTime) },
+      {
+        ...{ method, path: shown(request), status: reply.statusCode, ms: Math.round(reply.elapsedTime) },
+        ...{ organization_id, api_key_id },
+      },
       message,
     );
   };

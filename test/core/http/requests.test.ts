@@ -169,3 +169,17 @@ t.test('a request whose client leaves before its response ends is logged as well
     ],
   );
 });
+
+t.test('the log names the key and the organization of a request', async (t) => {
+  const logged: Json[] = [];
+  const own_log = pino({ level: 'info' }, { write: (line: string) => logged.push(JSON.parse(line)) });
+  const app = await buildApi({ store: rail.store, services, log: own_log, limits: patient_api });
+  t.teardown(() => closeApi(app));
+  const { organization_id, key } = merchant;
+  await app.inject({ url: '/v1/programs', headers: { authorization: `Bearer ${key}` } });
+  await app.inject('/v1/programs');
+  const [known, stranger] = logged.filter(({ msg }) => msg === 'request');
+  t.match(known, { path: '/v1/programs', status: 200, organization_id, api_key_id: /^key_/ });
+  t.match(stranger, { path: '/v1/programs', status: 401 });
+  t.notOk('api_key_id' in (stranger as Json));
+});
