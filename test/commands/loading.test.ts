@@ -33,8 +33,8 @@ const spared = {
   'commands/access/org.ts': ['fastify', 'graphile-worker', 'prom-client', 'undici'],
   'commands/api.ts': ['fastify', 'graphile-worker', 'prom-client', 'undici'],
   'commands/worker.ts': ['fastify', 'graphile-worker', 'prom-client', 'undici'],
-  'api.ts': ['graphile-worker', 'graphql', 'nodemailer', 'pdfkit', 'postgraphile', 'stripe', 'undici'],
-  'worker.ts': ['fastify', 'graphql', 'nodemailer', 'pdfkit', 'postgraphile', 'stripe', 'undici'],
+  'api.ts': ['graphile-worker', 'graphql', 'nodemailer', 'pdfkit', 'postgraphile', 'prom-client', 'stripe', 'undici'],
+  'worker.ts': ['fastify', 'graphql', 'nodemailer', 'pdfkit', 'postgraphile', 'prom-client', 'stripe', 'undici'],
 };
 
 for (const [module, packages] of Object.entries(spared))

@@ -2,20 +2,45 @@
  * What the process counts of itself, and what it reads of the queues, in Prometheus' terms: the one place that knows prom-client. No label
  * may hold what belongs to a tenant, or grow with the number of them.
  */
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
-const registry = new Registry();
-const registers = [registry];
+type Prometheus = typeof import('prom-client');
 
-export const counter = <Label extends string>(name: string, help: string, labelNames: Label[] = []): Counter<Label> =>
-  new Counter({ name, help, labelNames, registers });
+/** Loaded by the process that shows its metrics, before it serves; in others nothing is counted. */
+let opened: { prometheus: Prometheus; registry: Registry } | undefined;
+const unmade: ((open: NonNullable<typeof opened>) => void)[] = [];
 
-export const histogram = <Label extends string>(
+/** @returns what gives the metric, once it is made: when the registry is opened, and at once where it is open */
+function whenOpen<Metric>(make: (prometheus: Prometheus, registers: Registry[]) => Metric): () => Metric | undefined {
+  let metric: Metric | undefined;
+  const makeIn = ({ prometheus, registry }: NonNullable<typeof opened>) => {
+    metric = make(prometheus, [registry]);
+  };
+  if (opened) makeIn(opened);
+  else unmade.push(makeIn);
+  return () => metric;
+}
+
+export function counter<Label extends string>(
+  name: string,
+  help: string,
+  labelNames: Label[] = [],
+): Pick<Counter<Label>, 'inc'> {
+  const metric = whenOpen(({ Counter }, registers) => new Counter<Label>({ name, help, labelNames, registers }));
+  return { inc: (...given: unknown[]) => metric()?.inc(...(given as [never])) };
+}
+
+export function histogram<Label extends string>(
   name: string,
   help: string,
   buckets: number[],
   labelNames: Label[] = [],
-): Histogram<Label> => new Histogram({ name, help, buckets, labelNames, registers });
+): Pick<Histogram<Label>, 'observe'> {
+  const metric = whenOpen(
+    ({ Histogram }, registers) => new Histogram<Label>({ name, help, labelNames, buckets, registers }),
+  );
+  return { observe: (...given: unknown[]) => metric()?.observe(...(given as [never])) };
+}
 
 /** A gauge of this process, whose values `collect` sets when they are asked for. */
 export const gauge = <Label extends string>(
@@ -23,42 +48,53 @@ export const gauge = <Label extends string>(
   help: string,
   labelNames: Label[],
   collect: (gauge: Gauge<Label>) => void,
-): Gauge<Label> =>
-  new Gauge({
-    ...{ name, help, labelNames, registers },
-    collect() {
-      collect(this);
-    },
-  });
+): unknown =>
+  whenOpen(
+    ({ Gauge }, registers) =>
+      new Gauge<Label>({
+        ...{ name, help, labelNames, registers },
+        collect() {
+          collect(this);
+        },
+      }),
+  );
 
 /** A gauge of what all processes share, because it is in the database. */
 export class SharedGauge<Label extends string = never> {
-  readonly #gauge: Gauge<Label>;
+  readonly #gauge: () => Gauge<Label> | undefined;
   readonly #has_labels: boolean;
 
   constructor(name: string, help: string, labelNames: Label[] = []) {
     const shared = `${help} The same in every process: take the maximum, not the sum.`;
-    this.#gauge = new Gauge({ name, help: shared, labelNames, registers });
+    this.#gauge = whenOpen(({ Gauge }, registers) => new Gauge<Label>({ name, help: shared, labelNames, registers }));
     this.#has_labels = labelNames.length > 0;
   }
 
   /** Until it is set again it is left out. */
   clear(): void {
-    this.#gauge.reset();
-    if (!this.#has_labels) this.#gauge.remove();
+    this.#gauge()?.reset();
+    if (!this.#has_labels) this.#gauge()?.remove();
   }
 
   set(labels: Record<Label, string>, value: number): void {
-    this.#gauge.set(labels, value);
+    this.#gauge()?.set(labels, value);
   }
 }
 
-/** Counts what Node and the system know of this process, too: from the first call on. */
-export function watchProcess(): void {
-  if (!registry.getSingleMetric('process_start_time_seconds')) collectDefaultMetrics({ register: registry });
+/** Counts from now on, also what Node and the system know of this process. */
+export async function openMetrics(): Promise<void> {
+  if (opened) return;
+  const prometheus = await import('prom-client');
+  if (opened) return;
+  const registry = new prometheus.Registry();
+  opened = { prometheus, registry };
+  for (const makeIn of unmade.splice(0)) makeIn(opened);
+  prometheus.collectDefaultMetrics({ register: registry });
 }
 
-export const content_type: string = registry.contentType;
-
-/** Everything, in Prometheus' text format. */
-export const metricsText = (): Promise<string> => registry.metrics();
+/** Everything, in Prometheus' text format; nothing where it is not open. */
+export async function metricsText(): Promise<{ type: string; text: string }> {
+  if (!opened) return { type: 'text/plain', text: '' };
+  const { registry } = opened;
+  return { type: registry.contentType, text: await registry.metrics() };
+}

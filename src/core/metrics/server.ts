@@ -8,7 +8,7 @@ import { whyNotReady } from '../postgres/migrate.ts';
 import { logFailure } from '../postgres/outage.ts';
 import { type Backlog, type Measured, readBacklogs, showBacklogs } from './backlog.ts';
 import { watchPool } from './metrics.ts';
-import { content_type, metricsText, watchProcess } from './registry.ts';
+import { metricsText, openMetrics } from './registry.ts';
 
 /** However often somebody asks, the queues are read this often at most. */
 const fresh_ms = 5_000;
@@ -35,17 +35,18 @@ export async function serveMetrics({ port, host, database, backlogs, log }: Metr
   port: number;
   stop(): void;
 }> {
-  watchProcess();
+  await openMetrics();
   watchPool('rail', database);
   const measured = rarely(() => readBacklogs(database, backlogs), log);
-  const text = async () => {
+  const shown = async (): Promise<Answer> => {
     showBacklogs(backlogs, await measured());
-    return metricsText();
+    const { type, text } = await metricsText();
+    return [200, type, text];
   };
   const server = createServer(
     answerWith(
       {
-        '/metrics': async () => [200, content_type, await text()],
+        '/metrics': shown,
         '/healthz': async () => json(200, { status: 'ok' }),
         '/readyz': async () =>
           readiness(

@@ -1,7 +1,7 @@
 import { raw } from 'sql-template-tag';
 import t from 'tap';
 import { turns } from '../../../src/core/jobs/turns.ts';
-import { metricsText } from '../../../src/core/metrics/registry.ts';
+import { metricsText, openMetrics } from '../../../src/core/metrics/registry.ts';
 import { reconnectInbox } from '../../../src/recruitment/outreach/campaigns/lifecycle/inbox_connection.ts';
 import { readInbox } from '../../../src/recruitment/outreach/reading/connection.ts';
 import { eventually, type Json, log, sql, startRail, startWorker } from '../../harness.ts';
@@ -22,6 +22,7 @@ import {
 // Most of a case is waiting for a worker to look, or to connect again. Those that drop connections have a server of their own.
 t.jobs = 4;
 
+await openMetrics();
 const rail = await startRail();
 const server = await openImapServer();
 const v1 = '/recruitment/v1';
@@ -165,7 +166,7 @@ t.test('reads each kind of reply for what it asks', async (t) => {
     t.match(await inbound(to.prospect_id), [{ purpose: 'reply', reply_kind: kind, ...more }], text);
     t.match(await sequence(to.sequence_id), { state: 'replied' });
   }
-  t.match(await metricsText(), /^rail_replies_total\{kind="wrong_person"\} [1-9]/m);
+  t.match((await metricsText()).text, /^rail_replies_total\{kind="wrong_person"\} [1-9]/m);
 });
 
 t.test('marks whoever is angry, after telling the reply', async (t) => {
