@@ -6,7 +6,9 @@ import { setFlagsFromString } from 'node:v8';
  */
 const nursery = ['--min-semi-space-size=8', '--max-semi-space-size=16'];
 const growth = ['--semi-space-growth-factor=1', '--heap-growing-percent=25'];
-export const flags = [...nursery, ...growth];
+/** Somewhat more than the code of a worker takes, in MiB: until that is loaded, V8 would look for garbage at each quarter more, and find none. */
+const start = ['--initial-old-space-size=64'];
+export const flags = [...nursery, ...growth, ...start];
 
 /**
  * On a large machine V8 lets garbage lie until half a gigabyte of it has gathered, and glibc keeps a heap for each thread; a worker is to
