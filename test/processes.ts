@@ -142,6 +142,8 @@ export interface Gate {
    * is passed on. Settles when that has come about; then no byte passes until `cut`.
    */
   stopAt(side: 'before' | 'after', picks: (statement: Statement, answer: Buffer | undefined) => boolean): Promise<void>;
+  /** As `stopAt`, but stops the one connection that the statement is on; `cut` breaks it too. */
+  holdAt(side: 'before' | 'after', picks: (statement: Statement) => boolean): Promise<void>;
   /** Forgets what `stopAt` waits for. */
   disarm(): void;
   /** Breaks every connection, and lets new ones pass. */
@@ -157,17 +159,18 @@ type Picks = (statement: Statement, answer: Buffer | undefined) => boolean;
 export async function startGate(database_url: string): Promise<Gate> {
   const inside = new URL(database_url);
   let port = Number(inside.port);
-  let armed: { side: 'before' | 'after'; picks: Picks; done: () => void } | undefined;
+  let armed: { side: 'before' | 'after'; picks: Picks; all: boolean; done: () => void } | undefined;
   let isShut = false;
   const sockets = new Set<Socket>();
 
-  const shut = () => {
-    isShut = true;
-    armed?.done();
-    armed = undefined;
-  };
-
   const server = createServer((client) => {
+    let isHeld = false;
+    const shut = () => {
+      isHeld = true;
+      isShut ||= armed?.all === true;
+      armed?.done();
+      armed = undefined;
+    };
     const postgres = openSocket(port, '127.0.0.1');
     for (const socket of [client, postgres]) {
       sockets.add(socket);
@@ -183,7 +186,7 @@ export async function startGate(database_url: string): Promise<Gate> {
     const unanswered: { statement: Statement; answer: Buffer[]; isPicked: boolean }[] = [];
     client.on('data', (chunk) => {
       for (const { statement, bytes } of fromClient(chunk)) {
-        if (isShut) return;
+        if (isShut || isHeld) return;
         const isPicked = armed !== undefined && statement !== undefined && armed.picks(statement, undefined);
         if (isPicked && armed?.side === 'before') return shut();
         if (statement) unanswered.push({ statement, answer: [], isPicked: isPicked && armed?.side === 'after' });
@@ -192,7 +195,7 @@ export async function startGate(database_url: string): Promise<Gate> {
     });
     postgres.on('data', (chunk) => {
       for (const { type, bytes } of fromPostgres(chunk)) {
-        if (isShut) return;
+        if (isShut || isHeld) return;
         const [first] = unanswered;
         if (!first) {
           client.write(bytes);
@@ -220,6 +223,10 @@ export async function startGate(database_url: string): Promise<Gate> {
     server.close();
   });
 
+  const arm = (side: 'before' | 'after', picks: Picks, all: boolean) =>
+    new Promise<void>((done) => {
+      armed = { side, picks, all, done };
+    });
   const outside = new URL(database_url);
   outside.hostname = '127.0.0.1';
   outside.port = String((server.address() as AddressInfo).port);
@@ -228,10 +235,8 @@ export async function startGate(database_url: string): Promise<Gate> {
     leadTo(to) {
       port = to;
     },
-    stopAt: (side, picks) =>
-      new Promise<void>((done) => {
-        armed = { side, picks, done };
-      }),
+    stopAt: (side, picks) => arm(side, picks, true),
+    holdAt: (side, picks) => arm(side, (statement, answer) => answer === undefined && picks(statement), false),
     disarm() {
       armed = undefined;
     },
