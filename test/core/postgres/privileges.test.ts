@@ -12,9 +12,21 @@ import { spawnRail } from '../../rail_process.ts';
 import { makeRunDirectory, removeRunDirectory } from '../../runner/run_directory.ts';
 
 // A server of its own: roles belong to the whole server.
-const directory = await makeRunDirectory();
-t.teardown(() => removeRunDirectory(directory));
-const server = await startPostgresIn(directory, 'fast');
+const server = await startServer(t);
+
+/** Nothing but the template has the migrations and their privileges, so that what is dropped there is owned nowhere else. */
+async function startServer(t: { teardown(work: () => unknown): void }): Promise<string> {
+  const directory = await makeRunDirectory();
+  t.teardown(() => removeRunDirectory(directory));
+  const url = await startPostgresIn(directory, 'fast', process.env.RAIL_TEST_DATA_DIR);
+  if (process.env.RAIL_TEST_DATA_DIR === undefined) return url;
+  const client = new pg.Client({ connectionString: databaseUrl(url, 'postgres') });
+  await client.connect();
+  await client.query('drop database rail');
+  await client.query('create database rail');
+  await client.end();
+  return url;
+}
 
 async function connect(t: Test, url: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url });
@@ -177,9 +189,7 @@ t.test("says which statement to run, and as whom, where the role is not the owne
 });
 
 t.test('says how to make the role where the owner may not', async (t) => {
-  const other_directory = await makeRunDirectory();
-  t.teardown(() => removeRunDirectory(other_directory));
-  const other = await startPostgresIn(other_directory, 'fast');
+  const other = await startServer(t);
   const superuser = await connect(t, databaseUrl(other, 'rail_template'));
   await superuser.query('drop owned by rail_api, rail_data, rail_data_reader cascade');
   await superuser.query('drop role rail_api, rail_data, rail_data_reader');
