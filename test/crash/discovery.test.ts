@@ -47,13 +47,14 @@ async function judge(t: Test, organization_id: string, offsets: string[], found:
 }
 type Test = Parameters<Parameters<typeof t.test>[0]>[0];
 
-async function search(): Promise<{ organization_id: string; ended(): Promise<Json> }> {
+/** @param max_results 20 to a page */
+async function search(max_results: number): Promise<{ organization_id: string; ended(): Promise<Json> }> {
   const caller = await rail.organization();
   await caller.patch(`${base}/plan`, { spending_ceiling_minor: 0 });
   const { id: brand_id } = await scannedBrand(caller, { website_url: web.at('shop.test') });
   await caller.patch(`${base}/plan`, { spending_ceiling_minor: null });
   brave.calls.length = 0;
-  const asked = { brand_id, search_type: 'keyword', query: 'ovens', providers: ['brave'], max_results: 500 };
+  const asked = { brand_id, search_type: 'keyword', query: 'ovens', providers: ['brave'], max_results };
   const { id } = await caller.post(`${base}/searches`, asked);
   return {
     organization_id: caller.organization_id,
@@ -79,7 +80,7 @@ t.test(
       if (call.query.offset === '1' && !replaced) replaced = replace();
       return undefined;
     };
-    const run = await search();
+    const run = await search(500);
     const done = await run.ended();
     await replaced;
     brave.fault = () => undefined;
@@ -105,7 +106,7 @@ for (const [side, text] of statements) {
     void stopped.then(() => {
       replaced = replace();
     });
-    const run = await search();
+    const run = await search(40);
     const done = await run.ended();
     gate.disarm();
     await replaced;

@@ -3,10 +3,12 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t from 'tap';
 import { type Caller, eventually, type Json, sql, startRail } from '../harness.ts';
-import { startGate, startProcess } from '../processes.ts';
+import { type Process, startGate, startProcess } from '../processes.ts';
 import { bringsJobs, openSlice } from './slice.ts';
 
 const rail = await startRail({ worker: false, durability: 'durable' });
+/** What is left of the test before: a process takes longer to start than to do what is looked at. */
+let left: Process;
 
 t.test('runs the jobs of a worker that died on another one', async (t) => {
   const merchant = await rail.organization();
@@ -26,7 +28,7 @@ t.test('runs the jobs of a worker that died on another one', async (t) => {
     visitor_token: 'visitor-0001',
   });
   await given;
-  const other = await startProcess('worker', rail.url);
+  left = await startProcess('worker', rail.url);
   const locked = await rail.query(sql`
     select w.process_id from graphile_worker.jobs j join core.worker w on j.locked_by = any (w.pool_ids)
     where j.task_identifier = 'program/attribute_click'`);
@@ -36,13 +38,12 @@ t.test('runs the jobs of a worker that died on another one', async (t) => {
   gate.cut();
   await eventually(() => slice.receiver.received.length === 1, 'its job on the other worker');
   t.equal(slice.receiver.received[0]?.body.type, 'referral.created');
-  await other.end('SIGTERM');
 });
 
 t.test('takes over the endpoint of a worker that died while it was sending', async (t) => {
   const merchant = await rail.organization();
   const receiver = await startHanging(t);
-  const workers = await Promise.all([startProcess('worker', rail.url), startProcess('worker', rail.url)]);
+  const workers = [left, await startProcess('worker', rail.url)];
   // A request ends by itself after ten seconds: it must not begin while a worker starts.
   await oneEvent(merchant, receiver.url);
   await eventually(() => receiver.requests.length === 1, 'the first request');
@@ -56,16 +57,15 @@ t.test('takes over the endpoint of a worker that died while it was sending', asy
   await eventually(() => receiver.requests.length === 2, 'the request of the other worker');
   t.equal(receiver.requests[1]?.id, receiver.requests[0]?.id, 'the same event');
   await settled(merchant);
-  await Promise.all(workers.map((worker) => worker.end('SIGTERM')));
+  left = workers.find((worker) => worker !== dying) as Process;
 });
 
 t.test('stops while a receiver hangs, counts no attempt, and leaves nothing locked', async (t) => {
   const merchant = await rail.organization();
   const receiver = await startHanging(t);
-  const worker = await startProcess('worker', rail.url);
   await oneEvent(merchant, receiver.url);
   await eventually(() => receiver.requests.length === 1, 'the first request');
-  t.equal(await worker.end('SIGTERM'), 0);
+  t.equal(await left.end('SIGTERM'), 0);
   t.same(
     await rail.query(sql`
       select task_identifier as what from graphile_worker.jobs where locked_at is not null or attempts >= max_attempts
@@ -76,14 +76,37 @@ t.test('stops while a receiver hangs, counts no attempt, and leaves nothing lock
   t.same(await deliveriesOf(merchant), [{ status: 'pending', attempt: 0, next_attempt_at: null }]);
 
   receiver.answerFromNowOn();
-  const next = await startProcess('worker', rail.url);
+  left = await startProcess('worker', rail.url);
   await settled(merchant);
   t.same(
     receiver.requests.map(({ attempt }) => attempt),
     ['1', '1'],
     'what was cut off is the first attempt still',
   );
-  await next.end('SIGTERM');
+});
+
+t.test('restarts by itself when others must take it for dead, and first drops what it is sending', async (t) => {
+  const merchant = await rail.organization();
+  const receiver = await startHanging(t);
+  const worker = left;
+  await oneEvent(merchant, receiver.url);
+  await eventually(() => receiver.requests.length === 1, 'the first request');
+  receiver.answerFromNowOn();
+
+  await rail.query(sql`
+    select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'rail worker' and datname = current_database()`);
+  await settled(merchant);
+  t.same(
+    receiver.requests.map(({ id }) => id),
+    Array(2).fill(receiver.requests[0]?.id),
+  );
+  t.equal(receiver.most_at_once(), 1, 'the first was dropped before the second came');
+  // A worker runs jobs as soon as its pools have started, and is ready once its schedule runs as well.
+  const starts = () => worker.logged.filter(({ msg }) => msg === 'worker ready').length;
+  await eventually(() => starts() >= 2, 'the worker to be ready again');
+  t.ok(worker.isRunning());
+  t.equal(await worker.end('SIGTERM'), 0);
+  t.equal(starts(), 2, 'it restarted once');
 });
 
 t.test('hands the jobs back that it had fetched and not begun, and fails none', async (t) => {
@@ -124,30 +147,6 @@ t.test('hands the jobs back that it had fetched and not begun, and fails none', 
   const next = await startProcess('worker', rail.url);
   await eventually(async () => (await referrals()) === 200, 'all of them');
   await next.end('SIGTERM');
-});
-
-t.test('restarts by itself when others must take it for dead, and first drops what it is sending', async (t) => {
-  const merchant = await rail.organization();
-  const receiver = await startHanging(t);
-  const worker = await startProcess('worker', rail.url);
-  await oneEvent(merchant, receiver.url);
-  await eventually(() => receiver.requests.length === 1, 'the first request');
-  receiver.answerFromNowOn();
-
-  await rail.query(sql`
-    select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'rail worker' and datname = current_database()`);
-  await settled(merchant);
-  t.same(
-    receiver.requests.map(({ id }) => id),
-    Array(2).fill(receiver.requests[0]?.id),
-  );
-  t.equal(receiver.most_at_once(), 1, 'the first was dropped before the second came');
-  // A worker runs jobs as soon as its pools have started, and is ready once its schedule runs as well.
-  const starts = () => worker.logged.filter(({ msg }) => msg === 'worker ready').length;
-  await eventually(() => starts() >= 2, 'the worker to be ready again');
-  t.ok(worker.isRunning());
-  t.equal(await worker.end('SIGTERM'), 0);
-  t.equal(starts(), 2, 'it restarted once');
 });
 
 interface Hanging {
