@@ -386,14 +386,23 @@ async function plansOf(client: pg.Client, tenant: Tenant, operation: Operation, 
     const own = tx.one<Explained>(sql`explain (format json) ${statement}`);
     plans.push(own.then((row) => row['QUERY PLAN'][0].Plan));
   });
-  for (const text of texts) plans.push(explained(client, tenant, text));
-  return Promise.all(plans);
+  const generic: Plan[] = [];
+  for (const text of texts) generic.push(await explained(client, tenant, text));
+  return [...(await Promise.all(plans)), ...generic];
 }
 
 type Explained = { 'QUERY PLAN': [{ Plan: Plan }] };
 
-/** The plan of a statement whatever the values of its parameters, under row-level security. */
-async function explained(client: pg.Client, { organization_id }: Tenant, text: string): Promise<Plan> {
+const plans_of_texts = new Map<string, Promise<Plan>>();
+
+/** The plan of a statement whatever the values of its parameters, under row-level security: one for all lists that make it. */
+function explained(client: pg.Client, tenant: Tenant, text: string): Promise<Plan> {
+  const plan = plans_of_texts.get(text) ?? explain(client, tenant, text);
+  plans_of_texts.set(text, plan);
+  return plan;
+}
+
+async function explain(client: pg.Client, { organization_id }: Tenant, text: string): Promise<Plan> {
   await client.query('begin');
   await client.query('select from core.open_request($1, null)', [organization_id]);
   const { rows } = await client.query<Explained>(`explain (generic_plan, format json) ${text}`);
