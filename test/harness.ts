@@ -27,7 +27,7 @@ import { type Store, transaction } from '../src/core/postgres/transaction.ts';
 import type { Mailer } from '../src/core/resource/services.ts';
 import { newId } from '../src/core/values/id.ts';
 import type { ProblemCode } from '../src/core/values/problem.ts';
-import { extensions, operations, schedules, writeEvents } from '../src/products.ts';
+import { audits, extensions, operations, schedules, writeEvents } from '../src/products.ts';
 import { cloneDatabase, type Durability, serverUrl } from './postgres.ts';
 
 export const log = pino({ level: process.env.LOG_LEVEL || 'silent' }, pino.destination(2));
@@ -119,7 +119,7 @@ export async function startRail({
   await running?.ready;
   t.teardown(async () => {
     try {
-      const wrong = audit ? await auditOf(database) : [];
+      const wrong = audit ? await auditOf(database, audits_of_data) : [];
       await running?.stop();
       await closeApi(app);
       await database.end();
@@ -147,7 +147,7 @@ export async function startRail({
       const those = sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
       return (await run(database, those)).length;
     },
-    audit: () => auditOf(database),
+    audit: () => auditOf(database, audits),
     async organization(options) {
       const { id } = await createOrganization(database, { name: 'Test', owner_email: 'owner@example.com' });
       return key(id, options);
@@ -170,10 +170,13 @@ export async function closeApi(app: FastifyInstance): Promise<void> {
   clearInterval(cut_off);
 }
 
-async function auditOf(database: Pool): Promise<Violation[]> {
+/** The privileges that this reads are those of the template, which hardly a test changes, and it takes nearly half of the whole audit. */
+const audits_of_data = audits.filter((name) => name !== 'core.audit');
+
+async function auditOf(database: Pool, names: string[]): Promise<Violation[]> {
   const client = await database.connect();
   try {
-    return (await Array.fromAsync(violations(client))).flat();
+    return (await Array.fromAsync(violations(client, { names }))).flat();
   } finally {
     client.release(true);
   }

@@ -30,15 +30,16 @@ const most_a_batch = 1_000;
  * Recomputes what must always hold, of every product and of deliveries, over the whole database, as of one moment.
  * @param client connected, and in no transaction
  * @param begins is told which function is read next
+ * @param names which functions are read: all when left out
  * @returns what does not hold, as it is found
  */
 export async function* violations(
   client: pg.ClientBase,
-  begins: (audit: string) => void = () => {},
+  { begins = () => {}, names = audits }: { begins?: (audit: string) => void; names?: string[] } = {},
 ): AsyncGenerator<Violation[]> {
   await client.query(auditSession);
   try {
-    for (const audit of audits) {
+    for (const audit of names) {
       begins(audit);
       yield* violationsOf(client, audit);
     }
@@ -73,7 +74,7 @@ async function report(client: pg.Client, json: boolean | undefined): Promise<num
   let found = 0;
   {
     using progress = showProgress();
-    for await (const batch of violations(client, progress.begins)) {
+    for await (const batch of violations(client, progress)) {
       found += batch.length;
       progress.clear();
       print(batch);
