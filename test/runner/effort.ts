@@ -10,8 +10,8 @@ const efforts = {
   payout_kills: { test: 6, soak: 16 },
   /** Kills of a worker amid payouts by file. */
   payout_file_kills: { test: 3, soak: 14 },
-  /** Kills of a worker amid the slice. */
-  worker_kills: { test: 4, soak: 14 },
+  /** Kills of a worker amid the slice, on both sides of a statement. */
+  worker_kills: { test: 3, soak: 14 },
   /** Kills of a worker amid reading answers. */
   reading_kills: { test: 2, soak: 30 },
   /** Events that 20 endpoints receive while a worker is killed. */
