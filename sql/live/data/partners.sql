@@ -152,7 +152,7 @@ comment on column data.risk_flag.severity is 'low, medium or high.';
 comment on column data.risk_flag.evidence is 'The facts that raised it, as JSON. Personal: null unless the login was made with --personal-data.';
 comment on column data.risk_flag.status is 'open, confirmed or dismissed.';
 comment on column data.risk_flag.note is 'The note of the person who resolved it. Null while open. Personal: null unless the login was made with --personal-data.';
-comment on column data.risk_flag.resolved_by is 'Who resolved it: a user, or an API key (key_). Null while open.';
+comment on column data.risk_flag.resolved_by is 'Who resolved it: the user whose API key was used (usr_), or the key (key_) if it belongs to no user. Null while open.';
 comment on column data.risk_flag.resolved_at is 'When it was resolved. Null while open.';
 comment on column data.risk_flag.created_at is 'When it was recorded.';
 comment on column data.risk_flag.updated_at is 'When it last changed.';

@@ -83,6 +83,10 @@ export async function userOfKey(
   return user_id;
 }
 
+/** Who is said to have made a change: the person whose key calls, else the key. */
+export const authorOf = async (tx: Tx, caller: { organization_id: string; api_key_id: string }): Promise<string> =>
+  (await userOfKey(tx, caller)) ?? caller.api_key_id;
+
 /** Revokes a key, at once. @returns undefined where there is no such key */
 export async function revokeKey(database: Database, id: string): Promise<ApiKey | undefined> {
   const [key] = await run<ApiKey>(

@@ -1,5 +1,6 @@
 import sql from 'sql-template-tag';
 import { z } from 'zod';
+import { authorOf } from '../../core/access/api_key.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { lockOf, resource, tenant } from '../../core/resource/resource.ts';
@@ -59,7 +60,9 @@ export const applications = resource({
     status: statusSchema(application_states),
     reviewed_by_user_id: text
       .nullable()
-      .describe('The reviewer: a user, or an API key (`key_…`). Null until approved or rejected.'),
+      .describe(
+        'The reviewer: the user whose API key was used (`usr_…`), or the key (`key_…`) if it belongs to no user. Null until approved or rejected.',
+      ),
     reviewed_at: timestamp.nullable().describe('When the application was approved or rejected. Null until then.'),
     rejection_reason: text.nullable().describe('The reason given to the applicant. Null unless `rejected`.'),
     created_at: timestamp,
@@ -117,7 +120,8 @@ export const applicationOperations: Operation[] = [
       .default({}),
     reply: applications.schema,
     errors: ['invalid_state_transition'],
-    run: ({ tx, params, body, caller }) => approve(tx, params.id, caller.api_key_id, body.reason ?? null),
+    run: async ({ tx, params, body, caller }) =>
+      approve(tx, params.id, await authorOf(tx, caller), body.reason ?? null),
   }),
   operation({
     name: 'applications.reject',
@@ -137,7 +141,7 @@ export const applicationOperations: Operation[] = [
       .default({}),
     reply: applications.schema,
     errors: ['invalid_state_transition'],
-    run: ({ tx, params, body, caller }) => reject(tx, params.id, caller.api_key_id, body.reason ?? ''),
+    run: async ({ tx, params, body, caller }) => reject(tx, params.id, await authorOf(tx, caller), body.reason ?? ''),
   }),
   operation({
     name: 'applications.withdraw',

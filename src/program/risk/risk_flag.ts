@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { authorOf } from '../../core/access/api_key.ts';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { resource } from '../../core/resource/resource.ts';
 import { type States, statusSchema, transition } from '../../core/resource/states.ts';
@@ -52,7 +53,11 @@ export const riskFlags = resource({
     evidence: z.record(z.string(), z.json()).describe('The facts that raised the flag. The keys depend on the kind.'),
     status: statusSchema(risk_flag_states),
     note: text.nullable().describe('The note of the person who resolved the flag. Null while `open`.'),
-    resolved_by: text.nullable().describe('Who resolved the flag: a user, or an API key (`key_…`). Null while `open`.'),
+    resolved_by: text
+      .nullable()
+      .describe(
+        'Who resolved the flag: the user whose API key was used (`usr_…`), or the key (`key_…`) if it belongs to no user. Null while `open`.',
+      ),
     resolved_at: timestamp.nullable().describe('When the flag was resolved. Null while `open`.'),
     created_at: timestamp,
     updated_at: timestamp,
@@ -86,7 +91,7 @@ export const riskFlagOperations: Operation[] = [
       const { id, status: status_before } = await riskFlags.get(tx, params.id, { lock: true });
       const { resolution, note } = body;
       const status = transition(risk_flag_states, status_before, resolution);
-      const resolved_by = caller.api_key_id;
+      const resolved_by = await authorOf(tx, caller);
       const flag = await riskFlags.update(tx, id, { status, note, resolved_by, resolved_at: tx.now });
       tx.emit(event('risk_flag.resolved', flag, { note }));
       return flag;

@@ -46,7 +46,7 @@ t.test('approving emits application.approved, then affiliate.confirmed', async (
   const { id, partner_id } = await apply();
   await shop.events();
   const approved = await merchant.post(`/v1/applications/${id}/approve`, { reason: 'A good fit.' });
-  t.match(approved, { status: 'approved', reviewed_at: String, reviewed_by_user_id: /^key_/, rejection_reason: null });
+  t.match(approved, { status: 'approved', reviewed_at: String, reviewed_by_user_id: /^usr_/, rejection_reason: null });
   const { email, handle, group_id, status } = await merchant.get(`/v1/partners/${partner_id}`);
   t.equal(status, 'active');
   const reviewed_by = approved.reviewed_by_user_id;

@@ -1,5 +1,6 @@
 import t from 'tap';
-import { eventually, type Json, sql, startRail } from '../../harness.ts';
+import { createKey } from '../../../src/core/access/api_key.ts';
+import { callerOf, eventually, type Json, sql, startRail } from '../../harness.ts';
 import { fresh, openShop, type Shop } from '../../shop.ts';
 
 const rail = await startRail();
@@ -117,7 +118,7 @@ t.test('one flag of a kind is open per partner or customer, and resolving it req
   }
   const { status, body } = await resolve({ resolution: 'confirmed', note: 'Bids on the brand.' });
   t.equal(status, 200);
-  t.match(body, { status: 'confirmed', note: 'Bids on the brand.', resolved_by: /^key_/, resolved_at: String });
+  t.match(body, { status: 'confirmed', note: 'Bids on the brand.', resolved_by: /^usr_/, resolved_at: String });
   const [resolved] = await shop.events();
   t.same(resolved?.data, {
     risk_flag_id: flag.id,
@@ -130,6 +131,15 @@ t.test('one flag of a kind is open per partner or customer, and resolving it req
     resolved_by: body.resolved_by,
   });
   t.match(await resolve({ resolution: 'dismissed', note: 'Again.' }), { status: 409 });
+
+  const { organization_id } = shop.merchant;
+  const terms = { organization_id, name: 'robot', mode: 'live' as const, scopes: ['*'] };
+  const { id, secret } = await createKey(rail.store.database, terms);
+  const other = open.find(({ partner_id }) => partner_id === bob.id) as Json;
+  const dismissal = { resolution: 'dismissed', note: 'A brand of their own.' };
+  const robot = callerOf(rail.address, secret, organization_id);
+  const dismissed = await robot.post(`/v1/risk_flags/${other.id}/resolve`, dismissal);
+  t.equal(dismissed.resolved_by, id, 'a key of no user');
   await advertise(ada);
   await flags(shop, 'paid_ad_traffic', 3);
 });
