@@ -39,10 +39,10 @@ begin
     ) k
     where c.ctid = any(taken)
   ) n
-  where not exists (
-    select from program.report_key e
+  where (
+    select e.id from program.report_key e
     where (e.organization_id, e.program_id, e.dimension, e.key) = (n.organization_id, n.program_id, n.dimension, n.key)
-  )
+  ) is null
   order by 1, 2, 3, 4
   on conflict do nothing;
 
@@ -65,18 +65,25 @@ begin
     join program.report_spans() s on s.dimension = k.dimension and s.is_finest
     group by 1, 2, 3, 4, 5, 6
   ),
+  keyed as materialized (
+    select
+      n.*,
+      (
+        select k.id from program.report_key k
+        where (k.organization_id, k.program_id, k.dimension, k.key) = (n.organization_id, n.program_id, n.dimension, n.key)
+      ) as key_id
+    from finest n
+  ),
   folded as (
     insert into program.report_total as f (
       slice_id, starts_in, key_id, organization_id, currency,
       clicks, referrals, leads, customers, sales, revenue_minor, refunds_minor, commissions_minor, clawbacks_minor, paid_minor
     )
     select
-      s.id, n.starts_in / s.minutes * s.minutes, k.id, n.organization_id, n.currency, nullif(sum(n.clicks), 0), nullif(sum(n.referrals), 0),
+      s.id, n.starts_in / s.minutes * s.minutes, n.key_id, n.organization_id, n.currency, nullif(sum(n.clicks), 0), nullif(sum(n.referrals), 0),
       nullif(sum(n.leads), 0), nullif(sum(n.customers), 0), nullif(sum(n.sales), 0), nullif(sum(n.revenue_minor), 0),
       nullif(sum(n.refunds_minor), 0), nullif(sum(n.commissions_minor), 0), nullif(sum(n.clawbacks_minor), 0), nullif(sum(n.paid_minor), 0)
-    from finest n
-    join program.report_key k
-      on (k.organization_id, k.program_id, k.dimension, k.key) = (n.organization_id, n.program_id, n.dimension, n.key)
+    from keyed n
     join program.report_slice s on (s.organization_id, s.program_id, s.dimension) = (n.organization_id, n.program_id, n.dimension)
     where s.minutes <> program.quarter_minutes()
     group by 1, 2, 3, 4, 5
