@@ -2,25 +2,17 @@
 -- sign 1. The refunds and commissions of a sale are counted with its attribution, so they are noted with it.
 
 -- Of what is inserted and updated, the notes are written from the rows themselves, because a read of program.report_fact costs a write more than
--- its checks of foreign keys: an insert gives the rows of a statement as `written`, an update each row that changed in a column that counts.
--- What counts is said by the functions of that view. What a row does not have itself is looked up for each row by its key (limit 1), whatever the
--- statement for which a session planned it once. program.report_change has the columns of a fact, in their order, behind the sign.
+-- its checks of foreign keys. What counts is said by the functions of that view; a condition before one of them saves the write a statement that
+-- would note nothing. program.report_change has the columns of a fact, in their order, behind the sign.
 
 create or replace function program.report_referrals() returns trigger
 language plpgsql
 as $$
 begin
   if tg_op = 'UPDATE' then
-    insert into program.report_change
-    select c.sign, f.*
-    from (values (-1, old), (1, new)) as c (sign, referral)
-    cross join lateral program.referral_fact(c.referral) f;
-  else
-    insert into program.report_change
-    select 1, f.*
-    from written w
-    cross join lateral program.referral_fact(row(w.*)::program.referral) f;
+    insert into program.report_change select -1, f.* from program.referral_fact(old) f;
   end if;
+  insert into program.report_change select 1, f.* from program.referral_fact(new) f;
   return null;
 end
 $$;
@@ -28,33 +20,24 @@ $$;
 create or replace function program.report_customers() returns trigger
 language plpgsql
 as $$
+declare
+  c program.customer;
+  r program.referral;
 begin
-  if tg_op = 'UPDATE' then
-    insert into program.report_change
-    select c.sign, f.*
-    from (values (-1, old), (1, new)) as c (sign, customer)
-    left join lateral (
-      select r as referral from program.referral r where r.organization_id = new.organization_id and r.id = (c.customer).referral_id limit 1
-    ) as r on true
-    cross join lateral (
-      select * from program.lead_fact(c.customer, r.referral)
-      union all select * from program.customer_fact(c.customer, r.referral)
-    ) as f;
-  else
-    insert into program.report_change
-    select 1, f.*
-    from (select row(w.*)::program.customer as customer from written w) as c
-    left join lateral (
-      select r as referral
-      from program.referral r
-      where r.organization_id = (c.customer).organization_id and r.id = (c.customer).referral_id
-      limit 1
-    ) as r on true
-    cross join lateral (
-      select * from program.lead_fact(c.customer, r.referral)
-      union all select * from program.customer_fact(c.customer, r.referral)
-    ) as f;
-  end if;
+  for sign in case tg_op when 'UPDATE' then -1 else 1 end .. 1 by 2 loop
+    c := case sign when 1 then new else old end;
+    r := null;
+    if c.referral_id is not null then
+      select f.* into r from program.referral f where f.organization_id = c.organization_id and f.id = c.referral_id;
+    end if;
+
+    if c.lead_at is not null then
+      insert into program.report_change select sign, f.* from program.lead_fact(c, r) f;
+    end if;
+    if c.converted_at is not null then
+      insert into program.report_change select sign, f.* from program.customer_fact(c, r) f;
+    end if;
+  end loop;
   return null;
 end
 $$;
@@ -63,17 +46,13 @@ $$;
 create or replace function program.report_sales() returns trigger
 language plpgsql
 as $$
+declare
+  r program.referral;
 begin
-  insert into program.report_change
-  select 1, f.*
-  from (select row(w.*)::program.sale as sale from written w) as s
-  left join lateral (
-    select r as referral
-    from program.referral r
-    where r.organization_id = (s.sale).organization_id and r.id = (s.sale).referral_id
-    limit 1
-  ) as r on true
-  cross join lateral program.sale_fact(s.sale, r.referral) f;
+  if new.referral_id is not null then
+    select f.* into r from program.referral f where f.organization_id = new.organization_id and f.id = new.referral_id;
+  end if;
+  insert into program.report_change select 1, f.* from program.sale_fact(new, r) f;
   return null;
 end
 $$;
@@ -81,32 +60,21 @@ $$;
 create or replace function program.report_refunds() returns trigger
 language plpgsql
 as $$
+declare
+  f program.refund;
+  s program.sale;
+  r program.referral;
 begin
-  if tg_op = 'UPDATE' then
-    insert into program.report_change
-    select c.sign, f.*
-    from (values (-1, old), (1, new)) as c (sign, refund)
-    cross join lateral (
-      select s as sale, r as referral
-      from program.sale s
-      left join program.referral r on r.organization_id = s.organization_id and r.id = s.referral_id
-      where s.organization_id = new.organization_id and s.id = (c.refund).sale_id
-      limit 1
-    ) as s
-    cross join lateral program.refund_fact(c.refund, s.sale, s.referral) f;
-  else
-    insert into program.report_change
-    select 1, f.*
-    from (select row(w.*)::program.refund as refund from written w) as c
-    cross join lateral (
-      select s as sale, r as referral
-      from program.sale s
-      left join program.referral r on r.organization_id = s.organization_id and r.id = s.referral_id
-      where s.organization_id = (c.refund).organization_id and s.id = (c.refund).sale_id
-      limit 1
-    ) as s
-    cross join lateral program.refund_fact(c.refund, s.sale, s.referral) f;
-  end if;
+  for sign in case tg_op when 'UPDATE' then -1 else 1 end .. 1 by 2 loop
+    f := case sign when 1 then new else old end;
+    r := null;
+    select p.* into s from program.sale p where p.organization_id = f.organization_id and p.id = f.sale_id;
+    if s.referral_id is not null then
+      select p.* into r from program.referral p where p.organization_id = s.organization_id and p.id = s.referral_id;
+    end if;
+
+    insert into program.report_change select sign, n.* from program.refund_fact(f, s, r) n;
+  end loop;
   return null;
 end
 $$;
@@ -114,42 +82,33 @@ $$;
 create or replace function program.report_commissions() returns trigger
 language plpgsql
 as $$
+declare
+  c program.commission;
+  s program.sale;
+  r program.referral;
 begin
-  if tg_op = 'UPDATE' then
-    insert into program.report_change
-    select c.sign, f.*
-    from (values (-1, old), (1, new)) as c (sign, commission)
-    left join lateral (
-      select s as sale, r as referral
-      from program.sale s
-      left join program.referral r on r.organization_id = s.organization_id and r.id = s.referral_id
-      where s.organization_id = new.organization_id and s.id = (c.commission).sale_id
-      limit 1
-    ) as s on true
-    cross join lateral (
-      select * from program.commission_fact(c.commission, s.sale, s.referral)
-      union all select * from program.bonus_fact(c.commission)
-      union all select * from program.clawback_fact(c.commission, s.sale, s.referral)
-      union all select * from program.payment_fact(c.commission, s.sale, s.referral)
-    ) as f;
-  else
-    insert into program.report_change
-    select 1, f.*
-    from (select row(w.*)::program.commission as commission from written w) as c
-    left join lateral (
-      select s as sale, r as referral
-      from program.sale s
-      left join program.referral r on r.organization_id = s.organization_id and r.id = s.referral_id
-      where s.organization_id = (c.commission).organization_id and s.id = (c.commission).sale_id
-      limit 1
-    ) as s on true
-    cross join lateral (
-      select * from program.commission_fact(c.commission, s.sale, s.referral)
-      union all select * from program.bonus_fact(c.commission)
-      union all select * from program.clawback_fact(c.commission, s.sale, s.referral)
-      union all select * from program.payment_fact(c.commission, s.sale, s.referral)
-    ) as f;
-  end if;
+  for sign in case tg_op when 'UPDATE' then -1 else 1 end .. 1 by 2 loop
+    c := case sign when 1 then new else old end;
+    s := null;
+    r := null;
+    if c.sale_id is not null then
+      select f.* into s from program.sale f where f.organization_id = c.organization_id and f.id = c.sale_id;
+      if s.referral_id is not null then
+        select f.* into r from program.referral f where f.organization_id = s.organization_id and f.id = s.referral_id;
+      end if;
+    end if;
+
+    if c.kind = 'clawback' then
+      insert into program.report_change select sign, f.* from program.clawback_fact(c, s, r) f;
+    elsif c.sale_id is not null then
+      insert into program.report_change select sign, f.* from program.commission_fact(c, s, r) f;
+    else
+      insert into program.report_change select sign, f.* from program.bonus_fact(c) f;
+    end if;
+    if c.paid_at is not null then
+      insert into program.report_change select sign, f.* from program.payment_fact(c, s, r) f;
+    end if;
+  end loop;
   return null;
 end
 $$;
