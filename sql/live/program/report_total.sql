@@ -2,21 +2,44 @@
 -- consists of, what is not folded yet, and the facts themselves at both ends of the window.
 
 -- Folds up to so many notes into their sums, and gives how many there were. One statement after the other: each sees the numbers of slices and
--- keys that another fold has given meanwhile. Which spans change is noted too: see report_block.sql.
+-- keys that another fold has given meanwhile. A key's number is read by its index for each key: what a join with all keys takes hangs on statistics,
+-- which say nothing of the keys of today. Which spans change is noted too: see report_block.sql.
 create or replace function program.fold_reports(most integer) returns bigint
 language plpgsql volatile
 as $$
 declare
-  taken tid[];
+  taken bigint;
+  sums program.report_sum[];
   quarters integer[];
 begin
   perform program.share_report_totals();
-  taken := array(select c.ctid from program.report_change c limit most for update skip locked);
+  with note as (
+    delete from program.report_change
+    where ctid = any(array(select c.ctid from program.report_change c limit most for update skip locked))
+    returning *, floor(extract(epoch from at) / 60)::integer as minute
+  )
+  select
+    (select count(*) from note),
+    array(
+      select row(
+        t.organization_id, t.program_id, k.dimension, t.minute / s.minutes * s.minutes, k.key, t.currency,
+        sum(t.sign * t.clicks), sum(t.sign * t.referrals), sum(t.sign * t.leads), sum(t.sign * t.customers), sum(t.sign * t.sales),
+        sum(t.sign * t.revenue_minor), sum(t.sign * t.refunds_minor), sum(t.sign * t.commissions_minor), sum(t.sign * t.clawbacks_minor),
+        sum(t.sign * t.paid_minor)
+      )::program.report_sum
+      from note t
+      cross join lateral program.report_keys(
+        t.noun, t.partner_id, t.link_id, t.coupon_id, t.country, t.landing_page, t.product_id, t.customer_id
+      ) k
+      join program.report_spans() s on s.dimension = k.dimension and s.is_finest
+      group by t.organization_id, t.program_id, k.dimension, t.minute / s.minutes * s.minutes, k.key, t.currency
+    )
+  into taken, sums;
 
   with added as (
     insert into program.report_slice (organization_id, program_id, dimension, minutes)
     select p.organization_id, p.program_id, s.dimension, s.minutes
-    from (select distinct c.organization_id, c.program_id from program.report_change c where c.ctid = any(taken)) p
+    from (select distinct n.organization_id, n.program_id from unnest(sums) n) p
     cross join program.report_slices() s
     where not exists (
       select from program.report_slice e
@@ -30,49 +53,23 @@ begin
   perform program.unpack_quarters(quarters);
 
   insert into program.report_key (organization_id, program_id, dimension, key)
-  select n.organization_id, n.program_id, n.dimension, n.key
-  from (
-    select distinct c.organization_id, c.program_id, k.dimension, k.key
-    from program.report_change c
-    cross join lateral program.report_keys(
-      c.noun, c.partner_id, c.link_id, c.coupon_id, c.country, c.landing_page, c.product_id, c.customer_id
-    ) k
-    where c.ctid = any(taken)
-  ) n
+  select distinct n.organization_id, n.program_id, n.dimension, n.key
+  from unnest(sums) n
   where (
-    select e.id from program.report_key e
-    where (e.organization_id, e.program_id, e.dimension, e.key) = (n.organization_id, n.program_id, n.dimension, n.key)
+    select k.id from program.report_key k
+    where (k.organization_id, k.program_id, k.dimension, k.key) = (n.organization_id, n.program_id, n.dimension, n.key)
   ) is null
   order by 1, 2, 3, 4
   on conflict do nothing;
 
-  with note as materialized (
-    delete from program.report_change c
-    where c.ctid = any(taken)
-    returning c.*, floor(extract(epoch from c.at) / 60)::integer as minute
-  ),
-  finest as materialized (
-    select
-      t.organization_id, t.program_id, k.dimension, t.minute / s.minutes * s.minutes as starts_in, k.key, t.currency,
-      sum(t.sign * t.clicks) as clicks, sum(t.sign * t.referrals) as referrals, sum(t.sign * t.leads) as leads,
-      sum(t.sign * t.customers) as customers, sum(t.sign * t.sales) as sales, sum(t.sign * t.revenue_minor) as revenue_minor,
-      sum(t.sign * t.refunds_minor) as refunds_minor, sum(t.sign * t.commissions_minor) as commissions_minor,
-      sum(t.sign * t.clawbacks_minor) as clawbacks_minor, sum(t.sign * t.paid_minor) as paid_minor
-    from note t
-    cross join lateral program.report_keys(
-      t.noun, t.partner_id, t.link_id, t.coupon_id, t.country, t.landing_page, t.product_id, t.customer_id
-    ) k
-    join program.report_spans() s on s.dimension = k.dimension and s.is_finest
-    group by 1, 2, 3, 4, 5, 6
-  ),
-  keyed as materialized (
+  with finest as materialized (
     select
       n.*,
       (
         select k.id from program.report_key k
         where (k.organization_id, k.program_id, k.dimension, k.key) = (n.organization_id, n.program_id, n.dimension, n.key)
       ) as key_id
-    from finest n
+    from unnest(sums) n
   ),
   folded as (
     insert into program.report_total as f (
@@ -80,10 +77,11 @@ begin
       clicks, referrals, leads, customers, sales, revenue_minor, refunds_minor, commissions_minor, clawbacks_minor, paid_minor
     )
     select
-      s.id, n.starts_in / s.minutes * s.minutes, n.key_id, n.organization_id, n.currency, nullif(sum(n.clicks), 0), nullif(sum(n.referrals), 0),
-      nullif(sum(n.leads), 0), nullif(sum(n.customers), 0), nullif(sum(n.sales), 0), nullif(sum(n.revenue_minor), 0),
-      nullif(sum(n.refunds_minor), 0), nullif(sum(n.commissions_minor), 0), nullif(sum(n.clawbacks_minor), 0), nullif(sum(n.paid_minor), 0)
-    from keyed n
+      s.id, n.starts_in / s.minutes * s.minutes, n.key_id, n.organization_id, n.currency,
+      nullif(sum(n.clicks), 0), nullif(sum(n.referrals), 0), nullif(sum(n.leads), 0), nullif(sum(n.customers), 0), nullif(sum(n.sales), 0),
+      nullif(sum(n.revenue_minor), 0), nullif(sum(n.refunds_minor), 0), nullif(sum(n.commissions_minor), 0), nullif(sum(n.clawbacks_minor), 0),
+      nullif(sum(n.paid_minor), 0)
+    from finest n
     join program.report_slice s on (s.organization_id, s.program_id, s.dimension) = (n.organization_id, n.program_id, n.dimension)
     where s.minutes <> program.quarter_minutes()
     group by 1, 2, 3, 4, 5
@@ -107,14 +105,15 @@ begin
   from folded f
   join program.report_slice s on s.id = f.slice_id and program.is_packed(s.dimension)
   union
-  select s.id, n.minute / s.minutes * s.minutes, n.organization_id
-  from note n
+  select s.id, n.starts_in / s.minutes * s.minutes, n.organization_id
+  from finest n
   join program.report_slice s
     on s.organization_id = n.organization_id and s.program_id = n.program_id and s.minutes = program.quarter_minutes()
+  where n.dimension = ''
   order by 1, 2
   on conflict do nothing;
 
-  return cardinality(taken);
+  return taken;
 end
 $$;
 
