@@ -35,8 +35,12 @@ as $$
   select s.dimension, program.quarter_minutes() from program.report_spans() s where s.is_finest and program.is_packed(s.dimension)
 $$;
 
--- The dimensions that a fact is counted by, each with its key: '' where it has none. Clicks have no coupons; products and customers have sales
--- and their money.
+-- Which fact has the same dimensions: clicks have no coupons; sales and their money have products and customers.
+create or replace function program.report_kind(noun text) returns text
+language sql immutable parallel safe
+return case when noun in ('referral', 'lead', 'customer') then 'customer' when noun = 'click' then 'click' else 'sale' end;
+
+-- The dimensions that a fact is counted by, each with its key: '' where it has none.
 create or replace function program.report_keys(
   noun text, partner_id text, link_id text, coupon_id text, country text, landing_page text, product_id text, customer_id text
 ) returns table (dimension text, key text)
@@ -47,9 +51,9 @@ as $$
     values
       ('', '', true), ('partner_id', partner_id, true), ('link_id', link_id, true), ('country', country, true),
       ('landing_page', landing_page, true),
-      ('coupon_id', coupon_id, noun <> 'click'),
-      ('product_id', product_id, noun in ('sale', 'refund', 'commission', 'clawback', 'paid')),
-      ('customer_id', customer_id, noun in ('sale', 'refund', 'commission', 'clawback', 'paid'))
+      ('coupon_id', coupon_id, program.report_kind(noun) <> 'click'),
+      ('product_id', product_id, program.report_kind(noun) = 'sale'),
+      ('customer_id', customer_id, program.report_kind(noun) = 'sale')
   ) as d (dimension, key, applies)
   where d.applies
 $$;

@@ -2,8 +2,10 @@
 -- sign 1. The refunds and commissions of a sale are counted with its attribution, so they are noted with it.
 
 -- Of what is inserted and updated, the notes are written from the rows themselves, because a read of program.report_fact costs a write more than
--- its checks of foreign keys. What counts is said by the functions of that view; a condition before one of them saves the write a statement that
--- would note nothing. program.report_change has the columns of a fact, in their order, behind the sign.
+-- its checks of foreign keys. What counts is said by the functions of that view. An insert, which is what happens most, runs no more than it needs:
+-- what the row does not have itself is looked up only where it has it, and a condition before a fact saves a statement that would note nothing. An
+-- update looks up by each row's key (limit 1), whatever the statement for which a session planned it once. program.report_change has the columns
+-- of a fact, in their order, behind the sign.
 
 create or replace function program.report_referrals() returns trigger
 language plpgsql
@@ -21,23 +23,29 @@ create or replace function program.report_customers() returns trigger
 language plpgsql
 as $$
 declare
-  c program.customer;
-  r program.referral;
+  referral program.referral;
 begin
-  for sign in case tg_op when 'UPDATE' then -1 else 1 end .. 1 by 2 loop
-    c := case sign when 1 then new else old end;
-    r := null;
-    if c.referral_id is not null then
-      select f.* into r from program.referral f where f.organization_id = c.organization_id and f.id = c.referral_id;
-    end if;
+  if tg_op = 'UPDATE' then
+    insert into program.report_change
+    select c.sign, f.*
+    from (values (-1, old), (1, new)) as c (sign, customer)
+    left join lateral (
+      select r as referral from program.referral r where r.organization_id = new.organization_id and r.id = (c.customer).referral_id limit 1
+    ) as r on true
+    cross join lateral (
+      select * from program.lead_fact(c.customer, r.referral)
+      union all select * from program.customer_fact(c.customer, r.referral)
+    ) as f;
+    return null;
+  end if;
 
-    if c.lead_at is not null then
-      insert into program.report_change select sign, f.* from program.lead_fact(c, r) f;
-    end if;
-    if c.converted_at is not null then
-      insert into program.report_change select sign, f.* from program.customer_fact(c, r) f;
-    end if;
-  end loop;
+  if new.referral_id is not null then
+    select f.* into referral from program.referral f where f.organization_id = new.organization_id and f.id = new.referral_id;
+  end if;
+  insert into program.report_change select 1, f.* from program.lead_fact(new, referral) f;
+  if new.converted_at is not null then
+    insert into program.report_change select 1, f.* from program.customer_fact(new, referral) f;
+  end if;
   return null;
 end
 $$;
@@ -47,12 +55,12 @@ create or replace function program.report_sales() returns trigger
 language plpgsql
 as $$
 declare
-  r program.referral;
+  referral program.referral;
 begin
   if new.referral_id is not null then
-    select f.* into r from program.referral f where f.organization_id = new.organization_id and f.id = new.referral_id;
+    select f.* into referral from program.referral f where f.organization_id = new.organization_id and f.id = new.referral_id;
   end if;
-  insert into program.report_change select 1, f.* from program.sale_fact(new, r) f;
+  insert into program.report_change select 1, f.* from program.sale_fact(new, referral) f;
   return null;
 end
 $$;
@@ -61,20 +69,29 @@ create or replace function program.report_refunds() returns trigger
 language plpgsql
 as $$
 declare
-  f program.refund;
-  s program.sale;
-  r program.referral;
+  sale program.sale;
+  referral program.referral;
 begin
-  for sign in case tg_op when 'UPDATE' then -1 else 1 end .. 1 by 2 loop
-    f := case sign when 1 then new else old end;
-    r := null;
-    select p.* into s from program.sale p where p.organization_id = f.organization_id and p.id = f.sale_id;
-    if s.referral_id is not null then
-      select p.* into r from program.referral p where p.organization_id = s.organization_id and p.id = s.referral_id;
-    end if;
+  if tg_op = 'UPDATE' then
+    insert into program.report_change
+    select c.sign, f.*
+    from (values (-1, old), (1, new)) as c (sign, refund)
+    cross join lateral (
+      select s as sale, r as referral
+      from program.sale s
+      left join program.referral r on r.organization_id = s.organization_id and r.id = s.referral_id
+      where s.organization_id = new.organization_id and s.id = (c.refund).sale_id
+      limit 1
+    ) as s
+    cross join lateral program.refund_fact(c.refund, s.sale, s.referral) f;
+    return null;
+  end if;
 
-    insert into program.report_change select sign, n.* from program.refund_fact(f, s, r) n;
-  end loop;
+  select f.* into sale from program.sale f where f.organization_id = new.organization_id and f.id = new.sale_id;
+  if sale.referral_id is not null then
+    select f.* into referral from program.referral f where f.organization_id = sale.organization_id and f.id = sale.referral_id;
+  end if;
+  insert into program.report_change select 1, f.* from program.refund_fact(new, sale, referral) f;
   return null;
 end
 $$;
@@ -83,32 +100,45 @@ create or replace function program.report_commissions() returns trigger
 language plpgsql
 as $$
 declare
-  c program.commission;
-  s program.sale;
-  r program.referral;
+  sale program.sale;
+  referral program.referral;
 begin
-  for sign in case tg_op when 'UPDATE' then -1 else 1 end .. 1 by 2 loop
-    c := case sign when 1 then new else old end;
-    s := null;
-    r := null;
-    if c.sale_id is not null then
-      select f.* into s from program.sale f where f.organization_id = c.organization_id and f.id = c.sale_id;
-      if s.referral_id is not null then
-        select f.* into r from program.referral f where f.organization_id = s.organization_id and f.id = s.referral_id;
-      end if;
-    end if;
+  if tg_op = 'UPDATE' then
+    insert into program.report_change
+    select c.sign, f.*
+    from (values (-1, old), (1, new)) as c (sign, commission)
+    left join lateral (
+      select s as sale, r as referral
+      from program.sale s
+      left join program.referral r on r.organization_id = s.organization_id and r.id = s.referral_id
+      where s.organization_id = new.organization_id and s.id = (c.commission).sale_id
+      limit 1
+    ) as s on true
+    cross join lateral (
+      select * from program.commission_fact(c.commission, s.sale, s.referral)
+      union all select * from program.bonus_fact(c.commission)
+      union all select * from program.clawback_fact(c.commission, s.sale, s.referral)
+      union all select * from program.payment_fact(c.commission, s.sale, s.referral)
+    ) as f;
+    return null;
+  end if;
 
-    if c.kind = 'clawback' then
-      insert into program.report_change select sign, f.* from program.clawback_fact(c, s, r) f;
-    elsif c.sale_id is not null then
-      insert into program.report_change select sign, f.* from program.commission_fact(c, s, r) f;
-    else
-      insert into program.report_change select sign, f.* from program.bonus_fact(c) f;
+  if new.sale_id is not null then
+    select f.* into sale from program.sale f where f.organization_id = new.organization_id and f.id = new.sale_id;
+    if sale.referral_id is not null then
+      select f.* into referral from program.referral f where f.organization_id = sale.organization_id and f.id = sale.referral_id;
     end if;
-    if c.paid_at is not null then
-      insert into program.report_change select sign, f.* from program.payment_fact(c, s, r) f;
-    end if;
-  end loop;
+  end if;
+  if new.kind = 'clawback' then
+    insert into program.report_change select 1, f.* from program.clawback_fact(new, sale, referral) f;
+  elsif new.sale_id is not null then
+    insert into program.report_change select 1, f.* from program.commission_fact(new, sale, referral) f;
+  else
+    insert into program.report_change select 1, f.* from program.bonus_fact(new) f;
+  end if;
+  if new.paid_at is not null then
+    insert into program.report_change select 1, f.* from program.payment_fact(new, sale, referral) f;
+  end if;
   return null;
 end
 $$;

@@ -17,22 +17,31 @@ begin
     delete from program.report_change
     where ctid = any(array(select c.ctid from program.report_change c limit most for update skip locked))
     returning *, floor(extract(epoch from at) / 60)::integer as minute
+  ),
+  -- First together what has the same keys, and it is most, so that less is taken apart.
+  alike as (
+    select
+      t.organization_id, t.program_id, program.report_kind(t.noun) as kind, t.minute / 15 * 15 as minute, t.partner_id, t.link_id, t.coupon_id,
+      t.country, t.landing_page, t.product_id, t.customer_id, t.currency,
+      sum(t.sign * t.clicks) as clicks, sum(t.sign * t.referrals) as referrals, sum(t.sign * t.leads) as leads, sum(t.sign * t.customers) as customers, sum(t.sign * t.sales) as sales,
+      sum(t.sign * t.revenue_minor) as revenue_minor, sum(t.sign * t.refunds_minor) as refunds_minor, sum(t.sign * t.commissions_minor) as commissions_minor, sum(t.sign * t.clawbacks_minor) as clawbacks_minor, sum(t.sign * t.paid_minor) as paid_minor
+    from note t
+    group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
   )
   select
     (select count(*) from note),
     array(
       select row(
-        t.organization_id, t.program_id, k.dimension, t.minute / s.minutes * s.minutes, k.key, t.currency,
-        sum(t.sign * t.clicks), sum(t.sign * t.referrals), sum(t.sign * t.leads), sum(t.sign * t.customers), sum(t.sign * t.sales),
-        sum(t.sign * t.revenue_minor), sum(t.sign * t.refunds_minor), sum(t.sign * t.commissions_minor), sum(t.sign * t.clawbacks_minor),
-        sum(t.sign * t.paid_minor)
+        a.organization_id, a.program_id, k.dimension, a.minute / s.minutes * s.minutes, k.key, a.currency,
+        sum(a.clicks), sum(a.referrals), sum(a.leads), sum(a.customers), sum(a.sales),
+        sum(a.revenue_minor), sum(a.refunds_minor), sum(a.commissions_minor), sum(a.clawbacks_minor), sum(a.paid_minor)
       )::program.report_sum
-      from note t
+      from alike a
       cross join lateral program.report_keys(
-        t.noun, t.partner_id, t.link_id, t.coupon_id, t.country, t.landing_page, t.product_id, t.customer_id
+        a.kind, a.partner_id, a.link_id, a.coupon_id, a.country, a.landing_page, a.product_id, a.customer_id
       ) k
       join program.report_spans() s on s.dimension = k.dimension and s.is_finest
-      group by t.organization_id, t.program_id, k.dimension, t.minute / s.minutes * s.minutes, k.key, t.currency
+      group by a.organization_id, a.program_id, k.dimension, a.minute / s.minutes * s.minutes, k.key, a.currency
     )
   into taken, sums;
 
