@@ -110,13 +110,23 @@ interface List {
 type Shape = Record<string, any>;
 const shapeOf = ({ query }: Operation): Shape => (query as unknown as { shape?: Shape }).shape ?? {};
 const isList = (operation: Operation): boolean =>
-  operation.method === 'GET' && operation.path.startsWith('/v1/') && 'limit' in shapeOf(operation);
+  operation.method === 'GET' && /^\/v1\/(?!reports)/.test(operation.path) && 'limit' in shapeOf(operation);
 
 /** What is asked of a list: plainly, with everything besides, by each filter, and at the end. */
 async function pagesOf(place: Place, operation: Operation): Promise<List> {
   const { program_id, tails } = place;
   const { name, path: template } = operation;
-  const { limit, starting_after, ending_before, program_id: within, expand, include, ...filters } = shapeOf(operation);
+  const {
+    limit,
+    starting_after,
+    ending_before,
+    program_id: within,
+    format,
+    timezone,
+    expand,
+    include,
+    ...filters
+  } = shapeOf(operation);
   const path = template.replace('{id}', `whe_${tails.at(-1)}`);
   const scope: Record<string, string> = within ? { program_id } : {};
   const { data, total_count } = await read(place, path, scope);
@@ -157,8 +167,9 @@ async function pagesOf(place: Place, operation: Operation): Promise<List> {
     beside: 'plain',
     at_most: 2,
   });
-  for (const filter of Object.keys(filters)) {
-    const value = mostCommon(middle.data, filter);
+  for (const [filter, schema] of Object.entries(filters)) {
+    const value = mostCommon(middle.data, filter) ?? nothings.find((nothing) => schema.safeParse(nothing).success);
+    if (value === undefined) throw new Error(`No value is known for '${filter}' of ${path}.`);
     const query = { ...scope, [filter]: value };
     const by = `by_${filter}`;
     pages.push({ name: by, doc: `the first page by ${filter}`, query, beside: 'plain' });
@@ -183,18 +194,20 @@ function besidesOf(expand: Shape, include: Shape): Record<string, string> {
   return Object.fromEntries(Object.entries(asked).filter(([, names]) => names !== ''));
 }
 
-/** The value that most of these records have, of the field that a filter goes by: an id of nothing where none has one. */
-function mostCommon(records: Shape[], filter: string): string {
-  const field =
-    ({ created_after: 'created_at', created_before: 'created_at', from: 'mature_at', to: 'mature_at' } as Shape)[
-      filter
-    ] ?? filter;
+/** What a filter goes by that no record here has a value of: the first that it takes. */
+const nothings = ['of-nothing', 'none', '2026-09', 'XX'];
+
+/** The value that most of these records have, of the field that a filter goes by. Undefined where none has one. */
+function mostCommon(records: Shape[], filter: string): string | undefined {
+  const bound = /^(created_after|created_before|from|to)$/.test(filter);
+  const time = filter.startsWith('created') || !('mature_at' in (records[0] ?? {})) ? 'created_at' : 'mature_at';
+  const field = bound ? time : filter;
   const counted = Map.groupBy(
-    records.map((record) => record[field]).filter((value) => value !== null),
+    records.map((record) => record[field] ?? null).filter((value) => value !== null),
     String,
   );
   const [most] = [...counted].toSorted(([, a], [, b]) => b.length - a.length);
-  return most?.[0] ?? 'of-nothing';
+  return most?.[0];
 }
 
 async function read(
