@@ -1,9 +1,11 @@
 -- The one door to the job queue for the API's role: all jobs of a transaction in one call.
 -- `jobs` is an array of {identifier, payload, job_key?, run_at?, priority?, max_attempts?, queue_name?, unless_watched?}. A job is left out
--- while a worker watches for its work until well after this transaction's commit.
+-- while a worker watches for its work until well after this transaction's commit. Always by the indexes: a session that planned this while few
+-- jobs waited would read all that wait for each job that has a key.
 create or replace function core.enqueue(jobs json) returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
 as $$
 declare
   wanted graphile_worker.job_spec[] := array(
