@@ -18,13 +18,15 @@ begin
     where ctid = any(array(select c.ctid from program.report_change c limit most for update skip locked))
     returning *, floor(extract(epoch from at) / 60)::integer as minute
   ),
-  -- First together what has the same keys, and it is most, so that less is taken apart.
+  -- What has the same keys is added up before each row becomes one for each dimension.
   alike as (
     select
       t.organization_id, t.program_id, program.report_kind(t.noun) as kind, t.minute / 15 * 15 as minute, t.partner_id, t.link_id, t.coupon_id,
       t.country, t.landing_page, t.product_id, t.customer_id, t.currency,
-      sum(t.sign * t.clicks) as clicks, sum(t.sign * t.referrals) as referrals, sum(t.sign * t.leads) as leads, sum(t.sign * t.customers) as customers, sum(t.sign * t.sales) as sales,
-      sum(t.sign * t.revenue_minor) as revenue_minor, sum(t.sign * t.refunds_minor) as refunds_minor, sum(t.sign * t.commissions_minor) as commissions_minor, sum(t.sign * t.clawbacks_minor) as clawbacks_minor, sum(t.sign * t.paid_minor) as paid_minor
+      sum(t.sign * t.clicks) as clicks, sum(t.sign * t.referrals) as referrals, sum(t.sign * t.leads) as leads,
+      sum(t.sign * t.customers) as customers, sum(t.sign * t.sales) as sales, sum(t.sign * t.revenue_minor) as revenue_minor,
+      sum(t.sign * t.refunds_minor) as refunds_minor, sum(t.sign * t.commissions_minor) as commissions_minor,
+      sum(t.sign * t.clawbacks_minor) as clawbacks_minor, sum(t.sign * t.paid_minor) as paid_minor
     from note t
     group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
   )

@@ -255,8 +255,9 @@ t.test('folds many keys with one read of each, whatever the statistics say', asy
     await foldReports(tx, 1_000_000);
     await tx.one(sql`select pg_stat_force_next_flush()`);
   });
-  t.ok((await reads()) > before);
-  t.ok((await reads()) - before < 20 * customers, 'a few for each customer');
+  const read = (await reads()) - before;
+  t.ok(read > 0);
+  t.ok(read < 20 * customers, 'a few for each customer');
   t.same(await rail.audit(), []);
 });
 
