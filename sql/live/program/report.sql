@@ -48,14 +48,15 @@ language sql immutable
 as $$
   select d.dimension, coalesce(d.key, '')
   from (
-    values
-      ('', '', true), ('partner_id', partner_id, true), ('link_id', link_id, true), ('country', country, true),
-      ('landing_page', landing_page, true),
-      ('coupon_id', coupon_id, program.report_kind(noun) <> 'click'),
-      ('product_id', product_id, program.report_kind(noun) = 'sale'),
-      ('customer_id', customer_id, program.report_kind(noun) = 'sale')
-  ) as d (dimension, key, applies)
-  where d.applies
+    select '' as dimension, '' as key
+    union all select 'partner_id', partner_id
+    union all select 'link_id', link_id
+    union all select 'country', country
+    union all select 'landing_page', landing_page
+    union all select 'coupon_id', coupon_id where program.report_kind(noun) <> 'click'
+    union all select 'product_id', product_id where program.report_kind(noun) = 'sale'
+    union all select 'customer_id', customer_id where program.report_kind(noun) = 'sale'
+  ) as d
 $$;
 
 -- The facts that have a dimension.

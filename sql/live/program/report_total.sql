@@ -16,34 +16,58 @@ begin
   with note as (
     delete from program.report_change
     where ctid = any(array(select c.ctid from program.report_change c limit most for update skip locked))
-    returning *, floor(extract(epoch from at) / 60)::integer as minute
+    returning *, program.report_kind(noun) as kind, floor(extract(epoch from at) / 60)::integer as minute
   ),
-  -- What has the same keys is added up before each row becomes one for each dimension.
+  span as materialized (
+    select s.dimension, s.minutes from program.report_spans() s where s.is_finest
+  ),
+  -- What has the same keys is added up before each row becomes one for each dimension. Customers, of whom most have one note, are added up apart.
   alike as (
     select
-      t.organization_id, t.program_id, program.report_kind(t.noun) as kind, t.minute / 15 * 15 as minute, t.partner_id, t.link_id, t.coupon_id,
-      t.country, t.landing_page, t.product_id, t.customer_id, t.currency,
+      t.organization_id, t.program_id, t.kind, t.minute / 15 * 15 as minute, t.partner_id, t.link_id, t.coupon_id,
+      t.country, t.landing_page, t.product_id, t.currency,
       sum(t.sign * t.clicks) as clicks, sum(t.sign * t.referrals) as referrals, sum(t.sign * t.leads) as leads,
       sum(t.sign * t.customers) as customers, sum(t.sign * t.sales) as sales, sum(t.sign * t.revenue_minor) as revenue_minor,
       sum(t.sign * t.refunds_minor) as refunds_minor, sum(t.sign * t.commissions_minor) as commissions_minor,
       sum(t.sign * t.clawbacks_minor) as clawbacks_minor, sum(t.sign * t.paid_minor) as paid_minor
     from note t
-    group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
+    group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+  ),
+  total as (
+    select
+      a.organization_id, a.program_id, k.dimension, a.minute / s.minutes * s.minutes as starts_in, k.key, a.currency,
+      program.bigint_sum(a.clicks) as clicks, program.bigint_sum(a.referrals) as referrals, program.bigint_sum(a.leads) as leads,
+      program.bigint_sum(a.customers) as customers, program.bigint_sum(a.sales) as sales, sum(a.revenue_minor) as revenue_minor,
+      sum(a.refunds_minor) as refunds_minor, sum(a.commissions_minor) as commissions_minor, sum(a.clawbacks_minor) as clawbacks_minor,
+      sum(a.paid_minor) as paid_minor
+    from alike a
+    cross join lateral program.report_keys(a.kind, a.partner_id, a.link_id, a.coupon_id, a.country, a.landing_page, a.product_id, null) k
+    join span s on s.dimension = k.dimension
+    where k.dimension <> 'customer_id'
+    group by 1, 2, 3, 4, 5, 6
+    union all
+    select
+      t.organization_id, t.program_id, s.dimension, t.minute / s.minutes * s.minutes, coalesce(t.customer_id, ''), t.currency,
+      sum(t.sign * t.clicks), sum(t.sign * t.referrals), sum(t.sign * t.leads), sum(t.sign * t.customers), sum(t.sign * t.sales),
+      sum(t.sign * t.revenue_minor), sum(t.sign * t.refunds_minor), sum(t.sign * t.commissions_minor), sum(t.sign * t.clawbacks_minor),
+      sum(t.sign * t.paid_minor)
+    from note t
+    join span s on s.dimension = 'customer_id'
+    where t.kind = 'sale'
+    group by 1, 2, 3, 4, 5, 6
   )
   select
     (select count(*) from note),
     array(
       select row(
-        a.organization_id, a.program_id, k.dimension, a.minute / s.minutes * s.minutes, k.key, a.currency,
-        sum(a.clicks), sum(a.referrals), sum(a.leads), sum(a.customers), sum(a.sales),
-        sum(a.revenue_minor), sum(a.refunds_minor), sum(a.commissions_minor), sum(a.clawbacks_minor), sum(a.paid_minor)
+        t.organization_id, t.program_id, t.dimension, t.starts_in, t.key, t.currency, t.clicks, t.referrals, t.leads, t.customers, t.sales,
+        t.revenue_minor, t.refunds_minor, t.commissions_minor, t.clawbacks_minor, t.paid_minor,
+        (
+          select k.id from program.report_key k
+          where (k.organization_id, k.program_id, k.dimension, k.key) = (t.organization_id, t.program_id, t.dimension, t.key)
+        )
       )::program.report_sum
-      from alike a
-      cross join lateral program.report_keys(
-        a.kind, a.partner_id, a.link_id, a.coupon_id, a.country, a.landing_page, a.product_id, a.customer_id
-      ) k
-      join program.report_spans() s on s.dimension = k.dimension and s.is_finest
-      group by a.organization_id, a.program_id, k.dimension, a.minute / s.minutes * s.minutes, k.key, a.currency
+      from total t
     )
   into taken, sums;
 
@@ -61,25 +85,27 @@ begin
     returning *
   )
   select array(select a.id from added a where a.minutes = program.quarter_minutes()) into quarters;
-  perform program.unpack_quarters(quarters);
+  if quarters <> '{}' then
+    perform program.unpack_quarters(quarters);
+  end if;
 
   insert into program.report_key (organization_id, program_id, dimension, key)
   select distinct n.organization_id, n.program_id, n.dimension, n.key
   from unnest(sums) n
-  where (
-    select k.id from program.report_key k
-    where (k.organization_id, k.program_id, k.dimension, k.key) = (n.organization_id, n.program_id, n.dimension, n.key)
-  ) is null
+  where n.key_id is null
   order by 1, 2, 3, 4
   on conflict do nothing;
 
   with finest as materialized (
     select
       n.*,
-      (
-        select k.id from program.report_key k
-        where (k.organization_id, k.program_id, k.dimension, k.key) = (n.organization_id, n.program_id, n.dimension, n.key)
-      ) as key_id
+      case
+        when n.key_id is null then (
+          select k.id from program.report_key k
+          where (k.organization_id, k.program_id, k.dimension, k.key) = (n.organization_id, n.program_id, n.dimension, n.key)
+        )
+        else n.key_id
+      end as number
     from unnest(sums) n
   ),
   folded as (
@@ -88,7 +114,7 @@ begin
       clicks, referrals, leads, customers, sales, revenue_minor, refunds_minor, commissions_minor, clawbacks_minor, paid_minor
     )
     select
-      s.id, n.starts_in / s.minutes * s.minutes, n.key_id, n.organization_id, n.currency,
+      s.id, n.starts_in / s.minutes * s.minutes, n.number, n.organization_id, n.currency,
       nullif(sum(n.clicks), 0), nullif(sum(n.referrals), 0), nullif(sum(n.leads), 0), nullif(sum(n.customers), 0), nullif(sum(n.sales), 0),
       nullif(sum(n.revenue_minor), 0), nullif(sum(n.refunds_minor), 0), nullif(sum(n.commissions_minor), 0), nullif(sum(n.clawbacks_minor), 0),
       nullif(sum(n.paid_minor), 0)
