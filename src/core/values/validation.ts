@@ -34,7 +34,9 @@ export function validationProblem(
   const details = param === '' ? {} : { param };
   const given = path.reduce<unknown>((value, key) => (value as Record<string, unknown> | undefined)?.[key], input);
   if (given === undefined) return new Problem('missing_parameter', `${subject} is required.`, details);
-  return new Problem('invalid_parameter', `${subject} ${predicate(issue)}.`, details);
+  const is_repeated = place === 'querystring' && Array.isArray(given) && !('origin' in issue);
+  const reason = is_repeated ? `is given ${given.length} times. Give it once` : predicate(issue);
+  return new Problem('invalid_parameter', `${subject} ${reason}.`, details);
 }
 
 const places: Record<string, string> = { querystring: 'query', params: 'path' };

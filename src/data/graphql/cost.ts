@@ -142,8 +142,11 @@ class Count {
     if (written.length === 0) return default_rows;
     // Clients that page in both directions have a variable for each, one of which is null.
     const asked = written.filter((argument) => (this.#integer(argument.value) ?? null) !== null);
-    if (asked.length > 1)
-      throw new QueryProblem('query_invalid', `'${name.value}' has both 'first' and 'last'. Use one.`);
+    if (asked.length > 1) {
+      const [one, other] = asked.map((argument) => argument.name.value);
+      const what = one === other ? `'${one}' twice. Use it once` : "both 'first' and 'last'. Use one";
+      throw new QueryProblem('query_invalid', `'${name.value}' has ${what}.`);
+    }
     const [argument] = [...asked, ...written] as [ArgumentNode];
     const size = this.#integer(argument.value);
     if (typeof size === 'number' && size >= 1 && size <= most_rows) return size;

@@ -70,3 +70,19 @@ t.test('says what a parameter must be, in words of its own', async (t) => {
     details: { param: 'smtp.tls' },
   });
 });
+
+t.test('says of a parameter of the query that it is given more than once', async (t) => {
+  const query = z.strictObject({
+    name: z.string().optional(),
+    weekday: z.coerce.number().optional(),
+    ids: z.string().array().max(1).optional(),
+  });
+  for (const [given, message] of [
+    [{ name: ['a', 'b'] }, "'name' is given 2 times. Give it once."],
+    [{ weekday: ['1', '2'] }, "'weekday' is given 2 times. Give it once."],
+    [{ ids: ['1', '2'] }, "'ids' must have at most 1 item."],
+  ] as const) {
+    const { error } = query.safeParse(given);
+    t.equal(validationProblem(error as z.ZodError, 'querystring', given).message, message);
+  }
+});

@@ -190,6 +190,7 @@ t.test('says what is wrong with a value, without SQL and without a stack', async
     'infinity',
     '2026-02',
     '2026-02-30',
+    '+012026-01-01',
     '2026-02-01T10:00:00Z',
     20260201,
   ]) {

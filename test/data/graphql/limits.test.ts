@@ -50,6 +50,8 @@ t.test('takes one of first and last where the variable of the other is null or m
   t.same(await codes(both, { first: 101, last: null }), ['page_too_large']);
   t.same(await codes(both, { first: null }), ['page_too_large'], 'neither is no limit');
   t.same(await codes(both, { first: 2, last: '2' }), ['query_invalid']);
+  const twice = await graph.send({ query: '{ tags(first: 1, first: 2) { nodes { name } } }' });
+  t.match(twice.body.errors, [{ message: "'tags' has 'first' twice. Use it once." }]);
 });
 
 t.test('refuses depth over 10, through fragments too', async (t) => {
