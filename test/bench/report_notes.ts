@@ -102,7 +102,7 @@ async function visitsOf({ get, headers }: Merchant, program_id: string) {
   };
 }
 
-async function dropTriggers(client: pg.Client): Promise<void> {
+export async function dropTriggers(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ name: string; table: string }>(
     `select t.tgname as name, t.tgrelid::regclass::text as table
     from pg_trigger t

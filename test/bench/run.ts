@@ -9,6 +9,7 @@ import { outreach } from './outreach.ts';
 import { payouts } from './payouts.ts';
 import { prospects } from './prospects.ts';
 import { replies_in } from './replies_in.ts';
+import { report_api, report_slice } from './report_cost.ts';
 import { report_notes } from './report_notes.ts';
 import { reports } from './reports.ts';
 import { scans } from './scans.ts';
@@ -18,7 +19,7 @@ import { webhooks } from './webhooks.ts';
 /** `npm run bench -- NAME`: one file a bench, one line here. */
 const benches = [
   ...[slice, webhooks, api, bodies, audit, exports, reports, graphql, payouts, prospects, mail, replies_in],
-  ...[outreach, report_notes, scans],
+  ...[outreach, report_notes, report_slice, report_api, scans],
 ];
 
 const stopping = new AbortController();
