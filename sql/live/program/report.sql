@@ -40,7 +40,8 @@ create or replace function program.report_kind(noun text) returns text
 language sql immutable parallel safe
 return case when noun in ('referral', 'lead', 'customer') then 'customer' when noun = 'click' then 'click' else 'sale' end;
 
--- The dimensions that a fact is counted by, each with its key: '' where it has none.
+-- The dimensions that a fact is counted by, each with its key: '' where it has none. A union, because Postgres prepares the expressions of VALUES
+-- anew for each fact.
 create or replace function program.report_keys(
   noun text, partner_id text, link_id text, coupon_id text, country text, landing_page text, product_id text, customer_id text
 ) returns table (dimension text, key text)
