@@ -360,7 +360,11 @@ t.test('a worker ends the sessions of logins that expire', async (t) => {
   await rail.query(
     sql`update core.data_login set expires_at = now() - interval '1 second' where role_name = ${expiring.user}`,
   );
-  t.same(await client.query('select * from data.organization'), [], 'it sees nothing at once');
+  await t.rejects(
+    client.query('select * from data.organization'),
+    { code: '28000', message: 'This data login has expired.' },
+    'it sees nothing at once, and is told why',
+  );
   await rail.tick('data/end_sessions', '2031-01-01T00:00:00Z');
   await eventually(async () => (await client.codeOf('select 1')) !== 'allowed', 'the end of the session');
   const [role] = await rail.query(sql`select rolvaliduntil as until from pg_roles where rolname = ${expiring.user}`);

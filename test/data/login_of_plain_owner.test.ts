@@ -97,6 +97,20 @@ t.test('leaves nothing in the log of Postgres, whatever it sets', async (t) => {
   t.notMatch(log, /by_a_login|wrong_of_a_login|QUERY PLAN|PlannedStmt/i);
 });
 
+t.test('rail migrate takes from everybody what a restored database has given back, as far as it may', async (t) => {
+  await createLogin(store, url, terms);
+  await superuser.query(`grant temporary on database ${name} to public`);
+  t.match(await migrate(url), [/^grant temporary/, `revoke temporary on database ${name} from public`]);
+  t.same(await migrate(url), []);
+
+  await superuser.query('grant execute on function pg_sleep(double precision) to public');
+  const told: string[] = [];
+  t.same(await migrate(url, (line) => told.push(line)), []);
+  t.match(told.at(-1), /pg_sleep\*: everybody may call it\). As a superuser, run: revoke execute .* from public;/);
+  await superuser.query('revoke execute on function pg_sleep(double precision) from public');
+  t.same(await run(database, sql`select * from data.audit()`), []);
+});
+
 t.test('the audit tells what opens schema data', async (t) => {
   const login = await createLogin(store, url, terms);
   const found = async () =>

@@ -507,11 +507,13 @@ interface Plan {
   Plans?: Plan[];
 }
 
+/** A list of values of a row: it reads nothing. */
+const isOfValues = ({ 'Node Type': node, Plans: plans = [] }: Plan): boolean =>
+  node === 'Values Scan' || (node === 'Result' && plans.length === 0) || (node === 'Append' && plans.every(isOfValues));
+
 /** What a plan does once for each row of something else: quadratic, unless it is a list of values of that row. */
 const perRow = (plan: Plan): Plan[] => [
-  ...(plan['Node Type'] === 'Nested Loop'
-    ? (plan.Plans ?? []).slice(1).filter(({ 'Node Type': inner }) => inner !== 'Values Scan')
-    : []),
+  ...(plan['Node Type'] === 'Nested Loop' ? (plan.Plans ?? []).slice(1).filter((inner) => !isOfValues(inner)) : []),
   ...(plan['Subplan Name']?.startsWith('SubPlan') ? [plan] : []),
   ...(plan.Plans ?? []).flatMap(perRow),
 ];

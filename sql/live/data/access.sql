@@ -1,21 +1,26 @@
 -- Who reads schema data. Both functions run as the service's user, so current_user is that user in them; session_user is who logged in, which
 -- nothing but a superuser changes. A setting counts for the service's own login alone: anybody can SET one.
 
--- The organization whose rows the views show; null shows none.
+-- The organization whose rows the views show; null shows none. A login that has ended gets an error: no rows would be taken for what there is.
 create or replace function data.organization_id() returns text
-language sql stable security definer
+language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
 as $$
-  select case
-    when session_user = current_user then nullif(current_setting('rail.organization_id', true), '')
-    else (
-      select l.organization_id
-      from core.data_login l
-      where l.role_name = session_user::text
-        and l.revoked_at is null
-        and (l.expires_at is null or l.expires_at > statement_timestamp())
-    )
-  end
+declare
+  login core.data_login;
+begin
+  if session_user = current_user then
+    return nullif(current_setting('rail.organization_id', true), '');
+  end if;
+  select l.* into login from core.data_login l where l.role_name = session_user::text;
+  if login.revoked_at is not null or login.expires_at <= statement_timestamp() then
+    raise exception using
+      errcode = 'invalid_authorization_specification',
+      message = format('This data login %s.', case when login.revoked_at is not null then 'was revoked' else 'has expired' end),
+      hint = 'Ask the operator of the service for a new one.';
+  end if;
+  return login.organization_id;
+end
 $$;
 comment on function data.organization_id() is 'The organization whose rows you see.';
 

@@ -101,3 +101,18 @@ as $$
   order by 1, 2
 $$;
 comment on function data.missing_protection() is 'What everybody may do that a login of a data team must not, and what sets it right.';
+
+-- The same where there are logins: a restored database has lost it.
+create or replace function data.lost_protection() returns table (subject text, missing text, statement text)
+language sql stable
+as $$
+  select m.subject, m.missing, m.statement
+  from data.missing_protection() m
+  where exists (
+    select from core.data_login l
+    join pg_roles r on r.rolname = l.role_name
+    where l.revoked_at is null
+  )
+  order by m.nth, m.subject
+$$;
+comment on function data.lost_protection() is 'What data.missing_protection() gives, where there are logins of data teams.';

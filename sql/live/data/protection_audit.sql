@@ -31,7 +31,7 @@ as $$
 
   union all
   select 'the logins of data teams cannot hold up the service', '', m.subject,
-    format('%s: rail data user create takes it away, or prints the SQL', m.missing)
+    format('%s: rail migrate takes it away, or prints the SQL', m.missing)
   from data.missing_protection() m
   where m.nth = 2 and exists (select from login l where l.is_made)
 

@@ -7,7 +7,7 @@ import { watchBlockers } from './blockers.ts';
 import { tries } from './database.ts';
 import { isRetryable } from './errors.ts';
 import { runOutside, runsOutside } from './outside_transaction.ts';
-import { ensureRoles, requireOwnership, setPrivileges, whatStopsRequests } from './privileges.ts';
+import { ensureRoles, requireOwnership, restoreProtection, setPrivileges, whatStopsRequests } from './privileges.ts';
 
 const sql_dir = join(import.meta.dirname, '../../../sql');
 const migration_lock = 7_245_001;
@@ -55,7 +55,8 @@ export async function migrate(
     const pending = await pendingFiles(client, folder);
     await ensureRoles(client, pending[0]?.name === first_migration);
     for (const files of inTransactions(pending)) await applyUnlocked(url, client, files, report);
-    return [...pending.map(({ name }) => name), ...(await setPrivileges(client))];
+    const ran = [...pending.map(({ name }) => name), ...(await setPrivileges(client))];
+    return [...ran, ...(await restoreProtection(client, report))];
   } finally {
     await client.end();
   }

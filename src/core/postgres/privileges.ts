@@ -157,14 +157,34 @@ export async function setPrivileges(client: Session): Promise<string[]> {
   return ran;
 }
 
+/**
+ * Sets right what a restored database has lost, as far as this user may. What it may not stops nothing: `rail audit` tells of it too.
+ * @param report takes what is left to run, a sentence each
+ * @returns the statements that were run
+ */
+export async function restoreProtection(client: Session, report: (line: string) => void): Promise<string[]> {
+  const lost = await readMissing(client, 'lost_protection');
+  for (const { statement } of lost) await attempt(client, statement);
+  // Postgres only warns where this user may not grant or revoke.
+  const left = lost.length > 0 ? await readMissing(client, 'lost_protection') : [];
+  for (const { subject, missing, statement } of left)
+    report(`Data logins may do too much (${subject}: ${missing}). As a superuser, run: ${statement};`);
+  const still = new Set(left.map(({ statement }) => statement));
+  return lost.flatMap(({ statement }) => (still.has(statement) ? [] : [statement]));
+}
+
 /** Each schema of the service may have a function that tells what its privileges lack. */
-async function readMissing(client: Session): Promise<Missing[]> {
-  const { rows: functions } = await client.query<{ name: string }>(`
+async function readMissing(client: Session, name = 'missing_privileges'): Promise<Missing[]> {
+  const { rows: functions } = await client.query<{ name: string }>(
+    `
     select p.oid::regproc::text as name
     from pg_proc p
     join pg_namespace n on n.oid = p.pronamespace
-    where p.proname = 'missing_privileges' and n.nspname in (select core.own_schemas())
-    order by 1`);
+    where p.proname = $1 and n.nspname in (select core.own_schemas())
+    order by 1`,
+    [name],
+  );
+  if (functions.length === 0) return [];
   const missing = functions.map(({ name }) => `select m.subject, m.missing, m.statement from ${name}() m`);
   return (await client.query<Missing>(missing.join(' union all '))).rows;
 }
