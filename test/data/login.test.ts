@@ -150,16 +150,23 @@ t.test('hides emails in reasons unless personal data was asked for, and notes', 
   const { id } = await caller.post('/v1/sales', { program_id, partner_id: partner.id, ...charge });
   await caller.post(`/v1/sales/${id}/refund`, { amount_minor: 1, reason });
   await caller.patch(`/v1/partners/${partner.id}`, { status: 'suspended', suspension_reason: reason });
+  const group = await caller.post('/v1/groups', { program_id, name: 'Reasons', description: reason });
+  const tag = await caller.post('/v1/tags', { program_id, name: reason });
+  const hook = { program_id, url: 'https://93.184.215.14/hook', description: reason };
+  const endpoint = await caller.post('/v1/webhook_endpoints', hook);
   const read = ({ query }: typeof psql) =>
     query(`
       select void_reason as reason from data.commission where id = '${bonus.id}'
       union all select cause from data.commission_entry where commission_id = '${bonus.id}' and kind = 'voided'
       union all select cause from data.partner_ledger where commission_id = '${bonus.id}' and kind = 'voided'
       union all select suspension_reason from data.partner where id = '${partner.id}'
-      union all select reason from data.refund where sale_id = '${id}' and reason like 'asked by %'`);
-  const five = (shown: string) => Array.from({ length: 5 }, () => ({ reason: shown }));
-  t.same(await read(psql), five('asked by hidden'));
-  t.same(await read(await connectAs(await newLogin(rail, { ...caller, personal_data: true }))), five(reason));
+      union all select reason from data.refund where sale_id = '${id}' and reason like 'asked by %'
+      union all select description from data."group" where id = '${group.id}'
+      union all select name from data.tag where id = '${tag.id}'
+      union all select description from data.webhook_endpoint where id = '${endpoint.id}'`);
+  const each = (shown: string) => Array.from({ length: 8 }, () => ({ reason: shown }));
+  t.same(await read(psql), each('asked by hidden'));
+  t.same(await read(await connectAs(await newLogin(rail, { ...caller, personal_data: true }))), each(reason));
 });
 
 t.test('hides the same emails in SQL as in events', async (t) => {
@@ -196,7 +203,7 @@ t.test('writes nothing, also when it makes its session writable', async (t) => {
   for (const statement of [
     ...views.map((view) => `delete from ${view}`),
     "update data.partner set handle = 'mine'",
-    "insert into data.tag (id, program_id, name) values ('tag_x', 'prg_x', 'x')",
+    "insert into data.tag (id, program_id, color) values ('tag_x', 'prg_x', 'x')",
     'create table data.mine (id integer)',
     'create table public.mine (id integer)',
     'create temporary table mine (id integer)',

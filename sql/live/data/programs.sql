@@ -98,7 +98,7 @@ select
   g.program_id,
   g.name,
   g.slug,
-  g.description,
+  case when (select data.sees_personal()) then g.description else data.without_emails(g.description) end as description,
   g.landing_url,
   g.is_private,
   g.is_default,
@@ -111,7 +111,7 @@ comment on column data.group.id is 'The group (grp_).';
 comment on column data.group.program_id is 'The program (prg_).';
 comment on column data.group.name is 'Its name.';
 comment on column data.group.slug is 'Its name in URLs, unique in the program.';
-comment on column data.group.description is 'What it is for. Null: not given.';
+comment on column data.group.description is 'What it is for. Null: not given. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.group.landing_url is 'The page that its partners'' links lead to. Null: not given.';
 comment on column data.group.is_private is 'Whether partners cannot join it themselves.';
 comment on column data.group.is_default is 'Whether it is the program''s default group.';
@@ -122,7 +122,7 @@ create or replace view data.tag with (security_barrier = true) as
 select
   t.id,
   t.program_id,
-  t.name,
+  case when (select data.sees_personal()) then t.name else data.without_emails(t.name) end as name,
   t.color,
   t.created_at,
   t.updated_at
@@ -131,7 +131,7 @@ where t.organization_id = (select data.organization_id());
 comment on view data.tag is 'Labels of partners.';
 comment on column data.tag.id is 'The tag (tag_).';
 comment on column data.tag.program_id is 'The program (prg_).';
-comment on column data.tag.name is 'Its name.';
+comment on column data.tag.name is 'Its name. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.tag.color is 'Its color, such as #336699.';
 comment on column data.tag.created_at is 'When it was recorded.';
 comment on column data.tag.updated_at is 'When it last changed.';

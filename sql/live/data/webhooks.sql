@@ -34,7 +34,7 @@ select
   e.program_id,
   e.partner_id,
   split_part(e.url, '?', 1) as url,
-  e.description,
+  case when (select data.sees_personal()) then e.description else data.without_emails(e.description) end as description,
   e.event_types,
   e.status,
   e.disabled_reason,
@@ -50,7 +50,7 @@ comment on column data.webhook_endpoint.id is 'The endpoint (whe_).';
 comment on column data.webhook_endpoint.program_id is 'The program whose events it receives (prg_).';
 comment on column data.webhook_endpoint.partner_id is 'The partner whose events it receives, and no others (part_): a postback. Null: not a postback.';
 comment on column data.webhook_endpoint.url is 'Where events are sent, without the query, which may hold a secret.';
-comment on column data.webhook_endpoint.description is 'Your description. Null: none.';
+comment on column data.webhook_endpoint.description is 'Your description. Null: none. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.webhook_endpoint.event_types is 'The types that it receives. Empty: all.';
 comment on column data.webhook_endpoint.status is 'enabled or disabled.';
 comment on column data.webhook_endpoint.disabled_reason is 'Why it is disabled. Null: it is not.';
