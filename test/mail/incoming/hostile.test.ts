@@ -170,6 +170,27 @@ t.test('reads what it can of bombs, in bounded memory', async (t) => {
   }
 });
 
+t.test('judges runs of one sign in a time that grows with their length', async (t) => {
+  const of_server = {
+    From: 'Mail Delivery Subsystem <mailer-daemon@mx.example>',
+    Subject: 'Returned mail: see transcript',
+  };
+  const dashes = '-'.repeat(2_000);
+  const bounced = mail(
+    of_server,
+    `Your mail could not be delivered. Please check the address\n${dashes}\n<a@b.example>`,
+  );
+  t.match(await judgeMail(bytes(bounced), asker), { kind: 'bounce' }, 'a line of dashes behind an address');
+  const unknown = mail(of_server, `Your mail could not be delivered to <a@b.example>: user ${dashes} unknown`);
+  t.match(await judgeMail(bytes(unknown), asker), { kind: 'bounce', recipients: [{ reason: 'user_unknown' }] });
+  const blanks = mail({}, `Sounds good${' '.repeat(99_000)}!`);
+  t.match(await judgeMail(bytes(blanks), asker), { kind: 'reply' }, 'blanks within a line');
+  const separators = mail({}, `${'\u2028'.repeat(80_000)}x`);
+  t.match(await judgeMail(bytes(separators), asker), { kind: 'reply' }, 'line separators');
+  const suppressing = mail({ 'X-Auto-Response-Suppress': 'oof '.repeat(60_000) }, 'Sounds good!');
+  t.match(await judgeMail(bytes(suppressing), asker), { kind: 'reply' }, 'one word in a field, over and over');
+});
+
 t.test('marks as unread what is beyond the limits', async (t) => {
   t.equal((await readMessage(bytes(nested(20)))).text.trim(), 'Sounds good!', 'twenty deep is read');
   t.equal((await readMessage(bytes(nested(1_000)))).readable, false, 'a thousand deep is not');

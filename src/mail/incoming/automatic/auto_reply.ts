@@ -50,8 +50,9 @@ function byHeader({ fields, parts }: Message): boolean | undefined {
 /** What programs write and people's mail may carry too: help desks put X-Auto-Response-Suppress into the answers of their agents. */
 function weightOfHeader({ fields }: Message): number {
   const suppress = fields.get('x-auto-response-suppress');
+  const suppresses_all = /\ball\b/i.test(suppress) || (/\boof\b/i.test(suppress) && /\bautoreply\b/i.test(suppress));
   return (
-    (/\ball\b|\boof\b.*\bautoreply\b/i.test(suppress) ? 2 : suppress === '' ? 0 : 1) +
+    (suppresses_all ? 2 : suppress === '' ? 0 : 1) +
     (fields.has('x-ms-exchange-inbox-rules-loop') ||
     /Mailbox Rules Agent/i.test(fields.get('x-ms-exchange-generated-message-source'))
       ? 3

@@ -174,7 +174,7 @@ const groups: [Reason, RegExp][] = [
     'user_unknown',
     anyOf`
     (?:unknown|no such|invalid|illegal|bad|non-?existent|nonexisting|undeliverable|incorrect|unrecognized)[a-z -]{0,20} (?:local )?(?:${who}s?|person|mailbox(?:es)?|local[- ]part|name|id\b|userid|recipients?|users?)
-    ${who}s?(?: name| id| host| here)?(?: <>| host|[^a-z.]{1,6})*:? ?(?:is |was |are |has been |could |can )?(?:unknown|invalid|not ?(?:be )?(?:found|known|recogni[sz]ed|exist|valid|listed|a known|local|on this)|unavailable|not available|cannot be found|does not exist|do not exist|unrecogni[sz]ed|disallowed|incorrect|not a valid)
+    ${who}s?(?: name| id| host| here)?(?: host|[^a-z.])*(?:is |was |are |has been |could |can )?(?:unknown|invalid|not ?(?:be )?(?:found|known|recogni[sz]ed|exist|valid|listed|a known|local|on this)|unavailable|not available|cannot be found|does not exist|do not exist|unrecogni[sz]ed|disallowed|incorrect|not a valid)
     ${who}[^.]{0,70}(?:does ?n[o.]t|doesn.?t|didn.?t|did not|don.t|do not|wasn.?t|was not|couldn.?t be|could not be|can.?t be|cannot be|isn.?t|is not) (?:exist|found|recogni[sz]ed|known|registered|listed|(?:a )?valid|match|any)
     mailbox (?:unavailable|not (?:found|available|exist))|no mailbox
     no (?:such )?(?:user|account|recipient|person|mailbox|address|id)\b

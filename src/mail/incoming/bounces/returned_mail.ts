@@ -71,6 +71,6 @@ const looksLikeHeader = (text: string): boolean =>
 
 /** `Message-id: <…>` among the words, as Sun's and Oracle's servers write. */
 function idInWords(text: string): string | null {
-  const found = /^\s*message-id\s*:\s*(<[^<>\s]{1,500}>)/im.exec(text);
+  const found = /^[^\S\n\r\u2028\u2029]*message-id\s*:\s*(<[^<>\s]{1,500}>)/im.exec(text);
   return found ? (idsIn(found[1] as string)[0] ?? null) : null;
 }

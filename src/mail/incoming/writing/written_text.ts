@@ -36,7 +36,9 @@ const normalize = (text: string): string =>
     .replace(/\r\n?/g, '\n')
     .replace(/[\u200B-\u200D\u2060\uFEFF\u00AD]/g, '')
     .replace(/\u00A0/g, ' ')
-    .replace(/[ \t]+$/gm, '')
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .join('\n')
     .replace(/\n{4,}/g, '\n\n\n');
 
 /** Whoever separates a signature has written before it: a line of dashes at the top is none. */
