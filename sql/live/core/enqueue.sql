@@ -1,3 +1,8 @@
+-- The tenth of a second that `at` is in.
+create or replace function core.slot_of(at timestamptz) returns bigint
+language sql stable parallel safe
+return floor(extract(epoch from at) * 10)::bigint;
+
 -- The one door to the job queue for the API's role: all jobs of a transaction in one call.
 -- `jobs` is an array of {identifier, payload, job_key?, run_at?, priority?, max_attempts?, queue_name?, unless_watched?}. A job is left out
 -- while a worker watches for its work until well after this transaction's commit. Always by the indexes: a session that planned this while few
@@ -13,7 +18,7 @@ declare
     from json_array_elements(jobs) with ordinality as given (job, nth)
     where not exists (
       select from core.watch w
-      where w.name = given.job ->> 'unless_watched' and w.until > clock_timestamp() + interval '50 milliseconds'
+      where w.name = given.job ->> 'unless_watched' and w.slot = (select core.slot_of(clock_timestamp() + interval '50 milliseconds'))
     )
     order by given.nth
   );
@@ -26,16 +31,22 @@ $$;
 revoke execute on function core.enqueue(json) from public;
 grant execute on function core.enqueue(json) to rail_api;
 
--- Makes `worker` the one who watches, for so long from now on; false while another one does.
+-- Makes `worker` the one who watches, for so long from now on; false while another one does. A row for each tenth of a second that it watches
+-- to its end, so that nobody walks past the versions of earlier ones.
 create or replace function core.keep_watch(name text, worker text, span interval) returns boolean
 language sql volatile
 as $$
-  with kept as (
-    insert into core.watch as w (name, watched_by, until)
-    values (keep_watch.name, worker, clock_timestamp() + span)
-    on conflict (name) do update set watched_by = excluded.watched_by, until = excluded.until
-    where w.watched_by = worker or w.until < clock_timestamp()
-    returning 1
+  with slots as materialized (
+    select generate_series(core.slot_of(c.now), core.slot_of(c.now + span) - 1) as slot
+    from (select clock_timestamp() as now) c
+  ),
+  kept as (
+    insert into core.watch as w (name, slot, watched_by)
+    select keep_watch.name, s.slot, worker
+    from slots s
+    on conflict on constraint watch_pkey do update set watched_by = w.watched_by
+    where w.watched_by <> worker
+    returning w.watched_by
   )
-  select exists (select from kept)
+  select not exists (select from kept k where k.watched_by <> worker)
 $$;

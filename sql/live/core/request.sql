@@ -19,16 +19,20 @@ as $$
     from core.api_key k
     where k.secret_sha256 = key_sha256
   ),
+  -- The clock is read once: between two looks at it a second may begin.
+  clock as materialized (
+    select floor(extract(epoch from clock_timestamp()))::bigint as second
+  ),
+  -- A row for each second, so that nobody walks past the versions of earlier ones. What is beyond the limit is refused uncounted.
   counted as (
-    insert into core.rate_limit_window as w (api_key_id, second, used)
-    select p.id, floor(extract(epoch from clock_timestamp()))::bigint, 1
+    insert into core.rate_limit_window as w (second, api_key_id, used)
+    select c.second, p.id, 1
     from presented p
+    cross join clock c
     where not p.revoked
-    -- The clock is read once: between two looks at it a second may begin, to which the count of the one before would be carried over.
-    on conflict (api_key_id) do update set
-      used = case when w.second >= excluded.second then w.used + 1 else 1 end,
-      second = greatest(w.second, excluded.second)
-    returning w.used, w.second
+    on conflict on constraint rate_limit_window_pkey do update set used = w.used + 1
+    where w.used <= (select p.rate_limit from presented p)
+    returning w.used
   ),
   touched as (
     update core.api_key k
@@ -39,9 +43,18 @@ as $$
       and not p.revoked
       and (p.last_used_at is null or p.last_used_at < now() - interval '1 minute')
   )
-  select p.organization_id, p.id, p.mode, p.scopes, p.signature_required, p.revoked, p.rate_limit, coalesce(c.used, 0), coalesce(c.second, 0)
+  select p.organization_id, p.id, p.mode, p.scopes, p.signature_required, p.revoked, p.rate_limit, coalesce(n.used, p.rate_limit + 1), c.second
   from presented p
-  left join counted c on true
+  cross join clock c
+  left join counted n on true
+$$;
+
+-- Forgets what was counted and watched in a time that is over, also for whoever read the clock and then waited.
+create or replace function core.forget_past() returns void
+language sql volatile
+as $$
+  delete from core.rate_limit_window w where w.second < floor(extract(epoch from clock_timestamp()))::bigint - 60;
+  delete from core.watch w where w.slot < floor(extract(epoch from clock_timestamp()) * 10)::bigint - 600;
 $$;
 
 -- Opens a tenant's transaction: from here on the session is the API's role and sees one organization. With an idempotency key it

@@ -6,10 +6,11 @@ import type { Chore, WorkerExtension } from './extension.ts';
 import type { WorkerContext } from './worker_context.ts';
 
 const reap_every_ms = 5_000;
+const forget_every_ms = 30_000;
 
 /** Repeats the chores of the worker and of its extensions from now on. @returns what ends them */
 export const startHousekeeping = (context: WorkerContext, extensions: WorkerExtension[]): (() => Promise<void>)[] =>
-  [...extensions.flatMap(({ chores }) => chores), reaping(context, extensions)].map((chore) =>
+  [...extensions.flatMap(({ chores }) => chores), reaping(context, extensions), forgetting(context)].map((chore) =>
     repeat(chore, context.log),
   );
 
@@ -22,6 +23,14 @@ const reaping = ({ store, log }: WorkerContext, extensions: WorkerExtension[]): 
     const worker_ids = dead.map(({ id }) => id);
     log.warn({ workers: worker_ids }, 'workers died; their jobs are free again');
     for (const { freeFromDead } of extensions) await freeFromDead(worker_ids);
+  },
+});
+
+/** What the rate limit has counted is worth one second. */
+const forgetting = ({ store }: WorkerContext): Chore => ({
+  every_ms: forget_every_ms,
+  async run() {
+    await run(store.database, sql`select core.forget_past()`);
   },
 });
 

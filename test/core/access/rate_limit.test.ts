@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Sql } from 'sql-template-tag';
 import t from 'tap';
 import { buildApi } from '../../../src/api.ts';
 import {
@@ -129,6 +130,54 @@ t.test('refused requests have no effect', async (t) => {
   );
   t.equal(row?.count, made);
   t.ok(made < 12);
+});
+
+/** The blocks that a statement reads. */
+async function blocksOf(statement: Sql): Promise<number> {
+  const [row] = await rail.query<{ 'QUERY PLAN': { Plan: Record<string, number> }[] }>(
+    sql`explain (analyze, buffers, format json) ${statement}`,
+  );
+  const plan = row?.['QUERY PLAN'][0]?.Plan;
+  return (plan?.['Shared Hit Blocks'] ?? 0) + (plan?.['Shared Read Blocks'] ?? 0);
+}
+
+/** What a statement reads before and after `work` that another transaction was open for. */
+async function blocksBeside(statement: Sql, work: () => Promise<unknown>): Promise<[number, number]> {
+  const snapshot = await rail.store.database.connect();
+  try {
+    await blocksOf(statement);
+    await snapshot.query('begin isolation level repeatable read; select count(*) from core.rate_limit_window');
+    const before = await blocksOf(statement);
+    await work();
+    return [before, await blocksOf(statement)];
+  } finally {
+    await snapshot.query('rollback');
+    snapshot.release();
+  }
+}
+
+t.test('a request costs the same however long another transaction has been open', async (t) => {
+  const { key } = await rail.organization({ rate_limit: 1_000 });
+  const once = sql`core.authenticate(sha256(convert_to(${key}, 'utf8')))`;
+  const [before, after] = await blocksBeside(sql`select from ${once}`, async () => {
+    for (let second = 0; second < 3; second++) {
+      await rail.query(sql`select ${once} from generate_series(1, 900)`);
+      await beginningOfSecond();
+    }
+  });
+  t.ok(after <= before + 5, `${before} blocks before 2,700 requests, ${after} after`);
+});
+
+t.test('so does a commit whose events a worker watches for', async (t) => {
+  const job = JSON.stringify([{ identifier: 'webhooks/fan_out', payload: {}, unless_watched: 'other' }]);
+  const watched = (name: string) => sql`core.keep_watch(${name}, 'worker_test', interval '400 milliseconds')`;
+  const [before, after] = await blocksBeside(sql`select core.enqueue(${job}::json)`, async () => {
+    for (let tenth = 0; tenth < 15; tenth++) {
+      await rail.query(sql`select ${watched('other')} from generate_series(1, 100)`);
+      await sleep(100);
+    }
+  });
+  t.ok(after <= before + 20, `${before} blocks before the watch was renewed 1,500 times, ${after} after`);
 });
 
 async function databaseSecond(): Promise<number> {
