@@ -10,6 +10,7 @@ import type { Services } from './core/resource/services.ts';
 import { mountGraphql } from './data/graphql/mount.ts';
 import { mountDataPage } from './data/page.ts';
 import { products as offered } from './products.ts';
+import { whyUnfit } from './service.ts';
 import type { Product, Products } from './webhooks/product.ts';
 import { mountReceiversPage } from './webhooks/receivers/page.ts';
 import { terms } from './webhooks/terms.ts';
@@ -38,7 +39,7 @@ export async function buildApi({
   mountReference(app, [referred(first), ...others.map(referred)]);
   mountDataPage(app, store.database);
   mountReceiversPage(app);
-  mountHealth(app, store.database);
+  mountHealth(app, () => whyUnfit(store.database, services.vault));
   mountGraphql(app, store);
   await app.ready();
   return app;

@@ -3,22 +3,42 @@ import { existsSync } from 'node:fs';
 import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from './config.ts';
+import { findWrongKey, storedKeyId } from './core/encryption/key_check.ts';
 import { createVault, parseEncryptionKeys, type Vault } from './core/encryption/vault.ts';
+import type { Database } from './core/postgres/database.ts';
+import { isMigrated } from './core/postgres/migrate.ts';
 
 /**
- * The encryption key of the environment; else one that is generated once and kept in the data directory. It is written completely, and
- * synced to disk, before it gets its name, so that no process reads a part of it.
+ * The encryption key of the environment; else that of the data directory, which is generated once, for a database that was never used.
+ * A database that lacks its migrations is not compared: `/readyz` and the worker do that when it has them.
+ * @throws Error when the database was used with another key, or its key is gone
  */
-export async function openVault(config: Config): Promise<Vault> {
-  if (config.RAIL_ENCRYPTION_KEY) return createVault(parseEncryptionKeys(config.RAIL_ENCRYPTION_KEY));
-  const file = keyFile(config);
-  if (!existsSync(file)) {
-    await mkdir(config.RAIL_DATA_DIR, { recursive: true, mode: 0o711 });
-    const unnamed = await writeUnnamed(file, [randomBytes(32)]);
-    await link(unnamed, file).catch(ignore('EEXIST'));
-    await rm(unnamed);
+export async function openVault(config: Config, database: Database): Promise<Vault> {
+  const is_migrated = await isMigrated(database);
+  if (!config.RAIL_ENCRYPTION_KEY && !existsSync(keyFile(config))) {
+    const key_id = is_migrated ? await storedKeyId(database) : undefined;
+    if (key_id !== undefined) throw new Error(keyIsGone(config, key_id));
+    await generateKey(config);
   }
-  return createVault(await readKeys(config));
+  const vault = await readVault(config);
+  const reason = is_migrated ? await findWrongKey(database, vault) : undefined;
+  if (reason !== undefined) throw new Error(reason);
+  return vault;
+}
+
+/** The keys as they are, whatever the database was used with: to see and change what it holds. */
+export const readVault = async (config: Config): Promise<Vault> =>
+  createVault(config.RAIL_ENCRYPTION_KEY ? parseEncryptionKeys(config.RAIL_ENCRYPTION_KEY) : await readKeys(config));
+
+const keyIsGone = (config: Config, key_id: string): string =>
+  `The database holds values encrypted with the key ${key_id}, and there is no ${keyFile(config)}. Restore that file, or set RAIL_ENCRYPTION_KEY to the key.`;
+
+/** It is written completely, and synced to disk, before it gets its name, so that no process reads a part of it. */
+async function generateKey(config: Config): Promise<void> {
+  await mkdir(config.RAIL_DATA_DIR, { recursive: true, mode: 0o711 });
+  const unnamed = await writeUnnamed(keyFile(config), [randomBytes(32)]);
+  await link(unnamed, keyFile(config)).catch(ignore('EEXIST'));
+  await rm(unnamed);
 }
 
 /** Whether the keys are those of the data directory, which rail generates. */
@@ -42,8 +62,11 @@ export async function dropOldKeys(config: Config): Promise<void> {
 
 const keyFile = (config: Config): string => join(config.RAIL_DATA_DIR, 'encryption_key');
 
-const readKeys = async (config: Config): Promise<Buffer[]> =>
-  parseEncryptionKeys(await readFile(keyFile(config), 'utf8'));
+/** @throws Error when the data directory has none */
+async function readKeys(config: Config): Promise<Buffer[]> {
+  if (existsSync(keyFile(config))) return parseEncryptionKeys(await readFile(keyFile(config), 'utf8'));
+  throw new Error(`There is no encryption key: RAIL_ENCRYPTION_KEY is not set, and there is no ${keyFile(config)}.`);
+}
 
 const writeKeys = async (config: Config, keys: Buffer[]): Promise<void> =>
   rename(await writeUnnamed(keyFile(config), keys), keyFile(config));

@@ -4,8 +4,11 @@ import pg from 'pg';
 import { type Logger, pino } from 'pino';
 import sql from 'sql-template-tag';
 import type { Config } from './config.ts';
+import { findWrongKey } from './core/encryption/key_check.ts';
+import type { Vault } from './core/encryption/vault.ts';
 import { type Database, openDatabase, run } from './core/postgres/database.ts';
 import { isUnavailable } from './core/postgres/errors.ts';
+import { whyNotReady } from './core/postgres/migrate.ts';
 import type { Store, WriteEvents } from './core/postgres/transaction.ts';
 import type { Mailer, Services } from './core/resource/services.ts';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded_postgres/embedded_postgres.ts';
@@ -90,8 +93,8 @@ export function requireBaseUrl({ HOST, BASE_URL }: Config): void {
 }
 
 /** What handlers and tasks need besides the store. Says loudly when private addresses are allowed. */
-export async function openServices(config: Config, log: Logger): Promise<Services> {
-  const vault = await openVault(config);
+export async function openServices(config: Config, log: Logger, database: Database): Promise<Services> {
+  const vault = await openVault(config, database);
   if (config.RAIL_WEBHOOK_ALLOW_PRIVATE) {
     log.warn(
       'RAIL_WEBHOOK_ALLOW_PRIVATE=1: webhooks may be sent to private addresses. This is for development and tests alone.',
@@ -142,6 +145,10 @@ async function openMailer({ SMTP_URL, MAIL_FROM }: Config, base_url: string): Pr
   const domain = isIP(hostname.replace(/^\[|\]$/g, '')) ? 'localhost' : hostname;
   return createMailer({ smtp_url: SMTP_URL, from: MAIL_FROM ?? `Rail <rail@${domain}>` });
 }
+
+/** What a process that serves or works waits for, as a sentence; undefined where the database is ready for it, and was used with its key. */
+export const whyUnfit = async (database: Database, vault: Vault): Promise<string | undefined> =>
+  (await whyNotReady(database)) ?? findWrongKey(database, vault);
 
 interface WaitOptions {
   log: Logger;

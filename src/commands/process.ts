@@ -26,6 +26,7 @@ import {
   openStore,
   reachPostgres,
   requireBaseUrl,
+  whyUnfit,
 } from '../service.ts';
 
 /** How long a process waits for Postgres when it starts. */
@@ -102,7 +103,6 @@ export async function runProcess(
     await reachPostgres(config, { log, max_wait_ms, stopping });
     const ran = mode === 'own' || !config.DATABASE_URL ? await migrate(postgres.url, (line) => log.warn(line)) : [];
     if (ran.length > 0) log.info({ ran }, 'migrated');
-    const services = await openServices(config, log);
     const { writeEvents } = await import('../products.ts');
     const store = openStore(
       postgres.url,
@@ -113,7 +113,8 @@ export async function runProcess(
     );
     await warnOfShortage(store, config, log);
     await warnOfReplica(store, config, log);
-    const metrics = await openMetrics(config, store, log);
+    const services = await openServices(config, log, store.database);
+    const metrics = await openMetrics(config, store, services, log);
     await serve({ config, log, url: postgres.url, store, services, connections }, stopping).finally(() =>
       metrics?.stop(),
     );
@@ -162,13 +163,25 @@ async function warnOfReplica(store: Store, { DATABASE_READ_URL: url }: Config, l
 }
 
 /** Shows the metrics of this process, where `METRICS_PORT` asks for them. */
-async function openMetrics({ METRICS_PORT: port, HOST: host }: Config, { database }: Store, log: Logger) {
+async function openMetrics(
+  { METRICS_PORT: port, HOST: host }: Config,
+  { database }: Store,
+  { vault }: Services,
+  log: Logger,
+) {
   if (port === undefined) return undefined;
   const [{ serveMetrics }, { backlogs }] = await Promise.all([
     import('../core/metrics/server.ts'),
     import('../products.ts'),
   ]);
-  const metrics = await serveMetrics({ port, host, database, backlogs, log }).catch((error) => {
+  const metrics = await serveMetrics({
+    port,
+    host,
+    database,
+    whyNotReady: () => whyUnfit(database, vault),
+    backlogs,
+    log,
+  }).catch((error) => {
     throw explain(error, { port, host, setting: 'METRICS_PORT' });
   });
   log.info({ host, port: metrics.port }, 'metrics ready');

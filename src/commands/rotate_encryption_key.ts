@@ -1,10 +1,11 @@
 import sql from 'sql-template-tag';
 import type { Config } from '../config.ts';
+import { countCheck, reEncryptCheck } from '../core/encryption/key_check.ts';
 import { countEncrypted, type EncryptedCount, reEncrypt, type Unreadable } from '../core/encryption/re_encrypt.ts';
 import type { Vault } from '../core/encryption/vault.ts';
 import { type Database, run } from '../core/postgres/database.ts';
 import type { Store } from '../core/postgres/transaction.ts';
-import { dropOldKeys, hasOwnKeys, openVault, putNewKeyInFront, requireSomeKey } from '../encryption_key.ts';
+import { dropOldKeys, hasOwnKeys, putNewKeyInFront, readVault, requireSomeKey } from '../encryption_key.ts';
 import { encrypted } from '../products.ts';
 import { answer, table, UsageError, withStore } from './command.ts';
 
@@ -36,9 +37,9 @@ export const rotateEncryptionKey = ({ dryRun, newKey, batch, json }: RotateOptio
   withStore(async ({ config, store }) => {
     requireSomeKey(config);
     if (newKey) await makeKey(config, store.database);
-    const vault = await openVault(config);
+    const vault = await readVault(config);
     const done = dryRun ? { re_encrypted: 0, unreadable: [] } : await reEncryptAll(store, vault, batch);
-    const counts = (await countEncrypted(store.database, encrypted, batch)).map((one) => ({
+    const counts = (await countAll(store.database, batch)).map((one) => ({
       ...one,
       state: stateOf(vault, one),
     }));
@@ -65,6 +66,11 @@ async function makeKey(config: Config, database: Database): Promise<void> {
   console.error(isMade ? 'Made a new key.' : 'Going on with the new key that was made before.');
 }
 
+const countAll = async (database: Database, batch: number): Promise<EncryptedCount[]> => [
+  ...(await countEncrypted(database, encrypted, batch)),
+  ...(await countCheck(database)),
+];
+
 async function reEncryptAll(store: Store, vault: Vault, batch: number) {
   const done: Pick<Report, 're_encrypted' | 'unreadable'> = { re_encrypted: 0, unreadable: [] };
   for (const of of encrypted) {
@@ -73,6 +79,7 @@ async function reEncryptAll(store: Store, vault: Vault, batch: number) {
     done.unreadable.push(...one.unreadable);
     console.error(`${of.table}: ${one.re_encrypted} values encrypted anew`);
   }
+  await reEncryptCheck(store.database, vault);
   return done;
 }
 

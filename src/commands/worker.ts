@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { whyNotReady } from '../core/postgres/migrate.ts';
+import { whyUnfit } from '../service.ts';
 import { type Running, runProcess, startWorkerOf, stopParts, stopped } from './process.ts';
 
 /** `rail worker`: runs jobs; any number of them, and of APIs, share one database. */
@@ -12,11 +12,11 @@ export const startWorkerAlone = (): Promise<void> =>
   });
 
 /** A worker on a database without its migrations or privileges would only fail: it waits for them, as `/readyz` does for the API. */
-async function whenReady({ store, log }: Running, stopping: AbortSignal): Promise<void> {
-  const reason = await whyNotReady(store.database);
+async function whenReady({ store, services, log }: Running, stopping: AbortSignal): Promise<void> {
+  const reason = await whyUnfit(store.database, services.vault);
   if (reason === undefined) return;
   log.warn(`${reason} The worker starts after that.`);
-  while (!stopping.aborted && (await whyNotReady(store.database)) !== undefined) {
+  while (!stopping.aborted && (await whyUnfit(store.database, services.vault)) !== undefined) {
     await sleep(1_000, undefined, { signal: stopping }).catch(() => {});
   }
 }

@@ -4,6 +4,7 @@ import pg from 'pg';
 import Stripe from 'stripe';
 import t from 'tap';
 import { buildApi } from '../../src/api.ts';
+import { findWrongKey } from '../../src/core/encryption/key_check.ts';
 import { createVault } from '../../src/core/encryption/vault.ts';
 import { encrypted } from '../../src/products.ts';
 import { command } from '../command_process.ts';
@@ -96,7 +97,10 @@ t.test('every encrypted column is known to the rotation', async (t) => {
   const isSum = ({ name }: { name: string }) => name.startsWith('program.report_block.');
   t.same(
     columns.filter((column) => !(isHash(column) || isMail(column) || isSum(column))).map(({ name }) => name),
-    encrypted.flatMap(({ table, columns: of }) => of.map((column) => `${table}.${column}`)).sort(),
+    [
+      'core.encryption_check.value',
+      ...encrypted.flatMap(({ table, columns: of }) => of.map((column) => `${table}.${column}`)),
+    ].sort(),
     'a bytea column that is no hash is encrypted: it belongs into the `encrypted` of core, webhooks or its product',
   );
   for (const { table, id } of encrypted) {
@@ -112,7 +116,12 @@ t.test('brings all that is stored under the new key, also when it is killed on t
   const rail = await startRail({ worker: false });
   const receiver = await startReceiver();
   const kept = await keepSecrets(rail, receiver.url);
-  const values = 12 + 4 + 12 + 1;
+  t.equal(
+    await findWrongKey(rail.store.database, old_vault),
+    undefined,
+    'as a process with the old key does at its start',
+  );
+  const values = 12 + 4 + 12 + 1 + 1;
 
   const before = await rotate(rail.url, ['--dry-run']);
   t.equal(before.code, 0);

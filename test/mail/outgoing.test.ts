@@ -30,7 +30,7 @@ async function workWith(t: Test, settings: NodeJS.ProcessEnv): Promise<Json[]> {
   });
   const log = pino({ level: 'trace' }, lines);
   const config = readConfig({ RAIL_ENCRYPTION_KEY: encryption_key.toString('base64'), ...settings });
-  const services = await openServices(config, log);
+  const services = await openServices(config, log, rail.store.database);
   const worker = startWorker({ url: rail.url, store: rail.store, services, concurrency: 2, log });
   await worker.ready;
   t.teardown(() => worker.stop());

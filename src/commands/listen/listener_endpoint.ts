@@ -26,7 +26,8 @@ export async function register(
   endpoint: { url: string; event_types: string[]; type: 'live' | 'test' },
 ): Promise<Registered> {
   // Whether the service sends to this machine is its own setting: what it refuses shows among the failures.
-  const services: Services = { ...(await openServices(config, log)), allow_private_addresses: true, own_hosts: [] };
+  const opened = await openServices(config, log, store.database);
+  const services: Services = { ...opened, allow_private_addresses: true, own_hosts: [] };
   const { id, secret } = await transaction(store, { organization_id, request_id: null }, async (tx) => {
     await policy.requireIncluded?.(tx);
     await policy.subject?.resource.get(tx, subject_id, { lock: true });

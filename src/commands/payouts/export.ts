@@ -19,7 +19,7 @@ interface ExportOptions {
 export const exportPayouts = (options: ExportOptions): Promise<void> =>
   withStore(async ({ store, config }) => {
     requireSomeKey(config);
-    const vault = await openVault(config);
+    const vault = await openVault(config, store.database);
     const organization_id = await organizationOf(store.database, options.batch);
     const chunks = reading(store, { organization_id, request_id: null }, (tx) => chunksOf(tx, vault, options));
     await writeOut(options.out, chunks);

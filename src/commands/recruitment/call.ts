@@ -16,7 +16,7 @@ export async function callOperation<Reply>(
   { params = {}, body: sent = {} }: { params?: Record<string, string>; body?: object },
 ): Promise<Reply> {
   requireSomeKey(config);
-  const services = await openServices(config, log);
+  const services = await openServices(config, log, given.database);
   const { writeEvents } = await import('../../products.ts');
   const store: Store = { ...given, writeEvents };
   const body = operation.body.safeParse(sent);

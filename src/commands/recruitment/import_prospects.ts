@@ -52,7 +52,7 @@ async function create(
   { brand, mapping, dryRun = false, updateExisting = false }: ImportOptions,
 ): Promise<Import> {
   requireSomeKey(config);
-  const vault = await openVault(config);
+  const vault = await openVault(config, store.database);
   return transaction(store, { organization_id, request_id: null }, (tx) =>
     createImport(tx, vault, {
       ...{ brand_id: brand, document, mapping: mappingOfPairs(mapping), by: nobody },

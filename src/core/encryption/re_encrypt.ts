@@ -2,7 +2,7 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import { type Database, run } from '../postgres/database.ts';
 import { type Store, type Tx, transaction } from '../postgres/transaction.ts';
-import type { Vault } from './vault.ts';
+import { keyIdOf, type Vault } from './vault.ts';
 
 /** A table that holds encrypted values. Its primary key is (organization_id, `id`), and `id` is the context that its values are encrypted for. */
 export interface EncryptedTable {
@@ -101,7 +101,7 @@ async function reEncryptRows(tx: Tx, vault: Vault, table: EncryptedTable, keys: 
     id,
     values: table.columns.map((column) => {
       const before = row[column] ?? null;
-      if (before === null || vault.keyIdOf(before) === vault.key_ids[0]) return before;
+      if (before === null || keyIdOf(before) === vault.key_ids[0]) return before;
       const after = encryptAnew(vault, before, id);
       if (after) outcome.re_encrypted++;
       else outcome.unreadable.push({ organization_id, id, table: table.table, column, ...faultOf(vault, before) });
@@ -129,7 +129,7 @@ function encryptAnew(vault: Vault, encrypted: Buffer, context: string): Buffer |
 }
 
 function faultOf(vault: Vault, encrypted: Buffer): Pick<Unreadable, 'key_id' | 'reason'> {
-  const key_id = vault.keyIdOf(encrypted);
+  const key_id = keyIdOf(encrypted);
   return { key_id, reason: vault.key_ids.includes(key_id) ? 'damaged' : 'unknown_key' };
 }
 

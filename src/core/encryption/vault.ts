@@ -13,8 +13,6 @@ import {
 export interface Vault {
   /** The ids of the keys, hex; the first is of the one that encrypts. An id reveals nothing of its key. */
   key_ids: string[];
-  /** Gives the id of the key that a value was encrypted with, known or not. */
-  keyIdOf(encrypted: Buffer): string;
   /** Gives: version, key id (4 bytes), nonce (12), tag (16), ciphertext. `context` must be given again to decrypt. */
   encrypt(plain: string, context: string): Buffer;
   /** @throws Error when the key is another one, or the data was tampered with or belongs to another context. */
@@ -37,7 +35,6 @@ export function createVault(keys: Buffer[]): Vault {
   const hash_key = createSecretKey(Buffer.from(hkdfSync('sha256', first, '', 'rail visitor hash', 32)));
   return {
     key_ids: [...by_id.keys()],
-    keyIdOf,
     encrypt(plain, context) {
       const nonce = randomBytes(12);
       const cipher = createCipheriv('aes-256-gcm', current, nonce).setAAD(Buffer.from(context));
@@ -64,11 +61,12 @@ export function parseEncryptionKeys(text: string): Buffer[] {
   return keys;
 }
 
+/** Gives the id of the key that a value was encrypted with, known or not. */
+export const keyIdOf = (encrypted: Buffer): string => encrypted.subarray(1, 5).toString('hex');
+
 export const sha256 = (value: string | Buffer): Buffer => createHash('sha256').update(value).digest();
 
 /** Compares two texts without telling by its duration where they differ. */
 export const sameText = (a: string, b: string): boolean => timingSafeEqual(sha256(a), sha256(b));
-
-const keyIdOf = (encrypted: Buffer): string => encrypted.subarray(1, 5).toString('hex');
 
 const keyId = (key: Buffer): Buffer => sha256(key).subarray(0, 4);

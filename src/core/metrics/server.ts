@@ -4,7 +4,6 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Database } from '../postgres/database.ts';
-import { whyNotReady } from '../postgres/migrate.ts';
 import { logFailure } from '../postgres/outage.ts';
 import { type Backlog, type Measured, readBacklogs, showBacklogs } from './backlog.ts';
 import { watchPool } from './metrics.ts';
@@ -21,6 +20,8 @@ interface MetricsOptions {
   port: number;
   host: string;
   database: Database;
+  /** What `/readyz` says is missing. */
+  whyNotReady: () => Promise<string | undefined>;
   backlogs: Backlog[];
   log: Logger;
 }
@@ -31,7 +32,7 @@ interface MetricsOptions {
  * @returns where it listens, and what ends it
  * @throws Error of `listen`, as where the port is taken
  */
-export async function serveMetrics({ port, host, database, backlogs, log }: MetricsOptions): Promise<{
+export async function serveMetrics({ port, host, database, whyNotReady, backlogs, log }: MetricsOptions): Promise<{
   port: number;
   stop(): void;
 }> {
@@ -51,7 +52,7 @@ export async function serveMetrics({ port, host, database, backlogs, log }: Metr
         '/readyz': async () =>
           readiness(
             await inTime(
-              whyNotReady(database).catch((error) => unreachable(error, log)),
+              whyNotReady().catch((error) => unreachable(error, log)),
               'The database does not answer.',
             ),
           ),
