@@ -425,6 +425,7 @@ t.test('two reports without a Message-ID that say the same are two bounces', asy
 });
 
 type Written = Mailed & { email: string };
+type Nine = [Written, Written, Written, Written, Written, Written, Written, Written, Written];
 
 /** A report of RFC 5965, with a field of it, and one of the email that it returns. */
 const complaintOf = (field: string, returned: string): string =>
@@ -444,29 +445,39 @@ const complaintOf = (field: string, returned: string): string =>
   );
 
 t.test(
-  'a report that does not name the email stops nobody, unless it comes from a server that sent or refused it',
+  "a report that does not name the email stops nobody, unless the inbox's server found that it comes from a server that sent or refused it",
   async (t) => {
     const outreach = await openReadOutreach(rail, server);
     const sent = [];
-    for (let count = 0; count < 5; count++) sent.push(await mail(rail, outreach));
+    for (let count = 0; count < 9; count++) sent.push(await mail(rail, outreach));
     for (const { message_id, email } of sent) await holdAddress(message_id, email);
     await rail.query(
       sql`update recruitment.message set sent_at = now() - interval '1 day' where inbox_id = ${outreach.inbox_id}`,
     );
-    const [stranger, forged, old, of_ours, of_theirs] = sent as [Written, Written, Written, Written, Written];
+    const [stranger, unsigned, failed, soft, other, not_ours, old, of_ours, of_theirs] = sent as Written[] as Nine;
     await rail.query(
       sql`update recruitment.message set sent_at = now() - interval '8 days' where id = ${old.message_id}`,
     );
     const unknown = '5.1.1';
     const unnamed = (to: Written, from: string, fields: Json = {}) =>
       server.deliver(outreach.user, bounceOf(to, unknown, 'user unknown', { from, returned: 'X-Any: 1', ...fields }));
-    unnamed(stranger, 'mailer-daemon@elsewhere.example.org');
-    unnamed(forged, 'mailer-daemon@acme.example.com', { 'Authentication-Results': 'mx.acme.example.com; dmarc=fail' });
-    unnamed(old, 'mailer-daemon@acme.example.com');
-    unnamed(of_ours, 'MAILER-DAEMON@acme.example.com');
-    unnamed(of_theirs, `postmaster@mx.${of_theirs.email.split('@')[1]}`);
-    await readUpTo(outreach, 5);
-    for (const { prospect_id, sequence_id } of [stranger, forged, old]) {
+    const found = (results: string, by = 'mx.acme.example.com') => ({ 'Authentication-Results': `${by}; ${results}` });
+    const pass = (domain: string) =>
+      `spf=pass smtp.mailfrom=${domain}; dkim=pass header.d=${domain}; dmarc=pass header.from=${domain}`;
+    const domainOf = ({ email }: Written) => email.split('@')[1] as string;
+    const postmaster = (to: Written) => `postmaster@mx.${domainOf(to)}`;
+    unnamed(stranger, 'mailer-daemon@elsewhere.example.org', found(pass('elsewhere.example.org')));
+    unnamed(unsigned, postmaster(unsigned));
+    unnamed(failed, postmaster(failed), found('dmarc=fail'));
+    unnamed(soft, postmaster(soft), found(`spf=softfail smtp.mailfrom=${domainOf(soft)}`));
+    unnamed(other, postmaster(other), found(`${pass('attacker.example.net')}; dmarc=none`));
+    unnamed(not_ours, postmaster(not_ours), found(pass(domainOf(not_ours)), 'mx.attacker.example.net'));
+    unnamed(old, 'mailer-daemon@acme.example.com', found(pass('acme.example.com')));
+    unnamed(of_ours, 'MAILER-DAEMON@acme.example.com', found(pass('acme.example.com')));
+    unnamed(of_theirs, postmaster(of_theirs), found(pass(domainOf(of_theirs))));
+    await readUpTo(outreach, 9);
+    const unproven = [stranger, unsigned, failed, soft, other, not_ours, old];
+    for (const { prospect_id, sequence_id } of unproven) {
       t.match(await inbound(prospect_id), [{ purpose: 'bounce', needs_review: true }]);
       t.match(await sequence(sequence_id), { state: 'active' });
     }
@@ -475,7 +486,7 @@ t.test(
       t.match(await sequence(sequence_id), { state: 'bounced' });
       t.match(await cameIn(outreach, prospect_id, 1), [{ type: 'message.bounced' }]);
     }
-    for (const { prospect_id } of [stranger, forged, old]) t.same(eventsOf(outreach, prospect_id), []);
+    for (const { prospect_id } of unproven) t.same(eventsOf(outreach, prospect_id), []);
   },
 );
 

@@ -8,7 +8,7 @@ export interface LoggedIn {
   client: ImapFlow;
   /** Whose mail is a copy of what was sent. */
   own_addresses: string[];
-  /** Whose servers may report on what was sent. */
+  /** Whose servers may report on what was sent, and say what they found out about a mail that came in. */
   own_domains: string[];
   created_at: string;
 }
@@ -20,6 +20,11 @@ export async function logIn(
   silence_ms: number,
 ): Promise<LoggedIn> {
   const { client, inbox, login } = await openStoredImap(read, context, silence_ms);
-  const own_domains = [domainOf(inbox.email).toLowerCase(), login.smtp.host.toLowerCase()];
-  return { client, own_addresses: [inbox.email], own_domains, created_at: inbox.created_at };
+  const hosts = [domainOf(inbox.email), login.smtp.host, login.imap.host];
+  return {
+    client,
+    own_addresses: [inbox.email],
+    own_domains: hosts.map((host) => host.toLowerCase()),
+    created_at: inbox.created_at,
+  };
 }

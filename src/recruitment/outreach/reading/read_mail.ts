@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type { WorkerContext } from '../../../core/jobs/worker_context.ts';
 import { type Tx, transaction } from '../../../core/postgres/transaction.ts';
 import { judgeMessage } from '../../../mail/incoming/judge.ts';
+import { readAuthentication } from '../../../mail/incoming/message/authentication_results.ts';
 import { type Message, readMessage } from '../../../mail/incoming/message/message.ts';
 import { judgeReply, type Judgement as Meaning } from '../../replies/judge.ts';
 import type { ReadInbox } from './cursor.ts';
@@ -66,7 +67,8 @@ export function judge(
   // Of a mail without a Message-ID, or with one that another has.
   const spare_message_id = `${content_hash.toString('hex')}@message-id.invalid`;
   const ids = { rfc_message_id: message.message_id ?? spare_message_id, spare_message_id, content_hash };
-  return { message, judgement, meaning, ...ids, arrived_at, inbox_id: inbox.inbox_id, own_domains };
+  const authentication = readAuthentication(message, own_domains);
+  return { message, judgement, meaning, authentication, ...ids, arrived_at, inbox_id: inbox.inbox_id, own_domains };
 }
 
 /** The same each time that a mail is read. Reports on several mails may have the same text. */

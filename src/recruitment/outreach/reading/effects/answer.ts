@@ -1,5 +1,6 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Judgement } from '../../../../mail/incoming/judge.ts';
+import type { Authentication } from '../../../../mail/incoming/message/authentication_results.ts';
 import type { Message } from '../../../../mail/incoming/message/message.ts';
 import type { Judgement as Meaning } from '../../../replies/judge.ts';
 
@@ -39,6 +40,8 @@ export interface Answer {
   /** What its words mean, where a person wrote them. */
   meaning: Meaning | undefined;
   answered: Answered;
+  /** What the inbox's own server found out about its sender. */
+  authentication: Authentication;
   /** It names the Message-ID of `answered`, which nobody knows who did not receive that. Otherwise anybody can have written it who knows an address. */
   is_proven: boolean;
   /** Of what it says: the same for each copy of it. */
@@ -50,6 +53,6 @@ export interface Answer {
   arrived_at: Date;
   /** The inbox that it came to. */
   inbox_id: string;
-  /** Of the inbox's address, and of the server that it sends by. */
+  /** Of the inbox's address, and its servers. */
   own_domains: string[];
 }

@@ -4,7 +4,7 @@ import type { Vault } from '../../../../core/encryption/vault.ts';
 import type { Tx } from '../../../../core/postgres/transaction.ts';
 import { domainOf } from '../../../../core/values/fields.ts';
 import type { Bounced } from '../../../../mail/incoming/bounces/bounce.ts';
-import type { Message } from '../../../../mail/incoming/message/message.ts';
+import { isAuthentic } from '../../../../mail/incoming/message/authentication_results.ts';
 import type { Answer } from './answer.ts';
 import { isKnown, keepInbound } from './inbound.ts';
 import { lockedProspect } from './prospect.ts';
@@ -16,29 +16,20 @@ const server = /^(?:mailer-daemon|postmaster|mail-daemon)@/;
 
 /**
  * Whether a report of a bounce is believed although it does not name the mail: that was sent to this address within the last days, and the report comes from
- * a server of the recipient's domain, of the inbox's or of the one that sends for it, and was not found to be forged where it came in.
+ * a server of the recipient's domain, of the inbox's or of the one that sends for it, as the inbox's own server found.
  */
 export function isPlausible(
-  { answered, message, own_domains }: Answer,
+  { answered, message, authentication, own_domains }: Answer,
   about: Bounced | undefined,
   now: string,
 ): boolean {
   if (!about?.address || !server.test(message.from) || answered.sent_at === null) return false;
   if (Date.parse(now) - Date.parse(answered.sent_at) > most_age_ms) return false;
   const senders = [domainOf(about.address), ...own_domains].map(organizationOf);
-  return senders.includes(organizationOf(domainOf(message.from))) && !isForged(message);
+  return senders.includes(organizationOf(domainOf(message.from))) && isAuthentic(authentication);
 }
 
 const organizationOf = (domain: string): string => getDomain(domain, { allowPrivateDomains: true }) ?? domain;
-
-/** What the inbox's own server found, which writes its result above those of others (RFC 8601). */
-function isForged({ fields }: Message): boolean {
-  const results = fields.get('authentication-results');
-  return (
-    /\bdmarc\s*=\s*fail\b/i.test(results) ||
-    (/\bspf\s*=\s*fail\b/i.test(results) && !/\bdkim\s*=\s*pass\b/i.test(results))
-  );
-}
 
 /** Keeps a report for a person to look at. It changes nothing else: nobody is barred, nothing stops, and it counts towards no guard. */
 export async function keepUnproven<Kind extends 'bounce' | 'complaint'>(
