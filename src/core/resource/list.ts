@@ -216,14 +216,20 @@ function wheresOf(
   const scope = within ? sql`${tenant(tx)} and ${columnOf(resource, parentField(within))} = ${parent}` : tenant(tx);
   const used = Object.entries(filters).filter(([name]) => query[name] !== undefined);
   const wheres = used.map(([name, { where }]) => where(query[name] as never, query as never));
-  const shown = join([scope, resource.alive, ...(condition ? [condition] : []), ...wheres], ' and ');
+  const absent = Object.entries(filters).flatMap(([name, filter]) =>
+    query[name] === undefined ? (filter.absent ?? []) : [],
+  );
+  const shown = join([scope, resource.alive, ...(condition ? [condition] : []), ...absent, ...wheres], ' and ');
   const of_cursor = used.flatMap(([name, filter]) => filter.cursor?.(query[name] as never) ?? []);
   return {
     parent,
     scope,
     shown,
     cursor: join([scope, ...of_cursor], ' and '),
-    total: condition || used.length > 0 ? undefined : resource.total?.(tx, parent ?? tx.organization_id),
+    total:
+      condition || absent.length > 0 || used.length > 0
+        ? undefined
+        : resource.total?.(tx, parent ?? tx.organization_id),
     used: used.map(([name]) => name),
   };
 }

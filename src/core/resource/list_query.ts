@@ -27,6 +27,8 @@ export interface Filter {
   schema: z.ZodType;
   /** @param query the whole query, where the filter depends on another one */
   where: (value: never, query: never) => Sql;
+  /** What the list shows where the filter is not sent. */
+  absent?: Sql;
   /** What a cursor must match too, where the filter decides which objects the list has. */
   cursor?: (value: never) => Sql;
 }

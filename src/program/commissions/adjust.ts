@@ -290,16 +290,22 @@ async function createDifference(tx: Tx, commission: Commission, amount_minor: nu
   await create(tx, commission, { kind, clawback_of: commission.id, amount_minor, status: 'due', mature_at: tx.now });
 }
 
-/** Earns a voided commission again, by its rate or as it was edited: approved if it was, and mature when it would have been. */
-function earnAgain(tx: Tx, voided: Earned, amount_minor: number, base_amount_minor: number): Promise<void> {
+/**
+ * Earns a voided commission again, by its rate or as it was edited: approved if it was, and mature when it would have been. It starts `pending`,
+ * as all do that are not due yet, and is approved after that.
+ */
+async function earnAgain(tx: Tx, voided: Earned, amount_minor: number, base_amount_minor: number): Promise<void> {
   const { rate_type, rate_value, max_commission_minor, base_is_net, mature_at, approved_at } = voided;
   const { edited_total_minor, edited_base_minor } = voided;
-  const initial = statusAt(mature_at, tx.now);
-  const status = initial === 'pending' && approved_at !== null ? 'approved' : initial;
+  const status = statusAt(mature_at, tx.now);
+  const is_approved = status === 'pending' && approved_at !== null;
   const rate = { rate_type, rate_value, max_commission_minor, base_is_net };
   const edit = { edited_by_hand: edited_total_minor !== null, edited_total_minor, edited_base_minor };
-  const kept = { ...rate, ...edit, mature_at, approved_at };
-  return create(tx, voided, { kind: 'sale', ...kept, amount_minor, base_amount_minor, status });
+  const kept = { ...rate, ...edit, mature_at, approved_at: is_approved ? null : approved_at };
+  const earned = await create(tx, voided, { kind: 'sale', ...kept, amount_minor, base_amount_minor, status });
+  if (!earned || !is_approved) return;
+  const approved = await commissions.update(tx, earned.id, { status: 'approved', approved_at });
+  tx.emit(event('commission.updated', approved, { previous_status: status }));
 }
 
 /** Another commission of the same sale. A partner who is deleted is owed nothing more, and still gives back. */
@@ -307,13 +313,14 @@ async function create(
   tx: Tx,
   { program_id, partner_id, customer_id, sale_id, rule_id, currency }: Commission,
   values: Pick<Commission, 'kind' | 'amount_minor' | 'status' | 'mature_at'> & Values,
-): Promise<void> {
+): Promise<Commission | undefined> {
   if (
     values.amount_minor > 0 &&
     !(await partners.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`, lockOf('share')))
   )
-    return;
+    return undefined;
   const copied = { program_id, partner_id, customer_id, sale_id, rule_id, currency };
   const commission = (await commissions.insert(tx, { ...copied, ...values, id: newId('com') })) as Commission;
   tx.emit(event('commission.created', commission));
+  return commission;
 }

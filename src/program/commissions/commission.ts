@@ -15,7 +15,13 @@ import { partners } from '../partners/partner.ts';
 import { type Program, programs } from '../programs/program.ts';
 import { totalOf } from '../programs/tally.ts';
 import { type Sale, sales } from '../sales/sale.ts';
-import { commission_states, matureAt, statusAt } from './commission_state.ts';
+import {
+  type CommissionStatus,
+  commission_states,
+  matureAt,
+  statusAt,
+  uncounted_statuses,
+} from './commission_state.ts';
 import { rules } from './rule.ts';
 import type { CommissionOutcome } from './rule_choice.ts';
 
@@ -93,9 +99,17 @@ export const ofPayout = (payout_id: string): Sql => sql`(
 const maturing = list({
   resource: commissions,
   within: programs,
-  by: ['status', 'partner_id', 'customer_id'],
+  by: ['partner_id', 'customer_id'],
   order: { by: 'mature_at', oldest_first: true },
   filters: {
+    status: {
+      schema: z
+        .enum(Object.keys(commission_states) as [CommissionStatus])
+        .optional()
+        .describe('Only commissions with this `status`. The default is all but `voided` and `rejected`.'),
+      where: (value: string) => sql`t.status = ${value}`,
+      absent: sql`t.status not in ${uncounted_statuses}`,
+    },
     from: {
       schema: timestampInput.optional().describe('Only commissions whose `mature_at` is this time or later.'),
       where: (value: string) => sql`t.mature_at >= ${value}::timestamptz`,
@@ -115,7 +129,7 @@ export const commissionOperations: Operation[] = [
     path: '/v1/commissions/maturing',
     scope: 'commissions:read',
     summary: 'Lists commissions by when they mature, oldest first.',
-    doc: '`from` (inclusive) and `to` (exclusive) apply to `mature_at`. `status=approved` lists the commissions that were approved by hand.',
+    doc: 'Without `status`, those that are voided or rejected are left out: nobody will be paid for them. `from` (inclusive) and `to` (exclusive) apply to `mature_at`. `status=approved` lists the commissions that were approved by hand.',
     query: maturing.query,
     reply: maturing.reply,
     run: ({ tx, query, caller }) => maturing.page(tx, query as Record<string, unknown>, caller.scopes),

@@ -101,19 +101,15 @@ export async function recordRefund(tx: Tx, sale: Sale, fields: NewRefund): Promi
 
 export async function refuseRepeatedRefund(tx: Tx, sale: Sale, external_refund_id: string | undefined): Promise<void> {
   if (external_refund_id === undefined) return;
-  const repeated = await tx.maybe<{ sale_id: string }>(sql`
-    select t.sale_id from program.refund t
-    where ${tenant(tx)} and t.program_id = ${sale.program_id} and t.external_refund_id = ${external_refund_id}
-      and t.deleted_at is null`);
-  if (!repeated) return;
-  const existing = await sales.find(tx, sql`${tenant(tx)} and t.id = ${repeated.sale_id}`);
+  const existing = await refunds.find(
+    tx,
+    sql`${tenant(tx)} and t.program_id = ${sale.program_id} and t.external_refund_id = ${external_refund_id}`,
+  );
+  if (!existing) return;
   throw new Problem(
     'resource_already_exists',
     `The refund '${external_refund_id}' is already recorded in this program.`,
-    {
-      param: 'external_refund_id',
-      ...(existing ? { existing } : {}),
-    },
+    { param: 'external_refund_id', existing },
   );
 }
 

@@ -217,6 +217,24 @@ t.test('many commissions mature in one run, each told once', async (t) => {
   t.same(await shop.events(), []);
 });
 
+t.test('maturing commissions are those that may be paid, unless a status is asked for', async (t) => {
+  const shop = await openShop(rail);
+  await shop.rule();
+  const { id: partner_id } = await shop.partner();
+  const ids: Json = {};
+  for (const status of ['pending', 'approved', 'voided', 'rejected']) {
+    ids[status] = (await shop.sale({ partner_id })).commissions[0].id;
+  }
+  for (const [how, status] of Object.entries({ approve: 'approved', void: 'voided', reject: 'rejected' })) {
+    await shop.merchant.post(`/v1/commissions/${ids[status]}/${how}`);
+  }
+  const listed = async (query = '') => (await shop.list('commissions/maturing', query)).map(({ id }) => id);
+  t.same(await listed(), [ids.pending, ids.approved]);
+  for (const [status, id] of Object.entries(ids)) t.same(await listed(`status=${status}`), [id]);
+  const page = await shop.merchant.get(`/v1/commissions/maturing?program_id=${shop.program_id}&limit=1`);
+  t.match(page, { total_count: 2, has_more: true });
+});
+
 t.test('maturing commissions are filtered by customer', async (t) => {
   const shop = await openShop(rail);
   await shop.rule();

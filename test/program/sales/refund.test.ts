@@ -292,8 +292,15 @@ t.test('what was approved stays approved when it comes back', async (t) => {
   const sale = await shop.sale({ partner_id: (await shop.partner()).id });
   const { approved_at } = await shop.merchant.post(`/v1/commissions/${sale.commissions[0].id}/approve`);
   await shop.merchant.patch(`/v1/sales/${sale.id}`, { amount_minor: 0 });
+  await shop.events();
   await shop.merchant.patch(`/v1/sales/${sale.id}`, { amount_minor: 10_000 });
   t.match(await shop.commissionsOf(sale), [{ status: 'approved', approved_at, amount_minor: 2_000 }]);
+  const told = (await shop.events()).filter(({ type }) => type.startsWith('commission.'));
+  t.match(told, [
+    { type: 'commission.created', data: { status: 'pending', amount_minor: 2_000 } },
+    { type: 'commission.updated', data: { status: 'approved', previous_status: 'pending' } },
+  ]);
+  t.equal(told.length, 2);
 });
 
 t.test('the audit computes a base to the last unit, however large', async () => {
@@ -331,7 +338,10 @@ t.test('more than is left is refused, and so is a refund that was told before', 
   for (const again of [sale, other]) {
     t.match(await refund(again, { amount_minor: 100, external_refund_id }), {
       status: 409,
-      body: { error: { code: 'resource_already_exists', param: 'external_refund_id' }, existing: { id: sale.id } },
+      body: {
+        error: { code: 'resource_already_exists', param: 'external_refund_id' },
+        existing: { object: 'refund', id: /^rfd_/, sale_id: sale.id, external_refund_id, amount_minor: 100 },
+      },
     });
   }
   t.match(await shop.merchant.get(`/v1/sales/${other.id}`), { refunded_minor: 0 });
