@@ -113,7 +113,8 @@ export async function settleReturned(
   await numberStatement(tx, payout);
   const returned = await payouts.update(tx, payout.id, {
     ...{ status, failed_at: tx.now, error_code: 'returned', error_message },
-    ...not_paid,
+    // The reference is of the payment that came back.
+    ...{ ...not_paid, external_id: null },
   });
   tx.emit(event('payout.failed', returned));
   const due = await tx.all<Commission>(sql`

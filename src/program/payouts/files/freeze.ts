@@ -7,6 +7,7 @@ import type { Services } from '../../../core/resource/services.ts';
 import { Problem } from '../../../core/values/problem.ts';
 import { event } from '../../events/event.ts';
 import { payeeName } from '../../partners/partner.ts';
+import { bankDay } from '../bank/bank_day.ts';
 import { type Creditor, transferRefusal } from '../bank/transfer.ts';
 import { credentialsOf, currentRail } from '../credentials/rail_credentials.ts';
 import { type Payout, payouts } from '../payout.ts';
@@ -197,7 +198,8 @@ async function insertAttempts(
     },
     ...{ amount_minor: payout.amount_minor, currency: payout.currency, destination_hint: hint },
     request: vault.encrypt(asText(transfer), transfer.idempotency_key).toString('hex'),
-    state: { execution_date: laterDate(payout.due_at, tx.now) },
+    // The requested execution date: when it is due, or when the file is made where that is later.
+    state: { execution_date: bankDay(payout.due_at > tx.now ? payout.due_at : tx.now) },
   }));
   await tx.all(sql`
     insert into program.payout_attempt (
@@ -212,13 +214,10 @@ async function insertAttempts(
     )`);
 }
 
-/** The requested execution date: the day on which it is due, or on which the file was made where that is later. */
-const laterDate = (due_at: string, now: string): string => (due_at > now ? due_at : now).slice(0, 10);
-
 const submitting = (tx: Tx, { method, mode }: PayoutFile, sendings: Sending[]): Sql => sql`
   update program.payout t
   set status = 'processing', livemode = ${mode === 'live'}, submitted_at = ${tx.now}::timestamptz, attempt = t.attempt + 1,
-    method = ${method}, destination_hint = s.hint, failed_at = null, error_code = null, error_message = null,
+    method = ${method}, destination_hint = s.hint, external_id = null, failed_at = null, error_code = null, error_message = null,
     held_reason = null, held_until = null, updated_at = ${tx.now}::timestamptz
   from unnest(${sendings.map(({ payout }) => payout.id)}::text[], ${sendings.map(({ hint }) => hint)}::text[]) as s (id, hint)
   where ${tenant(tx)} and t.id = s.id`;
