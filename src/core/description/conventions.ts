@@ -20,7 +20,7 @@ const ofRequests = ({ path, test_keys, delivery, moves_money }: Described) => [
 
 Times are in ISO 8601; responses use UTC. Ids are strings whose prefix names the type of the object. An id that is unknown, deleted, or that of another organization's object answers 404.
 
-Free-form objects, such as \`metadata\`, are returned as you sent them. Integers beyond ±${Number.MAX_SAFE_INTEGER.toLocaleString('en')} (2^53 − 1) are not exact in JSON and are refused: send them as strings.
+Free-form objects, such as \`metadata\`, are returned as you sent them. Integers beyond ±${Number.MAX_SAFE_INTEGER.toLocaleString('en')} (2^53 − 1) are not exact in JSON and are refused: send them as strings. A sum in a report or in \`stats\` that would be beyond them is shown as that bound.
 
 Status codes of success: 201 for a created object, 202 for work that is queued, 200 for everything else. A deletion returns \`{id, object, deleted: true}\`. \`PATCH\` changes only the fields that you send.
 

@@ -103,7 +103,9 @@ export const MetricDelta = z.object({
   change_bps: z
     .int()
     .nullable()
-    .describe('The change in basis points of the previous value, rounded half away from zero. Null: it was 0.'),
+    .describe(
+      'The change in basis points of the previous value, rounded half away from zero. Null: it was 0, or the change or one of the values is beyond ±(2^53 − 1).',
+    ),
 });
 
 /** How each metric changed from the window before. */
@@ -118,10 +120,14 @@ export function deltaOf(now: Totals, before: Totals): Record<string, z.infer<typ
   );
 }
 
-/** Exact, whatever the amounts: their product with 10,000 is beyond the integers that a number holds. */
+/**
+ * Exact, whatever the amounts: their product with 10,000 is beyond the integers that a number holds. A value at the bound of those stands for
+ * one that is not known, and so has no change.
+ */
 export function changeBps(difference: number, before: number): number | null {
-  if (before === 0) return null;
+  const isBounded = (value: number) => Math.abs(value) >= Number.MAX_SAFE_INTEGER;
+  if (before === 0 || isBounded(before) || isBounded(before + difference)) return null;
   const change = ((BigInt(Math.abs(difference)) * 20_000n) / BigInt(Math.abs(before)) + 1n) / 2n;
-  const bounded = change > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(change);
-  return difference < 0 ? 0 - bounded : bounded;
+  if (change > BigInt(Number.MAX_SAFE_INTEGER)) return null;
+  return difference < 0 ? 0 - Number(change) : Number(change);
 }

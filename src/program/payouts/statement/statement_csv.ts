@@ -1,5 +1,4 @@
 import { csvLine, headerLine } from '../../../core/formats/csv.ts';
-import { decimalCell } from '../bank/amount.ts';
 import { requireThatItAddsUp, type Statement, type StatementLine } from './statement.ts';
 
 const columns = [
@@ -10,13 +9,13 @@ const columns = [
   'kind',
   'sale_reference',
   'description',
-  'sale_amount',
-  'amount',
+  'sale_amount_minor',
+  'amount_minor',
   'currency',
 ];
 /**
- * The statement as a CSV file, a line for each commission. Amounts are decimals with the digits of the currency. There is no line of totals:
- * the column `amount` adds up to the payout.
+ * The statement as a CSV file, a line for each commission. Amounts are in minor units, as in all lists. There is no line of totals: the column
+ * `amount_minor` adds up to the payout.
  *
  * @throws RangeError when the statement does not add up
  */
@@ -31,7 +30,5 @@ const rowOf = ({ number, payout, currency }: Statement, line: StatementLine): Re
   ...line,
   statement_number: number,
   payout_id: payout.id,
-  sale_amount: line.sale_amount_minor === null ? null : decimalCell(line.sale_amount_minor, currency),
-  amount: decimalCell(line.amount_minor, currency),
   currency,
 });

@@ -5,7 +5,7 @@ import { line, statement } from './example.ts';
 
 const csvOf = (value: Statement): string => [...statementCsv(value)].join('');
 const head =
-  'statement_number,payout_id,date,commission_id,kind,sale_reference,description,sale_amount,amount,currency\r\n';
+  'statement_number,payout_id,date,commission_id,kind,sale_reference,description,sale_amount_minor,amount_minor,currency\r\n';
 const ids = [
   'S-2026-000123,pyt_01h455vb4pex5vsknk084sn02q',
   '2026-10-03T10:11:12.000Z,com_01h455vb4pex5vsknk084sn02q',
@@ -29,15 +29,14 @@ t.test('adds up the lines by their kinds', async (t) => {
   t.throws(() => statementTotals([most, most]), { name: 'RangeError' });
 });
 
-t.test('writes a CSV line for each commission, with decimals of the currency', async (t) => {
+t.test('writes a CSV line for each commission, in minor units as the lists have them', async (t) => {
   t.equal(csvOf(statement([])), head);
   const lines = [line(), line({ kind: 'clawback', amount_minor: -5, sale_reference: null, sale_amount_minor: null })];
   t.equal(
     csvOf(statement(lines)),
-    `${head}${ids},sale,ch_0001,Commission for a sale,99.00,19.80,EUR\r\n${ids},clawback,,Commission for a sale,,-0.05,EUR\r\n`,
+    `${head}${ids},sale,ch_0001,Commission for a sale,9900,1980,EUR\r\n${ids},clawback,,Commission for a sale,,-5,EUR\r\n`,
   );
-  t.match(csvOf(statement([line()], { currency: 'KWD' })), ',9.900,1.980,KWD\r\n');
-  t.match(csvOf(statement([line()], { currency: 'JPY' })), ',9900,1980,JPY\r\n');
+  t.match(csvOf(statement([line()], { currency: 'KWD' })), ',9900,1980,KWD\r\n');
 });
 
 t.test('keeps names as they are, and defuses what a spreadsheet would run', async (t) => {
