@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import sql from 'sql-template-tag';
-import { register, runTick } from '../core/jobs/schedule.ts';
+import { register, runTick, type Schedule } from '../core/jobs/schedule.ts';
 import { run } from '../core/postgres/database.ts';
 import { type Store, transaction } from '../core/postgres/transaction.ts';
 import { schedules } from '../products.ts';
@@ -16,8 +16,11 @@ interface RunOptions {
 
 /** `rail run`: a scheduled job, now, as if the clock showed `at`. */
 export async function runSchedule(name: string, { at, wait = false, json }: RunOptions): Promise<void> {
-  const known = schedules.map((schedule) => schedule.name);
-  if (!known.includes(name)) throw new UsageError(`There is no schedule '${name}'. Known: ${known.join(' ')}`);
+  const schedule = schedules.find((one) => one.name === name);
+  if (!schedule) {
+    throw new UsageError(`There is no schedule '${name}'. Known: ${schedules.map((one) => one.name).join(' ')}`);
+  }
+  refuseTooLate(schedule, at);
   await withStore(async ({ store }) => {
     const tick = at ?? new Date().toISOString();
     if (wait) await requireWorker(store, '--wait would wait forever');
@@ -30,6 +33,13 @@ export async function runSchedule(name: string, { at, wait = false, json }: RunO
     const said = wait ? `Done: ${name} as of ${tick} (${run_id}).` : `Enqueued ${name} as of ${tick} (${run_id}).`;
     answer({ run_id, name, tick, done: wait }, { json, lines: [said] });
   });
+}
+
+/** @throws UsageError where the run would do nothing */
+function refuseTooLate({ name, latest }: Schedule, at: string | undefined): void {
+  const bound = latest?.(new Date());
+  if (at === undefined || !bound || Date.parse(at) <= bound.getTime()) return;
+  throw new UsageError(`${name} as of ${at} would do nothing: --at must be ${bound.toISOString()} or earlier.`);
 }
 
 /** A run is done when neither its job nor any that follows from it is left. */

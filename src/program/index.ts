@@ -26,6 +26,7 @@ import { taxFormOperations } from './partners/tax_form.ts';
 import { updatePartnerOperations } from './partners/update_partner.ts';
 import { paying_partners } from './paying_partners.ts';
 import { payoutBatchOperations } from './payouts/batches/batch.ts';
+import { latestMonthly } from './payouts/batches/monthly.ts';
 import { railOperations } from './payouts/credentials/rail.ts';
 import { mountRailWebhooks } from './payouts/credentials/rail_webhook.ts';
 import { payoutFileOperations } from './payouts/files/export.ts';
@@ -144,7 +145,7 @@ export const program: Product = {
     { name: 'program/tell_due_payouts', cron: '* * * * *', missed: 'latest' },
     { name: 'program/send_due_payouts', cron: '* * * * *', missed: 'latest' },
     { name: 'program/poll_payouts', cron: '* * * * *', missed: 'latest' },
-    { name: 'program/create_monthly_batches', cron: '0 0 1 * *', missed: 'each' },
+    { name: 'program/create_monthly_batches', cron: '0 0 1 * *', missed: 'each', latest: latestMonthly },
     { name: 'program/fold_tallies', cron: '* * * * *', missed: 'latest' },
     { name: 'program/fold_reports', cron: '* * * * *', missed: 'latest' },
     { name: 'program/pack_reports', cron: '*/5 * * * *', missed: 'latest' },

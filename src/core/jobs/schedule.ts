@@ -15,6 +15,8 @@ export interface Schedule {
   cron: string;
   /** What to do about ticks that nobody was there for: run each, or only the latest, where that makes up for those before. */
   missed: 'each' | 'latest';
+  /** The latest time that a run by hand may be as of, where one of later would do nothing. */
+  latest?: (now: Date) => Date;
 }
 
 /** What a scheduled task gets: the run, which is the request id of all events that it causes, and the time that it is to go by. */
