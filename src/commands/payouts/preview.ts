@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { transaction } from '../../core/postgres/transaction.ts';
+import { openVault, requireSomeKey } from '../../encryption_key.ts';
 import { dueAt } from '../../program/payouts/batches/batch.ts';
 import { type BatchPreview, preview } from '../../program/payouts/batches/preview.ts';
 import { formatMoney } from '../../program/payouts/money_text.ts';
@@ -20,12 +21,14 @@ type Preview = z.input<typeof BatchPreview>;
 
 /** `rail payouts preview`: what a batch would contain. Writes nothing. */
 export const previewPayouts = (options: PreviewOptions): Promise<void> =>
-  withStore(async ({ store }) => {
+  withStore(async ({ store, config }) => {
+    requireSomeKey(config);
+    const vault = await openVault(config, store.database);
     const organization_id = await organizationOf(store.database, options.program);
     const found = await transaction(store, { organization_id, request_id: null }, async (tx) => {
       const program = await programs.get(tx, options.program);
       const cutoff = requirePast(options.cutoff ?? tx.now, tx.now);
-      return preview(tx, program, { cutoff, due_at: dueAt(program, cutoff) });
+      return preview(tx, { vault }, program, { cutoff, due_at: dueAt(program, cutoff) });
     });
     answer(found, { json: options.json, lines: linesOf(found) });
   });

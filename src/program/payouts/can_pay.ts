@@ -1,6 +1,29 @@
-import type { CanPay } from './eligibility.ts';
+import type { Services } from '../../core/resource/services.ts';
+import { type Creditor, paymentRefusal } from './bank/transfer.ts';
+import type { Balance } from './eligibility.ts';
 import { isRailName, rails } from './rails/rails.ts';
 
-/** Whether a payout method can pay an amount in a currency: what a provider's rail refuses before it is asked. Banks and wallets take any. */
-export const canPay: CanPay = (method, { amount_minor, currency }) =>
-  !isRailName(method) || rails[method].refuse(amount_minor, currency) === undefined;
+/** How a partner is paid. */
+export interface PaidBy {
+  partner_id: string;
+  method: string;
+  /** Encrypted for the partner. */
+  details: Buffer | null;
+}
+
+/** The details of a payout method, in the clear. */
+export const detailsOf = ({ vault }: Pick<Services, 'vault'>, { partner_id, details }: PaidBy) =>
+  JSON.parse(vault.decrypt(details as Buffer, partner_id)) as Record<string, string>;
+
+/**
+ * Whether a partner can be paid an amount in a currency: what a provider's rail, or a bank's file, refuses before anybody is asked. Previews,
+ * batches, `payout.due` and sending judge alike. Wallets take any.
+ */
+export function canPay(services: Pick<Services, 'vault'>, paid_by: PaidBy, balance: Balance): boolean {
+  const { method } = paid_by;
+  const { amount_minor, currency } = balance;
+  if (isRailName(method)) return rails[method].refuse(amount_minor, currency) === undefined;
+  if (method !== 'bank_transfer' && method !== 'wire') return true;
+  const creditor = detailsOf(services, paid_by) as unknown as Creditor;
+  return paymentRefusal({ method, currency }, { amount_minor, creditor }) === null;
+}

@@ -36,8 +36,8 @@ export interface Balance {
   amount_minor: number;
 }
 
-/** Whether a payout method can pay an amount in a currency. */
-export type CanPay = (method: string, balance: Balance) => boolean;
+/** Whether the partner's payout method can pay an amount in a currency. */
+export type CanPay = (balance: Balance) => boolean;
 
 /**
  * Whether a partner's balance in a currency is paid: undefined, or why not. A balance of 0 is nobody's matter, and not asked for here.
@@ -71,7 +71,7 @@ function amountObstacle(
   canPay: CanPay,
 ): NotEligibleReason | undefined {
   if (balance.amount_minor < minimumOf(payee, balance.currency, terms)) return 'below_minimum';
-  return canPay(payee.method as string, balance) ? undefined : 'currency_not_supported';
+  return canPay(balance) ? undefined : 'currency_not_supported';
 }
 
 /** The least balance that is paid: never below 1. */

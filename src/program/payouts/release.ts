@@ -7,6 +7,8 @@ import { type Commission, commissions, ofPayout } from '../commissions/commissio
 import { voidCommission } from '../commissions/commission_void.ts';
 import { event } from '../events/event.ts';
 import { partners } from '../partners/partner.ts';
+import { programs } from '../programs/program.ts';
+import { minimumOf } from './eligibility.ts';
 import { type Payout, payouts } from './payout.ts';
 
 /**
@@ -56,7 +58,7 @@ export const freeCommissions = (tx: Tx, payout_id: string): Promise<Commission[]
 
 /**
  * "A refund, correction or deletion of a sale first takes an unpaid commission out of a `pending` payout that was never attempted, whose amount
- * follows in the same transaction (nothing left: the payout is deleted)." A clawback stays in its payout: without it the amount would grow.
+ * follows in the same transaction (nothing left: the payout is deleted)." So it is where less than the minimum is left. A clawback stays in its payout: without it the amount would grow.
  * @param which the commissions, called `t`
  */
 export async function takeOutOfPayouts(tx: Tx, which: Sql): Promise<void> {
@@ -116,6 +118,14 @@ async function takeOut(tx: Tx, payout: Payout, which: Sql): Promise<void> {
     select count(*) as commissions, coalesce(sum(amount_minor), 0)::bigint as amount_minor from taken`);
   const amount_minor = payout.amount_minor - taken.amount_minor;
   const commission_count = payout.commission_count - taken.commissions;
-  if (amount_minor > 0) await payouts.update(tx, payout.id, { amount_minor, commission_count });
+  if (amount_minor >= (await leastOf(tx, payout)))
+    await payouts.update(tx, payout.id, { amount_minor, commission_count });
   else await deletePayout(tx, payout);
+}
+
+/** The least that a batch would pay today in its place. */
+async function leastOf(tx: Tx, { program_id, partner_id, currency }: Payout): Promise<number> {
+  const program = await programs.get(tx, program_id);
+  const partner = await partners.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`);
+  return minimumOf(partner ?? { min_payout_minor: null }, currency, program);
 }

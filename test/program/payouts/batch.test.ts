@@ -267,7 +267,7 @@ t.test(
     let refund: Promise<Answer> | undefined;
     await transaction(rail.store, opening, async (tx) => {
       const [range] = await splitBatch(tx, batch_id);
-      await generateStep(tx, range as RangeKey, 1000);
+      await generateStep(tx, rail.services, range as RangeKey, 1000);
       refund = shop.merchant.request('POST', `/v1/sales/${sale.id}/refund`);
       await eventually(async () => (await rail.waiting()) > 0, 'the refund to wait for the batch');
     });

@@ -39,8 +39,17 @@ export function serviceLevel({ method, currency }: BlockTerms): 'SEPA' | 'URGP' 
  * Why a transfer cannot be written to a file, as a sentence, or null. Ask before the file is frozen: one such transfer makes the file
  * impossible to write.
  */
-export function transferRefusal(terms: BlockTerms, { key, amount_minor, creditor }: Transfer): string | null {
+export function transferRefusal(terms: BlockTerms, transfer: Transfer): string | null {
+  const { key } = transfer;
   if (!/^[A-Za-z0-9_-]{1,35}$/.test(key)) return `The key '${key}' is not 1 to 35 letters, digits, '_' and '-'.`;
+  return paymentRefusal(terms, transfer);
+}
+
+/** Why nobody can be paid so by a file, whatever the key. */
+export function paymentRefusal(
+  terms: BlockTerms,
+  { amount_minor, creditor }: Pick<Transfer, 'amount_minor' | 'creditor'>,
+): string | null {
   if (!Number.isSafeInteger(amount_minor) || amount_minor <= 0)
     return `The amount ${amount_minor} is not a positive integer.`;
   if (sepaText(creditor.account_holder, most_of_name) === '')

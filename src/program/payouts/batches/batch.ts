@@ -48,7 +48,7 @@ export const payoutBatchOperations: Operation[] = [
     reply: payoutBatches.schema,
     status: 202,
     other_reply: { status: 200, reply: BatchPreview, when: ({ preview }) => preview },
-    async run({ tx, caller, body }) {
+    async run({ tx, caller, body, services }) {
       const program = await programs.get(tx, body.program_id, { param: 'program_id' });
       const cutoff = body.cutoff ?? tx.now;
       if (cutoff > tx.now) {
@@ -56,7 +56,7 @@ export const payoutBatchOperations: Operation[] = [
       }
       const due_at = body.due_at ?? dueAt(program, cutoff);
       refuseFarDueAt(tx, due_at);
-      if (body.preview) return preview(tx, program, { cutoff, due_at }) as never;
+      if (body.preview) return preview(tx, services, program, { cutoff, due_at }) as never;
       return createBatch(tx, program, { cutoff, due_at, created_by_user_id: await userOfKey(tx, caller) });
     },
   }),

@@ -27,13 +27,13 @@ const least_connections = 6;
 /** Creates the payouts of a batch: two ranges of its partners at the same time. */
 export async function generateBatch(
   { organization_id, request_id, id }: { organization_id: string; request_id: string | null; id: string },
-  { store, stopping }: Pick<TaskContext, 'store' | 'stopping'>,
+  { store, services, stopping }: Pick<TaskContext, 'store' | 'services' | 'stopping'>,
 ): Promise<void> {
   const within = <T>(work: (tx: Tx) => Promise<T>) => transaction(store, { organization_id, request_id }, work);
   const ranges = await within((tx) => splitBatch(tx, id));
   if (ranges.length === 0) return;
   const generate = (range: RangeKey) =>
-    generateRange((most) => within((tx) => generateStep(tx, range, most)), stopping);
+    generateRange((most) => within((tx) => generateStep(tx, services, range, most)), stopping);
   if ((store.database.options.max ?? 0) < least_connections) for (const range of ranges) await generate(range);
   else await together(ranges.map(generate));
   await within((tx) => finishBatch(tx, id));
@@ -63,14 +63,19 @@ export function nextMost(most: number, took_ms: number): number {
  * @param most how many partners are looked at
  * @returns fewer than `most` when the range is done
  */
-export async function generateStep(tx: Tx, key: RangeKey, most: number): Promise<number> {
+export async function generateStep(
+  tx: Tx,
+  services: Pick<TaskContext['services'], 'vault'>,
+  key: RangeKey,
+  most: number,
+): Promise<number> {
   const range = await lockRange(tx, key);
   if (!range) return 0;
   if ((await mature(tx, range)) > 0) return most;
   const program = await programs.get(tx, range.program_id);
   const next = { after: range.last_partner_id, up_to: range.up_to_partner_id, most };
   const partner_ids = await nextPartners(tx, range, next);
-  const { judged, partners } = await balancesOf(tx, program, { ...range, is_preview: false }, partner_ids);
+  const { judged, partners } = await balancesOf(tx, services, program, { ...range, is_preview: false }, partner_ids);
   const payable = judged.filter(({ reason }) => reason === undefined).map((one) => ({ ...one, id: newId('pyt') }));
   const created = await insertPayouts(tx, range, payable);
   // While Postgres puts the commissions into their payouts, what is told is written out here.

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Tx } from '../../../core/postgres/transaction.ts';
+import type { Services } from '../../../core/resource/services.ts';
 import { id, objectName, text, timestamp } from '../../../core/values/fields.ts';
 import { minor, storedCurrency } from '../../../core/values/money.ts';
 import { program_id } from '../../events/fields.ts';
@@ -52,6 +53,7 @@ export const BatchPreview = z
 /** What a batch would contain. Writes nothing, and locks nothing. */
 export async function preview(
   tx: Tx,
+  services: Pick<Services, 'vault'>,
   program: Program,
   { cutoff, due_at }: { cutoff: string; due_at: string },
 ): Promise<z.input<typeof BatchPreview>> {
@@ -62,7 +64,7 @@ export async function preview(
   let looked_at = 0;
   for (let after = ''; ; ) {
     const partner_ids = await nextPartners(tx, selection, { after, most: step });
-    const { judged, partners } = await balancesOf(tx, program, selection, partner_ids);
+    const { judged, partners } = await balancesOf(tx, services, program, selection, partner_ids);
     const added = addUp(judged, sums);
     sums = { ...added, payouts: sums.payouts + added.payouts };
     looked_at += partners;

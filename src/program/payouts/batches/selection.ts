@@ -1,9 +1,10 @@
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import { tenant } from '../../../core/resource/resource.ts';
+import type { Services } from '../../../core/resource/services.ts';
 import type { Program } from '../../programs/program.ts';
-import { canPay } from '../can_pay.ts';
-import { type NotEligibleReason, notEligible, type Payee } from '../eligibility.ts';
+import { canPay, type PaidBy } from '../can_pay.ts';
+import { type Balance, type NotEligibleReason, notEligible, type Payee } from '../eligibility.ts';
 
 /** Which commissions a batch takes. */
 export interface Selection {
@@ -15,6 +16,7 @@ export interface Selection {
 
 export interface PayeeRow extends Payee {
   id: string;
+  details: Buffer | null;
   hint: string | null;
 }
 
@@ -112,6 +114,7 @@ export async function countPartners(tx: Tx, selection: Selection): Promise<numbe
  */
 export async function balancesOf(
   tx: Tx,
+  services: Pick<Services, 'vault'>,
   program: Program,
   selection: Selection,
   partner_ids: string[],
@@ -125,10 +128,15 @@ export async function balancesOf(
     judged: balances.flatMap((balance) => {
       const payee = known.get(balance.partner_id);
       if (!payee || !isPayable(balance)) return [];
-      return [{ ...balance, payee, reason: notEligible(payee, balance, program, canPay) }];
+      return [{ ...balance, payee, reason: notEligible(payee, balance, program, canPayBy(services, payee)) }];
     }),
   };
 }
+
+const canPayBy =
+  (services: Pick<Services, 'vault'>, { id: partner_id, method, details }: PayeeRow) =>
+  (sum: Balance) =>
+    canPay(services, { partner_id, method, details } as PaidBy, sum);
 
 /** What partners are due, in each currency. An amount that JSON cannot carry exactly is null. */
 const sumsOf = (
@@ -151,7 +159,7 @@ const isPayable = <Sum extends { amount_minor: number | null }>(sum: Sum): sum i
 /** Partners that are deleted are not among them. */
 const payeesOf = (tx: Tx, partner_ids: string[], lock: Sql): Promise<PayeeRow[]> =>
   tx.all<PayeeRow>(sql`
-    select t.id, t.status, t.min_payout_minor, t.tax_form_status, m.method, m.hint
+    select t.id, t.status, t.min_payout_minor, t.tax_form_status, m.method, m.details, m.hint
     from program.partner t
     left join program.payout_method m on m.organization_id = t.organization_id and m.partner_id = t.id
     where ${tenant(tx)} and t.id = any(${partner_ids}) and t.deleted_at is null

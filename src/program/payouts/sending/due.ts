@@ -1,8 +1,16 @@
 import sql from 'sql-template-tag';
-import type { Tx } from '../../../core/postgres/transaction.ts';
+import type { Opening } from '../../../core/jobs/task.ts';
+import type { TaskContext } from '../../../core/jobs/worker_context.ts';
+import { type Tx, transaction } from '../../../core/postgres/transaction.ts';
 import { tenant } from '../../../core/resource/resource.ts';
+import type { Services } from '../../../core/resource/services.ts';
 import { event } from '../../events/event.ts';
+import { type Program, programs } from '../../programs/program.ts';
+import { canPay } from '../can_pay.ts';
+import { type NotEligibleReason, not_eligible_reasons, notEligible } from '../eligibility.ts';
 import { type Payout, payouts } from '../payout.ts';
+import { hold } from './hold.ts';
+import { type PayeeRow, paidBy, payeesOf } from './payee.ts';
 
 /** That the batch of a payout, called `t`, can be sent. */
 export const of_ready_batch = sql`exists (
@@ -11,29 +19,85 @@ export const of_ready_batch = sql`exists (
   where b.organization_id = t.organization_id and b.id = t.batch_id and b.stage = 'ready' and b.deleted_at is null
 )`;
 
-/** Pending payouts, called `t`, of batches that can be sent, that are due at a time and were not told to be. */
+const of_partner = sql`t.held_reason = any(${[...not_eligible_reasons]})`;
+
+/**
+ * Pending payouts, called `t`, of batches that can be sent, that are due at a time and were not told to be. Those that were found to be not
+ * eligible just now are passed over.
+ */
 const untold = (at: string) => sql`
   t.status = 'pending' and t.due_told_at is null and t.deleted_at is null and t.attempt = 0 and t.due_at <= ${at}::timestamptz
-    and ${of_ready_batch}`;
+    and not (t.held_until is not null and t.held_until > ${at}::timestamptz and ${of_partner}) and ${of_ready_batch}`;
 
 /** Organizations with payouts that have become due. Reads across tenants: for the scheduled task alone. */
 export const organizationsWithDue = (tx: Tx, at: string): Promise<{ organization_id: string }[]> =>
   tx.all(sql`select distinct t.organization_id from program.payout t where ${untold(at)}`);
 
-/** Emits `payout.due` for payouts whose `due_at` has come, once each. @returns how many: fewer than `most` when none is left */
-export async function tellDue(tx: Tx, at: string, most: number): Promise<number> {
+/** How many payouts a transaction tells at most. */
+const most = 500;
+
+/** Emits `payout.due` for an organization's payouts whose `due_at` has come, once each. */
+export async function tellDue(
+  { organization_id, run_id, tick }: { organization_id: string; run_id: string; tick: string },
+  { store, services }: Pick<TaskContext, 'store' | 'services'>,
+): Promise<void> {
+  const opening: Opening = { organization_id, request_id: run_id };
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const from: string = after;
+    after = await transaction(store, opening, (tx) => tellNext(tx, services, tick, from));
+  }
+}
+
+/** @returns the last of the payouts that were looked at; undefined where there are no more */
+async function tellNext(
+  tx: Tx,
+  services: Pick<Services, 'vault'>,
+  at: string,
+  after: string,
+): Promise<string | undefined> {
   const due = await tx.all<Payout>(sql`
-    with due as (
-      select t.id from program.payout t where ${tenant(tx)} and ${untold(at)} order by t.id limit ${most} for no key update skip locked
-    ),
-    told as (
+    select ${payouts.columns}
+    from ${payouts.from}
+    where ${tenant(tx)} and ${untold(at)} and t.id > ${after}
+    order by t.id
+    limit ${most}
+    for no key update of t skip locked`);
+  const payable = await payableOf(tx, services, due);
+  for (const payout of await noteTold(tx, payable)) tx.emit(event('payout.due', payout));
+  return due.length < most ? undefined : due.at(-1)?.id;
+}
+
+/** Those that could be sent now, as far as it is a matter of the partner; the others are held. */
+async function payableOf(tx: Tx, services: Pick<Services, 'vault'>, due: Payout[]): Promise<string[]> {
+  const payees = await payeesOf(tx, due);
+  const programs_by_id = new Map<string, Program>();
+  const payable: string[] = [];
+  for (const payout of due) {
+    const { program_id } = payout;
+    const program = programs_by_id.get(program_id) ?? (await programs.get(tx, program_id));
+    programs_by_id.set(program_id, program);
+    const reason = reasonOf(services, program, payout, payees.get(payout.partner_id));
+    if (reason) await hold(tx, payout, reason);
+    else payable.push(payout.id);
+  }
+  return payable;
+}
+
+const reasonOf = (
+  services: Pick<Services, 'vault'>,
+  program: Program,
+  payout: Payout,
+  payee: PayeeRow | undefined,
+): NotEligibleReason | undefined =>
+  payee && notEligible(payee, payout, program, (amount) => canPay(services, paidBy(payout, payee), amount));
+
+const noteTold = (tx: Tx, ids: string[]): Promise<Payout[]> =>
+  tx.all<Payout>(sql`
+    with told as (
       update program.payout t
-      set due_told_at = ${tx.now}::timestamptz
-      from due
-      where ${tenant(tx)} and t.id = due.id
+      set due_told_at = ${tx.now}::timestamptz, held_until = case when ${of_partner} then null else t.held_until end,
+        held_reason = case when ${of_partner} then null else t.held_reason end
+      where ${tenant(tx)} and t.id = any(${ids})
       returning ${payouts.columns}
     )
     select told.* from told order by id`);
-  for (const payout of due) tx.emit(event('payout.due', payout));
-  return due.length;
-}

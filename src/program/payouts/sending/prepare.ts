@@ -2,34 +2,21 @@ import sql from 'sql-template-tag';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import { tenant } from '../../../core/resource/resource.ts';
 import type { Services } from '../../../core/resource/services.ts';
-import { event } from '../../events/event.ts';
-import { payeeName } from '../../partners/partner.ts';
 import type { PayoutMethodName, Program } from '../../programs/program.ts';
-import { type Creditor, transferRefusal } from '../bank/transfer.ts';
-import { canPay } from '../can_pay.ts';
+import { canPay, detailsOf } from '../can_pay.ts';
 import { currentRail } from '../credentials/rail_credentials.ts';
 import type { RailMethod } from '../credentials/rail_method.ts';
-import { type HeldReason, held_texts, obstacle, type Payee, reason_texts } from '../eligibility.ts';
+import { type HeldReason, obstacle } from '../eligibility.ts';
 import { PayoutFiles } from '../files/freeze.ts';
 import type { FileMethod } from '../files/frozen_transfer.ts';
-import { type Payout, payouts } from '../payout.ts';
+import type { Payout } from '../payout.ts';
 import { statusAfter } from '../payout_state.ts';
 import type { RailName, Transfer } from '../rails/rail.ts';
 import { isRailName } from '../rails/rails.ts';
+import { hold } from './hold.ts';
 import { DailyLimit } from './limit.ts';
+import { type PayeeRow, paidBy, payeesOf } from './payee.ts';
 import { type Sending, sendByRails } from './send_by_rails.ts';
-
-/** How long a payout that was not sent is passed over when payouts are sent automatically. */
-const held_ms = 3_600_000;
-
-interface PayeeRow extends Payee {
-  partner_name: string;
-  partner_email: string;
-  details: Buffer | null;
-  hint: string | null;
-  /** When the payout method was last changed. */
-  changed_at: string | null;
-}
 
 export interface Held {
   payout: Payout;
@@ -94,17 +81,6 @@ function currentRails(tx: Tx, program_id: string): RailOf {
   };
 }
 
-/** The partners of payouts, but for those who are deleted. */
-async function payeesOf(tx: Tx, batch_payouts: Payout[]): Promise<Map<string, PayeeRow>> {
-  const rows = await tx.all<PayeeRow & { id: string }>(sql`
-    select t.id, t.status, t.min_payout_minor, t.tax_form_status, m.method, m.details, m.hint, m.updated_at as changed_at,
-      t.email as partner_email, ${payeeName('t')} as partner_name
-    from program.partner t
-    left join program.payout_method m on m.organization_id = t.organization_id and m.partner_id = t.id
-    where ${tenant(tx)} and t.id = any(${batch_payouts.map(({ partner_id }) => partner_id)}) and t.deleted_at is null`);
-  return new Map(rows.map((row) => [row.id, row]));
-}
-
 async function needsApproval(tx: Tx, [first]: Payout[]): Promise<boolean> {
   if (!first) return false;
   const { approval_required } = await tx.one<{ approval_required: boolean }>(sql`
@@ -130,35 +106,11 @@ async function heldReason(
   const reason = obstacle(payee, program);
   if (reason) return reason;
   const method = payee.method as PayoutMethodName;
-  if (!canPay(method, payout) || fileRefusal(services, payout, payee)) return 'currency_not_supported';
+  if (!canPay(services, paidBy(payout, payee), payout)) return 'currency_not_supported';
   const rail = method === 'crypto' ? { mode: 'live' } : await railOf(method);
   if (!rail) return 'no_credentials';
   const is_within = rail.mode === 'test' || (await limit.take(payout.amount_minor, payout.currency));
   return is_within ? undefined : 'limit_reached';
-}
-
-const destinationOf = ({ vault }: Pick<Services, 'vault'>, { partner_id }: Payout, { details }: PayeeRow) =>
-  JSON.parse(vault.decrypt(details as Buffer, partner_id)) as Record<string, string>;
-
-/** Why a payout cannot stand in a bank's file: one such would keep all others from being sent. */
-function fileRefusal(services: Pick<Services, 'vault'>, payout: Payout, payee: PayeeRow): string | null {
-  const { method } = payee;
-  if (method !== 'bank_transfer' && method !== 'wire') return null;
-  const { id: key, amount_minor, currency } = payout;
-  const creditor = destinationOf(services, payout, payee) as unknown as Creditor;
-  return transferRefusal({ method, currency }, { key, amount_minor, creditor, remittance: '' });
-}
-
-/** Notes why a payout is not sent. `payout.not_eligible` tells it where that is a matter of the partner, once for each reason. */
-async function hold(tx: Tx, payout: Payout, reason: HeldReason): Promise<Payout> {
-  const { held_reason } = await tx.one<{ held_reason: string | null }>(sql`
-    select t.held_reason from program.payout t where ${tenant(tx)} and t.id = ${payout.id}`);
-  const held_until = new Date(Date.parse(tx.now) + held_ms).toISOString();
-  const after = await payouts.update(tx, payout.id, { held_reason: reason, held_until });
-  if (held_reason !== reason && reason in reason_texts) {
-    tx.emit(event('payout.not_eligible', after, { reason, reason_text: held_texts[reason] }));
-  }
-  return after;
 }
 
 function sendingOf(
@@ -179,7 +131,7 @@ function sendingOf(
     },
     ...{ partner_name, partner_email },
     ...{ amount_minor: payout.amount_minor, currency: payout.currency, began_at: tx.now },
-    destination: destinationOf(services, payout, payee),
+    destination: detailsOf(services, paidBy(payout, payee)),
   };
   return { payout, rail: payee.method as RailName, mode, version, hint, transfer };
 }

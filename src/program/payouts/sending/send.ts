@@ -34,7 +34,7 @@ export const sendOperations: Operation[] = [
     path: '/v1/payouts/{id}/retry',
     scope: 'payouts:send',
     summary: 'Sends a failed payout again.',
-    doc: 'Starts another attempt with an idempotency key of its own, to the payout method that the partner has now.',
+    doc: 'Starts another attempt with an idempotency key of its own, to the payout method that the partner has now. It pays the full amount of the payout, also if sales in it were refunded since the first attempt: clawbacks in the next payout take that back. To pay less now, delete the payout and create a batch.',
     params: idParams,
     reply: payouts.schema,
     errors: ['payout_locked'],

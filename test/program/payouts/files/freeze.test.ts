@@ -75,9 +75,10 @@ t.test('refuses a batch of a program without an account, and one with a transfer
     method: 'bank_transfer',
     details: { account_holder: 'Ada', account_number: '12345678', routing_number: '021000021' },
   };
-  await payee(shop, [6000], { payout_method: american });
+  const ada = await payee(shop, [6000]);
   await payee(shop, [6000]);
   const batch = await batchOf(shop);
+  await shop.merchant.request('PUT', `/v1/partners/${ada.id}/payout_method`, american);
   await t.rejects(freeze(shop, batch.id), {
     code: 'payout_locked',
     message: /PUT \/v1\/programs\/.*\/rails\/bank_transfer/,
