@@ -1,14 +1,16 @@
-import { join } from 'node:path';
-import { Worker } from 'node:worker_threads';
+import { TimedThread, TookTooLong } from '../../../core/threads/timed_thread.ts';
 import { Problem } from '../../../core/values/problem.ts';
 import { type BankReport, readBankReport } from '../bank/bank_report.ts';
 
 /** In characters. A longer report takes longer to read than other requests should wait. */
 const most_at_once = 32_768;
-const thread_memory_mb = 512;
+/** Long reports take turns: each needs memory in proportion to its length. */
+const thread = new TimedThread<string, Outcome>(new URL('./report_thread.ts', import.meta.url), {
+  ...{ name: 'Reading a bank report', most_ms: 30_000, most_heap_mib: 512 },
+});
 
-/** Threads take turns: each needs memory in proportion to its report. */
-let last: Promise<unknown> = Promise.resolve();
+/** A problem cannot go from one thread to another. */
+export type Outcome = { report: BankReport } | { refusal: string };
 
 /** Long reports of an organization that are read or wait for their turn: who sends more would keep all others waiting. */
 const most_of_organization = 2;
@@ -23,8 +25,7 @@ export async function readReport(document: string, organization_id: string): Pro
   const own = reading_of.get(organization_id) ?? 0;
   if (own >= most_of_organization) throw tooMany(own);
   reading_of.set(organization_id, own + 1);
-  const reading = last.then(() => readInThread(document));
-  last = reading.catch(() => {});
+  const reading = readInThread(document);
   return reading.finally(() => {
     const left = (reading_of.get(organization_id) as number) - 1;
     if (left === 0) reading_of.delete(organization_id);
@@ -39,17 +40,12 @@ const tooMany = (own: number): Problem =>
     { headers: { 'Retry-After': '5' } },
   );
 
-function readInThread(document: string): Promise<BankReport> {
-  const thread = new Worker(join(import.meta.dirname, 'report_thread.ts'), {
-    workerData: document,
-    resourceLimits: { maxOldGenerationSizeMb: thread_memory_mb },
+async function readInThread(document: string): Promise<BankReport> {
+  const outcome = await thread.ask(document).catch((error) => {
+    if (error instanceof TookTooLong)
+      return { refusal: 'The report takes too long to read. Ask your bank for shorter ones.' };
+    throw error;
   });
-  return new Promise((resolve, reject) => {
-    thread.once('message', ({ report, refusal }: { report?: BankReport; refusal?: string }) => {
-      if (report) resolve(report);
-      else reject(new Problem('invalid_parameter', refusal as string, { param: 'document' }));
-    });
-    thread.once('error', reject);
-    thread.once('exit', () => reject(new Error('The thread that reads a report has ended without one.')));
-  });
+  if ('report' in outcome) return outcome.report;
+  throw new Problem('invalid_parameter', outcome.refusal, { param: 'document' });
 }

@@ -1,15 +1,14 @@
-/** What a worker thread runs: it reads one bank report. */
-import { parentPort, workerData } from 'node:worker_threads';
+/** What a thread runs: it reads bank reports. */
+import { answerTasks } from '../../../core/threads/answer_tasks.ts';
 import { Problem } from '../../../core/values/problem.ts';
 import { readBankReport } from '../bank/bank_report.ts';
+import type { Outcome } from './read_report.ts';
 
-function outcome(): object {
+answerTasks((document: string): Outcome => {
   try {
-    return { report: readBankReport(workerData as string) };
+    return { report: readBankReport(document) };
   } catch (error) {
     if (error instanceof Problem) return { refusal: error.message };
     throw error;
   }
-}
-
-parentPort?.postMessage(outcome());
+});
