@@ -240,7 +240,14 @@ const message = {
   ...{ direction: 'inbound', purpose: 'reply', state: 'received', step_index: null, variant: null },
   ...{ subject: 'Re: Your sourdough guide', body_text: 'Sounds good. What commission do you pay?', body_html: null },
   ...{ reply_kind: 'positive', confidence: 0.93, needs_review: false, language_code: 'en', named: null },
-  ...{ failed_reason: null, server_answer: null, sent_at: null, bounced_at: null, received_at: times.event },
+  ...{
+    failed_reason: null,
+    server_answer: null,
+    sent_at: null,
+    bounced_at: null,
+    bounce_reason: null,
+    received_at: times.event,
+  },
   ...{ created_at: times.event, updated_at: times.event },
 };
 const thread = {
@@ -358,7 +365,15 @@ export const examples: Examples = {
     },
     'inboxes.health': {
       reply: {
-        ...{ inbox_id: inbox.id, sent_today: 12, limit_today: 34, bounce_bps_28d: 85, complaints_28d: 0, queue: 3 },
+        ...{
+          inbox_id: inbox.id,
+          sent_today: 12,
+          limit_today: 34,
+          bounce_bps_28d: 85,
+          blocked_28d: 1,
+          complaints_28d: 0,
+          queue: 3,
+        },
         spf: {
           ...{ status: 'pass', record: 'v=spf1 a:smtp.acme.example.com ~all' },
           detail: 'The SPF record of acme.example.com lets smtp.acme.example.com send.',

@@ -195,7 +195,15 @@ t.test('the health of a new inbox is that of its domain, and nothing was sent', 
   const caller = await rail.organization();
   const { id } = await connected(caller);
   t.match(await healthOf(caller, id), {
-    ...{ object: 'inbox_health', inbox_id: id, sent_today: 0, limit_today: 10, bounce_bps_28d: 0, complaints_28d: 0 },
+    ...{
+      object: 'inbox_health',
+      inbox_id: id,
+      sent_today: 0,
+      limit_today: 10,
+      bounce_bps_28d: 0,
+      blocked_28d: 0,
+      complaints_28d: 0,
+    },
     spf: { status: 'pass', record: texts['acme.com']?.[1], detail: 'The SPF record of acme.com lets localhost send.' },
     dkim: { status: 'pass', record: dkim },
     dmarc: { status: 'pass', record: dmarc },

@@ -20,7 +20,8 @@ const named = {
 
 /** Why the service pauses a campaign, and what it advises then. */
 export const fixes = {
-  bounce_rate: 'Remove the addresses that bounced, and verify the others before you resume.',
+  bounce_rate:
+    'Remove the addresses that bounced and verify the others, and where servers blocked the emails change the texts or send less, before you resume.',
   spam_complaint: 'Write to fewer and better matching prospects, and check the text of the emails before you resume.',
   not_entitled: 'Choose a plan that includes outreach, then resume.',
   no_inbox: 'Connect an inbox to the campaign, then resume.',

@@ -22,6 +22,9 @@ const InboxHealth = z.object({
   bounce_bps_28d: count.describe(
     'The share of the emails of the last 28 days that bounced, in basis points: 100 is 1 %. 0 if none were sent.',
   ),
+  blocked_28d: count.describe(
+    'The emails that servers returned in the last 28 days because of what they say or who sends them. `bounce_bps_28d` counts them as well.',
+  ),
   complaints_28d: count.describe('The complaints about spam that providers reported in the last 28 days.'),
   spf: verdict.describe('Whether the SPF record of the domain lets the SMTP server of the inbox send.'),
   dkim: verdict.describe('Whether the domain has a key that the signatures of its emails verify with.'),
@@ -70,6 +73,11 @@ async function countsOf(tx: Tx, inbox: Inbox) {
       from inbox i
       join recruitment.message m on m.organization_id = i.organization_id and m.inbox_id = i.id
       where m.direction = 'outbound' and m.sent_at > ${now} - interval '28 days'
+    ), blocked as (
+      select m.id
+      from inbox i
+      join recruitment.message m on m.organization_id = i.organization_id and m.inbox_id = i.id
+      where m.bounced_at > ${now} - interval '28 days' and m.bounce_reason = 'blocked'
     ), complaint as (
       select m.id
       from inbox i
@@ -89,6 +97,7 @@ async function countsOf(tx: Tx, inbox: Inbox) {
     )
     select i.imap_last_seen_at as imap_last_seen,
       coalesce(round(10000.0 * s.bounced / nullif(s.emails, 0)), 0)::integer as bounce_bps_28d,
+      (select count(*)::integer from blocked) as blocked_28d,
       (select count(*)::integer from complaint) as complaints_28d,
       coalesce((select d.sent from day d where d.day = i.today), 0) as sent_today,
       (select count(*)::integer from day d where d.day < i.today) as days_that_sent_before,
@@ -102,6 +111,7 @@ interface Counts {
   sent_today: number;
   days_that_sent_before: number;
   bounce_bps_28d: number;
+  blocked_28d: number;
   complaints_28d: number;
   imap_last_seen: string | null;
   queue: number;

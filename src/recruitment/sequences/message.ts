@@ -15,6 +15,14 @@ export const message_states = {
   received: 'it came in',
 } as const;
 
+/** Why an email bounced. */
+export const bounce_reasons = {
+  dead: 'the address or its domain does not exist or takes no email; the address is barred',
+  blocked: 'the server refused what it says or who sends it',
+  undelivered: 'the mailbox is full, the server did not answer in time, or another reason that may pass',
+} as const;
+export type BounceReason = keyof typeof bounce_reasons;
+
 const purposes = {
   sequence: 'an email of a campaign',
   invitation: 'an invitation to the affiliate program',
@@ -94,6 +102,9 @@ export const messages = resource({
       .describe('The last answer of the mail server. Null if the server accepted the email, or has not answered.'),
     sent_at: timestamp.nullable().describe('When the server accepted it. Null if it has not.'),
     bounced_at: timestamp.nullable().describe('When it bounced. Null if it has not.'),
+    bounce_reason: enumOf(bounce_reasons)
+      .nullable()
+      .describe(`${meaningsOf(bounce_reasons)} Null if it has not bounced.`),
     received_at: timestamp.nullable().describe('When it came in. Null for an outbound email.'),
     created_at: timestamp,
     updated_at: timestamp,

@@ -267,6 +267,8 @@ t.test('a wish to be taken off unsubscribes, in words and by mailto', async (t) 
   }
 });
 
+type Written = Mailed & { email: string };
+
 const boundary = 'report-boundary';
 /** A report of RFC 3464 on what a prospect was sent. */
 const bounceOf = (
@@ -397,22 +399,110 @@ t.test('reads an answer whose header has more than 4 MB', async (t) => {
   t.same(await setAsideIn(outreach), []);
 });
 
-t.test('a hard bounce ends the sequence and bars the address, a soft one is kept', async (t) => {
+t.test(
+  'each email that is returned for good bounces and ends its sequence; a dead address alone is barred',
+  async (t) => {
+    const outreach = await openReadOutreach(rail, server);
+    const [hard, soft] = [await mail(rail, outreach), await mail(rail, outreach)];
+    for (const { message_id, email } of [hard, soft]) await holdAddress(message_id, email);
+    server.deliver(outreach.user, bounceOf(soft, '5.2.2', 'mailbox full'));
+    server.deliver(outreach.user, bounceOf(hard, '5.1.1', 'user unknown'), 'Junk');
+    server.deliver(outreach.user, bounceOf(hard, '5.1.1', 'user unknown'));
+    const events = await cameIn(outreach, hard.prospect_id, 1);
+    t.match(events, [
+      { type: 'message.bounced', data: { message_id: hard.message_id, sequence_id: hard.sequence_id } },
+    ]);
+    // The one in Junk may be read first.
+    await readUpTo(outreach, 2);
+    t.match(await sequence(hard.sequence_id), { state: 'bounced' });
+    t.match(await outreach.caller.get(`${v1}/prospects/${hard.prospect_id}`), { email_status: 'bounced' });
+    t.match(await inbound(soft.prospect_id), [{ purpose: 'bounce' }]);
+    t.match(await sequence(soft.sequence_id), { state: 'bounced' });
+    t.match(await cameIn(outreach, soft.prospect_id, 1), [{ type: 'message.bounced' }]);
+    t.match(await outreach.caller.get(`${v1}/prospects/${soft.prospect_id}`), { email_status: 'found' });
+    t.match(await outreach.caller.get(`${v1}/messages/${soft.message_id}`), {
+      state: 'bounced',
+      bounce_reason: 'undelivered',
+    });
+    t.match(await outreach.caller.get(`${v1}/messages/${hard.message_id}`), {
+      state: 'bounced',
+      bounce_reason: 'dead',
+    });
+  },
+);
+
+t.test('says why an email bounced, and changes nothing while a server still tries', async (t) => {
   const outreach = await openReadOutreach(rail, server);
-  const [hard, soft] = [await mail(rail, outreach), await mail(rail, outreach)];
-  for (const { message_id, email } of [hard, soft]) await holdAddress(message_id, email);
-  server.deliver(outreach.user, bounceOf(soft, '5.2.2', 'mailbox full'));
-  server.deliver(outreach.user, bounceOf(hard, '5.1.1', 'user unknown'), 'Junk');
-  server.deliver(outreach.user, bounceOf(hard, '5.1.1', 'user unknown'));
-  const events = await cameIn(outreach, hard.prospect_id, 1);
-  t.match(events, [{ type: 'message.bounced', data: { message_id: hard.message_id, sequence_id: hard.sequence_id } }]);
-  // The one in Junk may be read first.
-  await readUpTo(outreach, 2);
-  t.match(await sequence(hard.sequence_id), { state: 'bounced' });
-  t.match(await outreach.caller.get(`${v1}/prospects/${hard.prospect_id}`), { email_status: 'bounced' });
-  t.match(await inbound(soft.prospect_id), [{ purpose: 'bounce' }]);
-  t.match(await sequence(soft.sequence_id), { state: 'active' });
-  t.same(eventsOf(outreach, soft.prospect_id), []);
+  const cases: [status: string, text: string, reason: string | null, action?: string][] = [
+    ['5.0.0', 'retry timeout exceeded', 'undelivered'],
+    ['4.4.7', 'message expired', 'undelivered'],
+    ['5.2.1', 'The account is suspended', 'undelivered'],
+    ['5.7.1', 'likely unsolicited mail, blocked', 'blocked'],
+    ['5.7.26', 'unauthenticated, DMARC policy', 'blocked'],
+    ['5.7.1', 'zxcv', 'blocked'],
+    ['5.1.2', 'Host unknown', 'dead'],
+    ['4.4.1', 'connection timed out', null, 'delayed'],
+    ['2.1.5', 'delivered', null, 'delivered'],
+    ['2.1.9', 'relayed', null, 'relayed'],
+  ];
+  const sent: Written[] = [];
+  for (const [status, text, , action = 'failed'] of cases) {
+    const to = await mail(rail, outreach);
+    await holdAddress(to.message_id, to.email);
+    server.deliver(outreach.user, bounceOf(to, status, text).replace('Action: failed', `Action: ${action}`));
+    sent.push(to);
+  }
+  await readUpTo(outreach, cases.length);
+  for (const [index, { message_id, prospect_id, sequence_id }] of sent.entries()) {
+    const [status, text, reason] = cases[index] as (typeof cases)[number];
+    const state = reason === null ? 'sent' : 'bounced';
+    t.match(await outreach.caller.get(`${v1}/messages/${message_id}`), { state, bounce_reason: reason }, text);
+    t.match(await sequence(sequence_id), { state: reason === null ? 'active' : 'bounced' }, text);
+    const email_status = reason === 'dead' ? 'bounced' : 'found';
+    t.match(await outreach.caller.get(`${v1}/prospects/${prospect_id}`), { email_status }, `${status} ${text}`);
+    t.equal((await inbound(prospect_id)).length, 1, 'each report is kept');
+  }
+  const { caller, campaign_id, inbox_id } = outreach;
+  t.match(await caller.get(`${v1}/campaigns/${campaign_id}/stats`), {
+    steps: [{ sent: 10, bounced: 7, delivered: 3 }],
+  });
+  t.match(await caller.get(`${v1}/inboxes/${inbox_id}/health`), { bounce_bps_28d: 7_000, blocked_28d: 3 });
+});
+
+t.test('blocks pause a campaign as dead addresses do, full mailboxes and timeouts do not', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  const sent: Written[] = [];
+  for (let nth = 0; nth < 20; nth++) sent.push(await mail(rail, outreach));
+  for (const to of sent.slice(0, 18)) server.deliver(outreach.user, bounceOf(to, '5.2.2', 'mailbox full'));
+  await readUpTo(outreach, 18);
+  const { caller, campaign_id } = outreach;
+  t.match(await caller.get(`${v1}/campaigns/${campaign_id}`), { state: 'sending' });
+  for (const to of sent.slice(18)) server.deliver(outreach.user, bounceOf(to, '5.7.1', 'message blocked as spam'));
+  await readUpTo(outreach, 20);
+  t.match(await caller.get(`${v1}/campaigns/${campaign_id}`), { state: 'paused', pause_reason: 'bounce_rate' });
+  const paused = () => outreach.receiver.events().find(({ type }) => type === 'campaign.paused');
+  await eventually(() => paused() !== undefined, 'campaign.paused');
+  t.match(paused()?.data, { reason: 'bounce_rate', sent: 20, bounced: 2 });
+});
+
+t.test('a report is about the email whose Message-ID it names, wherever it stands', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  const sent = [];
+  for (let nth = 0; nth < 4; nth++) sent.push(await mail(rail, outreach));
+  const [answered, worded, unbracketed, escaped] = sent as [Written, Written, Written, Written];
+  const from = 'postmaster@relay.example.net';
+  const id = ({ message_id }: Written) => `${message_id}@acme.example.com`;
+  const hidden = { from, returned: 'X-Any: 1' };
+  const report = (to: Written, text: string, fields: Json = {}) =>
+    server.deliver(outreach.user, bounceOf(to, '5.4.7', text, { ...hidden, ...fields }));
+  report(answered, 'Given up.', { References: `<any@example.net> <${id(answered)}>` });
+  report(worded, `Given up.\n\nOriginal message id (Message-ID): <${id(worded)}>`);
+  report(unbracketed, `Given up on Message-Id=${id(unbracketed)}, for good.`);
+  report(escaped, `Given up. X-Original-Message-ID: &lt;${id(escaped)}&gt;`);
+  for (const { prospect_id, sequence_id } of sent) {
+    t.match(await cameIn(outreach, prospect_id, 1), [{ type: 'message.bounced' }]);
+    t.match(await sequence(sequence_id), { state: 'bounced' });
+  }
 });
 
 t.test('two reports without a Message-ID that say the same are two bounces', async (t) => {
@@ -424,7 +514,6 @@ t.test('two reports without a Message-ID that say the same are two bounces', asy
   for (const { prospect_id } of sent) t.match(await cameIn(outreach, prospect_id, 1), [{ type: 'message.bounced' }]);
 });
 
-type Written = Mailed & { email: string };
 type Nine = [Written, Written, Written, Written, Written, Written, Written, Written, Written];
 
 /** A report of RFC 5965, with a field of it, and one of the email that it returns. */

@@ -36,6 +36,14 @@ export function judgeReport({ action, status: field, text, context }: Report): V
   return { status, hard, reason };
 }
 
+/** Whether a refusal is about the mail or whoever sends it: its content, its signature, the reputation of the sender. The next one fares no better. */
+export const isBlock = ({ hard, status, reason }: Verdict): boolean =>
+  !hard && (blocks.has(reason) || /^[45]\.7\./.test(status ?? ''));
+
+const blocks: ReadonlySet<Reason | null> = new Set<Reason>([
+  ...(['authentication', 'reverse_dns', 'blocked', 'sender', 'rate', 'content'] as const),
+]);
+
 const enhanced = /(?<![\d.])([245])[.](\d{1,3})[.](\d{1,3})(?![\d.])/;
 
 /** The status behind the last reply code, which is the remote server's own; then the field's, then any other in the text. */

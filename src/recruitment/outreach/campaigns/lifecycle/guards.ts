@@ -1,6 +1,5 @@
 import sql from 'sql-template-tag';
 import type { Tx } from '../../../../core/postgres/transaction.ts';
-import { tenant } from '../../../../core/resource/resource.ts';
 import { lockCampaign } from '../records/campaign.ts';
 import { type Counted, pauseCampaign } from './pause.ts';
 
@@ -14,6 +13,9 @@ export const isOverLimit = ({ sent, bounced }: Counted, bounce_pause_bps: number
 /** So many emails after a bounce, the rate of all is not over a limit by the one that was counted last. */
 const most_counted = 1_000;
 
+/** Of a message `m`. A full mailbox or a timeout says nothing of the addresses or the emails of a campaign. */
+const counts_as_bounced = sql`m.bounce_reason is distinct from 'undelivered'`;
+
 /**
  * For the sweep: a campaign `t` that is over its limit by an email that was sent, not by one that bounced. That is the 20th, and those that were
  * sent in the minute after it.
@@ -25,18 +27,20 @@ export const is_over_limit = sql`(
   ) and exists (
     select
     from (
-      (
-        select m.bounced_at from recruitment.message m
+      select count(*) as sent
+      from (
+        select from recruitment.message m
         where m.organization_id = t.organization_id and m.campaign_id = t.id and m.purpose = 'sequence' and m.sent_at >= t.counted_since
         limit ${most_counted}
-      )
-      union all
-      select m.bounced_at from recruitment.message m
-      where m.organization_id = t.organization_id and m.campaign_id = t.id and m.purpose = 'sequence' and m.sent_at is null
-        and m.bounced_at >= t.counted_since
-    ) as counted
-    having count(*) between ${least_sent} and ${most_counted} and count(counted.bounced_at) >= ${least_bounced}
-      and count(counted.bounced_at) * 10000 > t.bounce_pause_bps * count(*)
+      ) as accepted
+    ) as accepted, (
+      select count(*) as bounced, count(*) filter (where m.sent_at is null) as refused
+      from recruitment.message m
+      where m.organization_id = t.organization_id and m.campaign_id = t.id and m.purpose = 'sequence' and m.bounced_at >= t.counted_since
+        and coalesce(m.sent_at, t.counted_since) >= t.counted_since and ${counts_as_bounced}
+    ) as returned
+    where accepted.sent + returned.refused between ${least_sent} and ${most_counted} and returned.bounced >= ${least_bounced}
+      and returned.bounced * 10000 > t.bounce_pause_bps * (accepted.sent + returned.refused)
   ))`;
 
 /**
@@ -61,15 +65,14 @@ const count = (tx: Tx, campaign_id: string, message_id: string | null): Promise<
     with campaign as (
       select c.counted_since as since from recruitment.campaign c
       where c.organization_id = ${tx.organization_id} and c.id = ${campaign_id}
-    ), sent as (
-      select count(*)::integer as sent,
-        (count(*) filter (where t.bounced_at is not null or t.id = ${message_id}))::integer as bounced
-      from recruitment.message t, campaign
-      where ${tenant(tx)} and t.campaign_id = ${campaign_id} and t.purpose = 'sequence' and t.sent_at >= campaign.since
-    ), refused as (
-      select count(*)::integer as refused
-      from recruitment.message t, campaign
-      where ${tenant(tx)} and t.campaign_id = ${campaign_id} and t.purpose = 'sequence' and t.sent_at is null
-        and t.bounced_at >= campaign.since
+    ), accepted as (
+      select count(*)::integer as sent, (count(*) filter (where m.id = ${message_id}))::integer as bounced
+      from recruitment.message m, campaign
+      where m.organization_id = ${tx.organization_id} and m.campaign_id = ${campaign_id} and m.purpose = 'sequence' and m.sent_at >= campaign.since
+    ), returned as (
+      select count(*)::integer as bounced, (count(*) filter (where m.sent_at is null))::integer as refused
+      from recruitment.message m, campaign
+      where m.organization_id = ${tx.organization_id} and m.campaign_id = ${campaign_id} and m.purpose = 'sequence' and m.bounced_at >= campaign.since
+        and coalesce(m.sent_at, campaign.since) >= campaign.since and m.id is distinct from ${message_id} and ${counts_as_bounced}
     )
-    select sent.sent + refused.refused as sent, sent.bounced + refused.refused as bounced from sent, refused`);
+    select accepted.sent + returned.refused as sent, accepted.bounced + returned.bounced as bounced from accepted, returned`);

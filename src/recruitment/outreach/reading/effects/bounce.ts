@@ -1,11 +1,13 @@
-/** What a report of a server changes: what it returns for good has bounced, and whatever else it says is kept. */
+/** What a report of a server changes: an email that it returns for good has bounced. Whatever else it says is kept. */
 import type { Vault } from '../../../../core/encryption/vault.ts';
 import type { Tx } from '../../../../core/postgres/transaction.ts';
 import type { Bounced } from '../../../../mail/incoming/bounces/bounce.ts';
+import { isBlock } from '../../../../mail/incoming/bounces/verdict.ts';
 import { hashesOf } from '../../../contact/address.ts';
 import { lockSuppressions } from '../../../prospects/barred_site.ts';
 import { keyedHash } from '../../../prospects/keyed_hash.ts';
-import { markBounced } from '../../sending/outcomes/bounced.ts';
+import type { BounceReason } from '../../../sequences/message.ts';
+import { markBounced, markReported } from '../../sending/outcomes/bounced.ts';
 import type { Answer } from './answer.ts';
 import { isKnown, keepInbound } from './inbound.ts';
 import { lockedProspect } from './prospect.ts';
@@ -16,10 +18,11 @@ export async function takeBounce(tx: Tx, vault: Vault, answer: Answer): Promise<
   const { answered, judgement } = answer;
   const about = await recipientOf(tx, vault, answer);
   if (!answer.is_proven && !isPlausible(answer, about, tx.now)) return keepUnproven(tx, vault, answer, 'bounce');
-  const is_hard = about?.hard === true && about.action === 'failed';
-  if (is_hard) await lockSuppressions(tx);
+  const reason = about?.action === 'failed' ? reasonOf(about) : null;
+  if (reason === 'dead') await lockSuppressions(tx);
   if (await isKnown(tx, vault, answer)) return 'known';
-  await markBounced(tx, vault, answered.id, is_hard);
+  if (reason === null) await markReported(tx, answered.id);
+  else await markBounced(tx, vault, answered.id, reason);
   if (await lockedProspect(tx, answered)) {
     await keepInbound(tx, vault, answer, {
       ...{ purpose: 'bounce', has_text: false },
@@ -28,6 +31,8 @@ export async function takeBounce(tx: Tx, vault: Vault, answer: Answer): Promise<
   }
   return 'bounce';
 }
+
+const reasonOf = (about: Bounced): BounceReason => (about.hard ? 'dead' : isBlock(about) ? 'blocked' : 'undelivered');
 
 /** Whom we wrote to, among those that a report is about; where it names another address, they have it forwarded. */
 async function recipientOf(tx: Tx, vault: Vault, { answered, judgement }: Answer): Promise<Bounced | undefined> {

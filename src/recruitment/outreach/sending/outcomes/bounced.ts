@@ -8,6 +8,7 @@ import { suppress } from '../../../contact/mark.ts';
 import { event } from '../../../events/event.ts';
 import { recordActivity } from '../../../prospects/activity.ts';
 import { lockSuppressions } from '../../../prospects/barred_site.ts';
+import type { BounceReason } from '../../../sequences/message.ts';
 import { endSequences } from '../../../sequences/stop.ts';
 import { finishCampaigns } from '../../campaigns/ending/finish.ts';
 import { guardBounces } from '../../campaigns/lifecycle/guards.ts';
@@ -24,33 +25,36 @@ interface Row {
 }
 
 /**
- * A sent email came back for good: tells `message.bounced`, bars the address, ends its sequences as `bounced`. A bounce is proof that an `unknown`
- * email was sent. To be called before rows are locked.
- * @param hard false: the mailbox is full, or its like: nothing ends, and nothing is told
- * @returns whether anything changed
+ * A sent email came back for good: tells `message.bounced` and ends its sequence as `bounced`. A dead address is barred, and all sequences to it end.
+ * To be called before rows are locked.
  */
-export async function markBounced(tx: Tx, vault: Vault, message_id: string, hard: boolean): Promise<boolean> {
-  if (hard) await lockSuppressions(tx);
+export async function markBounced(tx: Tx, vault: Vault, message_id: string, reason: BounceReason): Promise<void> {
+  if (reason === 'dead') await lockSuppressions(tx);
   await lockCampaignOf(tx, message_id);
   await recordEnds(tx, [{ message_id, as: 'sent' }]);
-  if (!hard) return false;
   // What was proved just now is written with the commit: its row is sent by then.
   const row = await tx.maybe<Row>(sql`
     select t.id, t.purpose, t.brand_id, t.prospect_id, t.campaign_id, t.sequence_id, t.inbox_id
     from recruitment.message t
     where ${tenant(tx)} and t.id = ${message_id} and t.direction = 'outbound' and t.bounced_at is null and t.state in ('sent', 'unknown', 'sending')
     for no key update`);
-  if (!row) return false;
+  if (!row) return;
   tx.atCommit(sql`
-    update recruitment.message t set state = 'bounced', bounced_at = ${tx.now}::timestamptz, look_up_at = null, updated_at = ${tx.now}::timestamptz
+    update recruitment.message t set
+      state = 'bounced', bounced_at = ${tx.now}::timestamptz, bounce_reason = ${reason}, look_up_at = null, updated_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.id = ${message_id}`);
   tell(tx, row);
-  await barBounced(tx, vault, message_id);
-  if (row.campaign_id !== null && row.purpose === 'sequence') {
-    await guardBounces(tx, row.campaign_id, message_id);
-    await finishCampaigns(tx, [row.campaign_id]);
-  }
-  return true;
+  if (reason === 'dead') await barBounced(tx, vault, message_id);
+  else if (row.sequence_id !== null) await endSequences(tx, sql`t.id = ${row.sequence_id}`, 'bounced');
+  if (row.campaign_id === null || row.purpose !== 'sequence') return;
+  if (reason !== 'undelivered') await guardBounces(tx, row.campaign_id, message_id);
+  await finishCampaigns(tx, [row.campaign_id]);
+}
+
+/** A report says that an email is on its way, or has arrived: it was sent, if nobody knew. */
+export async function markReported(tx: Tx, message_id: string): Promise<void> {
+  await lockCampaignOf(tx, message_id);
+  await recordEnds(tx, [{ message_id, as: 'sent' }]);
 }
 
 const lockCampaignOf = (tx: Tx, message_id: string): Promise<object[]> =>

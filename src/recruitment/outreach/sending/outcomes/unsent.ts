@@ -186,7 +186,7 @@ async function fail(tx: Tx, vault: Vault, row: Row, { reason, answer, hard }: Fa
   await tx.all(sql`
     update recruitment.message t set
       state = 'failed', failed_reason = ${reason}, server_answer = ${answer}, updated_at = ${tx.now}::timestamptz,
-      bounced_at = case when ${hard} then ${tx.now}::timestamptz end
+      bounced_at = case when ${hard} then ${tx.now}::timestamptz end, bounce_reason = case when ${hard} then 'dead' end
     where ${tenant(tx)} and t.id = ${id}`);
   if (row.purpose === 'test') return;
   tellFailed(tx, row, reason);
