@@ -170,14 +170,14 @@ export async function reachPostgres(
 ): Promise<void> {
   if (!url) return;
   const where = new URL(url).host;
-  for (const end = Date.now() + max_wait_ms; ; await sleep(1_000, undefined, { signal: stopping })) {
+  for (const end = performance.now() + max_wait_ms; ; await sleep(1_000, undefined, { signal: stopping })) {
     try {
       return requireFit(await serverSettings(url));
     } catch (error) {
       const { code, message } = error as { code?: string; message: string };
       const reason = message || code;
       if (!isUnavailable(error)) throw new Error(`Postgres at ${where}: ${reason}`, { cause: error });
-      if (Date.now() >= end)
+      if (performance.now() >= end)
         throw new Error(`Postgres at ${where} cannot be reached (${reason}): check DATABASE_URL, and that it runs.`, {
           cause: error,
         });

@@ -44,6 +44,7 @@ const slow = [
 /** These change what belongs to the whole process, spy on it, or start Postgres by themselves: each has a process of its own. */
 const alone = [
   'test/bench/',
+  'test/core/jobs/clock.test.ts',
   'test/core/jobs/outbox.test.ts',
   'test/core/net/',
   'test/embedded_postgres/',

@@ -10,7 +10,11 @@ export function addOperatingCommands(rail: Command): void {
       'Runs a scheduled job now, optionally as if it were another time. Requires a running worker, such as that of rail start.',
     )
     .argument('<schedule>', 'name of the schedule; an unknown name prints the list')
-    .option('--at <time>', 'ISO 8601 time to run the job at (default: now)', time)
+    .option(
+      '--at <time>',
+      'ISO 8601 time to run the job at, not in the future except for program/mature_commissions (default: now)',
+      time,
+    )
     .option('--wait', 'wait until the job is done')
     .addOption(json())
     .addHelpText('after', example('rail run program/mature_commissions --at 2027-01-01T00:00:00Z --wait'))

@@ -6,6 +6,7 @@ import { type Config, isRunByNpx, readConfig } from '../config.ts';
 import { connectionsThatFit } from '../core/http/connections.ts';
 import type { ServerLimits } from '../core/http/server.ts';
 import type { Worker } from '../core/jobs/supervisor.ts';
+import { watchClock } from '../core/metrics/clock.ts';
 import {
   findShortage,
   leastConnections,
@@ -115,9 +116,11 @@ export async function runProcess(
     await warnOfReplica(store, config, log);
     const services = await openServices(config, log, store.database);
     const metrics = await openMetrics(config, store, services, log);
-    await serve({ config, log, url: postgres.url, store, services, connections }, stopping).finally(() =>
-      metrics?.stop(),
-    );
+    const unwatch = await watchClock(store.database, log);
+    await serve({ config, log, url: postgres.url, store, services, connections }, stopping).finally(() => {
+      unwatch();
+      return metrics?.stop();
+    });
   } catch (error) {
     if (!stopping.aborted) throw error;
   } finally {

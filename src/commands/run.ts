@@ -20,14 +20,14 @@ export async function runSchedule(name: string, { at, wait = false, json }: RunO
   if (!schedule) {
     throw new UsageError(`There is no schedule '${name}'. Known: ${schedules.map((one) => one.name).join(' ')}`);
   }
-  refuseTooLate(schedule, at);
   await withStore(async ({ store }) => {
-    const tick = at ?? new Date().toISOString();
     if (wait) await requireWorker(store, '--wait would wait forever');
     await register(store, schedules);
-    const run_id = await transaction(store, { organization_id: null, request_id: null }, (tx) =>
-      runTick(tx, name, tick),
-    );
+    const { run_id, tick } = await transaction(store, { organization_id: null, request_id: null }, async (tx) => {
+      const tick = at ?? tx.now;
+      refuseTooLate(schedule, tick, tx.now);
+      return { run_id: await runTick(tx, name, tick), tick };
+    });
     if (!run_id) throw new Error(`${name} has run as of ${tick} already: choose another --at, a second later.`);
     if (wait) await whenDone(store, run_id);
     const said = wait ? `Done: ${name} as of ${tick} (${run_id}).` : `Enqueued ${name} as of ${tick} (${run_id}).`;
@@ -35,11 +35,14 @@ export async function runSchedule(name: string, { at, wait = false, json }: RunO
   });
 }
 
-/** @throws UsageError where the run would do nothing */
-function refuseTooLate({ name, latest }: Schedule, at: string | undefined): void {
-  const bound = latest?.(new Date());
-  if (at === undefined || !bound || Date.parse(at) <= bound.getTime()) return;
-  throw new UsageError(`${name} as of ${at} would do nothing: --at must be ${bound.toISOString()} or earlier.`);
+/** @throws UsageError for what would happen before its time, or do nothing */
+function refuseTooLate({ name, latest = (now) => now }: Schedule, at: string, now: string): void {
+  if (latest === 'any') return;
+  const bound = latest(new Date(now));
+  if (Date.parse(at) <= bound.getTime()) return;
+  throw new UsageError(
+    `${name} cannot run as of ${at}: by Postgres' clock, --at must be ${bound.toISOString()} or earlier.`,
+  );
 }
 
 /** A run is done when neither its job nor any that follows from it is left. */

@@ -144,7 +144,11 @@ function stopOnce(paths: Paths, mode: 'own' | 'use', claim: Lock, kept: Kept | u
 }
 
 async function takeTurn(paths: Paths, signal?: AbortSignal): Promise<Lock> {
-  for (const end = Date.now() + TURN_MS; Date.now() < end; await setTimeout(POLL_MS, undefined, { signal })) {
+  for (
+    const end = performance.now() + TURN_MS;
+    performance.now() < end;
+    await setTimeout(POLL_MS, undefined, { signal })
+  ) {
     const turn = tryLock(`${paths.cluster}.turn`, 'exclusive');
     if (turn) return turn;
   }
@@ -297,7 +301,7 @@ async function start(launch: Launch): Promise<Postmaster> {
   const { paths, signal } = launch;
   const programs = await findPrograms(paths.user, launch.log);
   const logFile = join(paths.dataDir, 'postgres.log');
-  for (const end = Date.now() + IN_USE_MS; ; await setTimeout(200, undefined, { signal })) {
+  for (const end = performance.now() + IN_USE_MS; ; await setTimeout(200, undefined, { signal })) {
     await removeMistakenPid(paths);
     const logged = await rotateLog(logFile);
     const child = await spawnPostmaster(programs, launch, logFile);
@@ -305,7 +309,8 @@ async function start(launch: Launch): Promise<Postmaster> {
     if (postmaster) return postmaster;
     const lines = (await readFile(logFile)).subarray(logged).toString().trimEnd();
     const tail = lines.split('\n').slice(-15).join('\n');
-    if (!/in use/.test(lines) || Date.now() > end) throw new Error(`Postgres did not start. ${logFile} says:\n${tail}`);
+    if (!/in use/.test(lines) || performance.now() > end)
+      throw new Error(`Postgres did not start. ${logFile} says:\n${tail}`);
   }
 }
 
@@ -346,7 +351,11 @@ async function whenReadyOrExited(child: ChildProcess, launch: Launch): Promise<P
 
 /** Gives the running Postgres once it accepts connections and has its database, or undefined when none runs. */
 async function whenReady({ paths, password, signal }: Launch): Promise<Postmaster | undefined> {
-  for (const end = Date.now() + READY_MS; Date.now() < end; await setTimeout(POLL_MS, undefined, { signal })) {
+  for (
+    const end = performance.now() + READY_MS;
+    performance.now() < end;
+    await setTimeout(POLL_MS, undefined, { signal })
+  ) {
     const postmaster = await findPostmaster(paths);
     if (!postmaster) return undefined;
     if (postmaster.isReady && (await answers(postmaster.port, password))) return postmaster;
@@ -414,7 +423,7 @@ async function shutDown(paths: Paths): Promise<void> {
   if (!postmaster) return;
   for (const signal of ['SIGINT', 'SIGQUIT'] as const) {
     process.kill(postmaster.pid, signal);
-    for (const end = Date.now() + SHUTDOWN_MS; Date.now() < end; await setTimeout(POLL_MS)) {
+    for (const end = performance.now() + SHUTDOWN_MS; performance.now() < end; await setTimeout(POLL_MS)) {
       if (!(await isPostmaster(postmaster.pid, paths))) return;
     }
   }

@@ -141,7 +141,7 @@ export const program: Product = {
     ...['reports:read', 'payouts:send', 'data:read', 'data:personal'],
   ],
   schedules: [
-    { name: 'program/mature_commissions', cron: '* * * * *', missed: 'latest' },
+    { name: 'program/mature_commissions', cron: '* * * * *', missed: 'latest', latest: 'any' },
     { name: 'program/tell_due_payouts', cron: '* * * * *', missed: 'latest' },
     { name: 'program/send_due_payouts', cron: '* * * * *', missed: 'latest' },
     { name: 'program/poll_payouts', cron: '* * * * *', missed: 'latest' },

@@ -13,7 +13,7 @@ import type { Prospect } from './prospects/prospect.ts';
 /** "Revealed addresses that were not used go after 30 days (GDPR, article 14)." */
 const unused_address_days = 30;
 
-/** The organizations that keep something for too long. @param at the time that it is, ISO 8601 */
+/** The organizations that keep something for too long. @param at as of when, ISO 8601: not later than now by Postgres' clock */
 export const organizationsToPurge = (tx: Tx, at: string): Promise<{ organization_id: string }[]> =>
   tx.all<{ organization_id: string }>(sql`
     select b.organization_id
@@ -25,7 +25,7 @@ export const organizationsToPurge = (tx: Tx, at: string): Promise<{ organization
     union
     select a.organization_id
     from recruitment.email_address a
-    where a.used_at is null and a.source <> 'manual' and a.found_at < ${at}::timestamptz - make_interval(days => ${unused_address_days})`);
+    where a.used_at is null and a.source <> 'manual' and a.found_at < least(${at}::timestamptz, now()) - make_interval(days => ${unused_address_days})`);
 
 /** Never written to, not invited and not in talks, for longer than the brand keeps such prospects. */
 const expired = (at: string) => sql`(
@@ -36,7 +36,7 @@ const expired = (at: string) => sql`(
     where m.organization_id = t.organization_id and m.prospect_id = t.id and m.direction = 'outbound' and m.state in ('sending', 'unknown')
   )
   and t.invited_at is null and t.signed_up_at is null and t.partner_id is null and t.deal_id is null
-  and t.created_at < ${at}::timestamptz - make_interval(days => b.retention_days))`;
+  and t.created_at < least(${at}::timestamptz, now()) - make_interval(days => b.retention_days))`;
 
 /** Erases what an organization keeps for too long, at most so many of each kind. @returns how many of the kind that had most */
 export async function purge(tx: Tx, vault: Vault, at: string, most: number): Promise<number> {
@@ -58,7 +58,7 @@ async function purgeAddresses(tx: Tx, vault: Vault, at: string, most: number): P
     with expired as (
       select t.id from recruitment.email_address t
       where ${tenant(tx)} and t.used_at is null and t.source <> 'manual'
-        and t.found_at < ${at}::timestamptz - make_interval(days => ${unused_address_days})
+        and t.found_at < least(${at}::timestamptz, now()) - make_interval(days => ${unused_address_days})
       order by t.id
       limit ${most}
     )

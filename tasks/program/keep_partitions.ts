@@ -7,6 +7,6 @@ export default task({
   payload: scheduled,
   run: ({ tx, payload: { tick } }) =>
     tx.all(
-      sql`call core.ensure_weekly_partitions('program.click', 'clk', ${tick}::timestamptz, ${tick}::timestamptz + interval '5 weeks')`,
+      sql`call core.ensure_weekly_partitions('program.click', 'clk', least(${tick}::timestamptz, now()), least(${tick}::timestamptz, now()) + interval '5 weeks')`,
     ),
 });

@@ -1,4 +1,7 @@
 /** `rail data user`: logins that read schema data of one organization. */
+import sql from 'sql-template-tag';
+import { run } from '../../core/postgres/database.ts';
+import type { Store } from '../../core/postgres/transaction.ts';
 import {
   createLogin,
   type DataLogin,
@@ -7,7 +10,7 @@ import {
   type RevokedLogin,
   revokeLogin,
 } from '../../data/login.ts';
-import { answer, table, withStore } from '../command.ts';
+import { answer, table, UsageError, withStore } from '../command.ts';
 
 interface NewUserOptions {
   organization: string;
@@ -25,7 +28,7 @@ export const createDataUser = (options: NewUserOptions): Promise<void> =>
       organization_id: options.organization,
       name: options.name,
       personal_data: options.personalData ?? false,
-      expires_at: options.expires ?? null,
+      expires_at: options.expires === undefined ? null : await expiryOf(store, options.expires),
       statement_timeout_ms: options.statementTimeout * 1_000,
       connection_limit: options.connections,
     });
@@ -41,6 +44,19 @@ export const createDataUser = (options: NewUserOptions): Promise<void> =>
     ];
     answer(login, { json: options.json, lines });
   });
+
+/** @throws UsageError for a time that is over, by Postgres' clock */
+async function expiryOf({ database }: Store, given: string): Promise<string> {
+  const at = given.endsWith('d')
+    ? sql`now() + make_interval(days => ${Number.parseInt(given, 10)})`
+    : sql`${given}::timestamptz`;
+  const [expiry] = await run<{ at: string }>(
+    database,
+    sql`select e.at from (select (${at})::timestamptz(3) as at) e where e.at > now()`,
+  );
+  if (expiry) return expiry.at;
+  throw new UsageError('--expires must lie in the future.');
+}
 
 export const listDataUsers = ({ organization, json }: { organization?: string; json?: boolean }): Promise<void> =>
   withStore(async ({ store }) => {

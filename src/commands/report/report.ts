@@ -33,8 +33,8 @@ const default_rows = 20;
 export const report = (name: string, options: ReportOptions): Promise<void> =>
   withStore(async (opened) => {
     const { id: program_id, organization_id } = await chosenProgram(opened, options.program);
-    const query = queryOf(name as ReportName, program_id, options);
     await transaction(opened.store, { organization_id, request_id: null, one_state: true }, async (tx) => {
+      const query = queryOf(name as ReportName, program_id, options, tx.now);
       if (options.csv) {
         for await (const text of textOf(await streamReport(tx, query, 'csv'), 'csv')) process.stdout.write(text);
         return;
@@ -45,10 +45,10 @@ export const report = (name: string, options: ReportOptions): Promise<void> =>
   });
 
 /** @throws UsageError for what the API would refuse */
-function queryOf(name: ReportName, program_id: string, options: ReportOptions) {
+function queryOf(name: ReportName, program_id: string, options: ReportOptions, now: string) {
   const { from, to, interval, timezone, sort } = options;
   const limit = options.limit ?? (name === 'overview' ? undefined : default_rows);
-  const until = to ?? new Date().toISOString();
+  const until = to ?? now;
   const given = {
     ...filtersOf(options.filter),
     ...{ program_id, report: name, to: until, interval, timezone },

@@ -4,6 +4,7 @@ import { sha256 } from '../encryption/vault.ts';
 import { rateLimited } from '../metrics/metrics.ts';
 import { type Database, run } from '../postgres/database.ts';
 import type { Caller } from '../resource/operation.ts';
+import { databaseTime } from '../values/clock.ts';
 import { Problem } from '../values/problem.ts';
 import { default_rate_limit } from './api_key.ts';
 
@@ -32,7 +33,7 @@ interface Row extends Caller {
 export const unlimited = (): RateLimit => ({
   limit: default_rate_limit,
   remaining: default_rate_limit,
-  reset: Math.floor(Date.now() / 1000) + 1,
+  reset: Math.floor(databaseTime() / 1000) + 1,
 });
 
 /** The mode that the responses to this request are labelled with: known from the key's prefix before the key is looked up. */
@@ -68,7 +69,7 @@ export function requireRate({ limit, remaining, reset }: RateLimit): void {
     'rate_limit_exceeded',
     `This key may make ${limit} requests per second. Retry after the time in 'Retry-After'.`,
     {
-      headers: { 'Retry-After': String(Math.max(1, reset - Math.floor(Date.now() / 1000))) },
+      headers: { 'Retry-After': String(Math.max(1, reset - Math.floor(databaseTime() / 1000))) },
     },
   );
 }

@@ -47,7 +47,7 @@ export class AddressRate {
   }
 
   #usedBy(network: string): number {
-    const second = Math.floor(Date.now() / 1_000);
+    const second = Math.floor(performance.now() / 1_000);
     if (second !== this.#second) this.#used = new Map();
     this.#second = second;
     return this.#used.get(network) ?? 0;

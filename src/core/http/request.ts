@@ -12,6 +12,7 @@ import type { Operation } from '../resource/operation.ts';
 import { requireMode, requireScope } from '../resource/scope.ts';
 import type { Services } from '../resource/services.ts';
 import { api_version } from '../values/api.ts';
+import { databaseTime } from '../values/clock.ts';
 import { Problem } from '../values/problem.ts';
 import { validationProblem } from '../values/validation.ts';
 import { withinDeadline } from './deadline.ts';
@@ -218,7 +219,7 @@ function refuseUnstorable(parameters: object): void {
 /** "The service verifies a signature whenever one is sent"; a key may require one. */
 function requireSignature(request: FastifyRequest, { secret, signature_required }: Presented): void {
   const header = request.headers['rail-signature'];
-  if (typeof header === 'string') verifySignature(header, secret, request.rawBody, Date.now());
+  if (typeof header === 'string') verifySignature(header, secret, request.rawBody, databaseTime());
   if (header !== undefined || !signature_required) return;
   throw new Problem(
     'signature_required',

@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { type Backlog, type Measured, most_counted } from '../metrics/backlog.ts';
 import { SharedGauge } from '../metrics/registry.ts';
 import { type Database, run } from '../postgres/database.ts';
-import { type Schedule, ticksBetween } from './schedule.ts';
+import { firstTick, type Schedule } from './schedule.ts';
 
 const jobs = new SharedGauge(
   'rail_jobs',
@@ -84,10 +84,8 @@ async function readScheduleLags(database: Database, schedules: Schedule[]): Prom
   );
   return schedules.map((schedule) => {
     const row = known.find(({ name }) => name === schedule.name);
-    const [missed] = row
-      ? ticksBetween({ ...schedule, missed: 'each' }, Date.parse(row.last), Date.parse(row.now))
-      : [];
-    const value = row && missed ? (Date.parse(row.now) - Date.parse(missed)) / 1_000 : 0;
+    const missed = row && firstTick(schedule, Date.parse(row.last), Date.parse(row.now));
+    const value = row && missed ? (Date.parse(row.now) - missed) / 1_000 : 0;
     return { gauge: schedule_lag, labels: { schedule: schedule.name }, value };
   });
 }

@@ -11,8 +11,8 @@ const kept: { table: string; hours: number }[] = [
 ];
 
 /**
- * Deletes rows that are older than they are kept.
- * @param at the time that it is, ISO 8601
+ * Deletes rows that are older than they are kept, by Postgres' clock.
+ * @param at as of when, ISO 8601: not later than now
  * @param most of each table
  * @returns how many of the table that had most of them
  */
@@ -22,7 +22,7 @@ export async function purgeExpired(tx: Tx, at: string, most: number): Promise<nu
     const { deleted } = await tx.one<{ deleted: number }>(sql`
       with expired as (
         select t.ctid from ${raw(table)} t
-        where t.created_at < ${at}::timestamptz - make_interval(hours => ${hours})
+        where t.created_at < least(${at}::timestamptz, now()) - make_interval(hours => ${hours})
         limit ${most}
         for update skip locked
       ),

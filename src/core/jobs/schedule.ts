@@ -1,10 +1,13 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import cron, { type ScheduledTask } from 'node-cron';
 import type { Logger } from 'pino';
 import sql from 'sql-template-tag';
 import { z } from 'zod';
+import { readClock } from '../metrics/clock.ts';
 import { run } from '../postgres/database.ts';
 import { logFailure } from '../postgres/outage.ts';
 import { type Store, type Tx, transaction } from '../postgres/transaction.ts';
+import { most_skew_ms } from '../values/clock.ts';
 import { newId } from '../values/id.ts';
 
 /** A job that runs at times of the clock (UTC). */
@@ -15,32 +18,69 @@ export interface Schedule {
   cron: string;
   /** What to do about ticks that nobody was there for: run each, or only the latest, where that makes up for those before. */
   missed: 'each' | 'latest';
-  /** The latest time that a run by hand may be as of, where one of later would do nothing. */
-  latest?: (now: Date) => Date;
+  /** The latest time that an operator may run it as of: now, where left out. Any, where it deletes, pays and sends nothing. */
+  latest?: ((now: Date) => Date) | 'any';
 }
 
 /** What a scheduled task gets: the run, which is the request id of all events that it causes, and the time that it is to go by. */
 export const scheduled = z.object({ run_id: z.string(), tick: z.iso.datetime() });
 
 const minute_ms = 60_000;
+const hour_ms = 60 * minute_ms;
+const day_ms = 24 * hour_ms;
+/** Ticks that were missed longer ago are not made up for. */
+const most_missed_ms = 366 * day_ms;
 
-/** Ticks in this process, beside any number of others: each tick is run once. Begins by catching up what was missed. */
+/**
+ * Ticks in this process, beside any number of others: each tick is run once. Begins by catching up what was missed. A minute is one of
+ * Postgres' clock: a process whose own clock is wrong schedules nothing.
+ */
 export async function startSchedule(
   store: Store,
   schedules: Schedule[],
   log: Logger,
 ): Promise<{ stop(): Promise<void> }> {
   await register(store, schedules);
+  const stopping = new AbortController();
   const runMinute = minuteOf(store, schedules, log);
-  const clock = cron.schedule('* * * * *', ({ date }) => runMinute(date), {
+  const tick = async (has_begun = false) => {
+    const at = await minuteOfPostgres(store, log, has_begun, stopping.signal).catch((error) =>
+      logFailure(log, error, 'a minute was passed over; its ticks are run with the next'),
+    );
+    if (at) await runMinute(at);
+  };
+  const clock = cron.schedule('* * * * *', () => tick(), {
     timezone: 'UTC',
     name: 'schedules',
     logger: cronLogger(log),
   });
   // A process that is busy or suspended at the minute, and a second later, is told so in place of it.
-  clock.on('execution:missed', () => void runMinute(new Date()));
-  await runMinute(new Date());
-  return { stop: async () => clock.destroy() };
+  clock.on('execution:missed', () => void tick());
+  await tick(true);
+  return {
+    async stop() {
+      stopping.abort();
+      await clock.destroy();
+    },
+  };
+}
+
+/**
+ * What time it is by Postgres. Waits for its minute to begin, where the clock of this process is a little ahead. Undefined where that clock is
+ * wrong, or the process stops.
+ */
+async function minuteOfPostgres(
+  { database }: Store,
+  log: Logger,
+  has_begun: boolean,
+  stopping: AbortSignal,
+): Promise<Date | undefined> {
+  const { now, is_off } = await readClock(database, log);
+  if (is_off) return undefined;
+  const left_ms = minute_ms - (now % minute_ms);
+  if (has_begun || left_ms > most_skew_ms) return new Date(now);
+  await sleep(left_ms, undefined, { signal: stopping }).catch(() => {});
+  return stopping.aborted ? undefined : new Date(now + left_ms);
 }
 
 /**
@@ -107,16 +147,60 @@ export async function runTick(tx: Tx, name: string, tick: string): Promise<strin
   return inserted?.id;
 }
 
-/** The ticks after `after` up to `until` (milliseconds since 1970), oldest first; only the latest where that is enough. */
+/**
+ * The ticks after `after` up to `until` (milliseconds since 1970), oldest first; only the latest where that is enough. None that was missed for
+ * more than a year.
+ */
 export function ticksBetween({ cron: expression, missed }: Schedule, after: number, until: number): string[] {
-  const task: ScheduledTask = cron.createTask(expression, () => {}, { timezone: 'UTC' });
-  const ticks: string[] = [];
-  const latest = Math.floor(until / minute_ms) * minute_ms;
-  for (let at = latest; at > after; at -= minute_ms) {
-    if (!task.match(new Date(at))) continue;
-    ticks.unshift(new Date(at).toISOString());
-    if (missed === 'latest') break;
+  const first = Math.max(after, until - most_missed_ms);
+  const found =
+    missed === 'latest' ? ticksOf(expression, first, until, 'back').take(1) : ticksOf(expression, first, until);
+  return [...found].map((at) => new Date(at).toISOString());
+}
+
+/** The first of the ticks after `after` up to `until`, in milliseconds since 1970. */
+export const firstTick = ({ cron: expression }: Schedule, after: number, until: number): number | undefined =>
+  ticksOf(expression, Math.max(after, until - most_missed_ms), until).next().value ?? undefined;
+
+function* ticksOf(expression: string, after: number, until: number, order: 'on' | 'back' = 'on') {
+  const { isDay, times } = timesOf(expression);
+  const ordered = order === 'on' ? times : times.toReversed();
+  for (const day of daysOf(after, until, order)) {
+    if (!isDay(day)) continue;
+    for (const time of ordered) if (day + time > after && day + time <= until) yield day + time;
   }
-  task.destroy();
-  return ticks;
+}
+
+function* daysOf(after: number, until: number, order: 'on' | 'back') {
+  const [first, last] = [after, until].map((at) => Math.floor(at / day_ms) * day_ms) as [number, number];
+  if (order === 'on') for (let day = first; day <= last; day += day_ms) yield day;
+  else for (let day = last; day >= first; day -= day_ms) yield day;
+}
+
+interface Times {
+  isDay(day: number): boolean;
+  /** Within such a day. */
+  times: number[];
+}
+
+const known = new Map<string, Times>();
+
+/** When an expression ticks. node-cron matches one time at a time, and slowly: day, hour and minute are asked for apart. */
+function timesOf(expression: string): Times {
+  const found = known.get(expression) ?? readTimes(expression);
+  known.set(expression, found);
+  return found;
+}
+
+function readTimes(expression: string): Times {
+  const [minute, hour, ...day] = expression.split(' ');
+  const matching = (fields: string) => {
+    const task: ScheduledTask = cron.createTask(fields, () => {}, { timezone: 'UTC' });
+    task.destroy();
+    return (at: number) => task.match(new Date(at));
+  };
+  const starts = (size: number, ms: number) => Array.from({ length: size }, (_, nth) => nth * ms);
+  const hours = starts(24, hour_ms).filter(matching(`* ${hour} * * *`));
+  const minutes = starts(60, minute_ms).filter(matching(`${minute} * * * *`));
+  return { isDay: matching(`* * ${day.join(' ')}`), times: hours.flatMap((at) => minutes.map((after) => at + after)) };
 }

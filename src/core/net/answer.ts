@@ -1,4 +1,5 @@
 /** Parts of HTTP calls to others: what an answer holds, and what is known of a call that failed. */
+import { databaseTime } from '../values/clock.ts';
 
 const longest_wait_s = 86_400;
 
@@ -24,7 +25,7 @@ export function parsedJson(text: string): unknown {
 }
 
 /** Of the header `Retry-After`, in seconds or as a date: whole seconds, up to a day. Undefined where it asks for no wait. */
-export function retryAfterOf(header: string | string[] | undefined, now_ms = Date.now()): number | undefined {
+export function retryAfterOf(header: string | string[] | undefined, now_ms = databaseTime()): number | undefined {
   const text = [header].flat()[0]?.trim();
   if (text === undefined) return undefined;
   const seconds = /^\d+(\.\d+)?$/.test(text) ? Number(text) : (Date.parse(text) - now_ms) / 1_000;

@@ -1,6 +1,7 @@
 import { isAscii } from 'node:buffer';
 import { domainToASCII } from 'node:url';
 import { z } from 'zod';
+import { databaseTime } from './clock.ts';
 import { Problem } from './problem.ts';
 
 /** The kinds of field that records share. */
@@ -21,7 +22,7 @@ export const timestampInput = z.iso
   .overwrite((text) => (Number.isNaN(timeOf(text).getTime()) ? text : timeOf(text).toISOString()));
 /** A time of what has happened: from the year 2000 to a day from now, because clocks differ. */
 export const pastTimestamp = timestampInput.refine(
-  (text) => timeOf(text).getTime() >= Date.UTC(2000, 0, 1) && timeOf(text).getTime() <= Date.now() + 86_400_000,
+  (text) => timeOf(text).getTime() >= Date.UTC(2000, 0, 1) && timeOf(text).getTime() <= databaseTime() + 86_400_000,
   'must be between 2000-01-01 and a day from now',
 );
 export const text = z.string();

@@ -1,7 +1,15 @@
 import { typeid } from 'typeid-js';
+import { skewMs } from './clock.ts';
 
-/** A new id: the prefix and a UUIDv7 in base32 (TypeID), so that ids of one kind sort by the time they were made. */
-export const newId = (prefix: string): string => typeid(prefix).toString();
+/**
+ * A new id: the prefix and a UUIDv7 in base32 (TypeID), so that ids of one kind sort by the time they were made. By Postgres' clock: the weeks
+ * that rows are kept in go by their ids.
+ */
+export function newId(prefix: string): string {
+  const id = typeid(prefix).toString();
+  const ahead_ms = skewMs();
+  return ahead_ms === 0 ? id : `${id.slice(0, -26)}${idTimePart(timeOfId(id) - ahead_ms)}${id.slice(-16)}`;
+}
 
 const digits = '0123456789abcdefghjkmnpqrstvwxyz';
 

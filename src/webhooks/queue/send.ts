@@ -9,6 +9,7 @@ import { retryAfterOf } from '../../core/net/answer.ts';
 import { connectionOrigin } from '../../core/net/origin.ts';
 import { NameNotResolved } from '../../core/net/resolve.ts';
 import type { Services } from '../../core/resource/services.ts';
+import { databaseTime } from '../../core/values/clock.ts';
 import { isChat } from './chat.ts';
 
 /**
@@ -105,7 +106,7 @@ export class Sender {
    */
   async send(delivery: Sendable, next?: Sendable): Promise<Outcome | undefined> {
     const { cut_off } = this.#context;
-    const at = new Date();
+    const at = new Date(databaseTime());
     const started = performance.now();
     const exchange = new Exchange();
     const timer = setTimeout(() => exchange.abort(new DeadlinePassed()), timeout_ms);

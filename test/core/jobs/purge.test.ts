@@ -21,13 +21,16 @@ const subjects = async (): Promise<string[]> =>
 
 const isGone = (subject: string) => async () => !(await subjects()).includes(subject);
 
-t.test('mail goes after 90 days, however much there is', async (t) => {
-  await writeMails(4_001, 'old', '90 days 1 minute');
-  await writeMails(3, 'young', '89 days 23 hours');
-  await rail.tick('core/purge_expired', new Date().toISOString());
-  await eventually(isGone('old'), 'the old mails to go');
-  t.same(await subjects(), ['young']);
-});
+t.test(
+  'mail goes after 90 days by the clock of Postgres, however much there is and whatever time the run is of',
+  async (t) => {
+    await writeMails(4_001, 'old', '90 days 1 minute');
+    await writeMails(3, 'young', '89 days 23 hours');
+    await rail.tick('core/purge_expired', '2999-01-01T00:00:00Z');
+    await eventually(isGone('old'), 'the old mails to go');
+    t.same(await subjects(), ['young']);
+  },
+);
 
 t.test('scheduled runs go after 90 days', async (t) => {
   const name = 'core/purge_expired';

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { raw } from 'sql-template-tag';
 import t from 'tap';
+import { idTimePart, newId } from '../../../src/core/values/id.ts';
 import { eventually, sql, startRail } from '../../harness.ts';
 
 const rail = await startRail();
@@ -64,14 +65,27 @@ t.test('the audit notices when the weeks to come have no partitions', async (t) 
   t.same(await rail.audit(), []);
 });
 
+/** The last of the weeks to come, of each of these tables, which is not there any more. */
+async function dropLast(...parents: string[]): Promise<string[]> {
+  const last = await Promise.all(
+    parents.map(async (parent) => (await partitionsOf(parent)).filter(isWeek).at(-1) as string),
+  );
+  for (const [nth, name] of last.entries())
+    await rail.query(sql`drop table ${raw((parents[nth] as string).replace(/\..*/, ''))}.${raw(name)}`);
+  return last;
+}
+
+const isWeek = (name: string): boolean => /^[a-z]+_20[12]\d{5}$/.test(name);
+
 t.test('makes nobody wait while a table is read for long, and is done afterwards', async (t) => {
+  const [clicks, deliveries] = (await dropLast('program.click', 'webhooks.delivery')) as [string, string];
   const reader = new pg.Client({ connectionString: rail.url });
   await reader.connect();
   t.teardown(() => reader.end());
   await reader.query('begin; select from program.click limit 1; select from webhooks.delivery limit 1');
   await t.rejects(ensure('program.click', 'clk', '2031-01-13T00:00:00Z'), { code: '55P03' });
   const tasks = ['program/keep_partitions', 'webhooks/keep_partitions'];
-  for (const task of tasks) await rail.tick(task, '2032-01-05T00:00:00Z');
+  for (const task of tasks) await rail.tick(task, new Date().toISOString());
   await eventually(async () => {
     const failed = await rail.query(sql`
       select from graphile_worker.jobs
@@ -82,8 +96,56 @@ t.test('makes nobody wait while a table is read for long, and is done afterwards
   await rail.query(sql`update graphile_worker._private_jobs set run_at = now()`);
   await eventually(
     async () =>
-      (await partitionsOf('program.click')).includes('click_20320105') &&
-      (await partitionsOf('webhooks.delivery')).includes('delivery_20320105'),
+      (await partitionsOf('program.click')).includes(clicks) &&
+      (await partitionsOf('webhooks.delivery')).includes(deliveries),
     'the partitions',
   );
 });
+
+t.test(
+  'drops a week 30 days after its end by the clock of Postgres, and none of which something waits to be delivered',
+  async (t) => {
+    const tables = ['event', 'delivery', 'attempt'];
+    const weeks = ['2026-03-02', '2026-03-09', '2026-03-16'];
+    for (const [table, prefix] of [
+      ['event', 'evt'],
+      ['delivery', 'whd'],
+      ['attempt', 'whd'],
+    ] as const)
+      await rail.query(
+        sql`call core.ensure_weekly_partitions(${`webhooks.${table}`}, ${prefix}, ${weeks[0]}::timestamptz, ${weeks[2]}::timestamptz)`,
+      );
+    const idOf = (prefix: string, week: number): string =>
+      `${prefix}_${idTimePart(Date.parse(weeks[week] as string) + 86_400_000)}0000000000000000`;
+    // Of the first week a delivery waits for its retry, and of the second an event that is older than its delivery is in a queue.
+    const { organization_id } = await rail.organization();
+    const deliver = (id: string, event_id: string, next_attempt_at: string | null) => sql`
+    insert into webhooks.delivery (organization_id, id, program_id, endpoint_id, event_id, event_type, queue_position, next_attempt_at)
+    values (${organization_id}, ${id}, 'prg_1', 'we_1', ${event_id}, 'sale.created', nextval('webhooks.queue_position'), ${next_attempt_at}::timestamptz)
+    returning queue_position`;
+    await rail.query(deliver(idOf('whd', 0), idOf('evt', 0), '2999-01-01T00:00:00Z'));
+    const [queued] = await rail.query<{ queue_position: number }>(deliver(newId('whd'), idOf('evt', 1), null));
+    await rail.query(sql`
+    insert into webhooks.queued_delivery (endpoint_id, queue_position, organization_id, delivery_id, event_id, event_type)
+    values ('we_1', ${queued?.queue_position}, ${organization_id}, ${newId('whd')}, ${idOf('evt', 1)}, 'sale.created')`);
+    const old = async () =>
+      (await Promise.all(tables.map((table) => partitionsOf(`webhooks.${table}`))))
+        .flat()
+        .filter((name) => /_202603\d\d$/.test(name));
+    const recent = async () =>
+      (await Promise.all(tables.map((table) => partitionsOf(`webhooks.${table}`))))
+        .flat()
+        .filter((name) => !/_202603\d\d$/.test(name));
+    const before = await recent();
+    t.equal((await old()).length, 9);
+    await rail.query(sql`call webhooks.keep_partitions('2030-01-01T00:00:00Z', 'evt', 'whd')`);
+    t.same(await old(), ['event_20260302', 'event_20260309', 'delivery_20260302', 'attempt_20260302']);
+    t.same(await recent(), before, 'a time to come drops and makes nothing');
+
+    await rail.query(sql`delete from webhooks.queued_delivery returning delivery_id`);
+    await rail.query(sql`update webhooks.delivery set next_attempt_at = null, status = 'failed' returning id`);
+    await rail.query(sql`call webhooks.keep_partitions(now(), 'evt', 'whd')`);
+    t.same(await old(), []);
+    await rail.query(sql`delete from webhooks.delivery returning id`);
+  },
+);

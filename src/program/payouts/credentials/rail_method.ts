@@ -1,5 +1,6 @@
 /** What has credentials, and what they are: a provider's keys, or the account that bank files pay from. */
 import { z } from 'zod';
+import { databaseTime } from '../../../core/values/clock.ts';
 import { text } from '../../../core/values/fields.ts';
 import { Problem } from '../../../core/values/problem.ts';
 import { validationProblem } from '../../../core/values/validation.ts';
@@ -78,7 +79,7 @@ export async function tryCredentials(
   { mode, url }: { mode: RailMode; url: string },
 ): Promise<CheckedAccount> {
   if (!isRailName(rail)) return { account: credentials.name as string, warnings: [] };
-  const context = { mode, url, now: new Date(), cut_off: AbortSignal.timeout(check_ms) };
+  const context = { mode, url, now: new Date(databaseTime()), cut_off: AbortSignal.timeout(check_ms) };
   return rails[rail].check(credentials, context).catch((error: unknown) => {
     throw error instanceof Problem ? refusalOf(error) : error;
   });

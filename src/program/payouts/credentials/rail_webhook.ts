@@ -10,6 +10,7 @@ import { run } from '../../../core/postgres/database.ts';
 import { type Store, transaction } from '../../../core/postgres/transaction.ts';
 import { tenant } from '../../../core/resource/resource.ts';
 import type { Services } from '../../../core/resource/services.ts';
+import { databaseTime } from '../../../core/values/clock.ts';
 import { Problem } from '../../../core/values/problem.ts';
 import {
   type Credentials,
@@ -131,7 +132,7 @@ async function verified(
   }));
   const decoy = { mode: 'live' as const, credentials: decoys[rail] };
   for (const { mode, credentials } of candidates.length > 0 ? candidates : [decoy]) {
-    const context = { mode, url: providerUrl(rail, mode, provider_urls), now: new Date() };
+    const context = { mode, url: providerUrl(rail, mode, provider_urls), now: new Date(databaseTime()) };
     const cut_off = AbortSignal.timeout(verify_ms);
     const subjects = await rails[rail]
       .verifyWebhook(webhook, credentials, { ...context, cut_off })

@@ -61,13 +61,13 @@ async function callClaimed(called: CalledMany, context: Context): Promise<Set<st
   const { organization_id } = called;
   const { store, stopping, services } = context;
   if (stopping.aborted) return new Set();
-  const begin_until = Date.now() + claim_ms - call_ms;
+  const begin_until = performance.now() + claim_ms - call_ms;
   const claimed = await transaction(store, called, (tx) => claim(tx, called, services)).catch(noneUnlessUnavailable);
   const write = writerOf(called, context);
   const not_called: Claimed[] = [];
   const call = async (one: Claimed): Promise<void> => {
     const answered = await inTurnToCall(organization_id, async () =>
-      stopping.aborted || Date.now() > begin_until ? undefined : ask(one, called, context),
+      stopping.aborted || performance.now() > begin_until ? undefined : ask(one, called, context),
     );
     if (!answered) not_called.push(one);
     else await write(answered);

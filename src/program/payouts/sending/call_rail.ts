@@ -3,6 +3,7 @@ import sql from 'sql-template-tag';
 import { CallUnfinished, type Channel, makeCall, type Outcome } from '../../../core/jobs/outbox.ts';
 import type { TaskContext } from '../../../core/jobs/worker_context.ts';
 import { type Tx, together, transaction } from '../../../core/postgres/transaction.ts';
+import { databaseTime } from '../../../core/values/clock.ts';
 import { attemptsWhere, type PayoutAttempt, updateAttempt } from '../attempt.ts';
 import { lockPayout } from '../attempt_outcome.ts';
 import { credentialsOf } from '../credentials/rail_credentials.ts';
@@ -85,7 +86,7 @@ function channelOf(called: Called, number: number, { store, services, cut_off }:
     },
     async call({ request }) {
       const { attempt, transfer, credentials } = request;
-      if (!is_noted) await noted({ last_sent_at: new Date().toISOString() }, request);
+      if (!is_noted) await noted({ last_sent_at: new Date(databaseTime()).toISOString() }, request);
       return resultOf(await railOf(attempt).submit(transfer, credentials, asked(request)));
     },
     /** What was not accepted so far is sent again, under its key: rails pay that once. */
@@ -151,7 +152,7 @@ export function contextOf(
 ): TransferContext {
   const { rail, mode, last_sent_at, state } = attempt;
   return {
-    ...{ mode, last_sent_at, state, keep, now: new Date() },
+    ...{ mode, last_sent_at, state, keep, now: new Date(databaseTime()) },
     url: providerUrl(rail as RailName, mode, provider_urls),
     cut_off: AbortSignal.any([cut_off, AbortSignal.timeout(call_ms)]),
   };

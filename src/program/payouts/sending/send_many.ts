@@ -119,9 +119,9 @@ export async function sendBatch(
   if (batch) await sendMany(batch.program_id, sql`t.batch_id = ${id} and ${of_ready_batch}`, opening, context);
 }
 
-/** Payouts, called `t`, that are due and were not found to be unable to be sent just now. */
+/** Payouts, called `t`, that are due, by Postgres' clock too, and were not found to be unable to be sent just now. */
 const due_by = (at: string): Sql =>
-  sql`t.due_at <= ${at}::timestamptz and (t.held_until is null or t.held_until <= ${at}::timestamptz) and ${of_ready_batch}`;
+  sql`t.due_at <= least(${at}::timestamptz, now()) and (t.held_until is null or t.held_until <= ${at}::timestamptz) and ${of_ready_batch}`;
 
 /** Programs that send automatically, and have payouts that are due. Reads across tenants: for the scheduled task alone. */
 export const programsWithDue = (tx: Tx, at: string): Promise<{ organization_id: string; id: string }[]> =>

@@ -20,8 +20,8 @@ export async function takeUnits(
 ): Promise<boolean> {
   const limit = Number(credentials.daily_quota ?? default_daily_quota);
   const hash = keyHash(name, credentials);
-  const day = pacificDay(new Date());
   return transaction(store, service_opening, async (tx) => {
+    const day = pacificDay(new Date(tx.now));
     await tx.all(sql`
       insert into recruitment.provider_quota (key_hash, day, used) values (${hash}, ${day}::date, 0) on conflict do nothing`);
     const taken = await tx.maybe(sql`
@@ -39,7 +39,7 @@ export async function markUsedUp(store: Store, name: ProviderName, credentials: 
   await transaction(store, service_opening, (tx) =>
     tx.all(sql`
       insert into recruitment.provider_quota as t (key_hash, day, used)
-      values (${keyHash(name, credentials)}, ${pacificDay(new Date())}::date, ${limit}::bigint)
+      values (${keyHash(name, credentials)}, ${pacificDay(new Date(tx.now))}::date, ${limit}::bigint)
       on conflict (key_hash, day) do update set used = greatest(t.used, excluded.used)`),
   );
 }

@@ -2,6 +2,7 @@
 import sql from 'sql-template-tag';
 import type { TaskContext } from '../../../core/jobs/worker_context.ts';
 import { type Tx, transaction } from '../../../core/postgres/transaction.ts';
+import { databaseTime } from '../../../core/values/clock.ts';
 import type { Reveal } from '../../addresses/reveal.ts';
 import { addAddresses, type FoundAddress } from '../../contact/add_address.ts';
 import { usableAddresses } from '../../contact/email_status.ts';
@@ -42,7 +43,7 @@ async function visitPages(home: string, context: TaskContext): Promise<Reveal> {
   return revealAddresses(home, {
     visitor: await context.use(Visits).visitor(),
     nameServers: services.name_servers,
-    now: () => new Date().toISOString(),
+    now: () => new Date(databaseTime()).toISOString(),
     signal: cut_off,
   });
 }

@@ -46,7 +46,7 @@ export async function readInbox(
       stopped.aborted ? undefined : logIn(inbox, context, pace.silence_ms),
     );
     if (!login) return;
-    begun = Date.now();
+    begun = performance.now();
     await session(inbox, login, context, sharing, stopped, pace);
   } catch (error) {
     if (stopped.aborted || error instanceof NotTheReader) return;
@@ -54,7 +54,7 @@ export async function readInbox(
     const { code, name } = error as { code?: unknown; name?: string };
     // What a server says may hold the login, or a mail: neither is logged.
     log.warn({ inbox_id: inbox.inbox_id, failure, code, name }, 'reading an inbox failed; it is tried again');
-    const lasted_ms = begun === undefined ? 0 : Date.now() - begun;
+    const lasted_ms = begun === undefined ? 0 : performance.now() - begun;
     await giveBack(store, inbox, worker_id, failure, lasted_ms).catch((err) =>
       log.warn({ err }, 'an inbox was not given back'),
     );
@@ -102,17 +102,17 @@ async function readOnAndOn(
   let junk_state: string | undefined;
   let look_at = 0;
   while (!stopped.aborted) {
-    if (Date.now() >= look_at) {
+    if (performance.now() >= look_at) {
       if (junk !== undefined) junk_state = await readOther(client, reading, junk, junk_state);
       await readSetAside(client, reading, reader);
-      look_at = Date.now() + other_folders_ms;
+      look_at = performance.now() + other_folders_ms;
     }
     if (client.mailbox === false || client.mailbox.path !== 'INBOX')
       await client.mailboxOpen('INBOX', { readOnly: true });
     news.forget();
     await readFolder(client, reading);
     seen();
-    await untilNews(client, news, look_at - Date.now(), poll_ms);
+    await untilNews(client, news, look_at - performance.now(), poll_ms);
     if (news.closed()) throw Object.assign(new Error('The IMAP connection was lost.'), { code: 'closed' });
   }
 }

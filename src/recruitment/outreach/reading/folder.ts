@@ -1,6 +1,7 @@
 /** Reads what is new in the folder that a connection has selected. */
 import type { FetchMessageObject, ImapFlow, SearchObject } from 'imapflow';
 import { type Store, type Tx, transaction } from '../../../core/postgres/transaction.ts';
+import { databaseTime } from '../../../core/values/clock.ts';
 import {
   advanceTo,
   beginAt,
@@ -91,7 +92,7 @@ async function openCursor(
   const place = { inbox_id: inbox.inbox_id, worker_id, folder, uid_validity, uid };
   const opening = { organization_id: inbox.organization_id, request_id: null };
   await transaction(store, opening, (tx) => beginAt(tx, place));
-  const begun = { uid_validity, last_uid: uid, updated_at: new Date().toISOString() };
+  const begun = { uid_validity, last_uid: uid, updated_at: new Date(databaseTime()).toISOString() };
   reading.cursors.set(folder, begun);
   return begun;
 }
@@ -123,7 +124,7 @@ async function readMails(client: ImapFlow, reading: FolderReading, { folder, cur
     for (const uid of uids) {
       at = uid;
       await readOne(client, reading, { folder, uid_validity: cursor.uid_validity, uid }, fetched);
-      Object.assign(cursor, { last_uid: uid, updated_at: new Date().toISOString() });
+      Object.assign(cursor, { last_uid: uid, updated_at: new Date(databaseTime()).toISOString() });
       if (isStuck(reading, folder, uid)) await keepLosses(reading, undefined);
     }
   } catch (error) {
@@ -214,7 +215,7 @@ function storedMail({ source = Buffer.alloc(0), size = 0, internalDate }: FetchM
 
 /** A server may give no date, one that is none, or one to come: the mail has just arrived. */
 function arrivalOf(internal_date: Date | string | undefined): Date {
-  const now = new Date();
+  const now = new Date(databaseTime());
   const given = new Date(internal_date ?? now);
   return given.getTime() > 0 && given < now ? given : now;
 }

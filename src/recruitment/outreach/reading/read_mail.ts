@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { WorkerContext } from '../../../core/jobs/worker_context.ts';
 import { type Tx, transaction } from '../../../core/postgres/transaction.ts';
+import { databaseTime } from '../../../core/values/clock.ts';
 import { judgeMessage } from '../../../mail/incoming/judge.ts';
 import { readAuthentication } from '../../../mail/incoming/message/authentication_results.ts';
 import { type Message, readMessage } from '../../../mail/incoming/message/message.ts';
@@ -40,7 +41,7 @@ export async function readMail(
   });
   if (verdict === 'incomplete') return verdict;
   const is_told = !['own', 'unrelated', 'known'].includes(verdict);
-  mailRead(verdict, is_told ? Date.now() - mail.arrived_at.getTime() : undefined);
+  mailRead(verdict, is_told ? databaseTime() - mail.arrived_at.getTime() : undefined);
   if (verdict === 'reply') replyRead(meaningOf(answer).kind);
   return 'taken';
 }

@@ -3,6 +3,7 @@ import type SMTPConnection from 'nodemailer/lib/smtp-connection';
 import type { WorkerContext } from '../../../../core/jobs/worker_context.ts';
 import { batched } from '../../../../core/postgres/batch.ts';
 import { type Tx, transaction } from '../../../../core/postgres/transaction.ts';
+import { databaseTime } from '../../../../core/values/clock.ts';
 import { disconnectInbox } from '../../campaigns/lifecycle/inbox_connection.ts';
 import { type Claim, type Claimed, claim } from '../claiming/claim.ts';
 import { type Held, mayEnd } from '../claiming/final_dot.ts';
@@ -144,7 +145,7 @@ function unusable(error: unknown): Unusable & { is: 'unusable' } {
   throw error;
 }
 
-const isSoon = (slot: string): boolean => new Date(slot).getTime() - Date.now() < linger_ms;
+const isSoon = (slot: string): boolean => new Date(slot).getTime() - databaseTime() < linger_ms;
 
 function unsentOf(attempt: Exclude<Attempt, { is: 'accepted' | 'unknown' | 'held' }> | Unusable): Unsent {
   if (attempt.is === 'answered') {

@@ -1,0 +1,68 @@
+/** How far the clock of this process is from Postgres'. */
+import type { Logger } from 'pino';
+import sql from 'sql-template-tag';
+import { type Database, run } from '../postgres/database.ts';
+import { logFailure } from '../postgres/outage.ts';
+import { learnTime, most_skew_ms } from '../values/clock.ts';
+import { gauge } from './registry.ts';
+
+const look_every_ms = 60_000;
+
+let skew_ms: number | undefined;
+/** What the log says of it: 0 where it says nothing, or that all is well. */
+let told_ms = 0;
+
+gauge(
+  'rail_clock_skew_seconds',
+  "How far the clock of this process is ahead of Postgres'; negative: behind. Beyond 5 seconds it schedules nothing.",
+  [],
+  (skew) => {
+    if (skew_ms !== undefined) skew.set(skew_ms / 1_000);
+  },
+);
+
+export interface ClockReading {
+  /** Postgres' time, in milliseconds since 1970. */
+  now: number;
+  /** Whether the clock of this process differs by more than it may. */
+  is_off: boolean;
+}
+
+/** Asks Postgres what time it is. The log says when the clock of this process differs, and when that changes. */
+export async function readClock(database: Database, log: Logger): Promise<ClockReading> {
+  const [before, asked] = [Date.now(), performance.now()];
+  const [row] = await run<{ now: number }>(
+    database,
+    sql`select floor(extract(epoch from clock_timestamp()) * 1000)::float8 as now`,
+  );
+  const [after, answered] = [Date.now(), performance.now()];
+  const now = row?.now as number;
+  learnTime(now, asked, answered);
+  // Less than the way there and back takes cannot be told.
+  skew_ms = Math.max(before - now, 0) + Math.min(after - now, 0);
+  const is_off = Math.abs(skew_ms) > most_skew_ms;
+  tell(is_off ? skew_ms : 0, log);
+  return { now, is_off };
+}
+
+function tell(off_ms: number, log: Logger): void {
+  const is_told = Math.abs(off_ms - told_ms) <= most_skew_ms && (off_ms === 0) === (told_ms === 0);
+  if (is_told) return;
+  told_ms = off_ms;
+  const skew_s = Math.round(off_ms / 1_000);
+  if (skew_s === 0) log.info("The clock of this process agrees with Postgres' again.");
+  else
+    log.warn(
+      { skew_s },
+      `The clock of this process is ${Math.abs(skew_s)} seconds ${skew_s > 0 ? 'ahead of' : 'behind'} Postgres'. It schedules no jobs until they agree: synchronize the clocks (NTP).`,
+    );
+}
+
+/** Looks at the clock now, and each minute from then on. @returns what ends that */
+export async function watchClock(database: Database, log: Logger): Promise<() => void> {
+  const look = () =>
+    readClock(database, log).catch((error) => logFailure(log, error, 'the clock of Postgres was not read'));
+  await look();
+  const timer = setInterval(look, look_every_ms).unref();
+  return () => clearInterval(timer);
+}
