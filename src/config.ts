@@ -154,6 +154,26 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
   throw new Error(`Invalid environment. ${faults.join('; ')}`);
 }
 
+/**
+ * What may be misspelt: every unknown `RAIL_…`, and what differs from another setting by an underscore or by letters that are missing at the end.
+ * A sentence for each; none of them is an error, because others set variables too.
+ */
+export function misspelt(environment: NodeJS.ProcessEnv = process.env): string[] {
+  const unknown = Object.keys(environment).filter(
+    (name) => !(name in Environment.shape) && !name.startsWith('RAIL_TEST_'),
+  );
+  return unknown.flatMap((name) => {
+    const meant = settings.find((setting) => isNearly(name, setting.name));
+    if (meant) return [`${name} is not a setting. Did you mean ${meant.name}?`];
+    return name.startsWith('RAIL_') ? [`${name} is not a setting. 'rail --help' lists all settings.`] : [];
+  });
+}
+
+function isNearly(given: string, setting: string): boolean {
+  const [a, b] = [given, setting].map((name) => name.toUpperCase().replaceAll('_', '')) as [string, string];
+  return a.length > 5 && Math.abs(a.length - b.length) < 3 && (a.startsWith(b) || b.startsWith(a));
+}
+
 function areNameServers(addresses: string[]): boolean {
   try {
     new Resolver().setServers(addresses);

@@ -1,7 +1,7 @@
 /** What all commands that answer and end have in common. */
 import type { Logger } from 'pino';
 import sql from 'sql-template-tag';
-import { type Config, readConfig } from '../config.ts';
+import { type Config, misspelt, readConfig } from '../config.ts';
 import { run } from '../core/postgres/database.ts';
 import { isMigrated, migrate } from '../core/postgres/migrate.ts';
 import type { Store, WriteEvents } from '../core/postgres/transaction.ts';
@@ -28,6 +28,7 @@ export interface Opened {
 export async function withStore<T>(work: (opened: Opened) => Promise<T>): Promise<T> {
   const config = readConfig();
   const log = createQuietLog(config);
+  for (const line of misspelt()) console.error(`rail: ${line}`);
   const postgres = await openPostgres(config, 'use', log);
   try {
     await reachPostgres(config, { log, max_wait_ms: 0 });

@@ -2,7 +2,7 @@
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import { type Config, isRunByNpx, readConfig } from '../config.ts';
+import { type Config, isRunByNpx, misspelt, readConfig } from '../config.ts';
 import { connectionsThatFit } from '../core/http/connections.ts';
 import type { ServerLimits } from '../core/http/server.ts';
 import type { Worker } from '../core/jobs/supervisor.ts';
@@ -98,6 +98,7 @@ export async function runProcess(
   }
   const connections = await connectionsOf(role, config);
   const log = createLog(config);
+  for (const line of misspelt()) log.warn(line);
   const stopping = catchStop();
   const postgres = await openPostgres(config, mode, log);
   try {

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import t from 'tap';
 import { Sequence } from '../../src/commands/listen/received_webhook.ts';
-import { readConfig, settings } from '../../src/config.ts';
+import { misspelt, readConfig, settings } from '../../src/config.ts';
 import { runDue } from '../../src/core/jobs/schedule.ts';
 import { schedules } from '../../src/products.ts';
 import { requireFit } from '../../src/service.ts';
@@ -73,6 +73,18 @@ t.test('what is wrong is one clear line, and a stack only where it is asked for'
   for (const [environment, message] of allowed)
     t.throws(() => readConfig(environment), { message: `Invalid environment. ${message}` });
   t.match(await rail('key', 'revoke', 'key_unknown'), { code: 1, stderr: /^rail: There is no key 'key_unknown'.*\n$/ });
+});
+
+t.test('a setting that is misspelt is named, with the one that is meant', async (t) => {
+  const settings = { RAIL_WEBHOOK_ALLOW_PRIVAT: '1', RAIL_DATADIR: '/x', DATABASE_POOLSIZE: '5', RAIL_COLOUR: 'red' };
+  t.same(misspelt({ ...settings, DATABASE_POOL_SIZE: '5', HOSTNAME: 'a', PATH: '/bin', npm_config_port: '1' }), [
+    'RAIL_WEBHOOK_ALLOW_PRIVAT is not a setting. Did you mean RAIL_WEBHOOK_ALLOW_PRIVATE?',
+    'RAIL_DATADIR is not a setting. Did you mean RAIL_DATA_DIR?',
+    'DATABASE_POOLSIZE is not a setting. Did you mean DATABASE_POOL_SIZE?',
+    "RAIL_COLOUR is not a setting. 'rail --help' lists all settings.",
+  ]);
+  const { stderr } = await command(['org', 'list'], { ...environment, DATABASE_POOLSIZE: '5' });
+  t.match(stderr, 'rail: DATABASE_POOLSIZE is not a setting. Did you mean DATABASE_POOL_SIZE?');
 });
 
 t.test('an answer that is longer than a pipe holds is whole, however late it is read', async (t) => {
