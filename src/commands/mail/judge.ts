@@ -1,6 +1,7 @@
-import { type Asker, type Judgement, judgeMail, judgeMessage } from '../../mail/incoming/judge.ts';
-import { plainMessage } from '../../mail/incoming/message/message.ts';
-import { judgeReply } from '../../recruitment/replies/judge.ts';
+import { TookTooLong } from '../../core/threads/timed_thread.ts';
+import type { Judgement } from '../../mail/incoming/judge.ts';
+import type { Unjudged } from '../../recruitment/outreach/reading/judging/judged.ts';
+import { openJudges } from '../../recruitment/outreach/reading/judging/judges.ts';
 import { UsageError } from '../command.ts';
 import { print, readLines, readMail, textIn } from './input.ts';
 import { heading, row } from './picture.ts';
@@ -15,8 +16,10 @@ interface Options {
 /** Prints a line for each mail or text, as soon as it is judged. */
 export async function judge(files: string[], { json, jsonl, own = [] }: Options): Promise<void> {
   if (jsonl && files.length > 0) throw new UsageError('Give either files or --jsonl: --jsonl reads standard input.');
-  const asker: Asker = { own_addresses: own, readMeaning: judgeReply, now: new Date() };
-  const judged = jsonl ? judgeLines(asker) : judgeFiles(files.length > 0 ? files : ['-'], asker);
+  const judges = openJudges();
+  const judgeOne = async (mail: Unjudged['mail']): Promise<Judgement> =>
+    (await judges.ask({ mail, arrived_at: new Date(), own_addresses: own, own_domains: [] })).judgement;
+  const judged = jsonl ? judgeLines(judgeOne) : judgeFiles(files.length > 0 ? files : ['-'], judgeOne);
   if (!json) await print(heading(jsonl ? 'ID' : 'FILE'));
   for await (const { name, ...judgement } of judged) {
     const { key, value } = name;
@@ -26,29 +29,33 @@ export async function judge(files: string[], { json, jsonl, own = [] }: Options)
 
 type Named = Judgement & { name: { key: 'file' | 'id'; value: string | number } };
 
-async function* judgeFiles(files: string[], asker: Asker): AsyncGenerator<Named> {
+type JudgeOne = (mail: Unjudged['mail']) => Promise<Judgement>;
+
+async function* judgeFiles(files: string[], judgeOne: JudgeOne): AsyncGenerator<Named> {
   for (const file of files) {
-    const raw = await attempt(() => readMail(file));
-    if (raw) yield { name: { key: 'file', value: file }, ...(await judgeMail(raw, asker)) };
+    const judgement = await attempt(async () => judgeOne(await readMail(file)), file);
+    if (judgement) yield { name: { key: 'file', value: file }, ...judgement };
   }
 }
 
-async function* judgeLines(asker: Asker): AsyncGenerator<Named> {
+async function* judgeLines(judgeOne: JudgeOne): AsyncGenerator<Named> {
   let number = 0;
   for await (const line of readLines()) {
     number += 1;
     if (line.trim() === '') continue;
-    const text = await attempt(() => textIn(line, number));
-    if (text) yield { name: { key: 'id', value: text.id }, ...judgeMessage(plainMessage(text), asker) };
+    const text = await attempt(() => textIn(line, number), `line ${number}`);
+    const judgement = text && (await attempt(() => judgeOne(text), `line ${number}`));
+    if (text && judgement) yield { name: { key: 'id', value: text.id }, ...judgement };
   }
 }
 
 /** What cannot be read is told, and the rest is judged all the same. */
-async function attempt<Result>(work: () => Result | Promise<Result>): Promise<Result | undefined> {
+async function attempt<Result>(work: () => Result | Promise<Result>, name: string): Promise<Result | undefined> {
   try {
     return await work();
   } catch (error) {
-    console.error(`rail: ${(error as Error).message}`);
+    const { message } = error as Error;
+    console.error(`rail: ${error instanceof TookTooLong ? `${name}: ${message}` : message}`);
     process.exitCode = 1;
     return undefined;
   }

@@ -28,9 +28,7 @@ export const readSoon = (tx: Tx, inbox_id: string): Promise<object[]> =>
  */
 export async function readAnew(tx: Tx, inbox_id: string): Promise<void> {
   const of_inbox = sql`t.organization_id = ${tx.organization_id} and t.inbox_id = ${inbox_id}`;
-  await tx.all(
-    sql`update recruitment.inbox_reader t set worker_id = null, stuck_folder = null, stuck_uid = null, stuck_tries = 0 where ${of_inbox}`,
-  );
+  await tx.all(sql`update recruitment.inbox_reader t set worker_id = null where ${of_inbox}`);
   await tx.all(sql`delete from recruitment.inbox_folder t where ${of_inbox}`);
   await tx.all(sql`delete from recruitment.mail_set_aside t where ${of_inbox}`);
 }

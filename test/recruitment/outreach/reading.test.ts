@@ -4,6 +4,7 @@ import { turns } from '../../../src/core/jobs/turns.ts';
 import { metricsText, openMetrics } from '../../../src/core/metrics/registry.ts';
 import { reconnectInbox } from '../../../src/recruitment/outreach/campaigns/lifecycle/inbox_connection.ts';
 import { readInbox } from '../../../src/recruitment/outreach/reading/connection.ts';
+import { openJudges } from '../../../src/recruitment/outreach/reading/judging/judges.ts';
 import { eventually, type Json, log, sql, startRail, startWorker } from '../../harness.ts';
 import { startMailbox } from '../mailbox.ts';
 import { type Mailed, mail, within } from './mailed.ts';
@@ -845,7 +846,13 @@ t.test('asks a server without IDLE, and leaves one that is silent for too long',
     const { signal } = stop;
     const context = { ...unread, log, worker_id: 'wrk_test', stopping: signal, cut_off: signal };
     const inTurn = turns(1);
-    const sharing = { inTurnToConnect: inTurn, inTurnToRead: inTurn, opened: () => {}, seen: () => {} };
+    const sharing = {
+      inTurnToConnect: inTurn,
+      inTurnToRead: inTurn,
+      judges: openJudges(),
+      opened: () => {},
+      seen: () => {},
+    };
     const pace = { poll_ms: 20, other_folders_ms: 20, silence_ms };
     return { ended: readInbox({ organization_id, inbox_id }, context, sharing, signal, pace) };
   };

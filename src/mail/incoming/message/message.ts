@@ -26,6 +26,9 @@ export interface Message {
   readable: boolean;
 }
 
+/** What is asked of a mail that was judged elsewhere: its fields and parts stay there. */
+export type ReadMessage = Omit<Message, 'fields' | 'html' | 'parts'>;
+
 export interface Part {
   /** Lower case: `message/delivery-status`. */
   type: string;

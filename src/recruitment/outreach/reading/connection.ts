@@ -7,6 +7,7 @@ import { beginReading, NotTheReader, type ReadInbox } from './cursor.ts';
 import { readSetAside, setAside } from './failed_mail.ts';
 import { failureOf, giveBack } from './failure.ts';
 import { type FolderReading, readFolder } from './folder.ts';
+import type { Judges } from './judging/judges.ts';
 import { type LoggedIn, logIn } from './log_in.ts';
 import { type Reader, readMail } from './read_mail.ts';
 
@@ -15,6 +16,7 @@ export interface Sharing {
   inTurnToConnect<T>(work: () => Promise<T>): Promise<T>;
   /** Bounds how many mails are in memory. */
   inTurnToRead: FolderReading['inTurn'];
+  judges: Judges;
   opened(): void;
   /** The inbox was read up to now. */
   seen(inbox: ReadInbox): void;
@@ -75,10 +77,10 @@ async function session(
   try {
     sharing.opened();
     const opening = { organization_id: inbox.organization_id, request_id: null };
-    const standing = await transaction(store, opening, (tx) => beginReading(tx, inbox));
-    const reader: Reader = { inbox, own_addresses, own_domains, context };
+    const cursors = await transaction(store, opening, (tx) => beginReading(tx, inbox));
+    const reader: Reader = { inbox, own_addresses, own_domains, judges: sharing.judges, context };
     const reading: FolderReading = {
-      ...{ store, worker_id, ...standing, inbox: { ...inbox, created_at }, inTurn: sharing.inTurnToRead },
+      ...{ store, worker_id, cursors, inbox: { ...inbox, created_at }, inTurn: sharing.inTurnToRead },
       take: (mail, moves) => readMail(mail, moves, reader),
       setAside: (place, mail, error, advance) => setAside(place, mail, error, advance, reader),
     };

@@ -22,6 +22,9 @@ export interface Cursor {
   uid_validity: string;
   last_uid: number;
   updated_at: string;
+  /** The mail behind it that was begun last, and how often: one that ended each worker that began it must not end them all. */
+  begun_uid: number | null;
+  tries: number;
 }
 
 /** Another worker reads the inbox now, or has read on: whoever gets this begins anew. */
@@ -37,15 +40,32 @@ export async function beginAt(tx: Tx, { inbox_id, worker_id, folder, uid_validit
     from recruitment.inbox_reader r
     where r.organization_id = ${tx.organization_id} and r.inbox_id = ${inbox_id} and r.worker_id = ${worker_id}
     on conflict (organization_id, inbox_id, folder) do update
-    set uid_validity = excluded.uid_validity, last_uid = excluded.last_uid, updated_at = excluded.updated_at
+    set uid_validity = excluded.uid_validity, last_uid = excluded.last_uid, updated_at = excluded.updated_at, begun_uid = null, tries = 0
     returning last_uid`);
   if (!begun) throw new NotTheReader();
 }
 
-/** A mail was read. @throws NotTheReader: all that it changed is rolled back */
-export async function advanceTo(tx: Tx, { inbox_id, worker_id, folder, uid_validity, uid }: Place): Promise<void> {
+/** Counts a mail as tried, before anything of it is looked at. @throws NotTheReader */
+export async function beginMail(tx: Tx, { inbox_id, worker_id, folder, uid_validity, uid }: Place): Promise<void> {
+  const begun = await tx.maybe(sql`
+    update recruitment.inbox_folder t set begun_uid = ${uid}::bigint, tries = case t.begun_uid when ${uid}::bigint then t.tries + 1 else 1 end
+    from recruitment.inbox_reader r
+    where t.organization_id = ${tx.organization_id} and t.inbox_id = ${inbox_id} and t.folder = ${folder}
+      and t.uid_validity = ${uid_validity}::bigint and t.last_uid < ${uid}::bigint
+      and r.organization_id = t.organization_id and r.inbox_id = t.inbox_id and r.worker_id = ${worker_id}
+    returning t.tries`);
+  if (!begun) throw new NotTheReader();
+}
+
+/** A mail was read, and `next` is begun. @throws NotTheReader: all that it changed is rolled back */
+export async function advanceTo(
+  tx: Tx,
+  { inbox_id, worker_id, folder, uid_validity, uid }: Place,
+  next: number | null,
+): Promise<void> {
   const advanced = await tx.maybe(sql`
-    update recruitment.inbox_folder t set last_uid = ${uid}::bigint, updated_at = ${tx.now}::timestamptz
+    update recruitment.inbox_folder t set
+      last_uid = ${uid}::bigint, updated_at = ${tx.now}::timestamptz, begun_uid = ${next}::bigint, tries = ${next === null ? 0 : 1}
     from recruitment.inbox_reader r
     where t.organization_id = ${tx.organization_id} and t.inbox_id = ${inbox_id} and t.folder = ${folder}
       and t.uid_validity = ${uid_validity}::bigint and t.last_uid < ${uid}::bigint
@@ -54,35 +74,13 @@ export async function advanceTo(tx: Tx, { inbox_id, worker_id, folder, uid_valid
   if (!advanced) throw new NotTheReader();
 }
 
-/** The mail that reading an inbox failed at. */
-export interface Stuck {
-  folder: string;
-  uid: number;
-  tries: number;
-}
-
-/** Where the reading of an inbox stands. */
-export interface Standing {
-  cursors: Map<string, Cursor>;
-  stuck: Stuck | undefined;
-}
-
 /** Where the last reader came to. A login has succeeded: those that failed before no longer count. */
-export async function beginReading(tx: Tx, { inbox_id }: ReadInbox): Promise<Standing> {
-  const reader = await tx.maybe<Stuck>(sql`
+export async function beginReading(tx: Tx, { inbox_id }: ReadInbox): Promise<Map<string, Cursor>> {
+  await tx.all(sql`
     update recruitment.inbox_reader r set refused = 0, unreachable_since = null
-    where r.organization_id = ${tx.organization_id} and r.inbox_id = ${inbox_id}
-    returning r.stuck_folder as folder, r.stuck_uid as uid, r.stuck_tries as tries`);
-  const folders = await tx.all<Cursor & { folder: string }>(sql`
-    select t.folder, t.uid_validity::text, t.last_uid, t.updated_at from recruitment.inbox_folder t
-    where t.organization_id = ${tx.organization_id} and t.inbox_id = ${inbox_id}`);
-  const cursors = new Map(folders.map(({ folder, ...cursor }) => [folder, cursor]));
-  return { cursors, stuck: reader?.tries ? reader : undefined };
-}
-
-/** Keeps how often a mail failed, so that less of it is fetched the next time; undefined: none does any more. */
-export const keepStuck = (tx: Tx, inbox_id: string, stuck: Stuck | undefined): Promise<object[]> =>
-  tx.all(sql`
-    update recruitment.inbox_reader r
-    set stuck_folder = ${stuck?.folder ?? null}, stuck_uid = ${stuck?.uid ?? null}::bigint, stuck_tries = ${stuck?.tries ?? 0}
     where r.organization_id = ${tx.organization_id} and r.inbox_id = ${inbox_id}`);
+  const folders = await tx.all<Cursor & { folder: string }>(sql`
+    select t.folder, t.uid_validity::text, t.last_uid, t.updated_at, t.begun_uid, t.tries from recruitment.inbox_folder t
+    where t.organization_id = ${tx.organization_id} and t.inbox_id = ${inbox_id}`);
+  return new Map(folders.map(({ folder, ...cursor }) => [folder, cursor]));
+}

@@ -1,14 +1,13 @@
 /** What becomes of an email that reading failed at: it is set aside at once, and read again later. */
 import type { ImapFlow } from 'imapflow';
 import { type Tx, transaction } from '../../../core/postgres/transaction.ts';
-import { unjudged } from '../../../mail/incoming/judge.ts';
-import { plainMessage, readMessage } from '../../../mail/incoming/message/message.ts';
+import { TookTooLong } from '../../../core/threads/timed_thread.ts';
 import { NotTheReader, type Place } from './cursor.ts';
 import { findAnswered } from './effects/match.ts';
 import { keepUnread, takeBackUnread } from './effects/unread.ts';
 import { type FolderReading, isLost, type Moves, readUid, type StoredMail } from './folder.ts';
 import { mailRead } from './metrics.ts';
-import { type Judged, judge, type Reader } from './read_mail.ts';
+import { type Answering, judge, type Reader } from './read_mail.ts';
 import { claimSetAside, forget, keepSetAside, type SetAside, takeDue } from './set_aside.ts';
 
 /**
@@ -24,7 +23,7 @@ export async function setAside(
   advance: (tx: Tx) => Promise<void>,
   reader: Reader,
 ): Promise<void> {
-  const judged = mail && (await judgeAtLeast(mail, reader));
+  const judged = mail && (await judgeAtLeast(mail, error, reader));
   const write = (keep: boolean) =>
     transaction(reader.context.store, { ...reader.inbox, request_id: null }, async (tx) => {
       const message_id = keep && judged ? await keepAnswer(tx, judged, reader) : undefined;
@@ -44,21 +43,20 @@ export async function setAside(
   );
 }
 
-async function keepAnswer(tx: Tx, judged: Judged, { context: { services } }: Reader): Promise<string | undefined> {
+async function keepAnswer(tx: Tx, judged: Answering, { context: { services } }: Reader): Promise<string | undefined> {
   if (judged.judgement.kind === 'own') return undefined;
   const match = await findAnswered(tx, services.vault, judged);
   return match && keepUnread(tx, services.vault, { ...judged, ...match });
 }
 
-/** Its judgement, or none where judging is what failed. */
-async function judgeAtLeast(mail: StoredMail, reader: Reader): Promise<Judged> {
-  const message = await readMessage(mail.source).catch(() => plainMessage({ text: '' }));
-  try {
-    const judged = judge(message, mail, reader);
-    return { ...judged, judgement: { ...judged.judgement, text: judged.judgement.text || message.text } };
-  } catch {
-    return judge(message, mail, reader, () => unjudged(message.text));
+/** Its judgement; what it says, where judging is what failed; undefined where it cannot be read either. */
+async function judgeAtLeast(mail: StoredMail, error: unknown, reader: Reader): Promise<Answering | undefined> {
+  if (!(error instanceof TookTooLong)) {
+    const judged = await judge(mail, reader).catch(() => undefined);
+    const text = judged && (judged.judgement.text || judged.message.text);
+    if (judged) return { ...judged, judgement: { ...judged.judgement, text: text as string } };
   }
+  return judge(mail, reader, false).catch(() => undefined);
 }
 
 /** An error's text may hold a part of the email, which is not logged: what is logged is where it was thrown. */

@@ -2,17 +2,7 @@
 import type { FetchMessageObject, ImapFlow, SearchObject } from 'imapflow';
 import { type Store, type Tx, transaction } from '../../../core/postgres/transaction.ts';
 import { databaseTime } from '../../../core/values/clock.ts';
-import {
-  advanceTo,
-  beginAt,
-  type Cursor,
-  keepStuck,
-  NotTheReader,
-  type Place,
-  type ReadInbox,
-  type Standing,
-  type Stuck,
-} from './cursor.ts';
+import { advanceTo, beginAt, beginMail, type Cursor, NotTheReader, type Place, type ReadInbox } from './cursor.ts';
 import { mailRead } from './metrics.ts';
 
 /** A mail as it lies in the mailbox. */
@@ -34,7 +24,8 @@ export interface Moves {
 /** What a mail is read by. `incomplete`: more of it must be fetched first. */
 export type TakeMail = (mail: StoredMail, moves: Moves) => Promise<'taken' | 'incomplete'>;
 
-export interface FolderReading extends Standing {
+export interface FolderReading {
+  cursors: Map<string, Cursor>;
   store: Store;
   inbox: ReadInbox & { created_at: string };
   worker_id: string;
@@ -52,7 +43,7 @@ const most_bytes = 4 << 20;
 const few_bytes = 64 << 10;
 /** Mails of so many days before are read when a folder is begun: what was read before is known by its Message-ID. */
 const days_before = 2;
-/** From this many connections on that were lost at a mail, less of it is fetched; then it is set aside. */
+/** From this many times on that a connection or a worker was lost at a mail, less of it is fetched; then it is set aside. */
 const losses = { less: 1, aside: 3 };
 
 /** Reads all that is new. @throws whatever ends the connection; NotTheReader */
@@ -61,7 +52,7 @@ export async function readFolder(client: ImapFlow, reading: FolderReading): Prom
   const cursor = await openCursor(client, reading, folder, String(uidValidity));
   const uids = await newUids(client, cursor.last_uid);
   while (uids.length > 0) {
-    const chunk = uids.splice(0, isStuck(reading, folder, uids[0] as number) ? 1 : most_mails);
+    const chunk = uids.splice(0, lossesAt(cursor, uids[0]) > 0 ? 1 : most_mails);
     await reading.inTurn(() => readMails(client, reading, { folder, cursor, uids: chunk }));
   }
 }
@@ -92,7 +83,13 @@ async function openCursor(
   const place = { inbox_id: inbox.inbox_id, worker_id, folder, uid_validity, uid };
   const opening = { organization_id: inbox.organization_id, request_id: null };
   await transaction(store, opening, (tx) => beginAt(tx, place));
-  const begun = { uid_validity, last_uid: uid, updated_at: new Date(databaseTime()).toISOString() };
+  const begun = {
+    uid_validity,
+    last_uid: uid,
+    updated_at: new Date(databaseTime()).toISOString(),
+    begun_uid: null,
+    tries: 0,
+  };
   reading.cursors.set(folder, begun);
   return begun;
 }
@@ -116,33 +113,25 @@ interface Chunk {
 }
 
 async function readMails(client: ImapFlow, reading: FolderReading, { folder, cursor, uids }: Chunk): Promise<void> {
-  let at = uids[0] as number;
-  try {
-    const lost = isStuck(reading, folder, at) ? (reading.stuck?.tries ?? 0) : 0;
-    const bytes = lost < losses.less ? first_bytes : few_bytes;
-    const fetched = lost < losses.aside ? await fetchMails(client, uids, bytes) : 'lost';
-    for (const uid of uids) {
-      at = uid;
-      await readOne(client, reading, { folder, uid_validity: cursor.uid_validity, uid }, fetched);
-      Object.assign(cursor, { last_uid: uid, updated_at: new Date(databaseTime()).toISOString() });
-      if (isStuck(reading, folder, uid)) await keepLosses(reading, undefined);
-    }
-  } catch (error) {
-    if (error instanceof NotTheReader) throw error;
-    const before = isStuck(reading, folder, at) ? (reading.stuck?.tries ?? 0) : 0;
-    await keepLosses(reading, { folder, uid: at, tries: before + 1 });
-    throw error;
+  const lost = lossesAt(cursor, uids[0]);
+  const bytes = lost < losses.less ? first_bytes : few_bytes;
+  const { store, inbox, worker_id } = reading;
+  const { uid_validity } = cursor;
+  const placeOf = (uid: number): Place => ({ inbox_id: inbox.inbox_id, worker_id, folder, uid_validity, uid });
+  const first = uids[0] as number;
+  await transaction(store, { ...inbox, request_id: null }, (tx) => beginMail(tx, placeOf(first)));
+  Object.assign(cursor, { begun_uid: first, tries: lost + 1 });
+  const fetched = lost < losses.aside ? await fetchMails(client, uids, bytes) : 'lost';
+  for (const [index, uid] of uids.entries()) {
+    const next = uids[index + 1] ?? null;
+    await readOne(client, reading, placeOf(uid), next, fetched);
+    const last = { last_uid: uid, updated_at: new Date(databaseTime()).toISOString() };
+    Object.assign(cursor, last, { begun_uid: next, tries: next === null ? 0 : 1 });
   }
 }
 
-const isStuck = ({ stuck }: FolderReading, folder: string, uid: number): boolean =>
-  stuck?.folder === folder && stuck.uid === uid;
-
-async function keepLosses(reading: FolderReading, stuck: Stuck | undefined): Promise<void> {
-  const { organization_id, inbox_id } = reading.inbox;
-  reading.stuck = stuck;
-  await transaction(reading.store, { organization_id, request_id: null }, (tx) => keepStuck(tx, inbox_id, stuck));
-}
+/** How often a mail was begun, and not finished. */
+const lossesAt = ({ begun_uid, tries }: Cursor, uid: number | undefined): number => (begun_uid === uid ? tries : 0);
 
 async function fetchMails(client: ImapFlow, uids: number[], bytes: number): Promise<Map<number, FetchMessageObject>> {
   const part = { uid: true, internalDate: true, size: true, source: { maxLength: bytes } };
@@ -163,21 +152,21 @@ const isEmpty = ({ source, size = 0 }: FetchMessageObject): boolean => (source?.
 async function readOne(
   client: ImapFlow,
   reading: FolderReading,
-  at: Pick<Place, 'folder' | 'uid_validity' | 'uid'>,
+  place: Place,
+  next: number | null,
   fetched: Map<number, FetchMessageObject> | 'lost',
 ): Promise<void> {
-  const { inbox, worker_id, store } = reading;
-  const place = { inbox_id: inbox.inbox_id, worker_id, ...at };
-  const advance = (tx: Tx) => advanceTo(tx, place);
+  const { inbox, store } = reading;
+  const advance = (tx: Tx) => advanceTo(tx, place, next);
   if (fetched === 'lost') return reading.setAside(place, undefined, new Error('It could not be fetched.'), advance);
-  const found = fetched.get(at.uid);
+  const found = fetched.get(place.uid);
   if (!found) {
     mailRead('skipped');
     return transaction(store, { ...inbox, request_id: null }, advance);
   }
   const mail = storedMail(found);
   try {
-    await takeMail(client, reading, { uid: at.uid, size: found.size }, mail, { advance });
+    await takeMail(client, reading, { uid: place.uid, size: found.size }, mail, { advance });
   } catch (error) {
     if (error instanceof NotTheReader || isLost(client)) throw error;
     await reading.setAside(place, mail, error, advance);

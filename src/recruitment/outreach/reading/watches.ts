@@ -5,6 +5,7 @@ import type { WorkerContext } from '../../../core/jobs/worker_context.ts';
 import { run } from '../../../core/postgres/database.ts';
 import type { Sharing } from './connection.ts';
 import type { ReadInbox } from './cursor.ts';
+import { openJudges } from './judging/judges.ts';
 import { connectionsAre } from './metrics.ts';
 
 const most_connecting = 20;
@@ -27,6 +28,7 @@ export class Watches {
   readonly #watches = new Map<string, Watch>();
   readonly #inTurnToConnect = turns(most_connecting);
   readonly #inTurnToRead = turns(most_reading);
+  readonly #judges = openJudges();
   readonly #seen = new Map<string, ReadInbox>();
 
   constructor(context: WorkerContext) {
@@ -57,6 +59,7 @@ export class Watches {
     const sharing: Sharing = {
       inTurnToConnect: this.#inTurnToConnect,
       inTurnToRead: this.#inTurnToRead,
+      judges: this.#judges,
       opened: () => {
         watch.is_open = true;
         this.#count();
@@ -69,7 +72,7 @@ export class Watches {
     });
   }
 
-  /** A worker that reads no inbox is spared what judges replies and takes long to load. */
+  /** A worker that reads no inbox is spared what takes long to load. */
   async #read(inbox: ReadInbox, sharing: Sharing, signal: AbortSignal): Promise<void> {
     const { readInbox } = await import('./connection.ts');
     await readInbox(inbox, this.#context, sharing, signal);
@@ -112,6 +115,7 @@ export class Watches {
   async close(): Promise<void> {
     this.#stopAll();
     await this.idle();
+    this.#judges.close();
   }
 }
 

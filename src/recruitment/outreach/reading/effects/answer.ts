@@ -1,7 +1,7 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Judgement } from '../../../../mail/incoming/judge.ts';
 import type { Authentication } from '../../../../mail/incoming/message/authentication_results.ts';
-import type { Message } from '../../../../mail/incoming/message/message.ts';
+import type { ReadMessage } from '../../../../mail/incoming/message/message.ts';
 import type { Judgement as Meaning } from '../../../replies/judge.ts';
 
 /** A mail of ours that somebody answers. */
@@ -35,11 +35,13 @@ function ofThread(column: 'campaign_id' | 'sequence_id'): Sql {
 
 /** A mail that came in, and the one that it answers. */
 export interface Answer {
-  message: Message;
+  message: ReadMessage;
   judgement: Judgement;
   /** What its words mean, where a person wrote them. */
   meaning: Meaning | undefined;
   answered: Answered;
+  /** Ids that a bounce names anywhere. */
+  named_ids: string[];
   /** What the inbox's own server found out about its sender. */
   authentication: Authentication;
   /** It names the Message-ID of `answered`, which nobody knows who did not receive that. Otherwise anybody can have written it who knows an address. */

@@ -3,7 +3,6 @@ import sql from 'sql-template-tag';
 import type { Vault } from '../../../../core/encryption/vault.ts';
 import type { Tx } from '../../../../core/postgres/transaction.ts';
 import { tenant } from '../../../../core/resource/resource.ts';
-import type { Message } from '../../../../mail/incoming/message/message.ts';
 import { hashesOf } from '../../../contact/address.ts';
 import { keyedHash } from '../../../prospects/keyed_hash.ts';
 import { type Answer, type Answered, answered_columns } from './answer.ts';
@@ -13,7 +12,6 @@ const most_age = '180 days';
 /** Clocks differ by so much: a mail that came before ours answers something else. */
 const clock_slack_ms = 600_000;
 const most_ids = 50;
-const longest_report = 100_000;
 
 type Unmatched = Omit<Answer, 'answered' | 'is_proven'>;
 export type Match = Pick<Answer, 'answered' | 'is_proven'>;
@@ -23,14 +21,13 @@ export type Match = Pick<Answer, 'answered' | 'is_proven'>;
  * or that a bounce or a complaint is about.
  */
 export async function findAnswered(tx: Tx, vault: Vault, mail: Unmatched): Promise<Match | undefined> {
-  const { judgement, message } = mail;
+  const { judgement, message, named_ids } = mail;
   if (judgement.unsubscribe_id) {
     const named = await byId(tx, judgement.unsubscribe_id);
     if (named) return { answered: named, is_proven: true };
   }
   const original = judgement.original_message_id === null ? [] : [judgement.original_message_id];
-  const returned = judgement.kind === 'bounce' ? idsWithin(message) : [];
-  const ids = [...new Set([...original, ...message.answers, ...returned])].slice(0, most_ids);
+  const ids = [...new Set([...original, ...message.answers, ...named_ids])].slice(0, most_ids);
   const named = await byMessageIds(tx, ids);
   if (named) return named;
   const answered = await byAddresses(tx, vault, mail);
@@ -41,15 +38,6 @@ const byId = (tx: Tx, id: string): Promise<Answered | undefined> =>
   tx.maybe<Answered>(sql`
     select ${answered_columns} from recruitment.message t
     where ${tenant(tx)} and t.id = ${id} and t.direction = 'outbound' and t.purpose <> 'test'`);
-
-/** A report may name the email that it is about anywhere in the part that it returns, or among its words, with and without brackets. */
-const idsWithin = ({ text, html, parts }: Message): string[] =>
-  [text, html, ...parts.map((part) => part.text)].flatMap((each) => namedIds(each.slice(0, longest_report)));
-
-const namedIds = (text: string): string[] =>
-  [...text.matchAll(/message-id[^a-z0-9\n]{1,20}(?:lt;)?([a-z0-9][^\s<>"';,&@]{0,200}@[^\s<>"';,&@]{1,200})/gi)].map(
-    ([, id]) => id as string,
-  );
 
 /** An answer to an answer is one to the last mail of ours in its thread; its id is known to whoever wrote it. */
 async function byMessageIds(tx: Tx, ids: string[]): Promise<Match | undefined> {
