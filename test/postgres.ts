@@ -44,10 +44,19 @@ export async function prepareDataDir(directory: string): Promise<string> {
   await migrate(postgres.url);
   await onServer(databaseUrl(postgres.url, 'postgres'), async (client) => {
     await client.query(`create database ${template} template rail`);
+    await closeDatabases(client);
     await client.query(`alter role rail password ${client.escapeLiteral(new URL(postgres.url).password)}`);
   });
   await postgres.stop();
   return dataDir;
+}
+
+/** What the first login of a data team has done on a server. Test files make theirs at the same time, and would disturb each other. */
+async function closeDatabases(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    `select quote_ident(d.datname) as name from pg_database d where d.datallowconn`,
+  );
+  for (const { name } of rows) await client.query(`revoke connect on database ${name} from public`);
 }
 
 /**
@@ -70,7 +79,10 @@ export async function startPostgresIn(directory: string, durability: Durability,
   const is_copy = prepared !== undefined && (await copyPrepared(dataDir, prepared));
   const { url } = await openEmbeddedPostgres({ dataDir, mode: 'own', settings: settings[durability] });
   if (is_copy) return url;
-  await onServer(url, (client) => client.query(`create database ${template}`));
+  await onServer(url, async (client) => {
+    await client.query(`create database ${template}`);
+    await closeDatabases(client);
+  });
   await migrate(databaseUrl(url, template));
   return url;
 }
@@ -101,7 +113,10 @@ async function newDatabase(server_url: string, options: string): Promise<string>
   await onServer(server_url, async (client) => {
     const { rows } = await client.query<{ fsync: string }>('show fsync');
     const strategy = copy_by[rows[0]?.fsync as 'on' | 'off'];
-    await client.query(`create database ${name} ${options} strategy ${strategy}`);
+    // Nobody may connect before PUBLIC may not: the audits of tests that run beside this one look for that.
+    await client.query(`create database ${name} ${options} strategy ${strategy} allow_connections false`);
+    await client.query(`revoke connect on database ${name} from public`);
+    await client.query(`alter database ${name} allow_connections true`);
   });
   return name;
 }

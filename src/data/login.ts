@@ -3,7 +3,14 @@ import sql, { raw, type Sql } from 'sql-template-tag';
 import { type Database, run } from '../core/postgres/database.ts';
 import { type Store, type Tx, transaction } from '../core/postgres/transaction.ts';
 import { newId } from '../core/values/id.ts';
-import { closeStatement, createStatements, dropStatements, type LoginRole, missingProtection } from './login_role.ts';
+import {
+  closeStatement,
+  createStatements,
+  dropStatements,
+  type LoginRole,
+  missingProtection,
+  type Place,
+} from './login_role.ts';
 import { newPassword, scramVerifier } from './scram.ts';
 
 export interface DataLogin extends LoginRole {
@@ -61,26 +68,30 @@ export async function createLogin(store: Store, url: string, terms: LoginTerms):
       await runAll(tx, statements);
       // To revoke what another user granted is no error in Postgres, and does nothing.
       if ((await missingProtection(tx)).length > 0) throw new NotAllowed();
-      return insertLogin(tx, login);
+      return insertLogin(tx, login, verifier);
     }),
   );
   if (made) return { ...login, ...made, url: own_url, sql: [] };
   return transaction(store, of_the_service, async (tx) => {
     const statements = await statementsFor(tx, login, verifier);
-    return { ...login, ...(await insertLogin(tx, login)), url: own_url, sql: statements };
+    return { ...login, ...(await insertLogin(tx, login, verifier)), url: own_url, sql: statements };
   });
 }
 
 async function statementsFor(tx: Tx, login: Omit<DataLogin, 'created_at'>, verifier: string): Promise<string[]> {
-  const { service } = await tx.one<{ service: string }>(sql`select current_user as service`);
-  return [...(await missingProtection(tx)), ...createStatements(login, verifier, service)];
+  const place = await tx.one<Place>(sql`select current_database() as database, current_user as service`);
+  return [...(await missingProtection(tx)), ...createStatements(login, verifier, place)];
 }
 
-async function insertLogin(tx: Tx, login: Omit<DataLogin, 'created_at'>): Promise<{ created_at: string }> {
+async function insertLogin(
+  tx: Tx,
+  login: Omit<DataLogin, 'created_at'>,
+  verifier: string,
+): Promise<{ created_at: string }> {
   const { organization_id, user, name, personal_data, expires_at, statement_timeout_ms, connection_limit } = login;
   const inserted = await tx.maybe<{ created_at: string }>(sql`
-    insert into core.data_login (role_name, organization_id, name, sees_personal, statement_timeout_ms, connection_limit, expires_at)
-    select ${user}, o.id, ${name}, ${personal_data}, ${statement_timeout_ms}, ${connection_limit}, ${expires_at}::timestamptz
+    insert into core.data_login (role_name, organization_id, name, sees_personal, statement_timeout_ms, connection_limit, expires_at, verifier)
+    select ${user}, o.id, ${name}, ${personal_data}, ${statement_timeout_ms}, ${connection_limit}, ${expires_at}::timestamptz, ${verifier}
     from core.organization o
     where o.id = ${organization_id}
     returning created_at`);

@@ -28,13 +28,11 @@ export interface LoginRole {
   connection_limit: number;
 }
 
-/** @param verifier what Postgres stores of the password @param service who runs this service, and must be able to end the login's sessions */
-export function createStatements(login: LoginRole, verifier: string, service: string): string[] {
-  const role = escapeIdentifier(login.user);
-  const until = login.expires_at === null ? '' : ` valid until ${escapeLiteral(login.expires_at)}`;
-  const settings = {
+/** What is set on the role of a login. It can undo the most of it for itself, until a worker sets it again. */
+export const settingsOf = ({ statement_timeout_ms }: Pick<LoginRole, 'statement_timeout_ms'>): [string, string][] =>
+  Object.entries({
     default_transaction_read_only: 'on',
-    statement_timeout: String(login.statement_timeout_ms),
+    statement_timeout: String(statement_timeout_ms),
     idle_in_transaction_session_timeout: String(idle_ms),
     lock_timeout: String(lock_ms),
     temp_file_limit: `${most_temp_mib}MB`,
@@ -43,14 +41,35 @@ export function createStatements(login: LoginRole, verifier: string, service: st
     search_path: 'data',
     // As for requests of the API: see core.open_request.
     random_page_cost: '1.1',
-  };
+  });
+
+export const settingStatements = (login: Pick<LoginRole, 'user' | 'statement_timeout_ms'>): string[] =>
+  settingsOf(login).map(
+    ([setting, value]) => `alter role ${escapeIdentifier(login.user)} set ${setting} = ${escapeLiteral(value)}`,
+  );
+
+export const passwordStatement = (user: string, verifier: string): string =>
+  `alter role ${escapeIdentifier(user)} password ${escapeLiteral(verifier)}`;
+
+/** Where a login is made. */
+export interface Place {
+  /** The name of the database. */
+  database: string;
+  /** Who runs this service, and must be able to end the login's sessions. */
+  service: string;
+}
+
+/** @param verifier what Postgres stores of the password */
+export function createStatements(login: LoginRole, verifier: string, { database, service }: Place): string[] {
+  const role = escapeIdentifier(login.user);
+  const until = login.expires_at === null ? '' : ` valid until ${escapeLiteral(login.expires_at)}`;
   return [
     `create role ${role} login nosuperuser nocreatedb nocreaterole noreplication connection limit ${login.connection_limit} password ${escapeLiteral(verifier)}${until}`,
     `grant rail_data_reader to ${role}`,
     `grant ${role} to ${escapeIdentifier(service)}`,
-    ...Object.entries(settings).map(
-      ([setting, value]) => `alter role ${role} set ${setting} = ${escapeLiteral(value)}`,
-    ),
+    // Everybody may connect, unless another service on this server has taken that away, as this one does of other databases.
+    `grant connect on database ${escapeIdentifier(database)} to ${role}`,
+    ...settingStatements(login),
   ];
 }
 

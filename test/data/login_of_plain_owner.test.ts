@@ -106,7 +106,10 @@ t.test('rail migrate takes from everybody what a restored database has given bac
   await superuser.query('grant execute on function pg_sleep(double precision) to public');
   const told: string[] = [];
   t.same(await migrate(url, (line) => told.push(line)), []);
-  t.match(told.at(-1), /pg_sleep\*: everybody may call it\). As a superuser, run: revoke execute .* from public;/);
+  t.match(
+    told.at(-1),
+    /functions: everybody may call pg_sleep\(double precision\)\). As a superuser, run: revoke execute .* from public;/,
+  );
   await superuser.query('revoke execute on function pg_sleep(double precision) from public');
   t.same(await run(database, sql`select * from data.audit()`), []);
 });
@@ -140,9 +143,14 @@ t.test('the audit tells what opens schema data', async (t) => {
     [login.user, `grant pg_read_all_data to "${login.user}"`, `revoke pg_read_all_data from "${login.user}"`],
     [login.user, `alter role "${login.user}" bypassrls`, `alter role "${login.user}" nobypassrls`],
     [
-      'pg_sleep*',
+      'functions',
       'grant execute on function pg_sleep(double precision) to public',
       'revoke execute on function pg_sleep(double precision) from public',
+    ],
+    [
+      'database postgres',
+      'grant connect on database postgres to public',
+      'revoke connect on database postgres from public',
     ],
     ['language plpgsql', 'grant usage on language plpgsql to public', 'revoke usage on language plpgsql from public'],
     [

@@ -35,6 +35,15 @@ begin
       );
       -- Without a policy of its own: whoever is granted a partition sees nothing, and reads through the parent.
       execute format('alter table %I.%I enable row level security', schema_name, name);
+      -- Postgres samples no values where its parent says so: it does not inherit that.
+      execute coalesce(
+        (
+          select format('alter table %I.%I ', schema_name, name) || string_agg(format('alter column %I set statistics 0', a.attname), ', ')
+          from pg_attribute a
+          where a.attrelid = parent and a.attstattarget = 0 and a.attnum > 0 and not a.attisdropped
+        ),
+        'select'
+      );
     end if;
   end loop;
 end

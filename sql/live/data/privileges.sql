@@ -2,20 +2,6 @@
 -- A view reads as its owner, rail_data, who is subject to the row-level security of the tables because it owns none. It may read the
 -- columns that its views show and no other; those who log in are members of rail_data_reader, which may read the views and no table.
 
--- The columns that the views and functions of rail_data read, by what Postgres recorded of their text.
-create or replace function data.columns_read() returns table (table_id oid, column_name name)
-language sql stable
-as $$
-  select distinct d.refobjid, a.attname
-  from pg_depend d
-  left join pg_rewrite r on d.classid = 'pg_rewrite'::regclass and r.oid = d.objid
-  left join pg_class v on v.oid = r.ev_class and v.relnamespace = 'data'::regnamespace and v.relkind = 'v'
-  left join pg_proc f on d.classid = 'pg_proc'::regclass and f.oid = d.objid and f.pronamespace = 'data'::regnamespace and f.prosecdef
-  join pg_attribute a on a.attrelid = d.refobjid and a.attnum = d.refobjsubid
-  join pg_class t on t.oid = d.refobjid and t.relkind in ('r', 'p')
-  where d.refclassid = 'pg_class'::regclass and d.refobjsubid > 0 and (v.oid is not null or f.oid is not null)
-$$;
-
 -- What is not as it should be, and the statement that sets it right.
 create or replace function data.missing_privileges() returns table (subject text, missing text, statement text)
 language sql stable
@@ -144,5 +130,16 @@ as $$
     select from pg_policy p
     where p.polrelid = t.table_id and p.polname = 'data_of_organization' and p.polroles = array[role.owner] and p.polcmd = 'r'
   )
+
+  union all
+  select c.relation_id::regclass::text, format('Postgres samples the values of %s, which EXPLAIN tells', string_agg(c.column_name, ', ')),
+    case
+      when c.relation_id = c.table_id then
+        format('alter table %s ', c.relation_id::regclass) || string_agg(format('alter column %I set statistics 0', c.column_name), ', ')
+      else format('alter index %s ', c.relation_id::regclass) || string_agg(format('alter column %s set statistics 0', c.attribute), ', ')
+    end
+  from data.columns_without_statistics() c
+  where c.has_target
+  group by c.relation_id, c.table_id
 $$;
 comment on function data.missing_privileges() is 'What the roles and views of schema data lack or have too much of, and what sets it right; none after rail migrate.';

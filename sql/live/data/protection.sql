@@ -1,46 +1,84 @@
 -- What Postgres lets everybody do, and a login of a data team must not: hold the advisory locks by which workers prove that they live, sleep on
--- a connection, write temporary tables and large objects (a read-only session is undone by SET), write to the WAL (which a read-only session may),
--- run code of a procedural language (DO), and see what other sessions do and how many rows are written to which table. Taken from PUBLIC before
--- the first login is made, and given to the service's own roles. Each row is a statement, in the order to run them.
+-- a connection, export snapshots, notify, write temporary tables and large objects (a read-only session is undone by SET), write to the WAL (which a
+-- read-only session may), run code of a procedural language (DO), connect to other databases, and see what other sessions do and how many rows are
+-- written to which table. Taken from PUBLIC before the first login is made, and given to the roles that had it. Each row is a statement, in the
+-- order to run them.
+
+-- What a login may call, by name, of the functions that do more than compute from their arguments. What a newer Postgres or an extension adds is
+-- not among them: the audit tells of it, and `rail migrate` takes it from PUBLIC.
+create or replace function data.may_be_called(name text, volatility "char") returns boolean
+language sql immutable
+return case
+  when volatility = 'v' then name = any ('{
+    array_sample,array_shuffle,clock_timestamp,current_query,currval,gen_random_uuid,lastval,nextval,pg_collation_actual_version,
+    pg_database_collation_actual_version,pg_is_in_recovery,pg_jit_available,pg_get_wait_events,pg_partition_ancestors,pg_partition_tree,
+    pg_sequence_last_value,random,random_normal,set_config,setseed,setval,timeofday,uuidv4,uuidv7}'::text[])
+  when volatility = 'i' then true
+  when name ~ '_to_xml' then false
+  when name ~ '^(pg|txid)_' then name ~ '_(in|out|recv|send|is_visible|has_property)$'
+    or name ~ '^pg_get_' and name <> 'pg_get_replication_slots'
+    or name = any ('{
+    pg_available_extension_versions,pg_available_extensions,pg_backend_pid,pg_basetype,pg_char_to_encoding,pg_client_encoding,pg_collation_for,
+    pg_column_compression,pg_column_is_updatable,pg_column_size,pg_conf_load_time,pg_current_snapshot,pg_cursor,pg_describe_object,
+    pg_encoding_to_char,pg_has_role,pg_identify_object,pg_identify_object_as_address,pg_input_error_info,pg_input_is_valid,
+    pg_is_other_temp_schema,pg_listening_channels,pg_mcv_list_items,pg_my_temp_schema,pg_options_to_table,pg_postmaster_start_time,pg_prepared_statement,
+    pg_relation_filenode,pg_relation_is_publishable,pg_relation_is_updatable,pg_sequence_parameters,pg_settings_get_flags,
+    pg_show_all_settings,pg_tablespace_location,pg_timezone_abbrevs,pg_timezone_abbrevs_abbrevs,pg_timezone_abbrevs_zone,pg_timezone_names,
+    pg_trigger_depth,pg_typeof,txid_current_snapshot}'::text[])
+  else true
+end;
+
 create or replace function data.missing_protection() returns table (nth integer, subject text, missing text, statement text)
 language sql stable
 as $$
   with open_function as materialized (
-    select family.subject, string_agg(f.oid::regprocedure::text, ', ' order by f.oid::regprocedure::text) as functions
+    select string_agg(f.oid::regprocedure::text, ', ' order by f.oid::regprocedure::text) as all_of_them,
+      string_agg(f.oid::regprocedure::text, ', ' order by f.oid::regprocedure::text)
+        filter (where f.proname ~ '^pg_(stat_|lock_|blocking|safe_|notification|prepared_xact|control_|get_|ls_)|_size$|_lsn$|_wal|_replay_') as that_watch
     from pg_proc f
-    cross join lateral (
-      select case
-        when f.proname ~ '^pg_(try_)?advisory_' then 'pg_advisory_*'
-        when f.proname ~ '^pg_sleep' then 'pg_sleep*'
-        when f.proname = 'pg_logical_emit_message' then 'pg_logical_emit_message'
-        when f.proname ~ '^lo_|^lowrite$|^loread$' then 'large objects'
-        when f.proname = 'pg_stat_get_activity' then 'pg_stat_get_activity'
-        when f.proname ~ '^pg_stat_get_backend_' then 'pg_stat_get_backend_*'
-        when f.proname ~ '^pg_stat_get_' and f.proargtypes[0] = 'oid'::regtype then 'pg_stat_get_* of tables and databases'
-      end as subject
-    ) as family
-    where f.pronamespace = 'pg_catalog'::regnamespace and f.prokind = 'f' and family.subject is not null
+    where has_schema_privilege('public', f.pronamespace, 'usage') and f.prokind in ('f', 'p')
+      and f.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype, 'internal'::regtype, 'language_handler'::regtype)
+      and 'internal'::regtype <> all (f.proargtypes)
+      and not data.may_be_called(f.proname, f.provolatile)
       and exists (
         select from aclexplode(coalesce(f.proacl, acldefault('f', f.proowner))) as has
         where has.grantee = 0 and has.privilege_type = 'EXECUTE'
       )
-    group by family.subject
   ),
   service as (
     select format('rail_api, %I', current_user) as roles,
       format('rail_api, pg_monitor, %I', current_user) as roles_that_watch
   )
-  select step.nth, o.subject, 'everybody may call it', step.statement
+  select step.nth, 'functions', 'everybody may call ' || o.all_of_them, step.statement
   from open_function o
   cross join service s
   cross join lateral (
     values
-      (1, format(
-        'grant execute on function %s to %s', o.functions,
-        case when o.subject ~ '^pg_stat_get_' then s.roles_that_watch else s.roles end
-      )),
-      (2, format('revoke execute on function %s from public', o.functions))
+      (1, format('grant execute on function %s to %s', o.all_of_them, s.roles)),
+      (1, 'grant execute on function ' || o.that_watch || ' to pg_monitor'),
+      (2, format('revoke execute on function %s from public', o.all_of_them))
   ) as step (nth, statement)
+  where step.statement is not null and o.all_of_them is not null
+
+  union all
+  -- Who could connect to another database still can.
+  select step.nth, format('database %I', d.datname), 'everybody may connect to it', step.statement
+  from pg_database d
+  cross join lateral (
+    select string_agg(format('%I', r.rolname), ', ' order by r.rolname) as roles
+    from pg_roles r
+    where r.rolcanlogin and not r.rolsuper and r.oid <> d.datdba and r.rolname !~ '^rail_data_[0-9a-z]{26}$'
+  ) as connecting
+  cross join lateral (
+    values
+      (1, format('grant connect on database %I to ', d.datname) || connecting.roles),
+      (2, format('revoke connect on database %I from public', d.datname))
+  ) as step (nth, statement)
+  where d.datallowconn and d.datname <> current_database() and step.statement is not null
+    and exists (
+      select from aclexplode(coalesce(d.datacl, acldefault('d', d.datdba))) as has
+      where has.grantee = 0 and has.privilege_type = 'CONNECT'
+    )
 
   union all
   select step.nth, 'pg_stat_activity', 'everybody sees which sessions there are', step.statement
@@ -98,6 +136,10 @@ as $$
   ) as step (nth, statement)
   where n.nspname = 'public'
     and exists (select from aclexplode(n.nspacl) as has where has.grantee = 0 and has.privilege_type = 'CREATE')
+
+  union all
+  select 2, l.subject, l.missing, l.statement
+  from data.leftover_statistics() l
   order by 1, 2
 $$;
 comment on function data.missing_protection() is 'What everybody may do that a login of a data team must not, and what sets it right.';

@@ -60,9 +60,13 @@ as $$
 
   union all
   select 'the logins of data teams read schema data and nothing else', l.organization_id, l.role_name,
-    'the role owns something or was granted more than membership in rail_data_reader'
+    'the role owns something or was granted more than to connect and membership in rail_data_reader'
   from login l
-  where l.is_made and exists (select from pg_shdepend d where d.refclassid = 'pg_authid'::regclass and d.refobjid = l.oid)
+  where l.is_made and exists (
+    select from pg_shdepend d
+    where d.refclassid = 'pg_authid'::regclass and d.refobjid = l.oid
+      and not (d.classid = 'pg_database'::regclass and d.objid = (select o.oid from pg_database o where o.datname = current_database()))
+  )
 
   union all
   select 'the logins of data teams read schema data and nothing else', l.organization_id, l.role_name,
