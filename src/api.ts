@@ -5,8 +5,10 @@ import { mountReference } from './core/description/reference.ts';
 import { mountHealth } from './core/http/health.ts';
 import { mountOperations } from './core/http/request.ts';
 import { createServer, type ServerLimits } from './core/http/server.ts';
+import { logFailure } from './core/postgres/outage.ts';
 import type { Store } from './core/postgres/transaction.ts';
 import type { Services } from './core/resource/services.ts';
+import { readTimeZones } from './core/resource/time_zones.ts';
 import { mountGraphql } from './data/graphql/mount.ts';
 import { mountDataPage } from './data/page.ts';
 import { products as offered } from './products.ts';
@@ -33,6 +35,7 @@ export async function buildApi({
   products = offered,
   limits,
 }: ApiOptions): Promise<FastifyInstance> {
+  await readTimeZones(store.database).catch((error) => logFailure(log, error, 'time zones were not read'));
   const app = createServer(log, { ...limits, https: services.base_url.startsWith('https:') });
   for (const product of products) await app.register(async (scope) => mountProduct(scope, product, store, services));
   const [first, ...others] = products;

@@ -13,6 +13,9 @@ import type { Prospect } from './prospects/prospect.ts';
 /** "Revealed addresses that were not used go after 30 days (GDPR, article 14)." */
 const unused_address_days = 30;
 
+/** As the API has it: a larger one would lead to before the beginning of time. */
+const most_retention_days = 3650;
+
 /** The organizations that keep something for too long. @param at as of when, ISO 8601: not later than now by Postgres' clock */
 export const organizationsToPurge = (tx: Tx, at: string): Promise<{ organization_id: string }[]> =>
   tx.all<{ organization_id: string }>(sql`
@@ -36,7 +39,7 @@ const expired = (at: string) => sql`(
     where m.organization_id = t.organization_id and m.prospect_id = t.id and m.direction = 'outbound' and m.state in ('sending', 'unknown')
   )
   and t.invited_at is null and t.signed_up_at is null and t.partner_id is null and t.deal_id is null
-  and t.created_at < least(${at}::timestamptz, now()) - make_interval(days => b.retention_days))`;
+  and t.created_at < least(${at}::timestamptz, now()) - make_interval(days => least(b.retention_days, ${most_retention_days})))`;
 
 /** Erases what an organization keeps for too long, at most so many of each kind. @returns how many of the kind that had most */
 export async function purge(tx: Tx, vault: Vault, at: string, most: number): Promise<number> {

@@ -103,6 +103,14 @@ t.test('takes files as they are, with the fields in the query, and NDJSON with o
   t.equal((await caller.get(`${v1}/imports?brand_id=${brand_id}`)).total_count, 2);
 });
 
+t.test('refuses a row whose time zone is an abbreviation', async (t) => {
+  const result = await imported(
+    await openBrand(),
+    'url,timezone\nhttps://one.com,CET\nhttps://two.com,europe/berlin\n',
+  );
+  t.match(result, { created: 1, refused: 1, errors: [{ line: 2, field: 'timezone', reason: /IANA time zone/ }] });
+});
+
 t.test('refuses rows one by one, with line, field and reason, and none of their values', async (t) => {
   const opened = await openBrand();
   const document = [

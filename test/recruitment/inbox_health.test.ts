@@ -252,7 +252,7 @@ t.test('health counts the day of the inbox, its ramp, and 28 days of what came b
       organization_id, id, brand_id, name, steps, schedule, max_per_domain_day, bounce_pause_bps, reply_wait_days, allow_risky,
       stop_for_company, state
     )
-    select ${organization_id}, c.id, ${brand_id}, c.id, '[{}, {}]', '{}', 3, 300, 5, false, true, c.state
+    select ${organization_id}, c.id, ${brand_id}, c.id, '[{}, {}]', '{"timezone": "UTC", "days": [1], "from": "09:00", "to": "17:00"}', 3, 300, 5, false, true, c.state
     from (values ('fca_sending', 'sending'), ('fca_stopped', 'stopped')) as c (id, state)`);
   await rail.query(sql`
     insert into recruitment.sequence (

@@ -232,7 +232,7 @@ async function insertCampaign(organization_id: string, brand_id: string) {
     insert into recruitment.campaign (
       organization_id, id, brand_id, name, schedule, max_per_domain_day, bounce_pause_bps, reply_wait_days, allow_risky, stop_for_company
     )
-    values (${organization_id}, ${campaign_id}, ${brand_id}, 'Spring', '{}', 3, 300, 5, false, true)`);
+    values (${organization_id}, ${campaign_id}, ${brand_id}, 'Spring', '{"timezone": "UTC", "days": [1], "from": "09:00", "to": "17:00"}', 3, 300, 5, false, true)`);
   return { inbox_id, campaign_id };
 }
 

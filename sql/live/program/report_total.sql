@@ -16,7 +16,9 @@ begin
   with note as (
     delete from program.report_change
     where ctid = any(array(select c.ctid from program.report_change c limit most for update skip locked))
-    returning *, program.report_kind(noun) as kind, floor(extract(epoch from at) / 60)::integer as minute
+    returning *, program.report_kind(noun) as kind,
+      -- What is said to be of the distant past or future counts at its edge: it must not fail the notes of others.
+      greatest(-1e9, least(1e9, floor(extract(epoch from at) / 60)))::integer as minute
   ),
   span as materialized (
     select s.dimension, s.minutes from program.report_spans() s where s.is_finest

@@ -7,7 +7,7 @@ create or replace view program.total with (security_invoker = true) as
 select t.organization_id, t.subject_id, t.noun, t.kind, t.rows, t.amount_minor
 from program.tally t
 union all
-select c.organization_id, c.subject_id, c.noun, c.kind, c.rows, c.amount_minor
+select c.organization_id, c.subject_id, c.noun, c.kind, c.rows, c.amount_minor::numeric
 from program.tally_change c;
 comment on view program.total is
   'How many rows of a noun belong to a program, partner, link, coupon or group, and what they come to: the sum of its rows here.';

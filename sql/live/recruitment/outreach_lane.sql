@@ -38,7 +38,7 @@ $$;
 create or replace function recruitment.zone_of(c recruitment.campaign) returns text
 language sql stable
 as $$
-  select case when c.schedule ->> 'timezone' = 'recipient' then b.default_timezone else c.schedule ->> 'timezone' end
+  select core.zone(case when c.schedule ->> 'timezone' = 'recipient' then b.default_timezone else c.schedule ->> 'timezone' end)
   from recruitment.brand b
   where b.organization_id = c.organization_id and b.id = c.brand_id
 $$;

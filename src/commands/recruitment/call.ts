@@ -1,5 +1,6 @@
 import { type Store, transaction } from '../../core/postgres/transaction.ts';
 import type { Caller, Operation } from '../../core/resource/operation.ts';
+import { readTimeZones } from '../../core/resource/time_zones.ts';
 import { validationProblem } from '../../core/values/validation.ts';
 import { requireSomeKey } from '../../encryption_key.ts';
 import { openServices } from '../../service.ts';
@@ -19,6 +20,7 @@ export async function callOperation<Reply>(
   const services = await openServices(config, log, given.database);
   const { writeEvents } = await import('../../products.ts');
   const store: Store = { ...given, writeEvents };
+  await readTimeZones(store.database);
   const body = operation.body.safeParse(sent);
   if (!body.success) throw new UsageError(validationProblem(body.error, 'body', sent).message);
   const request = { caller: callerOf(organization_id), params, body: body.data, services };

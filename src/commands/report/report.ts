@@ -2,6 +2,7 @@ import sql from 'sql-template-tag';
 import { textOf } from '../../core/formats/row_stream.ts';
 import { run } from '../../core/postgres/database.ts';
 import { transaction } from '../../core/postgres/transaction.ts';
+import { readTimeZones } from '../../core/resource/time_zones.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { validationProblem } from '../../core/values/validation.ts';
 import { kinds, type ReportName } from '../../program/reports/kind.ts';
@@ -33,6 +34,7 @@ const default_rows = 20;
 export const report = (name: string, options: ReportOptions): Promise<void> =>
   withStore(async (opened) => {
     const { id: program_id, organization_id } = await chosenProgram(opened, options.program);
+    await readTimeZones(opened.store.database);
     await transaction(opened.store, { organization_id, request_id: null, one_state: true }, async (tx) => {
       const query = queryOf(name as ReportName, program_id, options, tx.now);
       if (options.csv) {

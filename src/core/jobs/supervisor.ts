@@ -4,6 +4,7 @@ import { leastOfWorker } from '../postgres/connections.ts';
 import { logFailure } from '../postgres/outage.ts';
 import type { Store } from '../postgres/transaction.ts';
 import type { Services } from '../resource/services.ts';
+import { readTimeZones } from '../resource/time_zones.ts';
 import { type Extension, poolsOf, slotsOf, type WorkerExtension } from './extension.ts';
 import { startHousekeeping } from './housekeeping.ts';
 import { type JobConnections, type JobPool, openJobConnections, planPools, startJobPool } from './job_pool.ts';
@@ -90,6 +91,7 @@ async function restartUntilStopped(options: SupervisorOptions, signals: Signals,
 async function runWorker(options: SupervisorOptions, signals: Signals, ready: () => void): Promise<void> {
   const { url, concurrency, connections: size = leastOfWorker(poolsOf(options.extensions)), log } = options;
   const { stopping } = signals;
+  await readTimeZones(options.store.database);
   const liveness = await proveLife(url);
   // From here on others may take what this worker holds: it begins nothing new, and cuts off what it is sending.
   const over = new AbortController();

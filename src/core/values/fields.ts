@@ -62,18 +62,6 @@ export const urlAsSent = z
   .refine((text) => !/\p{Cc}/u.test(text), 'must not contain control characters');
 /** A URL as `url` keeps it; any other text unchanged. */
 export const asParsed = (text: string): string => URL.parse(text)?.href ?? text;
-/** A name of the IANA database. Offsets are refused: Postgres reads their sign the other way round. */
-export const timeZone = z.string().max(64).refine(isTimeZone, 'must be an IANA time zone, such as Europe/Berlin');
-
-function isTimeZone(name: string): boolean {
-  if (!/^[A-Za-z]/.test(name)) return false;
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone: name }) !== undefined;
-  } catch {
-    return false;
-  }
-}
-
 /** A host name below a top-level domain, in lower case; of other letters than ASCII in its ASCII form (punycode). */
 export const domain = z
   .string()

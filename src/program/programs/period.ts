@@ -1,8 +1,9 @@
 import sql, { join, type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import type { Filter } from '../../core/resource/list_query.ts';
-import { timestampInput, timeZone } from '../../core/values/fields.ts';
+import { timestampInput } from '../../core/values/fields.ts';
 import { idTimePart } from '../../core/values/id.ts';
+import { timeZone } from '../../core/values/time_zone.ts';
 
 /** Days of a calendar, without a time zone: `first` is in it, `after` no longer. */
 export interface Period {

@@ -13,12 +13,12 @@ import {
   oneLine,
   text,
   timestamp,
-  timeZone,
   url,
   withDefaults,
 } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { ceiling, minorNotNegative, storedCurrency } from '../../core/values/money.ts';
+import { timeZone } from '../../core/values/time_zone.ts';
 import { linkedProgram } from '../../program/activation.ts';
 import { base_path } from '../events/base_path.ts';
 import { channels } from '../events/fields.ts';

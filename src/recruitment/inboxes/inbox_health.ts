@@ -61,7 +61,7 @@ async function countsOf(tx: Tx, inbox: Inbox) {
   const now = sql`${tx.now}::timestamptz`;
   const { days_that_sent_before, ...counts } = await tx.one<Counts>(sql`
     with inbox as (
-      select i.organization_id, i.id, i.imap_last_seen_at, (${now} at time zone i.timezone)::date as today
+      select i.organization_id, i.id, i.imap_last_seen_at, (${now} at time zone core.zone(i.timezone))::date as today
       from recruitment.inbox i
       where i.organization_id = ${tx.organization_id} and i.id = ${inbox.id}
     ), day as (

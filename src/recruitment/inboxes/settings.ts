@@ -1,6 +1,7 @@
 /** What a request can set of an inbox. */
 import { z } from 'zod';
-import { email, oneLine, text, timeZone } from '../../core/values/fields.ts';
+import { email, oneLine, text } from '../../core/values/fields.ts';
+import { timeZone } from '../../core/values/time_zone.ts';
 
 export const oauth_providers = ['google', 'microsoft'] as const;
 export type OAuthProvider = (typeof oauth_providers)[number];

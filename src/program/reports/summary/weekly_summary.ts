@@ -20,7 +20,7 @@ interface Week {
   to: string;
 }
 
-/** Mails the week before `tick` to the owner of each program that wants it and has not got it. @returns how many mails were queued */
+/** Mails the week before `tick` to the owner of each program that wants it and has not got it. What fails of one keeps no other from its mail. @returns how many mails were queued @throws AggregateError */
 export async function sendWeeklySummaries(
   store: Store,
   { run_id, tick }: { run_id: string; tick: string },
@@ -28,11 +28,14 @@ export async function sendWeeklySummaries(
   const request_id = run_id;
   const service = { organization_id: null, request_id };
   const { week, due } = await transaction(store, service, (tx) => dueSummaries(tx, tick));
+  const failures: unknown[] = [];
   for (const { organization_id, program_id } of due) {
     const reading = { organization_id, request_id, one_state: true };
-    const summary = await transaction(store, reading, (tx) => summaryOf(tx, program_id, week));
-    await transaction(store, service, (tx) => queueSummary(tx, organization_id, summary));
+    await transaction(store, reading, (tx) => summaryOf(tx, program_id, week))
+      .then((summary) => transaction(store, service, (tx) => queueSummary(tx, organization_id, summary)))
+      .catch((error) => failures.push(error));
   }
+  if (failures.length > 0) throw new AggregateError(failures, `${failures.length} of ${due.length} summaries failed.`);
   return due.length;
 }
 

@@ -1,14 +1,12 @@
 import { z } from 'zod';
-import { timeZone } from '../../../core/values/fields.ts';
+import { zone_error, zoneNamed } from '../../../core/values/time_zone.ts';
 import { day_ms, firstInstant, type LocalMs, localMs, minute_ms, startOfDay } from './local_time.ts';
 
 const zone = z
   .string()
   .max(64)
-  .refine(
-    (name) => name === 'recipient' || timeZone.safeParse(name).success,
-    'must be an IANA time zone, such as Europe/Berlin, or recipient',
-  )
+  .refine((name) => name === 'recipient' || zoneNamed(name) !== undefined, `${zone_error}. Or \`recipient\``)
+  .overwrite((name) => (name === 'recipient' ? name : (zoneNamed(name) ?? name)))
   .describe(
     "The IANA time zone of `days`, `from` and `to`. `recipient`: the time zone of each prospect, else that of its country if it has only one, else the brand's `default_timezone`.",
   );

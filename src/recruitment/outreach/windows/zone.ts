@@ -1,3 +1,4 @@
+import { isKnownHere } from '../../../core/values/time_zone.ts';
 import { localMs } from './local_time.ts';
 import type { Schedule } from './schedule.ts';
 
@@ -7,9 +8,13 @@ export function zoneOf(
   prospect: { timezone: string | null; country_code: string | null },
   brand_timezone: string,
 ): string {
-  if (timezone !== 'recipient') return timezone;
-  return prospect.timezone ?? zoneOfCountry(prospect.country_code) ?? brand_timezone;
+  if (timezone !== 'recipient') return knownZone(timezone);
+  const own = prospect.timezone !== null && isKnownHere(prospect.timezone) ? prospect.timezone : undefined;
+  return own ?? zoneOfCountry(prospect.country_code) ?? knownZone(brand_timezone);
 }
+
+/** A stored zone, or UTC where it is not known (any more): as core.zone(). */
+export const knownZone = (name: string): string => (isKnownHere(name) ? name : 'UTC');
 
 const zones_of_countries = new Map<string, string | undefined>();
 

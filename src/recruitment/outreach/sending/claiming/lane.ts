@@ -7,6 +7,7 @@ import { planName } from '../../../plan/plan.ts';
 import { dailyLimit } from '../../windows/limits.ts';
 import { dayIn, nextMidnight } from '../../windows/local_time.ts';
 import { isOpen, type Schedule } from '../../windows/schedule.ts';
+import { knownZone } from '../../windows/zone.ts';
 
 export interface Lane {
   id: string;
@@ -51,7 +52,7 @@ export async function lockLanes(tx: Tx, inbox_ids: string[]): Promise<Lane[]> {
 /** Reads what the lock before it protects: a statement of its own, so that it sees what was committed until then. */
 const readLanes = (tx: Tx, inbox_ids: string[]): Promise<Lane[]> =>
   tx.all<Lane>(sql`
-    select t.id, t.email, t.from_name, t.daily_limit, t.ramp, t.min_gap_s, t.max_gap_s, t.timezone, t.deleted_at is not null as is_deleted,
+    select t.id, t.email, t.from_name, t.daily_limit, t.ramp, t.min_gap_s, t.max_gap_s, local.zone as timezone, t.deleted_at is not null as is_deleted,
       greatest(t.next_slot_at, t.waits_until) as free_at, local.day::text as day, coalesce(d.sent, 0) as sent_today,
       case when t.ramp is null then 0 else (
         select count(*)::integer from recruitment.inbox_day e
@@ -70,7 +71,8 @@ const readLanes = (tx: Tx, inbox_ids: string[]): Promise<Lane[]> =>
         limit 1
       ) as planned
     from recruitment.inbox t
-    cross join lateral (select (${tx.now}::timestamptz at time zone t.timezone)::date as day) as local
+    cross join lateral (select core.zone(t.timezone) as zone) as own
+    cross join lateral (select own.zone, (${tx.now}::timestamptz at time zone own.zone)::date as day) as local
     left join recruitment.inbox_day d on d.organization_id = t.organization_id and d.inbox_id = t.id and d.day = local.day
     where ${tenant(tx)} and t.id = any(${inbox_ids})`);
 
@@ -78,7 +80,7 @@ const readLanes = (tx: Tx, inbox_ids: string[]): Promise<Lane[]> =>
 export function heldUntil(lane: Lane, now: Date): { until: Date; reason: 'gap' | 'cap' } | undefined {
   if (lane.free_at !== null && new Date(lane.free_at) > now) return { until: new Date(lane.free_at), reason: 'gap' };
   if (lane.sent_today < dailyLimit(lane, lane.days_that_sent)) return undefined;
-  return { until: nextMidnight(lane.timezone, now), reason: 'cap' };
+  return { until: nextMidnight(knownZone(lane.timezone), now), reason: 'cap' };
 }
 
 /** A campaign as far as its limits go. */
@@ -96,7 +98,7 @@ export interface Sending {
 
 /** The campaigns of the organization that send. */
 export async function sendingCampaigns(tx: Tx, now: Date): Promise<Sending[]> {
-  const zone = sql`case when c.schedule ->> 'timezone' = 'recipient' then b.default_timezone else c.schedule ->> 'timezone' end`;
+  const zone = sql`core.zone(case when c.schedule ->> 'timezone' = 'recipient' then b.default_timezone else c.schedule ->> 'timezone' end)`;
   const rows = await tx.all<Omit<Sending, 'day'>>(sql`
     select c.id, c.schedule, c.daily_new_limit, b.default_timezone, jsonb_array_length(c.steps) as steps, ${zone} as zone,
       coalesce((
@@ -106,7 +108,7 @@ export async function sendingCampaigns(tx: Tx, now: Date): Promise<Sending[]> {
     from recruitment.campaign c
     join recruitment.brand b on b.organization_id = c.organization_id and b.id = c.brand_id
     where c.organization_id = ${tx.organization_id} and c.state = 'sending'`);
-  return rows.map((row) => ({ ...row, day: dayIn(row.zone, now) }));
+  return rows.map((row) => ({ ...row, zone: knownZone(row.zone), day: dayIn(knownZone(row.zone), now) }));
 }
 
 /** Whether anybody can be sent an email of it now. */
