@@ -31,8 +31,8 @@ export function readBounce(message: Message): Bounce | undefined {
   if (notice) return notice.notificationType === 'Complaint' ? undefined : fromJson(notice);
   const returned = readReturnedMail(message);
   const groups = readDeliveryStatus(message);
-  if (groups.length === 0 && !isReport(message) && !looksLikeReport(message, returned.words)) return undefined;
-  if (groups.length > 0 && !isReport(message) && !looksLikeReport(message, message.text)) return undefined;
+  const words = groups.length > 0 ? message.text : returned.words;
+  if (!isReport(message) && !looksLikeReport(message, words)) return undefined;
   const recipients = groups.length > 0 ? fromGroups(groups, message, returned) : fromWords(message, returned);
   return { recipients, original_message_id: returned.message_id };
 }
@@ -46,7 +46,12 @@ function fromGroups(groups: StatusGroup[], message: Message, returned: ReturnedM
     const near =
       address === null ? undefined : mentionsIn(words, []).find((mention) => mention.address === address)?.text;
     const context = groups.length === 1 ? words : (near ?? '');
-    return { address, action: action || 'failed', ...judgeReport({ action, status, text: diagnostic, context }) };
+    const done = action || (isDelay(message.subject, words) ? 'delayed' : 'failed');
+    return {
+      address,
+      action: done,
+      ...judgeReport({ action: done, status, text: diagnostic, context: withoutFields(context) }),
+    };
   });
 }
 
@@ -55,7 +60,7 @@ function fromWords(message: Message, returned: ReturnedMail): Bounced[] {
   const action = isDelay(message.subject, words) ? 'delayed' : 'failed';
   const senders = [...message.to, ...senderOf(returned)];
   const mentions = mentionsIn(words, senders);
-  const whole = words.length > 0 ? words : message.text;
+  const whole = withoutFields(words.length > 0 ? words : message.text);
   if (mentions.length === 0)
     mentions.push(...elsewhere(message, returned, senders).map((address) => ({ address, text: whole })));
   if (mentions.length === 0)
@@ -65,6 +70,10 @@ function fromWords(message: Message, returned: ReturnedMail): Bounced[] {
     return { address, action, ...judgeReport({ action, status: '', ...report }) };
   });
 }
+
+/** What a report says of the mail that it is about: `Subject: Your account is full` is no reason. */
+const withoutFields = (text: string): string =>
+  text.replace(/^[ \t]{0,12}(?:subject|from|return-path|message-id|sent date|date|sent)[ \t]{0,4}:.*$/gim, '');
 
 const senderOf = ({ fields }: ReturnedMail): string[] =>
   ['from', 'return-path', 'sender'].flatMap((name) => addressIn(fields?.get(name) ?? '') ?? []);

@@ -52,10 +52,13 @@ function toGroup(group: Fields): StatusGroup[] {
       address,
       action: /^[a-z]+/.exec(group.get('action').toLowerCase())?.[0] ?? '',
       status: group.get('status'),
-      diagnostic: withoutType(group.get('diagnostic-code')),
+      diagnostic: `${withoutType(group.get('diagnostic-code'))} ${categoryOf(group)}`.trim(),
     },
   ];
 }
+
+/** PowerMTA's own verdict: bad-mailbox, quota-issues, spam-related, … */
+const categoryOf = (group: Fields): string => group.get('x-powermta-bouncecategory').replaceAll('-', ' ').slice(0, 40);
 
 /** `smtp; 550 …` says that the text is a server's. */
 const withoutType = (diagnostic: string): string => diagnostic.replace(/^[A-Za-z0-9-]{1,20}\s*;\s*/, '');

@@ -33,10 +33,14 @@ export function readFeedbackReport(message: Message): FeedbackReport | undefined
   };
 }
 
+const of_abuse =
+  /^(?:e-?mail )?feedback report for ip|^this is an? (?:e-?mail )?(?:abuse|spam) report for an? (?:e-?mail )?message/im;
+
 /** Reports without their part: broken ones, and those of Hotmail, which returns the mail with a field of its own. */
-function unnamedReport({ fields, parts, text }: Message): string | undefined {
+function unnamedReport({ fields, parts, subject, text }: Message): string | undefined {
   const returned = parts.find(({ type }) => type === 'message/rfc822');
   if (returned && /^X-HmXmrOriginalRecipient:/im.test(returned.text)) return '';
+  if (returned && of_abuse.test(`${subject}\n${text.slice(0, 2_000)}`)) return '';
   if (/report-type\s*=\s*"?feedback-report/i.test(fields.get('content-type'))) return sectionOf(text);
   return /^Feedback-Type:\s*[a-z-]+\s*$/im.test(text) && /^User-Agent:/im.test(text) ? sectionOf(text) : undefined;
 }

@@ -3,12 +3,13 @@ import type { Message } from '../message/message.ts';
 
 /** Whether a mail comes from a mail server and reports what became of another mail: the evidence, weighed. */
 const server_sender =
-  /^(?:mailer-?daemon|postmaster|mail-?daemon|mdaemon|mail[._-]?delivery[a-z._-]*|smtp-?(?:gateway|daemon)?|mailsystem|mail-system|majordomo|bounces?|listserv|sysadmin)@|-(?:admin|owner|bounces|request)@|^owner-/i;
+  /^(?:mailer-?daemon|post[_-]?master|mail-?daemon|mdaemon|mail[._-]?delivery[a-z._-]*|smtp-?(?:gateway|daemon)?|mailsystem|mail-system|majordomo|bounces?|listserv|sysadmin)@|-(?:admin|owner|bounces|request)@|^owner-/i;
+const robot_sender = /^(?:no-?reply|do-?not-?reply)@/i;
 const server_name =
-  /mailer[- ]?daemon|mail (?:delivery|administrator|system|gateway)|postmaster|delivery (?:sub)?system|system administrator|e-?mail (?:administrator|delivery)|^<>?$|microsoft outlook$/i;
+  /mailer[- ]?daemon|mail (?:delivery|administrator|system|gateway)|postmaster|mail server at|interscan|delivery (?:sub)?system|system administrator|e-?mail (?:administrator|delivery)|^<>?$|microsoft outlook$/i;
 
 const bounce_subject = anyOf`
-    undeliver(?:able|ed)|returned mail|returned to sender|failure notice|failure notification
+    undeliver(?:able|ed)|^\s*\[bounce\]|returned mail|returned to sender|failure notice|failure notification
     delivery (?:status )?(?:notification|failure|failed|has failed|problem|report|error)|delivery unsuccessful
     mail (?:delivery )?(?:system )?(?:failed|failure|error)
     message (?:delivery has failed|could not be delivered|not delivered|you sent blocked)|mail status report
@@ -22,7 +23,7 @@ const bounce_subject = anyOf`
     [eé]chec (?:de |d.)(?:la )?(?:remise|livraison|distribution|envoi)|impossible de (?:remettre|livrer)
     no se (?:puede|pudo|ha podido) entregar|no entregad|devuelto|error (?:de|en la) entrega|mancat[ao] (?:recapito|consegna)
     impossibile (?:recapitare|consegnare)|mensagem n[aã]o entregue|n[aã]o foi poss[ií]vel entregar|falha (?:na|de) entrega
-    devolvid[ao]|не доставлен|недоставлен|onbestelbaar|niet afgeleverd|ej levererat|メールエラー|配信(?:エラー|不能|できません)|送信できません|退信|无法投递
+    devolvid[ao]|не доставлен|недоставлен|onbestelbaar|niet afgeleverd|ej levererat|メールエラー|配信(?:エラー|不能|できません|に失敗)|발송 ?실패|전송되지 못|전달되지 못|반송|送信できません|退信|无法投递
   `;
 const answer_subject = /^\s*(?:re|aw|fw|fwd|wg|tr|sv|antw|r|rif|enc|rv)\s*(?:\[\d+\])?\s*:/i;
 
@@ -39,7 +40,7 @@ const bounce_sentence = anyOf`
     permission to post messages|exceeded the (?:local )?limit|konnte nicht zugestellt|nicht zugestellt werden
     n.a pas pu [eê]tre (?:remis|livr|d[eé]livr|distribu)|no se (?:pudo|ha podido|puede) entregar
     non [eè] stato (?:possibile )?(?:consegn|recapit)|n[aã]o (?:p[oô]de|foi poss[ií]vel) (?:ser )?entreg|не может быть доставлен
-    не удалось доставить|送信(?:できません|に失敗)|配信できません|送信できませんでした|kon niet worden (?:bezorgd|afgeleverd)|google groups
+    не удалось доставить|送信(?:できません|に失敗)|发送失败|無法送達|无法送达|被退回|전송되지 못|존재하지 않는|配信できません|送信できませんでした|kon niet worden (?:bezorgd|afgeleverd)|google groups
     diagnostic(?:-| )code|user(?:.s)? (?:mail ?folder|mailbox) is full|address not found
     your message to .{1,100} (?:has been|was) (?:blocked|rejected|automatically rejected)
   `;
@@ -59,16 +60,18 @@ export function looksLikeReport(message: Message, words: string): boolean {
   const { fields, from, from_name, subject, parts } = message;
   const of_server =
     server_sender.test(from) || server_name.test(from_name) || (from === '' && from_name === '' && fields.size > 0);
-  const told = bounce_subject.test(subject) && !answer_subject.test(subject);
+  const answers = answer_subject.test(subject);
+  const told = bounce_subject.test(subject) && !answers;
   const said = bounce_sentence.test(words.slice(0, 8_000));
   const weight =
     (of_server ? 2 : 0) +
     (told ? 2 : 0) +
     (said ? 2 : 0) +
     (parts.some(({ type }) => type === 'message/rfc822') ? 1 : 0) +
+    (robot_sender.test(from) ? 1 : 0) +
     (isNullPath(fields.all('return-path')) ? 1 : 0) +
     (/^auto-(?:generated|replied)/i.test(fields.get('auto-submitted')) ? 1 : 0);
-  return (told || said) && (weight >= 5 || (of_server && weight >= 4));
+  return (told || said) && (weight >= 5 || (of_server && !answers && weight >= 4));
 }
 
 const isNullPath = (values: string[]): boolean => values.some((value) => /^\s*<>\s*$/.test(value));

@@ -28,7 +28,8 @@ export function judgeReport({ action, status: field, text, context }: Report): V
   const written = statusOf(text, field);
   const status = written ?? (reason && usual_status[reason]);
   if (action !== '' && action !== 'failed') return { status, hard: false, reason };
-  if (isTemporary(written, text)) return { status, hard: false, reason };
+  if (isTemporary(written, text) && !(reason === 'host_unknown' && no_domain.test(text)))
+    return { status, hard: false, reason };
   if (reason === null) return { status, hard: isDead(status), reason };
   const said = `${text}\n${context}`;
   const is_sender = beforeRecipient.test(said) || /^5\.1\.[78]$/.test(written ?? '');
@@ -41,7 +42,7 @@ export const isBlock = ({ hard, status, reason }: Verdict): boolean =>
   !hard && (blocks.has(reason) || /^[45]\.7\./.test(status ?? ''));
 
 const blocks: ReadonlySet<Reason | null> = new Set<Reason>([
-  ...(['authentication', 'reverse_dns', 'blocked', 'sender', 'rate', 'content'] as const),
+  ...(['authentication', 'reverse_dns', 'blocked', 'sender', 'rate', 'recipient_rules', 'content'] as const),
 ]);
 
 const enhanced = /(?<![\d.])([245])[.](\d{1,3})[.](\d{1,3})(?![\d.])/;
@@ -71,14 +72,16 @@ function isProven(text: string, said: string, status: string | null): boolean {
   return !afterData.test(said) && !/^5\.[27]\./.test(status ?? '');
 }
 
+/** The resolver's word that there is no such domain is final, also under the 4.0.0 that Google gives it. */
+const no_domain = /nxdomain|dns error: domain name not found|find any host|the domain \S{1,255} couldn.t be found/i;
 const beforeRecipient =
   /(?:after|in reply to|response to) (?:initial connection|(?:the )?(?:EHLO|HELO|MAIL|STARTTLS))/i;
 /** Some providers answer `550 : User unknown`, without an address, to what they filter. */
 const filtered = /\b5\d\d[: ]+: (?:unknown user|user unknown)/i;
 const aboutRecipient =
-  /RCPT|does not like recipient|no valid recipients|Need RCPT|couldn.t find|mail exchanger|doesn.t have an? .{1,100} account|Destination|addresse?(?: d| destinataire)|host unknown|MX record/i;
+  /RCPT|\(state 14\)|bad mailbox|does not like recipient|no valid recipients|Need RCPT|couldn.t find|mail exchanger|doesn.t have an? .{1,100} account|Destination|addresse?(?: d| destinataire)|host unknown|MX record/i;
 const afterData =
-  /(?:after|in reply to|response to) (?:the )?(?:end of )?(?:DATA|message body)|>>> DATA\b[^\n]*\n<<< 5|SMTP command\s+DATA\b|our (?:final )?DATA:|said after data/i;
+  /(?:after|in reply to|response to) (?:the )?(?:end of )?(?:DATA|message body)|>>> DATA\b[^\n]*\n<<< 5|SMTP command\s+DATA\b|our (?:final )?DATA:|said after data|after I sent the message|\(state 1[5-8]\)/i;
 
 /** 5.1.x but what speaks of the sender, unknown hosts and null MX. */
 const isDead = (status: string | null): boolean =>
