@@ -7,6 +7,7 @@ import { learnTime, most_skew_ms } from '../values/clock.ts';
 import { gauge } from './registry.ts';
 
 const look_every_ms = 60_000;
+const step_every_ms = 1_000;
 
 let skew_ms: number | undefined;
 /** What the log says of it: 0 where it says nothing, or that all is well. */
@@ -58,11 +59,22 @@ function tell(off_ms: number, log: Logger): void {
     );
 }
 
-/** Looks at the clock now, and each minute from then on. @returns what ends that */
+/**
+ * Looks at the clock now, each minute from then on, and when the clock of this process goes on by another time than the steady one: it was set,
+ * or the machine has slept, which the steady one does not count.
+ * @returns what ends that
+ */
 export async function watchClock(database: Database, log: Logger): Promise<() => void> {
-  const look = () =>
-    readClock(database, log).catch((error) => logFailure(log, error, 'the clock of Postgres was not read'));
+  let looked = 0;
+  let difference = 0;
+  const look = () => {
+    looked = performance.now();
+    difference = Date.now() - looked;
+    return readClock(database, log).catch((error) => logFailure(log, error, 'the clock of Postgres was not read'));
+  };
+  const isLate = () => performance.now() - looked >= look_every_ms;
+  const isSet = () => Math.abs(Date.now() - performance.now() - difference) > step_every_ms;
   await look();
-  const timer = setInterval(look, look_every_ms).unref();
+  const timer = setInterval(() => (isLate() || isSet()) && look(), step_every_ms).unref();
   return () => clearInterval(timer);
 }

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import t from 'tap';
 import { runDue } from '../../../src/core/jobs/schedule.ts';
-import { readClock } from '../../../src/core/metrics/clock.ts';
+import { readClock, watchClock } from '../../../src/core/metrics/clock.ts';
+import { databaseTime } from '../../../src/core/values/clock.ts';
 import { newId, timeOfId } from '../../../src/core/values/id.ts';
 import { schedules } from '../../../src/products.ts';
 import { startWorker } from '../../../src/worker.ts';
@@ -132,6 +133,26 @@ t.test('the log says that a clock is wrong once, and again when that changes', a
       [40, -3_600],
       [30, undefined],
     ],
+  );
+});
+
+t.test('a clock that is set is looked at soon, not with the next minute', async (t) => {
+  const lines: Json[] = [];
+  const own_log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const rightNow = Date.now;
+  const unwatch = await watchClock(rail.store.database, own_log);
+  t.teardown(() => {
+    Date.now = rightNow;
+    unwatch();
+  });
+  Date.now = () => rightNow() + 86_400_000;
+  await eventually(() => lines.length === 1, 'the warning');
+  t.ok(Math.abs(databaseTime() - rightNow()) < 60_000);
+  Date.now = rightNow;
+  await eventually(() => lines.length === 2, 'the good news');
+  t.same(
+    lines.map(({ skew_s }) => skew_s),
+    [86_400, undefined],
   );
 });
 
