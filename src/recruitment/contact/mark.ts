@@ -38,7 +38,8 @@ type LiftReason = (typeof lift_reasons)[number];
 /**
  * Bars an address, a domain or a prospect. Tells `do_not_contact.added` for each prospect that is marked by it, or for a stronger reason than
  * before; an unsubscribe sets `unsubscribed_at` instead and tells nothing. Of what is barred already, a stronger reason replaces a weaker one.
- * @param others prospects whom it concerns besides those that are barred by it: who held an address, and holds it no longer
+ * @param because.others prospects whom it concerns besides those that are barred by it: who held an address, and holds it no longer
+ * @param because.judged_by the message whose text was judged to ask for it: a person can take that back (`judged.ts`). Whatever else says the same makes it last
  * @returns the entry that holds, its value sealed, and whether anything changed
  */
 export async function suppress(
@@ -47,13 +48,14 @@ export async function suppress(
   target: Target,
   reason: Reason,
   by: Actor,
-  others: string[] = [],
+  { others = [], judged_by = null }: Because = {},
 ): Promise<{ entry: Suppression; changed: boolean }> {
   await lockSuppressions(tx);
   const hash = await keyedHash(tx, vault);
   const existing = await suppressions.find(tx, sql`${tenant(tx)} and t.lifted_at is null and ${entryOn(hash, target)}`);
-  const entry = existing ?? (await insertEntry(tx, vault, hash, target, reason, by));
+  const entry = existing ?? (await insertEntry(tx, vault, hash, target, reason, by, judged_by));
   const is_stronger = existing !== undefined && outranks(reason, existing.reason);
+  if (is_stronger || (existing?.reason === reason && judged_by === null)) await noteJudged(tx, entry, judged_by);
   const holds = is_stronger ? await suppressions.update(tx, entry.id, { reason }) : entry;
   const ids = [...new Set([...(await prospectsHit(tx, barOf(hash, target))), ...others])];
   await refreshMarks(tx, hash, ids, by);
@@ -62,6 +64,24 @@ export async function suppress(
   await endSequences(tx, reason === 'hard_bounce' ? writesTo(hash, target) : hits(hash, target, ids), endOf(reason));
   return { entry: holds, changed: existing === undefined || is_stronger || noted };
 }
+
+interface Because {
+  others?: string[];
+  judged_by?: string | null;
+}
+
+/** Of an entry that gets another reason, or whose reason somebody says who is not misread. */
+const noteJudged = (tx: Tx, { id, reason }: Suppression, judged_by: string | null): Promise<object[]> =>
+  tx.all(sql`
+    update recruitment.suppression t
+    set
+      reason_before = case
+        when ${judged_by}::text is null then null
+        when t.judged_by = ${judged_by} then t.reason_before
+        else ${reason}
+      end,
+      judged_by = ${judged_by}
+    where ${tenant(tx)} and t.id = ${id}`);
 
 /** The sequences that write to what is barred. */
 function writesTo(hash: KeyedHash, target: Target): Sql {
@@ -94,13 +114,14 @@ async function insertEntry(
   target: Target,
   reason: Reason,
   by: Actor,
+  judged_by: string | null,
 ): Promise<Suppression> {
   const entry_id = newId('fdn');
   const given =
     target.kind === 'prospect'
       ? { prospect_id: target.prospect_id }
       : { hmac: hmacOf(hash, target), value: sealed(vault, clearTextOf(target), entry_id) };
-  const values = { id: entry_id, kind: target.kind, reason, by_user_id: by.user_id, ...given };
+  const values = { id: entry_id, kind: target.kind, reason, by_user_id: by.user_id, judged_by, ...given };
   return (await suppressions.insert(tx, values)) as Suppression;
 }
 
@@ -123,6 +144,10 @@ function barOf(hash: KeyedHash, target: Target): Bar {
     ? { kind: 'address', hmac }
     : { kind: 'domain', hmac, domain: normaliseDomain(target.domain) };
 }
+
+/** The prospects that an entry bars. */
+export const prospectsHitBy = async (tx: Tx, vault: Vault, entry: Suppression): Promise<string[]> =>
+  prospectsHit(tx, await storedBar(tx, openedEntry(vault, entry)));
 
 /** The prospects that hold the address, or an address at the domain, or are the domain. */
 async function prospectsHit(tx: Tx, bar: Bar): Promise<string[]> {
@@ -297,7 +322,7 @@ const lasting = (reason: Reason): Problem =>
     'cannot_lift',
     reason === 'complaint'
       ? 'A complaint about spam cannot be lifted. The mark is permanent.'
-      : 'An unsubscribe cannot be lifted. If the person writes to you again, answer from your own mail program.',
+      : 'An unsubscribe cannot be lifted. If the text of a reply was misread, correct it: POST /recruitment/v1/messages/{id}/reclassify. If the person writes to you again, answer from your own mail program.',
   );
 
 /** Lifts the mark of one prospect. What is not barred stays so. @throws Problem cannot_lift where an entry on its address or domain bars it too */

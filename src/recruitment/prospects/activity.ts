@@ -28,8 +28,9 @@ const kinds = {
   message_failed: 'an email could not be sent (`message_id`, `reason`)',
   message_bounced: 'an email bounced (`message_id`)',
   replied: 'it replied (`message_id`, `reply_kind`)',
-  reply_reclassified: 'the kind of a reply was corrected (`message_id`, `from`, `to`)',
-  auto_replied: 'an automatic reply came (`message_id`, `paused_until`)',
+  reply_reclassified:
+    'the kind of a reply was corrected (`message_id`, `from`, `to`; `from` is the purpose of what was no reply before)',
+  auto_replied: 'an automatic reply came (`message_id`, `auto_reply_kind`, `paused_until`)',
   complained: 'an email was reported as spam (`message_id`)',
   sequence_paused: 'its sequence was paused (`sequence_id`)',
   sequence_resumed: 'its sequence was resumed (`sequence_id`)',

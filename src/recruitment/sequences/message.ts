@@ -45,6 +45,16 @@ export const reply_kinds = {
   angry: 'they complain or insult',
 } as const;
 export type ReplyKind = keyof typeof reply_kinds;
+
+const auto_reply_kinds = {
+  absence: 'the prospect is away',
+  receipt: 'a program confirms that the email came in, or was displayed',
+  challenge: 'the email is held back until its sender proves to be a person',
+  invitation: 'a calendar sent an invitation, or the answer to one',
+  reaction: 'the prospect reacted with an emoji',
+  other: 'anything else that a program sent',
+} as const;
+export type AutoReplyKind = keyof typeof auto_reply_kinds;
 export const reply_kind = documentedEnum(reply_kinds);
 
 export const messages = resource({
@@ -84,7 +94,15 @@ export const messages = resource({
       .nullable()
       .describe('The HTML that was sent. Null if there is none, or once the prospect was erased.'),
     reply_kind: reply_kind.nullable().describe(`${meaningsOf(reply_kinds)} Null if it is not a reply.`),
-    confidence: z.number().nullable().describe('How certain `reply_kind` is, from 0 to 1. Null if it is not a reply.'),
+    auto_reply_kind: documentedEnum(auto_reply_kinds)
+      .nullable()
+      .describe(`${meaningsOf(auto_reply_kinds)} Null if it is not an automatic reply.`),
+    confidence: z
+      .number()
+      .nullable()
+      .describe(
+        'How certain the service was of what the text means, from 0 to 1. Below 0.55 `reply_kind` is `question`. Null if no text was judged: it is neither a reply nor a request to unsubscribe in words.',
+      ),
     needs_review: z.boolean().describe('Whether a person should check how the service classified it.'),
     language_code: text.nullable().describe('ISO 639-1 language code of a reply. Null if not known.'),
     named: z

@@ -202,7 +202,7 @@ t.test('takes a mail without a word for a question that somebody should look at'
   const to = await answered(rail, outreach, 'iVBORw0KGgo=', { ...picture, Subject: 'Re: ' });
   t.match(await cameIn(outreach, to.prospect_id, 2), [
     { type: 'reply.received', data: { reply_kind: 'question' } },
-    { type: 'affiliate.stage_changed', data: { to: 'interested' } },
+    { type: 'affiliate.stage_changed', data: { to: 'replied' } },
   ]);
   t.match(await inbound(to.prospect_id), [{ reply_kind: 'question', confidence: 0, needs_review: true }]);
 });

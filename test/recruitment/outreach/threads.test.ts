@@ -308,7 +308,7 @@ t.test(
     const kind = fc.constantFrom(...(Object.keys(reply_kinds) as ReplyKind[]));
     fc.assert(
       fc.property(fc.constantFrom(...stage_names), kind, kind, (stage, before, after) => {
-        const to = stageAfterCorrection(stage, before, after);
+        const to = stageAfterCorrection(stage, { purpose: 'reply', reply_kind: before, confidence: 1 }, after);
         if (stage === 'agreed' || stage === 'active') return to === stage;
         if (after === 'negative' || after === 'angry') return to === 'lost';
         if (after === 'positive' || after === 'question')

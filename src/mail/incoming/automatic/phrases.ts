@@ -21,6 +21,11 @@ export const subject_prefixes = anyOf`
     otomatik yan[ıi]t|automatick[aá] odpov
   `;
 
+/** Of `subject_prefixes`, those of absences. */
+export const absence_subjects = anyOf`
+    out of (?:the )?office|\booo\b|vacation|\bleave\b|away from|absen|abwesen|urlaub|nicht im|au(?:ß|ss)er haus|cong[eé]s?\b|fuera de|ausen|ausên|ferie|férias|fuori|assen|fora do|afwezig|fr[aå]nvaro
+  `;
+
 /** Subjects of receipts, which need a word more from the text. */
 export const receipt_subjects = anyOf`
     (?:ticket|case|request|enquiry|inquiry|message|e-?mail|submission|application)s? (?:#?[\w-]+ )?(?:has been |was |is )?(?:received|created|opened|logged|registered|acknowledg)
@@ -44,7 +49,7 @@ export const automatic_sentences = anyOf`
     (?:this )?(?:mail ?box|inbox|address|e-?mail address|account) is (?:not|no longer|un)[ -]?(?:being )?(?:monitored|attended|read|checked|staffed)
     replies (?:to this (?:address|e-?mail|message|mailbox) )?are (?:not (?:read|monitored)|deleted|discarded)
     unmonitored (?:mail ?box|inbox|address)|to add additional comments, reply|being held because you
-    to release (?:it|your message)|known senders|reply above this line
+    to release (?:it|your message)|known senders
     (?:dies(?:e|es)? (?:ist eine|nachricht|e-?mail|mail)|diese antwort)[^.]{0,60} automatisch
     automatisch (?:generiert|erstellt|erzeugt|versendet|versandt|verschickt)
     bitte (?:antworten sie )?nicht auf diese (?:e-?mail|nachricht|mail)

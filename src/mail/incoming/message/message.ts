@@ -114,7 +114,7 @@ function readPlainly(bytes: Uint8Array): Message {
 
 /** Bodies of attachments are of no interest: reports, returned mails and texts are. */
 function textOf(type: string, content: ArrayBuffer | Uint8Array | string): string {
-  if (!/^(?:message|text|multipart)\//.test(type)) return '';
+  if (!/^(?:message\/|text\/|multipart\/|application\/ics$)/.test(type)) return '';
   if (typeof content === 'string') return toLines(content);
   return toLines(new TextDecoder().decode(new Uint8Array(content).subarray(0, longest_text)));
 }

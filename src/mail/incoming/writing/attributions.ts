@@ -23,7 +23,9 @@ const begin_forward =
 
 /** What help desks write above what they quote. */
 const above_line =
-  /^\W{0,10}(?:please )?(?:type your reply|reply|write) above this line\W{0,10}$|^\W{0,10}bitte (?:oberhalb|über) dieser zeile antworten\W{0,10}$/iu;
+  /^\W{0,10}(?:please |bitte |merci de |por favor,? |si prega di )?(?:(?:type|write|enter|add) (?:your )?(?:reply|response|answer|comment)s?|reply|respond|write) (?:anywhere )?above this line\W{0,10}$|^\W{0,10}(?:bitte )?(?:geben sie ihre antwort |antworten sie )?(?:oberhalb|über) dieser zeile(?: antworten| ein)?\W{0,10}$|^\W{0,10}(?:veuillez )?(?:saisi(?:r|ssez)|[ée]cri(?:re|vez)|r[ée]pond(?:re|ez)) (?:votre r[ée]ponse )?au-dessus de cette ligne\W{0,10}$|^\W{0,10}(?:por favor,? )?(?:escrib[ae]|responda?)(?: su respuesta)? (?:por )?encima de esta l[íi]nea\W{0,10}$|^\W{0,10}(?:si prega di )?(?:digitare|scrivere|rispondere)(?: la risposta)? sopra (?:a )?questa riga\W{0,10}$|^\W{0,10}(?:por favor,? )?(?:digite|escreva|responda)(?: (?:a )?sua resposta)? acima desta linha\W{0,10}$/iu;
+
+export const isAboveLine = (line: string): boolean => line.length < 200 && above_line.test(line);
 
 /** `-----Original Message-----`, `Begin forwarded message:` and their like. */
 export const isSeparatorOfOriginal = (line: string): boolean =>

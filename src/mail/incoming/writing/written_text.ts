@@ -1,4 +1,5 @@
 import { beginsHeader } from './header_lines.ts';
+import { readHelpDesk } from './help_desk.ts';
 import { readHtml } from './html.ts';
 import { type Kind, type Line, readLines } from './lines.ts';
 import { findClosing } from './signatures.ts';
@@ -8,6 +9,8 @@ export interface Written {
   text: string;
   /** The writer's own sentences alone: no quoted line, no closing, no name. This is what is judged. */
   own_words: string;
+  /** A help desk sent what a person wrote. */
+  from_help_desk: boolean;
 }
 
 /** More is neither kept nor judged. */
@@ -15,14 +18,30 @@ const most_text = 100_000;
 
 /** What the writer of a mail added to what went before. HTML is read where a mail has no text. */
 export function readWritten({ text, html }: { text: string; html: string }): Written {
-  const source = text.trim() === '' && html !== '' ? readHtml(html) : text;
-  const kept = cutQuotes(cutAtDelimiter(readLines(normalize(source.slice(0, most_text)))));
+  const source = normalize((isStub(text) && html !== '' ? readHtml(html) : text).slice(0, most_text));
+  const by_agent = readHelpDesk(source);
+  const kept = cutQuotes(cutAtDelimiter(readLines(by_agent ?? source)));
   const lines = trimmed(kept);
   const end = findClosing(lines.map((line) => line.text));
   const shown = end ? lines.slice(0, end.contact) : lines;
   const own = (end ? lines.slice(0, end.closing) : lines).filter(({ kind }) => kind !== 'quote');
-  return { text: joined(shown), own_words: joined(own) || joined(shown.filter(({ kind }) => kind !== 'quote')) };
+  const own_words = joined(own) || joined(shown.filter(({ kind }) => kind !== 'quote'));
+  return { text: joined(shown), own_words, from_help_desk: by_agent !== undefined };
 }
+
+/** A text part that says nothing of its own: where to read the letter, that the program cannot show it. */
+const stub =
+  /^\W{0,5}(?:(?:this|the|your) (?:e-?mail|message|mail)\b.{0,60}(?:\bhtml\b|view(?:ed|er)|cannot be displayed|can(?:not|'t) be (?:read|shown))|(?:to view|if you (?:cannot|can't|can not) (?:view|read|see)|please (?:view|use|enable|open)|view (?:this|the) (?:e-?mail|message))\b.{0,100}(?:\bhtml\b|browser|online|version)|your (?:e-?mail|mail) (?:client|program|reader)\b.{0,100}|html (?:e-?mail|message|only|version)|this is (?:an? )?(?:html|multi-?part|mime)\b.{0,100}|diese (?:e-?mail|nachricht)\b.{0,80}\bhtml\b|(?:ce (?:message|courriel|mail)|cet e-?mail)\b.{0,80}\bhtml\b|este (?:correo|mensaje|e-?mail)\b.{0,80}\bhtml\b|quest[ao] (?:e-?mail|messaggio)\b.{0,80}\bhtml\b|esta mensagem\b.{0,80}\bhtml\b|\[(?:image|cid|html)\b[^\]]{0,80}\]\W{0,5}$|no text (?:part|version|content)|plain[- ]text version)/iu;
+
+/** Short, and with a sentence of that kind: a letter that begins with one and goes on is a letter. */
+const isStub = (text: string): boolean => {
+  const said = text.trim();
+  return (
+    said === '' ||
+    !/[\p{L}\p{N}\p{Extended_Pictographic}]/u.test(said) ||
+    (said.length < 300 && said.split('\n').length <= 4 && stub.test(said))
+  );
+};
 
 const joined = (lines: Line[]): string =>
   lines

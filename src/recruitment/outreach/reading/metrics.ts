@@ -20,7 +20,7 @@ const failures = counter(
 );
 const mails = counter(
   'rail_mails_read_total',
-  'Emails read in inboxes, by what they are. unrelated: answers none that was sent, and is not stored. known: was read before. set_aside: reading failed, and is tried again later. skipped: was deleted, or failed too often.',
+  'Emails read in inboxes, by what they are. unrelated: answers none that was sent, and is not stored. known: was read before. forged: its sender failed authentication, and it is kept for a person to look at. set_aside: reading failed, and is tried again later. skipped: was deleted, or failed too often.',
   ['verdict'],
 );
 const replies = counter(
@@ -47,6 +47,7 @@ export type Verdict =
   | 'auto_reply'
   | 'unsubscribe'
   | 'reply'
+  | 'forged'
   | 'unrelated'
   | 'known'
   | 'set_aside'

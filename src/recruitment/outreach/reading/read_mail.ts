@@ -36,7 +36,7 @@ export async function readMail(
     return made;
   });
   if (verdict === 'incomplete') return verdict;
-  const is_told = !['own', 'unrelated', 'known'].includes(verdict);
+  const is_told = !['own', 'unrelated', 'known', 'forged'].includes(verdict);
   mailRead(verdict, is_told ? databaseTime() - mail.arrived_at.getTime() : undefined);
   if (verdict === 'reply') replyRead(meaningOf(answer).kind);
   return 'taken';

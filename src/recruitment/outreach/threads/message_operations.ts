@@ -24,13 +24,14 @@ export const messageOperations: Operation[] = [
     method: 'POST',
     path: `${base_path}/messages/{id}/reclassify`,
     scope: 'messages:write',
-    summary: 'Corrects the kind of a reply.',
-    doc: '`needs_review` is false afterwards, and `confidence` is 1. If it is the last reply of the prospect, the stage follows, which emits `affiliate.stage_changed`. `reply.received` is not emitted again, and no one is marked Do not contact. A message that is not a reply answers 409.',
+    summary: 'Corrects the kind of a reply, or of what was taken for an automatic reply or an unsubscribe.',
+    doc: '`needs_review` is false afterwards, and `confidence` is 1. If it is the last reply of the prospect, the stage follows, which emits `affiliate.stage_changed`. `reply.received` is not emitted again. If the service had read an unsubscribe or anger in the text, what followed from it is lifted: the prospect can be emailed again, unless something else bars them. A message that was taken for an unsubscribe or an automatic reply becomes a reply, which emits `reply.received`; its sequence is not resumed. An unsubscribe by link, one-click or mailto cannot be taken back: it answers 409, as any other message that is not a reply does. No one is marked Do not contact.',
     params: idParams,
     body: z.strictObject({ reply_kind }),
     reply: messages.schema,
     errors: ['invalid_state_transition'],
-    run: async ({ tx, params, body, caller }) => reclassify(tx, params.id, body.reply_kind, await actorOf(tx, caller)),
+    run: async ({ tx, params, body, caller, services: { vault } }) =>
+      reclassify(tx, vault, params.id, body.reply_kind, await actorOf(tx, caller)),
   }),
   nestedListOperation(
     {

@@ -36,7 +36,7 @@ function requireContactable({ id, do_not_contact, unsubscribed_at }: Prospect): 
   if (unsubscribed_at !== null) {
     throw new Problem(
       'suppressed',
-      'The prospect unsubscribed, so no email is sent to them from here. If they wrote to you again, answer from your own mail program.',
+      'The prospect unsubscribed, so no email is sent to them from here. If their reply was misread, correct it: POST /recruitment/v1/messages/{id}/reclassify. If they wrote to you again, answer from your own mail program.',
     );
   }
 }

@@ -29,8 +29,14 @@ const kept_stages: Stage[] = ['agreed', 'active'];
  * it gets unsubscribed_at; one event, for the message's prospect." Ends every open sequence to them, and moves the prospect to `lost`. Once it has
  * committed, no email to the address begins to be sent. To be called before rows are locked.
  * @param message the email of the link, or the reply that asks to be taken off
+ * @param judged_by that reply, where its text was judged: a person can take it back
  */
-export async function unsubscribe(tx: Tx, vault: Vault, message: { id: string }): Promise<void> {
+export async function unsubscribe(
+  tx: Tx,
+  vault: Vault,
+  message: { id: string },
+  judged_by: string | null = null,
+): Promise<void> {
   await lockSuppressions(tx);
   const unsubscribed = await tx.one<Message>(sql`
     select t.id, t.purpose, t.brand_id, t.prospect_id, t.campaign_id, t.sequence_id, t.inbox_id
@@ -42,7 +48,7 @@ export async function unsubscribe(tx: Tx, vault: Vault, message: { id: string })
   const concerned = unsubscribed.prospect_id === null ? [] : [unsubscribed.prospect_id];
   const addresses = await targetsOf(tx, vault, unsubscribed);
   for (const target of addresses) {
-    await suppress(tx, vault, target, 'unsubscribed', nobody, concerned);
+    await suppress(tx, vault, target, 'unsubscribed', nobody, { others: concerned, judged_by });
   }
   if (!is_new) return;
   await noteEmail(tx, message.id);

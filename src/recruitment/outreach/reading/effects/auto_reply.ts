@@ -1,4 +1,4 @@
-/** What an automatic reply changes: follow-ups wait until the prospect is back. No event. */
+/** What an automatic reply changes: follow-ups wait until the prospect is back, or somebody has looked. No event. */
 import sql from 'sql-template-tag';
 import type { Vault } from '../../../../core/encryption/vault.ts';
 import type { Tx } from '../../../../core/postgres/transaction.ts';
@@ -26,8 +26,10 @@ export async function takeAutoReply(
   await proveSent(tx, answer.answered);
   const paused_until = pausedUntil(answer.judgement.resumes_on, tx.now);
   await pauseFollowUps(tx, prospect.id, paused_until);
-  const message_id = await keepInbound(tx, vault, answer, { purpose: 'auto_reply', has_text: true });
-  recordActivity(tx, 'auto_replied', nobody, [{ prospect_id: prospect.id, data: { message_id, paused_until } }]);
+  const { auto_reply_kind } = answer.judgement;
+  const message_id = await keepInbound(tx, vault, answer, { purpose: 'auto_reply', auto_reply_kind, has_text: true });
+  const data = { message_id, auto_reply_kind, paused_until };
+  recordActivity(tx, 'auto_replied', nobody, [{ prospect_id: prospect.id, data }]);
   return 'auto_reply';
 }
 

@@ -1,14 +1,14 @@
 import type { Vault } from '../../../../core/encryption/vault.ts';
 import type { Tx } from '../../../../core/postgres/transaction.ts';
-import { least_confidence } from '../../../../mail/incoming/judge.ts';
 import type { Answer } from './answer.ts';
 import { takeAutoReply } from './auto_reply.ts';
 import { takeBounce } from './bounce.ts';
 import { takeComplaint } from './complaint.ts';
-import { takeReply } from './reply.ts';
+import { isUncertainWish, takeReply } from './reply.ts';
+import { isSetAside, keepForged } from './unproven.ts';
 import { takeUnsubscribe } from './unsubscribe.ts';
 
-export type Effect = 'reply' | 'auto_reply' | 'unsubscribe' | 'bounce' | 'complaint' | 'known' | 'unrelated';
+export type Effect = 'reply' | 'auto_reply' | 'unsubscribe' | 'bounce' | 'complaint' | 'forged' | 'known' | 'unrelated';
 
 const effects: Record<string, (tx: Tx, vault: Vault, answer: Answer) => Promise<Effect>> = {
   reply: takeReply,
@@ -20,10 +20,7 @@ const effects: Record<string, (tx: Tx, vault: Vault, answer: Answer) => Promise<
 
 /** What a mail changes that answers one of ours. Once: a mail that was read before changes nothing. */
 export async function takeAnswer(tx: Tx, vault: Vault, answer: Answer): Promise<Effect> {
+  if (isSetAside(answer)) return keepForged(tx, vault, answer);
   const take = isUncertainWish(answer) ? takeReply : effects[answer.judgement.kind];
   return take ? take(tx, vault, answer) : 'unrelated';
 }
-
-/** An unsubscribe cannot be lifted: a text that only may ask for it is a reply that somebody should look at. */
-const isUncertainWish = ({ judgement: { kind, confidence } }: Answer): boolean =>
-  kind === 'unsubscribe' && confidence !== null && confidence < least_confidence;

@@ -7,7 +7,7 @@ import { newId } from '../../../../core/values/id.ts';
 import { storable } from '../../../../core/values/stored_text.ts';
 import { hashesOf } from '../../../contact/address.ts';
 import { keyedHash } from '../../../prospects/keyed_hash.ts';
-import { messages, type Purpose, type ReplyKind } from '../../../sequences/message.ts';
+import { type AutoReplyKind, messages, type Purpose, type ReplyKind } from '../../../sequences/message.ts';
 import type { Answer } from './answer.ts';
 
 const longest_text = 100_000;
@@ -40,7 +40,8 @@ export async function isKnown(
 interface Kept {
   purpose: Purpose;
   reply_kind?: ReplyKind;
-  confidence?: number;
+  auto_reply_kind?: AutoReplyKind | null;
+  confidence?: number | null;
   needs_review?: boolean;
   named?: object | null;
   /** False for what no person wrote: its text is not kept. */

@@ -2,14 +2,17 @@
 import sql, { type Sql } from 'sql-template-tag';
 import type { Vault } from '../../../../core/encryption/vault.ts';
 import type { Tx } from '../../../../core/postgres/transaction.ts';
-import { nobody } from '../../../brands/acting.ts';
+import { least_confidence } from '../../../../mail/incoming/judge.ts';
+import { isForged } from '../../../../mail/incoming/message/authentication_results.ts';
+import { type Actor, nobody } from '../../../brands/acting.ts';
 import { suppress } from '../../../contact/mark.ts';
 import { event } from '../../../events/event.ts';
 import { recordActivity } from '../../../prospects/activity.ts';
 import { lockSuppressions } from '../../../prospects/barred_site.ts';
 import type { Prospect } from '../../../prospects/prospect.ts';
 import { moveStage } from '../../../prospects/stage.ts';
-import type { ReplyKind } from '../../../sequences/message.ts';
+import type { Judgement as Meaning } from '../../../replies/judge.ts';
+import type { Message, ReplyKind } from '../../../sequences/message.ts';
 import { endSequences } from '../../../sequences/stop.ts';
 import { finishCampaigns } from '../../campaigns/ending/finish.ts';
 import type { Answer, Answered } from './answer.ts';
@@ -20,7 +23,6 @@ import { stageAfterReply } from './stage_after_reply.ts';
 
 /** "Angry replies mark do not contact (by_user_id null) at 0.8 or more." */
 const least_for_mark = 0.8;
-const unsure = { kind: 'question', confidence: 0, named: null, unsubscribe: false } as const;
 
 /**
  * Tells reply.received, affiliate.stage_changed and do_not_contact.added, in this order. Sequences of the prospect end as replied, and those of the
@@ -28,9 +30,9 @@ const unsure = { kind: 'question', confidence: 0, named: null, unsubscribe: fals
  */
 export async function takeReply(tx: Tx, vault: Vault, answer: Answer): Promise<'reply' | 'known' | 'unrelated'> {
   const { answered, judgement } = answer;
-  const { kind, confidence, named, unsubscribe } = meaningOf(answer);
-  const bars = kind === 'angry' && (confidence >= least_for_mark || unsubscribe);
-  if (bars) await lockSuppressions(tx);
+  const { kind, confidence, named } = meaningOf(answer);
+  const bars = barsOf(answer);
+  if (bars.length > 0) await lockSuppressions(tx);
   const prospect = await lockedProspect(tx, answered);
   if (!prospect) return 'unrelated';
   if (await isKnown(tx, vault, answer)) return 'known';
@@ -39,19 +41,45 @@ export async function takeReply(tx: Tx, vault: Vault, answer: Answer): Promise<'
   const ended = await endSequences(tx, await answeredSequences(tx, answered, prospect), end);
   const message_id = await keepInbound(tx, vault, answer, {
     ...{ purpose: 'reply', reply_kind: kind, confidence, named: named && { name: null, email: null, ...named } },
-    ...{ needs_review: judgement.needs_review, has_text: true },
+    ...{ needs_review: judgement.needs_review || isUncertainWish(answer), has_text: true },
   });
   await countReply(tx, prospect.id);
-  tellReply(tx, answer, prospect, message_id, kind);
-  await moveStage(tx, prospect, { to: stageAfterReply(prospect.stage, kind), reason: 'reply_received', by: nobody });
-  if (bars) await barAngry(tx, vault, answered, prospect, unsubscribe);
+  const { brand_id, campaign_id, sequence_id, inbox_id } = answered;
+  tellReply(tx, { id: message_id, brand_id, campaign_id, sequence_id, inbox_id }, prospect.id, kind, nobody);
+  const to = isUncertainWish(answer) ? prospect.stage : stageAfterReply(prospect.stage, effectOf(kind, confidence));
+  await moveStage(tx, prospect, { to, reason: 'reply_received', by: nobody });
+  for (const reason of bars) await barAngry(tx, vault, answered, prospect, reason, message_id);
   if (ended.length > 0 && answered.campaign_id !== null) await finishCampaigns(tx, [answered.campaign_id]);
   return 'reply';
 }
 
-/** Of a mail without a word that can be read nothing is guessed: neither anger nor a refusal. */
-export const meaningOf = ({ judgement, meaning }: Pick<Answer, 'judgement' | 'meaning'>) =>
-  (judgement.kind === 'reply' && judgement.reply_kind === null ? undefined : meaning) ?? unsure;
+type Judged = Pick<Answer, 'judgement' | 'meaning'>;
+
+/** What is not understood with certainty is a question: neither anger nor a refusal is guessed. */
+export function meaningOf({ judgement, meaning }: Judged): Pick<Meaning, 'kind' | 'confidence' | 'named'> {
+  const is_guess = judgement.kind !== 'reply' || judgement.reply_kind === null;
+  const confidence = is_guess ? 0 : (meaning?.confidence ?? 0);
+  if (!meaning || confidence < least_confidence) return { kind: 'question', confidence, named: null };
+  return { ...meaning, confidence };
+}
+
+/** A guess moves a prospect as a reply does that decides nothing. */
+export const effectOf = (kind: ReplyKind, confidence: number | null): ReplyKind =>
+  confidence !== null && confidence < least_confidence ? 'not_now' : kind;
+
+/** A text that only may ask to be taken off, or whose sender failed authentication, is a reply that somebody should look at. */
+export const isUncertainWish = (answer: Answer): boolean =>
+  answer.judgement.kind === 'unsubscribe' &&
+  answer.judgement.confidence !== null &&
+  (answer.judgement.needs_review || isForged(answer.authentication));
+
+/** Certain anger bars, and with a wish to be taken off for good, as an unsubscribe does. */
+function barsOf(answer: Answer): ('angry_reply' | 'unsubscribed')[] {
+  const { kind, confidence } = meaningOf(answer);
+  if (kind !== 'angry' || answer.judgement.needs_review || isForged(answer.authentication)) return [];
+  if (answer.meaning?.unsubscribe) return ['angry_reply', 'unsubscribed'];
+  return confidence >= least_for_mark ? ['angry_reply'] : [];
+}
 
 /** Those of the prospect, and with `stop_for_company` those of the campaign at the same company; providers of free mail are no company. */
 async function answeredSequences(tx: Tx, { campaign_id, sequence_id }: Answered, prospect: Prospect): Promise<Sql> {
@@ -65,28 +93,30 @@ async function answeredSequences(tx: Tx, { campaign_id, sequence_id }: Answered,
   return sql`(${own} or t.campaign_id = ${campaign_id} and t.company_hmac = ${company.company_hmac})`;
 }
 
-const countReply = (tx: Tx, prospect_id: string): Promise<object[]> =>
+export const countReply = (tx: Tx, prospect_id: string): Promise<object[]> =>
   tx.all(sql`
     update recruitment.prospect t set replies = t.replies + 1
     where t.organization_id = ${tx.organization_id} and t.id = ${prospect_id}`);
 
-function tellReply(tx: Tx, { answered }: Answer, prospect: Prospect, message_id: string, reply_kind: ReplyKind): void {
-  const { brand_id, campaign_id, sequence_id, inbox_id } = answered;
-  const data = { brand_id, prospect_id: prospect.id, campaign_id, sequence_id, inbox_id, message_id, reply_kind };
+type Told = Pick<Message, 'id' | 'brand_id' | 'campaign_id' | 'sequence_id' | 'inbox_id'>;
+
+export function tellReply(tx: Tx, message: Told, prospect_id: string, reply_kind: ReplyKind, by: Actor): void {
+  const { id: message_id, brand_id, campaign_id, sequence_id, inbox_id } = message;
+  const data = { brand_id, prospect_id, campaign_id, sequence_id, inbox_id, message_id, reply_kind };
   tx.emit(event('reply.received', tx.organization_id, { ...data, occurred_at: tx.now }));
-  recordActivity(tx, 'replied', nobody, [{ prospect_id: prospect.id, data: { message_id, reply_kind } }]);
+  recordActivity(tx, 'replied', by, [{ prospect_id, data: { message_id, reply_kind } }]);
 }
 
-/** The address that was written to. With a wish to be taken off it stays barred when the mark is lifted. */
+/** The address that was written to. A person can take it back. */
 async function barAngry(
   tx: Tx,
   vault: Vault,
   answered: Answered,
-  { id: prospect_id }: Prospect,
-  wishes_to_be_removed: boolean,
+  { id }: Prospect,
+  reason: 'angry_reply' | 'unsubscribed',
+  judged_by: string,
 ): Promise<void> {
-  for (const target of await targetsOf(tx, vault, answered, prospect_id)) {
-    await suppress(tx, vault, target, 'angry_reply', nobody);
-    if (wishes_to_be_removed) await suppress(tx, vault, target, 'unsubscribed', nobody, [prospect_id]);
-  }
+  const others = reason === 'unsubscribed' ? [id] : [];
+  for (const target of await targetsOf(tx, vault, answered, id))
+    await suppress(tx, vault, target, reason, nobody, { others, judged_by });
 }

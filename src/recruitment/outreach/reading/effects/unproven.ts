@@ -1,11 +1,12 @@
-/** Reports that do not name the Message-ID of the mail that they are about. Anybody who knows an address can write one. */
+/** Mails that do not name the Message-ID of the mail that they are about. Anybody who knows an address can write one. */
 import { getDomain } from 'tldts';
 import type { Vault } from '../../../../core/encryption/vault.ts';
 import type { Tx } from '../../../../core/postgres/transaction.ts';
 import { domainOf } from '../../../../core/values/fields.ts';
 import type { Bounced } from '../../../../mail/incoming/bounces/bounce.ts';
-import { isAuthentic } from '../../../../mail/incoming/message/authentication_results.ts';
+import { isAuthentic, isForged } from '../../../../mail/incoming/message/authentication_results.ts';
 import type { Answer } from './answer.ts';
+import { pausedUntil, pauseFollowUps } from './auto_reply.ts';
 import { isKnown, keepInbound } from './inbound.ts';
 import { lockedProspect } from './prospect.ts';
 
@@ -42,4 +43,30 @@ export async function keepUnproven<Kind extends 'bounce' | 'complaint'>(
   if (await isKnown(tx, vault, answer)) return 'known';
   await keepInbound(tx, vault, answer, { purpose: kind, has_text: false, needs_review: true });
   return kind;
+}
+
+/** What people and programs write. A report of a server is judged by what it proves of itself. */
+export const isSetAside = (answer: Answer): boolean =>
+  ['reply', 'auto_reply', 'unsubscribe'].includes(answer.judgement.kind) &&
+  !answer.is_proven &&
+  isForged(answer.authentication);
+
+/**
+ * Keeps it for a person to look at: no event, no stage, nobody is barred, no sequence ends. Follow-ups wait some days after what may be a person's
+ * words: it may refuse them. The day that an automatic reply names counts for nothing.
+ */
+export async function keepForged(tx: Tx, vault: Vault, answer: Answer): Promise<'forged' | 'known' | 'unrelated'> {
+  const prospect = await lockedProspect(tx, answer.answered);
+  if (!prospect) return 'unrelated';
+  if (await isKnown(tx, vault, answer)) return 'known';
+  const { kind, auto_reply_kind } = answer.judgement;
+  const is_automatic = kind === 'auto_reply';
+  if (!is_automatic) await pauseFollowUps(tx, prospect.id, pausedUntil(null, tx.now));
+  await keepInbound(tx, vault, answer, {
+    ...(is_automatic
+      ? { purpose: 'auto_reply', auto_reply_kind }
+      : { purpose: 'reply', reply_kind: 'question', confidence: 0 }),
+    ...{ needs_review: true, has_text: true },
+  });
+  return 'forged';
 }

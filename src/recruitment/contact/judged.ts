@@ -1,0 +1,58 @@
+/** What the text of a message was judged to ask for, and a person takes back. */
+import sql from 'sql-template-tag';
+import type { Vault } from '../../core/encryption/vault.ts';
+import type { Tx } from '../../core/postgres/transaction.ts';
+import { tenant } from '../../core/resource/resource.ts';
+import type { Actor } from '../brands/acting.ts';
+import { lockSuppressions } from '../prospects/barred_site.ts';
+import { keyedHash } from '../prospects/keyed_hash.ts';
+import { prospectsHitBy, refreshBars } from './mark.ts';
+import { type Suppression, suppressions } from './suppression.ts';
+
+/**
+ * Lifts what the text of a message barred, or gives it back the reason that it had before. What a link, a mailto, a report or a person barred as well
+ * stays. Whoever is not unsubscribed by anything else is subscribed again; nothing is resumed. To be called before rows are locked.
+ * @param others prospects whom it concerned besides those that hold the address
+ */
+export async function takeBackJudged(
+  tx: Tx,
+  vault: Vault,
+  message_id: string,
+  others: string[],
+  by: Actor,
+): Promise<void> {
+  await lockSuppressions(tx);
+  const entries = await tx.all<{ id: string; reason_before: Suppression['reason'] | null }>(sql`
+    select t.id, t.reason_before from recruitment.suppression t
+    where ${tenant(tx)} and t.judged_by = ${message_id} and t.lifted_at is null
+    order by t.id`);
+  const ids = new Set(others);
+  for (const { id, reason_before } of entries) {
+    const entry = await suppressions.get(tx, id, { lock: true });
+    const lifted = { lifted_at: tx.now, lift_reason: 'mistake', lifted_by_user_id: by.user_id };
+    const restored = { reason: reason_before, judged_by: null, reason_before: null };
+    await suppressions.update(tx, id, reason_before === null ? lifted : restored);
+    for (const prospect_id of await prospectsHitBy(tx, vault, entry)) ids.add(prospect_id);
+  }
+  if (entries.length === 0) return;
+  await subscribeAgain(tx, [...ids]);
+  await refreshBars(tx, await keyedHash(tx, vault), [...ids], by, 'mistake');
+}
+
+/** Whoever no entry unsubscribes any more, on an address that they hold or were written to. */
+const subscribeAgain = (tx: Tx, prospect_ids: string[]): Promise<object[]> =>
+  tx.all(sql`
+    update recruitment.prospect t set unsubscribed_at = null, updated_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.id = any(${prospect_ids}) and t.unsubscribed_at is not null and not exists (
+      select from recruitment.suppression s
+      where s.organization_id = t.organization_id and s.lifted_at is null and s.reason in ('unsubscribed', 'complaint')
+        and (
+          s.prospect_id = t.id
+          or s.hmac in (
+            select unnest(array[a.address_hmac, a.domain_hmac]) from recruitment.email_address a
+            where a.organization_id = t.organization_id and a.prospect_id = t.id
+            union all
+            select m.address_hmac from recruitment.message m where m.organization_id = t.organization_id and m.prospect_id = t.id
+          )
+        )
+    )`);

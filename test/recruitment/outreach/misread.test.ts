@@ -1,0 +1,213 @@
+/** What is not certain, not proven or misread: it changes nothing for good, and a person can take it back. */
+import t from 'tap';
+import { eventually, type Json, sql, startRail } from '../../harness.ts';
+import { mail } from './mailed.ts';
+import { answered, answerTo, newMessageId, openImapServer, openReadOutreach, type ReadOutreach } from './read_inbox.ts';
+
+const rail = await startRail();
+const server = await openImapServer();
+const v1 = '/recruitment/v1';
+
+const inbound = async ({ caller }: ReadOutreach, prospect_id: string, count = 1): Promise<Json[]> => {
+  let found: Json[] = [];
+  await eventually(async () => {
+    found = (await caller.get(`${v1}/messages?prospect_id=${prospect_id}&direction=inbound`)).data;
+    return found.length >= count;
+  }, `${count} emails of ${prospect_id}`);
+  return found;
+};
+const told = ({ receiver }: ReadOutreach, prospect_id: string): [string, Json][] =>
+  receiver
+    .events()
+    .filter(({ type, data }) => data.prospect_id === prospect_id && !/^(affiliate\.added|email\.)/.test(type))
+    .map(({ type, data }) => [type, data]);
+const untilTold = async (outreach: ReadOutreach, prospect_id: string, count: number) => {
+  await eventually(() => told(outreach, prospect_id).length >= count, `${count} events of ${prospect_id}`);
+  return told(outreach, prospect_id);
+};
+const barsIn = ({ caller: { organization_id } }: ReadOutreach) =>
+  rail.query<Json>(sql`
+    select s.reason, s.lifted_at is not null as lifted from recruitment.suppression s
+    where s.organization_id = ${organization_id} order by s.id`);
+const answer = ({ caller }: ReadOutreach, prospect_id: string) =>
+  caller.request('POST', `${v1}/prospects/${prospect_id}/reply`, { text: 'Thank you.' });
+const reclassify = ({ caller }: ReadOutreach, id: string, reply_kind: string) =>
+  caller.request('POST', `${v1}/messages/${id}/reclassify`, { reply_kind });
+/** What the server of the inbox writes on top of a mail. */
+const found = (results: string) => ({ 'Authentication-Results': `mx.acme.example.com; ${results}` });
+const loose = { 'In-Reply-To': undefined, Subject: 'Your offer' };
+
+t.test('a person takes back an unsubscribe that was read from a text', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  const to = await answered(rail, outreach, 'Please remove me from your mailing list.');
+  await untilTold(outreach, to.prospect_id, 2);
+  const [message] = await inbound(outreach, to.prospect_id);
+  t.match(message, { purpose: 'unsubscribe', reply_kind: null, confidence: Number });
+  t.match(await answer(outreach, to.prospect_id), { status: 409, body: { error: { message: /reclassify/ } } });
+  for (const _ of [1, 2])
+    t.match(await reclassify(outreach, message?.id, 'positive'), {
+      status: 200,
+      body: { purpose: 'reply', reply_kind: 'positive', confidence: 1, needs_review: false },
+    });
+  const { caller } = outreach;
+  t.match(await caller.get(`${v1}/prospects/${to.prospect_id}?include[]=stats`), {
+    ...{ stage: 'interested', unsubscribed_at: null, email_status: 'found', stats: { replies: 1 } },
+  });
+  t.match(await caller.get(`${v1}/sequences/${to.sequence_id}`), { state: 'replied' });
+  t.match(await caller.get(`${v1}/threads/${to.thread_id}`), { reply_kind: 'positive', needs_review: false });
+  t.match(await barsIn(outreach), [{ reason: 'unsubscribed', lifted: true }]);
+  t.equal((await answer(outreach, to.prospect_id)).status, 202);
+  const types = (await untilTold(outreach, to.prospect_id, 4)).map(([type, { to: stage }]) => [type, stage]);
+  t.same(types, [
+    ['affiliate.unsubscribed', undefined],
+    ['affiliate.stage_changed', 'lost'],
+    ['reply.received', undefined],
+    ['affiliate.stage_changed', 'interested'],
+  ]);
+});
+
+t.test('what a person, a link or a mailto says as well is not taken back', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  const { caller } = outreach;
+  const [marked, twice] = [await mail(rail, outreach), await mail(rail, outreach)];
+  await caller.post(`${v1}/do_not_contact`, { kind: 'address', email: marked.email, reason: 'manual' });
+  for (const to of [marked, twice])
+    server.deliver(outreach.user, answerTo(to, 'Please remove me from your mailing list.'));
+  const [of_marked] = await inbound(outreach, marked.prospect_id);
+  const [of_twice] = await inbound(outreach, twice.prospect_id);
+  server.deliver(outreach.user, answerTo(twice, '', { Subject: `unsubscribe ${twice.message_id}` }));
+  const mails = await inbound(outreach, twice.prospect_id, 2);
+  const by_mailto = mails.find(({ id }) => id !== of_twice?.id);
+  t.match(by_mailto, { purpose: 'unsubscribe', confidence: null });
+  t.match(await reclassify(outreach, by_mailto?.id, 'positive'), {
+    ...{ status: 409, body: { error: { code: 'invalid_state_transition', message: /link, one-click or a mailto/ } } },
+  });
+  t.equal((await reclassify(outreach, of_marked?.id, 'question')).status, 200);
+  t.equal((await reclassify(outreach, of_twice?.id, 'question')).status, 200);
+  t.match(await barsIn(outreach), [
+    { reason: 'manual', lifted: false },
+    { reason: 'unsubscribed', lifted: false },
+  ]);
+  t.match(await caller.get(`${v1}/prospects/${marked.prospect_id}`), {
+    ...{ unsubscribed_at: null, do_not_contact: { reason: 'manual' } },
+  });
+  t.match(await caller.get(`${v1}/prospects/${twice.prospect_id}`), { unsubscribed_at: /^20/ });
+});
+
+t.test('a person takes back anger, and an automatic reply', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  const words = 'You idiots, stop sending me this fucking spam! Remove me from your list or I will sue you!';
+  const angry = await answered(rail, outreach, words);
+  const away = await answered(rail, outreach, 'I am away.', { 'Auto-Submitted': 'auto-replied' });
+  await untilTold(outreach, angry.prospect_id, 3);
+  const [of_angry] = await inbound(outreach, angry.prospect_id);
+  const [of_away] = await inbound(outreach, away.prospect_id);
+  t.match(of_away, { purpose: 'auto_reply', auto_reply_kind: 'absence' });
+  for (const message of [of_angry, of_away])
+    t.match(await reclassify(outreach, message?.id, 'question'), { body: { reply_kind: 'question' } });
+  const { caller } = outreach;
+  t.match(await caller.get(`${v1}/prospects/${angry.prospect_id}`), {
+    ...{ stage: 'interested', do_not_contact: null, unsubscribed_at: null },
+  });
+  t.match(await caller.get(`${v1}/sequences/${away.sequence_id}`), { state: 'replied' });
+  t.match((await untilTold(outreach, angry.prospect_id, 5)).slice(3), [
+    ['do_not_contact.lifted', { reason: 'mistake' }],
+    ['affiliate.stage_changed', { to: 'interested' }],
+  ]);
+});
+
+t.test('a text that only may refuse, or ask to be taken off, decides nothing', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  const friendly: string[] = [];
+  const foreign = ['興味があります。詳細を送ってください。', 'Evet, ilgileniyorum. Detayları gönderin.'];
+  const sent = [];
+  for (const text of [...friendly, ...foreign]) sent.push({ text, ...(await answered(rail, outreach, text)) });
+  for (const { text, prospect_id } of sent) {
+    const [message] = await inbound(outreach, prospect_id);
+    t.equal(message?.purpose, 'reply', text);
+    if (!foreign.includes(text)) continue;
+    t.match(message, { reply_kind: 'question', needs_review: true }, text);
+    t.match(await outreach.caller.get(`${v1}/prospects/${prospect_id}`), { stage: 'replied' }, text);
+  }
+  t.same(await barsIn(outreach), []);
+});
+
+t.test('what the server of the inbox found to be forged is kept for review, and changes nothing', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  const { caller, user } = outreach;
+  const forged = { ...loose, ...found('spf=fail smtp.mailfrom=elsewhere.example; dmarc=fail header.from=x.com') };
+  const texts: [text: string, fields?: Json][] = [
+    ['Yes, please send me the details.'],
+    ['Please remove me from your mailing list.'],
+    ['You idiots, stop sending me this fucking spam! Remove me from your list or I will sue you!'],
+    ['', { Subject: 'unsubscribe' }],
+    ['I am out of the office until 20 November 2027.', { 'Auto-Submitted': 'auto-replied' }],
+  ];
+  for (const [text, fields = {}] of texts) {
+    const to = await mail(rail, outreach);
+    server.deliver(user, answerTo(to, text, { ...forged, ...fields }));
+    const [message] = await inbound(outreach, to.prospect_id);
+    t.match(message, { needs_review: true }, text);
+    t.match(await caller.get(`${v1}/prospects/${to.prospect_id}`), { stage: 'contacted', unsubscribed_at: null });
+    t.match(await caller.get(`${v1}/threads/${to.thread_id}`), { needs_review: true });
+    const { open, days } = (
+      await rail.query<Json>(sql`
+        select s.open, extract(day from s.paused_until - now())::int as days from recruitment.sequence s where s.id = ${to.sequence_id}`)
+    )[0] as Json;
+    t.equal(open, true, text);
+    t.ok(days === null || days <= 5, text);
+    t.same(told(outreach, to.prospect_id), [], text);
+    if (message?.purpose !== 'reply') continue;
+    await reclassify(outreach, message.id, 'positive');
+    t.match(await caller.get(`${v1}/prospects/${to.prospect_id}`), { stage: 'interested' }, 'a person decides');
+  }
+  t.same(await barsIn(outreach), []);
+});
+
+t.test('an answer to our email that fails authentication is a reply, and bars nobody', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  const failed = found('dmarc=fail header.from=x.com');
+  const yes = await answered(rail, outreach, 'Yes, please send me the details.', failed);
+  const off = await answered(rail, outreach, 'Please remove me from your mailing list.', failed);
+  t.match(await untilTold(outreach, yes.prospect_id, 2), [
+    ['reply.received', {}],
+    [/stage/, { to: 'interested' }],
+  ]);
+  t.match(await untilTold(outreach, off.prospect_id, 1), [['reply.received', { reply_kind: 'question' }]]);
+  t.match(await inbound(outreach, off.prospect_id), [{ purpose: 'reply', needs_review: true }]);
+  t.match(await outreach.caller.get(`${v1}/prospects/${off.prospect_id}`), { stage: 'contacted' });
+  t.same(await barsIn(outreach), []);
+});
+
+t.test('an unsubscribe that nothing proves can be taken back, and a proven one cannot', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  const [unproven, proven] = [await mail(rail, outreach), await mail(rail, outreach)];
+  const subject = { ...loose, Subject: 'unsubscribe' };
+  server.deliver(outreach.user, answerTo(unproven, '', { ...subject, 'Message-ID': newMessageId() }));
+  const domain = proven.email.split('@')[1];
+  const passes = found(`dkim=pass header.d=${domain}; dmarc=pass header.from=${domain}`);
+  server.deliver(outreach.user, answerTo(proven, '', { ...subject, ...passes }));
+  const [of_unproven] = await inbound(outreach, unproven.prospect_id);
+  const [of_proven] = await inbound(outreach, proven.prospect_id);
+  t.match(of_unproven, { purpose: 'unsubscribe', needs_review: true });
+  t.match(of_proven, { purpose: 'unsubscribe', needs_review: false });
+  t.equal((await reclassify(outreach, of_unproven?.id, 'question')).status, 200);
+  t.equal((await reclassify(outreach, of_proven?.id, 'question')).status, 409);
+  t.match(await barsIn(outreach), [{ lifted: true }, { lifted: false }]);
+});
+
+t.test('an invitation and a reaction ask for review, and pause follow-ups', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  const invitation = { 'Content-Type': 'text/calendar; method=REQUEST; charset=utf-8' };
+  const event = 'BEGIN:VCALENDAR\nVERSION:2.0\nMETHOD:REQUEST\nBEGIN:VEVENT\nSUMMARY:Call\nEND:VEVENT\nEND:VCALENDAR';
+  const invited = await answered(rail, outreach, event, invitation);
+  const liked = await answered(rail, outreach, '👍 Ada reacted via Gmail');
+  for (const [to, auto_reply_kind] of [
+    [invited, 'invitation'],
+    [liked, 'reaction'],
+  ] as const) {
+    t.match(await inbound(outreach, to.prospect_id), [{ purpose: 'auto_reply', auto_reply_kind, needs_review: true }]);
+    t.match(await outreach.caller.get(`${v1}/sequences/${to.sequence_id}`), { pause_causes: ['auto_reply'] });
+    t.same(told(outreach, to.prospect_id), []);
+  }
+});
