@@ -1,5 +1,6 @@
 import { Resolver } from 'node:dns';
 import { z } from 'zod';
+import { trustedProxies } from './core/net/client_address.ts';
 
 function integer(least: number, most: number) {
   const bounds = `must be an integer from ${least} to ${most}`;
@@ -77,6 +78,17 @@ const Environment = z.object({
     .default(20)
     .describe(
       'Maximum number of connections to Postgres per process, all counted. rail api needs 4, rail worker 11, rail start 15.',
+    ),
+  TRUSTED_PROXIES: z
+    .string()
+    .transform((setting) => setting.trim())
+    .refine(
+      areProxies,
+      'must be the number of proxies, from 0 to 9, or their networks, comma-separated, such as 10.0.0.0/8',
+    )
+    .optional()
+    .describe(
+      'Proxies in front of the API whose X-Forwarded-For is believed: how many, or their networks. Unset: none.',
     ),
   MAX_CONNECTIONS: integer(1, 1_000_000)
     .optional()
@@ -172,6 +184,15 @@ export function misspelt(environment: NodeJS.ProcessEnv = process.env): string[]
 function isNearly(given: string, setting: string): boolean {
   const [a, b] = [given, setting].map((name) => name.toUpperCase().replaceAll('_', '')) as [string, string];
   return a.length > 5 && Math.abs(a.length - b.length) < 3 && (a.startsWith(b) || b.startsWith(a));
+}
+
+function areProxies(setting: string): boolean {
+  try {
+    trustedProxies(setting);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function areNameServers(addresses: string[]): boolean {

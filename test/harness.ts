@@ -22,6 +22,7 @@ import { errorsOf } from '../src/core/description/operation_errors.ts';
 import { createVault } from '../src/core/encryption/vault.ts';
 import { register, runTick } from '../src/core/jobs/schedule.ts';
 import { superviseWorker, type Worker, type WorkerOptions } from '../src/core/jobs/supervisor.ts';
+import { trustedProxies } from '../src/core/net/client_address.ts';
 import { openDatabase, run } from '../src/core/postgres/database.ts';
 import { type Store, transaction } from '../src/core/postgres/transaction.ts';
 import type { Mailer } from '../src/core/resource/services.ts';
@@ -336,7 +337,7 @@ export async function startReceiver(
 /** So long that only what never comes takes longer, however busy the machine is. */
 const patience_ms = 120_000;
 /** Limits of an API whose test is not about them. */
-export const patient_api = { answer_ms: patience_ms };
+export const patient_api = { answer_ms: patience_ms, proxies: trustedProxies('127.0.0.0/8,::1,10.0.0.0/8') };
 /** The same of connections to Postgres. */
 export const patient_database = { connect_ms: patience_ms, statement_ms: patience_ms, silence_ms: 1.5 * patience_ms };
 

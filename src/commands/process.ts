@@ -7,6 +7,7 @@ import { connectionsThatFit } from '../core/http/connections.ts';
 import type { ServerLimits } from '../core/http/server.ts';
 import type { Worker } from '../core/jobs/supervisor.ts';
 import { watchClock } from '../core/metrics/clock.ts';
+import { trustedProxies } from '../core/net/client_address.ts';
 import {
   findShortage,
   leastConnections,
@@ -213,9 +214,10 @@ export async function listenOn(ports: number[], running: Running): Promise<{ app
 }
 
 /** How many connections there may be goes by the descriptors of this process, where no setting says it. */
-const limitsOf = ({ MAX_CONNECTIONS, RATE_LIMIT_PER_ADDRESS }: Config): Partial<ServerLimits> => ({
+const limitsOf = ({ MAX_CONNECTIONS, RATE_LIMIT_PER_ADDRESS, TRUSTED_PROXIES }: Config): Partial<ServerLimits> => ({
   connections: MAX_CONNECTIONS ?? connectionsThatFit(),
   address_rate: RATE_LIMIT_PER_ADDRESS,
+  ...(TRUSTED_PROXIES === undefined ? {} : { proxies: trustedProxies(TRUSTED_PROXIES) }),
 });
 
 interface Place {

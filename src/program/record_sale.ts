@@ -3,11 +3,12 @@ import { z } from 'zod';
 import type { Tx } from '../core/postgres/transaction.ts';
 import { type Operation, operation, readOperations } from '../core/resource/operation.ts';
 import { tenant } from '../core/resource/resource.ts';
+import { DetailWarning, details } from '../core/values/detail.ts';
 import { text } from '../core/values/fields.ts';
 import { saleChangeOperations } from './change_sale.ts';
 import { commissions, createSaleCommission } from './commissions/commission.ts';
 import { earnedBy } from './commissions/earn.ts';
-import { type Customer, customers } from './customers/customer.ts';
+import { type Customer, customers, identityDetails } from './customers/customer.ts';
 import { enrolCustomer } from './customers/enrolment.ts';
 import { event } from './events/event.ts';
 import { assessLater } from './programs/assess_later.ts';
@@ -47,7 +48,12 @@ const SaleOutcome = z
       .describe(
         '`commission_created`: the sale earned a commission. `sale_recorded`: the sale was recorded without a commission.',
       ),
-    warnings: z.array(Warning).optional().describe('Why there is no commission. Present only then.'),
+    warnings: z
+      .array(z.union([Warning, DetailWarning]))
+      .optional()
+      .describe(
+        'Why there is no commission, and which details of the sale were changed or left out. Present only then.',
+      ),
     commissions: z.array(commissions.schema).describe('The commission that the sale earned: one, or none.'),
   })
   .meta({ id: 'SaleOutcome', description: 'The sale, and the commission that it earned.' });
@@ -71,6 +77,11 @@ export const saleOperations: Operation[] = [
     summary: 'Records a sale and computes its commission.',
     doc: `Send all that you know: the customer, the click, the coupon, the partner, or nothing. The sale is credited to the given partner; else, on the customer's first sale, to the partner of the coupon; else to the partner of the customer; else to the partner of the click. If the program blocks self-referrals, a partner's own purchase is recorded, credits nobody, and raises a risk flag. A sale without a commission is recorded too, and \`warnings\` says why there is none.`,
     body: NewSale,
+    details: {
+      'customer.email': identityDetails.email,
+      'customer.name': identityDetails.name,
+      metadata: details.metadata,
+    },
     reply: SaleOutcome,
     status: 201,
     errors: ['resource_already_exists'],

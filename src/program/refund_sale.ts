@@ -1,6 +1,7 @@
 import sql from 'sql-template-tag';
 import type { Tx } from '../core/postgres/transaction.ts';
 import { idParams, type Operation, operation } from '../core/resource/operation.ts';
+import { textDetail, withWarnings } from '../core/values/detail.ts';
 import { Problem } from '../core/values/problem.ts';
 import { adjustCommissions } from './commissions/adjust.ts';
 import { customers } from './customers/customer.ts';
@@ -21,7 +22,8 @@ export const refundOperations: Operation[] = [
     doc: '`external_refund_id` or an idempotency key makes it safe to repeat. Unpaid commissions are reduced in proportion, also an amount that was edited by hand, or voided; for a paid commission, a clawback is created for the difference. A full refund sets the status of the customer to `refunded`.',
     params: idParams,
     body: NewRefund.default({}),
-    reply: sales.schema,
+    details: { reason: textDetail(1000) },
+    reply: withWarnings(sales.record, 'SaleRefunded', 'The sale after the refund.'),
     errors: ['refund_exceeds_sale', 'sale_already_refunded', 'resource_already_exists'],
     async run({ tx, params, body }) {
       const { sale } = await lockSale(tx, params.id);

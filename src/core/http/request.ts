@@ -5,6 +5,7 @@ import { authenticate, type Presented, requireRate } from '../access/authenticat
 import { verifySignature } from '../encryption/signature.ts';
 import { formatOf, type StreamFormat } from '../formats/format.ts';
 import { fileOf } from '../formats/row_stream.ts';
+import { addressOf } from '../net/client_address.ts';
 import type { Database } from '../postgres/database.ts';
 import { unstorableText } from '../postgres/errors.ts';
 import { lagging, type Store, type Tx, transaction } from '../postgres/transaction.ts';
@@ -13,11 +14,12 @@ import { requireMode, requireScope } from '../resource/scope.ts';
 import type { Services } from '../resource/services.ts';
 import { api_version } from '../values/api.ts';
 import { databaseTime } from '../values/clock.ts';
+import type { DetailWarning } from '../values/detail.ts';
 import { Problem } from '../values/problem.ts';
+import { pathOfUnstorable } from '../values/stored_text.ts';
 import { validationProblem } from '../values/validation.ts';
 import { withinDeadline } from './deadline.ts';
 import { idempotentRequest, keepReply, type Reply, storedReply } from './idempotency.ts';
-import { pathOfUnstorable } from './json_body.ts';
 import { type Streamed, sendStream } from './row_streams.ts';
 import { refuseEmptyId, refuseWordsAsIds, routePath } from './unknown_path.ts';
 
@@ -35,7 +37,7 @@ function mount(app: FastifyInstance, operation: Operation, store: Store, service
     schema: routeSchema(operation),
     attachValidation: true,
     ...(operation.upload ? { bodyLimit: operation.upload.most_bytes } : {}),
-    config: { upload: operation.upload },
+    config: { upload: operation.upload, details: operation.details },
     ...guards(store.database, operation),
     handler: async (request, reply) => {
       const streamed = streamAsked(request, operation, services);
@@ -103,15 +105,16 @@ function formatAsked({ query, headers, validationError }: FastifyRequest, operat
 
 /** Who asks. What does not say so by a valid key counts against its address. */
 async function identify(request: FastifyRequest, database: Database): Promise<Presented> {
-  const { headers, ip } = request;
+  const { headers } = request;
+  const address = addressOf(request);
   const { address_rate } = request.server;
-  address_rate.requireLeft(ip, headers.authorization);
+  address_rate.requireLeft(address, headers.authorization);
   try {
     const presented = await withinDeadline(request, authenticate(database, headers));
     address_rate.remember(headers.authorization);
     return presented;
   } catch (error) {
-    if (error instanceof Problem && error.status === 401) address_rate.count(ip);
+    if (error instanceof Problem && error.status === 401) address_rate.count(address);
     throw error;
   }
 }
@@ -163,13 +166,22 @@ async function answer(
       .run({ tx, caller, services, params: request.params, query: request.query, body: request.body, asked })
       .catch(problemThatCommits);
     if (result instanceof Problem) return result;
-    const reply = { status: statusOf(operation, request.body), body: JSON.stringify(result) };
+    const reply = {
+      status: statusOf(operation, request.body),
+      body: JSON.stringify(withMended(result, request.mended)),
+    };
     if (idempotent) keepReply(tx, idempotent, reply, services.vault);
     return { ...reply, replayed: false };
   });
   if (outcome instanceof Problem) throw outcome;
   return outcome;
 }
+
+/** The reply, which says what became of the details of the request. */
+const withMended = (result: unknown, mended: DetailWarning[]): unknown =>
+  mended.length === 0
+    ? result
+    : { ...(result as object), warnings: [...((result as { warnings?: object[] }).warnings ?? []), ...mended] };
 
 const statusOf = ({ status, other_reply }: Operation, body: unknown): Operation['status'] =>
   other_reply?.when(body) ? other_reply.status : status;

@@ -2,6 +2,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, 
 import type { Logger } from 'pino';
 import type { z } from 'zod';
 import { requestAnswered } from '../metrics/metrics.ts';
+import { addressOf, no_proxies, type TrustedProxies } from '../net/client_address.ts';
 import { ReadingTurns } from '../postgres/turns.ts';
 import { default_address_rate, max_body_bytes } from '../values/api.ts';
 import { newId } from '../values/id.ts';
@@ -35,6 +36,8 @@ export interface ServerLimits extends ConnectionLimits, ReaderLimits {
   address_rate: number;
   /** How long a request waits for Postgres before it answers 503. */
   answer_ms: number;
+  /** Which proxies are believed about the visitor's address. */
+  proxies: TrustedProxies;
 }
 
 export interface ServerOptions extends Partial<ServerLimits> {
@@ -49,6 +52,7 @@ export function createServer(log: Logger, { https = false, ...given }: ServerOpt
     ...default_reader_limits,
     address_rate: default_address_rate,
     answer_ms: default_answer_ms,
+    proxies: no_proxies,
     ...given,
   };
   const app = Fastify({
@@ -67,8 +71,7 @@ export function createServer(log: Logger, { https = false, ...given }: ServerOpt
     },
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    // A proxy in the own network is believed about the visitor's address; a visitor is not.
-    trustProxy: ['loopback', 'linklocal', 'uniquelocal'],
+    trustProxy: limits.proxies,
     routerOptions: { querystringParser: parseQuery, maxParamLength: 512 },
     // A path that cannot be decoded reaches no hook.
     frameworkErrors: (error, request, reply) => {
@@ -111,7 +114,7 @@ const originForm = (url: string): string => /^https?:\/\/[^/?#]+(.*)$/i.exec(url
 /** What needs no key, and what is not there, is counted by address. What needs a key is counted where the key is looked up. */
 function limitStrangers(app: FastifyInstance): void {
   app.addHook('onRequest', async (request) => {
-    if (!isOperation(request)) app.address_rate.count(request.ip);
+    if (!isOperation(request)) app.address_rate.count(addressOf(request));
   });
 }
 

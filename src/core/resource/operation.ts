@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { StreamFormat } from '../formats/format.ts';
 import type { FileStream, RowStream } from '../formats/row_stream.ts';
 import type { Tx } from '../postgres/transaction.ts';
+import type { Details } from '../values/detail.ts';
 import type { ProblemCode } from '../values/problem.ts';
 import { enrich } from './enrich.ts';
 import { list } from './list.ts';
@@ -60,6 +61,8 @@ interface Options<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType,
   query?: Q;
   body?: B;
   upload?: Upload;
+  /** The fields of the body that only describe, for which no request is refused; the reply has `warnings` for them. */
+  details?: Details;
   /** A body, where one derived from its schema would be refused. */
   example?: z.input<B>;
   reply: R;

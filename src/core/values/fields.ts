@@ -80,6 +80,13 @@ export const country = z
   .regex(/^[A-Za-z]{2}$/, 'must be 2 letters, such as DE')
   .transform((code) => code.toUpperCase())
   .describe('ISO 3166-1 alpha-2.');
+/** What is known of where a visitor is: a country, or what a proxy says in its place, such as `T1` of Tor. */
+export const visitorCountry = z
+  .string()
+  .regex(/^[A-Za-z][A-Za-z0-9]$/, 'must be 2 characters, such as DE')
+  .transform((code) => code.toUpperCase())
+  .describe('ISO 3166-1 alpha-2, or what your proxy says instead, such as `T1` (Tor).');
+export const visitorAddress = z.union([z.ipv4(), z.ipv6()], 'must be an IPv4 or IPv6 address, as 203.0.113.7');
 
 /**
  * The local part is a dot-atom of RFC 5321, with the letters of all scripts that RFC 6531 adds; nobody needs one in quotation marks. A domain
@@ -96,6 +103,16 @@ export const email = z
   .max(254)
   .overwrite(withAsciiDomain)
   .refine((text) => isAscii(Buffer.from(text.slice(text.lastIndexOf('@')))), email_error)
+  .max(254);
+
+/**
+ * The address of somebody's customer, kept as the shop has it: by it, a customer is known. Some carriers gave out addresses that no standard allows,
+ * such as `hana..sato.@example.ne.jp`. No mail is sent to it.
+ */
+export const customerEmail = z
+  .email({ pattern: /^[^\s\p{Cc}]+@[^\s\p{Cc}@]+$/u, error: email_error })
+  .max(254)
+  .overwrite(withAsciiDomain)
   .max(254);
 
 /** What follows the last `@` of an email address. */

@@ -4,7 +4,8 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { lockOf, resource, tenant } from '../../core/resource/resource.ts';
 import { type States, statusSchema } from '../../core/resource/states.ts';
-import { email, id, metadata, objectName, storedMetadata, text, timestamp } from '../../core/values/fields.ts';
+import { type Details, details, textDetail } from '../../core/values/detail.ts';
+import { customerEmail, id, metadata, objectName, storedMetadata, text, timestamp } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { alreadyExists, type Problem } from '../../core/values/problem.ts';
 import { program_id } from '../events/fields.ts';
@@ -83,9 +84,11 @@ export type Customer = z.infer<typeof customers.record>;
 
 /** The fields that identify a customer, in each request that can create one. */
 export const identity = {
-  email: email
+  email: customerEmail
     .optional()
-    .describe("The customer's email address. If it is the partner's own, the sign-up is a self-referral."),
+    .describe(
+      "The customer's email address, kept as you send it. If it is the partner's own, the sign-up is a self-referral.",
+    ),
   name: text.max(200).optional().describe("The customer's name."),
   identifier: text.min(1).max(255).optional().describe('Your own id of the customer.'),
   external_customer_id: text
@@ -95,13 +98,16 @@ export const identity = {
     .describe("The processor's customer id. Unique in the program; incoming charges are matched by it."),
 };
 
+/** Those of them that no sign-up and no sale is refused for. */
+export const identityDetails = { email: details.email, name: textDetail(200, identity.name) } satisfies Details;
+
 export const customerOperations: Operation[] = [
   ...readOperations({
     resource: customers,
     within: programs,
     by: ['status', 'partner_id', 'link_id', 'coupon_id'],
     filters: {
-      email: { schema: email.optional(), where: (value: string) => sql`t.email_key = ${value.toLowerCase()}` },
+      email: { schema: customerEmail.optional(), where: (value: string) => sql`t.email_key = ${value.toLowerCase()}` },
       external_customer_id: {
         schema: text.optional(),
         where: (value: string) => sql`t.external_customer_id = ${value}`,
@@ -118,7 +124,7 @@ export const customerOperations: Operation[] = [
     params: idParams,
     body: z
       .strictObject({
-        email: email.nullable(),
+        email: customerEmail.nullable(),
         name: text.max(200).nullable(),
         identifier: text.min(1).max(255).nullable(),
         status: writable_status,

@@ -4,6 +4,7 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { type Operation, operation } from '../../core/resource/operation.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { allows, transition } from '../../core/resource/states.ts';
+import { details, withWarnings } from '../../core/values/detail.ts';
 import { id, metadata } from '../../core/values/fields.ts';
 import { Problem, type ProblemCode } from '../../core/values/problem.ts';
 import { event } from '../events/event.ts';
@@ -21,6 +22,7 @@ import {
   customers,
   findCustomerOrLock,
   identity,
+  identityDetails,
   takenExternalId,
   writable_status,
 } from './customer.ts';
@@ -51,7 +53,8 @@ export const signUpOperations: Operation[] = [
         path: ['click_id'],
         message: 'send exactly one of click_id and partner_id',
       }),
-    reply: customers.schema,
+    details: { ...identityDetails, metadata: details.metadata },
+    reply: withWarnings(customers.record, 'CustomerCreated', 'The customer.'),
     status: 201,
     errors: ['resource_already_exists', 'self_referral', 'click_expired', 'click_without_credit'],
     async run({ tx, body }) {

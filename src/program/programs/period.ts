@@ -149,7 +149,7 @@ const keyValue = z.string().min(1).max(2048);
 /** Countries are kept in capitals, however they were sent. */
 export const countryValue = z
   .string()
-  .regex(/^([A-Za-z]{2}|none)$/, 'must be 2 letters, such as DE, or none')
+  .regex(/^([A-Za-z][A-Za-z0-9]|none)$/, 'must be 2 characters, such as DE, or none')
   .transform((code) => (code === 'none' ? code : code.toUpperCase()));
 
 /** A filter by a column, whose value `none` is null. */

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type Operation, readOperations } from '../../core/resource/operation.ts';
 import { resource } from '../../core/resource/resource.ts';
 import { type States, statusSchema } from '../../core/resource/states.ts';
-import { country, id, objectName, text, timestamp, url } from '../../core/values/fields.ts';
+import { id, objectName, text, timestamp, url, visitorCountry } from '../../core/values/fields.ts';
 import { currency, minorNotNegative, storedCurrency } from '../../core/values/money.ts';
 import { alreadyExists, Problem } from '../../core/values/problem.ts';
 import { type Counter, countersOf, moneyOf, rowsOf, totalOf } from './tally.ts';
@@ -104,7 +104,11 @@ export const programs = resource({
       .describe(
         "Whether partners are prevented from referring themselves. If true, a sign-up with the partner's own email address or browser fails with 409 `self_referral`, and a partner's own purchase is recorded without a commission.",
       ),
-    blocked_countries: z.array(text).describe('ISO 3166-1 alpha-2 codes of countries whose clicks earn no credit.'),
+    blocked_countries: z
+      .array(text)
+      .describe(
+        'ISO 3166-1 alpha-2 codes of countries, or what clicks have instead (`T1` for Tor), whose clicks earn no credit.',
+      ),
     require_tax_forms: z.boolean().describe('Whether a partner needs a tax form to be paid.'),
     auto_payouts_enabled: z
       .boolean()
@@ -189,7 +193,7 @@ export const settings = {
   payout_limit_minor: minorNotNegative.nullable(),
   payout_limits: amountsByCurrency,
   block_self_referrals: z.boolean(),
-  blocked_countries: z.array(country),
+  blocked_countries: z.array(visitorCountry),
   require_tax_forms: z.boolean(),
   auto_payouts_enabled: z.boolean(),
   processor: z.enum(processors).nullable(),

@@ -34,7 +34,7 @@ interface Click {
   program_id: string;
   partner_id: string;
   country: string | null;
-  landing_url: string;
+  landing_url: string | null;
   ip_hash: string | null;
 }
 
@@ -59,6 +59,7 @@ async function flagBlockedCountry(tx: Tx, { id: click_id, program_id, country }:
 }
 
 async function flagPaidAd(tx: Tx, { id: click_id, landing_url }: Click, subject: Subject) {
+  if (landing_url === null) return;
   const { searchParams } = new URL(landing_url);
   const parameter = ad_click_params.find((name) => searchParams.has(name));
   if (parameter === undefined) return;

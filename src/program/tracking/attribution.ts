@@ -18,7 +18,7 @@ export interface ClickRow {
   partner_id: string;
   link_id: string | null;
   visitor_token: string;
-  landing_url: string;
+  landing_url: string | null;
   user_agent: string | null;
   ip_hash: string | null;
   country: string | null;
@@ -201,8 +201,8 @@ const liveReferral = (tx: Tx, { program_id, visitor_token }: ClickRow): Promise<
   );
 
 /** The `utm_*` parameters of a URL, without the prefix. A URL can contain NUL, which JSON in Postgres cannot: it is removed. */
-function utmOf(landing_url: string): Record<string, string> | null {
-  const params = [...new URL(landing_url).searchParams]
+function utmOf(landing_url: string | null): Record<string, string> | null {
+  const params = [...(URL.parse(landing_url ?? '')?.searchParams ?? [])]
     .map((pair) => pair.map((part) => part.replaceAll('\0', '')) as [string, string])
     .filter(([name]) => name.startsWith('utm_'));
   return params.length === 0 ? null : Object.fromEntries(params.map(([name, value]) => [name.slice(4), value]));

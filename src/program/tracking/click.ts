@@ -4,7 +4,8 @@ import type { Tx } from '../../core/postgres/transaction.ts';
 import { type Operation, operation, readOperations } from '../../core/resource/operation.ts';
 import { resource } from '../../core/resource/resource.ts';
 import { allows, statusesThat } from '../../core/resource/states.ts';
-import { country, id, objectName, text, timestamp, url } from '../../core/values/fields.ts';
+import { details, textDetail, urlDetail, withWarnings } from '../../core/values/detail.ts';
+import { id, objectName, text, timestamp, url, visitorAddress, visitorCountry } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { program_id } from '../events/fields.ts';
@@ -48,8 +49,7 @@ export const clicks = resource({
 
 type Click = z.infer<typeof clicks.record>;
 
-/** Text from a browser, which is shortened instead of rejected, so that no click is lost. */
-const truncated = (length: number) => text.transform((value) => value.slice(0, length).toWellFormed());
+const landing_url = url.nullable();
 
 export const clickOperations: Operation[] = [
   ...readOperations({
@@ -74,7 +74,7 @@ export const clickOperations: Operation[] = [
     path: '/v1/clicks',
     scope: 'clicks:write',
     summary: 'Records a click.',
-    doc: 'The value is matched to a link, or else to a partner handle. A job then creates or updates the referral. Clicks with the same `visitor_token` share one referral.',
+    doc: 'The value is matched to a link, or else to a partner handle. A job then creates or updates the referral. Clicks with the same `visitor_token` share one referral. No click is refused for what a browser or a proxy says: what cannot be used of `landing_url`, `referrer`, `ip`, `user_agent`, `country` and `device` is shortened or left out, and `warnings` says so.',
     body: z.strictObject({
       program_id,
       value: text
@@ -83,8 +83,8 @@ export const clickOperations: Operation[] = [
         .describe(
           "The partner handle or link value in the URL of the visit. A handle that was changed still counts for its partner for the program's `cookie_days`.",
         ),
-      landing_url: url.describe(
-        'The URL of the page where the visitor arrived. A user name and password in it are not stored.',
+      landing_url: landing_url.describe(
+        'The URL of the page where the visitor arrived. Null: not known. A user name and password in it are not stored.',
       ),
       visitor_token: text
         .min(8)
@@ -93,20 +93,28 @@ export const clickOperations: Operation[] = [
           'Your identifier of the browser, such as a cookie value. Clicks with the same token share one referral.',
         ),
       param: text.min(1).max(32).default('ref').describe('The query parameter that carried the value.'),
-      referrer: truncated(2048)
+      referrer: text
+        .max(2048)
         .optional()
         .describe(
           'The page that the visitor came from. It becomes the `referer` of the click, without a user name and password.',
         ),
-      ip: z
-        .union([z.ipv4(), z.ipv6()], 'must be an IPv4 or IPv6 address, as 203.0.113.7')
+      ip: visitorAddress
         .optional()
-        .describe("The visitor's IP address. Only a hash of it is stored."),
-      user_agent: truncated(1024).optional(),
-      country: country.optional(),
+        .describe("The visitor's IP address. Only a hash of it is stored. A port and a zone id are ignored."),
+      user_agent: text.max(1024).optional(),
+      country: visitorCountry.optional(),
       device: text.max(64).optional(),
     }),
-    reply: clicks.schema,
+    details: {
+      landing_url: urlDetail(landing_url),
+      referrer: textDetail(2048),
+      ip: details.ip,
+      user_agent: textDetail(1024),
+      country: details.country,
+      device: textDetail(64),
+    },
+    reply: withWarnings(clicks.record, 'ClickRecorded', 'The click.'),
     status: 201,
     async run({ tx, body, services }) {
       const program = await programs.get(tx, body.program_id, { param: 'program_id' });
@@ -131,10 +139,13 @@ function withoutLogin(url: string): string {
 /** Inserts a click, and enqueues the jobs that attribute it and check it for fraud. */
 export async function recordClick(
   tx: Tx,
-  row: Partial<Click> & { id: string; landing_url: string } & Record<string, unknown>,
+  row: Partial<Click> & { id: string; landing_url: string | null } & Record<string, unknown>,
 ): Promise<Click> {
   const { landing_url, referer } = row;
-  const urls = { landing_url: withoutLogin(landing_url), ...(referer ? { referer: withoutLogin(referer) } : {}) };
+  const urls = {
+    landing_url: landing_url && withoutLogin(landing_url),
+    ...(referer ? { referer: withoutLogin(referer) } : {}),
+  };
   const click = await clicks.insert(tx, { ...row, ...urls });
   assessLater(tx, 'click', row.id);
   tx.enqueue('program/attribute_click', {

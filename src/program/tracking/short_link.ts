@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import sql from 'sql-template-tag';
 import { withinDeadline } from '../../core/http/deadline.ts';
 import { isPublicAddress } from '../../core/net/address.ts';
+import { addressOf } from '../../core/net/client_address.ts';
 import { run } from '../../core/postgres/database.ts';
 import { type Store, transaction } from '../../core/postgres/transaction.ts';
 import type { Services } from '../../core/resource/services.ts';
@@ -36,8 +37,8 @@ interface ShortLink {
 
 /**
  * `GET /r/{slug}`: redirects with 302 to the tracked URL once the click is committed, with the visitor's own query and the click's id as
- * `rail_click`. It needs no key. A `HEAD` request, and a visit
- * through a partner who is pending or declined, are redirected without recording a click.
+ * `rail_click`. It needs no key. A `HEAD` request, a browser that loads the page before anybody asks for it, and a visit through a partner who is
+ * pending or declined, are redirected without recording a click.
  */
 export function mountShortLinks(app: FastifyInstance, store: Store, services: Services): void {
   app.route<{ Params: { slug: string } }>({
@@ -45,11 +46,11 @@ export function mountShortLinks(app: FastifyInstance, store: Store, services: Se
     url: '/r/:slug',
     schema: { hide: true } as object,
     handler: async (request, reply) => {
-      reply.headers({ 'Cache-Control': 'no-store', 'X-Robots-Tag': 'noindex' });
+      reply.headers({ 'Cache-Control': 'no-store', 'X-Robots-Tag': 'noindex', Vary: Object.keys(ahead).join(', ') });
       const link = await withinDeadline(request, findShortLink(store, request.params.slug));
       if (!link) return refuseUnknown(request, reply);
       let url = withVisitorQuery(link.url, queryOf(request), link.param);
-      if (request.method === 'GET' && link.records_clicks) {
+      if (request.method === 'GET' && link.records_clicks && !isAhead(request)) {
         const visitor_token = visitorOf(request) ?? randomBytes(18).toString('base64url');
         const recorded = recordVisit(store, services, link, { visitor_token, url }, request);
         const click_id = await withinDeadline(request, recorded);
@@ -61,6 +62,17 @@ export function mountShortLinks(app: FastifyInstance, store: Store, services: Se
     },
   });
 }
+
+/** How browsers say that nobody has asked for a page yet, and what they say then. */
+const ahead: Record<string, RegExp> = {
+  'Sec-Purpose': /\b(?:prefetch|prerender)\b/i,
+  Purpose: /\b(?:prefetch|prerender|preview)\b/i,
+  'X-Purpose': /\b(?:prefetch|prerender|preview|instant)\b/i,
+  'X-Moz': /\bprefetch\b/i,
+};
+
+const isAhead = ({ headers }: FastifyRequest): boolean =>
+  Object.entries(ahead).some(([name, says]) => says.test(String(headers[name.toLowerCase()] ?? '')));
 
 /** The query of a request, as it was sent. */
 const queryOf = ({ url }: FastifyRequest): string => /\?([^#]*)/.exec(url)?.[1] ?? '';
@@ -93,7 +105,10 @@ function refuseUnknown({ headers }: FastifyRequest, reply: FastifyReply): Fastif
     throw new Problem('resource_not_found', 'This link does not exist or was deleted.');
   return reply
     .code(404)
-    .headers({ 'Content-Type': 'text/html; charset=utf-8', 'Content-Security-Policy': "default-src 'none'" })
+    .headers({
+      'Content-Type': 'text/html; charset=utf-8',
+      'Content-Security-Policy': "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'",
+    })
     .send(page);
 }
 
@@ -124,6 +139,7 @@ async function recordVisit(
   request: FastifyRequest,
 ): Promise<string> {
   const { organization_id, program_id, partner_id, link_id, param, value, program_status } = link;
+  const address = addressOf(request);
   const click = await transaction(store, { organization_id, request_id: request.id }, (tx) =>
     recordClick(tx, {
       id: newId('clk'),
@@ -138,7 +154,7 @@ async function recordVisit(
       referer: request.headers.referer?.slice(0, 2048),
       user_agent: request.headers['user-agent']?.slice(0, 1024),
       // A private address is that of a proxy: with it, all visitors would look like one.
-      ip_hash: isPublicAddress(request.ip) ? hashAddress(services.vault, request.ip) : null,
+      ip_hash: isPublicAddress(address) ? hashAddress(services.vault, address) : null,
     }),
   );
   return click.id;

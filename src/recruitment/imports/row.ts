@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { pathOfUnstorable } from '../../core/http/json_body.ts';
 import { email, text } from '../../core/values/fields.ts';
+import { pathOfUnstorable } from '../../core/values/stored_text.ts';
 import { reasonOf } from '../../core/values/validation.ts';
 import { channel } from '../events/fields.ts';
 import { canonicalKey, channelOf, contradicts, profileUrl } from '../pages/key.ts';

@@ -183,6 +183,13 @@ t.test('a public address may make so many requests without a valid key in each s
     far.some(({ status }) => status === 429),
     'a network of IPv6 is one address',
   );
+  const with_ports = await Promise.all(
+    Array.from({ length: 40 }, (_, nth) => ask('/healthz', `1.1.1.2:${50_000 + nth}`)),
+  );
+  t.ok(
+    with_ports.some(({ status }) => status === 429),
+    'an address is one, whatever the port that a proxy writes with it',
+  );
   for (const address of ['10.0.0.1', '127.0.0.1', 'not an address']) {
     t.ok(
       (await burst('/healthz', address)).every(({ status }) => status === 200),

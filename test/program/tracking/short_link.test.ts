@@ -82,7 +82,7 @@ t.test('shows browsers a page for an unknown link, without scripts or other reso
   const answer = await follow('<script>', { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' });
   t.equal(answer.status, 404);
   t.equal(answer.headers.get('content-type'), 'text/html; charset=utf-8');
-  t.equal(answer.headers.get('content-security-policy'), "default-src 'none'");
+  t.match(answer.headers.get('content-security-policy'), /^default-src 'none';.* frame-ancestors 'none'/);
   const page = await answer.text();
   t.match(page, 'This link does not exist or was deleted');
   t.notMatch(page, '<script');
@@ -225,8 +225,50 @@ t.test(
     const hash = rail.services.vault.hash('93.184.215.14');
     t.equal(await hashAfter('93.184.215.14'), hash);
     t.equal(await hashAfter('8.8.8.8, 93.184.215.14, 10.0.0.3'), hash, 'what the visitor said before is not believed');
+    t.equal(await hashAfter('93.184.215.14:52311'), hash, 'a port is no part of it');
+    t.equal(await hashAfter('8.8.8.8, 93.184.215.14:52311, 10.0.0.3:80'), hash);
   },
 );
+
+t.test('a page that a browser loads before anybody asks for it earns and moves nothing', async (t) => {
+  const earned = (await referrals()).total_count;
+  const first = await follow(link.short_slug);
+  const cookie = first.headers.get('set-cookie')?.split(';')[0] as string;
+  await eventually(async () => (await referrals()).total_count > earned, 'attribution');
+  const rival = await merchant.post('/v1/partners', { program_id: program.id, email: 'rival@partner.example.com' });
+  const theirs = await merchant.post('/v1/links', {
+    program_id: program.id,
+    partner_id: rival.id,
+    destination_url: 'https://acme.example.com/',
+  });
+  const before = [(await clicks()).total_count, (await referrals()).total_count];
+  const ahead: Record<string, string>[] = [
+    { 'Sec-Purpose': 'prefetch' },
+    { 'Sec-Purpose': 'prefetch;prerender' },
+    { 'Sec-Purpose': 'prefetch;anonymous-client-ip' },
+    { Purpose: 'prefetch' },
+    { Purpose: 'Preview' },
+    { 'X-Purpose': 'preview' },
+    { 'X-Moz': 'prefetch' },
+  ];
+  for (const headers of ahead) {
+    const answer = await follow(theirs.short_slug, { ...headers, Cookie: cookie });
+    const what = JSON.stringify(headers);
+    t.same([answer.status, answer.headers.get('location')], [302, theirs.url], what);
+    t.equal(answer.headers.get('cache-control'), 'no-store');
+    t.match(answer.headers.get('vary'), /Sec-Purpose/);
+    t.notOk(answer.headers.has('set-cookie'), what);
+  }
+  t.same([(await clicks()).total_count, (await referrals()).total_count], before);
+  const asked: Record<string, string>[] = [
+    { 'Sec-Purpose': 'navigate' },
+    { Purpose: 'speculation' },
+    { 'X-Purpose': '' },
+  ];
+  for (const headers of asked) {
+    t.match((await follow(theirs.short_slug, headers)).headers.get('location'), /rail_click=/);
+  }
+});
 
 t.test('keeps slugs unique over all tenants', async (t) => {
   const stranger = await rail.organization();

@@ -1,0 +1,35 @@
+/** Whom a request comes from, where proxies stand before the service. */
+import { BlockList, isIP, isIPv4 } from 'node:net';
+import { bareAddress } from '../values/bare_address.ts';
+
+/** Whether a proxy is believed about whom it asks for: by its address, and by how many stand between it and the service. */
+export type TrustedProxies = (address: string, hop: number) => boolean;
+
+/** Nobody: what a request says of its origin is ignored. */
+export const no_proxies: TrustedProxies = () => false;
+
+/**
+ * The proxies that a setting names: how many stand before the service (`1`), or their networks (`10.0.0.0/8,2001:db8::/32`).
+ * @throws RangeError where it is neither
+ */
+export function trustedProxies(setting: string): TrustedProxies {
+  if (/^[0-9]$/.test(setting)) return (_, hop) => hop < Number(setting);
+  const networks = new BlockList();
+  for (const network of setting.split(',')) addNetwork(networks, network.trim());
+  return (written) => {
+    const address = bareAddress(written);
+    return address !== undefined && networks.check(address, familyOf(address));
+  };
+}
+
+const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIPv4(address) ? 'ipv4' : 'ipv6');
+
+function addNetwork(networks: BlockList, network: string): void {
+  const [, address = '', bits] = /^([0-9a-fA-F:.]{2,45})(?:\/(\d{1,3}))?$/.exec(network) ?? [];
+  const most = isIPv4(address) ? 32 : 128;
+  if (isIP(address) === 0 || Number(bits ?? most) > most) throw new RangeError(`'${network}' is no network.`);
+  networks.addSubnet(address, Number(bits ?? most), familyOf(address));
+}
+
+/** The address of whoever asks: proxies write it with a port, or a zone. What is no address is left as it is, and is that of nobody. */
+export const addressOf = ({ ip }: { ip: string }): string => bareAddress(ip) ?? ip;

@@ -1,0 +1,117 @@
+/**
+ * Details: what a visitor, a browser, a proxy or a shop puts into a fact, and what decides neither money nor identity. A fact is never refused
+ * for one: what cannot be used is shortened, mended or left out, and the reply says so under `warnings`.
+ */
+import { z } from 'zod';
+import { bareAddress } from './bare_address.ts';
+import { customerEmail, metadata, visitorAddress, visitorCountry } from './fields.ts';
+import { pathOfUnstorable, storable, storableValue } from './stored_text.ts';
+
+export interface Detail {
+  /** What is taken as it is. It takes null where the field is always there. */
+  schema: z.ZodType;
+  /** What is made of any other value, which is judged once more. */
+  mend: (given: unknown) => unknown;
+  /** What it makes says the same, so the reply says nothing of it. */
+  says_the_same?: true;
+  /** Of what is left out: `is no …`. */
+  fault: string;
+}
+
+/** By the path of the field in the body: `customer.name`. */
+export type Details = Readonly<Record<string, Detail>>;
+
+const ofText = (mend: (given: string) => string | undefined) => (given: unknown) =>
+  typeof given === 'string' ? mend(given) : undefined;
+
+/** The first characters of a text: one is up to two units long. */
+const firstOf = (text: string, most: number): string => [...text.slice(0, 2 * most)].slice(0, most).join('');
+
+/** A text that describes, of at most so many characters. */
+export const textDetail = (most: number, schema: z.ZodType = z.string().max(most)): Detail => ({
+  schema,
+  mend: ofText((given) => storable(firstOf(given, most))),
+  fault: 'is no text',
+});
+
+const longest_url = 2048;
+
+/** A page: what is beyond the longest URL is cut off. Null where there is none. */
+export const urlDetail = (schema: z.ZodType): Detail => ({
+  schema,
+  mend: ofText((given) => (URL.parse(given)?.href ?? '').slice(0, longest_url).replace(/%.?$/, '')),
+  fault: 'is no http or https URL',
+});
+
+const trimmed = { mend: ofText((given) => given.trim()), says_the_same: true } as const;
+
+export const details = {
+  country: { schema: visitorCountry, ...trimmed, fault: 'is no country code of two characters' },
+  ip: { schema: visitorAddress, mend: ofText(bareAddress), says_the_same: true, fault: 'is no IPv4 or IPv6 address' },
+  email: { schema: customerEmail, ...trimmed, fault: 'is no email address' },
+  metadata: {
+    schema: metadata,
+    mend: storableValue,
+    fault: 'is no object of at most 50 keys and 16 KiB with exact numbers',
+  },
+} as const satisfies Record<string, Detail>;
+
+export const DetailWarning = z.object({
+  code: z
+    .enum(['detail_changed', 'detail_left_out'])
+    .describe('`detail_changed`: a field was shortened or mended. `detail_left_out`: it could not be used.'),
+  message: z.string().describe('The warning in words.'),
+  param: z.string().describe('The field.'),
+});
+export type DetailWarning = z.infer<typeof DetailWarning>;
+
+/** The reply of an operation that has details. */
+export const withWarnings = <Shape extends z.ZodRawShape>(
+  record: z.ZodObject<Shape>,
+  id: string,
+  description: string,
+) =>
+  z
+    .object({
+      ...record.shape,
+      warnings: z
+        .array(DetailWarning)
+        .optional()
+        .describe('Which details were changed or left out. Present only if there are any.'),
+    })
+    .meta({ id, description });
+
+/** Mends the details of a body in place. @returns what the reply says of that */
+export const mendDetails = (body: unknown, details: Details): DetailWarning[] =>
+  Object.entries(details).flatMap(([param, detail]) => mendField(body, param.split('.'), { ...detail, param }) ?? []);
+
+function mendField(
+  body: unknown,
+  [name = '', ...inner]: string[],
+  detail: Detail & { param: string },
+): DetailWarning | undefined {
+  if (body === null || typeof body !== 'object' || !Object.hasOwn(body, name)) return undefined;
+  const holder = body as Record<string, unknown>;
+  const given = holder[name];
+  if (inner.length > 0) return mendField(given, inner, detail);
+  const { schema, fault, param, says_the_same } = detail;
+  if (!pathOfUnstorable(given) && schema.safeParse(given).success) return undefined;
+  const mended = mendedOf(given, detail);
+  if (mended !== undefined) {
+    holder[name] = mended;
+    return says_the_same ? undefined : { code: 'detail_changed', param, message: changedText(param) };
+  }
+  if (schema.safeParse(null).success) holder[name] = null;
+  else delete holder[name];
+  if (given === null || given === '') return undefined;
+  return { code: 'detail_left_out', param, message: `'${param}' ${fault}, and was left out.` };
+}
+
+const changedText = (param: string): string =>
+  `'${param}' was shortened, or had characters that cannot be stored, and was changed.`;
+
+/** @returns undefined where nothing of it can be used */
+function mendedOf(given: unknown, { schema, mend }: Detail): unknown {
+  const mended = mend(given) ?? undefined;
+  return mended !== undefined && !pathOfUnstorable(mended) && schema.safeParse(mended).success ? mended : undefined;
+}
