@@ -12,7 +12,7 @@ import { stablePort } from './ports.ts';
 
 const root = join(import.meta.dirname, '..');
 const text = await readFile(join(root, 'docker-compose.yml'), 'utf8');
-const { services, volumes } = parse(text, { merge: true });
+const { services, volumes, configs } = parse(text, { merge: true });
 const of_rail = ['migrate', 'api', 'worker'];
 
 t.test('runs Postgres, the migrations, the API and workers, and nothing else', async (t) => {
@@ -89,9 +89,31 @@ t.test('begins in order: Postgres answers, the migrations are in, then API and w
   t.ok('postgres' in volumes);
 });
 
+t.test('makes a user that is no superuser, and sees only its own database', async (t) => {
+  t.notOk('POSTGRES_USER' in services.postgres.environment, 'the superuser has a name of its own');
+  t.equal(new URL(services.api.environment.DATABASE_URL).username, 'rail');
+  const [{ source, target }] = services.postgres.configs;
+  t.match(target, /^\/docker-entrypoint-initdb\.d\/\w+\.sh$/, 'where the image looks for it');
+  t.match(
+    configs[source].content,
+    "create role rail login createrole password :'password';\ncreate database rail owner rail;",
+  );
+  t.notMatch(configs[source].content, /superuser|\$POSTGRES_PASSWORD(?!")/);
+});
+
+t.test('bounds what a process takes of its host', async (t) => {
+  for (const name of of_rail) {
+    t.match(services[name], { read_only: true, cap_drop: ['ALL'], tmpfs: ['/tmp'] });
+    t.match(services[name].mem_limit, /^\$\{MEMORY:-\d+m\}$/);
+  }
+  for (const name of [...of_rail, 'postgres'])
+    t.match(services[name], { logging: { options: { 'max-size': String, 'max-file': String } }, pids_limit: Number });
+});
+
 t.test('scales workers: nothing of theirs can be there only once', async (t) => {
   t.notOk('container_name' in services.worker);
   t.notOk('ports' in services.worker);
+  t.same(services.api.ports, [`\${PORT:-3000}:3000`], 'PORT may be a range, one for each API');
 });
 
 t.test('lets Prometheus reach each process from inside, and nobody from outside', async (t) => {
