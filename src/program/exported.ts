@@ -25,12 +25,6 @@ export const feed: Feed = {
   ],
   // Those with emails, names, or what merchants keep of a person.
   personal: [partners, applications, customers, sales, riskFlags, payouts],
-  text_fields: {
-    links: ['destination_url', 'url', 'label'],
-    clicks: ['landing_url', 'referer', 'user_agent'],
-    referrals: ['landing_url', 'utm'],
-    refunds: ['reason'],
-    commissions: ['void_reason'],
-  },
+  own_id_fields: ['external_id', 'external_refund_id', 'product_ids'],
   personal_fields: { commissions: ['note'] },
 };

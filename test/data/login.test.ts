@@ -169,6 +169,21 @@ t.test('hides emails in reasons unless personal data was asked for, and notes', 
   t.same(await read(await connectAs(await newLogin(rail, { ...caller, personal_data: true }))), each(reason));
 });
 
+/** Texts with emails, and what is shown of them. */
+const emails = {
+  'for "a b"@x.example.com': 'for hidden',
+  'for ada @ x.example.com, now': 'for hidden, now',
+  'ada＠x.example.com': 'hidden',
+  'ada&#64;x.example.com': 'hidden',
+  'ada&#x40;x.example.com': 'hidden',
+  'ada&commat;x.example.com': 'hidden',
+  'ada[at]x.example.com': 'hidden',
+  'ada (AT) x.example.com': 'hidden',
+  "of o'brien@x.com": 'of hidden',
+  'Berlin @ night': 'Berlin @ night',
+  'see @ada on x.example.com': 'see @ada on x.example.com',
+};
+
 t.test('hides the same emails in SQL as in events', async (t) => {
   const urls = [
     ...['', 'https://acme.example.com/', 'https://medium.example.com/@ada', 'https://acme.example.com/40%?a=@'],
@@ -178,8 +193,13 @@ t.test('hides the same emails in SQL as in events', async (t) => {
       'https://acme.example.com/ä@ö.example.com/@@/a@@b/%40x',
     ],
   ];
-  for (const url of urls)
-    t.same(await psql.query(`select data.without_emails('${url}') as url`), [{ url: withoutEmails(url) }], url);
+  for (const url of [...urls, ...Object.keys(emails)])
+    t.same(
+      await psql.query(`select data.without_emails(${pg.escapeLiteral(url)}) as url`),
+      [{ url: withoutEmails(url) }],
+      url,
+    );
+  for (const [text, shown] of Object.entries(emails)) t.equal(withoutEmails(text), shown, text);
 });
 
 t.test('reads nothing but schema data', async (t) => {

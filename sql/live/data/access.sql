@@ -35,12 +35,24 @@ as $$
 $$;
 comment on function data.sees_personal() is 'Whether columns with emails, names and other personal data are shown to you; otherwise they are null.';
 
--- Visitors come by URLs with their email, and people write emails into reasons. Most texts have none: they are not searched further. `withoutEmails` in
--- src/core is the same.
+-- Visitors come by URLs with their email, and people write emails into names and reasons, some as `ada [at] example.com` or `"a b"@example.com`. Most
+-- texts have none: they are not searched further. `withoutEmails` in src/core is the same.
 create or replace function data.without_emails(url text) returns text
 language sql immutable parallel safe
 return case
-  when url ~ '@|%(25)*40' then regexp_replace(url, '[^\s/?&=#:;,<>()"'']+(@|%(25)*40)[^\s/?&=#:;,<>()"'']+', 'hidden', 'g')
+  when url ~* '[@＠﹫]|%(25)*40|&#0{0,8}64;|&#x0{0,8}40;|&commat;|[[({][ \t]{0,3}at[ \t]{0,3}[])}]' then
+    regexp_replace(
+      regexp_replace(
+        regexp_replace(
+          regexp_replace(
+            url, '[＠﹫]|&#0{0,8}64;|&#x0{0,8}40;|&commat;|[ \t]{0,3}[[({][ \t]{0,3}at[ \t]{0,3}[])}][ \t]{0,3}', '@', 'gi'
+          ),
+          '[ \t]{0,3}@[ \t]{1,3}(?=[^ \t\n/?&=#:;,<>()"@.]{1,63}[.][^ \t\n/?&=#:;,<>()"@.])', '@', 'g'
+        ),
+        '"[^"\n]{1,64}"@', 'quoted@', 'g'
+      ),
+      '[^\s/?&=#:;,<>()"]+(@|%(25)*40)[^\s/?&=#:;,<>()"]+', 'hidden', 'g'
+    )
   else url
 end;
 comment on function data.without_emails(text) is 'A text with each email address in it replaced by "hidden".';

@@ -8,7 +8,7 @@ select
   c.referral_id,
   c.link_id,
   c.coupon_id,
-  c.processor,
+  case when (select data.sees_personal()) then c.processor else data.without_emails(c.processor) end as processor,
   c.external_customer_id,
   c.external_subscription_id,
   case when (select data.sees_personal()) then c.email end as email,
@@ -31,7 +31,7 @@ comment on column data.customer.partner_id is 'The partner who earns from the cu
 comment on column data.customer.referral_id is 'The referral that led to the sign-up (ref_). Null: none.';
 comment on column data.customer.link_id is 'The link that the customer came through (lnk_). Null: none.';
 comment on column data.customer.coupon_id is 'The coupon that attributed the customer (cpn_). Null: none.';
-comment on column data.customer.processor is 'The program''s processor at the time of sign-up. Null: none.';
+comment on column data.customer.processor is 'The program''s processor at the time of sign-up. Null: none. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.customer.external_customer_id is 'The processor''s customer id. Null: not given.';
 comment on column data.customer.external_subscription_id is 'The processor''s subscription id, from the first sale. Null: not given.';
 comment on column data.customer.email is 'The email address. Personal: null unless the login was made with --personal-data.';

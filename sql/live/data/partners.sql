@@ -27,7 +27,7 @@ select
   p.tax_form_status,
   p.tax_form_updated_at,
   p.terms_accepted_at,
-  p.terms_version,
+  case when (select data.sees_personal()) then p.terms_version else data.without_emails(p.terms_version) end as terms_version,
   p.completed_onboarding,
   case when (select data.sees_personal()) then p.metadata end as metadata,
   p.created_at,
@@ -57,7 +57,7 @@ comment on column data.partner.min_payout_minor is 'The least balance that is pa
 comment on column data.partner.tax_form_status is 'none, submitted, verified or rejected.';
 comment on column data.partner.tax_form_updated_at is 'When the status of the tax form last changed. Null: never.';
 comment on column data.partner.terms_accepted_at is 'When the partner accepted the terms. Null: not accepted.';
-comment on column data.partner.terms_version is 'The version of the terms that the partner accepted. Null: not accepted.';
+comment on column data.partner.terms_version is 'The version of the terms that the partner accepted. Null: not accepted. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.partner.completed_onboarding is 'Whether the partner has completed the onboarding in the portal.';
 comment on column data.partner.metadata is 'Your own data about the partner, as JSON. Personal: null unless the login was made with --personal-data.';
 comment on column data.partner.created_at is 'When it was recorded.';

@@ -58,7 +58,7 @@ select
   p.paid_at,
   p.failed_at,
   p.attempt,
-  p.error_code,
+  case when (select data.sees_personal()) then p.error_code else data.without_emails(p.error_code) end as error_code,
   case when (select data.sees_personal()) then p.error_message else data.without_emails(p.error_message) end as error_message,
   p.commission_count,
   p.created_at,
@@ -86,7 +86,7 @@ comment on column data.payout.submitted_at is 'When it was last sent to its rail
 comment on column data.payout.paid_at is 'When it settled. Null: not paid.';
 comment on column data.payout.failed_at is 'When it failed. Null: it did not.';
 comment on column data.payout.attempt is 'How many times it was sent.';
-comment on column data.payout.error_code is 'Why it failed, such as account_closed. Null: it did not.';
+comment on column data.payout.error_code is 'Why it failed, such as account_closed. Null: it did not. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.payout.error_message is 'The same in words. Null: it did not fail. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.payout.commission_count is 'How many commissions are in it.';
 comment on column data.payout.created_at is 'When it was recorded.';
@@ -173,7 +173,7 @@ select
   a.amount_minor,
   a.status,
   a.reference,
-  a.error_code,
+  case when (select data.sees_personal()) then a.error_code else data.without_emails(a.error_code) end as error_code,
   a.began_at,
   a.ended_at
 from program.payout_attempt a
@@ -189,7 +189,7 @@ comment on column data.payout_attempt.currency is 'ISO 4217 code of the currency
 comment on column data.payout_attempt.amount_minor is 'What was sent, in minor units.';
 comment on column data.payout_attempt.status is 'prepared, in_doubt, processing, paid, failed or returned.';
 comment on column data.payout_attempt.reference is 'The rail''s id of the payment. Null: none.';
-comment on column data.payout_attempt.error_code is 'Why it failed. Null: it did not.';
+comment on column data.payout_attempt.error_code is 'Why it failed. Null: it did not. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.payout_attempt.began_at is 'When it was sent.';
 comment on column data.payout_attempt.ended_at is 'When its outcome was known. Null: not yet.';
 

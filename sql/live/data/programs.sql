@@ -3,14 +3,14 @@
 create or replace view data.organization with (security_barrier = true) as
 select
   o.id,
-  o.name,
+  case when (select data.sees_personal()) then o.name else data.without_emails(o.name) end as name,
   o.created_at,
   o.updated_at
 from core.organization o
 where o.id = (select data.organization_id());
 comment on view data.organization is 'Your organization: one row.';
 comment on column data.organization.id is 'The organization (org_).';
-comment on column data.organization.name is 'Its name.';
+comment on column data.organization.name is 'Its name. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.organization.created_at is 'When it was recorded.';
 comment on column data.organization.updated_at is 'When it last changed.';
 
@@ -35,18 +35,21 @@ comment on column data.user.updated_at is 'When it last changed.';
 create or replace view data.program with (security_barrier = true) as
 select
   p.id,
-  p.name,
-  p.product_name,
-  p.website_url,
+  case when (select data.sees_personal()) then p.name else data.without_emails(p.name) end as name,
+  case when (select data.sees_personal()) then p.product_name else data.without_emails(p.product_name) end as product_name,
+  case when (select data.sees_personal()) then p.website_url else data.without_emails(p.website_url) end as website_url,
   -- Unique in the service: a condition on the column itself would reach its index, and EXPLAIN tell whether another organization has it.
   p.subdomain || '' as subdomain,
   p.custom_domain,
   p.currency,
   p.status,
-  p.terms_url,
-  p.terms_version,
+  case when (select data.sees_personal()) then p.terms_url else data.without_emails(p.terms_url) end as terms_url,
+  case when (select data.sees_personal()) then p.terms_version else data.without_emails(p.terms_version) end as terms_version,
   p.cookie_days,
-  p.url_params,
+  case
+    when (select data.sees_personal()) then p.url_params
+    else array(select data.without_emails(u.param) from unnest(p.url_params) with ordinality as u (param, nth) order by u.nth)
+  end as url_params,
   p.attribution,
   p.commission_on_net_revenue,
   p.holding_period_days,
@@ -57,7 +60,7 @@ select
   p.require_tax_forms,
   p.block_self_referrals,
   p.blocked_countries,
-  p.processor,
+  case when (select data.sees_personal()) then p.processor else data.without_emails(p.processor) end as processor,
   p.application_required,
   p.auto_enrol_customers,
   p.created_at,
@@ -66,17 +69,17 @@ from program.program p
 where p.organization_id = (select data.organization_id());
 comment on view data.program is 'Partner programs. Every amount of a program is in its currency unless a column beside it says otherwise.';
 comment on column data.program.id is 'The program (prg_).';
-comment on column data.program.name is 'Its name.';
-comment on column data.program.product_name is 'The name of the product that partners promote.';
-comment on column data.program.website_url is 'The website that links lead to.';
+comment on column data.program.name is 'Its name. Emails in it are "hidden" unless the login was made with --personal-data.';
+comment on column data.program.product_name is 'The name of the product that partners promote. Emails in it are "hidden" unless the login was made with --personal-data.';
+comment on column data.program.website_url is 'The website that links lead to. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.program.subdomain is 'The program''s subdomain, unique in the service.';
 comment on column data.program.custom_domain is 'The host name of short links. Null: that of the service.';
 comment on column data.program.currency is 'ISO 4217 code of the program''s currency.';
 comment on column data.program.status is 'active or paused. A paused program takes no new referrals.';
-comment on column data.program.terms_url is 'The terms that partners accept. Null: none.';
-comment on column data.program.terms_version is 'The current version of the terms. Null: none.';
+comment on column data.program.terms_url is 'The terms that partners accept. Null: none. Emails in it are "hidden" unless the login was made with --personal-data.';
+comment on column data.program.terms_version is 'The current version of the terms. Null: none. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.program.cookie_days is 'Days after a click within which a sign-up is credited to the partner.';
-comment on column data.program.url_params is 'Query parameters that can carry a partner''s handle.';
+comment on column data.program.url_params is 'Query parameters that can carry a partner''s handle. Emails in them are "hidden" unless the login was made with --personal-data.';
 comment on column data.program.attribution is 'last_click or first_click: which click is credited until the visitor becomes a customer.';
 comment on column data.program.commission_on_net_revenue is 'Whether commissions are computed from the net amount of a sale.';
 comment on column data.program.holding_period_days is 'Days after a sale until its commission is due.';
@@ -87,7 +90,7 @@ comment on column data.program.auto_payouts_enabled is 'Whether payouts are sent
 comment on column data.program.require_tax_forms is 'Whether a partner needs a tax form to be paid.';
 comment on column data.program.block_self_referrals is 'Whether partners are kept from earning by their own purchases.';
 comment on column data.program.blocked_countries is 'ISO 3166-1 alpha-2 codes of countries whose clicks earn no credit.';
-comment on column data.program.processor is 'The billing processor that charges customers. Null: not given.';
+comment on column data.program.processor is 'The billing processor that charges customers. Null: not given. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.program.application_required is 'Whether automatically enrolled customers start as pending partners with an application to review.';
 comment on column data.program.auto_enrol_customers is 'Whether a customer becomes a partner on the first sale.';
 comment on column data.program.created_at is 'When it was recorded.';
@@ -97,10 +100,10 @@ create or replace view data.group with (security_barrier = true) as
 select
   g.id,
   g.program_id,
-  g.name,
+  case when (select data.sees_personal()) then g.name else data.without_emails(g.name) end as name,
   g.slug,
   case when (select data.sees_personal()) then g.description else data.without_emails(g.description) end as description,
-  g.landing_url,
+  case when (select data.sees_personal()) then g.landing_url else data.without_emails(g.landing_url) end as landing_url,
   g.is_private,
   g.is_default,
   g.created_at,
@@ -110,10 +113,10 @@ where g.organization_id = (select data.organization_id());
 comment on view data.group is 'Groups of partners. Each program has one default group.';
 comment on column data.group.id is 'The group (grp_).';
 comment on column data.group.program_id is 'The program (prg_).';
-comment on column data.group.name is 'Its name.';
+comment on column data.group.name is 'Its name. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.group.slug is 'Its name in URLs, unique in the program.';
 comment on column data.group.description is 'What it is for. Null: not given. Emails in it are "hidden" unless the login was made with --personal-data.';
-comment on column data.group.landing_url is 'The page that its partners'' links lead to. Null: not given.';
+comment on column data.group.landing_url is 'The page that its partners'' links lead to. Null: not given. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.group.is_private is 'Whether partners cannot join it themselves.';
 comment on column data.group.is_default is 'Whether it is the program''s default group.';
 comment on column data.group.created_at is 'When it was recorded.';
@@ -141,7 +144,7 @@ create or replace view data.rule with (security_barrier = true) as
 select
   r.id,
   r.program_id,
-  r.name,
+  case when (select data.sees_personal()) then r.name else data.without_emails(r.name) end as name,
   r.rate_type,
   r.rate_value,
   p.currency,
@@ -169,7 +172,7 @@ where r.organization_id = (select data.organization_id())
 comment on view data.rule is 'Commission rules: how a sale earns. One rule pays per sale.';
 comment on column data.rule.id is 'The rule (flw_).';
 comment on column data.rule.program_id is 'The program (prg_).';
-comment on column data.rule.name is 'Its name.';
+comment on column data.rule.name is 'Its name. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.rule.rate_type is 'percent: a share of the sale. fixed: an amount for each sale.';
 comment on column data.rule.rate_value is 'Basis points (2000 is 20 %) for percent, minor units of the currency for fixed.';
 comment on column data.rule.currency is 'ISO 4217 code of the program''s currency, in which a fixed rate is paid.';

@@ -5,8 +5,8 @@ create or replace view data.brand with (security_barrier = true) as
 select
   b.id,
   b.program_id,
-  b.name,
-  b.website_url,
+  case when (select data.sees_personal()) then b.name else data.without_emails(b.name) end as name,
+  case when (select data.sees_personal()) then b.website_url else data.without_emails(b.website_url) end as website_url,
   b.languages,
   b.countries,
   b.default_timezone,
@@ -18,8 +18,8 @@ where b.organization_id = (select data.organization_id()) and b.deleted_at is nu
 comment on view data.brand is 'Brands that affiliates are recruited for. Deleted brands are left out.';
 comment on column data.brand.id is 'The brand (fbr_).';
 comment on column data.brand.program_id is 'The program that prospects join (prg_). Null: none.';
-comment on column data.brand.name is 'The name of the brand.';
-comment on column data.brand.website_url is 'The website of the brand.';
+comment on column data.brand.name is 'The name of the brand. Emails in it are "hidden" unless the login was made with --personal-data.';
+comment on column data.brand.website_url is 'The website of the brand. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.brand.languages is 'ISO 639-1 codes of the languages of prospects. Empty: any.';
 comment on column data.brand.countries is 'ISO 3166-1 alpha-2 codes of the countries of prospects. Empty: any.';
 comment on column data.brand.default_timezone is 'The IANA time zone of the brand.';
@@ -99,7 +99,7 @@ create or replace view data.campaign with (security_barrier = true) as
 select
   c.id,
   c.brand_id,
-  c.name,
+  case when (select data.sees_personal()) then c.name else data.without_emails(c.name) end as name,
   c.inbox_ids,
   c.state,
   c.pause_causes,
@@ -119,7 +119,7 @@ where c.organization_id = (select data.organization_id());
 comment on view data.campaign is 'Campaigns: emails, in steps, to prospects of a brand.';
 comment on column data.campaign.id is 'The campaign (fca_).';
 comment on column data.campaign.brand_id is 'The brand (fbr_).';
-comment on column data.campaign.name is 'The name of the campaign.';
+comment on column data.campaign.name is 'The name of the campaign. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.campaign.inbox_ids is 'The inboxes that it sends from (fin_).';
 comment on column data.campaign.state is 'draft, scheduled, sending, paused, stopped or finished.';
 comment on column data.campaign.pause_causes is 'Why it is paused: any of user, guard, plan and inbox. Empty: not paused.';

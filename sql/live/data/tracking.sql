@@ -5,8 +5,8 @@ select
   l.id,
   l.program_id,
   l.partner_id,
-  l.param,
-  l.value,
+  case when (select data.sees_personal()) then l.param else data.without_emails(l.param) end as param,
+  case when (select data.sees_personal()) then l.value else data.without_emails(l.value) end as value,
   case when (select data.sees_personal()) then l.destination_url else data.without_emails(l.destination_url) end as destination_url,
   case when (select data.sees_personal()) then l.url else data.without_emails(l.url) end as url,
   l.short_url,
@@ -24,8 +24,8 @@ comment on view data.link is 'Tracking links of partners. Deleted links are left
 comment on column data.link.id is 'The link (lnk_).';
 comment on column data.link.program_id is 'The program (prg_).';
 comment on column data.link.partner_id is 'The partner (part_).';
-comment on column data.link.param is 'The query parameter that carries the value.';
-comment on column data.link.value is 'What identifies the link in the query parameter.';
+comment on column data.link.param is 'The query parameter that carries the value. Emails in it are "hidden" unless the login was made with --personal-data.';
+comment on column data.link.value is 'What identifies the link in the query parameter. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.link.destination_url is 'Where it leads, without the tracking parameter. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.link.url is 'Where it leads, with the tracking parameter. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.link.short_url is 'The short link. Null: none.';
@@ -42,7 +42,7 @@ select
   c.program_id,
   c.partner_id,
   c.group_id,
-  c.code,
+  case when (select data.sees_personal()) then c.code else data.without_emails(c.code) end as code,
   c.external_id,
   c.active as is_active,
   c.created_at,
@@ -55,7 +55,7 @@ comment on column data.coupon.id is 'The coupon (cpn_).';
 comment on column data.coupon.program_id is 'The program (prg_).';
 comment on column data.coupon.partner_id is 'The partner (part_). Null: nobody earns from it.';
 comment on column data.coupon.group_id is 'The group (grp_). Null: none.';
-comment on column data.coupon.code is 'The code that customers enter.';
+comment on column data.coupon.code is 'The code that customers enter. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.coupon.external_id is 'The processor''s promotion id, which a sale is matched by. Null: not given.';
 comment on column data.coupon.is_active is 'Whether sales with it are attributed.';
 comment on column data.coupon.created_at is 'When it was recorded.';

@@ -33,11 +33,11 @@ select
   e.id,
   e.program_id,
   e.partner_id,
-  split_part(e.url, '?', 1) as url,
+  case when (select data.sees_personal()) then split_part(e.url, '?', 1) else data.without_emails(split_part(e.url, '?', 1)) end as url,
   case when (select data.sees_personal()) then e.description else data.without_emails(e.description) end as description,
   e.event_types,
   e.status,
-  e.disabled_reason,
+  case when (select data.sees_personal()) then e.disabled_reason else data.without_emails(e.disabled_reason) end as disabled_reason,
   e.secret_last_rotated_at,
   e.created_at,
   e.updated_at
@@ -49,11 +49,11 @@ comment on view data.webhook_endpoint is 'URLs that receive events. Deleted endp
 comment on column data.webhook_endpoint.id is 'The endpoint (whe_).';
 comment on column data.webhook_endpoint.program_id is 'The program whose events it receives (prg_).';
 comment on column data.webhook_endpoint.partner_id is 'The partner whose events it receives, and no others (part_): a postback. Null: not a postback.';
-comment on column data.webhook_endpoint.url is 'Where events are sent, without the query, which may hold a secret.';
+comment on column data.webhook_endpoint.url is 'Where events are sent, without the query, which may hold a secret. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.webhook_endpoint.description is 'Your description. Null: none. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.webhook_endpoint.event_types is 'The types that it receives. Empty: all.';
 comment on column data.webhook_endpoint.status is 'enabled or disabled.';
-comment on column data.webhook_endpoint.disabled_reason is 'Why it is disabled. Null: it is not.';
+comment on column data.webhook_endpoint.disabled_reason is 'Why it is disabled. Null: it is not. Emails in it are "hidden" unless the login was made with --personal-data.';
 comment on column data.webhook_endpoint.secret_last_rotated_at is 'When its signing secret was last rotated. Null: never.';
 comment on column data.webhook_endpoint.created_at is 'When it was recorded.';
 comment on column data.webhook_endpoint.updated_at is 'When it last changed.';
@@ -95,7 +95,7 @@ select
   a.duration_ms,
   a.status_code,
   case when (select data.sees_personal()) then a.response_body end as response_body,
-  a.error
+  case when (select data.sees_personal()) then a.error else data.without_emails(a.error) end as error
 from webhooks.attempt a
 where a.organization_id = (select data.organization_id())
   -- Those of programs: ids of deliveries say whose they are, and attempts are partitioned by them.
@@ -107,4 +107,4 @@ comment on column data.webhook_attempt.at is 'When it was sent.';
 comment on column data.webhook_attempt.duration_ms is 'How long it took, in milliseconds.';
 comment on column data.webhook_attempt.status_code is 'The HTTP status that was answered. Null: none.';
 comment on column data.webhook_attempt.response_body is 'The first 16 KiB of the answer. Personal: null unless the login was made with --personal-data.';
-comment on column data.webhook_attempt.error is 'Why there was no answer, such as a timeout. Null: there was one.';
+comment on column data.webhook_attempt.error is 'Why there was no answer, such as a timeout. Null: there was one. Emails in it are "hidden" unless the login was made with --personal-data.';

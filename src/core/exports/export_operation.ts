@@ -21,7 +21,7 @@ const Line = z
 
 /** The change feed of a product's resources. */
 export function exportOperations(feed: Feed): Operation[] {
-  const { resources, personal, text_fields, personal_fields } = feed;
+  const { resources, personal, own_id_fields, personal_fields } = feed;
   const by_name = new Map(resources.map((resource) => [resource.plural, resource]));
   const names = [...by_name.keys()] as [string, ...string[]];
   const params = z.strictObject({ resource: z.enum(names).describe('What to export.') });
@@ -33,7 +33,7 @@ export function exportOperations(feed: Feed): Operation[] {
       path: '/v1/exports/{resource}',
       scope: 'data:read',
       summary: 'Exports all objects of a resource, or those that changed since a position, as NDJSON.',
-      doc: `Without \`since\`, every object of the organization. With it, each object that was created, changed or deleted since that position, once, as it is now: an object that is deleted is \`{id, object, deleted: true}\`, even if you never received it. Write the objects to your warehouse by their ids, then keep the position of the last line for the next request. The objects are in no particular order. They are streamed, with the limits of NDJSON that *Lists* names. To export objects with personal data (${named(personal.map(({ plural }) => plural))}), the key also needs \`data:personal\`, or the scope that reads them one by one, such as \`customers:read\`. Without one of these, email addresses in ${fieldsOf(text_fields)} are replaced by \`hidden\`, and ${fieldsOf(personal_fields)} is null.
+      doc: `Without \`since\`, every object of the organization. With it, each object that was created, changed or deleted since that position, once, as it is now: an object that is deleted is \`{id, object, deleted: true}\`, even if you never received it. Write the objects to your warehouse by their ids, then keep the position of the last line for the next request. The objects are in no particular order. They are streamed, with the limits of NDJSON that *Lists* names. To export objects with personal data (${named(personal.map(({ plural }) => plural))}), the key also needs \`data:personal\`, or the scope that reads them one by one, such as \`customers:read\`. Without one of these, email addresses in texts and URLs are replaced by \`hidden\` (but not in ids that you set: ${named(own_id_fields)}), and ${fieldsOf(personal_fields)} is null.
 
 The last line is \`{"object": "export_position", "resource", "position"}\`. A response without it is incomplete: discard it, and repeat the request.
 

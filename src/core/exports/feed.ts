@@ -10,8 +10,8 @@ export interface Feed {
   resources: AnyResource[];
   /** Those with emails, names and other personal data: who may not read them one by one needs a scope for that. */
   personal: AnyResource[];
-  /** Fields with URLs, labels, user agents and reasons, by the plural of their resource. Emails in them are personal data. */
-  text_fields: Record<string, string[]>;
+  /** Fields with ids that merchants set, which are shown as they are. In every other text or URL, emails are personal data. */
+  own_id_fields: string[];
   /** Fields that are personal data, of resources that are not. */
   personal_fields: Record<string, string[]>;
 }
@@ -39,25 +39,24 @@ export function linesOf(
 
 async function* withoutPersonal(
   batches: AsyncIterable<object[]>,
-  { text_fields, personal_fields }: Feed,
+  { own_id_fields, personal_fields }: Feed,
   plural: string,
 ): AsyncGenerator<object[]> {
-  const [texts, personal] = [text_fields[plural] ?? [], personal_fields[plural] ?? []];
+  const personal = personal_fields[plural] ?? [];
+  const shown = (field: string, value: unknown): unknown => {
+    if (personal.includes(field)) return null;
+    return own_id_fields.includes(field) ? value : hidden(value);
+  };
   for await (const rows of batches)
-    yield rows.map((row) => ({ ...row, ...shown(row, texts, hidden), ...shown(row, personal, () => null) }));
+    yield rows.map((row) =>
+      Object.fromEntries(Object.entries(row).map(([field, value]) => [field, shown(field, value)])),
+    );
 }
 
-/** Fields of a row, as they are shown. A deleted one has none of them. */
-const shown = (row: object, fields: string[], show: (value: unknown) => unknown): object =>
-  Object.fromEntries(
-    Object.entries(row)
-      .filter(([field]) => fields.includes(field))
-      .map(([field, value]) => [field, show(value)]),
-  );
-
-/** Of a text, or of an object of texts. */
+/** Of a text, or of an array or object of texts. */
 function hidden(value: unknown): unknown {
   if (typeof value === 'string') return withoutEmails(value);
-  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(hidden);
+  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [withoutEmails(name), hidden(inner)]));
 }
