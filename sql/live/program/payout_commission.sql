@@ -25,16 +25,18 @@ begin
     from after a
     where a.payout_id is not null;
   else
+    -- Set difference, and no join: transition tables have no statistics, and of two small ones Postgres reads one for each row of the other.
     delete from program.payout_commission l
-    using before b
-    left join after a on a.organization_id = b.organization_id and a.id = b.id
-    where b.payout_id is not null and b.payout_id is distinct from a.payout_id
-      and l.organization_id = b.organization_id and l.payout_id = b.payout_id and l.commission_id = b.id;
+    using (
+      select b.organization_id, b.payout_id, b.id from before b where b.payout_id is not null
+      except
+      select a.organization_id, a.payout_id, a.id from after a
+    ) as gone
+    where l.organization_id = gone.organization_id and l.payout_id = gone.payout_id and l.commission_id = gone.id;
     insert into program.payout_commission (organization_id, payout_id, commission_id)
-    select a.organization_id, a.payout_id, a.id
-    from after a
-    left join before b on b.organization_id = a.organization_id and b.id = a.id
-    where a.payout_id is not null and a.payout_id is distinct from b.payout_id;
+    select a.organization_id, a.payout_id, a.id from after a where a.payout_id is not null
+    except
+    select b.organization_id, b.payout_id, b.id from before b;
   end if;
   return null;
 end

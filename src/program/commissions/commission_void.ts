@@ -1,4 +1,4 @@
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import type { Values } from '../../core/postgres/write.ts';
 import { tenant } from '../../core/resource/resource.ts';
@@ -30,13 +30,16 @@ export async function voidCommission(
  * Voids the unpaid commissions of a partner, `commission.voided` each. Those in a payout stay: the payout decides.
  * @param reason machine-readable: `partner_deleted`
  */
-export async function voidOpenCommissions(tx: Tx, partner_id: string, reason: string): Promise<void> {
+export const voidOpenCommissions = (tx: Tx, partner_id: string, reason: string): Promise<void> =>
+  voidCommissions(tx, sql`t.partner_id = ${partner_id} and t.payout_id is null`, reason);
+
+/** Voids the unpaid commissions among these, called `t`: `commission.voided` each. */
+export async function voidCommissions(tx: Tx, which: Sql, reason: string): Promise<void> {
   const voided = await tx.all<Commission>(sql`
     with open as (
       select t.id
       from program.commission t
-      where ${tenant(tx)} and t.partner_id = ${partner_id} and t.status in ${open_statuses}
-        and t.payout_id is null and t.deleted_at is null
+      where ${tenant(tx)} and ${which} and t.status in ${open_statuses} and t.deleted_at is null
       order by t.id
       for no key update
     )

@@ -160,7 +160,7 @@ export const payout = {
   ...{ currency: 'USD', status: 'pending', livemode: true, method: 'bank_transfer', external_id: null },
   ...{ destination_hint: '3000', period_start: times.sale, period_end: times.payout, due_at: times.due },
   ...{ submitted_at: null, paid_at: null, failed_at: null, attempt: 0, error_code: null, error_message: null },
-  commission_count: 1,
+  ...{ commission_count: 1, in_progress: null },
   ...created(times.payout),
 };
 

@@ -1,16 +1,18 @@
 import sql from 'sql-template-tag';
 import { z } from 'zod';
+import type { Tx } from '../../core/postgres/transaction.ts';
 import { type Operation, readOperations } from '../../core/resource/operation.ts';
-import { resource } from '../../core/resource/resource.ts';
+import { lockOf, resource, tenant } from '../../core/resource/resource.ts';
 import { statusSchema } from '../../core/resource/states.ts';
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { minor, minorNotNegative, storedCurrency } from '../../core/values/money.ts';
+import { Problem } from '../../core/values/problem.ts';
 import { program_id } from '../events/fields.ts';
 import { partners } from '../partners/partner.ts';
 import { groupFilter, timeFilters } from '../programs/period.ts';
 import { payout_methods, programs } from '../programs/program.ts';
-import { payoutBatches } from './payout_batch.ts';
-import { payout_states } from './payout_state.ts';
+import { type PayoutBatch, payoutBatches } from './payout_batch.ts';
+import { changes_by_hand, payout_states } from './payout_state.ts';
 import { payout_error_codes } from './rails/rail.ts';
 
 export const payouts = resource({
@@ -51,6 +53,12 @@ export const payouts = resource({
     error_code: z.enum(payout_error_codes).nullable().describe('Why it failed. Null: not failed.'),
     error_message: text.nullable().describe('The error in words. Null: not failed.'),
     commission_count: z.int().min(0).describe('How many commissions are in it.'),
+    in_progress: z
+      .enum(changes_by_hand)
+      .nullable()
+      .describe(
+        'What was requested and a worker is still doing: a payout of more than 2,000 commissions is marked as paid, marked as returned or deleted after the response. Until then it has its status of before, and nothing else can be done with it. Null: nothing.',
+      ),
     created_at: timestamp,
     updated_at: timestamp,
   },
@@ -64,3 +72,29 @@ export const payoutOperations: Operation[] = readOperations({
   by: ['status', 'partner_id', 'batch_id', 'method', 'currency'],
   filters: { group_id: groupFilter, ...timeFilters({ at: sql`t.created_at`, name: 'created_at' }) },
 });
+
+/**
+ * Locks a payout whose money is to move. Its batch is locked before: it must be ready, and is not deleted meanwhile.
+ * @param judge throws where the payout's own status does not allow it, which is told first
+ * @throws Problem payout_locked
+ */
+export async function lockApproved(tx: Tx, payout_id: string, judge: (payout: Payout) => unknown): Promise<Payout> {
+  const { batch_id } = await payouts.get(tx, payout_id);
+  const batch = await payoutBatches.find(tx, sql`${tenant(tx)} and t.id = ${batch_id}`, lockOf('share'));
+  const payout = await payouts.get(tx, payout_id, { lock: true });
+  judge(payout);
+  if (!batch) throw new Problem('payout_locked', `The batch ${batch_id} is deleted, and so will be its payouts.`);
+  requireReady(batch);
+  return payout;
+}
+
+/** @throws Problem payout_locked */
+function requireReady({ id: batch_id, status }: PayoutBatch): void {
+  if (status === 'awaiting_approval')
+    throw new Problem('payout_locked', `The batch ${batch_id} is not approved yet. Approve it first.`);
+  if (status === 'generating')
+    throw new Problem(
+      'payout_locked',
+      `The batch ${batch_id} is still being created. Try again when its status is ready.`,
+    );
+}

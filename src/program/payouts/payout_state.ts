@@ -12,6 +12,8 @@ export type PayoutAction =
   | 'retry'
   /** By hand: it was paid outside of Rail. */
   | 'mark_paid'
+  /** By hand: the payment came back. */
+  | 'mark_returned'
   | 'delete'
   /** What the rail reports of an attempt. */
   | 'succeed'
@@ -31,7 +33,7 @@ export const payout_states: Readonly<Record<PayoutStatus, State<PayoutStatus, Pa
   },
   paid: {
     doc: 'settled: the rail confirmed it, or it was marked as paid',
-    on: { return: 'failed' },
+    on: { return: 'failed', mark_returned: 'failed' },
     refusal: 'The payout is already paid.',
   },
   failed: {
@@ -41,8 +43,21 @@ export const payout_states: Readonly<Record<PayoutStatus, State<PayoutStatus, Pa
   },
 };
 
+/** What a worker does after the response, where a payout has many commissions. */
+export const changes_by_hand = ['mark_paid', 'mark_returned', 'delete'] as const satisfies PayoutAction[];
+export type ChangeByHand = (typeof changes_by_hand)[number];
+
+const in_words: Record<ChangeByHand, string> = {
+  mark_paid: 'marked as paid',
+  mark_returned: 'marked as returned',
+  delete: 'deleted',
+};
+
 /** Methods without a rail that confirms: a person says that a payout in processing was paid. */
 export const methods_by_hand: readonly string[] = ['bank_transfer', 'wire', 'crypto'];
+
+/** What a rail says holds whatever a person has requested. */
+const of_rails: readonly PayoutAction[] = ['succeed', 'fail', 'return'];
 
 /** A payout of a rail in test mode that came to its end holds no commissions any more. */
 export const hasEndedTest = ({ status, livemode }: { status: PayoutStatus; livemode: boolean }): boolean =>
@@ -53,9 +68,12 @@ export const hasEndedTest = ({ status, livemode }: { status: PayoutStatus; livem
  * @throws Problem payout_locked: "Anything else: 409"
  */
 export function statusAfter(
-  payout: { status: PayoutStatus; method: string; livemode: boolean },
+  payout: { status: PayoutStatus; method: string; livemode: boolean; in_progress?: ChangeByHand | null },
   action: PayoutAction,
 ): PayoutStatus {
+  if (payout.in_progress && !of_rails.includes(action)) {
+    throw new Problem('payout_locked', `The payout is being ${in_words[payout.in_progress]}. Wait until it is.`);
+  }
   if (hasEndedTest(payout)) {
     throw new Problem(
       'payout_locked',

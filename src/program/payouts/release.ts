@@ -3,31 +3,23 @@ import sql, { type Sql } from 'sql-template-tag';
 import { LostRace } from '../../core/postgres/errors.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
-import { type Commission, commissions, ofPayout } from '../commissions/commission.ts';
-import { voidCommission } from '../commissions/commission_void.ts';
+import { ofPayout } from '../commissions/commission.ts';
+import { voidCommissions } from '../commissions/commission_void.ts';
 import { event } from '../events/event.ts';
 import { partners } from '../partners/partner.ts';
 import { programs } from '../programs/program.ts';
 import { minimumOf } from './eligibility.ts';
 import { type Payout, payouts } from './payout.ts';
+import { changeInPages } from './payout_commissions.ts';
 
 /**
  * Deletes a payout, which the caller has locked: `payout.deleted`; its commissions are `due` and free. Those of a partner who is deleted are
  * voided, but for clawbacks. The row is kept for the books.
  */
 export async function deletePayout(tx: Tx, payout: Payout): Promise<void> {
-  const freed = await freeCommissions(tx, payout.id);
   await payouts.update(tx, payout.id, { deleted_at: tx.now });
   tx.emit(event('payout.deleted', payout));
-  await forfeitFreed(tx, payout, freed);
-}
-
-/** "Partners that are deleted lose what is freed": their clawbacks stay. */
-export async function forfeitFreed(tx: Tx, { partner_id }: Payout, freed: Commission[]): Promise<void> {
-  if (await partners.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`)) return;
-  for (const commission of freed) {
-    if (commission.amount_minor > 0) await voidCommission(tx, commission, 'partner_deleted');
-  }
+  await freeCommissions(tx, payout);
 }
 
 /**
@@ -44,17 +36,18 @@ export async function deletePendingPayouts(tx: Tx, partner_id: string): Promise<
   for (const payout of unsettled) if (payout.status === 'pending') await deletePayout(tx, payout);
 }
 
-/** Makes the commissions of a payout free for the next batch. They were `due` in it, and stay so. */
-export const freeCommissions = (tx: Tx, payout_id: string): Promise<Commission[]> =>
-  tx.all<Commission>(sql`
-    with held as (
-      select t.id from program.commission t where ${tenant(tx)} and ${ofPayout(payout_id)} order by t.id for no key update
-    )
-    update program.commission t
-    set payout_id = null, updated_at = ${tx.now}::timestamptz
-    from held
-    where ${tenant(tx)} and t.id = held.id
-    returning ${commissions.columns}`);
+/**
+ * Makes the commissions of a payout free for the next batch. They were `due` in it, and stay so. "Partners that are deleted lose what is freed":
+ * their clawbacks stay.
+ */
+export async function freeCommissions(tx: Tx, { id, partner_id }: Payout): Promise<void> {
+  const partner = await partners.find(tx, sql`${tenant(tx)} and t.id = ${partner_id}`);
+  await changeInPages(tx, id, sql`payout_id = null`, async (freed) => {
+    if (partner) return;
+    const earned = freed.filter(({ amount_minor }) => amount_minor > 0).map((commission) => commission.id);
+    await voidCommissions(tx, sql`t.id = any(${earned})`, 'partner_deleted');
+  });
+}
 
 /**
  * "A refund, correction or deletion of a sale first takes an unpaid commission out of a `pending` payout that was never attempted, whose amount

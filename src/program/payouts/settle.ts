@@ -3,13 +3,14 @@ import sql from 'sql-template-tag';
 import { type Tx, together } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { newId } from '../../core/values/id.ts';
-import { type Commission, commissions, ofPayout } from '../commissions/commission.ts';
+import { type Commission, commissions } from '../commissions/commission.ts';
 import { event } from '../events/event.ts';
 import { raiseFlag } from '../programs/raise_flag.ts';
 import { type Payout, payouts } from './payout.ts';
+import { changeCommissions, most_commissions, notedFor } from './payout_commissions.ts';
 import { statusAfter } from './payout_state.ts';
 import type { PayoutErrorCode } from './rails/rail.ts';
-import { forfeitFreed, freeCommissions } from './release.ts';
+import { freeCommissions } from './release.ts';
 
 export interface Settlement {
   external_id: string | null;
@@ -20,6 +21,13 @@ export interface Settlement {
 export interface Failure {
   error_code: PayoutErrorCode;
   error_message: string;
+}
+
+export interface Return extends Pick<Failure, 'error_message'> {
+  /** When it came back; now when left out. */
+  failed_at?: string | undefined;
+  /** What was kept of the amount. */
+  fee_minor?: number | null;
 }
 
 /** The status of a failure's payout, or of any other that is given up. */
@@ -38,28 +46,42 @@ export async function settlePaid(
 ): Promise<Payout> {
   const status = statusAfter(payout, action);
   if (isTest(payout, action)) return endTest(tx, payout, { status, paid_at, external_id, fee_minor, ...not_failed });
-  const [paid] = await settleAllPaid(tx, [{ id: payout.id, external_id, paid_at, fee_minor }]);
-  return paid as Payout;
+  const settlement = { id: payout.id, external_id, paid_at, fee_minor };
+  if (payout.commission_count <= most_commissions) return (await settleAllPaid(tx, [settlement]))[0] as Payout;
+  const paid = (await payAll(tx, [settlement]))[0] as Payout;
+  tellPaid(tx, paid, settlement);
+  await changeCommissions(tx, payout.id, sql`status = 'paid', paid_at = ${paid_at}::timestamptz`, (commission) =>
+    tellCommissionPaid(tx, commission, settlement),
+  );
+  return paid;
 }
 
 /**
- * The same for many payouts in a few statements, told in the order given. The caller has found that all of them can be paid, and that none is
- * in test mode.
+ * The same for many payouts in a few statements, told in the order given. The caller has found that all of them can be paid, that none is
+ * in test mode, and that they have no more than `most_commissions` in all.
  */
 export async function settleAllPaid(tx: Tx, settlements: (Settlement & { id: string })[]): Promise<Payout[]> {
   const [paid, settled] = await together([payAll(tx, settlements), payCommissions(tx, settlements)]);
   const payouts_by_id = new Map(paid.map((payout) => [payout.id, payout]));
   const commissions_by_payout = Map.groupBy(settled, ({ payout_id }) => payout_id);
-  return settlements.map(({ id, paid_at }) => {
-    const payout = payouts_by_id.get(id) as Payout;
-    tx.emit(event('payout.paid', { ...payout, paid_at }));
-    for (const commission of commissions_by_payout.get(id) ?? []) {
-      tx.emit(event('commission.paid', { ...commission, paid_at, payout_id: id }));
-    }
-    tx.enqueue('program/mail_payout_paid', { organization_id: tx.organization_id, id, paid_at });
+  return settlements.map((settlement) => {
+    const payout = payouts_by_id.get(settlement.id) as Payout;
+    tellPaid(tx, payout, settlement);
+    for (const commission of commissions_by_payout.get(settlement.id) ?? [])
+      tellCommissionPaid(tx, commission, settlement);
     return payout;
   });
 }
+
+type Settled = Pick<Settlement, 'paid_at'> & { id: string };
+
+function tellPaid(tx: Tx, payout: Payout, { id, paid_at }: Settled): void {
+  tx.emit(event('payout.paid', { ...payout, paid_at }));
+  tx.enqueue('program/mail_payout_paid', { organization_id: tx.organization_id, id, paid_at });
+}
+
+const tellCommissionPaid = (tx: Tx, commission: Commission, { id, paid_at }: Settled): void =>
+  tx.emit(event('commission.paid', { ...commission, paid_at, payout_id: id }));
 
 /** Whoever says what became of what was sent in test mode, nobody was paid. What was never sent can be paid outside of Rail in any mode. */
 const isTest = ({ livemode, status }: Payout, action: 'succeed' | 'mark_paid'): boolean =>
@@ -80,8 +102,8 @@ const payCommissions = (tx: Tx, settlements: (Settlement & { id: string })[]): P
       update program.commission t
       set status = 'paid', paid_at = s.paid_at, updated_at = ${tx.now}::timestamptz
       from json_to_recordset(${JSON.stringify(settlements)}::json) as s (id text, paid_at timestamptz)
-      join program.payout_commission l on l.organization_id = ${tx.organization_id} and l.payout_id = s.id
-      where ${tenant(tx)} and t.id = l.commission_id and t.payout_id = s.id
+      where ${tenant(tx)} and t.payout_id = s.id
+        and ${notedFor(tx, sql`l.payout_id = any(${settlements.map(({ id }) => id)})`)}
       returning ${commissions.columns}
     )
     select settled.* from settled order by id`);
@@ -107,25 +129,19 @@ export async function settleFailed(tx: Tx, payout: Payout, failure: Failure): Pr
 export async function settleReturned(
   tx: Tx,
   payout: Payout,
-  { error_message }: Pick<Failure, 'error_message'>,
+  { error_message, failed_at = tx.now, fee_minor = null }: Return,
 ): Promise<Payout> {
   const status = statusAfter(payout, 'return');
   await numberStatement(tx, payout);
   const returned = await payouts.update(tx, payout.id, {
-    ...{ status, failed_at: tx.now, error_code: 'returned', error_message },
+    ...{ status, failed_at, error_code: 'returned', error_message },
     // The reference is of the payment that came back.
-    ...{ ...not_paid, external_id: null },
+    ...{ paid_at: null, fee_minor, external_id: null },
   });
   tx.emit(event('payout.failed', returned));
-  const due = await tx.all<Commission>(sql`
-    with returned as (
-      update program.commission t
-      set status = 'due', paid_at = null, updated_at = ${tx.now}::timestamptz
-      where ${tenant(tx)} and ${ofPayout(payout.id)}
-      returning ${commissions.columns}
-    )
-    select returned.* from returned order by id`);
-  for (const commission of due) tx.emit(event('commission.updated', commission, { previous_status: 'paid' }));
+  await changeCommissions(tx, payout.id, sql`status = 'due', paid_at = null`, (commission) =>
+    tx.emit(event('commission.updated', commission, { previous_status: 'paid' })),
+  );
   return returned;
 }
 
@@ -141,10 +157,9 @@ const numberStatement = (tx: Tx, { id, program_id }: Payout) =>
  * for the books there is no such payout. It can still be read.
  */
 async function endTest(tx: Tx, payout: Payout, changes: Partial<Payout>): Promise<Payout> {
-  const freed = await freeCommissions(tx, payout.id);
   const ended = await payouts.update(tx, payout.id, changes);
   tx.emit(event('payout.deleted', ended));
-  await forfeitFreed(tx, payout, freed);
+  await freeCommissions(tx, payout);
   return ended;
 }
 

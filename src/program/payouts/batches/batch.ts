@@ -12,6 +12,7 @@ import { program_id } from '../../events/fields.ts';
 import { type Program, programs } from '../../programs/program.ts';
 import { type Payout, payouts } from '../payout.ts';
 import { type PayoutBatch, payoutBatches } from '../payout_batch.ts';
+import { most_commissions } from '../payout_commissions.ts';
 import { deletePayout } from '../release.ts';
 import { BatchPreview, preview } from './preview.ts';
 
@@ -89,7 +90,7 @@ export const payoutBatchOperations: Operation[] = [
       const batch = await payoutBatches.get(tx, params.id, { lock: true });
       await refuseSent(tx, batch);
       await payoutBatches.update(tx, batch.id, { deleted_at: tx.now });
-      if ((await deletePayoutsOf(tx, batch.id, most_deleted)) === most_deleted) {
+      if ((await deletePayoutsOf(tx, batch.id, most_deleted, { at_least: 0 })) === most_deleted) {
         tx.enqueue('program/delete_payout_batch', {
           organization_id: tx.organization_id,
           request_id: tx.request_id,
@@ -162,7 +163,7 @@ async function refuseSent(tx: Tx, { id, status }: PayoutBatch): Promise<void> {
   const sent = await tx.maybe<Payout>(sql`
     select ${payouts.columns}
     from ${payouts.from}
-    where ${tenant(tx)} and ${payouts.alive} and t.batch_id = ${id} and (t.status <> 'pending' or t.attempt > 0)
+    where ${tenant(tx)} and ${payouts.alive} and t.batch_id = ${id} and (t.status <> 'pending' or t.attempt > 0 or t.in_progress is not null)
     order by t.id
     limit 1`);
   if (!sent) return;
@@ -172,8 +173,12 @@ async function refuseSent(tx: Tx, { id, status }: PayoutBatch): Promise<void> {
   );
 }
 
-/** Deletes up to `most` pending payouts of a batch that is deleted. @returns how many */
-export async function deletePayoutsOf(tx: Tx, batch_id: string, most: number): Promise<number> {
+/**
+ * Deletes up to `most` pending payouts of a batch that is deleted, with `most_commissions` in all.
+ * @param at_least how many are deleted however many commissions they have
+ * @returns how many; `most` where there are more
+ */
+export async function deletePayoutsOf(tx: Tx, batch_id: string, most: number, { at_least = 1 } = {}): Promise<number> {
   const pending = await tx.all<Payout>(sql`
     select ${payouts.columns}
     from ${payouts.from}
@@ -181,6 +186,11 @@ export async function deletePayoutsOf(tx: Tx, batch_id: string, most: number): P
     order by t.id
     limit ${most}
     for no key update of t`);
-  for (const payout of pending) await deletePayout(tx, payout);
+  let commissions = 0;
+  for (const [at, payout] of pending.entries()) {
+    commissions += payout.commission_count;
+    if (at >= at_least && commissions > most_commissions) return most;
+    await deletePayout(tx, payout);
+  }
   return pending.length;
 }

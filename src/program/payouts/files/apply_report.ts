@@ -4,6 +4,7 @@ import type { Tx } from '../../../core/postgres/transaction.ts';
 import { tenant } from '../../../core/resource/resource.ts';
 import { type AttemptStatus, attemptsWhere, type PayoutAttempt } from '../attempt.ts';
 import { type AttemptOutcome, applyOutcome, lockPayout } from '../attempt_outcome.ts';
+import { most_commissions } from '../payout_commissions.ts';
 import type { PayoutStatus } from '../payout_state.ts';
 import type { PayoutErrorCode } from '../rails/rail.ts';
 import type { Told } from './report_outcomes.ts';
@@ -24,28 +25,46 @@ const most_at_once = 200;
 export async function continueReport(tx: Tx, report_id: string): Promise<void> {
   const report = await tx.maybe<{ result: StoredResult }>(sql`
     select t.result from program.payout_report t where ${tenant(tx)} and t.id = ${report_id} for no key update of t`);
-  if (report && report.result.left.length > 0) await applyReport(tx, report_id, report.result);
+  if (report && report.result.left.length > 0) await applyReport(tx, report_id, report.result, { at_least: 1 });
 }
 
-/** Applies what is left, as far as a transaction goes; a job does the rest. */
-export async function applyReport(tx: Tx, report_id: string, result: StoredResult): Promise<void> {
+/**
+ * Applies what is left, as far as a transaction goes; a job does the rest.
+ * @param at_least of how many payouts it is applied however many commissions they have
+ */
+export async function applyReport(
+  tx: Tx,
+  report_id: string,
+  result: StoredResult,
+  { at_least = 0 } = {},
+): Promise<void> {
   const { left, ...before } = result;
-  const after: StoredResult = {
-    ...before,
-    applied: [...before.applied],
-    unchanged: [...before.unchanged],
-    left: left.slice(most_at_once),
-  };
-  for (const told of left.slice(0, most_at_once)) {
+  const after: StoredResult = { ...before, applied: [...before.applied], unchanged: [...before.unchanged], left };
+  const now = left.slice(0, Math.max(at_least, await fitting(tx, left.slice(0, most_at_once))));
+  for (const told of now) {
     const status = await apply(tx, told);
     if (status) after.applied.push({ payout_id: told.payout_id, status });
     else after.unchanged.push(told.payout_id);
   }
+  after.left = left.slice(now.length);
   await tx.all(sql`
     update program.payout_report t set result = ${JSON.stringify(after)} where ${tenant(tx)} and t.id = ${report_id}`);
   if (after.left.length === 0) return;
   const { organization_id, request_id } = tx;
   tx.enqueue('program/apply_bank_report', { organization_id, request_id, id: report_id });
+}
+
+/** How many of the first payouts have `most_commissions` in all. */
+async function fitting(tx: Tx, told: Told[]): Promise<number> {
+  const rows = await tx.all<{ id: string; commission_count: number }>(sql`
+    select t.id, t.commission_count from program.payout t where ${tenant(tx)} and t.id = any(${told.map((one) => one.payout_id)})`);
+  const counts = new Map(rows.map(({ id, commission_count }) => [id, commission_count]));
+  let commissions = 0;
+  const beyond = told.findIndex(({ payout_id }) => {
+    commissions += counts.get(payout_id) as number;
+    return commissions > most_commissions;
+  });
+  return beyond === -1 ? told.length : beyond;
 }
 
 /** What a payment may still become, from what it is known to be. What came back was paid before: a report of that comes late. */

@@ -217,7 +217,7 @@ async function insertAttempts(
 const submitting = (tx: Tx, { method, mode }: PayoutFile, sendings: Sending[]): Sql => sql`
   update program.payout t
   set status = 'processing', livemode = ${mode === 'live'}, submitted_at = ${tx.now}::timestamptz, attempt = t.attempt + 1,
-    method = ${method}, destination_hint = s.hint, external_id = null, failed_at = null, error_code = null, error_message = null,
+    method = ${method}, destination_hint = s.hint, external_id = null, failed_at = null, fee_minor = null, error_code = null, error_message = null,
     held_reason = null, held_until = null, updated_at = ${tx.now}::timestamptz
   from unnest(${sendings.map(({ payout }) => payout.id)}::text[], ${sendings.map(({ hint }) => hint)}::text[]) as s (id, hint)
   where ${tenant(tx)} and t.id = s.id`;

@@ -71,7 +71,7 @@ function submit(tx: Tx, sendings: Sending[]): Promise<Payout[]> {
     with submitted as (
       update program.payout t
       set status = 'processing', livemode = s.livemode, submitted_at = ${tx.now}::timestamptz, attempt = t.attempt + 1, method = s.rail,
-        destination_hint = s.hint, external_id = null, failed_at = null, error_code = null, error_message = null, held_reason = null, held_until = null,
+        destination_hint = s.hint, external_id = null, failed_at = null, fee_minor = null, error_code = null, error_message = null, held_reason = null, held_until = null,
         updated_at = ${tx.now}::timestamptz
       from json_to_recordset(${JSON.stringify(rows)}::json) as s (id text, rail text, livemode boolean, hint text)
       where ${tenant(tx)} and t.id = s.id

@@ -71,7 +71,8 @@ async function sendStep(
 
 const pendingOf = (tx: Tx, { id }: Program, which: Sql): Sql => sql`
   from ${payouts.from}
-  where ${tenant(tx)} and t.program_id = ${id} and ${payouts.alive} and t.status = 'pending' and ${which}`;
+  where ${tenant(tx)} and t.program_id = ${id} and ${payouts.alive} and t.status = 'pending' and t.in_progress is null
+    and ${which}`;
 
 interface Page {
   after: string;
@@ -129,7 +130,7 @@ export const programsWithDue = (tx: Tx, at: string): Promise<{ organization_id: 
     select distinct t.organization_id, t.program_id as id
     from program.payout t
     join program.program g on g.organization_id = t.organization_id and g.id = t.program_id and g.auto_payouts_enabled
-    where t.status = 'pending' and t.deleted_at is null and ${due_by(at)}`);
+    where t.status = 'pending' and t.in_progress is null and t.deleted_at is null and ${due_by(at)}`);
 
 /** "Send … at `due_at` with `auto_payouts_enabled`." */
 export const sendDue = (

@@ -1,0 +1,84 @@
+/** What a person has decided of a payout: at once, or by a worker where it has many commissions. */
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import type { Tx } from '../../../core/postgres/transaction.ts';
+import { tenant } from '../../../core/resource/resource.ts';
+import { Problem } from '../../../core/values/problem.ts';
+import { by_hand, updateAttempt } from '../attempt.ts';
+import { refuseOpenAttempt } from '../last_attempt.ts';
+import { type Payout, payouts } from '../payout.ts';
+import { most_commissions } from '../payout_commissions.ts';
+import { statusAfter } from '../payout_state.ts';
+import { deletePayout } from '../release.ts';
+import { settlePaid, settleReturned } from '../settle.ts';
+
+export const Change = z.discriminatedUnion('action', [
+  z.object({ action: z.literal('mark_paid'), external_id: z.string().nullable(), paid_at: z.string() }),
+  z.object({
+    ...{ action: z.literal('mark_returned'), reason: z.string(), returned_at: z.string() },
+    fee_minor: z.number().nullable(),
+  }),
+  z.object({ action: z.literal('delete') }),
+]);
+export type Change = z.infer<typeof Change>;
+
+/**
+ * Makes a change that was found to be allowed, of a payout that the caller has locked. One of many commissions is left to a worker: they would
+ * keep the request beyond its deadline.
+ * @returns the payout as it is then
+ */
+export async function changed(tx: Tx, payout: Payout, change: Change): Promise<Payout> {
+  if (payout.commission_count <= most_commissions) return make(tx, payout, change);
+  const { organization_id, request_id } = tx;
+  tx.enqueue('program/change_payout', { organization_id, request_id, id: payout.id, change });
+  return payouts.update(tx, payout.id, { in_progress: change.action });
+}
+
+/** Makes a change that was left to a worker, unless a rail has said meanwhile what became of the payout. */
+export async function makeLater(tx: Tx, payout_id: string, change: Change): Promise<void> {
+  const payout = await payouts.find(tx, sql`${tenant(tx)} and t.id = ${payout_id}`, sql`for no key update of t`);
+  if (payout?.in_progress !== change.action) return;
+  const free = await payouts.update(tx, payout_id, { in_progress: null });
+  try {
+    statusAfter(free, change.action);
+    await refuseOpenAttempt(tx, free);
+  } catch (error) {
+    if (error instanceof Problem) return;
+    throw error;
+  }
+  await make(tx, free, change);
+}
+
+async function make(tx: Tx, payout: Payout, change: Change): Promise<Payout> {
+  if (change.action === 'mark_paid') return markPaid(tx, payout, change);
+  if (change.action === 'mark_returned') return markReturned(tx, payout, change);
+  await deletePayout(tx, payout);
+  return payout;
+}
+
+/** @param change `external_id`: null where the payment has no id but that of its attempt */
+export async function markPaid(
+  tx: Tx,
+  payout: Payout,
+  { external_id, paid_at }: Omit<Change & { action: 'mark_paid' }, 'action'>,
+): Promise<Payout> {
+  // The transfer in the bank's file is what was paid: the bank's report of it changes nothing any more.
+  if (payout.status === 'processing')
+    await updateAttempt(tx, `${payout.id}-${payout.attempt}`, {
+      ...{ status: 'paid', settled: true, last_answer: by_hand, ended_at: tx.now },
+    });
+  const settlement = { external_id: external_id ?? payout.external_id, paid_at, fee_minor: null };
+  return settlePaid(tx, payout, 'mark_paid', settlement);
+}
+
+async function markReturned(
+  tx: Tx,
+  payout: Payout,
+  { reason, returned_at, fee_minor }: Change & { action: 'mark_returned' },
+): Promise<Payout> {
+  await tx.all(sql`
+    update program.payout_attempt t
+    set status = 'returned', error_code = 'returned', error_message = ${reason}, ended_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.payout_id = ${payout.id} and t.status = 'paid' and t.settled`);
+  return settleReturned(tx, payout, { error_message: reason, failed_at: returned_at, fee_minor });
+}

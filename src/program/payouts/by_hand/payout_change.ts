@@ -1,0 +1,107 @@
+import sql from 'sql-template-tag';
+import { z } from 'zod';
+import type { Tx } from '../../../core/postgres/transaction.ts';
+import { DeletedMarker } from '../../../core/resource/deleted_marker.ts';
+import { idParams, type Operation, operation } from '../../../core/resource/operation.ts';
+import { tenant } from '../../../core/resource/resource.ts';
+import { pastTimestamp, text } from '../../../core/values/fields.ts';
+import { minorNotNegative } from '../../../core/values/money.ts';
+import { Problem } from '../../../core/values/problem.ts';
+import { confirmNotPaid, refuseOpenAttempt } from '../last_attempt.ts';
+import { lockApproved, type Payout, payouts } from '../payout.ts';
+import { statusAfter } from '../payout_state.ts';
+import { rail_names } from '../rails/rail.ts';
+import { changed } from './change.ts';
+
+/** What is done with payouts by hand, but for sending them. */
+export const payoutChangeOperations: Operation[] = [
+  operation({
+    name: 'payouts.mark_paid',
+    method: 'POST',
+    path: '/v1/payouts/{id}/mark_paid',
+    scope: 'payouts:send',
+    summary: 'Records that a payout was paid outside of Rail.',
+    doc: 'For a pending or failed payout, and for one in processing by `bank_transfer`, `wire` or `crypto`. The payout and its commissions become `paid`. A payout that was sent in test mode ends without paying anybody: its commissions are due again. Other methods report by themselves whether a payout in processing is paid. A payout of more than 2,000 commissions is paid by a worker after the response: until then `in_progress` is `mark_paid`.',
+    params: idParams,
+    body: z
+      .strictObject({
+        external_id: text
+          .max(255)
+          .regex(/\S/, 'must not be blank')
+          .optional()
+          .describe('The id of the payment, such as a transaction id.'),
+        paid_at: pastTimestamp.optional().describe('When it was paid. The default is the current time.'),
+      })
+      .default({}),
+    reply: payouts.schema,
+    errors: ['payout_locked'],
+    async run({ tx, params, body }) {
+      const payout = await lockApproved(tx, params.id, (payout) => statusAfter(payout, 'mark_paid'));
+      await refuseOpenAttempt(tx, payout);
+      const { external_id = null, paid_at = tx.now } = body;
+      return changed(tx, payout, { action: 'mark_paid', external_id, paid_at });
+    },
+  }),
+  operation({
+    name: 'payouts.mark_returned',
+    method: 'POST',
+    path: '/v1/payouts/{id}/mark_returned',
+    scope: 'payouts:send',
+    summary: 'Records that a payment came back.',
+    doc: 'For a payout that was paid by `bank_transfer`, `wire` or `crypto`, or was marked as paid. It becomes `failed` with `returned`, and its commissions are `due` again and stay in it: retry it, or delete it. A payout of more than 2,000 commissions is changed by a worker after the response: until then `in_progress` is `mark_returned`. Other methods report by themselves what comes back.',
+    params: idParams,
+    body: z
+      .strictObject({
+        reason: text
+          .max(1000)
+          .regex(/\S/, 'must not be blank')
+          .optional()
+          .describe('Why it came back, in words. It becomes the `error_message` of the payout.'),
+        returned_at: pastTimestamp.optional().describe('When it came back. The default is the current time.'),
+        fee_minor: minorNotNegative
+          .optional()
+          .describe('What was kept of the amount, in minor units of the currency: where less came back than was sent.'),
+      })
+      .default({}),
+    reply: payouts.schema,
+    errors: ['payout_locked'],
+    async run({ tx, params, body }) {
+      const payout = await lockApproved(tx, params.id, (payout) => statusAfter(payout, 'mark_returned'));
+      await refuseReportedReturn(tx, payout);
+      const { reason = 'The payment was returned.', returned_at = tx.now, fee_minor = null } = body;
+      if (fee_minor !== null && fee_minor > payout.amount_minor)
+        throw new Problem('invalid_parameter', `The payout is of ${payout.amount_minor}: the fee cannot exceed it.`, {
+          param: 'fee_minor',
+        });
+      return changed(tx, payout, { action: 'mark_returned', reason, returned_at, fee_minor });
+    },
+  }),
+  operation({
+    name: 'payouts.delete',
+    method: 'DELETE',
+    path: '/v1/payouts/{id}',
+    scope: 'payouts:write',
+    summary: 'Deletes a pending or failed payout.',
+    doc: 'Its commissions are `due` again, and the next batch includes them. A failed payout is deleted once its rail has confirmed that nothing was paid: until then the response is 409 `payout_locked` with `Retry-After`. A payout of more than 2,000 commissions takes some seconds after the response until it is gone.',
+    params: idParams,
+    reply: DeletedMarker,
+    errors: ['payout_locked'],
+    async run({ tx, params }) {
+      const payout = await payouts.get(tx, params.id, { lock: true });
+      statusAfter(payout, 'delete');
+      await refuseOpenAttempt(tx, payout);
+      await confirmNotPaid(tx, payout);
+      await changed(tx, payout, { action: 'delete' });
+      return { id: payout.id, object: 'payout', deleted: true as const };
+    },
+  }),
+];
+
+/** @throws Problem payout_locked where a provider paid it, which tells of returns */
+async function refuseReportedReturn(tx: Tx, { id }: Payout): Promise<void> {
+  const paid = await tx.maybe<{ rail: string }>(sql`
+    select t.rail from program.payout_attempt t
+    where ${tenant(tx)} and t.payout_id = ${id} and t.status = 'paid' and t.settled and t.rail = any(${[...rail_names]})`);
+  if (paid)
+    throw new Problem('payout_locked', `The payout was paid by ${paid.rail}, which will report if it comes back.`);
+}
