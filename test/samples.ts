@@ -136,6 +136,11 @@ const prepared: Record<string, (world: World) => Promise<string>> = {
     return batch_id;
   },
   'payouts.send': async (world) => (await payoutToWallet(world)).id,
+  async 'payouts.mark_returned'(world) {
+    const { id } = await payoutToWallet(world);
+    await world.caller.post(`/v1/payouts/${id}/mark_paid`);
+    return id;
+  },
   async 'payouts.retry'(world) {
     const { id } = await payoutToWallet(world);
     await world.caller.post(`/v1/payouts/${id}/send`);

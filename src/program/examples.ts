@@ -180,6 +180,13 @@ export const examples: Examples = {
       body: { external_id: 'transfer_0001' },
       reply: { status: 'paid', external_id: 'transfer_0001', paid_at: times.paid, updated_at: times.paid },
     },
+    'payouts.mark_returned': {
+      body: { reason: 'The account is closed.' },
+      reply: {
+        ...{ status: 'failed', error_code: 'returned', error_message: 'The account is closed.' },
+        ...{ failed_at: times.paid, updated_at: times.paid },
+      },
+    },
     'risk_flags.resolve': {
       body: { resolution: 'dismissed', note: 'Two people in one household.' },
       reply: {

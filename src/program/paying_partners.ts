@@ -65,7 +65,7 @@ curl -sS "$RAIL/v1/payout_batches/$BATCH" -H "Authorization: Bearer $KEY"
 **Send the payouts.** \`POST /v1/payout_batches/{id}/send\` sends all pending payouts of a batch, \`POST /v1/payouts/{id}/send\` sends one. If the program sets \`auto_payouts_enabled\`, payouts are sent when they are due. The payout method, the tax form and the status of the partner are checked again: a payout that cannot be sent stays pending, and \`not_sent\` of the batch counts such payouts by reason. If the program has no credentials for any of the methods, the response is 409.
 
 - \`paypal\`, \`wise\`, \`stripe\`: a worker asks the provider to pay and then asks for the outcome, or learns of it by the provider's webhooks. PayPal pays when the recipient accepts the payment. Wise may need you to approve the transfer at Wise. Stripe pays to the partner's Stripe balance, not to their bank.
-- \`bank_transfer\`, \`wire\`: the payouts go into a payment file (ISO 20022 pain.001), which \`GET /v1/payout_batches/{id}/export\` returns. Upload it to your bank. The file never changes, and neither does its message id, so banks recognize a second upload.
+- \`bank_transfer\`, \`wire\`: the payouts go into a payment file (ISO 20022 pain.001), which \`GET /v1/payout_batches/{id}/export\` returns. Upload it to your bank. The file never changes, and neither does its message id, so banks recognize a second upload: their report then rejects a duplicate, which changes nothing here.
 - \`crypto\`: the payouts go into a CSV file. Pay them, then \`POST /v1/payouts/{id}/mark_paid\` with the transaction id as \`external_id\`.
 
 \`\`\`sh

@@ -30,29 +30,17 @@ const spaceless = text.max(64).transform((value) => value.replaceAll(/\s/g, '').
 const holder = text
   .min(1)
   .max(200)
-  .refine((name) => /[\p{L}\p{N}]/u.test(name), 'must have a letter or digit');
+  .refine(
+    // What banks write: other scripts would be full stops alone.
+    (name) => /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}0-9]/u.test(name),
+    'must have a letter or digit that banks can write: give the name in Latin letters',
+  );
 
 export const iban = spaceless.refine(isValidIBAN, 'must be an IBAN with a valid checksum');
 export const bic = spaceless.refine(isValidBIC, 'must be a BIC of 8 or 11 characters');
 
-/** What the countries of an IBAN have no IBANs of their own for: banks there have a BIC of theirs. */
-const territories: Record<string, string[]> = {
-  FR: ['BL', 'GF', 'GP', 'MF', 'MQ', 'NC', 'PF', 'PM', 'RE', 'TF', 'WF', 'YT'],
-  GB: ['GG', 'IM', 'JE'],
-  FI: ['AX'],
-};
-
-/** An object with an IBAN and the BIC of its bank: both are of one country. */
-export const ofOneCountry = <Account extends z.ZodType<{ iban: string; bic: string }>>(account: Account): Account =>
-  account.refine(({ iban, bic }) => isBankOf(iban.slice(0, 2), bic.slice(4, 6)), {
-    path: ['bic'],
-    error: 'must be of a bank in the country of the IBAN',
-  });
-
-const isBankOf = (country: string, bank: string): boolean =>
-  country === bank || (territories[country] ?? []).includes(bank);
-
-const Iban = ofOneCountry(z.strictObject({ account_holder: holder, iban, bic }));
+/** Banks issue IBANs of other countries under their own BIC: a payment goes by the IBAN, so the two need not be of one country. */
+const Iban = z.strictObject({ account_holder: holder, iban, bic });
 const Account = z.strictObject({
   account_holder: holder,
   account_number: text.regex(/^[0-9]{4,17}$/, 'must be 4 to 17 digits'),

@@ -22,6 +22,8 @@ export type AttemptOutcome =
       reference: string | null;
       error_code: PayoutErrorCode;
       error_message: string;
+      /** What was kept of what came back. */
+      fee_minor?: number | null;
     };
 
 /** A payout, deleted or not. */
@@ -91,12 +93,12 @@ async function applyReturn(
   tx: Tx,
   payout: AnyPayout,
   attempt: PayoutAttempt,
-  { error_code, error_message }: AttemptOutcome & { status: 'failed' | 'returned' },
+  { error_code, error_message, fee_minor }: AttemptOutcome & { status: 'failed' | 'returned' },
 ): Promise<'returned'> {
   await updateAttempt(tx, attempt.id, { status: 'returned', error_code, error_message, ended_at: tx.now });
   if (attempt.excess_commission_id !== null) await forgiveExcess(tx, attempt.excess_commission_id);
   else if (attempt.settled && payout.status === 'paid' && payout.livemode)
-    await settleReturned(tx, payout, { error_message });
+    await settleReturned(tx, payout, { error_message, fee_minor });
   return 'returned';
 }
 
@@ -121,11 +123,17 @@ async function applyFailure(
   tx: Tx,
   payout: AnyPayout,
   attempt: PayoutAttempt,
-  { status, reference, error_code, error_message }: AttemptOutcome & { status: 'failed' | 'returned' },
+  {
+    status,
+    reference,
+    error_code,
+    error_message,
+    fee_minor = null,
+  }: AttemptOutcome & { status: 'failed' | 'returned' },
 ): Promise<AttemptStatus> {
   if (attempt.status === 'failed' || attempt.status === 'returned') return attempt.status;
   await updateAttempt(tx, attempt.id, { status, reference, error_code, error_message, ended_at: tx.now });
   const is_current = payout.deleted_at === null && payout.status === 'processing' && payout.attempt === attempt.number;
-  if (is_current) await settleFailed(tx, payout, { error_code, error_message });
+  if (is_current) await settleFailed(tx, payout, { error_code, error_message, fee_minor });
   return status;
 }

@@ -21,6 +21,8 @@ export interface Settlement {
 export interface Failure {
   error_code: PayoutErrorCode;
   error_message: string;
+  /** What was kept of what came back. */
+  fee_minor?: number | null;
 }
 
 export interface Return extends Pick<Failure, 'error_message'> {
@@ -114,7 +116,7 @@ const payCommissions = (tx: Tx, settlements: (Settlement & { id: string })[]): P
  */
 export async function settleFailed(tx: Tx, payout: Payout, failure: Failure): Promise<Payout> {
   const status = statusAfter(payout, 'fail');
-  const changes = { status, failed_at: tx.now, ...failure, ...not_paid };
+  const changes = { status, failed_at: tx.now, ...not_paid, ...failure };
   if (!payout.livemode) return endTest(tx, payout, changes);
   const failed = await payouts.update(tx, payout.id, changes);
   tx.emit(event('payout.failed', failed));

@@ -402,9 +402,9 @@ t.test('an error in the details of a payout method names the field', async (t) =
     ['paypal', { email: 'ada' }, 'invalid_parameter', 'details.email'],
     [
       'bank_transfer',
-      { account_holder: 'Ada', iban: 'DE89370400440532013000', bic: 'BNPAFRPP' },
+      { account_holder: '王小明', iban: 'DE89370400440532013000', bic: 'COBADEFFXXX' },
       'invalid_parameter',
-      'details.bic',
+      'details.account_holder',
     ],
     [
       'crypto',
@@ -431,6 +431,8 @@ t.test('an error in the details of a payout method names the field', async (t) =
   t.match(await put('paypal', { email: 'ada@example.com' }), { status: 200, body: { hint: '.com' } });
   const french = { account_holder: 'Ada', iban: 'FR1420041010050500013M02606', bic: 'BNPAREPP' };
   t.match(await put('bank_transfer', french), { status: 200 }, 'a bank of Réunion');
+  const foreign = { account_holder: 'Ада', iban: 'ES9121000418450200051332', bic: 'REVOLT21' };
+  t.match(await put('bank_transfer', foreign), { status: 200 }, 'an IBAN of another country than the bank');
   for (const [address, network] of [
     ['0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed', 'ethereum'],
     ['0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359', 'base'],

@@ -349,6 +349,21 @@ t.test('holds a payout that has no account to be paid from, until it goes into a
   t.match(await holdOf(), [{ held_reason: null, held_until: null }]);
 });
 
+t.test(
+  'makes one file a method from one sending, also of partners whose method has changed since the batch',
+  async (t) => {
+    const shop = await openShop(rail, { payout_methods: ['paypal', 'bank_transfer'] });
+    await setRail(rail, shop, 'bank_transfer', debtor);
+    await payee(shop, [6000]);
+    const changed = await payee(shop, [7000], { payout_method: by_paypal });
+    const { id } = await batchOf(shop);
+    await shop.merchant.request('PUT', `/v1/partners/${changed.id}/payout_method`, bank);
+    await shop.merchant.post(`/v1/payout_batches/${id}/send`);
+    for (const payout of await shop.list('payouts')) await payoutAfter(shop, payout, 'processing');
+    t.match((await shop.merchant.get(`/v1/payout_batches/${id}`)).files, [{ method: 'bank_transfer', payouts: 2 }]);
+  },
+);
+
 t.test('says why nothing of a batch was sent', async (t) => {
   const shop = await openShop(rail, { payout_methods: ['paypal', 'bank_transfer'] });
   await payee(shop, [6000]);

@@ -17,11 +17,11 @@ export function withPoint(value: bigint, digits: number): string {
 }
 
 /**
- * The minor units of a decimal as a bank writes it, such as `12.3`, `12.30` or `12.3000` in EUR. Null where it is no such amount: with a
- * sign, an exponent, more digits than the currency has, or beyond the safe integers.
+ * The minor units of a decimal as a bank writes it, such as `12.3`, `12.30` or `12.3000` in EUR. Null where it is no such amount: negative,
+ * with an exponent, more digits than the currency has, or beyond the safe integers.
  */
 export function minorUnits(text: string, currency: string): number | null {
-  const [, whole, fraction = ''] = /^(\d{1,18})(?:\.(\d{0,18}))?$/.exec(text) ?? [];
+  const [, whole, fraction = ''] = /^\+?(\d{1,18})(?:\.(\d{0,18}))?$/.exec(text) ?? [];
   const digits = fractionDigits(currency);
   if (whole === undefined || /[1-9]/.test(fraction.slice(digits))) return null;
   const value = Number(whole + fraction.slice(0, digits).padEnd(digits, '0'));

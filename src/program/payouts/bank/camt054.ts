@@ -1,18 +1,21 @@
+import { Problem } from '../../../core/values/problem.ts';
 import { minorUnits } from './amount.ts';
 import { railIdentifier } from './identifier.ts';
 import { type Reason, reasonOf } from './reason.ts';
-import { child, children, currencyOf, type Element, refused, text, timeOf } from './report_xml.ts';
+import { child, children, currencyOf, type Element, refused, text, textOf, timeOf } from './report_xml.ts';
 
 /** A payment on the account, as far as it has an EndToEndId. */
 export interface BookedTransfer extends Reason {
   /** The attempt's key, or what another payment of the account has as its EndToEndId. */
   end_to_end_id: string;
-  /** `paid`: debited. `returned`: credited again, with the reason of the return. `ignored`: neither; `ignored_because` says why. */
+  /**
+   * `paid`: debited. `returned`: credited again, with the reason of the return. `ignored`: neither, or it cannot be read; `ignored_because` says
+   * why.
+   */
   outcome: 'paid' | 'returned' | 'ignored';
   ignored_because: string | null;
-  /** To be compared with the payout: as instructed where the bank says so, else as booked. Null: the bank gives only the sum of a batch. */
-  amount_minor: number | null;
-  currency: string | null;
+  /** To be compared with the payout: as instructed where the bank says so, else each as booked. None: the bank gives only the sum of a batch. */
+  amounts: { amount_minor: number; currency: string }[];
   /** When it was booked. */
   at: string | null;
   /** The IBAN of the account that the notification is on. Null: the bank names the account in another way. */
@@ -36,9 +39,9 @@ const no_id = 'NOTPROVIDED';
 
 /**
  * Reads a camt.054 debit and credit notification (versions .02 to .12): the element BkToCstmrDbtCdtNtfctn. An account has other payments
- * too: the caller leaves out the ids that are not its own, and compares the account, the amount and the currency.
+ * too, which may be of any form: the caller leaves out the ids that are not its own, and compares the account, the amount and the currency.
  *
- * @throws Problem when there is no notification, or the amount of a payment is no amount of its currency
+ * @throws Problem when there is no notification
  */
 export function readBookingReport(report: Element): BookingReport {
   const notifications = children(report, 'Ntfctn');
@@ -68,18 +71,32 @@ function transfersIn(entry: Element): (Omit<BookedTransfer, 'account'> | null)[]
   return details.map((detail) => transferOf(entry, detail, details.length === 1));
 }
 
+/** What cannot be read of one payment keeps no other from being read: it may be anybody's. */
 function transferOf(entry: Element, detail: Element, is_alone: boolean): Omit<BookedTransfer, 'account'> | null {
-  const end_to_end_id = text(detail, 'Refs', 'EndToEndId');
+  const end_to_end_id = idOf(detail);
   if (end_to_end_id === null || end_to_end_id === no_id) return null;
-  return {
-    end_to_end_id: railIdentifier(end_to_end_id),
-    ...outcomeOf(entry, detail),
-    ...amountOf(entry, detail, end_to_end_id, is_alone),
-    ...reasonOf(children(detail, 'RtrInf')),
-    at: timeOf(entry, 'BookgDt'),
-    external_id: text(detail, 'Refs', 'AcctSvcrRef') ?? text(entry, 'AcctSvcrRef'),
-  };
+  const id = railIdentifier(end_to_end_id);
+  try {
+    return {
+      end_to_end_id: id,
+      ...outcomeOf(entry, detail),
+      amounts: amountsOf(entry, detail, is_alone),
+      ...reasonOf(children(detail, 'RtrInf')),
+      at: timeOf(entry, 'BookgDt'),
+      external_id: text(detail, 'Refs', 'AcctSvcrRef') ?? text(entry, 'AcctSvcrRef'),
+    };
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    const nothing = { amounts: [], reason_code: null, reason_text: null, at: null, external_id: null };
+    return { end_to_end_id: id, outcome: 'ignored', ignored_because: error.message, ...nothing };
+  }
 }
+
+/** Null where two ids stand there as well. */
+const idOf = (detail: Element): string | null => {
+  const ids = children(children(detail, 'Refs')[0], 'EndToEndId');
+  return ids.length === 1 ? textOf(ids[0]) : null;
+};
 
 /** "camt.054 BOOK: DBIT paid, CRDT with RtrInf returned." */
 function outcomeOf(entry: Element, detail: Element): Pick<BookedTransfer, 'outcome' | 'ignored_because'> {
@@ -98,26 +115,23 @@ function outcomeOf(entry: Element, detail: Element): Pick<BookedTransfer, 'outco
     : { outcome: 'paid', ignored_because: null };
 }
 
-/** The amount of the entry belongs to a payment only where it is the entry's only one. */
-function amountOf(
-  entry: Element,
-  detail: Element,
-  end_to_end_id: string,
-  is_alone: boolean,
-): Pick<BookedTransfer, 'amount_minor' | 'currency'> {
-  const amount =
-    child(detail, 'AmtDtls', 'InstdAmt', 'Amt') ??
-    child(detail, 'AmtDtls', 'TxAmt', 'Amt') ??
-    child(detail, 'Amt') ??
-    (is_alone && isOfOne(entry) ? child(entry, 'Amt') : undefined);
-  if (amount === undefined) return { amount_minor: null, currency: null };
-  const written = text(amount) ?? '';
+/** The amount of the entry belongs to a payment only where it is the entry's only one. A payment in another currency has its counter value too. */
+function amountsOf(entry: Element, detail: Element, is_alone: boolean): BookedTransfer['amounts'] {
+  const instructed = child(detail, 'AmtDtls', 'InstdAmt', 'Amt');
+  const booked = [
+    child(detail, 'AmtDtls', 'TxAmt', 'Amt'),
+    child(detail, 'AmtDtls', 'CntrValAmt', 'Amt'),
+    child(detail, 'Amt'),
+  ].filter((amount) => amount !== undefined);
+  const of_entry = booked.length === 0 && is_alone && isOfOne(entry) ? children(entry, 'Amt') : [];
+  return (instructed === undefined ? [...booked, ...of_entry] : [instructed]).map(amountOf);
+}
+
+function amountOf(amount: Element): BookedTransfer['amounts'][number] {
   const currency = currencyOf(amount);
-  const amount_minor = currency === null ? null : minorUnits(written, currency);
-  if (amount_minor !== null) return { amount_minor, currency };
-  throw refused(
-    `The amount of ${end_to_end_id} is '${written}' ${currency ?? 'without Ccy'}, which is no amount of a currency. Ask the bank for a corrected report.`,
-  );
+  const amount_minor = currency === null ? null : minorUnits(text(amount) ?? '', currency);
+  if (currency !== null && amount_minor !== null) return { amount_minor, currency };
+  throw refused(`The amount '${text(amount) ?? ''}' ${currency ?? 'without Ccy'} is no amount of a currency.`);
 }
 
 /** Whether the entry is of one payment: none of its details sums up several. */

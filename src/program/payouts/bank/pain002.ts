@@ -32,7 +32,7 @@ export interface StatusReport {
   /** The MsgId of the report. */
   report_id: string | null;
   reported_at: string | null;
-  /** Where this is `failed`, so is each transfer of the file, listed or not. A success says nothing of its transfers. */
+  /** Where this is `failed` or `unchanged`, so is each transfer of the file, listed or not. A success says nothing of its transfers. */
   group: BankStatus;
   /** Where one is `failed`, so is each transfer of the block, listed or not. */
   payment_informations: BlockStatus[];
@@ -80,7 +80,8 @@ function inBlock(block: Element, group: BankStatus): TransferStatus[] {
 
 /** @param above the statuses of the block and the file, the nearest first */
 function transfersIn(parent: Element, payment_information_id: string | null, above: BankStatus[]): TransferStatus[] {
-  const rejection = above.find(({ outcome }) => outcome === 'failed');
+  const rejection =
+    above.find(({ outcome }) => outcome === 'unchanged') ?? above.find(({ outcome }) => outcome === 'failed');
   return children(parent, 'TxInfAndSts').map((transfer, at) => {
     const end_to_end_id = text(transfer, 'OrgnlEndToEndId');
     if (end_to_end_id === null)
@@ -100,10 +101,13 @@ function transfersIn(parent: Element, payment_information_id: string | null, abo
 /** "A rejection of group or payment information reaches down, a success never." */
 function reachedBy(rejection: BankStatus | undefined, own: BankStatus, end_to_end_id: string): BankStatus {
   if (!rejection) return own;
+  // A second copy was refused as a whole: what the bank has of it is the first.
+  if (rejection.outcome === 'unchanged') return own.outcome === 'paid' ? own : rejection;
   if (own.outcome === 'paid')
     throw refused(
       `The report rejects the file or payment information of ${end_to_end_id} (${rejection.status}), and says that the payment itself is settled (${own.status}). Ask the bank which is true.`,
     );
+  if (own.outcome === 'unchanged') return own;
   if (own.outcome === 'waiting') return rejection;
   return own.reason_code === null ? { ...rejection, ...withoutNulls(own) } : own;
 }
@@ -116,8 +120,8 @@ const withoutNulls = ({ status, reason_text }: BankStatus): Partial<BankStatus> 
 
 function statusOf(element: Element | undefined, name: string): BankStatus {
   const status = text(element, name);
-  const outcome = bankOutcome(status);
   const reason = reasonOf(children(element, 'StsRsnInf'));
+  const outcome = bankOutcome(status, reason.reason_code);
   return { status, outcome, error_code: outcome === 'failed' ? bankErrorCode(reason.reason_code) : null, ...reason };
 }
 
@@ -130,10 +134,12 @@ function onceEach(statuses: TransferStatus[]): TransferStatus[] {
       throw refused(
         `The report says of ${status.end_to_end_id} both ${before.status} and ${status.status}. Ask the bank which is true.`,
       );
-    if (!before || before.outcome === 'waiting') by_id.set(status.end_to_end_id, status);
+    if (!before || !isFinal(before)) by_id.set(status.end_to_end_id, status);
   }
   return [...by_id.values()];
 }
 
 const contradict = (one: BankStatus, other: BankStatus): boolean =>
-  one.outcome !== 'waiting' && other.outcome !== 'waiting' && one.outcome !== other.outcome;
+  isFinal(one) && isFinal(other) && one.outcome !== other.outcome;
+
+const isFinal = ({ outcome }: BankStatus): boolean => outcome === 'paid' || outcome === 'failed';

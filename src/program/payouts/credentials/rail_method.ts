@@ -4,7 +4,7 @@ import { databaseTime } from '../../../core/values/clock.ts';
 import { text } from '../../../core/values/fields.ts';
 import { Problem } from '../../../core/values/problem.ts';
 import { validationProblem } from '../../../core/values/validation.ts';
-import { bic, iban, ofOneCountry } from '../../partners/payout_method.ts';
+import { bic, iban } from '../../partners/payout_method.ts';
 import { sepaText } from '../bank/latin.ts';
 import { type BankMethod, most_of_name } from '../bank/transfer.ts';
 import type { Credentials, RailMode, RailName } from '../rails/rail.ts';
@@ -28,8 +28,7 @@ const Debtor = z.strictObject({
   bic: bic.describe('The bank of the account.'),
 });
 
-const credentialsSchema = (rail: RailMethod): z.ZodObject =>
-  isRailName(rail) ? rails[rail].credentials : ofOneCountry(Debtor);
+const credentialsSchema = (rail: RailMethod): z.ZodObject => (isRailName(rail) ? rails[rail].credentials : Debtor);
 
 /** By rail: the fields of its credentials and what they are, in Markdown. */
 export const credentials_doc = rail_methods

@@ -7,11 +7,13 @@ import { type AttemptOutcome, applyOutcome, lockPayout } from '../attempt_outcom
 import { most_commissions } from '../payout_commissions.ts';
 import type { PayoutStatus } from '../payout_state.ts';
 import type { PayoutErrorCode } from '../rails/rail.ts';
-import type { Told } from './report_outcomes.ts';
+import type { NotApplied, Told } from './report_outcomes.ts';
 
 export interface StoredResult {
   applied: { payout_id: string; status: PayoutStatus | 'deleted' }[];
   unchanged: string[];
+  /** Left out in reports of before. */
+  not_applied?: NotApplied[];
   waiting: number;
   not_of_batch: number;
   /** What is still to be applied, by payout. */
@@ -88,7 +90,10 @@ async function apply(tx: Tx, told: Told): Promise<PayoutStatus | 'deleted' | und
   return status;
 }
 
-function outcomeOf(tx: Tx, { outcome, reference, at, error_code, error_message }: Told): AttemptOutcome {
+function outcomeOf(
+  tx: Tx,
+  { outcome, reference, at, error_code, error_message, fee_minor = null }: Told,
+): AttemptOutcome {
   if (outcome === 'paid') {
     const paid_at = at !== null && at < tx.now ? at : tx.now;
     return { status: 'paid', reference, paid_at, fee_minor: null };
@@ -98,5 +103,6 @@ function outcomeOf(tx: Tx, { outcome, reference, at, error_code, error_message }
     reference,
     error_code: error_code as PayoutErrorCode,
     error_message: error_message as string,
+    fee_minor,
   };
 }

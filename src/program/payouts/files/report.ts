@@ -36,9 +36,20 @@ const PayoutReport = z
         }),
       )
       .describe('The payouts that the report settled, so far.'),
-    unchanged: z.array(id('pyt')).describe('Payouts whose outcome was known already.'),
+    unchanged: z
+      .array(id('pyt'))
+      .describe('Payouts whose outcome was known already, or of which the bank refused a second copy.'),
+    not_applied: z
+      .array(
+        z.object({
+          payout_id: id('pyt'),
+          end_to_end_id: text.describe('The `EndToEndId` in the file.'),
+          reason: text.describe('Why nothing was changed.'),
+        }),
+      )
+      .describe('Entries about payouts of the batch that changed nothing, such as one of another amount, and why.'),
     waiting: count.describe('Payments that the bank has not finished.'),
-    not_of_batch: count.describe('Payments of the account that are not of this batch.'),
+    not_of_batch: count.describe('Payments in the report that are not of this batch.'),
     created_at: timestamp,
   })
   .meta({ id: 'PayoutReport', description: 'A report of a bank on the payouts of a batch, and what it changed.' });
@@ -53,7 +64,7 @@ export const payoutReportOperations: Operation[] = [
     scope: 'payouts:send',
     title: 'Take in a bank report',
     summary: "Settles payouts by a bank's report: pain.002 or camt.054.",
-    doc: 'Send the XML as the field `document`, or as the body with `Content-Type: application/xml`: at most 10 MiB. Payments that the bank settled become `paid`; rejected ones, also those of a rejected file or payment information, become `failed`; returned ones become `failed` with `returned`. A pain.002 must be on a file of the batch, and name its payments alone; a camt.054 must be on the account that the file pays from, where it names an IBAN, and its other payments are passed over. A report that does not fit is refused as a whole. If it settles many payouts, a worker goes on after the response: `state` is `running`, and `GET` shows when it is `done`. An organization can have two long reports read at once (429 `rate_limit_exceeded`). A report that was taken in before is 409 with the first result in `existing`.',
+    doc: 'Send the XML as the field `document`, or as the body with `Content-Type: application/xml`: at most 10 MiB. Payments that the bank settled become `paid`; rejected ones, also those of a rejected file or payment information, become `failed`; returned ones become `failed` with `returned`. Each entry is applied by itself: what is not of this batch counts in `not_of_batch`, and an entry that does not fit, such as one of another amount, is listed in `not_applied` and changes nothing. A return of less than was sent is a return, and the difference is the `fee_minor` of the payout. A rejection of a duplicate (`DU01` to `DU05`, `AM05`) says that the bank has the payment already, and changes nothing. A pain.002 must be on a file of the batch. If it settles many payouts, a worker goes on after the response: `state` is `running`, and `GET` shows when it is `done`. An organization can have two long reports read at once (429 `rate_limit_exceeded`). A report that was taken in before is 409 with the first result in `existing`.',
     params: idParams,
     body: z.strictObject({ document: text.min(1).describe('The XML of the report, as the bank supplied it.') }),
     example: {
@@ -107,11 +118,11 @@ async function takeIn(
     const existing = await storedReport(tx, batch_id, fingerprint);
     throw alreadyExists('document', `The report was taken in before, as ${existing.id}.`, existing);
   }
-  const { told, waiting, not_of_batch } = await contentOfReport(tx, services, batch_id, report);
+  const { told, ...rest } = await contentOfReport(tx, services, batch_id, report);
   const left = told.sort((one, other) =>
     one.payout_id < other.payout_id ? -1 : Number(one.payout_id > other.payout_id),
   );
-  const result: StoredResult = { applied: [], unchanged: [], waiting, not_of_batch, left };
+  const result: StoredResult = { applied: [], ...rest, left };
   await applyReport(tx, id, result);
   return storedReport(tx, batch_id, fingerprint);
 }
@@ -120,7 +131,7 @@ type Row = Omit<PayoutReport, 'object' | 'state' | keyof StoredResult> & { resul
 
 const shown = ({ result: { left, ...result }, id, ...row }: Row): PayoutReport => ({
   ...{ id, object: 'payout_report', ...row, message_id: row.message_id || null },
-  ...{ state: left.length === 0 ? 'done' : 'running', ...result },
+  ...{ state: left.length === 0 ? 'done' : 'running', not_applied: [], ...result },
 });
 
 const columns = sql`t.id, t.batch_id, t.kind, t.message_id, t.result, t.created_at`;

@@ -1,4 +1,4 @@
-/** Which payments a bank's report tells of, and what it says of them. A report with one that does not fit is refused as a whole. */
+/** Which payments a bank's report tells of, and what it says of them. What does not fit is listed, and changes nothing. */
 import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import { tenant } from '../../../core/resource/resource.ts';
@@ -21,10 +21,22 @@ export interface Told {
   at: string | null;
   error_code: PayoutErrorCode | null;
   error_message: string | null;
+  /** What the bank has kept of what came back. */
+  fee_minor?: number | null;
+}
+
+/** A payment of the batch that the report names, and why it changes nothing. */
+export interface NotApplied {
+  payout_id: string;
+  end_to_end_id: string;
+  reason: string;
 }
 
 export interface ReportContent {
   told: Told[];
+  /** Of payments that the bank has taken before: they stay as they are. */
+  unchanged: string[];
+  not_applied: NotApplied[];
   /** Payments whose outcome is not final yet. */
   waiting: number;
   /** Payments of the account that are not of this batch. */
@@ -55,25 +67,44 @@ async function ofStatuses(tx: Tx, batch_id: string, report: StatusReport): Promi
     select from program.payout_file t where ${tenant(tx)} and t.batch_id = ${batch_id} and t.id = ${message_id}`);
   if (!file) throw refused(`The report is on the file '${message_id}', which is not a file of this batch.`);
   const sent = await sentWhere(tx, sql`t.file_id = ${message_id}`);
-  const stranger = statuses.find(({ end_to_end_id }) => !sent.has(end_to_end_id));
-  if (stranger) {
+  const own = statuses.filter(({ end_to_end_id }) => sent.has(end_to_end_id));
+  if (own.length === 0 && statuses.length > 0) {
     throw refused(
-      `The report names the payment '${stranger.end_to_end_id}', which is not in the file ${bankIdentifier(message_id)}.`,
+      `The report names the payment '${bankIdentifier((statuses[0] as TransferStatus).end_to_end_id)}', and none that is in the file ${bankIdentifier(message_id)}.`,
     );
   }
-  const listed = statuses
-    .filter(({ outcome }) => outcome !== 'waiting')
-    .map((status) => toldOfStatus(sent.get(status.end_to_end_id) as Sent, status, status));
-  const unlisted = await reachedBelow(tx, report, sent);
-  return { told: [...listed, ...unlisted], waiting: statuses.length - listed.length, not_of_batch: 0 };
+  const listed = own.map((status): Said => ({ one: sent.get(status.end_to_end_id) as Sent, status, booked: status }));
+  const all = [...listed, ...(await reachedBelow(tx, report, sent))];
+  const said = (outcome: BankStatus['outcome']) => all.filter(({ status }) => status.outcome === outcome);
+  return {
+    told: [...said('paid'), ...said('failed')].map(toldOfStatus),
+    unchanged: said('unchanged').map(({ one }) => one.payout_id),
+    not_applied: said('unchanged').map(({ one, status }) => notApplied(one, duplicateOf(status))),
+    waiting: said('waiting').length,
+    not_of_batch: statuses.length - own.length,
+  };
 }
 
+/** What a report says of a payment. */
+interface Said {
+  one: Sent;
+  status: BankStatus;
+  booked?: Pick<TransferStatus, 'at' | 'external_id'>;
+}
+
+const duplicateOf = ({ reason_code, reason_text }: BankStatus): string =>
+  `The bank has the payment already, and refused a second copy (${reason_code}).${reason_text === null ? '' : ` ${reason_text}`}`;
+
+const notApplied = ({ id, payout_id }: Sent, reason: string): NotApplied => ({
+  ...{ payout_id, end_to_end_id: bankIdentifier(id), reason },
+});
+
 /** The payments that the report does not list, and whose file or payment information it rejects. */
-async function reachedBelow(tx: Tx, report: StatusReport, sent: Map<string, Sent>): Promise<Told[]> {
+async function reachedBelow(tx: Tx, report: StatusReport, sent: Map<string, Sent>): Promise<Said[]> {
   const listed = new Set(report.statuses.map(({ end_to_end_id }) => end_to_end_id));
   const others = [...sent.values()].filter(({ id }) => !listed.has(id));
-  if (report.group.outcome === 'failed') return others.map((one) => toldOfStatus(one, report.group));
-  const rejected = report.payment_informations.filter(({ outcome }) => outcome === 'failed');
+  if (isRejected(report.group)) return others.map((one) => ({ one, status: report.group }));
+  const rejected = report.payment_informations.filter(isRejected);
   if (rejected.length === 0) return [];
   const blocks = (await blocksOf(tx, report.message_id)).map((block, at) => ({
     ...block,
@@ -88,15 +119,17 @@ async function reachedBelow(tx: Tx, report: StatusReport, sent: Map<string, Sent
     }
     return others
       .filter(({ currency, execution_date }) => currency === block.currency && execution_date === block.execution_date)
-      .map((one) => toldOfStatus(one, status));
+      .map((one) => ({ one, status }));
   });
 }
 
-const toldOfStatus = (
-  { id, payout_id }: Sent,
-  { outcome, status, error_code, reason_code, reason_text }: BankStatus,
-  { at, external_id }: Pick<TransferStatus, 'at' | 'external_id'> = { at: null, external_id: null },
-): Told => ({
+const isRejected = ({ outcome }: BankStatus): boolean => outcome === 'failed' || outcome === 'unchanged';
+
+const toldOfStatus = ({
+  one: { id, payout_id },
+  status: { outcome, status, error_code, reason_code, reason_text },
+  booked: { at, external_id } = { at: null, external_id: null },
+}: Said): Told => ({
   ...{ attempt_id: id, payout_id, outcome: outcome as 'paid' | 'failed', reference: external_id, at, error_code },
   error_message: outcome === 'failed' ? (reason_text ?? inWords('rejected', reason_code ?? status)) : null,
 });
@@ -107,7 +140,6 @@ async function ofBookings(
   batch_id: string,
   report: BookingReport,
 ): Promise<ReportContent> {
-  const booked = report.transfers.filter(({ outcome }) => outcome !== 'ignored');
   const ids = report.transfers.map(({ end_to_end_id }) => end_to_end_id);
   const sent = await sentWhere(
     tx,
@@ -116,13 +148,24 @@ async function ofBookings(
     )`,
   );
   if (sent.size === 0) throw refused('The notification names no payment of this batch by its EndToEndId.');
-  const own = booked.filter(({ end_to_end_id }) => sent.has(end_to_end_id));
   const accounts = await accountsOf(tx, services, batch_id);
-  for (const transfer of own)
-    refuseOtherAccount(transfer, accounts.get(sent.get(transfer.end_to_end_id)?.file_id ?? ''));
-  const told = own.map((transfer) => toldOfBooking(sent.get(transfer.end_to_end_id) as Sent, transfer));
-  const strangers = ids.filter((id) => !sent.has(id)).length;
-  return { told, waiting: ids.length - strangers - told.length, not_of_batch: strangers + report.without_id };
+  const told: Told[] = [];
+  const not_applied: NotApplied[] = [];
+  for (const transfer of report.transfers) {
+    const one = sent.get(transfer.end_to_end_id);
+    if (!one) continue;
+    const reason = transfer.ignored_because ?? misfit(one, transfer, accounts.get(one.file_id ?? ''));
+    if (reason === null) told.push(toldOfBooking(one, transfer));
+    else not_applied.push(notApplied(one, reason));
+  }
+  const strangers = ids.length - told.length - not_applied.length;
+  const waiting = report.transfers.filter(
+    ({ end_to_end_id, outcome }) => outcome === 'ignored' && sent.has(end_to_end_id),
+  );
+  return {
+    ...{ told, unchanged: [], not_applied, waiting: waiting.length },
+    not_of_batch: strangers + report.without_id,
+  };
 }
 
 /** The IBANs that the files of a batch pay from, by file. */
@@ -132,27 +175,35 @@ async function accountsOf(tx: Tx, { vault }: Pick<Services, 'vault'>, batch_id: 
   return new Map(files.map(({ id, debtor }) => [id, (JSON.parse(vault.decrypt(debtor, id)) as Debtor).iban]));
 }
 
-/** What is booked on another account is another payment, whatever its EndToEndId. @throws Problem invalid_parameter */
-function refuseOtherAccount({ account, end_to_end_id }: BookedTransfer, iban: string | undefined): void {
-  if (account === null || iban === undefined || account === iban) return;
-  throw refused(
-    `The notification is on the account ending in ${account.slice(-4)}, and ${bankIdentifier(end_to_end_id)} was sent from the account ending in ${iban.slice(-4)}. Send the notification of that account.`,
-  );
+/** Why a booking is not that of the payment: what is booked on another account is another payment, whatever its EndToEndId. Null: it is. */
+function misfit(one: Sent, { account, amounts, outcome }: BookedTransfer, iban: string | undefined): string | null {
+  if (account !== null && iban !== undefined && account !== iban)
+    return `The notification is on the account ending in ${account.slice(-4)}, and the payment was sent from the account ending in ${iban.slice(-4)}. Send the notification of that account.`;
+  if (amounts.length === 0 || keptOf(one, amounts, outcome) !== null) return null;
+  const booked = amounts.map(({ amount_minor, currency }) => `${amount_minor} ${currency}`).join(' and ');
+  return `The notification says ${booked} in minor units, and ${one.amount_minor} ${one.currency} were sent. Ask the bank which is true, or record it by hand.`;
 }
 
-/** @throws Problem invalid_parameter */
+/** What is kept of a payment that came back: nothing of one that was paid. Null: none of the amounts can be that of the payment. */
+function keptOf(
+  { amount_minor, currency }: Sent,
+  amounts: BookedTransfer['amounts'],
+  outcome: BookedTransfer['outcome'],
+): number | null {
+  const in_currency = amounts.filter((amount) => amount.currency === currency).map((amount) => amount.amount_minor);
+  if (in_currency.includes(amount_minor)) return 0;
+  const less = in_currency.filter((one) => one > 0 && one < amount_minor);
+  return outcome === 'returned' && less.length > 0 ? amount_minor - Math.max(...less) : null;
+}
+
 function toldOfBooking(one: Sent, transfer: BookedTransfer): Told {
-  const { outcome, amount_minor, currency, at, external_id, reason_code, reason_text } = transfer;
-  if (amount_minor !== null && (amount_minor !== one.amount_minor || currency !== one.currency)) {
-    throw refused(
-      `The notification says of ${one.id} ${amount_minor} ${currency} in minor units, and ${one.amount_minor} ${one.currency} were sent. Ask the bank which is true.`,
-    );
-  }
+  const { outcome, amounts, at, external_id, reason_code, reason_text } = transfer;
   const is_return = outcome === 'returned';
   return {
     ...{ attempt_id: one.id, payout_id: one.payout_id, outcome: is_return ? 'returned' : 'paid' },
     ...{ reference: external_id, at, error_code: is_return ? 'returned' : null },
     error_message: is_return ? (reason_text ?? inWords('returned', reason_code)) : null,
+    fee_minor: keptOf(one, amounts, outcome) || null,
   };
 }
 

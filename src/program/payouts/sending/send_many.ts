@@ -20,10 +20,15 @@ interface Step {
   most_of_page: number;
 }
 
+/** The method that the partner has now, by which the payout is sent. */
+const by_provider = sql`exists (
+  select from program.payout_method m
+  where m.organization_id = t.organization_id and m.partner_id = t.partner_id and m.method = any(${[...rail_names]}))`;
+
 /** What a provider is asked to pay is sent in small steps; what goes into files in one, so that a batch has one file for each method up to there. */
 const steps: Step[] = [
-  { which: sql`t.method = any(${[...rail_names]})`, most: 100, most_of_page: 100 },
-  { which: sql`t.method <> all(${[...rail_names]})`, most: 100_000, most_of_page: 1_000 },
+  { which: by_provider, most: 100, most_of_page: 100 },
+  { which: sql`not ${by_provider}`, most: 100_000, most_of_page: 1_000 },
 ];
 
 /**

@@ -131,8 +131,11 @@ t.test('settles payouts by a camt.054 in each currency, and takes back what was 
     const [payout] = payouts as [Json];
     for (const other of [entry(keyOf(payout), wrong, currency), entry(keyOf(payout), written, 'EUR')]) {
       t.match(await takeIn(shop, batch, camt054(other)), {
-        status: 400,
-        body: { error: { code: 'invalid_parameter' } },
+        status: 200,
+        body: {
+          applied: [],
+          not_applied: [{ payout_id: payout.id, end_to_end_id: keyOf(payout), reason: /were sent|no amount/ }],
+        },
       });
     }
     t.same(await statuses(shop, batch), ['processing']);
@@ -163,7 +166,7 @@ t.test('takes a camt.054 of the account that the file pays from, and of no other
   const { batch, payouts } = await sent(shop, [6000]);
   const booked = entry(keyOf(payouts[0] as Json), '60.00', 'USD');
   const elsewhere = await takeIn(shop, batch, camt054(booked, 'FR1420041010050500013M02606'));
-  t.match(elsewhere, { status: 400, body: { error: { code: 'invalid_parameter', message: /2606.*3000/ } } });
+  t.match(elsewhere, { status: 200, body: { applied: [], not_applied: [{ reason: /2606.*3000/ }] } });
   t.same(await statuses(shop, batch), ['processing']);
   t.match(await takeIn(shop, batch, camt054(booked, 'DE89 3704 0044 0532 0130 00')), {
     status: 200,
@@ -220,8 +223,7 @@ t.test('refuses what does not fit, and changes nothing', async (t) => {
   const other = await sent(shop, [9000]);
   const refusals: [string, RegExp][] = [
     [pain002(other.message_id, transaction(other.payouts[0] as Json, 'ACSC')), /which is not a file of this batch/],
-    [pain002(message_id, transaction(one, 'ACSC') + transaction(other.payouts[0] as Json, 'ACSC')), /not in the file/],
-    [pain002(message_id, transaction(one, 'ACSC') + transaction({ id: 'pyt_nobody' }, 'ACSC')), /'pyt-nobody-1'/],
+    [pain002(message_id, transaction({ id: 'pyt_nobody' }, 'ACSC')), /'pyt-nobody-1'/],
     [pain002(message_id, transaction(one, 'ACSC') + transaction(one, 'RJCT')), /both/],
     [camt054(entry('INVOICE-7', '1', 'USD')), /names no payment of this batch/],
     ['<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', /declaration/],
@@ -311,4 +313,92 @@ t.test('leaves a payout that was marked as paid as it is when the bank rejects t
   t.equal(status, 200);
   t.match(await shop.merchant.get(`/v1/payouts/${payout.id}`), { status: 'paid', external_id: 'BY-HAND' });
   t.match(await shop.list('commissions'), [{ status: 'paid' }]);
+});
+
+const of_group = (reason: string, at: 'group' | 'block') => {
+  const why = `<StsRsnInf><Rsn><Cd>${reason}</Cd></Rsn></StsRsnInf>`;
+  return { [at]: `RJCT</${at === 'group' ? 'GrpSts' : 'PmtInfSts'}>${why}<X>` };
+};
+
+t.test('changes nothing where the bank refuses a second copy of a file, a block or a payment', async (t) => {
+  const shop = await openShop(rail);
+  const { batch, message_id, payouts } = await sent(shop, [6000, 7000]);
+  const [one, two] = payouts as [Json, Json];
+  await takeIn(shop, batch, pain002(message_id, transaction(one, 'ACSC')));
+  for (const reason of ['DU01', 'DU02', 'DU03', 'DU04', 'DU05', 'AM05']) {
+    const listed = transaction(one, 'RJCT', reason) + transaction(two, 'RJCT', reason);
+    const unreasoned = transaction(one, 'RJCT') + transaction(two, 'RJCT');
+    const reports = [
+      pain002(message_id, listed),
+      pain002(message_id, '', of_group(reason, 'group')).replace('<X></GrpSts>', ''),
+      pain002(message_id, unreasoned, of_group(reason, 'group')).replace('<X></GrpSts>', ''),
+      pain002(message_id, '', of_group(reason, 'block')).replace('<X></PmtInfSts>', ''),
+    ];
+    for (const document of reports) {
+      const { body } = await takeIn(shop, batch, document);
+      t.match(body, { state: 'done', applied: [], waiting: 0 }, document);
+      t.same(body.unchanged.sort(), [one.id, two.id].sort(), document);
+      t.match(body.not_applied, [{ reason: new RegExp(reason) }, { reason: new RegExp(reason) }]);
+    }
+  }
+  t.same((await statuses(shop, batch)).sort(), ['paid', 'processing']);
+});
+
+t.test('applies what fits of a camt.054 whatever else stands in it', async (t) => {
+  const shop = await openShop(rail, { min_payout_minor: 0 });
+  const { batch, payouts } = await sent(shop, [6000, 7000, 8000, 9000]);
+  const [one, less, wire, odd] = payouts as [Json, Json, Json, Json];
+  const returned = '<RtrInf><Rsn><Cd>AC04</Cd></Rsn></RtrInf>';
+  const value = '<AmtDtls><CntrValAmt><Amt Ccy="USD">80.00</Amt></CntrValAmt></AmtDtls>';
+  const strangers = [
+    ...[entry('RENT', '+5.00', 'USD'), entry('RENT-2', '1,50', 'USD'), entry('RENT-3', '1', 'XXX')],
+    entry('RENT-4', '1', 'USD').replace('2026-11-20', 'yesterday'),
+  ];
+  const { status, body } = await takeIn(
+    shop,
+    batch,
+    camt054(
+      [
+        ...strangers,
+        entry(keyOf(one), '+60.00', 'USD'),
+        entry(keyOf(less), '65.00', 'USD', 'CRDT', returned),
+        entry(keyOf(wire), '74.48', 'EUR', 'DBIT', value),
+        entry(keyOf(odd), '90,00', 'USD'),
+      ].join(''),
+    ),
+  );
+  t.equal(status, 200);
+  t.match(body, { not_of_batch: 4, not_applied: [{ payout_id: odd.id, reason: /no amount/ }] });
+  t.equal(body.applied.length, 3);
+  const after = (payout: Json) => shop.merchant.get(`/v1/payouts/${payout.id}`);
+  t.match(await after(one), { status: 'paid' });
+  t.match(await after(less), { status: 'failed', fee_minor: 500 });
+  t.match(await after(wire), { status: 'paid' });
+  t.match(await after(odd), { status: 'processing' });
+});
+
+t.test('records by hand that a payment came back', async (t) => {
+  const shop = await openShop(rail);
+  const { batch, message_id, payouts } = await sent(shop, [6000]);
+  const [payout] = payouts as [Json];
+  const path = `/v1/payouts/${payout.id}/mark_returned`;
+  t.match(await shop.merchant.request('POST', path), { status: 409, body: { error: { code: 'payout_locked' } } });
+  await takeIn(shop, batch, pain002(message_id, transaction(payout, 'ACSC')));
+  t.match(await shop.merchant.request('POST', path, { fee_minor: 6001 }), {
+    status: 400,
+    body: { error: { param: 'fee_minor' } },
+  });
+  await shop.events();
+  const back = { reason: 'Account closed', returned_at: '2026-11-21T00:00:00.000Z', fee_minor: 500 };
+  t.match(await shop.merchant.post(path, back), {
+    ...{ status: 'failed', error_code: 'returned', error_message: 'Account closed', fee_minor: 500, paid_at: null },
+    failed_at: back.returned_at,
+  });
+  t.same(
+    (await shop.events()).map(({ type }) => type),
+    ['payout.failed', 'commission.updated'],
+  );
+  t.match(await takeIn(shop, batch, pain002(message_id, transaction(payout, 'ACCC'))), {
+    body: { unchanged: [payout.id] },
+  });
 });
