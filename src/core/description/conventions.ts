@@ -36,7 +36,7 @@ Live keys begin with \`rail_live_\`, test keys with \`rail_test_\`. ${test_keys}
 
 **Signed requests.** You can sign requests: \`Rail-Signature: t=<unix seconds>,v1=<hex HMAC-SHA256>\`. The HMAC key is the full API key, and the signed string is \`<t>.<raw request body>\`; without a body it is \`<t>.\`. The service verifies every signature that it receives, and refuses one whose \`t\` is more than ${signature_tolerance_s} seconds from its clock. \`POST /v1/inbound_signing\` makes signatures mandatory for the key that sends the request.
 
-A signature proves that the sender has the key and that the body is unchanged. It does not cover the method, the path, the query or other headers, and it does not prevent replays: whoever captures a signed request can send it again for ${signature_tolerance_s / 60} minutes. Use TLS. An \`Idempotency-Key\` makes an unintended repetition of a \`POST\` harmless.`,
+A signature proves that the sender has the key and that the body is unchanged. It does not cover the method, the path, the query or other headers, and it does not prevent replays: whoever captures a signed request can send it again for ${signature_tolerance_s / 60} minutes. The key itself is sent with the request, so whoever can read the request can sign another one: a signature protects from nothing that TLS does not. Use TLS. An \`Idempotency-Key\` makes an unintended repetition of a \`POST\` harmless.`,
   },
   {
     title: 'Money',
@@ -54,7 +54,7 @@ If the service fails in the middle, it breaks the connection, and your HTTP clie
   },
   {
     title: 'Idempotency',
-    text: `Send an \`Idempotency-Key\` of 1 to 255 characters with a \`POST\` to make it safe to retry. For 24 hours, a request with the same key, path and body returns the first response, with the header \`Idempotent-Replayed: true\`, and has no further effect. The same key with another path or body is refused with 422 \`idempotency_key_reused\`. While the first request is still running, the response is 409 \`idempotency_key_in_flight\` with \`Retry-After\`. A request that failed does not use up its key.${moves_money ? '\n\nSend a key with every request that moves money, and retry with the same key.' : ''}`,
+    text: `Send an \`Idempotency-Key\` of 1 to 255 characters with a \`POST\` to make it safe to retry. For 24 hours, a request with the same key, path and body returns the first response, with the header \`Idempotent-Replayed: true\`, and has no further effect. The same key with another path, body or API key is refused with 422 \`idempotency_key_reused\`. While the first request is still running, the response is 409 \`idempotency_key_in_flight\` with \`Retry-After\`. A request that failed does not use up its key.${moves_money ? '\n\nSend a key with every request that moves money, and retry with the same key.' : ''}`,
   },
   {
     title: 'Errors',

@@ -11,7 +11,7 @@ export interface Reply {
 
 export interface IdempotentRequest {
   key: string;
-  /** SHA-256 of method, path and raw body. */
+  /** SHA-256 of the API key's id, method, path and raw body: no other key is shown the reply, which may hold a secret. */
   fingerprint: Buffer;
 }
 
@@ -20,6 +20,7 @@ export interface IdempotentRequest {
  * @throws Problem invalid_parameter when it is not 1 to 255 characters long
  */
 export function idempotentRequest(
+  api_key_id: string,
   method: string,
   url: string,
   header: unknown,
@@ -31,7 +32,7 @@ export function idempotentRequest(
       param: 'Idempotency-Key',
     });
   }
-  return { key: header, fingerprint: sha256(Buffer.concat([Buffer.from(`${method} ${url}\n`), raw])) };
+  return { key: header, fingerprint: sha256(Buffer.concat([Buffer.from(`${api_key_id} ${method} ${url}\n`), raw])) };
 }
 
 /**

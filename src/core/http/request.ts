@@ -151,7 +151,7 @@ async function answer(
 ): Promise<Reply & { replayed: boolean }> {
   const caller = request.presented as Presented;
   const { method, url, headers, rawBody } = request;
-  const idempotent = idempotentRequest(method, url, headers['idempotency-key'], rawBody);
+  const idempotent = idempotentRequest(caller.api_key_id, method, url, headers['idempotency-key'], rawBody);
   const options = {
     ...{ organization_id: caller.organization_id, request_id: request.id, idempotency_key: idempotent?.key },
     one_state: operation.may_lag,

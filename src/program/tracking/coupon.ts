@@ -15,6 +15,27 @@ import { type Partner, partnerOf, partners } from '../partners/partner.ts';
 import { programs } from '../programs/program.ts';
 import { countersOf, rowsOf, totalOf } from '../programs/tally.ts';
 
+/** Letters of these scripts look alike. */
+const alike = [
+  /\p{Script=Latin}/u,
+  /\p{Script=Cyrillic}/u,
+  /\p{Script=Greek}/u,
+  /\p{Script=Armenian}/u,
+  /\p{Script=Cherokee}/u,
+];
+
+/** What customers type: no two codes look the same. Codes of before are kept as they are. */
+const typedCode = text
+  .min(1)
+  .max(64)
+  .overwrite((code) => code.normalize('NFKC'))
+  .max(64)
+  .refine((code) => !/\p{Default_Ignorable_Code_Point}/u.test(code), 'must not contain invisible characters')
+  .refine(
+    (code) => alike.filter((script) => script.test(code)).length < 2,
+    'must not mix letters of scripts that look alike',
+  );
+
 export const coupons = resource({
   object: 'coupon',
   plural: 'coupons',
@@ -62,7 +83,7 @@ export const couponOperations: Operation[] = [
     summary: 'Creates a coupon.',
     body: z.strictObject({
       program_id,
-      code: text.min(1).max(64),
+      code: typedCode,
       partner_id: id('part').optional(),
       group_id: id('grp').optional(),
       external_id: external_id.optional(),

@@ -25,7 +25,7 @@ export function createEndpointOperation(policy: EventPolicy): Operation {
     path: '/v1/webhook_endpoints',
     scope: 'webhooks:write',
     summary: 'Creates a webhook endpoint: a URL that receives events.',
-    doc: `Store the \`secret\` of the response: it is not shown again. The host must resolve to public addresses only. Private, loopback, link-local and internal addresses are refused, both here and at every delivery.${policy.endpoint_types ? ' A test key always creates an endpoint of the type `test`.' : ''}`,
+    doc: `A key with this scope alone can have all events sent to it, with the personal data in them: give it only to who may see that. Store the \`secret\` of the response: it is not shown again. The host must resolve to public addresses only. Private, loopback, link-local and internal addresses are refused, both here and at every delivery.${policy.endpoint_types ? ' A test key always creates an endpoint of the type `test`.' : ''}`,
     body: z.strictObject({
       ...((subject ? { [subject.field]: id(subject.prefix) } : {}) as Record<never, z.ZodType>),
       ...typeInput(policy),

@@ -133,7 +133,7 @@ export function updateEndpointOperation(policy: EventPolicy): Operation {
     path: '/v1/webhook_endpoints/{id}',
     scope: 'webhooks:write',
     summary: "Changes an endpoint's address, description or event types.",
-    doc: 'Events that are already queued are sent to the new address.',
+    doc: 'Events that are already queued are sent to the new address. A key with this scope alone can have all events of the endpoint sent to it, with the personal data in them.',
     params: idParams,
     body: z
       .strictObject({ url: urlOf(policy), description: text.max(500).nullable(), event_types: eventTypesOf(policy) })

@@ -36,11 +36,14 @@ t.test('a replay tells what was, not what is', async (t) => {
   t.equal((await create(merchant, 'one')).body.name, 'Acme');
 });
 
-t.test('a key belongs to the organization: its other keys replay, other organizations do not', async (t) => {
+t.test('a reply is replayed to the API key that got it, and to no other', async (t) => {
   const merchant = await rail.organization();
   const first = await create(merchant, 'shared');
-  const colleague = await rail.key(merchant.organization_id, { mode: 'test' });
-  t.equal((await create(colleague, 'shared')).text, first.text);
+  for (const mode of ['live', 'test'] as const) {
+    const colleague = await rail.key(merchant.organization_id, { mode });
+    const refused = await create(colleague, 'shared');
+    t.match(refused, { status: 422, body: { error: { code: 'idempotency_key_reused' } } });
+  }
   const stranger = await rail.organization();
   const other = await create(stranger, 'shared');
   t.equal(other.headers['idempotent-replayed'], undefined);

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { type Json, startRail } from '../../harness.ts';
-import { openShop, types } from '../../shop.ts';
+import { fresh, openShop, types } from '../../shop.ts';
 
 const rail = await startRail();
 
@@ -94,4 +94,16 @@ t.test('a second coupon answers 409 that names the field it shares with the firs
     const refused = await shop.merchant.request('POST', '/v1/coupons', coupon);
     t.match(refused, { status: 409, body: { error: { param }, existing } }, JSON.stringify(body));
   }
+});
+
+t.test('a code that looks like another one is that one, or is refused', async (t) => {
+  const shop = await openShop(rail);
+  const create = (code: string) =>
+    shop.merchant.request('POST', '/v1/coupons', { program_id: shop.program_id, code, external_id: fresh('promo') });
+  t.equal((await create('SAVE10')).status, 201);
+  t.match(await create('ＳＡＶＥ10'), { status: 409, body: { error: { param: 'code' } } });
+  for (const code of ['ЅAVE10', 'SAVE10\u200b', 'SA\u00adVE10', 'SAVE\u03911']) {
+    t.match(await create(code), { status: 400, body: { error: { code: 'invalid_parameter', param: 'code' } } }, code);
+  }
+  for (const code of ['СКИДКА10', 'Müller-10', '割引SALE10']) t.equal((await create(code)).status, 201, code);
 });
