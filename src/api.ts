@@ -5,6 +5,7 @@ import { mountReference } from './core/description/reference.ts';
 import { mountHealth } from './core/http/health.ts';
 import { mountOperations } from './core/http/request.ts';
 import { createServer, type ServerLimits } from './core/http/server.ts';
+import { blockerLog } from './core/postgres/blockers.ts';
 import { logFailure } from './core/postgres/outage.ts';
 import type { Store } from './core/postgres/transaction.ts';
 import type { Services } from './core/resource/services.ts';
@@ -37,12 +38,13 @@ export async function buildApi({
 }: ApiOptions): Promise<FastifyInstance> {
   await readTimeZones(store.database).catch((error) => logFailure(log, error, 'time zones were not read'));
   const app = createServer(log, { ...limits, https: services.base_url.startsWith('https:') });
+  app.whenSlow = blockerLog(store.database, log);
   for (const product of products) await app.register(async (scope) => mountProduct(scope, product, store, services));
   const [first, ...others] = products;
   mountReference(app, [referred(first), ...others.map(referred)]);
   mountDataPage(app, store.database);
   mountReceiversPage(app);
-  mountHealth(app, () => whyUnfit(store.database, services.vault));
+  mountHealth(app, store.database, (on) => whyUnfit(on, services.vault));
   mountGraphql(app, store);
   await app.ready();
   return app;

@@ -147,7 +147,7 @@ async function openMailer({ SMTP_URL, MAIL_FROM }: Config, base_url: string): Pr
 }
 
 /** What a process that serves or works waits for, as a sentence; undefined where the database is ready for it, and was used with its key. */
-export const whyUnfit = async (database: Database, vault: Vault): Promise<string | undefined> =>
+export const whyUnfit = async (database: Pick<Database, 'query'>, vault: Vault): Promise<string | undefined> =>
   (await whyNotReady(database)) ?? findWrongKey(database, vault);
 
 interface WaitOptions {

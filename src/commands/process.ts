@@ -183,7 +183,7 @@ async function openMetrics(
     port,
     host,
     database,
-    whyNotReady: () => whyUnfit(database, vault),
+    whyNotReady: (on) => whyUnfit(on, vault),
     backlogs,
     log,
   }).catch((error) => {

@@ -23,7 +23,7 @@ interface Column {
 }
 
 /** Reads the dictionary, in the order of names, and columns in their order. */
-export async function readDictionary(database: Database): Promise<Dictionary> {
+export async function readDictionary(database: Pick<Database, 'query'>): Promise<Dictionary> {
   const views = await run<View>(
     database,
     sql`

@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import { block, escaped, mountDocument, prose } from '../core/description/document.ts';
 import { withinDeadline } from '../core/http/deadline.ts';
+import { withLent } from '../core/pool/lending.ts';
 import type { Database } from '../core/postgres/database.ts';
 import { type Dictionary, readDictionary } from './dictionary.ts';
 import { examples, limits, rules, tools } from './guide.ts';
@@ -10,7 +11,7 @@ export const mountDataPage = (app: FastifyInstance, database: Database): void =>
   mountDocument(app, '/docs/data', async (request) => ({
     title: 'Data',
     summary: 'For data teams, who query Postgres directly or by GraphQL.',
-    content: contentOf(await withinDeadline(request, readDictionary(database))),
+    content: contentOf(await withinDeadline(request, 'docs', (asked) => withLent(database, asked, readDictionary))),
   }));
 
 const contentOf = ({

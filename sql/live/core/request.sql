@@ -60,14 +60,19 @@ $$;
 -- Opens a tenant's transaction: from here on the session is the API's role and sees one organization. With an idempotency key it
 -- takes the key's lock (a dying process lets go of it) and reads the stored reply: in a statement of its own, so that it sees
 -- what the lock's last holder committed. Reading a page out of order costs about what reading the next one does, on every disk of
--- today; Postgres believes four times that, and would rather read a whole table than count by an index.
-create or replace function core.open_request(organization text, idempotency_key text)
+-- today; Postgres believes four times that, and would rather read a whole table than count by an index. `most_ms`: a statement that takes
+-- longer is given up, and sooner where it waits for a lock, so that the request can still say so.
+drop function if exists core.open_request(text, text);
+create or replace function core.open_request(organization text, idempotency_key text, most_ms integer default null)
 returns table (now timestamptz, in_flight boolean, fingerprint bytea, status integer, reply bytea)
 language plpgsql volatile
 as $$
 begin
   perform set_config('rail.organization_id', organization, true), set_config('role', 'rail_api', true),
     set_config('random_page_cost', '1.1', true);
+  if most_ms is not null then
+    perform set_config('statement_timeout', most_ms::text, true), set_config('lock_timeout', (most_ms * 4 / 5)::text, true);
+  end if;
   now := date_trunc('milliseconds', clock_timestamp());
   in_flight := false;
   if idempotency_key is not null then

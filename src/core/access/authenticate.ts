@@ -2,7 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import sql from 'sql-template-tag';
 import { sha256 } from '../encryption/vault.ts';
 import { rateLimited } from '../metrics/metrics.ts';
-import { type Database, run } from '../postgres/database.ts';
+import type { Asked } from '../pool/lending.ts';
+import { type Database, runFor } from '../postgres/database.ts';
 import type { Caller } from '../resource/operation.ts';
 import { databaseTime } from '../values/clock.ts';
 import { Problem } from '../values/problem.ts';
@@ -44,14 +45,15 @@ export const presentsTestKey = (headers: IncomingHttpHeaders): boolean =>
  * Finds the key and counts the request: one round trip that commits by itself.
  * @throws Problem missing_api_key, invalid_api_key, revoked_api_key
  */
-export async function authenticate(database: Database, headers: IncomingHttpHeaders): Promise<Presented> {
+export async function authenticate(database: Database, headers: IncomingHttpHeaders, asked: Asked): Promise<Presented> {
   const secret = bearer(headers);
   if (!secret)
     throw new Problem('missing_api_key', "Send the API key in the header 'Authorization: Bearer rail_live_…'.", {
       param: 'Authorization',
     });
-  const [row] = await run<Row>(
+  const [row] = await runFor<Row>(
     database,
+    asked,
     sql`select organization_id, api_key_id, mode, scopes, signature_required, revoked, rate_limit, used, second
       from core.authenticate(${sha256(secret)})`,
   );

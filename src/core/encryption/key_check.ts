@@ -11,7 +11,7 @@ const context = 'core.encryption_check';
  * The first process on a database stores the known value; every later one must be able to decrypt it.
  * @returns why this process must not run with its keys, as a sentence; undefined where it may
  */
-export async function findWrongKey(database: Database, vault: Vault): Promise<string | undefined> {
+export async function findWrongKey(database: Pick<Database, 'query'>, vault: Vault): Promise<string | undefined> {
   const stored = (await read(database)) ?? (await store(database, vault));
   const key_id = keyIdOf(stored);
   if (!vault.key_ids.includes(key_id))
@@ -21,31 +21,31 @@ export async function findWrongKey(database: Database, vault: Vault): Promise<st
 }
 
 /** @returns the id of the key that the database was used with; undefined where it is new */
-export async function storedKeyId(database: Database): Promise<string | undefined> {
+export async function storedKeyId(database: Pick<Database, 'query'>): Promise<string | undefined> {
   const stored = await read(database);
   return stored && keyIdOf(stored);
 }
 
 /** Brings the known value under the first key, as `reEncrypt` does all others; under a key that is not known it stays. */
-export async function reEncryptCheck(database: Database, vault: Vault): Promise<void> {
+export async function reEncryptCheck(database: Pick<Database, 'query'>, vault: Vault): Promise<void> {
   const stored = await read(database);
   if (!stored || !vault.key_ids.includes(keyIdOf(stored))) return;
   await run(database, sql`update core.encryption_check set value = ${vault.encrypt(known, context)}`);
 }
 
 /** It counts like every other value: its key must stay known. */
-export async function countCheck(database: Database): Promise<EncryptedCount[]> {
+export async function countCheck(database: Pick<Database, 'query'>): Promise<EncryptedCount[]> {
   const key_id = await storedKeyId(database);
   return key_id === undefined ? [] : [{ table: 'core.encryption_check', column: 'value', key_id, values: 1 }];
 }
 
-async function read(database: Database): Promise<Buffer | undefined> {
+async function read(database: Pick<Database, 'query'>): Promise<Buffer | undefined> {
   const [row] = await run<{ value: Buffer }>(database, sql`select c.value from core.encryption_check c`);
   return row?.value;
 }
 
 /** Of two processes that start at once, one stores it; the other compares its keys with that. */
-async function store(database: Database, vault: Vault): Promise<Buffer> {
+async function store(database: Pick<Database, 'query'>, vault: Vault): Promise<Buffer> {
   await run(
     database,
     sql`insert into core.encryption_check (value) values (${vault.encrypt(known, context)}) on conflict do nothing`,

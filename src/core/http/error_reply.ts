@@ -2,7 +2,7 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { isUnavailable, translateError } from '../postgres/errors.ts';
+import { translateError, unavailability } from '../postgres/errors.ts';
 import { logOutage } from '../postgres/outage.ts';
 import { max_body_bytes } from '../values/api.ts';
 import { newId } from '../values/id.ts';
@@ -20,9 +20,9 @@ function problemOf(error: unknown, request: FastifyRequest): Problem {
     request.log.debug({ err: error }, 'the client broke off its request');
     return late();
   }
-  const translated = translateError(error);
+  const translated = unavailability(error) ?? translateError(error);
   if (translated instanceof Problem) {
-    if (isUnavailable(error)) logOutage(request.server.log, error);
+    if (translated.status === 503) logOutage(request.server.log, error);
     else if (translated.status >= 500) request.log.error({ err: error }, translated.message);
     return translated;
   }
@@ -45,7 +45,8 @@ function mostOf({ routeOptions: { bodyLimit = max_body_bytes } }: FastifyRequest
 }
 
 /** Its error is that of a lost connection, as is one of Postgres. */
-const isBrokenOff = ({ raw: { destroyed, complete } }: FastifyRequest): boolean => destroyed && !complete;
+const isBrokenOff = ({ raw: { destroyed, complete, socket } }: FastifyRequest): boolean =>
+  (destroyed && !complete) || socket.destroyed;
 
 const sendProblem = (problem: Problem, reply: FastifyReply) =>
   reply

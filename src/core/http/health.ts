@@ -1,4 +1,6 @@
 import type { FastifyInstance } from 'fastify';
+import { withLent } from '../pool/lending.ts';
+import type { Database } from '../postgres/database.ts';
 import { Problem } from '../values/problem.ts';
 import { withinDeadline } from './deadline.ts';
 
@@ -6,11 +8,15 @@ import { withinDeadline } from './deadline.ts';
  * `/healthz`: the process is up. `/readyz`: Postgres answers, the migrations are in, the API's role may do what requests need, and the
  * process has the database's encryption key.
  */
-export function mountHealth(app: FastifyInstance, whyNotReady: () => Promise<string | undefined>): void {
+export function mountHealth(
+  app: FastifyInstance,
+  database: Database,
+  whyNotReady: (on: Pick<Database, 'query'>) => Promise<string | undefined>,
+): void {
   const hidden = { hide: true } as object;
   app.get('/healthz', { schema: hidden }, async () => ({ status: 'ok' }));
   app.get('/readyz', { schema: hidden }, async (request) => {
-    const reason = await withinDeadline(request, whyNotReady());
+    const reason = await withinDeadline(request, null, (asked) => withLent(database, asked, whyNotReady));
     if (reason === undefined) return { status: 'ready' };
     throw new Problem('service_unavailable', reason, { headers: { 'Retry-After': '5' } });
   });

@@ -6,6 +6,7 @@ import { verifySignature } from '../encryption/signature.ts';
 import { formatOf, type StreamFormat } from '../formats/format.ts';
 import { fileOf } from '../formats/row_stream.ts';
 import { addressOf } from '../net/client_address.ts';
+import type { Asked } from '../pool/lending.ts';
 import type { Database } from '../postgres/database.ts';
 import { unstorableText } from '../postgres/errors.ts';
 import { lagging, type Store, type Tx, transaction } from '../postgres/transaction.ts';
@@ -41,16 +42,20 @@ function mount(app: FastifyInstance, operation: Operation, store: Store, service
     ...guards(store.database, operation),
     handler: async (request, reply) => {
       const streamed = streamAsked(request, operation, services);
-      if (streamed) return sendStream(request, reply, { ...streamed, store: source });
+      if (streamed) return sendStream(request, reply, { ...streamed, store: source, kind: nounOf(operation) });
       const release = operation.may_lag ? await takeTurn(request, source) : undefined;
-      // A read that is not waited for any longer keeps its turn until it ends.
-      const answering = answer(request, operation, source, services).finally(release);
-      const { status, body, replayed } = await withinDeadline(request, answering);
+      // A read that is not waited for any longer keeps its turn until it is cancelled.
+      const { status, body, replayed } = await withinDeadline(request, nounOf(operation), (asked) =>
+        answer(request, operation, { store: source, services, asked }).finally(release),
+      );
       if (replayed) reply.header('Idempotent-Replayed', 'true');
       return reply.code(status).header('Content-Type', 'application/json; charset=utf-8').send(Buffer.from(body));
     },
   });
 }
+
+/** `sales` of `sales.create`. */
+const nounOf = ({ name }: Operation): string => name.split('.')[0] as string;
 
 /** Waits until the organization may read at length, for no longer than an answer may take. What is wrong with the request is said at once. */
 function takeTurn(request: FastifyRequest, { database }: Store): Promise<() => void> {
@@ -110,7 +115,9 @@ async function identify(request: FastifyRequest, database: Database): Promise<Pr
   const { address_rate } = request.server;
   address_rate.requireLeft(address, headers.authorization);
   try {
-    const presented = await withinDeadline(request, authenticate(database, headers));
+    const presented = await withinDeadline(request, 'authentication', (asked) =>
+      authenticate(database, headers, asked),
+    );
     address_rate.remember(headers.authorization);
     return presented;
   } catch (error) {
@@ -142,28 +149,33 @@ const routeSchema = ({
   response: Object.fromEntries([...(other_reply ? [[other_reply.status, other_reply.reply]] : []), [status, reply]]),
 });
 
+interface Answering {
+  store: Store;
+  services: Services;
+  asked: Asked;
+}
+
 /** One request is one transaction. */
 async function answer(
   request: FastifyRequest,
   operation: Operation,
-  store: Store,
-  services: Services,
+  { store, services, asked }: Answering,
 ): Promise<Reply & { replayed: boolean }> {
   const caller = request.presented as Presented;
   const { method, url, headers, rawBody } = request;
   const idempotent = idempotentRequest(caller.api_key_id, method, url, headers['idempotency-key'], rawBody);
   const options = {
     ...{ organization_id: caller.organization_id, request_id: request.id, idempotency_key: idempotent?.key },
-    one_state: operation.may_lag,
+    ...{ one_state: operation.may_lag, asked },
   };
-  const { rejection, asked } = await askOutside(request, operation, store, services);
+  const { rejection, told } = await askOutside(request, operation, { store, services, asked });
   const outcome = await transaction(store, options, async (tx) => {
     const first = idempotent && storedReply(tx, idempotent, services.vault);
     if (first) return { ...first, replayed: true };
     refuseInvalid(request);
     if (rejection) throw rejection;
     const result = await operation
-      .run({ tx, caller, services, params: request.params, query: request.query, body: request.body, asked })
+      .run({ tx, caller, services, params: request.params, query: request.query, body: request.body, asked: told })
       .catch(problemThatCommits);
     if (result instanceof Problem) return result;
     const reply = {
@@ -190,16 +202,15 @@ const statusOf = ({ status, other_reply }: Operation, body: unknown): Operation[
 async function askOutside(
   request: FastifyRequest,
   { ask }: Operation,
-  store: Store,
-  services: Services,
-): Promise<{ rejection?: Problem; asked?: unknown }> {
+  { store, services, asked }: Answering,
+): Promise<{ rejection?: Problem; told?: unknown }> {
   if (!ask || request.validationError) return {};
   try {
     const caller = request.presented as Presented;
     const { organization_id } = caller;
     const read = <Result>(work: (tx: Tx) => Promise<Result>) =>
-      transaction(store, { organization_id, request_id: request.id }, work);
-    return { asked: await ask({ caller, params: request.params, body: request.body, services, read }) };
+      transaction(store, { organization_id, request_id: request.id, asked }, work);
+    return { told: await ask({ caller, params: request.params, body: request.body, services, read }) };
   } catch (error) {
     if (error instanceof Problem) return { rejection: error };
     throw error;

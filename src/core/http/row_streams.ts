@@ -6,7 +6,7 @@ import type { FileStream } from '../formats/row_stream.ts';
 import { reading } from '../postgres/reading.ts';
 import type { Store, Tx } from '../postgres/transaction.ts';
 import { Problem } from '../values/problem.ts';
-import { withinDeadline } from './deadline.ts';
+import { ClientGone, withinDeadline } from './deadline.ts';
 
 export interface ReaderLimits {
   /** How long a reader may take nothing. */
@@ -25,6 +25,9 @@ const pool_share = 0.25;
 /** How many are open, by organization. */
 export type OpenStreams = Map<string, number>;
 
+/** How long Postgres may take for a batch of rows. */
+const batch_ms = 30_000;
+
 export interface Streamed {
   is_feed: boolean | undefined;
   open: (tx: Tx) => Promise<FileStream>;
@@ -34,18 +37,24 @@ export interface Streamed {
 export async function sendStream(
   request: FastifyRequest,
   reply: FastifyReply,
-  { store, is_feed, open }: Streamed & { store: Store },
+  { store, kind, is_feed, open }: Streamed & { store: Store; kind: string },
 ): Promise<FastifyReply> {
   const { organization_id } = request.presented as Presented;
   const release = take(request.server.open_streams, organization_id, store.database.options.max);
   let opened = { name: '', media_type: '' };
-  const chunks = reading(store, { organization_id, request_id: request.id, is_feed }, async function* (tx) {
+  const gone = new AbortController();
+  const asked = { kind, signal: gone.signal, most_ms: batch_ms };
+  const chunks = reading(store, { organization_id, request_id: request.id, is_feed, asked }, async function* (tx) {
     const file = await open(tx);
     opened = file;
     yield* file.chunks;
   });
-  const first = await withinDeadline(request, chunks.next()).catch((error) => {
-    end(chunks, release);
+  const stop = (reason: unknown) => {
+    gone.abort(reason);
+    chunks.return(undefined).then(release, release);
+  };
+  const first = await withinDeadline(request, kind, () => chunks.next()).catch((error) => {
+    stop(error);
     throw error;
   });
   reply.headers({
@@ -54,7 +63,7 @@ export async function sendStream(
     Vary: 'Accept',
   });
   if (request.method === 'HEAD') {
-    end(chunks, release);
+    stop(new ClientGone('A HEAD request has no body.'));
     return reply.send();
   }
   const body = Readable.from(
@@ -64,12 +73,8 @@ export async function sendStream(
     },
   );
   // A reader who has gone before the first part is sent leaves `paced` not begun, whose end would then run nothing.
-  body.once('close', () => end(chunks, release));
+  body.once('close', () => stop(new ClientGone('The reader is gone.')));
   return reply.send(body);
-}
-
-function end(chunks: AsyncGenerator<string | Buffer>, release: () => void): void {
-  chunks.return(undefined).then(release, release);
 }
 
 /** @throws Problem rate_limit_exceeded, service_unavailable where as many are open as may be */

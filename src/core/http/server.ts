@@ -8,7 +8,7 @@ import { default_address_rate, max_body_bytes } from '../values/api.ts';
 import { newId } from '../values/id.ts';
 import { AddressRate } from './address_rate.ts';
 import { type ConnectionLimits, closeUnlessRead, default_connection_limits, limitConnections } from './connections.ts';
-import { default_answer_ms } from './deadline.ts';
+import { ClientGone, default_answer_ms } from './deadline.ts';
 import { refuseUnreadable, replyWithError } from './error_reply.ts';
 import { readJsonStrictly } from './json_body.ts';
 import { answerExpectations, requireClearHeaders } from './request_headers.ts';
@@ -24,6 +24,8 @@ declare module 'fastify' {
   interface FastifyInstance {
     address_rate: AddressRate;
     answer_ms: number;
+    /** Is told of requests that have taken half of the time that they may. */
+    whenSlow: () => void;
     reader_limits: ReaderLimits;
     open_streams: OpenStreams;
     reading_turns: ReadingTurns;
@@ -83,7 +85,9 @@ export function createServer(log: Logger, { https = false, ...given }: ServerOpt
   limitConnections(app.server, limits.connections, log);
   app.decorateRequest('presented', null);
   app.decorate('address_rate', new AddressRate(limits.address_rate));
+  app.decorateRequest('giveUp', undefined);
   app.decorate('answer_ms', limits.answer_ms);
+  app.decorate('whenSlow', () => {});
   app.decorate('reader_limits', limits);
   app.decorate('open_streams', new Map());
   app.decorate('reading_turns', new ReadingTurns());
@@ -155,7 +159,11 @@ function logRequests(app: FastifyInstance): void {
   });
   // Of a client that left, and of a stream that was cut, no response ends.
   app.addHook('onRequest', async (request, reply) => {
-    reply.raw.once('close', () => answered.has(request) || log(request, reply, 'request aborted'));
+    reply.raw.once('close', () => {
+      if (answered.has(request)) return;
+      log(request, reply, 'request aborted');
+      request.giveUp?.(new ClientGone('The client is gone.'));
+    });
   });
 }
 

@@ -1,5 +1,6 @@
 /** What every process counts of its requests and its connections. */
 import type pg from 'pg';
+import { waitingFor } from '../pool/lending.ts';
 import { counter, gauge, histogram } from './registry.ts';
 
 /** Of the durations of requests, in and out, in seconds. */
@@ -47,5 +48,5 @@ gauge(
   },
 );
 gauge('rail_pool_waiting', 'Callers that wait for a connection.', ['pool'], (waiting) => {
-  for (const [pool, { waitingCount }] of pools) waiting.set({ pool }, waitingCount);
+  for (const [name, pool] of pools) waiting.set({ pool: name }, waitingFor(pool));
 });

@@ -3,6 +3,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { withLent } from '../pool/lending.ts';
 import type { Database } from '../postgres/database.ts';
 import { logFailure } from '../postgres/outage.ts';
 import { type Backlog, type Measured, readBacklogs, showBacklogs } from './backlog.ts';
@@ -21,7 +22,7 @@ interface MetricsOptions {
   host: string;
   database: Database;
   /** What `/readyz` says is missing. */
-  whyNotReady: () => Promise<string | undefined>;
+  whyNotReady: (on: Pick<Database, 'query'>) => Promise<string | undefined>;
   backlogs: Backlog[];
   log: Logger;
 }
@@ -52,7 +53,7 @@ export async function serveMetrics({ port, host, database, whyNotReady, backlogs
         '/readyz': async () =>
           readiness(
             await inTime(
-              whyNotReady().catch((error) => unreachable(error, log)),
+              onKept(database, whyNotReady).catch((error) => unreachable(error, log)),
               'The database does not answer.',
             ),
           ),
@@ -80,6 +81,10 @@ const json = (status: number, body: object): Answer => [
   'application/json; charset=utf-8',
   JSON.stringify(body),
 ];
+
+/** On a connection that requests leave to probes, for as long as somebody waits. */
+const onKept = <Result>(database: Database, work: (on: Pick<Database, 'query'>) => Promise<Result>): Promise<Result> =>
+  withLent(database, { kind: null, signal: AbortSignal.timeout(max_wait_ms), most_ms: max_wait_ms }, work);
 
 const readiness = (reason: string | undefined): Answer =>
   reason === undefined ? json(200, { status: 'ready' }) : json(503, { status: 'not_ready', reason });

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import pg from 'pg';
 import type { Logger } from 'pino';
 import type { Sql } from 'sql-template-tag';
+import { type Asked, withLent } from '../pool/lending.ts';
 import { isRetryable } from './errors.ts';
 import { logFailure } from './outage.ts';
 
@@ -83,6 +84,10 @@ export async function run<Row extends object>(on: Pick<pg.Pool, 'query'>, statem
   const { rows } = await send<Row>(on, { name: statementName(text), text, values, types: wireTypes });
   return rows;
 }
+
+/** Runs one statement by itself for a request, as long as somebody waits for it. */
+export const runFor = <Row extends object>(database: Database, asked: Asked, statement: Sql): Promise<Row[]> =>
+  withLent(database, asked, (client) => run<Row>(client, statement));
 
 /** Runs a statement that is not to be prepared: one whose rows differ each time, or that runs once. Rows come in wire shape. */
 export async function runUnprepared<Row extends object>(

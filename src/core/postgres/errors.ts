@@ -2,11 +2,11 @@
 import type pg from 'pg';
 import { Problem } from '../values/problem.ts';
 
-/** Whether Postgres cannot be reached, and the statement is not at fault. */
+/** Whether Postgres cannot be reached, or takes no writes, and the statement is not at fault. */
 export function isUnavailable(error: unknown): boolean {
   const { code, message } = error as { code?: string; message?: string };
   if (code !== undefined) {
-    return /^(08|57P0[1-5]|53[0-3]00|ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOSTUNREACH)/.test(code);
+    return /^(08|57P0[1-5]|53[0-3]00|25006|ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOSTUNREACH)/.test(code);
   }
   return /Connection terminated|timeout expired|timeout exceeded when trying to connect|not queryable|Client was closed/.test(
     message ?? '',
@@ -41,14 +41,27 @@ export function translateError(error: unknown): unknown {
   if (code === '22008' || code === '22009') {
     return new Problem('invalid_parameter', 'A time is out of range and cannot be stored. Send one closer to today.');
   }
-  if (isUnavailable(error)) return unavailable();
   return error;
 }
 
-const unavailable = (): Problem =>
-  new Problem('service_unavailable', 'The service cannot reach its database. Retry with the same idempotency key.', {
+/** Whether a statement waited too long for a lock, or took too long. */
+const isLate = (error: unknown): boolean => ['55P03', '57014'].includes((error as { code?: string }).code ?? '');
+
+/** @returns the problem of a request that Postgres did not let through now; undefined where another try would fail too */
+export function unavailability(error: unknown): Problem | undefined {
+  if (isLate(error)) {
+    return new Problem('service_unavailable', `${locked} Retry with the same idempotency key.`, {
+      headers: { 'Retry-After': '5' },
+    });
+  }
+  if (!isUnavailable(error)) return undefined;
+  return new Problem('service_unavailable', `${away} Retry with the same idempotency key.`, {
     headers: { 'Retry-After': '1' },
   });
+}
+
+const locked = 'The request took too long, because the database is busy or keeps locked what it needs.';
+const away = 'The service cannot reach its database.';
 
 /** @param param where the text stands, as far as that is known */
 export const unstorableText = (param = ''): Problem =>

@@ -1,4 +1,4 @@
-/** What is logged while Postgres is away: everything fails at once then, and for one reason. */
+/** What is logged while Postgres is away, full or busy: everything fails at once then, and for one reason. */
 import { isUnavailable } from './errors.ts';
 
 /** An outage is logged this long after it was logged last, and each time twice as long after, up to the most. */
@@ -15,7 +15,19 @@ interface Log {
   warn(details: object, message: string): void;
 }
 
-const outages = new WeakMap<object, Outage>();
+/** By log, and by what is the matter. */
+const outages = new WeakMap<object, Map<string, Outage>>();
+
+/** What is the matter, by what Postgres says; else it cannot be reached. */
+const matters: Record<string, string> = {
+  '53100': 'Postgres has no space left on its disk; trying again',
+  '53300': 'Postgres has no connections left; trying again',
+  '25006': 'Postgres takes no writes: it is a replica, or read-only; trying again',
+  '55P03': 'requests wait too long for locks',
+  '57014': 'statements of requests take too long',
+  service_unavailable: 'requests are answered 503',
+};
+const away = 'Postgres cannot be reached; trying again';
 
 /**
  * Logs what failed. That Postgres is away is one line for all that fails by it, without a stack, and again after a pause.
@@ -26,13 +38,19 @@ export function logFailure(log: Log, error: unknown, message: string, details: o
   else log.warn({ err: error, ...details }, message);
 }
 
-/** @param now milliseconds of a steady clock */
+/**
+ * One line for all that fails by the same, without a stack.
+ * @param now milliseconds of a steady clock
+ */
 export function logOutage(log: Log, error: unknown, now = performance.now()): void {
-  const { logged_at, pause_ms } = outages.get(log) ?? { logged_at: -most_pause_ms, pause_ms: 0 };
+  const { message: reason, code = '' } = error as { message?: string; code?: string };
+  const matter = matters[code] ?? away;
+  const known = outages.get(log) ?? new Map<string, Outage>();
+  outages.set(log, known);
+  const { logged_at, pause_ms } = known.get(matter) ?? { logged_at: -most_pause_ms, pause_ms: 0 };
   if (now < logged_at + pause_ms) return;
   const is_another = now > logged_at + 2 * most_pause_ms;
   const next_ms = is_another ? least_pause_ms : Math.min(Math.max(pause_ms * 2, least_pause_ms), most_pause_ms);
-  outages.set(log, { logged_at: now, pause_ms: next_ms });
-  const { message: reason, code } = error as { message?: string; code?: string };
-  log.warn({ reason: reason || code }, 'Postgres cannot be reached; trying again');
+  known.set(matter, { logged_at: now, pause_ms: next_ms });
+  log.warn({ reason: reason || code }, matter);
 }

@@ -1,4 +1,5 @@
 import sql from 'sql-template-tag';
+import { type Asked, lend } from '../pool/lending.ts';
 import { run, send } from './database.ts';
 import { translateError } from './errors.ts';
 import { type Opened, one_state, opening, type Store, Tx, together } from './transaction.ts';
@@ -10,6 +11,7 @@ export interface ReadingOptions {
   /** The tenant, whose rows alone are seen. */
   organization_id: string;
   request_id: string | null;
+  asked?: Asked | undefined;
   /** The last statements may write. */
   is_feed?: boolean | undefined;
 }
@@ -18,14 +20,14 @@ export interface ReadingOptions {
  * A transaction that reads one state of the database, and lasts for as long as somebody takes what `work` yields. It commits before the
  * last of that is given out. Each statement in it is limited by the
  * `statement_timeout` of its connection; how long it waits for who takes, is for the caller to limit.
- * @throws Problem service_unavailable when Postgres is away; whatever `work` throws
+ * @throws an error of Postgres where it is away; whatever `work` throws
  */
 export async function* reading<T>(
   { database }: Pick<Store, 'database'>,
   { is_feed = false, ...options }: ReadingOptions,
   work: (tx: Tx) => AsyncIterable<T>,
 ): AsyncGenerator<T> {
-  const client = await database.connect().catch(rethrow);
+  const { client, giveBack } = await lend(database, options.asked).catch(rethrow);
   const mode = is_feed ? one_state : `${one_state}, read only`;
   let broken: Error | undefined;
   let is_open = true;
@@ -50,7 +52,7 @@ export async function* reading<T>(
         broken = failure;
       });
     }
-    client.release(broken);
+    await giveBack(broken);
   }
   if (last) yield last.value;
 }

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import sql, { type Sql } from 'sql-template-tag';
+import { type Asked, lend } from '../pool/lending.ts';
 import { batchesOf } from './cursor.ts';
 import { type Database, run, send, tries } from './database.ts';
 import { hasLostRace, isRetryable, translateError } from './errors.ts';
@@ -57,6 +58,8 @@ export interface TransactionOptions {
   now?: string | undefined;
   /** Takes this idempotency key's lock and reads what is stored under it: see `tx.stored`. */
   idempotency_key?: string | undefined;
+  /** What a request asks: nothing of it is done once nobody waits for it. */
+  asked?: Asked | undefined;
   /** All statements see one state of the database. Else each sees what was committed when it began. */
   one_state?: boolean | undefined;
 }
@@ -82,6 +85,7 @@ export class Tx {
   /** What is stored under the idempotency key, and whether its first request is still running. */
   readonly stored: Omit<Opened, 'now'>;
   readonly #client: pg.PoolClient;
+  readonly #signal: AbortSignal | undefined;
   readonly #drafts: EventDraft[] = [];
   readonly #jobs: Job[] = [];
   readonly #last: Sql[] = [];
@@ -95,6 +99,7 @@ export class Tx {
   /** @param writeEvents left out where nothing is written */
   constructor(client: pg.PoolClient, options: TransactionOptions, opened: Opened, writeEvents?: WriteEvents) {
     this.#client = client;
+    this.#signal = options.asked?.signal;
     this.#writeEvents = writeEvents;
     this.organization_id = options.organization_id ?? '';
     this.request_id = options.request_id;
@@ -103,6 +108,7 @@ export class Tx {
   }
 
   all<Row extends object>(statement: Sql): Promise<Row[]> {
+    if (this.#signal?.aborted) return Promise.reject(this.#signal.reason);
     return run<Row>(this.#client, statement);
   }
 
@@ -204,7 +210,7 @@ export const lagging = (store: Store): Store => ({ ...store, database: store.rep
 /**
  * Runs `work` in a transaction and commits it. All or nothing: a throw rolls everything back. A deadlock runs it again, and so does what
  * another transaction took or deleted meanwhile, so `work` must touch nothing but its `tx`.
- * @throws Problem service_unavailable when Postgres is away; whatever `work` throws
+ * @throws Problem of a value that cannot be stored; an error of Postgres where it is away; whatever `work` throws
  */
 export async function transaction<T>(
   store: Store,
@@ -215,6 +221,7 @@ export async function transaction<T>(
     try {
       return await runOnce(store, options, work);
     } catch (error) {
+      if (options.asked?.signal.aborted) throw options.asked.signal.reason;
       if (attempt >= triesAfter(error)) throw translateError(error);
     }
   }
@@ -226,15 +233,18 @@ function triesAfter(error: unknown): number {
 }
 
 async function runOnce<T>(store: Store, options: TransactionOptions, work: (tx: Tx) => Promise<T>): Promise<T> {
-  const client = await store.database.connect();
+  const { client, giveBack } = await lend(store.database, options.asked);
   let broken: Error | undefined;
   try {
+    options.asked?.signal.throwIfAborted();
     const [, opened] = await together([
       send(client, { text: options.one_state ? `begin ${one_state}` : 'begin' }),
       run<Opened>(client, opening(options)),
     ]);
     const tx = new Tx(client, options, opened[0] as Opened, store.writeEvents);
     const result = await within(tx, work);
+    // From here on it is sent as a whole, and may commit although it is cancelled.
+    options.asked?.signal.throwIfAborted();
     const closing = tx.closing().map((statement) => run(client, statement));
     const committed = send(client, { text: 'commit' });
     await together([tx.settle(), ...closing, committed]);
@@ -246,7 +256,7 @@ async function runOnce<T>(store: Store, options: TransactionOptions, work: (tx: 
     });
     throw error;
   } finally {
-    client.release(broken);
+    await giveBack(broken);
   }
 }
 
@@ -261,10 +271,10 @@ async function within<T>(tx: Tx, work: (tx: Tx) => Promise<T>): Promise<T> {
 }
 
 /** @internal The statement that makes a transaction the tenant's. */
-export const opening = ({ organization_id, idempotency_key }: TransactionOptions): Sql =>
+export const opening = ({ organization_id, idempotency_key, asked }: TransactionOptions): Sql =>
   organization_id === null
     ? sql`select date_trunc('milliseconds', clock_timestamp()) as now, false as in_flight`
-    : sql`select now, in_flight, fingerprint, status, reply from core.open_request(${organization_id}, ${idempotency_key ?? null})`;
+    : sql`select now, in_flight, fingerprint, status, reply from core.open_request(${organization_id}, ${idempotency_key ?? null}, ${asked?.most_ms ?? null})`;
 
 /** @internal Awaits statements that went out together; the first failure in their order is the cause of the others. */
 export async function together<T extends readonly unknown[]>(

@@ -4,7 +4,8 @@ import sql from 'sql-template-tag';
 import { withinDeadline } from '../../core/http/deadline.ts';
 import { isPublicAddress } from '../../core/net/address.ts';
 import { addressOf } from '../../core/net/client_address.ts';
-import { run } from '../../core/postgres/database.ts';
+import type { Asked } from '../../core/pool/lending.ts';
+import { runFor } from '../../core/postgres/database.ts';
 import { type Store, transaction } from '../../core/postgres/transaction.ts';
 import type { Services } from '../../core/resource/services.ts';
 import { allows, statusesThat } from '../../core/resource/states.ts';
@@ -47,13 +48,14 @@ export function mountShortLinks(app: FastifyInstance, store: Store, services: Se
     schema: { hide: true } as object,
     handler: async (request, reply) => {
       reply.headers({ 'Cache-Control': 'no-store', 'X-Robots-Tag': 'noindex', Vary: Object.keys(ahead).join(', ') });
-      const link = await withinDeadline(request, findShortLink(store, request.params.slug));
+      const link = await withinDeadline(request, 'links', (asked) => findShortLink(store, asked, request.params.slug));
       if (!link) return refuseUnknown(request, reply);
       let url = withVisitorQuery(link.url, queryOf(request), link.param);
       if (request.method === 'GET' && link.records_clicks && !isAhead(request)) {
         const visitor_token = visitorOf(request) ?? randomBytes(18).toString('base64url');
-        const recorded = recordVisit(store, services, link, { visitor_token, url }, request);
-        const click_id = await withinDeadline(request, recorded);
+        const click_id = await withinDeadline(request, 'clicks', (asked) =>
+          recordVisit({ store, services, asked }, link, { visitor_token, url }, request),
+        );
         reply.header('Set-Cookie', cookieOf(link, visitor_token));
         if (link.param !== click_param) url = trackedUrl(url, click_param, click_id);
       }
@@ -113,9 +115,10 @@ function refuseUnknown({ headers }: FastifyRequest, reply: FastifyReply): Fastif
 }
 
 /** Slugs are unique over all organizations, so this query alone names none. */
-async function findShortLink({ database }: Store, slug: string): Promise<ShortLink | undefined> {
-  const [link] = await run<ShortLink>(
+async function findShortLink({ database }: Store, asked: Asked, slug: string): Promise<ShortLink | undefined> {
+  const [link] = await runFor<ShortLink>(
     database,
+    asked,
     sql`
       select l.organization_id, l.program_id, l.partner_id, l.id as link_id, l.param, l.value, l.url, l.short_url, g.cookie_days, g.status as program_status,
         p.status = any(${statusesThat(partner_states, 'record_click')}) as records_clicks
@@ -132,15 +135,14 @@ const longest_url = 2048;
 
 /** @returns the id of the click */
 async function recordVisit(
-  store: Store,
-  services: Services,
+  { store, services, asked }: { store: Store; services: Services; asked: Asked },
   link: ShortLink,
   { visitor_token, url }: { visitor_token: string; url: string },
   request: FastifyRequest,
 ): Promise<string> {
   const { organization_id, program_id, partner_id, link_id, param, value, program_status } = link;
   const address = addressOf(request);
-  const click = await transaction(store, { organization_id, request_id: request.id }, (tx) =>
+  const click = await transaction(store, { organization_id, request_id: request.id, asked }, (tx) =>
     recordClick(tx, {
       id: newId('clk'),
       program_id,

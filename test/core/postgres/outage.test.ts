@@ -28,6 +28,26 @@ t.test('it is said again after a pause that grows', async (t) => {
   t.ok(log.lines.length < 25, 'at most once a minute in the end');
 });
 
+t.test('it is said what is the matter, each by itself', async (t) => {
+  const log = listener();
+  const failures = {
+    '53100': 'could not extend file',
+    '53300': 'too many clients',
+    '55P03': 'lock timeout',
+    '25006': 'read-only',
+  };
+  for (const [code, message] of Object.entries(failures)) {
+    for (let nth = 0; nth < 3; nth++) logOutage(log, Object.assign(new Error(message), { code }), nth);
+  }
+  t.match(log.lines, [
+    [{ reason: 'read-only' }, /takes no writes/],
+    [{ reason: 'could not extend file' }, /no space left on its disk/],
+    [{ reason: 'too many clients' }, /no connections left/],
+    [{ reason: 'lock timeout' }, /wait too long for locks/],
+  ]);
+  t.equal(log.lines.length, 4);
+});
+
 t.test('any other failure is logged as it is', async (t) => {
   const log = listener();
   const fault = new Error('a fault of the code');

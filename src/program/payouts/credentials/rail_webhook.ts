@@ -6,7 +6,8 @@ import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import sql from 'sql-template-tag';
 import { withinDeadline } from '../../../core/http/deadline.ts';
-import { run } from '../../../core/postgres/database.ts';
+import type { Asked } from '../../../core/pool/lending.ts';
+import { runFor } from '../../../core/postgres/database.ts';
 import { type Store, transaction } from '../../../core/postgres/transaction.ts';
 import { tenant } from '../../../core/resource/resource.ts';
 import type { Services } from '../../../core/resource/services.ts';
@@ -40,7 +41,9 @@ export function mountRailWebhooks(app: FastifyInstance, store: Store, services: 
       handler: async (request, reply) => {
         const { rail, program_id } = request.params;
         if (!isRailName(rail)) throw new Problem('resource_not_found', 'No provider of this name sends webhooks here.');
-        await withinDeadline(request, receive(store, services, { rail, program_id }, request));
+        await withinDeadline(request, 'payouts', (asked) =>
+          receive({ store, services, asked }, { rail, program_id }, request),
+        );
         return reply.code(200).send({ received: true });
       },
     });
@@ -62,16 +65,15 @@ interface Addressed {
 }
 
 async function receive(
-  store: Store,
-  services: Services,
+  { store, services, asked }: { store: Store; services: Services; asked: Asked },
   addressed: Addressed,
   { id: request_id, headers, rawBody: raw_body }: FastifyRequest,
 ): Promise<void> {
-  const versions = await versionsOf(store, addressed);
+  const versions = await versionsOf(store, asked, addressed);
   const subjects = await verified(versions, addressed.rail, { headers, raw_body }, services);
   const organization_id = versions[0]?.organization_id;
   if (organization_id === undefined) return;
-  await transaction(store, { organization_id, request_id }, async (tx) => {
+  await transaction(store, { organization_id, request_id, asked }, async (tx) => {
     const named = await tx.all<{ payout_id: string }>(sql`
       select distinct t.payout_id
       from program.payout_attempt t
@@ -91,9 +93,10 @@ interface Version {
 }
 
 /** The current version, and older ones that open attempts were sent with. Ids of programs are unique over all organizations. */
-const versionsOf = ({ database }: Store, { rail, program_id }: Addressed): Promise<Version[]> =>
-  run<Version>(
+const versionsOf = ({ database }: Store, asked: Asked, { rail, program_id }: Addressed): Promise<Version[]> =>
+  runFor<Version>(
     database,
+    asked,
     sql`
       select t.organization_id, t.id, t.mode, t.credentials
       from program.rail t

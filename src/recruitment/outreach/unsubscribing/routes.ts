@@ -55,12 +55,13 @@ async function linked(
   const token = readUnsubscribeToken(request.params.token);
   if (!token) return undefined;
   const { organization_id } = token;
-  const work = transaction(store, { organization_id, request_id: request.id }, async (tx) => {
-    const found = await readLink(tx, vault, token);
-    if (found) await act(tx, found);
-    return found;
-  });
-  return withinDeadline(request, work);
+  return withinDeadline(request, 'unsubscribing', (asked) =>
+    transaction(store, { organization_id, request_id: request.id, asked }, async (tx) => {
+      const found = await readLink(tx, vault, token);
+      if (found) await act(tx, found);
+      return found;
+    }),
+  );
 }
 
 function show(
