@@ -5,6 +5,7 @@ import { languageOf, likelyLanguages } from './language.ts';
 import { decodeModel, type Label, labels, probabilities } from './model.ts';
 import { type Named, namedIn } from './named.ts';
 import { findPhrases } from './phrases.ts';
+import { contradictsWish } from './wish.ts';
 import { type Reading, read } from './words.ts';
 
 export type ReplyKind = Exclude<Label, 'unsubscribe'>;
@@ -38,6 +39,8 @@ const lean: Record<Label, number> = {
 };
 /** The most for anger that its words do not prove: too little to mark somebody as not to be contacted. */
 const most_for_unproven_anger = 0.75;
+/** For a wish to be taken off that its text contradicts: a person looks at it. */
+const most_for_doubted_wish = 0.5;
 const proofs_of_anger = new Set(['insult', 'spam', 'angry_sign']);
 /** Words like "lawyer", "court" and "stop" are said in calm as well: one of them alone proves nothing. */
 const hints_of_anger = new Set(['threat', 'stop']);
@@ -75,6 +78,8 @@ function labelOf(text: string, reading: Reading): { label: Label; confidence: nu
   if (label === 'question' && beginsWithYes(text)) {
     return { label: 'positive', confidence: Math.min(shares.positive + shares.question, 1) };
   }
+  if (label === 'unsubscribe' && contradictsWish(text))
+    return { label, confidence: Math.min(shares[label], most_for_doubted_wish) };
   const unproven = label === 'angry' && !provesAnger(reading);
   return { label, confidence: unproven ? Math.min(shares.angry, most_for_unproven_anger) : shares[label] };
 }

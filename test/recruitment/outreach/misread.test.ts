@@ -118,7 +118,12 @@ t.test('a person takes back anger, and an automatic reply', async (t) => {
 
 t.test('a text that only may refuse, or ask to be taken off, decides nothing', async (t) => {
   const outreach = await openReadOutreach(rail, server);
-  const friendly: string[] = [];
+  const friendly = [
+    'Please stop by our office to discuss',
+    'Please remove the NDA clause and we have a deal',
+    'I do not want to unsubscribe, I want to know more',
+    'Yes, please send the details.\n\nMia\n\nIf you do not want to receive our emails any more, unsubscribe here: https://writer.example.net/u',
+  ];
   const foreign = ['興味があります。詳細を送ってください。', 'Evet, ilgileniyorum. Detayları gönderin.'];
   const sent = [];
   for (const text of [...friendly, ...foreign]) sent.push({ text, ...(await answered(rail, outreach, text)) });
