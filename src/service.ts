@@ -6,6 +6,8 @@ import sql from 'sql-template-tag';
 import type { Config } from './config.ts';
 import { findWrongKey } from './core/encryption/key_check.ts';
 import type { Vault } from './core/encryption/vault.ts';
+import { requireSession } from './core/pool/pooler.ts';
+import { isRefusedForTls, urlsByTls } from './core/pool/tls.ts';
 import { type Database, openDatabase, run } from './core/postgres/database.ts';
 import { isUnavailable } from './core/postgres/errors.ts';
 import { whyNotReady } from './core/postgres/migrate.ts';
@@ -162,17 +164,19 @@ const least_version = 15;
 
 /**
  * Waits until a Postgres answers, and says that it does. An embedded one is up already.
+ * @returns its URL, with TLS or without, as `sslmode` lets it be
  * @throws Error when it is away for too long, refuses this user or database, is older than 15, or writes times in another style than ISO
  */
 export async function reachPostgres(
-  { DATABASE_URL: url }: Config,
+  { url: embedded_url }: Pick<Postgres, 'url'>,
+  { DATABASE_URL: url }: Pick<Config, 'DATABASE_URL'>,
   { log, max_wait_ms, stopping }: WaitOptions,
-): Promise<void> {
-  if (!url) return;
+): Promise<string> {
+  if (!url) return embedded_url;
   const where = new URL(url).host;
   for (const end = performance.now() + max_wait_ms; ; await sleep(1_000, undefined, { signal: stopping })) {
     try {
-      return requireFit(await serverSettings(url));
+      return await fittingUrl(url);
     } catch (error) {
       const { code, message } = error as { code?: string; message: string };
       const reason = message || code;
@@ -185,6 +189,22 @@ export async function reachPostgres(
     }
   }
 }
+
+/** @throws Error of the last way that `sslmode` allows */
+async function fittingUrl(url: string): Promise<string> {
+  const [first, second] = urlsByTls(url) as [string, string?];
+  try {
+    requireFit(await serverSettings(first));
+    return first;
+  } catch (error) {
+    if (second === undefined || !isRefusedForTls(error as Error)) throw error;
+    requireFit(await serverSettings(second));
+    return second;
+  }
+}
+
+/** A replica that is away is tried as it would be first, once it is back. */
+export const replicaUrl = (url: string): Promise<string> => fittingUrl(url).catch(() => urlsByTls(url)[0] as string);
 
 interface ServerSettings {
   /** As Postgres tells it: `18.4`, `16beta1`. */
@@ -201,6 +221,7 @@ async function serverSettings(url: string): Promise<ServerSettings> {
   client.on('error', () => {});
   try {
     await client.connect();
+    await requireSession(client, url);
     const { rows } = await client.query<ServerSettings>(
       `select current_setting('server_version') as version, current_setting('datestyle') as date_style, quote_ident(current_user) as "user",
         quote_ident(current_database()) as database`,

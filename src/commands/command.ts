@@ -31,11 +31,11 @@ export async function withStore<T>(work: (opened: Opened) => Promise<T>): Promis
   for (const line of misspelt()) console.error(`rail: ${line}`);
   const postgres = await openPostgres(config, 'use', log);
   try {
-    await reachPostgres(config, { log, max_wait_ms: 0 });
-    const store = openStore(postgres.url, { size: 3, name: 'rail' }, log, noEvents);
+    const url = await reachPostgres(postgres, config, { log, max_wait_ms: 0 });
+    const store = openStore(url, { size: 3, name: 'rail' }, log, noEvents);
     try {
-      await requireMigrations(store, config, postgres.url);
-      return await work({ config, log, store, url: postgres.url });
+      await requireMigrations(store, config, url);
+      return await work({ config, log, store, url });
     } finally {
       await store.database.end();
     }

@@ -9,8 +9,8 @@ export async function runMigrate({ json }: { json?: boolean }): Promise<void> {
   const log = createLog(config);
   const postgres = await openPostgres(config, 'use', log);
   try {
-    await reachPostgres(config, { log, max_wait_ms });
-    const applied = await migrate(postgres.url, (line) => log.warn(line));
+    const url = await reachPostgres(postgres, config, { log, max_wait_ms });
+    const applied = await migrate(url, (line) => log.warn(line));
     const lines =
       applied.length === 0 ? ['Nothing to do: the database is up to date.'] : applied.map((name) => `ran ${name}`);
     answer({ applied }, { json, lines });

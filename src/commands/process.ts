@@ -9,10 +9,12 @@ import type { Worker } from '../core/jobs/supervisor.ts';
 import { watchClock } from '../core/metrics/clock.ts';
 import { trustedProxies } from '../core/net/client_address.ts';
 import {
-  findShortage,
+  findShare,
+  least_of_transactions,
   leastConnections,
   processName,
   type Role,
+  type Shortage,
   splitConnections,
 } from '../core/postgres/connections.ts';
 import { migrate } from '../core/postgres/migrate.ts';
@@ -27,6 +29,7 @@ import {
   openServices,
   openStore,
   reachPostgres,
+  replicaUrl,
   requireBaseUrl,
   whyUnfit,
 } from '../service.ts';
@@ -41,6 +44,9 @@ const stop_ms = 9_000;
 const same_signal_ms = 500;
 
 const parent_ms = 200;
+/** How often a process looks how many others there are, and says that Postgres has too few connections for all. */
+const look_every_ms = 10_000;
+const warn_every_ms = 600_000;
 
 /** Aborted by the first Ctrl-C or SIGTERM. A later one ends the process on the spot; Postgres then runs on until the next start takes it over. */
 export function catchStop(): AbortSignal {
@@ -103,24 +109,25 @@ export async function runProcess(
   const stopping = catchStop();
   const postgres = await openPostgres(config, mode, log);
   try {
-    await reachPostgres(config, { log, max_wait_ms, stopping });
-    const ran = mode === 'own' || !config.DATABASE_URL ? await migrate(postgres.url, (line) => log.warn(line)) : [];
+    const url = await reachPostgres(postgres, config, { log, max_wait_ms, stopping });
+    const ran = mode === 'own' || !config.DATABASE_URL ? await migrate(url, (line) => log.warn(line)) : [];
     if (ran.length > 0) log.info({ ran }, 'migrated');
     const { writeEvents } = await import('../products.ts');
     const store = openStore(
-      postgres.url,
+      url,
       { size: connections.store, name: processName() },
       log,
       writeEvents,
-      config.DATABASE_READ_URL,
+      config.DATABASE_READ_URL && (await replicaUrl(config.DATABASE_READ_URL)),
     );
-    await warnOfShortage(store, config, log);
+    const unshare = await shareConnections(store, config, connections.worker, log);
     await warnOfReplica(store, config, log);
     const services = await openServices(config, log, store.database);
     const metrics = await openMetrics(config, store, services, log);
     const unwatch = await watchClock(store.database, log);
-    await serve({ config, log, url: postgres.url, store, services, connections }, stopping).finally(() => {
+    await serve({ config, log, url, store, services, connections }, stopping).finally(() => {
       unwatch();
+      unshare();
       return metrics?.stop();
     });
   } catch (error) {
@@ -148,13 +155,37 @@ async function countPools(): Promise<number> {
   return poolsOf(extensions);
 }
 
-async function warnOfShortage({ database }: Store, { DATABASE_POOL_SIZE: size }: Config, log: Logger): Promise<void> {
-  const shortage = await findShortage(database, size);
-  if (!shortage) return;
-  const { processes, others, max_connections, reserved } = shortage;
-  const each = `${processes} ${processes === 1 ? 'process' : 'processes'} of Rail may open ${size} connections each`;
+/**
+ * Keeps the transactions of this process to its share of Postgres' connections, as the number of processes changes, and warns as long as
+ * there are fewer than all may open. @returns what ends it
+ */
+async function shareConnections(
+  { database }: Store,
+  { DATABASE_POOL_SIZE: size }: Config,
+  worker: number,
+  log: Logger,
+): Promise<() => void> {
+  let bound = size - worker;
+  let warned_at = Number.NEGATIVE_INFINITY;
+  const look = async () => {
+    const { share, shortage } = await findShare(database, size);
+    const next = Math.min(size - worker, Math.max(least_of_transactions, share - worker));
+    // Others change it too: GraphQL takes its own from it.
+    database.options.max += next - bound;
+    bound = next;
+    if (!shortage || performance.now() < warned_at + warn_every_ms) return;
+    warned_at = performance.now();
+    log.warn(shortage, shortageOf(shortage));
+  };
+  await look();
+  const timer = setInterval(() => void look().catch(() => {}), look_every_ms);
+  return () => clearInterval(timer);
+}
+
+function shortageOf({ processes, others, max_connections, reserved, connections_each }: Shortage): string {
+  const each = `${processes} ${processes === 1 ? 'process' : 'processes'} of Rail may open ${connections_each} connections each`;
   const free = `Postgres has ${max_connections - reserved} (max_connections less those it reserves), and others use ${others}`;
-  log.warn(shortage, `${each}, but ${free}. Lower DATABASE_POOL_SIZE, or raise max_connections.`);
+  return `${each}, but ${free}. Each opens fewer meanwhile. Lower DATABASE_POOL_SIZE, or raise max_connections.`;
 }
 
 /** A replica that is away keeps nothing else from its work: the process starts. */

@@ -24,3 +24,30 @@ begin
   );
 end
 $$;
+
+-- A keyed job that another replaces loses its key and all its attempts. If it then fails, or its worker dies, it would stay among the failed
+-- jobs for good, although its successor does its work: it is marked, and deleted once nobody runs it.
+create or replace function core.mark_superseded_job() returns trigger
+language plpgsql
+as $$
+begin
+  new.flags := coalesce(new.flags, '{}'::jsonb) || '{"superseded": true}'::jsonb;
+  return new;
+end
+$$;
+create or replace trigger mark_superseded_job
+before update of key on graphile_worker._private_jobs
+for each row when (old.key is not null and new.key is null)
+execute function core.mark_superseded_job();
+
+create or replace function core.forget_superseded_jobs() returns void
+language sql volatile
+as $$
+  select graphile_worker.complete_jobs(
+    array(
+      select j.id
+      from graphile_worker._private_jobs j
+      where j.flags ? 'superseded' and j.locked_at is null and j.attempts >= j.max_attempts
+    )
+  )
+$$;

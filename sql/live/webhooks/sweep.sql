@@ -100,8 +100,7 @@ begin
 end
 $$;
 
--- Frees the leases of workers that are dead (see core.reap_dead_workers), and gives the endpoints, for the caller to wake. Wake-ups that
--- others superseded while their worker held them would lie in the job queue for good, with no attempts left: they go.
+-- Frees the leases of workers that are dead (see core.reap_dead_workers), and gives the endpoints, for the caller to wake.
 create or replace function webhooks.free_leases(worker_ids text[]) returns text[]
 language plpgsql volatile
 as $$
@@ -115,14 +114,6 @@ begin
     returning q.endpoint_id
   )
   select array_agg(f.endpoint_id) from freed_queue f into freed;
-
-  perform graphile_worker.complete_jobs(
-    array(
-      select j.id
-      from graphile_worker.jobs j
-      where j.task_identifier in ('webhooks/deliver', 'webhooks/deliver_slow') and j.locked_at is null and j.attempts >= j.max_attempts
-    )
-  );
   return freed;
 end
 $$;

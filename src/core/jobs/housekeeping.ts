@@ -26,11 +26,12 @@ const reaping = ({ store, log }: WorkerContext, extensions: WorkerExtension[]): 
   },
 });
 
-/** What the rate limit has counted is worth one second. */
+/** What the rate limit has counted is worth one second, and a job that another replaced is worth nothing. */
 const forgetting = ({ store }: WorkerContext): Chore => ({
   every_ms: forget_every_ms,
   async run() {
     await run(store.database, sql`select core.forget_past()`);
+    await run(store.database, sql`select core.forget_superseded_jobs()`);
   },
 });
 

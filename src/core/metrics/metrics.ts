@@ -1,6 +1,7 @@
 /** What every process counts of its requests and its connections. */
 import type pg from 'pg';
 import { waitingFor } from '../pool/lending.ts';
+import { serverConnections } from '../postgres/connections.ts';
 import { counter, gauge, histogram } from './registry.ts';
 
 /** Of the durations of requests, in and out, in seconds. */
@@ -45,6 +46,14 @@ gauge(
       connections.set({ pool, state: 'idle' }, idleCount);
       connections.set({ pool, state: 'most' }, options.max);
     }
+  },
+);
+gauge(
+  'rail_postgres_connections',
+  'Connections of the Postgres server, looked at every ten seconds: open, and the most that there can be.',
+  ['state'],
+  (connections) => {
+    for (const [state, count] of Object.entries(serverConnections() ?? {})) connections.set({ state }, count);
   },
 );
 gauge('rail_pool_waiting', 'Callers that wait for a connection.', ['pool'], (waiting) => {

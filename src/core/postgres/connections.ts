@@ -53,13 +53,22 @@ export interface Shortage {
   reserved: number;
 }
 
-/** @param size the connections that this process may open  @returns undefined where there are enough for all */
-export async function findShortage(database: Database, size: number): Promise<Shortage | undefined> {
-  const [found] = await run<Omit<Shortage, 'connections_each'>>(
+/** What a process keeps for its transactions, however many processes there are. */
+export const least_of_transactions = 4;
+/** Left to commands and to people. */
+const for_commands = 5;
+
+/**
+ * @param size the connections that this process may open
+ * @returns how many it should open, so that there are enough for all processes that are there; `shortage` where that is fewer
+ */
+export async function findShare(database: Database, size: number): Promise<{ share: number; shortage?: Shortage }> {
+  const [found] = await run<Omit<Shortage, 'connections_each'> & { open: number }>(
     database,
     sql`select
         count(distinct a.application_name) filter (where a.application_name ~ '^rail [0-9]+@') as processes,
         count(*) filter (where a.application_name !~ '^rail( |$)') as others,
+        count(*) as open,
         current_setting('max_connections')::int as max_connections,
         current_setting('superuser_reserved_connections')::int
           + coalesce(current_setting('reserved_connections', true)::int, 0) as reserved
@@ -67,7 +76,18 @@ export async function findShortage(database: Database, size: number): Promise<Sh
       -- Of the sessions of other users, a user without privileges does not see what they are.
       where coalesce(a.backend_type, 'client backend') = 'client backend' and a.usesysid is not null`,
   );
-  const shortage = { ...(found as Omit<Shortage, 'connections_each'>), connections_each: size };
-  const needed = shortage.processes * size + shortage.others;
-  return needed > shortage.max_connections - shortage.reserved ? shortage : undefined;
+  const { open, ...shortage } = {
+    ...(found as Omit<Shortage, 'connections_each'> & { open: number }),
+    connections_each: size,
+  };
+  const { processes, others, max_connections, reserved } = shortage;
+  const most = max_connections - reserved;
+  seen = { open, most };
+  const share = Math.floor((most - others - for_commands) / Math.max(processes, 1));
+  return processes * size + others > most ? { share, shortage } : { share };
 }
+
+let seen: { open: number; most: number } | undefined;
+
+/** What was seen last of the server's connections. */
+export const serverConnections = () => seen;

@@ -40,7 +40,6 @@ export function openDatabase(url: string, options: DatabaseOptions): Database {
     application_name: name,
     Client: clientThatConnectsWithin(connect_ms),
     connectionTimeoutMillis: options.wait_ms ?? statement_ms,
-    statement_timeout: statement_ms,
     keepAlive: true,
     pipeline: true,
   } as pg.PoolConfig);
@@ -52,6 +51,8 @@ export function openDatabase(url: string, options: DatabaseOptions): Database {
   pool.on('connect', (client) => {
     client.on('error', () => {});
     endSilence(client as unknown as pg.Client, silence_ms);
+    // Not as a startup parameter, which poolers refuse.
+    client.query(`set statement_timeout = ${statement_ms}`, () => {});
   });
   return pool;
 }
