@@ -1,3 +1,10 @@
+/** No pattern sees more of a value than so, but of those that are lists or encoded, which are read sign by sign. */
+const longest_value = 2_000;
+const longest_list = 20_000;
+const lists = new Set(
+  'from to cc subject references in-reply-to received authentication-results x-failed-recipients'.split(' '),
+);
+
 /** The fields of a header, or of a group of a report: names in lower case, values unfolded, in the order in which they stand. */
 export class Fields {
   readonly #values = new Map<string, string[]>();
@@ -6,7 +13,8 @@ export class Fields {
     for (const [name, given] of entries) {
       const key = name.toLowerCase();
       // What a database cannot keep says nothing in an id or a subject either.
-      const value = given.replaceAll('\0', '').toWellFormed();
+      const longest = lists.has(key) ? longest_list : longest_value;
+      const value = given.slice(0, longest).replaceAll('\0', '').toWellFormed();
       const values = this.#values.get(key);
       if (values) values.push(value);
       else this.#values.set(key, [value]);
@@ -31,7 +39,7 @@ export class Fields {
   }
 }
 
-const field = /^([A-Za-z][A-Za-z0-9-]{0,76})[ \t]*:[ \t]*(.*)$/;
+const field = /^([A-Za-z][A-Za-z0-9-]{0,76})[ \t]*:[ \t]*(.*)/s;
 const most_lines = 2_000;
 
 /**

@@ -1,5 +1,6 @@
 import PostalMime, { addressParser, decodeWords, type Email } from 'postal-mime';
 import { Fields, readFields } from './fields.ts';
+import { withShortLines } from './short_lines.ts';
 import { type Limits, limits, shorten } from './shorten.ts';
 
 /** A mail as the rest of this folder reads it. */
@@ -119,7 +120,8 @@ function textOf(type: string, content: ArrayBuffer | Uint8Array | string): strin
   return toLines(new TextDecoder().decode(new Uint8Array(content).subarray(0, longest_text)));
 }
 
-const toLines = (text: string): string => text.slice(0, longest_text).replace(/\r\n?/g, '\n').replaceAll('\0', '');
+const toLines = (text: string): string =>
+  withShortLines(text.slice(0, longest_text).replace(/\r\n?/g, '\n').replaceAll('\0', ''));
 const oneLine = (text: string): string => text.slice(0, 1_000).replace(/\s+/g, ' ').trim();
 
 function decoded(value: string): string {

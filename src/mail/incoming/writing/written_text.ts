@@ -1,3 +1,4 @@
+import { withShortLines } from '../message/short_lines.ts';
 import { beginsHeader } from './header_lines.ts';
 import { readHelpDesk } from './help_desk.ts';
 import { readHtml } from './html.ts';
@@ -18,7 +19,7 @@ const most_text = 100_000;
 
 /** What the writer of a mail added to what went before. HTML is read where a mail has no text. */
 export function readWritten({ text, html }: { text: string; html: string }): Written {
-  const source = normalize((isStub(text) && html !== '' ? readHtml(html) : text).slice(0, most_text));
+  const source = normalize((isStub(text) && html !== '' ? withShortLines(readHtml(html)) : text).slice(0, most_text));
   const by_agent = readHelpDesk(source);
   const kept = cutQuotes(cutAtDelimiter(readLines(by_agent ?? source)));
   const lines = trimmed(kept);
