@@ -103,7 +103,7 @@ export async function openServices(config: Config, log: Logger, database: Databa
     );
   }
   const own_hosts = config.BASE_URL ? [new URL(config.BASE_URL).hostname] : [];
-  const base_url = (config.BASE_URL ?? localUrl(config.HOST, config.PORT)).replace(/\/+$/, '');
+  const base_url = (config.BASE_URL ?? localUrl(config.HOST, config.PORT)).replace(/(?<!\/)\/+$/, '');
   return {
     vault,
     allow_private_addresses: config.RAIL_WEBHOOK_ALLOW_PRIVATE,

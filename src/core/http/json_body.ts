@@ -66,7 +66,7 @@ export function readJsonStrictly(app: FastifyInstance): void {
 function readFiles(app: FastifyInstance): void {
   app.addContentTypeParser(file_types, { parseAs: 'buffer' }, (request, body, done) => {
     const { upload } = request.routeOptions.config;
-    const [type = ''] = (request.headers['content-type'] ?? '').toLowerCase().split(/\s*;/);
+    const type = (request.headers['content-type'] ?? '').toLowerCase().split(';', 1)[0]?.trim() ?? '';
     request.rawBody = body as Buffer;
     if (!upload?.media_types.includes(type)) return done(notTaken(upload));
     if (isCompressed(request)) return done(compressed());

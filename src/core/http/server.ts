@@ -113,7 +113,7 @@ export function createServer(log: Logger, { https = false, ...given }: ServerOpt
 }
 
 /** `/v1/programs` of `http://rail.example.com/v1/programs`: a request may be made of its whole URL, as to a proxy. */
-const originForm = (url: string): string => /^https?:\/\/[^/?#]+(.*)$/i.exec(url)?.[1]?.replace(/^(?!\/)/, '/') ?? url;
+const originForm = (url: string): string => /^https?:\/\/[^/?#]+(.*)/is.exec(url)?.[1]?.replace(/^(?!\/)/, '/') ?? url;
 
 /** What needs no key, and what is not there, is counted by address. What needs a key is counted where the key is looked up. */
 function limitStrangers(app: FastifyInstance): void {

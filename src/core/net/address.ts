@@ -110,7 +110,7 @@ export function checkEndpointUrl(text: string, { allowPrivate, ownHosts, httpsOn
       'The URL must not contain a user name or password. Verify the Rail-Signature header to authenticate webhooks.',
     );
   }
-  url.hostname = url.hostname.replace(/\.+$/, '');
+  url.hostname = url.hostname.replace(/(?<!\.)\.+$/, '');
   if (allowPrivate) return { ok: true, url };
 
   if (isRefusedHost(bareHost(url.hostname), ownHosts)) {
@@ -138,7 +138,7 @@ function refuse(reason: string): UrlJudgement {
 export function bareHost(hostname: string): string {
   return hostname
     .replace(/^\[(.*)\]$/, '$1')
-    .replace(/\.+$/, '')
+    .replace(/(?<!\.)\.+$/, '')
     .toLowerCase();
 }
 

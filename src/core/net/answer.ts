@@ -51,7 +51,7 @@ export function codeOf(error: unknown): string {
 
 /** A path below a base URL, whatever that ends with. What is undefined is left out. */
 export function urlBelow(base: string, path: string, query: Record<string, string | undefined> = {}): URL {
-  const url = new URL(base.replace(/\/+$/, '') + path);
+  const url = new URL(base.replace(/(?<!\/)\/+$/, '') + path);
   for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value);
   return url;
 }

@@ -44,7 +44,7 @@ export const oneLine = (most: number) =>
   text
     .min(1)
     .max(most)
-    .regex(/^[^\p{Cc}]*[^\s\p{Cc}][^\p{Cc}]*$/u, 'must not be blank or contain line breaks or control characters');
+    .regex(/^[^\S\p{Cc}]*[^\s\p{Cc}][^\p{Cc}]*$/u, 'must not be blank or contain line breaks or control characters');
 const url_error = 'must be an http or https URL';
 /**
  * Kept as it was parsed, so that what is stored is what was judged. The most characters bound both: what is sent, as the description says, and

@@ -129,7 +129,7 @@ async function freeHandle(tx: Tx, program_id: string, base: string): Promise<str
 
 function handleOf(email: string): string {
   const local_part = email.slice(0, email.lastIndexOf('@')).toLowerCase();
-  const allowed = local_part.replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '');
+  const allowed = local_part.replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-|-$/g, '');
   return truncated(allowed.length >= 2 ? allowed : `${allowed}partner`, max_length);
 }
 
@@ -138,4 +138,4 @@ function numbered(base: string, number: number): string {
   return truncated(base, max_length - suffix.length) + suffix;
 }
 
-const truncated = (text: string, length: number): string => text.slice(0, length).replace(/-+$/, '');
+const truncated = (text: string, length: number): string => text.slice(0, length).replace(/-$/, '');

@@ -5,6 +5,6 @@ export const slugOf = (name: string): string =>
     .replaceAll(/\p{M}+/gu, '')
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-')
-    .replaceAll(/^-+|-+$/g, '')
+    .replaceAll(/^-|-$/g, '')
     .slice(0, 48)
-    .replace(/-+$/, '');
+    .replace(/-$/, '');

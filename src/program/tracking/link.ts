@@ -150,7 +150,7 @@ function shortAddress(domain: string | null, base_url: string, slug: string) {
 /** The short URL with another slug. The host stays, even if the program's custom domain has changed since. */
 const withSlug = ({ short_url }: Link, slug: string) => ({
   short_slug: slug,
-  short_url: short_url?.replace(/[^/]+$/, slug),
+  short_url: short_url && `${short_url.slice(0, short_url.lastIndexOf('/') + 1)}${slug}`,
 });
 
 /** Eight random letters and digits: slugs are unique over all organizations. */

@@ -1,4 +1,5 @@
 /** An email address: whether a text is one, and what kind of mailbox it leads to. */
+
 import { domainToASCII } from 'node:url';
 import { parse } from 'tldts';
 import { registrableDomain } from '../pages/key.ts';
@@ -38,8 +39,8 @@ const role_of_name = new Map(
 
 /** `person`, or whom a mailbox of many serves. A name like its own domain's is one for everybody. */
 export function mailboxOf(email: string): 'person' | keyof typeof roles {
-  const local = email.slice(0, email.lastIndexOf('@')).replace(/\+.*$/, '');
-  const plain = local.replace(/\d+$/, '');
+  const local = email.slice(0, email.lastIndexOf('@')).replace(/\+.*/s, '');
+  const plain = local.replace(/(?<!\d)\d+$/, '');
   const parts = plain.split(/[._-]/);
   const role =
     role_of_name.get(plain) ??

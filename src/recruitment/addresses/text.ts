@@ -77,7 +77,7 @@ function plainAddresses(text: string): string[] {
 
 /** What JSON in a page leaves before an address. */
 function withoutPrefix(local: string): string {
-  return local.replace(/^(?:u003[ce]|x3[ce])/i, '').replace(/\.+$/, '');
+  return local.replace(/^(?:u003[ce]|x3[ce])/i, '').replace(/(?<!\.)\.+$/, '');
 }
 
 /** Words that follow without a space begin with a capital: `jane@example.comPhone`. */

@@ -29,6 +29,6 @@ export function normaliseAddress(email: string): string {
   const folded = email.trim().toLowerCase();
   const at = folded.lastIndexOf('@');
   const [local, host] = [folded.slice(0, at), folded.slice(at + 1)];
-  const untagged = local.replace(/\+.*$/, '') || local;
+  const untagged = local.replace(/\+.*/s, '') || local;
   return gmail.includes(host) ? `${untagged.replaceAll('.', '') || untagged}@gmail.com` : `${untagged}@${host}`;
 }

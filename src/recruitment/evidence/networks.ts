@@ -113,7 +113,7 @@ export const marks: { network: string; query: RegExp; host?: RegExp }[] = [
   { network: 'LeadDyno', query: /[?&]afmc=\w/i },
   { network: 'Ambassador', query: /[?&]mbsy=\w/i },
   { network: 'Teachable', query: /[?&]affcode=\w/i },
-  { network: 'Tune', query: /\/aff_c\?.*offer_id=\d/i },
+  { network: 'Tune', query: /^[^?]*\/aff_c\?.*offer_id=\d/i },
   { network: 'iDevAffiliate', query: /\/idevaffiliate\.php\?/i },
   { network: 'Everflow', query: /[?&](?:affid|aff_id)=\w/i },
   { network: 'Lemon Squeezy', query: /[?&]aff=\w/i },

@@ -1,4 +1,5 @@
 /** What a prospect is known by in its channel: unique per brand and channel, and never with an `@`, so that it is no address. */
+
 import { domainToASCII, domainToUnicode } from 'node:url';
 import { getDomain, getHostname } from 'tldts';
 import {
@@ -208,6 +209,6 @@ function parseWebAddress(text: string): URL | undefined {
   const withScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text.replace(/^\/\//, '')}`;
   const url = URL.parse(withScheme);
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') return undefined;
-  url.hostname = url.hostname.replace(/\.+$/, '');
+  url.hostname = url.hostname.replace(/(?<!\.)\.+$/, '');
   return url;
 }

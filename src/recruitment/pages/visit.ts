@@ -171,7 +171,13 @@ function contentOf(content_type: string | null, text: string): 'html' | 'feed' |
 }
 
 function firstElement(start: string): string {
-  return /<([a-z][\w:]*)/i.exec(start.replace(/<!--.*?-->/gs, ''))?.[1]?.toLowerCase() ?? '';
+  return /<([a-z][\w:]*)/i.exec(withoutComments(start))?.[1]?.toLowerCase() ?? '';
+}
+
+function withoutComments(text: string): string {
+  const begin = text.indexOf('<!--');
+  const end = begin < 0 ? -1 : text.indexOf('-->', begin);
+  return end < 0 ? text : text.slice(0, begin) + withoutComments(text.slice(end + 3));
 }
 
 /** Of an answer that says it is asked too much. */

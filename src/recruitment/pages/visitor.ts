@@ -1,4 +1,5 @@
 /** What visits of a process share: its connections, its pacing, and the robots.txt files that it has read. */
+
 import type { Dispatcher } from 'undici';
 import type { AddressPolicy } from '../../core/net/address.ts';
 import { createPinnedAgent } from '../../core/net/agent.ts';
@@ -42,7 +43,7 @@ export function createVisitor({
   return {
     agent,
     policy: net,
-    user_agent: `${product_token}/1.0 (+${base_url.replace(/\/+$/, '')}/docs)`,
+    user_agent: `${product_token}/1.0 (+${base_url.replace(/(?<!\/)\/+$/, '')}/docs)`,
     pacing: createPacing({ interval_ms, clock }),
     clock,
     robots: new RobotsCache(clock),

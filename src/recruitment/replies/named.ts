@@ -136,7 +136,7 @@ function anyCase(alternatives: string): string {
 /** The colleague whom a text names, and the address that it gives for one; null where it gives neither. */
 export function namedIn(text: string): Named | null {
   const short = text.slice(0, most_characters);
-  const email = address.exec(short)?.[0].replace(/[.-]+$/, '');
+  const email = address.exec(short)?.[0].replace(/(?<![.-])[.-]+$/, '');
   const name = nameIn(email === undefined ? short : short.replaceAll(email, ' '));
   if (name === undefined && email === undefined) return null;
   return { ...(name !== undefined && { name }), ...(email !== undefined && { email }) };
@@ -158,6 +158,6 @@ function cleaned(found: string): string | undefined {
   const words = found.trim().split(/\s+/);
   while (words.length > 0 && no_names.has((words[0] as string).replace(/[.,]$/, ''))) words.shift();
   const end = words.findIndex((word) => no_names.has(word.replace(/[.,]$/, '')));
-  const name = (end < 0 ? words : words.slice(0, end)).join(' ').replace(/[.,'’-]+$/, '');
+  const name = (end < 0 ? words : words.slice(0, end)).join(' ').replace(/(?<![.,'’-])[.,'’-]+$/, '');
   return new RegExp(`^${title}*$`, 'u').test(`${name} `) || name.length < 2 ? undefined : name;
 }

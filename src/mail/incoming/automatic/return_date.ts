@@ -36,7 +36,7 @@ const until =
 const back =
   /(?:\b(?:back|return\w*|resum\w*|reopen\w*|again from|available (?:again )?(?:from|on)|retour|reviens|reprend\w*|rentr\w*|wieder|zuruck|ruckkehr|erreichbar (?:ab|am)|regres\w*|vuelv\w*|vuelta|reincorpor\w*|rientr\w*|torn\w*|ritorn\w*|volt\w*|retorn\w*|tillbaka|terug|answer messages again))\b[^.!?\n]{0,60}$/;
 const inclusive_after =
-  /^\s*(?:,?\s*(?:inclusive|inclusief|included|einschliesslich|inkl|inclus|incluid[oa]|incluso|compreso|inclusive))/;
+  /^\s*(?:(?:,\s*)?(?:inclusive|inclusief|included|einschliesslich|inkl|inclus|incluid[oa]|incluso|compreso|inclusive))/;
 
 /**
  * The day that an automatic reply names as the return, else as the end of the absence, as an ISO date. A day without a year is the next one

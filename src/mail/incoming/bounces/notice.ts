@@ -25,7 +25,7 @@ const bounce_subject = anyOf`
     impossibile (?:recapitare|consegnare)|mensagem n[aã]o entregue|n[aã]o foi poss[ií]vel entregar|falha (?:na|de) entrega
     devolvid[ao]|не доставлен|недоставлен|onbestelbaar|niet afgeleverd|ej levererat|メールエラー|配信(?:エラー|不能|できません|に失敗)|발송 ?실패|전송되지 못|전달되지 못|반송|送信できません|退信|无法投递
   `;
-const answer_subject = /^\s*(?:re|aw|fw|fwd|wg|tr|sv|antw|r|rif|enc|rv)\s*(?:\[\d+\])?\s*:/i;
+const answer_subject = /^\s*(?:re|aw|fw|fwd|wg|tr|sv|antw|r|rif|enc|rv)(?:\s*\[\d+\])?\s*:/i;
 
 const bounce_sentence = anyOf`
     could ?n[o.]t be delivered|could not be (?:reached|sent)|cannot be delivered|was not delivered|were not delivered

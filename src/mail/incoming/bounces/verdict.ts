@@ -81,7 +81,7 @@ const filtered = /\b5\d\d[: ]+: (?:unknown user|user unknown)/i;
 const aboutRecipient =
   /RCPT|\(state 14\)|bad mailbox|does not like recipient|no valid recipients|Need RCPT|couldn.t find|mail exchanger|doesn.t have an? .{1,100} account|Destination|addresse?(?: d| destinataire)|host unknown|MX record/i;
 const afterData =
-  /(?:after|in reply to|response to) (?:the )?(?:end of )?(?:DATA|message body)|>>> DATA\b[^\n]*\n<<< 5|SMTP command\s+DATA\b|our (?:final )?DATA:|said after data|after I sent the message|\(state 1[5-8]\)/i;
+  /(?:after|in reply to|response to) (?:the )?(?:end of )?(?:DATA|message body)|>>> DATA\b[^\n]{0,200}\n<<< 5|SMTP command\s+DATA\b|our (?:final )?DATA:|said after data|after I sent the message|\(state 1[5-8]\)/i;
 
 /** 5.1.x but what speaks of the sender, unknown hosts and null MX. */
 const isDead = (status: string | null): boolean =>

@@ -19,7 +19,7 @@ const opening =
 const separators =
   /^\W{0,4}[-_=*]{2,}\s*(?:original(?:e| e-?)?[ -]?(?:message|mail|nachricht|appointment)|urspr[uü]ngliche (?:nachricht|mail|e-?mail)|original(?:nachricht|meddelande|melding)|message (?:d.origine|original|initial|transf[eé]r[eé])|mensaje (?:original|reenviado)|messaggio (?:originale|inoltrato)|mensagem (?:original|encaminhada|reencaminhada)|oorspronkelijk bericht|doorgestuurd bericht|forwarded (?:message|by|mail)|weitergeleitete (?:nachricht|mail)|исходное сообщение|пересылаемое сообщение|пересланное сообщение|reply message|quoted (?:message|text)|original|原始邮件|原始郵件|转发邮件|元のメッセージ)(?=\W|$).{0,80}$/iu;
 const begin_forward =
-  /^\W{0,4}(?:begin forwarded message|anfang der weitergeleiteten (?:nachricht|e-?mail)|d[ée]but du message (?:transf[ée]r[ée]|r[ée]exp[ée]di[ée])|inicio del mensaje reenviado|inizio (?:del )?messaggio inoltrato|in[íi]cio da mensagem (?:re)?encaminhada|begin doorgestuurd bericht|v(?:id)?arebefordrat (?:brev|meddelande)|начало переадресованного (?:письма|сообщения))\s*[:：]?\s*$/iu;
+  /^\W{0,4}(?:begin forwarded message|anfang der weitergeleiteten (?:nachricht|e-?mail)|d[ée]but du message (?:transf[ée]r[ée]|r[ée]exp[ée]di[ée])|inicio del mensaje reenviado|inizio (?:del )?messaggio inoltrato|in[íi]cio da mensagem (?:re)?encaminhada|begin doorgestuurd bericht|v(?:id)?arebefordrat (?:brev|meddelande)|начало переадресованного (?:письма|сообщения))(?:\s*[:：])?\s*$/iu;
 
 /** What help desks write above what they quote. */
 const above_line =
@@ -46,7 +46,7 @@ export const beginsAttribution = (line: string): boolean =>
  */
 export function isAttribution(line: string, quoted: boolean): boolean {
   const words = line.trim();
-  const ends = /[:：]\s*[-_*]*$/.test(words) || ends_with_verb.test(words) || /-{2,}$/.test(words);
+  const ends = /[:：]\s*[-_*]*$/.test(words) || ends_with_verb.test(words) || /--$/.test(words);
   if (ends && verb.test(words) && (evidence.test(words) || quoted)) return !isSentence(words, quoted);
   if (stamped.test(words) || citing.test(words)) return true;
   if (dated.test(words)) return !/<[^<>]*$/.test(words);

@@ -39,7 +39,7 @@ export function parseSpf(text: string): SpfRecord {
   const record: SpfRecord = { directives: [], redirect: undefined };
   for (const term of text.split(' ').slice(1)) {
     if (term === '') continue;
-    const modifier = /^([a-z][a-z0-9_.-]*)=(.*)$/i.exec(term);
+    const modifier = /^([a-z][a-z0-9_.-]*)=(.*)/is.exec(term);
     if (!modifier) record.directives.push(parseDirective(term));
     else if (modifier[1]?.toLowerCase() === 'redirect') {
       if (record.redirect !== undefined || !modifier[2]) throw syntaxFault(term);
@@ -50,7 +50,7 @@ export function parseSpf(text: string): SpfRecord {
 }
 
 function parseDirective(term: string): SpfRecord['directives'][number] {
-  const [, sign = '', name = '', rest = ''] = /^([+?~-]?)([a-z0-9]+)(.*)$/i.exec(term) ?? [];
+  const [, sign = '', name = '', rest = ''] = /^([+?~-]?)([a-z0-9]+)(.*)/is.exec(term) ?? [];
   const mechanism = parseMechanism(name.toLowerCase(), rest);
   if (!mechanism) throw syntaxFault(term);
   return { result: results[sign || '+'] as SpfResult, mechanism };

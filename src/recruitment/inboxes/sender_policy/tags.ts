@@ -3,7 +3,7 @@ export function parseTags(record: string): Map<string, string> | undefined {
   const tags = new Map<string, string>();
   for (const part of record.split(';')) {
     if (part.trim() === '') continue;
-    const [, tag, value] = /^\s*([a-z][a-z0-9_]*)\s*=\s*(.*?)\s*$/is.exec(part) ?? [];
+    const [, tag, value] = /^([a-z][a-z0-9_]*)\s*=\s*(.*)$/is.exec(part.trim()) ?? [];
     if (tag === undefined || tags.has(tag.toLowerCase())) return undefined;
     tags.set(tag.toLowerCase(), value as string);
   }

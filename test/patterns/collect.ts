@@ -1,0 +1,59 @@
+/** All regular expressions of the service: those that its sources write, and those that its modules build when they are loaded. */
+import { globSync, readFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
+import { join, relative } from 'node:path';
+import { type Node, parse } from 'acorn';
+import { full } from 'acorn-walk';
+
+export interface Pattern {
+  source: string;
+  flags: string;
+  /** File and line, or what built it. */
+  at: string;
+}
+
+const root = join(import.meta.dirname, '../..');
+
+/** The literals of all files. */
+export function writtenPatterns(): Pattern[] {
+  const files = globSync('{src,tasks}/**/*.ts', { cwd: root });
+  return files.flatMap((file) => {
+    const found: Pattern[] = [];
+    const code = stripTypeScriptTypes(readFileSync(join(root, file), 'utf8'));
+    full(parse(code, { ecmaVersion: 'latest', sourceType: 'module', locations: true }), (node: Node) => {
+      const { regex } = node as Node & { regex?: { pattern: string; flags: string } };
+      if (regex) found.push({ source: regex.pattern, flags: regex.flags, at: `${file}:${node.loc?.start.line}` });
+    });
+    return found;
+  });
+}
+
+/** What `new RegExp` makes while `work` runs. */
+export async function builtPatterns(work: () => Promise<unknown>): Promise<Pattern[]> {
+  const built: Pattern[] = [];
+  const Original = globalThis.RegExp;
+  globalThis.RegExp = new Proxy(Original, {
+    construct(target, given, as) {
+      const made = Reflect.construct(target, given, as) as RegExp;
+      const { stack = '' } = new Error();
+      const at = /\((?:file:\/\/)?([^()]*\/src\/[^()]*?):\d+\)/.exec(stack)?.[1] ?? '';
+      if (at !== '' && !at.includes('node_modules'))
+        built.push({ source: made.source, flags: made.flags, at: relative(root, at) });
+      return made;
+    },
+  });
+  try {
+    await work();
+  } finally {
+    globalThis.RegExp = Original;
+  }
+  return built;
+}
+
+/** Modules that only define things: what runs by itself is left out. */
+export function modules(): string[] {
+  const runs = /(?:_thread|main|train|worker)\.ts$/;
+  return globSync('src/**/*.ts', { cwd: root })
+    .filter((file) => !runs.test(file))
+    .map((file) => join(root, file));
+}
