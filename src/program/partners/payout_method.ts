@@ -20,7 +20,9 @@ const PayoutMethod = z
     object: objectName('payout_method'),
     partner_id: id('part'),
     method,
-    hint: text.describe('The last four characters of the account identifier, such as the IBAN or email address.'),
+    hint: text.describe(
+      'The last four characters of the account identifier, such as the IBAN. Of an email address, those before the `@`.',
+    ),
     updated_at: timestamp,
   })
   .meta({ id: 'PayoutMethod', description: 'How a partner is paid. The details are encrypted and never returned.' });
@@ -136,8 +138,10 @@ async function requireOfferedMethod(tx: Tx, program_id: string, method: PayoutMe
   });
 }
 
-const hintOf = (details: Record<string, string>): string =>
-  (identifying_fields.map((field) => details[field]).find((value) => value !== undefined) as string).slice(-4);
+function hintOf(details: Record<string, string>): string {
+  const account = identifying_fields.map((field) => details[field]).find((value) => value !== undefined) as string;
+  return account.replace(/@[^@]*$/, '').slice(-4);
+}
 
 /** @throws Problem resource_not_found when the partner has no payout method */
 async function shown(tx: Tx, partner_id: string): Promise<z.infer<typeof PayoutMethod>> {

@@ -7,6 +7,7 @@ import type { Attachment } from '../../core/resource/services.ts';
 import { queueMail } from '../../mail/outgoing.ts';
 import { formatMoney } from './money_text.ts';
 import { numberStatements, statementFile, statementOf } from './payout_statement.ts';
+import { accountText, methodText } from './statement/destination.ts';
 import type { Statement } from './statement/statement.ts';
 
 /** A statement with more lines is a file of megabytes, which mail servers refuse. */
@@ -82,11 +83,11 @@ function textOf(
   { number, program, payout, period_start, period_end, currency }: Statement,
   is_attached: boolean,
 ): string {
-  const account = payout.destination_hint === null ? '' : `, account ending in ${payout.destination_hint}`;
+  const account = payout.destination_hint === null ? '' : `, account ${accountText(payout, payout.destination_hint)}`;
   const from = period_start === null ? '' : `${period_start.slice(0, 10)} to `;
   return `${program.name} has paid you ${formatMoney(payout.amount_minor, currency)}.
 
-Method: ${(payout.method ?? 'other').replaceAll('_', ' ')}${account}
+Method: ${methodText(payout.method ?? 'other')}${account}
 Period: ${from}${lastDate(period_end)} (UTC)
 Statement: ${number}${is_attached ? ', attached' : ''}
 Payout: ${payout.id}

@@ -154,7 +154,7 @@ t.test('numbers statements without gaps, by the year of payment, and emails them
     const [, id] = /Payout: (pyt_\w+)/.exec(text) as unknown as [string, string];
     const { number, period_start, period_end } = await shop.merchant.get(`/v1/payouts/${id}/statement`);
     t.equal(subject, 'Your payout of USD 60.00 from Acme');
-    t.match(text, 'Acme has paid you USD 60.00.\n\nMethod: bank transfer, account ending in 3000\nPeriod: ');
+    t.match(text, 'Acme has paid you USD 60.00.\n\nMethod: Bank transfer, account ends in 3000\nPeriod: ');
     t.match(text, `Period: ${period_start.slice(0, 10)} to ${period_end.slice(0, 10)}`);
     t.match(text, `Statement: ${number}, attached`);
     t.same([attachment_name, attachment_type], [`statement-${number}.pdf`, 'application/pdf']);

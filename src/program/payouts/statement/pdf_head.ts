@@ -1,5 +1,7 @@
+import { accountText, methodText } from './destination.ts';
+import { fontFor } from './pdf_font.ts';
 import { line, page } from './pdf_table.ts';
-import { pdfAmount, pdfDate, pdfText } from './pdf_text.ts';
+import { isCut, pdfAmount, pdfDate, pdfText } from './pdf_text.ts';
 import type { Statement } from './statement.ts';
 
 type Document = PDFKit.PDFDocument;
@@ -13,11 +15,8 @@ const most_of_name = 200;
 /** What stands above the table on the first page: who, what and how much. Says where it ends. */
 export function drawHead(doc: Document, statement: Statement): number {
   doc.font('Helvetica-Bold').fontSize(17).fillColor('black').text('Payout statement', page.left, page.top);
-  doc
-    .font('Helvetica')
-    .fontSize(9)
-    .fillColor('#444444')
-    .text(pdfText(statement.program.name, most_of_name), { width: 400 });
+  const program = pdfText(statement.program.name, most_of_name);
+  fontFor(doc, program).fontSize(9).fillColor('#444444').text(program, { width: 400 });
   const top = doc.y + 14;
   line(doc, top, 0.8, 'black');
   const parties_end = drawParties(doc, statement, top + 12);
@@ -25,24 +24,37 @@ export function drawHead(doc: Document, statement: Statement): number {
   return drawTotals(doc, statement, Math.max(parties_end, facts_end) + 14) + 18;
 }
 
-function drawParties(doc: Document, { program, partner }: Statement, top: number): number {
+function drawParties(doc: Document, statement: Statement, top: number): number {
+  const { program, partner } = statement;
   const column = { width: middle - page.left - 20 };
   const party = (title: string, lines: string[], y: number): number => {
     doc.font('Helvetica').fontSize(7.5).fillColor('#666666').text(title, page.left, y, column);
-    const [name, ...others] = lines;
-    doc
-      .font('Helvetica-Bold')
+    const [name = '', ...others] = lines;
+    fontFor(doc, name, 'bold')
       .fontSize(9.5)
       .fillColor('black')
-      .text(name ?? '', page.left, doc.y + 2, column);
-    doc.font('Helvetica').fontSize(8.5);
-    for (const other of others) doc.text(other, page.left, doc.y + 1.5, column);
+      .text(name, page.left, doc.y + 2, column);
+    for (const other of others)
+      fontFor(doc, other)
+        .fontSize(8.5)
+        .text(other, page.left, doc.y + 1.5, column);
     return doc.y;
   };
-  const email = partner.email === null ? [] : [pdfText(partner.email, most_of_name)];
+  const has_email = partner.email !== null && partner.email !== partner.name;
+  const email = has_email ? [pdfText(partner.email as string, most_of_name)] : [];
   const end = party('Paid to', [pdfText(partner.name, most_of_name), ...email, partner.id], top);
-  return party('Paid by', [pdfText(program.name, most_of_name), program.id], end + 10);
+  const end_of_names = party('Paid by', [pdfText(program.name, most_of_name), program.id], end + 10);
+  if (!isCut(statement)) return end_of_names;
+  doc
+    .font('Helvetica')
+    .fontSize(7.5)
+    .fillColor('#666666')
+    .text(cut_note, page.left, end_of_names + 8, column);
+  return doc.y;
 }
+
+const cut_note =
+  '[…] stands for characters that this document has no font for. They are in the statement as JSON (format=json).';
 
 /** The facts of the payout, each with its label. What is not known is left out. */
 function factsOf({ number, livemode, payout, period_start, period_end, currency }: Statement): [string, string][] {
@@ -53,15 +65,8 @@ function factsOf({ number, livemode, payout, period_start, period_end, currency 
     ['Period', `${period_start ? `${pdfDate(period_start)} to ` : 'until '}${lastDate(period_end)}`],
     ['Status', payout.status.replace(/^./, (letter) => letter.toUpperCase())],
     ['Paid on', payout.paid_at && pdfDate(payout.paid_at)],
-    [
-      'Method',
-      payout.method &&
-        pdfText(
-          payout.method.replaceAll('_', ' ').replace(/^./, (letter) => letter.toUpperCase()),
-          40,
-        ),
-    ],
-    ['Account', payout.destination_hint && `ends in ${pdfText(payout.destination_hint, 10)}`],
+    ['Method', payout.method && methodText(payout.method)],
+    ['Account', payout.destination_hint && pdfText(accountText(payout, payout.destination_hint), 30)],
     ['Payment reference', payout.external_id && pdfText(payout.external_id, 140)],
     ['Fee of the payment', payout.fee_minor ? `${pdfAmount(payout.fee_minor, currency)} ${currency}` : null],
     ['Currency', currency],
@@ -74,10 +79,12 @@ const lastDate = (end: string): string => pdfDate(new Date(new Date(end).getTime
 
 function drawFacts(doc: Document, facts: [string, string][], top: number): number {
   let y = top;
-  doc.font('Helvetica').fontSize(8.5);
+  doc.fontSize(8.5);
   for (const [label, value] of facts) {
-    doc.fillColor('#666666').text(label, middle, y, { width: label_width });
-    doc.fillColor('black').text(value, middle + label_width, y, { width: width - label_width });
+    doc.font('Helvetica').fillColor('#666666').text(label, middle, y, { width: label_width });
+    fontFor(doc, value)
+      .fillColor('black')
+      .text(value, middle + label_width, y, { width: width - label_width });
     y = doc.y + 2.5;
   }
   return y;

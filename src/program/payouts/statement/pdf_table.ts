@@ -1,3 +1,4 @@
+import { fontFor } from './pdf_font.ts';
 import { pdfAmount, pdfDate, pdfText } from './pdf_text.ts';
 import type { Statement, StatementLine } from './statement.ts';
 
@@ -76,16 +77,20 @@ const slack = 2;
 
 /** The height that the texts of a line need. The columns of the date and the amounts are as wide as these are. */
 export function heightOf(doc: Document, columns: Column[], line: StatementLine): number {
-  doc.font('Helvetica').fontSize(size);
+  doc.fontSize(size);
   const description = textHeight(doc, columns, 1, pdfText(line.description, most_of_cell));
   const reference = textHeight(doc, columns, 2, pdfText(line.sale_reference ?? '', most_of_cell));
-  return Math.max(description + (description && id_height), reference, doc.currentLineHeight(true)) + 2 * padding;
+  return (
+    Math.max(description + (description && id_height), reference, doc.font('Helvetica').currentLineHeight(true)) +
+    2 * padding
+  );
 }
 
 /** Most texts are of one line, which is known by their width: to break a text into lines takes far longer. */
 function textHeight(doc: Document, columns: Column[], at: number, text: string): number {
   if (text === '') return 0;
   const { width } = columns[at] as Column;
+  fontFor(doc, text);
   // A soft hyphen is where a line may be broken, and is not shown elsewhere.
   const is_short = !text.includes('\u00ad') && doc.widthOfString(text) <= width - slack;
   return is_short ? doc.currentLineHeight(true) : doc.heightOfString(text, { width });
@@ -159,6 +164,7 @@ function drawRow(
   { top, height }: { top: number; height: number },
 ): void {
   doc.font('Helvetica').fontSize(size).fillColor('black');
+  // The embedded font has higher lines: a row of it is laid out as one of several lines.
   const is_of_one_line = height <= doc.currentLineHeight(true) + id_height + 2 * padding;
   for (const [at, column] of columns.entries()) {
     const text = cells[at] as string;
@@ -177,6 +183,7 @@ function drawCell(
   { breaks }: { breaks: boolean },
 ): number {
   if (text === '') return top;
+  fontFor(doc, text);
   if (breaks) {
     doc.text(text, left, top, { width });
     return doc.y;
@@ -188,6 +195,7 @@ function drawCell(
 
 function drawId(doc: Document, commission_id: string, left: number, top: number): void {
   doc
+    .font('Helvetica')
     .fontSize(size_of_id)
     .fillColor('#666666')
     .text(commission_id, left, top + 1, { lineBreak: false });

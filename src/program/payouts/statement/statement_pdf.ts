@@ -12,7 +12,7 @@ const footer_top = 795;
 const lines_at_once = 200;
 
 /**
- * The statement as a PDF, A4, in the standard font Helvetica (`pdfText` says what becomes of characters that it lacks). The same statement
+ * The statement as a PDF, A4, in Helvetica and, for what that lacks, an embedded font. The same statement
  * gives the same bytes. Pages are written as they are drawn, and other work of the process goes on between them.
  *
  * @throws RangeError when the statement does not add up

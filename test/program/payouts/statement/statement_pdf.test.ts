@@ -4,6 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import PDFDocument from 'pdfkit';
 import t from 'tap';
+import { embedded } from '../../../../src/program/payouts/statement/pdf_font.ts';
 import { pdfAmount, pdfText } from '../../../../src/program/payouts/statement/pdf_text.ts';
 import type { Statement } from '../../../../src/program/payouts/statement/statement.ts';
 import { statementPdf } from '../../../../src/program/payouts/statement/statement_pdf.ts';
@@ -160,15 +161,58 @@ t.test('shows amounts exactly, with the digits of their currency', async (t) => 
   );
 });
 
-t.test('says what becomes of letters that the font lacks', async (t) => {
-  t.equal(pdfText('Großmüller & Søn “Ærø” – 5 €', 100), 'Großmüller & Søn “Ærø” – 5 €');
-  t.equal(pdfText('Łódź Žižka ığ', 100), 'Lódz Žižka ig');
-  t.equal(pdfText('Αθήνα Київ Москва', 100), 'Athina Kiiv Moskva');
-  t.equal(pdfText('山田 🎉 سلام', 100), '?? ? ????');
-  t.equal(pdfText('a\u0000b\nc', 100), 'a b c');
+t.test('shows names of Latin, Greek, Cyrillic and Devanagari letters as they are', async (t) => {
+  const names = [
+    'Großmüller & Søn “Ærø” – 5 €',
+    'Łukasz Żółć',
+    'Αθήνα Ἀθῆναι',
+    'Їжак Москва',
+    'Işık Çağ',
+    'Nguyễn Thị Ước',
+    '₺ 5 № 7',
+  ];
+  for (const name of names) {
+    const partner = { ...statement().partner, name, email: name };
+    const lines = [line({ description: name, sale_reference: name })];
+    const texts = textsOf((await pagesOf(statement(lines, { partner, program: { ...statement().program, name } })))[0]);
+    t.same(texts.filter((text) => text === name).length, 5, name);
+    t.notOk(texts.some((text) => text.includes('[…]')));
+  }
+  const hindi = { ...statement().partner, name: 'आशा शर्मा' };
+  const pdf = await buffer(statementPdf(statement([line()], { partner: hindi })));
+  t.match(pdf.toString('latin1'), /FontFile2/, 'the letters are embedded');
+  t.ok(pdf.length < 60_000, 'and only those that are used');
+});
+
+t.test('says of characters of other scripts where they are, and never shows question marks for them', async (t) => {
+  t.equal(pdfText('山田 🎉 سلام', 100), '[…] […] […]');
+  t.equal(pdfText('a\u0000b\nc\u202e', 100), 'a b c');
   t.equal(pdfText('abcdef', 4), 'abc…');
-  const [page] = await pagesOf(statement([line()], { partner: { ...statement().partner, name: 'Großmüller 山田' } }));
-  t.ok(textsOf(page).includes('Großmüller ??'));
+  const partner = { ...statement().partner, name: 'Łukasz 山田' };
+  const texts = textsOf((await pagesOf(statement([line()], { partner })))[0]);
+  t.ok(texts.includes('Łukasz […]'));
+  t.match(texts.join(' '), '[…] stands for characters that this document has no font for. They are in');
+  t.notMatch(textsOf((await pagesOf(statement()))[0]).join(' '), 'stands for characters');
+});
+
+t.test('has each character that it shows in a font', async (t) => {
+  const noto = (
+    measure.font(embedded.regular) as unknown as { _font: { font: { hasGlyphForCodePoint(code: number): boolean } } }
+  )._font.font;
+  for (let code = 0x20; code < 0x11_0000; code++) {
+    const character = String.fromCodePoint(code);
+    const shown = pdfText(character, 10);
+    if (shown === '' || shown === '[…]' || shown !== character) continue;
+    if (!noto.hasGlyphForCodePoint(code)) t.fail(`U+${code.toString(16)}`);
+  }
+});
+
+t.test('names PayPal and an email address once, and no account by the end of its domain', async (t) => {
+  const value = statement([line()], { partner: { ...statement().partner, name: 'ada@partner.example.com' } });
+  const payout = { ...value.payout, method: 'paypal', destination_hint: 'race' };
+  const texts = textsOf((await pagesOf({ ...value, payout }))[0]);
+  t.ok(texts.includes('PayPal') && texts.includes('…race@…'));
+  t.equal(texts.filter((text) => text === 'ada@partner.example.com').length, 1);
 });
 
 t.test('draws 10,000 lines page by page', async (t) => {
