@@ -1,5 +1,6 @@
 import tls, { type SecureContext } from 'node:tls';
 import type { ImapFlow } from 'imapflow';
+import { isImapRefusal } from './login_answer.ts';
 import type { Server } from './settings.ts';
 import { LoginRefused, type Proof, type Timeouts } from './smtp_login.ts';
 
@@ -45,7 +46,21 @@ export async function openImap(
     return client;
   } catch (error) {
     client.close();
-    const { authenticationFailed } = error as { authenticationFailed?: boolean };
-    throw authenticationFailed ? new LoginRefused('The IMAP server refused the login.', { cause: error }) : error;
+    throw isRefusal(error) ? new LoginRefused('The IMAP server refused the login.', { cause: error }) : error;
   }
+}
+
+/** A NO that says that the login is wrong: not a BAD, a BYE, a connection that is lost, or a server that can answer nobody just now. */
+function isRefusal(error: unknown): boolean {
+  const { authenticationFailed, responseStatus, code, serverResponseCode, responseText } = error as ImapError;
+  if (!authenticationFailed || responseStatus !== 'NO' || code === 'ETHROTTLE') return false;
+  return isImapRefusal(serverResponseCode, responseText ?? '');
+}
+
+interface ImapError {
+  authenticationFailed?: boolean;
+  responseStatus?: string;
+  code?: string;
+  serverResponseCode?: string;
+  responseText?: string;
 }

@@ -87,9 +87,19 @@ const refusedBy =
       const message = `The ${name} server refused the login. Check \`username\` and \`password\`. Many providers require an app password.`;
       throw new Problem(`${protocol}_auth_failed`, message, { param: protocol });
     }
+    if (isDeferred(error)) {
+      const message = `The ${name} server takes no login at the moment. Retry later.`;
+      throw new Problem(`${protocol}_unreachable`, message, { param: protocol });
+    }
     const message = `The connection to the ${name} server failed${faultOf(error)}. Check \`host\`, \`port\` and \`security\`.`;
     throw new Problem(`${protocol}_unreachable`, message, { param: protocol });
   };
+
+/** The server answered the login, and not that it is wrong. */
+function isDeferred(error: unknown): boolean {
+  const { authenticationFailed, responseStatus, code, responseCode } = error as Record<string, unknown>;
+  return (authenticationFailed === true && responseStatus !== undefined) || (code === 'EAUTH' && !!responseCode);
+}
 
 /** In plain words, and nothing that the server said; empty where the error does not tell. */
 function faultOf(error: unknown): string {

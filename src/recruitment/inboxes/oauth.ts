@@ -30,7 +30,10 @@ const timeout_ms = 8_000;
 const most_answer_bytes = 64 * 1024;
 
 const Answer = z.object({ access_token: z.string().min(1), refresh_token: z.string().min(1).optional() });
+/** RFC 6749, 5.2. An answer without it is none of the provider's. */
 const Refusal = z.object({ error: z.string() });
+/** RFC 6749, 4.1.2.1, RFC 8628 and their like: the token may be right. */
+const hindrances = /^(temporarily_unavailable|server_error|internal_failure|slow_down|rate_limit_exceeded|timeout)$/;
 
 /** @throws Problem oauth_failed, service_unavailable */
 export async function refreshTokens(client: OAuthClient, services: Services): Promise<Tokens> {
@@ -38,7 +41,9 @@ export async function refreshTokens(client: OAuthClient, services: Services): Pr
   const { status, body } = await post(provider, client, services);
   const answer = Answer.safeParse(body);
   if (status === 200 && answer.success) return { refresh_token, ...answer.data };
-  if (status < 500 && status !== 429) throw refusedToken(provider, Refusal.safeParse(body).data?.error);
+  const refusal = Refusal.safeParse(body).data?.error;
+  if (status < 500 && status !== 429 && refusal !== undefined && !hindrances.test(refusal))
+    throw refusedToken(provider, refusal);
   throw unavailable(provider);
 }
 
@@ -68,7 +73,7 @@ async function post(
 }
 
 /** The code alone: descriptions of providers may repeat what they were sent. */
-const refusedToken = (provider: OAuthProvider, code = 'invalid_request'): Problem =>
+const refusedToken = (provider: OAuthProvider, code: string): Problem =>
   new Problem(
     'oauth_failed',
     `${titleOf(provider)} refused the refresh token (${/^[a-z_]{1,64}$/.test(code) ? code : 'invalid_request'}). Grant access again and send the new refresh token.`,

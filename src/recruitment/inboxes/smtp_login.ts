@@ -1,5 +1,6 @@
 import type SMTPConnection from 'nodemailer/lib/smtp-connection';
 import type { SMTPConnectionAuth } from 'nodemailer/lib/smtp-connection';
+import { isSmtpRefusal } from './login_answer.ts';
 import type { Server } from './settings.ts';
 
 /** How somebody proves who they are. */
@@ -71,8 +72,8 @@ function authOf(user: string, proof: Proof): SMTPConnectionAuth {
   };
 }
 
-/** 535 and its like, and not an answer that may be another one later (4xx) or none. */
+/** 535 and its like, and not an answer that may be another one later (4xx, or a 5xx that says so) or none. */
 function isRefusal(error: unknown): boolean {
-  const { code, responseCode } = error as { code?: string; responseCode?: number };
-  return code === 'EAUTH' && responseCode !== undefined && responseCode >= 500;
+  const { code, responseCode, response } = error as { code?: string; responseCode?: number; response?: string };
+  return code === 'EAUTH' && responseCode !== undefined && responseCode >= 500 && isSmtpRefusal(response ?? '');
 }

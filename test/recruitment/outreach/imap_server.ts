@@ -18,6 +18,18 @@ export interface Folder {
 export interface ImapFaults {
   /** Refuses every login. */
   refuses_logins: boolean;
+  /** What it answers to the logins of users, before they are looked at; after BYE it closes the connection. */
+  login_answers: Map<string, string>;
+  /** What it leaves out of its answers: UIDNEXT, UIDVALIDITY, INTERNALDATE, RFC822.SIZE; LIST: special uses. */
+  omits: Set<string>;
+  /** Answers to FETCH from the last mail on, and says then what flags each has. */
+  fetches_backwards: boolean;
+  /** Takes no APPEND before this settles. */
+  holds_appends: Promise<void> | undefined;
+  /** A folder that it names and does not open. */
+  unselectable: string | undefined;
+  /** Refuses to search a folder that is empty. */
+  refuses_empty_searches: boolean;
   /** Drops the connection in the middle of the body of the next so many mails that are fetched. */
   drops_fetches: number;
   /** Says at once that the connection is closed. */
@@ -46,6 +58,8 @@ export interface ImapServer {
   idling(): number;
   connections(): number;
   folder(user: string, name?: string): Folder;
+  /** APPENDs that were begun. */
+  appends: number;
   /** Puts a mail into a folder, and tells whoever waits for it. @returns its UID */
   deliver(user: string, source: string | Buffer, folder?: string, arrived_at?: Date): number;
   /** Numbers the mails of a folder anew, from `first_uid` on; seen at the next SELECT. */
@@ -77,6 +91,8 @@ export async function startImapServer({ key, cert, password, port = 0 }: ImapSer
   const faults: ImapFaults = {
     ...{ refuses_logins: false, drops_fetches: 0, refuses_connections: false },
     ...{ lacks_idle: false, ignores_partial: false, empties_others: false, holds_answers: undefined },
+    ...{ login_answers: new Map(), omits: new Set(), fetches_backwards: false, holds_appends: undefined },
+    ...{ unselectable: undefined, refuses_empty_searches: false },
   };
   const foldersOf = (user: string) => {
     const folders = users.get(user) ?? new Map(['INBOX', 'Junk', 'Sent'].map((name) => [name, newFolder()]));
@@ -101,7 +117,7 @@ export async function startImapServer({ key, cert, password, port = 0 }: ImapSer
     });
   });
   const own: ImapServer = {
-    ...{ port: 0, faults, logins: [], refused: 0, fetched: 0, folder },
+    ...{ port: 0, faults, logins: [], refused: 0, fetched: 0, appends: 0, folder },
     idling: () => [...sessions].filter(({ idle_tag }) => idle_tag !== undefined).length,
     connections: () => sessions.size,
     deliver(user, source, name = 'INBOX', arrived_at = new Date()) {
@@ -153,6 +169,12 @@ export async function startImapServer({ key, cert, password, port = 0 }: ImapSer
       case 'CAPABILITY':
         return void ok(`CAPABILITY IMAP4rev1 ID SPECIAL-USE${faults.lacks_idle ? '' : ' IDLE'}`);
       case 'LOGIN': {
+        const given = faults.login_answers.get(args[0] as string);
+        if (given !== undefined) {
+          own.refused += 1;
+          if (given.startsWith('BYE')) return void socket.end(`* ${given}\r\n`);
+          return void socket.write(`${tag} ${given}\r\n`);
+        }
         if (faults.refuses_logins || args[1] !== password) {
           own.refused += 1;
           return void no('[AUTHENTICATIONFAILED] no');
@@ -164,7 +186,7 @@ export async function startImapServer({ key, cert, password, port = 0 }: ImapSer
       case 'LIST':
       case 'LSUB': {
         if (args[1] === '') return void ok('LIST (\\Noselect) "/" ""');
-        const special: Record<string, string> = { Junk: '\\Junk', Sent: '\\Sent' };
+        const special: Record<string, string> = faults.omits.has('LIST') ? {} : { Junk: '\\Junk', Sent: '\\Sent' };
         const names = [...foldersOf(session.user).keys()].filter(
           (each) => /[*%]/.test(args[1] ?? '*') || args[1] === each,
         );
@@ -178,30 +200,39 @@ export async function startImapServer({ key, cert, password, port = 0 }: ImapSer
       case 'SELECT':
       case 'EXAMINE': {
         const found = foldersOf(session.user).get(args[0] as string);
-        if (!found) return void no('no such folder');
+        if (!found || args[0] === faults.unselectable) return void no('no such folder');
         Object.assign(session, { selected: args[0], known: found.mails.length });
         ok(
           'FLAGS (\\Seen)',
           `${found.mails.length} EXISTS`,
           '0 RECENT',
-          `OK [UIDVALIDITY ${found.uid_validity}] valid`,
-          `OK [UIDNEXT ${found.next_uid}] next`,
+          ...given('UIDVALIDITY', `OK [UIDVALIDITY ${found.uid_validity}] valid`),
+          ...given('UIDNEXT', `OK [UIDNEXT ${found.next_uid}] next`),
         );
         return;
       }
       case 'STATUS': {
-        const found = folder(session.user, args[0]);
-        return void ok(
-          `STATUS "${args[0]}" (UIDNEXT ${found.next_uid} UIDVALIDITY ${found.uid_validity} MESSAGES ${found.mails.length})`,
-        );
+        const found = foldersOf(session.user).get(args[0] as string);
+        if (!found || args[0] === faults.unselectable) return void no('no such folder');
+        const items = [
+          ...given('UIDNEXT', `UIDNEXT ${found.next_uid}`),
+          ...given('UIDVALIDITY', `UIDVALIDITY ${found.uid_validity}`),
+        ];
+        return void ok(`STATUS "${args[0]}" (${items.join(' ')})`);
       }
       case 'UID SEARCH':
+        if (faults.refuses_empty_searches && folder(session.user, session.selected).mails.length === 0)
+          return void socket.write(`${tag} BAD there is nothing\r\n`);
         return void ok(`SEARCH ${search(folder(session.user, session.selected), rest).join(' ')}`);
       case 'UID FETCH':
         return void fetch(session, tag, rest);
       case 'APPEND': {
-        own.deliver(session.user, literals[0] ?? '', args[0]);
-        return void ok();
+        own.appends += 1;
+        void (faults.holds_appends ?? Promise.resolve()).then(() => {
+          own.deliver(session.user, literals[0] ?? '', args[0]);
+          ok();
+        });
+        return;
       }
       case 'IDLE': {
         session.idle_tag = tag;
@@ -220,6 +251,8 @@ export async function startImapServer({ key, cert, password, port = 0 }: ImapSer
     }
   }
 
+  const given = (item: string, text: string): string[] => (faults.omits.has(item) ? [] : [text]);
+
   const tellNewsIfSelected = (session: Session) => void (session.selected !== undefined && tellNews(session));
 
   function fetch({ socket, user, selected }: Session, tag: string, rest: string): void {
@@ -227,13 +260,18 @@ export async function startImapServer({ key, cert, password, port = 0 }: ImapSer
     const { mails } = folder(user, selected);
     const wanted = new Set(uidsIn(set, mails));
     const [first] = wanted;
-    for (const [index, mail] of mails.entries()) {
+    const entries = [...mails.entries()];
+    for (const [index, mail] of faults.fetches_backwards ? entries.reverse() : entries) {
       if (!wanted.has(mail.uid)) continue;
       const is_empty = faults.empties_others && mail.uid !== first;
       own.fetched += 1;
       const written = Buffer.concat([
         Buffer.from(
-          `* ${index + 1} FETCH (UID ${mail.uid} INTERNALDATE "${imapDate(mail.arrived_at)}" RFC822.SIZE ${mail.source.length}`,
+          [
+            `* ${index + 1} FETCH (UID ${mail.uid}`,
+            ...given('INTERNALDATE', `INTERNALDATE "${imapDate(mail.arrived_at)}"`),
+            ...given('RFC822.SIZE', `RFC822.SIZE ${mail.source.length}`),
+          ].join(' '),
         ),
         ...bodyOf(is_empty ? { ...mail, source: Buffer.alloc(0) } : mail, items, faults.ignores_partial),
         Buffer.from(')\r\n'),
@@ -244,6 +282,9 @@ export async function startImapServer({ key, cert, password, port = 0 }: ImapSer
         return;
       }
       socket.write(written);
+    }
+    for (const [index, { uid }] of faults.fetches_backwards ? entries : []) {
+      if (wanted.has(uid)) socket.write(`* ${index + 1} FETCH (UID ${uid} FLAGS (\\Seen))\r\n`);
     }
     socket.write(`${tag} OK done\r\n`);
   }
@@ -294,14 +335,15 @@ function search({ mails }: Folder, criteria: string): number[] {
   if (set) return uidsIn(set, mails);
   const [, since] = /SINCE "?([0-9]{1,2}-[A-Za-z]{3}-[0-9]{4})"?/i.exec(criteria) ?? [];
   if (since) return mails.filter(({ arrived_at }) => arrived_at >= new Date(`${since} UTC`)).map(({ uid }) => uid);
-  const [, header = '', value = ''] = /HEADER "?([A-Za-z-]+)"? "?([^"]+)"?/i.exec(criteria) ?? [];
+  if (/^ALL$/i.test(criteria)) return mails.map(({ uid }) => uid);
+  const wanted = [...criteria.matchAll(/HEADER "?([A-Za-z-]+)"? "?([^" ]+)"?/gi)];
   return mails
-    .filter(
-      ({ source }) =>
-        header !== '' &&
-        source.toString('utf8').toLowerCase().includes(`${header}: `.toLowerCase()) &&
-        source.includes(value),
-    )
+    .filter(({ source }) => {
+      const lines = source.toString('utf8').split('\r\n');
+      return wanted.some(([, header, value = '']) =>
+        lines.some((line) => line.toLowerCase().startsWith(`${header}: `.toLowerCase()) && line.includes(value)),
+      );
+    })
     .map(({ uid }) => uid);
 }
 

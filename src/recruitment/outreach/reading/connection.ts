@@ -6,7 +6,7 @@ import { transaction } from '../../../core/postgres/transaction.ts';
 import { beginReading, NotTheReader, type ReadInbox } from './cursor.ts';
 import { readSetAside, setAside } from './failed_mail.ts';
 import { failureOf, giveBack } from './failure.ts';
-import { type FolderReading, readFolder } from './folder.ts';
+import { type FolderReading, readFolder, unlessLost } from './folder.ts';
 import type { Judges } from './judging/judges.ts';
 import { type LoggedIn, logIn } from './log_in.ts';
 import { type Reader, readMail } from './read_mail.ts';
@@ -100,12 +100,11 @@ async function readOnAndOn(
   { other_folders_ms, poll_ms }: Pace,
 ): Promise<void> {
   const news = watchNews(client);
-  const junk = await junkFolder(client);
-  let junk_state: string | undefined;
+  let junk = await junkFolder(client);
   let look_at = 0;
   while (!stopped.aborted) {
     if (performance.now() >= look_at) {
-      if (junk !== undefined) junk_state = await readOther(client, reading, junk, junk_state);
+      if (junk !== undefined) junk = (await readOther(client, reading, junk)) ?? (await junkFolder(client));
       await readSetAside(client, reading, reader);
       look_at = performance.now() + other_folders_ms;
     }
@@ -119,25 +118,37 @@ async function readOnAndOn(
   }
 }
 
-async function junkFolder(client: ImapFlow): Promise<string | undefined> {
-  const folders = await client.list();
-  return folders.find(({ specialUse }) => specialUse === '\\Junk')?.path;
+/** A folder beside INBOX. `state`: how it was when it was read last. */
+interface Other {
+  path: string;
+  state: string | undefined;
 }
 
-/** Selects and reads a folder that is not as it was when it was read last. @returns how it is now */
-async function readOther(
-  client: ImapFlow,
-  reading: FolderReading,
-  folder: string,
-  before: string | undefined,
-): Promise<string | undefined> {
-  const status = await client.status(folder, { uidNext: true, uidValidity: true });
-  const now = status ? `${status.uidValidity} ${status.uidNext}` : undefined;
-  if (now === before) return now;
-  await client.mailboxOpen(folder, { readOnly: true });
-  await readFolder(client, reading);
-  return now;
+async function junkFolder(client: ImapFlow): Promise<Other | undefined> {
+  const folders = await client.list();
+  const found = folders.find(({ specialUse, flags }) => specialUse === '\\Junk' && !flags.has('\\Noselect'));
+  return found && { path: found.path, state: undefined };
 }
+
+/** Selects and reads a folder that is not as it was when it was read last. @returns how it is now; undefined where it cannot be selected */
+async function readOther(client: ImapFlow, reading: FolderReading, { path, state }: Other): Promise<Other | undefined> {
+  const now = await stateOf(client, path);
+  if (now !== undefined && now === state) return { path, state };
+  if (!(await isSelected(client, path))) return undefined;
+  await readFolder(client, reading);
+  return { path, state: now };
+}
+
+/** Undefined: the server does not say. It was renamed, perhaps, or the server leaves out what is asked for. */
+async function stateOf(client: ImapFlow, folder: string): Promise<string | undefined> {
+  const asked = client.status(folder, { uidNext: true, uidValidity: true });
+  const status = await unlessLost(client, asked);
+  if (!status || status.uidNext === undefined || status.uidValidity === undefined) return undefined;
+  return `${status.uidValidity} ${status.uidNext}`;
+}
+
+const isSelected = async (client: ImapFlow, folder: string): Promise<boolean> =>
+  (await unlessLost(client, client.mailboxOpen(folder, { readOnly: true }))) !== undefined;
 
 interface News {
   forget(): void;

@@ -74,7 +74,10 @@ export async function advanceTo(
   if (!advanced) throw new NotTheReader();
 }
 
-/** Where the last reader came to. A login has succeeded: those that failed before no longer count. */
+/** Stands for the UIDVALIDITY that a server does not give. */
+export const no_validity = '0';
+
+/** Where the last reader came to; nowhere in a folder without UIDVALIDITY, which is begun anew. A login has succeeded: those that failed before no longer count. */
 export async function beginReading(tx: Tx, { inbox_id }: ReadInbox): Promise<Map<string, Cursor>> {
   await tx.all(sql`
     update recruitment.inbox_reader r set refused = 0, unreachable_since = null
@@ -82,5 +85,10 @@ export async function beginReading(tx: Tx, { inbox_id }: ReadInbox): Promise<Map
   const folders = await tx.all<Cursor & { folder: string }>(sql`
     select t.folder, t.uid_validity::text, t.last_uid, t.updated_at, t.begun_uid, t.tries from recruitment.inbox_folder t
     where t.organization_id = ${tx.organization_id} and t.inbox_id = ${inbox_id}`);
-  return new Map(folders.map(({ folder, ...cursor }) => [folder, cursor]));
+  return new Map(
+    folders.map(({ folder, uid_validity, ...cursor }) => [
+      folder,
+      { ...cursor, uid_validity: uid_validity === no_validity ? '' : uid_validity },
+    ]),
+  );
 }

@@ -5,7 +5,7 @@ import { TookTooLong } from '../../../core/threads/timed_thread.ts';
 import { NotTheReader, type Place } from './cursor.ts';
 import { findAnswered } from './effects/match.ts';
 import { keepUnread, takeBackUnread } from './effects/unread.ts';
-import { type FolderReading, isLost, type Moves, readUid, type StoredMail } from './folder.ts';
+import { type FolderReading, isLost, type Moves, readUid, type StoredMail, unlessLost, validityOf } from './folder.ts';
 import { mailRead } from './metrics.ts';
 import { type Answering, judge, type Reader } from './read_mail.ts';
 import { claimSetAside, forget, keepSetAside, type SetAside, takeDue } from './set_aside.ts';
@@ -75,10 +75,16 @@ export async function readSetAside(client: ImapFlow, reading: FolderReading, rea
     context.log.error({ inbox_id: inbox.inbox_id, ...place }, 'an email could not be read and is left out');
   }
   for (const [folder, mails = []] of Object.entries(Object.groupBy(due, (each) => each.folder))) {
-    const { uidValidity } = await client.mailboxOpen(folder, { readOnly: true });
+    const uid_validity = await validityIn(client, folder);
     for (const one of mails)
-      await reading.inTurn(() => readAgain(client, reading, reader, one, one.uid_validity === String(uidValidity)));
+      await reading.inTurn(() => readAgain(client, reading, reader, one, one.uid_validity === uid_validity));
   }
+}
+
+/** Undefined: the folder is there no more, or was renamed. */
+async function validityIn(client: ImapFlow, folder: string): Promise<string | undefined> {
+  const opened = await unlessLost(client, client.mailboxOpen(folder, { readOnly: true }));
+  return opened && validityOf(opened);
 }
 
 async function readAgain(

@@ -1,8 +1,17 @@
 /** Reads what is new in the folder that a connection has selected. */
-import type { FetchMessageObject, ImapFlow, SearchObject } from 'imapflow';
+import type { FetchMessageObject, ImapFlow, MailboxObject, SearchObject } from 'imapflow';
 import { type Store, type Tx, transaction } from '../../../core/postgres/transaction.ts';
 import { databaseTime } from '../../../core/values/clock.ts';
-import { advanceTo, beginAt, beginMail, type Cursor, NotTheReader, type Place, type ReadInbox } from './cursor.ts';
+import {
+  advanceTo,
+  beginAt,
+  beginMail,
+  type Cursor,
+  NotTheReader,
+  no_validity,
+  type Place,
+  type ReadInbox,
+} from './cursor.ts';
 import { mailRead } from './metrics.ts';
 
 /** A mail as it lies in the mailbox. */
@@ -48,8 +57,8 @@ const losses = { less: 1, aside: 3 };
 
 /** Reads all that is new. @throws whatever ends the connection; NotTheReader */
 export async function readFolder(client: ImapFlow, reading: FolderReading): Promise<void> {
-  const { path: folder, uidValidity } = selected(client);
-  const cursor = await openCursor(client, reading, folder, String(uidValidity));
+  const { path: folder } = selected(client);
+  const cursor = await openCursor(client, reading, folder, validityOf(selected(client)));
   const uids = await newUids(client, cursor.last_uid);
   while (uids.length > 0) {
     const chunk = uids.splice(0, lossesAt(cursor, uids[0]) > 0 ? 1 : most_mails);
@@ -61,6 +70,10 @@ function selected(client: ImapFlow) {
   if (client.mailbox === false) throw new Error('No folder is selected.');
   return client.mailbox;
 }
+
+/** "If it is missing, the server does not support unique identifiers" (RFC 3501, 6.3.1): its numbers are those of one session. */
+export const validityOf = ({ uidValidity }: Pick<MailboxObject, 'uidValidity'>): string =>
+  String((uidValidity as bigint | undefined) ?? no_validity);
 
 async function newUids(client: ImapFlow, last_uid: number): Promise<number[]> {
   const found = await search(client, { uid: `${last_uid + 1}:*` });
@@ -96,14 +109,20 @@ async function openCursor(
 
 async function firstUidSince(client: ImapFlow, since: Date): Promise<number> {
   const found = await search(client, { since });
-  return found.length > 0 ? found.reduce((least, uid) => Math.min(least, uid)) : selected(client).uidNext;
+  if (found.length > 0) return found.reduce((least, uid) => Math.min(least, uid));
+  const { uidNext } = selected(client) as { uidNext?: number };
+  if (uidNext !== undefined) return uidNext;
+  // A server may leave UIDNEXT out (RFC 3501, 6.3.1).
+  return (await search(client, { all: true })).reduce((most, uid) => Math.max(most, uid), 0) + 1;
 }
 
 /** @throws Error where the server does not say what there is: to take it for nothing would lose mail */
 async function search(client: ImapFlow, query: SearchObject): Promise<number[]> {
   const found = await client.search(query, { uid: true });
-  if (!found) throw new Error('The search failed.');
-  return found;
+  if (found) return found;
+  // Servers refuse to search where there is nothing.
+  if (selected(client).exists === 0) return [];
+  throw new Error('The search failed.');
 }
 
 interface Chunk {
@@ -136,17 +155,19 @@ const lossesAt = ({ begun_uid, tries }: Cursor, uid: number | undefined): number
 async function fetchMails(client: ImapFlow, uids: number[], bytes: number): Promise<Map<number, FetchMessageObject>> {
   const part = { uid: true, internalDate: true, size: true, source: { maxLength: bytes } };
   const mails = await client.fetchAll(uids.join(','), part, { uid: true });
-  const fetched = new Map(mails.map((mail) => [mail.uid, mail]));
+  const fetched = new Map<number, FetchMessageObject>();
+  // What else a server says of a mail meanwhile, as that its flags have changed, comes as a mail too.
+  for (const mail of mails) fetched.set(mail.uid, { ...fetched.get(mail.uid), ...mail });
   if (uids.length === 1) return fetched;
   // Servers give mails empty where several are asked for, and whole where each is asked for alone.
-  for (const { uid } of mails.filter(isEmpty)) {
+  for (const { uid } of [...fetched.values()].filter(isEmpty)) {
     const alone = await client.fetchOne(String(uid), part, { uid: true });
     if (alone) fetched.set(uid, alone);
   }
   return fetched;
 }
 
-const isEmpty = ({ source, size = 0 }: FetchMessageObject): boolean => (source?.length ?? 0) === 0 && size > 0;
+const isEmpty = ({ source, size }: FetchMessageObject): boolean => (source?.length ?? 0) === 0 && size !== 0;
 
 /** Whatever a mail fails with, but a lost connection, sets it aside. */
 async function readOne(
@@ -175,6 +196,13 @@ async function readOne(
 
 export const isLost = (client: ImapFlow): boolean => !client.usable;
 
+/** What a server refuses is none. @throws Error where the connection is lost */
+export const unlessLost = <T>(client: ImapFlow, answer: Promise<T>): Promise<T | undefined> =>
+  answer.catch((error: unknown) => {
+    if (isLost(client)) throw error;
+    return undefined;
+  });
+
 async function takeMail(
   client: ImapFlow,
   { take }: FolderReading,
@@ -197,8 +225,10 @@ export async function readUid(client: ImapFlow, reading: FolderReading, uid: num
   return found !== undefined;
 }
 
-function storedMail({ source = Buffer.alloc(0), size = 0, internalDate }: FetchMessageObject): StoredMail {
-  const whole = source.length >= size || source.length >= most_bytes;
+/** Without its size, a mail is whole that is shorter than the least that is asked for. */
+function storedMail({ source = Buffer.alloc(0), size, internalDate }: FetchMessageObject): StoredMail {
+  const is_short = size === undefined ? source.length < few_bytes : source.length >= size;
+  const whole = is_short || source.length >= most_bytes;
   return { source: source.subarray(0, most_bytes), whole, arrived_at: arrivalOf(internalDate) };
 }
 

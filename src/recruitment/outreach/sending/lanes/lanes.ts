@@ -4,6 +4,7 @@ import type { WorkerContext } from '../../../../core/jobs/worker_context.ts';
 import { batched } from '../../../../core/postgres/batch.ts';
 import { type Tx, transaction } from '../../../../core/postgres/transaction.ts';
 import { databaseTime } from '../../../../core/values/clock.ts';
+import { isSmtpRefusal } from '../../../inboxes/login_answer.ts';
 import { disconnectInbox } from '../../campaigns/lifecycle/inbox_connection.ts';
 import { type Claim, type Claimed, claim } from '../claiming/claim.ts';
 import { type Held, mayEnd } from '../claiming/final_dot.ts';
@@ -149,7 +150,7 @@ const isSoon = (slot: string): boolean => new Date(slot).getTime() - databaseTim
 
 function unsentOf(attempt: Exclude<Attempt, { is: 'accepted' | 'unknown' | 'held' }> | Unusable): Unsent {
   if (attempt.is === 'answered') {
-    if (isAboutLogin(attempt.answer)) return { is: 'auth' };
+    if (isAboutLogin(attempt.answer)) return { is: isSmtpRefusal(attempt.answer.text) ? 'auth' : 'unreachable' };
     const { code, text } = attempt.answer;
     return { is: 'answered', verdict: judgeAnswer(attempt.answer), answer: text || `${code}` };
   }

@@ -1,0 +1,130 @@
+/** What mailboxes may leave out, and what their refusals of the moment say of a login. */
+import t from 'tap';
+import { eventually, type Json, sql, startRail } from '../../harness.ts';
+import { startMailbox } from '../mailbox.ts';
+import { type Mailed, mail } from './mailed.ts';
+import {
+  answered,
+  answerTo,
+  openImapServer,
+  openReadOutreach,
+  openUnread,
+  password,
+  type ReadOutreach,
+} from './read_inbox.ts';
+
+t.jobs = 4;
+const rail = await startRail();
+
+const inboxOf = async ({ inbox_id }: ReadOutreach): Promise<Json> =>
+  (await rail.query<Json>(sql`select t.* from recruitment.inbox t where t.id = ${inbox_id}`))[0] as Json;
+const readerOf = async ({ inbox_id }: ReadOutreach): Promise<Json> =>
+  (await rail.query<Json>(sql`select r.* from recruitment.inbox_reader r where r.inbox_id = ${inbox_id}`))[0] as Json;
+const isKept = (to: Mailed) =>
+  eventually(
+    async () =>
+      (
+        await rail.query(
+          sql`select from recruitment.message t where t.prospect_id = ${to.prospect_id} and t.direction = 'inbound'`,
+        )
+      ).length === 1,
+    'the reply',
+  );
+/** Its next connections do not wait. */
+const tryAtOnce = ({ inbox_id }: ReadOutreach) =>
+  rail.query(
+    sql`update recruitment.inbox_reader set next_try_at = now() where inbox_id = ${inbox_id} and worker_id is null`,
+  );
+
+t.test('a refusal of the moment is no wrong password', async (t) => {
+  const later = [
+    'NO [UNAVAILABLE] Authentication failed.',
+    'NO [LIMIT] no',
+    'NO [INUSE] no',
+    'NO Temporary authentication failure.',
+    'NO Too many simultaneous connections. (Failure)',
+    'BAD User is authenticated but not connected.',
+    'BYE overloaded',
+  ];
+  const wrong = ['NO [AUTHENTICATIONFAILED] Try again later', 'NO [EXPIRED] no', 'NO LOGIN failed.'];
+  const judged = async (answer: string, isOver: (outreach: ReadOutreach) => Promise<boolean>) => {
+    const server = await openImapServer();
+    const outreach = await openReadOutreach(rail, server);
+    server.faults.login_answers.set(outreach.user, answer);
+    server.drop();
+    await eventually(async () => {
+      await tryAtOnce(outreach);
+      return isOver(outreach);
+    }, answer);
+    return { ...(await inboxOf(outreach)), ...(await readerOf(outreach)), outreach };
+  };
+  const isDisconnected = async (outreach: ReadOutreach) => (await inboxOf(outreach)).status === 'disconnected';
+  const [deferred, refused] = await Promise.all([
+    Promise.all(later.map((answer) => judged(answer, async ({ server }) => server.refused > 3))),
+    Promise.all(wrong.map((answer) => judged(answer, isDisconnected))),
+  ]);
+  for (const [nth, one] of deferred.entries())
+    t.match(one, { status: 'connected', refused: 0, unreachable_since: /^20/ }, `${later[nth]}`);
+  for (const [nth, one] of refused.entries()) t.match(one, { disconnected_reason: 'auth_failed' }, `${wrong[nth]}`);
+  const [{ outreach }] = deferred as [(typeof deferred)[number]];
+  const { smtp } = await startMailbox();
+  const { server, user: username } = outreach;
+  const imap = { host: 'localhost', port: server.port, security: 'tls', username, password };
+  const answer = await outreach.caller.request('PATCH', `/recruitment/v1/inboxes/${outreach.inbox_id}`, { smtp, imap });
+  t.match(answer, {
+    status: 422,
+    body: { error: { code: 'imap_unreachable', message: /takes no login at the moment/ } },
+  });
+  await rail.query(
+    sql`update recruitment.inbox_reader set unreachable_since = now() - interval '16 minutes' where inbox_id = ${outreach.inbox_id}`,
+  );
+  await eventually(async () => {
+    await tryAtOnce(outreach);
+    return isDisconnected(outreach);
+  }, 'the end of 15 minutes');
+  t.match(await inboxOf(outreach), { disconnected_reason: 'connection_failed' });
+});
+
+t.test('reads servers that leave out what they may leave out', async (t) => {
+  for (const omitted of [
+    ['UIDNEXT', 'LIST'],
+    ['UIDVALIDITY', 'INTERNALDATE'],
+    ['UIDNEXT', 'UIDVALIDITY', 'RFC822.SIZE'],
+  ]) {
+    const server = await openImapServer();
+    server.faults.omits = new Set(omitted);
+    server.faults.refuses_empty_searches = true;
+    const outreach = await openReadOutreach(rail, server);
+    const sent = [await mail(rail, outreach), await mail(rail, outreach), await mail(rail, outreach)] as const;
+    server.deliver(outreach.user, answerTo(sent[0], 'What do you pay?'));
+    await isKept(sent[0]);
+    server.deliver(outreach.user, answerTo(sent[1], 'What do you pay?'), 'Junk');
+    server.drop();
+    await tryAtOnce(outreach);
+    await isKept(sent[1]);
+    server.deliver(outreach.user, answerTo(sent[2], `${'What do you pay?\n\n'.repeat(20_000)}`));
+    await isKept(sent[2]);
+    t.match(await inboxOf(outreach), { status: 'connected' }, omitted.join());
+  }
+});
+
+t.test('reads answers to FETCH in any order, and what else is said of mails meanwhile', async (t) => {
+  const server = await openImapServer();
+  const outreach = await openUnread(rail, server);
+  server.faults.fetches_backwards = true;
+  const sent = [await mail(rail, outreach), await mail(rail, outreach), await mail(rail, outreach)];
+  for (const each of sent) server.deliver(outreach.user, answerTo(each, 'Yes, please send me the details.'));
+  server.drop();
+  await tryAtOnce(outreach);
+  for (const each of sent) await isKept(each);
+  const set_aside = sql`select from recruitment.mail_set_aside a where a.inbox_id = ${outreach.inbox_id}`;
+  t.equal((await rail.query(set_aside)).length, 0);
+});
+
+t.test('reads INBOX although the junk folder that the server names cannot be selected', async (t) => {
+  const server = await openImapServer();
+  server.faults.unselectable = 'Junk';
+  const outreach = await openReadOutreach(rail, server);
+  await isKept(await answered(rail, outreach, 'What do you pay?'));
+  t.equal(server.logins.length, 1, 'over the same connection');
+});
