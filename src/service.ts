@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { type Logger, pino } from 'pino';
+import { type Logger, type LoggerOptions, pino } from 'pino';
 import sql from 'sql-template-tag';
 import type { Config } from './config.ts';
 import { findWrongKey } from './core/encryption/key_check.ts';
@@ -18,20 +18,20 @@ import { openVault } from './encryption_key.ts';
 import { createMailer } from './mail/smtp.ts';
 
 /** Logs go to standard error, one JSON object a line; standard output belongs to what commands answer. */
-export const createLog = ({ LOG_LEVEL }: Pick<Config, 'LOG_LEVEL'>): Logger =>
-  pino(
-    {
-      level: LOG_LEVEL,
-      base: null,
-      timestamp: pino.stdTimeFunctions.isoTime,
-      serializers: { err: withoutClient },
-      redact: {
-        paths: ['*.authorization', '*.secret', '*.password', '*.connectionString', 'err.config', 'err.parameters'],
-        censor: '[redacted]',
-      },
-    },
-    pino.destination({ dest: 2, sync: true }),
-  );
+export const createLog = (config: Pick<Config, 'LOG_LEVEL'>): Logger =>
+  pino(logOptions(config), pino.destination({ dest: 2, sync: true }));
+
+/** What every log has and hides, wherever it goes. */
+export const logOptions = ({ LOG_LEVEL }: Pick<Config, 'LOG_LEVEL'>): LoggerOptions => ({
+  level: LOG_LEVEL,
+  base: null,
+  timestamp: pino.stdTimeFunctions.isoTime,
+  serializers: { err: withoutClient },
+  redact: {
+    paths: ['*.authorization', '*.secret', '*.password', '*.connectionString', 'err.config', 'err.parameters'],
+    censor: '[redacted]',
+  },
+});
 
 /** The driver hangs its whole connection on an error. */
 const withoutClient = (error: Error): object => ({ ...pino.stdSerializers.err(error), client: undefined });

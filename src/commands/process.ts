@@ -33,6 +33,7 @@ import {
   requireBaseUrl,
   whyUnfit,
 } from '../service.ts';
+import { createStartLog } from './start_log.ts';
 
 /** How long a process waits for Postgres when it starts. */
 export const max_wait_ms = 60_000;
@@ -104,14 +105,15 @@ export async function runProcess(
     requireBaseUrl(config);
   }
   const connections = await connectionsOf(role, config);
-  const log = createLog(config);
+  const log = role === 'start' ? createStartLog(config) : createLog(config);
   for (const line of misspelt()) log.warn(line);
   const stopping = catchStop();
   const postgres = await openPostgres(config, mode, log);
   try {
     const url = await reachPostgres(postgres, config, { log, max_wait_ms, stopping });
     const ran = mode === 'own' || !config.DATABASE_URL ? await migrate(url, (line) => log.warn(line)) : [];
-    if (ran.length > 0) log.info({ ran }, 'migrated');
+    if (ran.length > 0) log.info({ count: ran.length }, 'migrated');
+    log.debug({ ran }, 'what the migration ran');
     const { writeEvents } = await import('../products.ts');
     const store = openStore(
       url,

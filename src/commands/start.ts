@@ -1,13 +1,17 @@
 import type { FastifyInstance } from 'fastify';
-import type { Config } from '../config.ts';
+import { type Config, readConfig } from '../config.ts';
 import { isEveryAddress, localUrl } from '../service.ts';
 import { type Demo, demos, keepDemo } from './demo.ts';
 import { listenOn, type Running, runProcess, startWorkerOf, stopParts, stopped } from './process.ts';
+import { logFile } from './start_log.ts';
 
 const most_ports = 50;
 
 /** `rail start`: everything in one process, on the embedded Postgres unless `DATABASE_URL` names another. */
-export const start = (): Promise<void> => runProcess('start', serve);
+export async function start(): Promise<void> {
+  await runProcess('start', serve);
+  console.log(`\nStopped. Its data is kept in ${readConfig().RAIL_DATA_DIR}.`);
+}
 
 async function serve(opened: Running, stopping: AbortSignal): Promise<void> {
   const { config } = opened;
@@ -25,7 +29,7 @@ async function serve(opened: Running, stopping: AbortSignal): Promise<void> {
     const base_url = localUrl(config.HOST, listening.port);
     // Short links name the address that answers them, also where the port moved.
     if (!config.BASE_URL) running.services.base_url = base_url;
-    print(base_url, notesOn(config, listening.port), await keepDemo(running, base_url, world?.fields));
+    print(base_url, notesOn(config, listening.port), await keepDemo(running, base_url, world?.fields), endLine(config));
     await stopped(stopping);
   } finally {
     await stopParts({ app, worker }, running);
@@ -49,7 +53,7 @@ function notesOn({ HOST, PORT, BASE_URL }: Config, port: number): string[] {
   return notes;
 }
 
-function print(base_url: string, notes: string[], demo: Demo | undefined): void {
+function print(base_url: string, notes: string[], demo: Demo | undefined, end: string): void {
   const lines = [
     '',
     ...notes.flatMap((note) => [note, '']),
@@ -58,11 +62,14 @@ function print(base_url: string, notes: string[], demo: Demo | undefined): void 
     '',
     ...(demo ? aboutDemo(demo) : aboutKeys),
     '',
-    'Ctrl-C stops it. Its data is kept.',
+    end,
     '',
   ];
   console.log(lines.join('\n'));
 }
+
+const endLine = (config: Config): string =>
+  `Ctrl-C stops it. Its data is kept.${process.stderr.isTTY ? ` Its log is ${logFile(config)}.` : ''}`;
 
 const aboutKeys = [
   "  This database has organizations. Make a key with 'rail key create'; 'rail org list' shows whose it can be.",
@@ -73,6 +80,7 @@ const aboutDemo = (demo: Demo): string[] => [
   ...demos.map(({ noun }) => `  ${noun.charAt(0).toUpperCase()}${noun.slice(1).padEnd(13)}${demo[`${noun}_id`]}`),
   `  API key       ${demo.api_key}`,
   `  Test key      ${demo.test_api_key}`,
+  '                (reads and writes the same data as the API key)',
   ...(demo.smtp_port
     ? [`  Inbox         ${demo.inbox_email} at localhost:${demo.smtp_port} (SMTP), :${demo.imap_port} (IMAP)`]
     : []),

@@ -67,6 +67,8 @@ t.test('the first start prints the address, the keys and a first request, and de
   t.equal((await fetch(`${url}/docs`)).status, 200);
   for (const fact of Object.values(demo)) t.match(first.said().stdout, fact as string);
   t.notMatch(first.said().stderr, demo.api_key, 'and the log holds no key');
+  t.match(first.said().stderr, /"count":\d+,"msg":"migrated"/);
+  t.notMatch(first.said().stderr, 'migrations/0001_core.sql', 'nor the names of what was migrated');
 
   await t.test('the printed request works as it is', async (t) => {
     const [, address, name, value] = /^ +curl (\S+) -H '(\w+): ([^']+)'$/m.exec(first.said().stdout) as RegExpExecArray;
@@ -111,8 +113,9 @@ t.test('the first start prints the address, the keys and a first request, and de
   const listening = spawnRail(t, ['listen'], { RAIL_DATA_DIR: dataDir });
   await listening.until(/Listening to/);
   const postgres = (await postgresOf(dataDir)) as number;
-  const { code } = await first.stop('SIGINT');
+  const { code, stdout } = await first.stop('SIGINT');
   t.equal(code, 0);
+  t.match(stdout, `Stopped. Its data is kept in ${dataDir}.\n`);
   await eventually(() => !isAlive(postgres), 'Ctrl-C to leave no Postgres behind');
   t.equal(await postgresOf(dataDir), undefined);
   await t.rejects(fetch(`${url}/healthz`));
