@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { example, json, positiveInteger } from './arguments.ts';
+import { example, filled, json, listed, positiveInteger, theOnlyOrganization } from './arguments.ts';
 
 /** Organizations, users and keys. */
 export function addAccessCommands(rail: Command): void {
@@ -12,7 +12,7 @@ export function addAccessCommands(rail: Command): void {
     .command('create')
     .summary('creates an organization')
     .description('Creates an organization and its owner.')
-    .requiredOption('--name <name>', 'name of the organization')
+    .requiredOption('--name <name>', 'name of the organization', filled)
     .requiredOption('--owner-email <email>', 'address that is notified of problems')
     .addOption(json())
     .addHelpText('after', example("rail org create --name 'Acme Inc.' --owner-email ada@acme.example.com"))
@@ -30,7 +30,7 @@ export function addAccessCommands(rail: Command): void {
     .command('plan')
     .summary('shows or changes the plan of an organization')
     .description('Shows the plan of an organization in the recruitment service, or changes it.')
-    .requiredOption('--org, --organization <id>', "id of the organization; 'rail org list' lists them")
+    .addOption(theOnlyOrganization())
     .addOption(new Option('--plan <name>', 'the new plan').choices(['starter', 'grow', 'enterprise']))
     .addOption(json())
     .addHelpText('after', example('rail org plan --organization org_… --plan grow'))
@@ -47,9 +47,9 @@ export function addAccessCommands(rail: Command): void {
     .description(
       'Adds a person to an organization. A key can then belong to them, and approve the payouts that others created.',
     )
-    .requiredOption('--org, --organization <id>', "id of the organization; 'rail org list' lists them")
+    .addOption(theOnlyOrganization())
     .requiredOption('--email <email>', "the person's email address")
-    .option('--name <name>', "the person's name")
+    .option('--name <name>', "the person's name", filled)
     .addOption(json())
     .addHelpText(
       'after',
@@ -72,10 +72,14 @@ export function addAccessCommands(rail: Command): void {
     .command('create')
     .summary('creates a key')
     .description('Creates a key and prints it. It cannot be shown again.')
-    .requiredOption('--org, --organization <id>', "id of the organization; 'rail org list' lists them")
-    .requiredOption('--name <name>', 'name of the key')
+    .addOption(theOnlyOrganization())
+    .requiredOption('--name <name>', 'name of the key', filled)
     .addOption(new Option('--mode <mode>', 'live or test').choices(['live', 'test']).default('live'))
-    .option('--scope <scope...>', "scopes, such as partners:read; '*' allows everything", ['*'])
+    .option(
+      '--scope <scopes...>',
+      "scopes, separated by spaces or commas, such as partners:read; '*' allows everything (default: *)",
+      listed,
+    )
     .option('--rate-limit <number>', 'requests per second (default: 25)', positiveInteger)
     .option(
       '--user <id>',
@@ -105,4 +109,21 @@ export function addAccessCommands(rail: Command): void {
     .addOption(json())
     .addHelpText('after', example('rail key revoke key_…'))
     .action(async (id, options) => (await import('../commands/access/key.ts')).revokeApiKey(id, options));
+
+  key
+    .command('update')
+    .summary('changes whether requests with a key must be signed')
+    .description(
+      'Changes whether requests with a key must be signed, as POST /v1/inbound_signing does for the key of the request. ' +
+        'With --signature optional, a key works again whose owner cannot sign.',
+    )
+    .argument('<id>', 'id of the key: key_…')
+    .addOption(
+      new Option('--signature <kind>', 'whether requests must be signed')
+        .choices(['required', 'optional'])
+        .makeOptionMandatory(),
+    )
+    .addOption(json())
+    .addHelpText('after', example('rail key update key_… --signature optional'))
+    .action(async (id, options) => (await import('../commands/access/key.ts')).updateApiKey(id, options));
 }

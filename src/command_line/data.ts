@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { example, expiry, filled, integerUpTo, json } from './arguments.ts';
+import { example, expiry, filled, integerUpTo, json, theOnlyOrganization } from './arguments.ts';
 
 /** Data teams. */
 export function addDataCommands(rail: Command): void {
@@ -67,7 +67,7 @@ export function addDataCommands(rail: Command): void {
       "Creates a login that reads the rows of one organization in the schema 'data' and nothing else, and prints its URL. The password cannot be shown again. " +
         'If the user of DATABASE_URL may not create it, prints the SQL that a superuser runs.',
     )
-    .requiredOption('--org, --organization <id>', "id of the organization; 'rail org list' lists them")
+    .addOption(theOnlyOrganization())
     .option('--name <name>', 'what the login is for', filled, 'Data team')
     .option('--personal-data', 'show emails, names and other personal columns')
     .option(

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { example, integerUpTo, json, port } from './arguments.ts';
+import { example, integerUpTo, json, port, theOnlyOrganization } from './arguments.ts';
 
 /** The inboxes of the recruitment service. */
 export function addInboxCommands(rail: Command): void {
@@ -20,7 +20,7 @@ export function addInboxCommands(rail: Command): void {
         'Secrets are read from standard input, a line each: the password, then the password of the IMAP server if it is another one; ' +
         'with --oauth the client secret, then the refresh token. On a terminal they are asked for, and not shown.',
     )
-    .requiredOption('--org, --organization <id>', "id of the organization; 'rail org list' lists them")
+    .addOption(theOnlyOrganization())
     .requiredOption('--email <email>', 'address that emails are sent from')
     .requiredOption('--from-name <name>', 'name that emails are sent from')
     .option('--smtp-host <host>', 'server that sends')

@@ -9,7 +9,7 @@ export function addOperatingCommands(rail: Command): void {
     .description(
       'Runs a scheduled job now, optionally as if it were another time. Requires a running worker, such as that of rail start.',
     )
-    .argument('<schedule>', 'name of the schedule; an unknown name prints the list')
+    .argument('[schedule]', 'name of the schedule; without one, prints the list')
     .option(
       '--at <time>',
       'ISO 8601 time to run the job at, not in the future except for program/mature_commissions (default: now)',

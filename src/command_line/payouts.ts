@@ -8,7 +8,7 @@ export function addPayoutCommands(rail: Command): void {
     .summary('previews, creates and follows payouts')
     .description('Previews, creates and follows payouts to partners.');
 
-  const program = () => new Option('--program <id>', 'id of the program').makeOptionMandatory();
+  const program = () => new Option('--program <id>', 'id of the program (default: the only one)');
 
   payouts
     .command('preview')

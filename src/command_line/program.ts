@@ -40,7 +40,7 @@ export function addProgramCommands(rail: Command): void {
       'Prints a report of a program: totals with their change from the window before (— where they were 0 then), and rows with bars. ' +
         'Reports: overview, partners, groups, links, coupons, countries, landing_pages, products, customers, payouts.',
     )
-    .argument('<name>', 'name of the report, such as overview')
+    .argument('[name]', 'name of the report, such as overview')
     .option('--program <id>', "id of the program (default: the demo's, or the only program)")
     .option('--from <time>', 'start of the window: an ISO 8601 time with a time zone', time)
     .option('--to <time>', 'end of the window, exclusive (default: now)', time)

@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Command, type Help } from 'commander';
 import pkg from '../../package.json' with { type: 'json' };
 import { settings } from '../config.ts';
 import { addAccessCommands } from './access.ts';
@@ -12,6 +12,9 @@ import { addProcessCommands } from './processes.ts';
 import { addProgramCommands } from './program.ts';
 import { addRecruitmentCommands } from './recruitment.ts';
 
+/** How wide help is: as wide as the terminal, and never wider than a person reads. */
+const widest = Math.min(process.stdout.columns || 120, 120);
+
 /** The command line: all commands, in the order of the help. */
 export function createCommandLine(): Command {
   const rail = new Command('rail')
@@ -22,8 +25,9 @@ export function createCommandLine(): Command {
     .exitOverride()
     .enablePositionalOptions()
     .showHelpAfterError('Run it with --help for usage.')
-    .configureHelp({ helpWidth: 120 })
-    .addHelpText('after', environmentText);
+    .configureHelp({ helpWidth: widest })
+    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'rail: ')) })
+    .addHelpText('after', ({ command }) => environmentText(command.createHelp()));
   rail.commandsGroup('Run the service:');
   addProcessCommands(rail);
   rail.commandsGroup('Organizations and keys:');
@@ -40,14 +44,16 @@ export function createCommandLine(): Command {
   addDataCommands(rail);
   rail.commandsGroup('Operation:');
   addOperatingCommands(rail);
+  rail.helpCommand(true);
   return rail;
 }
 
-function environmentText(): string {
+function environmentText(help: Help): string {
   const width = Math.max(...settings.map(({ name }) => name.length));
+  help.prepareContext({ helpWidth: widest });
   const lines = settings.map(({ name, meaning, default_value }) => {
     const shown = default_value === undefined || default_value === false ? '' : ` (${default_value})`;
-    return `  ${name.padEnd(width)}  ${meaning}${shown}`;
+    return help.formatItem(name, width, `${meaning}${shown}`, help);
   });
   return `\nEnvironment:\n${lines.join('\n')}\n`;
 }

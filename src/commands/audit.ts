@@ -2,7 +2,8 @@ import pg from 'pg';
 import sql, { raw } from 'sql-template-tag';
 import { run } from '../core/postgres/database.ts';
 import { audits } from '../products.ts';
-import { table, withStore } from './command.ts';
+import { withStore } from './command.ts';
+import { table } from './output/table.ts';
 import { catchStop } from './process.ts';
 
 /** Something that must always hold and does not. */

@@ -56,9 +56,20 @@ async function requireMigrations({ database }: Store, config: Config, url: strin
 }
 
 /** @throws Error when no worker runs, saying what would follow */
-export async function requireWorker({ database }: Store, consequence: string): Promise<void> {
+export async function requireWorker(store: Store, consequence: string): Promise<void> {
+  const missing = await noWorker(store, consequence);
+  if (missing !== undefined) throw new Error(missing);
+}
+
+/** Says on standard error that no worker runs, and what follows. */
+export async function warnWithoutWorker(store: Store, consequence: string): Promise<void> {
+  const missing = await noWorker(store, consequence);
+  if (missing !== undefined) console.error(`rail: ${missing}`);
+}
+
+async function noWorker({ database }: Store, consequence: string): Promise<string | undefined> {
   const workers = await run(database, sql`select id from core.worker limit 1`);
-  if (workers.length === 0) throw new Error(`No worker runs, so ${consequence}: begin 'rail start' or 'rail worker'.`);
+  return workers.length > 0 ? undefined : `No worker runs, so ${consequence}: begin 'rail start' or 'rail worker'.`;
 }
 
 /** Commands say what they have to say themselves, unless everything is asked for. */
@@ -68,30 +79,4 @@ export const createQuietLog = (config: Config): Logger =>
 /** Answers on standard output: one JSON document, or the lines for people. */
 export function answer(data: object, { json, lines }: { json: boolean | undefined; lines: string[] }): void {
   console.log(json ? JSON.stringify(data, null, 2) : lines.join('\n'));
-}
-
-/** Lines of aligned columns under their names, or what there is to say when there are none. What cells hold cannot control the terminal. */
-export function table(columns: string[], rows: (string | number)[][], when_empty: string): string[] {
-  if (rows.length === 0) return [when_empty];
-  const cells = [columns, ...rows.map((row) => row.map((cell) => printable(String(cell))))];
-  const widths = columns.map((_, column) => Math.max(...cells.map((row) => widthOf(row[column] as string))));
-  return cells.map((row) =>
-    row
-      .map((cell, column) => cell + ' '.repeat((widths[column] as number) - widthOf(cell)))
-      .join('  ')
-      .trimEnd(),
-  );
-}
-
-/** Without control characters, but those that join letters and emojis. */
-const printable = (text: string): string => text.replaceAll(/(?:(?!\u200c|\u200d)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}])+/gu, ' ');
-
-const characters = new Intl.Segmenter('en');
-const wide =
-  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}\u3000-\u303f\uff01-\uff60]/u;
-
-/** How many columns of a terminal a text takes: two for a character of Chinese, Japanese or Korean, and for an emoji. */
-function widthOf(text: string): number {
-  if (/^[\x20-\x7e]*$/.test(text)) return text.length;
-  return [...characters.segment(text)].reduce((width, { segment }) => width + (wide.test(segment) ? 2 : 1), 0);
 }

@@ -7,7 +7,8 @@ import { type Database, run } from '../core/postgres/database.ts';
 import type { Store } from '../core/postgres/transaction.ts';
 import { dropOldKeys, hasOwnKeys, putNewKeyInFront, readVault, requireSomeKey } from '../encryption_key.ts';
 import { encrypted } from '../products.ts';
-import { answer, table, UsageError, withStore } from './command.ts';
+import { answer, UsageError, withStore } from './command.ts';
+import { table } from './output/table.ts';
 
 interface RotateOptions {
   dryRun?: boolean;

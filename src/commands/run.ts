@@ -4,7 +4,7 @@ import { register, runTick, type Schedule } from '../core/jobs/schedule.ts';
 import { run } from '../core/postgres/database.ts';
 import { type Store, transaction } from '../core/postgres/transaction.ts';
 import { schedules } from '../products.ts';
-import { answer, requireWorker, UsageError, withStore } from './command.ts';
+import { answer, requireWorker, UsageError, warnWithoutWorker, withStore } from './command.ts';
 
 const poll_ms = 100;
 
@@ -15,13 +15,12 @@ interface RunOptions {
 }
 
 /** `rail run`: a scheduled job, now, as if the clock showed `at`. */
-export async function runSchedule(name: string, { at, wait = false, json }: RunOptions): Promise<void> {
-  const schedule = schedules.find((one) => one.name === name);
-  if (!schedule) {
-    throw new UsageError(`There is no schedule '${name}'. Known: ${schedules.map((one) => one.name).join(' ')}`);
-  }
+export async function runSchedule(asked: string | undefined, { at, wait = false, json }: RunOptions): Promise<void> {
+  const schedule = scheduleNamed(asked);
+  const { name } = schedule;
   await withStore(async ({ store }) => {
     if (wait) await requireWorker(store, '--wait would wait forever');
+    else await warnWithoutWorker(store, 'the job waits until one does');
     await register(store, schedules);
     const { run_id, tick } = await transaction(store, { organization_id: null, request_id: null }, async (tx) => {
       const tick = at ?? tx.now;
@@ -33,6 +32,13 @@ export async function runSchedule(name: string, { at, wait = false, json }: RunO
     const said = wait ? `Done: ${name} as of ${tick} (${run_id}).` : `Enqueued ${name} as of ${tick} (${run_id}).`;
     answer({ run_id, name, tick, done: wait }, { json, lines: [said] });
   });
+}
+
+function scheduleNamed(name: string | undefined): Schedule {
+  const schedule = schedules.find((one) => one.name === name);
+  if (schedule) return schedule;
+  const why = name === undefined ? 'Give the name of a schedule.' : `There is no schedule '${name}'.`;
+  throw new UsageError(`${why} Known: ${schedules.map((one) => one.name).join(' ')}`);
 }
 
 /** @throws UsageError for what would happen before its time, or do nothing */

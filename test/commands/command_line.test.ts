@@ -35,11 +35,13 @@ t.test('every command explains itself, with an example', async (t) => {
   for (const leaf of leaves) {
     const { code, stdout } = await rail(...leaf.split(' '), '--help');
     t.equal(code, 0);
-    t.match(stdout, new RegExp(`^Usage: rail ${leaf}\\b[\\s\\S]*Example:\\n +\\$ .*rail ${leaf}`));
+    t.match(stdout, new RegExp(`^Usage: rail ${leaf}\\b[\\s\\S]*Examples?:\\n +\\$ .*rail ${leaf}`));
   }
   const { stdout } = await rail('--help');
   for (const leaf of leaves) t.match(stdout, new RegExp(`^  ${leaf.split(' ')[0]} `, 'm'));
-  for (const { name, meaning } of settings) t.ok(stdout.includes(name) && stdout.includes(meaning), `it lists ${name}`);
+  const unwrapped = stdout.replaceAll(/\s+/g, ' ');
+  for (const { name, meaning } of settings) t.ok(unwrapped.includes(`${name} ${meaning}`), `it lists ${name}`);
+  for (const line of stdout.split('\n')) t.ok(line.length <= 120, line);
 });
 
 t.test('what is wrong is one clear line, and a stack only where it is asked for', async (t) => {
@@ -138,6 +140,21 @@ t.test('organizations and keys live on the command line', async (t) => {
   const unknown = await rail(...newKey.slice(0, -1), 'partners:reed');
   t.match(unknown, { code: 2, stdout: '', stderr: /partners:reed.*partners:read/ });
   t.match(await rail('key', 'create', '--org', 'org_unknown', '--name', 'X'), { code: 1, stderr: /org_unknown/ });
+
+  for (const nameless of [['org', 'create', '--owner-email', 'a@a.example.com'], newKey.slice(0, 4)])
+    t.match(await rail(...nameless, '--name', ' '), { code: 2, stdout: '', stderr: /--name.*must not be empty/ });
+  t.match(await answerOf(...newKey.slice(0, 6), '--scope', 'sales:read,links:read'), {
+    scopes: ['sales:read', 'links:read'],
+  });
+  const signer = callerOf(base_url, (await answerOf(...newKey.slice(0, 6))).secret, made.id);
+  const { key_id } = await signer.post('/v1/inbound_signing', { required: true });
+  t.match(await signer.request('GET', '/v1/programs'), {
+    status: 401,
+    body: { error: { code: 'signature_required' } },
+  });
+  t.match((await rail('key', 'list', '--org', made.id)).stdout, new RegExp(`${key_id}.* required `));
+  t.match(await answerOf('key', 'update', key_id, '--signature', 'optional'), { signature_required: false });
+  t.equal((await signer.request('GET', '/v1/programs')).status, 200, 'it works again');
 
   t.match(await answerOf('key', 'revoke', key.id), { id: key.id, revoked_at: /^20/ });
   t.match(await caller.request('GET', '/v1/programs'), { status: 401, body: { error: { code: 'revoked_api_key' } } });
@@ -244,7 +261,7 @@ t.test('rail listen prints a program’s webhooks, verified, in order, and leave
     );
     t.not(next_id, endpoint_id);
     await sell(merchant, program.id);
-    await next.until(/commission\.created +evt_\w+ +attempt 1 +✓ signature +✓ order/);
+    await next.until(/^\d\d:\d\d:\d\d {2}commission\.created +✓ signature {2}✓ order$/m);
     t.equal((await next.stop('SIGTERM')).code, 0);
   });
 });

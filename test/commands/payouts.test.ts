@@ -43,7 +43,9 @@ t.test('previews what a batch would contain, and creates nothing', async (t) => 
   t.same(await shop.list('payout_batches'), []);
 
   const past = await rail('preview', '--program', shop.program_id, '--cutoff', '2020-01-01T00:00:00Z');
-  t.match(past.stdout, /^0 partners.*\n\nNobody is paid\.\n\nEvery balance is paid\.\n$/);
+  t.match(past.stdout, /^0 partners.*\n\nNobody is paid\.\n\nNo balance is left out\.\n/);
+  t.match(past.stdout, /\n3 commissions of USD 1,284\.99 together mature after the cut-off, the first on 20\S+Z\.\n/);
+  t.match(past.stdout, /\n1 commission of JPY 1,500 matures after the cut-off, on 20\S+Z\.\n/);
 });
 
 t.test('creates a batch, follows it, and shows what it came to', async (t) => {
@@ -61,8 +63,14 @@ t.test('creates a batch, follows it, and shows what it came to', async (t) => {
   t.match(stdout, /\nbelow_minimum +1 /);
   t.match(stdout, `rail payouts status --batch ${batch?.id}\n`);
 
-  const nothing = await answerOf('run', '--program', shop.program_id);
-  t.match(nothing, { object: 'payout_batch', status: 'completed', progress: { payouts: 0 } });
+  const early = ['run', '--program', shop.program_id, '--cutoff', '2020-01-01T00:00:00Z'];
+  t.match(await rail(...early), {
+    ...{ code: 0, stderr: '' },
+    stdout:
+      /^No partner has a balance by 2020-01-01T00:00:00\.000Z: no batch was created\.\n\n1 commission of USD 49\.99 matures after/,
+  });
+  t.same(await answerOf(...early), { batch: null, cutoff: '2020-01-01T00:00:00.000Z' });
+  t.equal((await shop.list('payout_batches')).length, 1);
 });
 
 t.test('Ctrl-C leaves the batch to the worker, and says how to follow it', async (t) => {

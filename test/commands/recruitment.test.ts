@@ -75,6 +75,7 @@ t.test('ends with exit code 1 and the error where what was followed fails', asyn
 t.test('says what is wrong in one line', async (t) => {
   const wrong: [string[], number, RegExp][] = [
     [['search', '--query', 'ovens'], 2, /required option '--brand <id>'/],
+    [['search', '--brand', brand.id], 2, /^rail: --query is required/],
     [
       ['search', '--brand', brand.id, '--countries', 'Narnia'],
       2,

@@ -119,7 +119,17 @@ t.test('the first start prints the address, the keys and a first request, and de
   await eventually(() => !isAlive(postgres), 'Ctrl-C to leave no Postgres behind');
   t.equal(await postgresOf(dataDir), undefined);
   await t.rejects(fetch(`${url}/healthz`));
-  t.match(await listening.ended, { code: 1, stderr: /rail: Postgres has gone/ }, 'and rail listen does not stay');
+  await listening.until(/Postgres has gone.*Waiting/);
+
+  await t.test('rail listen goes on with the next start', async (t) => {
+    const next = spawnRail(t, ['start'], { ...settings, RAIL_WEBHOOK_ALLOW_PRIVATE: '1' });
+    await started(next);
+    await listening.until(/Postgres is back/);
+    await addPartner('heard@partner.example.com');
+    await listening.until(/affiliate\.created +✓ signature +✓ order/);
+    t.equal((await listening.stop('SIGINT')).code, 0);
+    t.equal((await next.stop('SIGINT')).code, 0);
+  });
 });
 
 t.test('a later start keeps data and keys, and moves on where its port is taken', async (t) => {
@@ -133,7 +143,7 @@ t.test('a later start keeps data and keys, and moves on where its port is taken'
   t.not(new URL(url).port, String(port));
   t.match(second.said().stdout, `Port ${port} is taken`);
   t.same(await readDemo(), { ...before, base_url: url });
-  t.same(await partnerEmails(), ['kept@partner.example.com']);
+  t.same(await partnerEmails(), ['heard@partner.example.com', 'kept@partner.example.com']);
 
   const api = await rail(t, ['api'], { RAIL_DATA_DIR: dataDir, PORT: String(port) });
   t.equal(api.code, 1, 'while rail api does not move');
@@ -165,6 +175,7 @@ t.test('after a kill -9 the next start has everything, and new keys where demo.j
   t.not((await readDemo()).api_key, before.api_key);
   t.same(await partnerEmails(), [
     'committed@partner.example.com',
+    'heard@partner.example.com',
     'kept@partner.example.com',
     'late@partner.example.com',
   ]);
@@ -189,7 +200,7 @@ t.test('after a kill -9 the next start has everything, and new keys where demo.j
 
   const last = spawnRail(t, ['start'], settings);
   await started(last);
-  t.equal((await partnerEmails()).length, 3, 'and corrupts nothing');
+  t.equal((await partnerEmails()).length, 4, 'and corrupts nothing');
   await beginPartner('never@partner.example.com');
   t.equal((await last.stop('SIGTERM')).code, 0, 'SIGTERM cuts off a request that hangs');
   t.equal(await postgresOf(dataDir), undefined);

@@ -1,26 +1,30 @@
-import { type ApiKey, createKey, listKeys, revokeKey } from '../../core/access/api_key.ts';
-import { answer, table, UsageError, withStore } from '../command.ts';
+import { type ApiKey, createKey, listKeys, requireSignatures, revokeKey } from '../../core/access/api_key.ts';
+import { choose } from '../chosen.ts';
+import { answer, UsageError, withStore } from '../command.ts';
+import { table } from '../output/table.ts';
 
 interface NewKeyOptions {
-  organization: string;
+  organization?: string;
   name: string;
   mode: 'live' | 'test';
-  scope: string[];
+  scope?: string[];
   rateLimit?: number;
   user?: string;
   json?: boolean;
 }
 
 export async function createApiKey(options: NewKeyOptions): Promise<void> {
+  const wanted = options.scope ?? ['*'];
   const scopes = await readScopes();
-  const unknown = options.scope.filter((scope) => !scopes.has(scope));
+  const unknown = wanted.filter((scope) => !scopes.has(scope));
   if (unknown.length > 0) throw new UsageError(`Unknown scope ${unknown.join(', ')}. Known: ${[...scopes].join(' ')}`);
-  await withStore(async ({ store }) => {
-    const key = await createKey(store.database, {
-      organization_id: options.organization,
+  await withStore(async (opened) => {
+    const { id: organization_id } = await choose(opened, 'organization', options.organization);
+    const key = await createKey(opened.store.database, {
+      organization_id,
       name: options.name,
       mode: options.mode,
-      scopes: [...new Set(options.scope)],
+      scopes: [...new Set(wanted)],
       rate_limit: options.rateLimit,
       user_id: options.user,
     });
@@ -43,7 +47,18 @@ async function readScopes(): Promise<Set<string>> {
 export const listApiKeys = ({ organization, json }: { organization?: string; json?: boolean }): Promise<void> =>
   withStore(async ({ store }) => {
     const keys = await listKeys(store.database, organization);
-    const columns = ['ID', 'ORGANIZATION', 'USER', 'NAME', 'MODE', 'STATE', 'RATE LIMIT', 'LAST USED AT', 'SCOPES'];
+    const columns = [
+      'ID',
+      'ORGANIZATION',
+      'USER',
+      'NAME',
+      'MODE',
+      'STATE',
+      'RATE LIMIT',
+      'SIGNATURE',
+      'LAST USED AT',
+      'SCOPES',
+    ];
     answer(keys, { json, lines: table(columns, keys.map(row), 'There is no key.') });
   });
 
@@ -55,13 +70,28 @@ const row = (key: ApiKey): (string | number)[] => [
   key.mode,
   key.revoked_at ? 'revoked' : 'active',
   key.rate_limit,
+  signatureOf(key),
   key.last_used_at ?? 'never',
   key.scopes.join(' '),
 ];
+
+const signatureOf = ({ signature_required }: ApiKey): string => (signature_required ? 'required' : 'optional');
 
 export const revokeApiKey = (id: string, { json }: { json?: boolean }): Promise<void> =>
   withStore(async ({ store }) => {
     const revoked = await revokeKey(store.database, id);
     if (!revoked) throw new Error(`There is no key '${id}': 'rail key list' shows them.`);
     answer(revoked, { json, lines: [`Revoked ${revoked.id} (${revoked.name}): it is refused from now on.`] });
+  });
+
+interface UpdateOptions {
+  signature: 'required' | 'optional';
+  json?: boolean;
+}
+
+export const updateApiKey = (id: string, { signature, json }: UpdateOptions): Promise<void> =>
+  withStore(async ({ store }) => {
+    const key = await requireSignatures(store.database, id, signature === 'required');
+    if (!key) throw new Error(`There is no key '${id}': 'rail key list' shows them.`);
+    answer(key, { json, lines: [`Signatures of requests with ${key.id} (${key.name}) are ${signatureOf(key)}.`] });
   });

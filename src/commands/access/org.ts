@@ -1,5 +1,6 @@
 import { createOrganization, listOrganizations } from '../../core/access/organization.ts';
-import { answer, table, withStore } from '../command.ts';
+import { answer, withStore } from '../command.ts';
+import { table } from '../output/table.ts';
 import { requireEmail } from './email.ts';
 
 export const createOrg = (options: { name: string; ownerEmail: string; json?: boolean }): Promise<void> =>

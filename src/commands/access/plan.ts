@@ -1,23 +1,19 @@
-import sql from 'sql-template-tag';
-import { run } from '../../core/postgres/database.ts';
 import { transaction } from '../../core/postgres/transaction.ts';
 import type { PlanName } from '../../recruitment/plan/limits.ts';
+import { choose } from '../chosen.ts';
 import { answer, withStore } from '../command.ts';
 
 interface PlanOptions {
-  organization: string;
+  organization?: string;
   plan?: PlanName;
   json?: boolean;
 }
 
 /** Shows the plan of an organization, after changing it where a new one is given. */
-export const showPlan = ({ organization: organization_id, plan, json }: PlanOptions): Promise<void> =>
-  withStore(async ({ store }) => {
-    const [known] = await run(
-      store.database,
-      sql`select o.id from core.organization o where o.id = ${organization_id}`,
-    );
-    if (!known) throw new Error(`No organization '${organization_id}' exists. 'rail org list' lists them.`);
+export const showPlan = ({ organization, plan, json }: PlanOptions): Promise<void> =>
+  withStore(async (opened) => {
+    const { store } = opened;
+    const { id: organization_id } = await choose(opened, 'organization', organization);
     const { changePlan } = await import('../../recruitment/change_plan.ts');
     const { planName } = await import('../../recruitment/plan/plan.ts');
     const { writeEvents } = await import('../../products.ts');

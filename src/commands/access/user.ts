@@ -1,18 +1,21 @@
 import { createUser, listUsers } from '../../core/access/user.ts';
-import { answer, table, withStore } from '../command.ts';
+import { choose } from '../chosen.ts';
+import { answer, withStore } from '../command.ts';
+import { table } from '../output/table.ts';
 import { requireEmail } from './email.ts';
 
 interface NewUserOptions {
-  organization: string;
+  organization?: string;
   email: string;
   name?: string;
   json?: boolean;
 }
 
 export const createOrgUser = (options: NewUserOptions): Promise<void> =>
-  withStore(async ({ store }) => {
-    const user = await createUser(store.database, {
-      organization_id: options.organization,
+  withStore(async (opened) => {
+    const { id: organization_id } = await choose(opened, 'organization', options.organization);
+    const user = await createUser(opened.store.database, {
+      organization_id,
       email: requireEmail(options.email, '--email'),
       name: options.name ?? null,
     });

@@ -5,8 +5,8 @@ import { reading } from '../../core/postgres/reading.ts';
 import type { AnyResource } from '../../core/resource/resource.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { feed } from '../../program/exported.ts';
+import { choose } from '../chosen.ts';
 import { UsageError, withStore } from '../command.ts';
-import { chooseOrganization } from '../listen/listened.ts';
 
 interface ExportOptions {
   organization?: string;
@@ -16,11 +16,11 @@ interface ExportOptions {
 
 /** `rail data export`: all of a resource, or what changed since a position, as NDJSON. */
 export const exportResource = (name: string, { organization, since, personalData }: ExportOptions): Promise<void> =>
-  withStore(async ({ store, config }) => {
+  withStore(async (opened) => {
     const sees_personal = personalData ?? false;
     const resource = resourceNamed(name, sees_personal);
-    const { organization_id } = await chooseOrganization(store.database, config, organization);
-    const lines = reading(store, { organization_id, request_id: null, is_feed: true }, (tx) =>
+    const { organization_id } = await choose(opened, 'organization', organization, { or_demo: true });
+    const lines = reading(opened.store, { organization_id, request_id: null, is_feed: true }, (tx) =>
       textOf(linesOf(tx, feed, resource, { since, sees_personal }), 'ndjson'),
     );
     await print(lines).catch(saidForTheCommandLine);

@@ -10,10 +10,12 @@ import {
   type RevokedLogin,
   revokeLogin,
 } from '../../data/login.ts';
-import { answer, table, UsageError, withStore } from '../command.ts';
+import { choose } from '../chosen.ts';
+import { answer, UsageError, withStore } from '../command.ts';
+import { table } from '../output/table.ts';
 
 interface NewUserOptions {
-  organization: string;
+  organization?: string;
   name: string;
   personalData?: boolean;
   expires?: string;
@@ -23,9 +25,11 @@ interface NewUserOptions {
 }
 
 export const createDataUser = (options: NewUserOptions): Promise<void> =>
-  withStore(async ({ store, config, url }) => {
+  withStore(async (opened) => {
+    const { store, config, url } = opened;
+    const { id: organization_id } = await choose(opened, 'organization', options.organization);
     const login = await createLogin(store, config.DATABASE_READ_URL ?? url, {
-      organization_id: options.organization,
+      organization_id,
       name: options.name,
       personal_data: options.personalData ?? false,
       expires_at: options.expires === undefined ? null : await expiryOf(store, options.expires),

@@ -6,7 +6,7 @@ import { requireSomeKey } from '../../encryption_key.ts';
 import { program } from '../../program/index.ts';
 import { recruitment } from '../../recruitment/index.ts';
 import type { EventPolicy } from '../../webhooks/events/policy.ts';
-import { type Opened, UsageError, withStore } from '../command.ts';
+import { type Opened, UsageError, warnWithoutWorker, withStore } from '../command.ts';
 import { catchStop, stopped } from '../process.ts';
 import { type Forwarded, forward, forwardedLine, isAcknowledged } from './forward.ts';
 import { chooseOrganization, chooseProgram } from './listened.ts';
@@ -42,8 +42,8 @@ async function listenUntil(stopping: AbortSignal, opened: Opened, options: Liste
   requireSomeKey(opened.config);
   const { store } = opened;
   const of = options.recruitment
-    ? await chooseOrganization(store.database, opened.config, options.organization)
-    : await chooseProgram(store.database, opened.config, options.program);
+    ? await chooseOrganization(opened, options.organization)
+    : await chooseProgram(opened, options.program);
   await removeAbandoned(store, of);
   const server = await openServer(options.port);
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
@@ -52,18 +52,21 @@ async function listenUntil(stopping: AbortSignal, opened: Opened, options: Liste
   const counts = receive({ ...options, server, database: store.database, registered });
   const watch = watchDeliveries(store.database, registered);
   console.error(
-    `Listening to ${of.id} (${of.name}) on ${url} as ${registered.endpoint_id}. Ctrl-C ends it and removes the endpoint.`,
+    `Listening to ${of.id} (${of.name}) on ${url} as ${registered.endpoint_id}. Ctrl-C ends it and removes the endpoint.${options.json ? '' : ' --json shows payloads.'}`,
   );
+  await warnWithoutWorker(store, 'no webhook is sent');
   if (options.forwardTo) console.error(`Forwarding to ${options.forwardTo}.`);
   if (options.printSecret) console.error(`Its signing secret, until it ends: ${registered.secret}`);
-  await Promise.race([stopped(stopping), watch.lost]);
+  await stopped(stopping);
   watch.stop();
   server.close();
   server.closeAllConnections();
-  await remove(store, registered);
+  await remove(store, registered).catch(() => console.error(left));
   console.error(summaryOf(counts, options));
   if (counts.faulty > 0) process.exitCode = 1;
 }
+
+const left = 'Postgres does not answer: the next rail listen removes the endpoint.';
 
 function requireOneService({ recruitment, program, organization, test }: ListenOptions): void {
   if (recruitment && program) throw new UsageError('Give --program or --recruitment, not both.');

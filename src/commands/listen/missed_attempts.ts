@@ -6,15 +6,11 @@ const watch_ms = 1_000;
 const most_failures = 3;
 
 /**
- * Tells of attempts that never got here: the service refuses the address, or cannot reach it. `lost` rejects when Postgres has gone, as when
- * the `rail start` that ran it was stopped.
+ * Tells of attempts that never got here: the service refuses the address, or cannot reach it. And of Postgres that has gone, as when the
+ * `rail start` that ran it was stopped, until it is back: the endpoint is still there then, and what was missed comes.
  */
-export function watchDeliveries(
-  database: Database,
-  { organization_id, endpoint_id }: Registered,
-): { lost: Promise<never>; stop(): void } {
+export function watchDeliveries(database: Database, { organization_id, endpoint_id }: Registered): { stop(): void } {
   const told = new Set<string>();
-  const { promise: lost, reject } = Promise.withResolvers<never>();
   let failures = 0;
   const look = async () => {
     const failed = await run<{ delivery_id: string; attempt: number; error: string }>(
@@ -26,6 +22,7 @@ export function watchDeliveries(
         order by a.at desc
         limit 100`,
     );
+    if (failures >= most_failures) console.error(back);
     failures = 0;
     for (const { delivery_id, attempt, error } of failed.reverse()) {
       if (told.has(`${delivery_id} ${attempt}`)) continue;
@@ -34,13 +31,14 @@ export function watchDeliveries(
     }
   };
   const timer = setInterval(() => {
-    look().catch((cause) => {
+    look().catch(() => {
       failures++;
-      if (failures >= most_failures) reject(new Error(gone, { cause }));
+      if (failures === most_failures) console.error(gone);
     });
   }, watch_ms);
-  return { lost, stop: () => clearInterval(timer) };
+  return { stop: () => clearInterval(timer) };
 }
 
-const gone = 'Postgres has gone: begin again when it is back. The endpoint is removed then.';
+const gone = 'Postgres has gone, as when the service stops. Waiting until it is back.';
+const back = 'Postgres is back: listening goes on.';
 const remedy = "If the service refuses this machine's addresses, start it with RAIL_WEBHOOK_ALLOW_PRIVATE=1.";

@@ -122,10 +122,11 @@ function parse(raw: Buffer): unknown {
   }
 }
 
-/** For people. */
+/** For people, on a line of 80 columns unless something is wrong: the time is UTC, and `--json` has the rest. */
 export function lineOf({ at, type, event_id, attempt, signature, order, faults }: Checked): string {
   const orders = { good: '✓ order', repeated: '↻ repeated', wrong: '✗ ORDER' };
   const signed = signature === 'good' ? '✓ signature' : '✗ SIGNATURE';
-  const parts = [at, type.padEnd(22), event_id, `attempt ${attempt}`, signed, orders[order], ...faults];
-  return parts.join('  ');
+  const again = attempt > 1 ? [`attempt ${attempt}`] : [];
+  const which = faults.length > 0 ? [event_id] : [];
+  return [at.slice(11, 19), type.padEnd(24), signed, orders[order], ...again, ...which, ...faults].join('  ');
 }

@@ -7,7 +7,7 @@ import { openVault, requireSomeKey } from '../../encryption_key.ts';
 import { fileOf } from '../../program/payouts/files/export.ts';
 import { contentOf } from '../../program/payouts/files/file_content.ts';
 import { withStore } from '../command.ts';
-import { writeOut } from '../whole_file.ts';
+import { writeOut } from '../output/whole_file.ts';
 
 interface ExportOptions {
   batch: string;

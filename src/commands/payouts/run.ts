@@ -6,17 +6,17 @@ import { createBatch, dueAt, refuseFarDueAt } from '../../program/payouts/batche
 import { countPartners } from '../../program/payouts/batches/selection.ts';
 import { type PayoutBatch, payoutBatches } from '../../program/payouts/payout_batch.ts';
 import { type Program, programs } from '../../program/programs/program.ts';
-import { answer, requireWorker, withStore } from '../command.ts';
+import { choose } from '../chosen.ts';
+import { answer, type Opened, requireWorker, withStore } from '../command.ts';
+import { showProgress } from '../output/progress.ts';
 import { catchStop } from '../process.ts';
-import { showProgress } from '../progress.ts';
-import { requirePast } from './preview.ts';
+import { laterLines, maturingLater, requirePast } from './preview.ts';
 import { grouped, sumsLines } from './tables.ts';
-import { organizationOf } from './tenant.ts';
 
 const poll_ms = 250;
 
 interface RunOptions {
-  program: string;
+  program?: string;
   cutoff?: string;
   dueAt?: string;
   json?: boolean;
@@ -29,12 +29,26 @@ interface Created {
   partners: number;
 }
 
+/** There was nothing to create a batch of. */
+interface Nobody {
+  cutoff: string;
+  later: Awaited<ReturnType<typeof maturingLater>>;
+}
+
 /** `rail payouts run`: creates a batch and follows it. Ctrl-C ends the following alone. */
 export async function runPayouts(options: RunOptions): Promise<void> {
   const stopping = catchStop();
-  await withStore(async ({ store }) => {
+  await withStore(async (opened) => {
+    const { store } = opened;
     await requireWorker(store, 'nothing would create the payouts');
-    const created = await create(store, options);
+    const created = await create(opened, options);
+    if ('later' in created) {
+      const lines = [
+        `No partner has a balance by ${created.cutoff}: no batch was created.`,
+        ...laterLines(created.later),
+      ];
+      return answer({ batch: null, cutoff: created.cutoff }, { json: options.json, lines });
+    }
     console.error(`Created ${created.batch.id}. Ctrl-C leaves it to the worker.`);
     const batch = await follow(store, created, stopping);
     if (batch) answer(batch, { json: options.json, lines: linesOf(batch, created.program) });
@@ -42,12 +56,14 @@ export async function runPayouts(options: RunOptions): Promise<void> {
   });
 }
 
-async function create(store: Store, options: RunOptions): Promise<Created> {
-  const organization_id = await organizationOf(store.database, options.program);
+async function create(opened: Opened, options: RunOptions): Promise<Created | Nobody> {
+  const { store } = opened;
+  const { id, organization_id } = await choose(opened, 'program', options.program);
   return transaction(store, { organization_id, request_id: null }, async (tx) => {
-    const program = await programs.get(tx, options.program);
+    const program = await programs.get(tx, id);
     const cutoff = requirePast(options.cutoff ?? tx.now, tx.now);
     const partners = await countPartners(tx, { program_id: program.id, cutoff, is_preview: true });
+    if (partners === 0) return { cutoff, later: await maturingLater(tx, { program_id: program.id, cutoff }) };
     const due_at = options.dueAt ?? dueAt(program, cutoff);
     refuseFarDueAt(tx, due_at);
     const batch = await createBatch(tx, program, { cutoff, due_at, created_by_user_id: null });
@@ -76,7 +92,7 @@ async function follow(store: Store, created: Created, stopping: AbortSignal): Pr
 const shareOf = (partners: number, total: number): number => (total === 0 ? 1 : Math.min(1, partners / total));
 
 const said = (partners: number, total: number, payouts: number): string =>
-  `${grouped(partners)} of ${grouped(Math.max(partners, total))} partners looked at, ${grouped(payouts)} payouts created`;
+  `${grouped(partners)} of ${grouped(Math.max(partners, total))} ${total === 1 ? 'partner' : 'partners'} looked at, ${grouped(payouts)} ${payouts === 1 ? 'payout' : 'payouts'} created`;
 
 /** @throws Error that says why the job that creates the payouts failed */
 async function requireNoFailure({ database }: Store, batch_id: string): Promise<void> {

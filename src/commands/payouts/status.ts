@@ -4,7 +4,8 @@ import { formatMoney } from '../../program/payouts/money_text.ts';
 import { type PayoutBatch, payoutBatches } from '../../program/payouts/payout_batch.ts';
 import { type PayoutStatus, payout_states } from '../../program/payouts/payout_state.ts';
 import { answer, withStore } from '../command.ts';
-import { grouped, sheet } from './tables.ts';
+import { table } from '../output/table.ts';
+import { grouped } from './tables.ts';
 
 /** How many batches are shown, the newest first. */
 const most_batches = 20;
@@ -65,9 +66,8 @@ const statuses = Object.keys(payout_states) as PayoutStatus[];
 
 function linesOf(batches: BatchStatus[]): string[] {
   const columns = ['BATCH', 'STATUS', 'DUE AT', 'CURRENCY', ...statuses.map((status) => status.toUpperCase())];
-  const right = statuses.map((_, nth) => nth + 4);
   return [
-    ...sheet(columns, batches.flatMap(rowsOf), right, 'There is no batch.'),
+    ...table(columns, batches.flatMap(rowsOf), 'There is no batch.'),
     ...generatingLines(batches),
     ...heldLines(batches),
     ...errorLines(batches),
@@ -107,7 +107,7 @@ function heldLines(batches: BatchStatus[]): string[] {
   const rows = batches.flatMap(({ id, not_sent }) =>
     not_sent.map(({ reason, reason_text, count }) => [id, reason, grouped(count), reason_text]),
   );
-  return rows.length === 0 ? [] : ['', ...sheet(['BATCH', 'NOT SENT', 'PAYOUTS', 'REASON'], rows, [2], '')];
+  return rows.length === 0 ? [] : ['', ...table(['BATCH', 'NOT SENT', 'PAYOUTS', 'REASON'], rows, '')];
 }
 
 function errorLines(batches: BatchStatus[]): string[] {
@@ -118,5 +118,5 @@ function errorLines(batches: BatchStatus[]): string[] {
         ...[id, error_code ?? 'unknown', grouped(payouts), formatMoney(amount_minor, currency)],
       ]),
   );
-  return rows.length === 0 ? [] : ['', ...sheet(['BATCH', 'ERROR', 'PAYOUTS', 'AMOUNT'], rows, [2, 3], '')];
+  return rows.length === 0 ? [] : ['', ...table(['BATCH', 'ERROR', 'PAYOUTS', 'AMOUNT'], rows, '')];
 }

@@ -3,7 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import sql, { type Sql } from 'sql-template-tag';
 import { type Store, transaction } from '../../core/postgres/transaction.ts';
 import { answer, withStore } from '../command.ts';
-import { grouped, sheet } from '../payouts/tables.ts';
+import { table } from '../output/table.ts';
+import { grouped } from '../payouts/tables.ts';
 import { catchStop } from '../process.ts';
 import { organizationOfBrand, organizationOfCampaign, requireOrganization } from './tenant.ts';
 
@@ -168,5 +169,5 @@ function linesOf(statuses: Status[]): string[] {
     const counts = [waiting, active, completed, replied, ends, sent_today].map(grouped);
     return [id, name.slice(0, 30), state, ...counts, waits_for ?? '', goes_on_at ?? ''];
   });
-  return sheet(columns, rows, [3, 4, 5, 6, 7, 8], 'No campaign matches.');
+  return table(columns, rows, 'No campaign matches.');
 }

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Store, transaction } from '../../core/postgres/transaction.ts';
 import { type Scan, scans } from '../../recruitment/discovery/scans/scan.ts';
 import { type Search, searches } from '../../recruitment/discovery/searches/search.ts';
+import { showProgress } from '../output/progress.ts';
 import { grouped } from '../payouts/tables.ts';
-import { showProgress } from '../progress.ts';
 
 const poll_ms = 250;
 

@@ -5,10 +5,11 @@ import { type Store, transaction } from '../../core/postgres/transaction.ts';
 import { openVault, requireSomeKey } from '../../encryption_key.ts';
 import { nobody } from '../../recruitment/brands/acting.ts';
 import { createImport, type Import, imports, mappingOfPairs, most_bytes } from '../../recruitment/imports/import.ts';
-import { answer, type Opened, requireWorker, table, withStore } from '../command.ts';
+import { answer, type Opened, requireWorker, withStore } from '../command.ts';
+import { showProgress } from '../output/progress.ts';
+import { table } from '../output/table.ts';
 import { grouped } from '../payouts/tables.ts';
 import { catchStop } from '../process.ts';
-import { showProgress } from '../progress.ts';
 import { organizationOfBrand } from './tenant.ts';
 
 const poll_ms = 250;
@@ -39,7 +40,9 @@ export async function importProspects(file: string, options: ImportOptions): Pro
 
 /** @throws Error when it is too long, or not encoded in UTF-8 */
 async function readDocument(file: string): Promise<string> {
-  const bytes = await readFile(file === '-' ? '/dev/stdin' : file);
+  const bytes = await readFile(file === '-' ? '/dev/stdin' : file).catch(({ code, message }) => {
+    throw new Error(`${file}: ${code === 'ENOENT' ? 'no such file.' : message}`);
+  });
   if (bytes.length > most_bytes) throw new Error('The file is larger than 32 MiB. Split it.');
   if (!isUtf8(bytes)) throw new Error('The file is not encoded in UTF-8. Save it as UTF-8 and try again.');
   return bytes.toString('utf8');

@@ -3,7 +3,9 @@ import { type Store, transaction } from '../../core/postgres/transaction.ts';
 import type { Operation } from '../../core/resource/operation.ts';
 import { type Inbox, inboxes } from '../../recruitment/inboxes/inbox.ts';
 import { inboxOperations } from '../../recruitment/inboxes/inbox_operations.ts';
-import { answer, table, UsageError, withStore } from '../command.ts';
+import { choose } from '../chosen.ts';
+import { answer, UsageError, withStore } from '../command.ts';
+import { table } from '../output/table.ts';
 import { callOperation } from './call.ts';
 import { readSecrets } from './secrets.ts';
 import { organizationOfInbox, requireOrganization } from './tenant.ts';
@@ -16,7 +18,7 @@ interface ServerOptions {
 }
 
 interface AddOptions {
-  organization: string;
+  organization?: string;
   email: string;
   fromName: string;
   smtpHost?: string;
@@ -38,11 +40,11 @@ interface AddOptions {
 /** `rail inbox add`: connects an inbox, after trying both of its logins. */
 export async function addInbox(options: AddOptions): Promise<void> {
   const login = await (options.oauth ? providerLogin(options) : passwordLogin(options));
-  const { organization, email, fromName: from_name, dailyLimit: daily_limit, timezone, replyTo: reply_to } = options;
+  const { email, fromName: from_name, dailyLimit: daily_limit, timezone, replyTo: reply_to } = options;
   await withStore(async (opened) => {
-    await requireOrganization(opened.store.database, organization);
+    const { id: organization_id } = await choose(opened, 'organization', options.organization);
     const body = given({ email, from_name, daily_limit, timezone, reply_to, ...login });
-    const inbox = await callOperation<Inbox>(opened, organization, operationNamed('inboxes.create'), { body });
+    const inbox = await callOperation<Inbox>(opened, organization_id, operationNamed('inboxes.create'), { body });
     answer(inbox, { json: options.json, lines: [`Connected ${inbox.id} (${inbox.email}). Both logins work.`] });
   });
 }

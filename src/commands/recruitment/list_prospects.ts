@@ -5,9 +5,10 @@ import { type Tx, transaction } from '../../core/postgres/transaction.ts';
 import { reasonOf } from '../../core/values/validation.ts';
 import type { Prospect } from '../../recruitment/prospects/prospect.ts';
 import { prospectList } from '../../recruitment/prospects/read.ts';
-import { answer, table, UsageError, withStore } from '../command.ts';
+import { answer, UsageError, withStore } from '../command.ts';
+import { table } from '../output/table.ts';
+import { writeOut } from '../output/whole_file.ts';
 import { grouped } from '../payouts/tables.ts';
-import { writeOut } from '../whole_file.ts';
 import { organizationOfBrand } from './tenant.ts';
 
 interface ListOptions {

@@ -3,7 +3,8 @@ import { type Store, transaction } from '../../core/postgres/transaction.ts';
 import { formatMoney } from '../../program/payouts/money_text.ts';
 import { createScan, type Scan, scans } from '../../recruitment/discovery/scans/scan.ts';
 import { answer, requireWorker, withStore } from '../command.ts';
-import { grouped, sheet } from '../payouts/tables.ts';
+import { table } from '../output/table.ts';
+import { grouped } from '../payouts/tables.ts';
 import { catchStop } from '../process.ts';
 import { type Followed, followScan, leave, readScan, requireNoFailure } from './follow.ts';
 import { organizationOfBrand, organizationOfRun } from './tenant.ts';
@@ -77,5 +78,5 @@ function listLines(listed: Scan[]): string[] {
     ...[grouped(visits - visits_left), grouped(visits), grouped(found), error ?? ''],
   ]);
   const columns = ['SCAN', 'BRAND', 'CREATED AT', 'TRIGGER', 'STATE', 'VISITED', 'PAGES', 'FOUND', 'ERROR'];
-  return sheet(columns, rows, [5, 6, 7], 'There is no scan.');
+  return table(columns, rows, 'There is no scan.');
 }

@@ -7,7 +7,8 @@ import type { Scan } from '../../recruitment/discovery/scans/scan.ts';
 import { cancelSearch, createSearch, type Search, searches } from '../../recruitment/discovery/searches/search.ts';
 import { Body, type SearchRequest } from '../../recruitment/discovery/searches/search_request.ts';
 import { answer, requireWorker, UsageError, withStore } from '../command.ts';
-import { grouped, sheet } from '../payouts/tables.ts';
+import { table } from '../output/table.ts';
+import { grouped } from '../payouts/tables.ts';
 import { catchStop } from '../process.ts';
 import { type Followed, followScan, followSearch, leave, readSearch, requireNoFailure } from './follow.ts';
 import { scanLines } from './scan.ts';
@@ -62,6 +63,10 @@ const optionOf = (field: string): string =>
   ({ brand_id: 'brand', search_type: 'type', competitor_domain: 'competitor', like_prospect_id: 'like' })[field] ??
   field.replaceAll('_', '-');
 
+/** The message with the option in the place of the field. */
+const inOptions = ({ message, details: { param } }: Problem): string =>
+  param === undefined ? message : message.replace(`'${param}'`, `--${optionOf(param)}`);
+
 /** @throws UsageError where the type of the search needs something else */
 async function create(
   { store, organization_id }: Omit<Followed, 'stopping'>,
@@ -72,7 +77,7 @@ async function create(
     return await transaction(store, { organization_id, request_id: null }, (tx) => createSearch(tx, brand_id, request));
   } catch (error) {
     const is_usage = error instanceof Problem && ['missing_parameter', 'invalid_parameter'].includes(error.code);
-    throw is_usage ? new UsageError(error.message) : error;
+    throw is_usage ? new UsageError(inOptions(error)) : error;
   }
 }
 
@@ -141,7 +146,7 @@ function listLines(listed: Search[]): string[] {
     ...[grouped(search.results_count), grouped(search.found), formatMoney(search.spent_minor, 'USD'), wordsOf(search)],
   ]);
   const columns = ['SEARCH', 'BRAND', 'CREATED AT', 'TYPE', 'STATE', 'RESULTS', 'NEW', 'SPENT', 'FOR'];
-  return sheet(columns, rows, [5, 6, 7], 'There is no search.');
+  return table(columns, rows, 'There is no search.');
 }
 
 /** What it was asked for, on one line. */

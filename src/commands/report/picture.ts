@@ -3,7 +3,7 @@ import { type Kind, kinds } from '../../program/reports/kind.ts';
 import type { Metric } from '../../program/reports/metric.ts';
 import type { ReportReply } from '../../program/reports/report.ts';
 import { bar, changeText, narrowed, sparkline } from '../../program/reports/summary/chart.ts';
-import { table } from '../command.ts';
+import { table } from '../output/table.ts';
 
 const bar_width = 24;
 const most_columns = 60;

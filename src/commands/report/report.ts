@@ -1,14 +1,12 @@
-import sql from 'sql-template-tag';
 import { textOf } from '../../core/formats/row_stream.ts';
-import { run } from '../../core/postgres/database.ts';
 import { transaction } from '../../core/postgres/transaction.ts';
 import { readTimeZones } from '../../core/resource/time_zones.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { validationProblem } from '../../core/values/validation.ts';
 import { kinds, type ReportName } from '../../program/reports/kind.ts';
 import { filter_names, reportQuery, runReport, streamReport } from '../../program/reports/report.ts';
-import { type Opened, UsageError, withStore } from '../command.ts';
-import { readDemo } from '../demo.ts';
+import { choose } from '../chosen.ts';
+import { UsageError, withStore } from '../command.ts';
 import { linesOf } from './picture.ts';
 
 export const report_names = Object.keys(kinds) as ReportName[];
@@ -31,9 +29,10 @@ export interface ReportOptions {
 const default_rows = 20;
 
 /** `rail report`: a report as a table with bars, or as CSV or JSON. */
-export const report = (name: string, options: ReportOptions): Promise<void> =>
-  withStore(async (opened) => {
-    const { id: program_id, organization_id } = await chosenProgram(opened, options.program);
+export async function report(name: string | undefined, options: ReportOptions): Promise<void> {
+  if (name === undefined) throw new UsageError(`Give the name of a report: ${report_names.join(', ')}.`);
+  await withStore(async (opened) => {
+    const { id: program_id, organization_id } = await choose(opened, 'program', options.program, { or_demo: true });
     await readTimeZones(opened.store.database);
     await transaction(opened.store, { organization_id, request_id: null, one_state: true }, async (tx) => {
       const query = queryOf(name as ReportName, program_id, options, tx.now);
@@ -45,6 +44,7 @@ export const report = (name: string, options: ReportOptions): Promise<void> =>
       console.log(options.json ? JSON.stringify(found, null, 2) : linesOf(found, options.sort).join('\n'));
     }).catch(saidForTheCommandLine);
   });
+}
 
 /** @throws UsageError for what the API would refuse */
 function queryOf(name: ReportName, program_id: string, options: ReportOptions, now: string) {
@@ -80,24 +80,4 @@ function filtersOf(given: string[]): Record<string, string> {
 
 function saidForTheCommandLine(error: unknown): never {
   throw error instanceof Problem ? new UsageError(error.message) : error;
-}
-
-interface Chosen {
-  id: string;
-  organization_id: string;
-}
-
-/** The one that was asked for, else the demo's, else the only one. */
-async function chosenProgram({ store, config }: Opened, asked: string | undefined): Promise<Chosen> {
-  const programs = await run<Chosen>(
-    store.database,
-    sql`select t.id, t.organization_id from program.program t where ${asked ?? null}::text is null or t.id = ${asked ?? null} order by t.id`,
-  );
-  if (asked !== undefined && programs.length === 0) throw new UsageError(`There is no program '${asked}'.`);
-  const demo = programs.length > 1 ? await readDemo(config) : undefined;
-  const chosen = programs.length === 1 ? programs[0] : programs.find(({ id }) => id === demo?.program_id);
-  if (chosen) return chosen;
-  throw new UsageError(
-    programs.length === 0 ? 'There is no program yet.' : 'There are several programs: name one with --program.',
-  );
 }

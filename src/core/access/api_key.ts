@@ -95,3 +95,16 @@ export async function revokeKey(database: Database, id: string): Promise<ApiKey 
   );
   return key;
 }
+
+/** Sets whether requests with a key must be signed. @returns undefined where there is no such key */
+export async function requireSignatures(
+  database: Database,
+  id: string,
+  signature_required: boolean,
+): Promise<ApiKey | undefined> {
+  const [key] = await run<ApiKey>(
+    database,
+    sql`update core.api_key set signature_required = ${signature_required}, updated_at = now() where id = ${id} returning ${key_columns}`,
+  );
+  return key;
+}
