@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import tls from 'node:tls';
 import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Config } from '../config.ts';
@@ -9,6 +10,7 @@ import { createOrganization } from '../core/access/organization.ts';
 import { sha256 } from '../core/encryption/vault.ts';
 import { type Database, run } from '../core/postgres/database.ts';
 import { type Store, transaction } from '../core/postgres/transaction.ts';
+import type { Services } from '../core/resource/services.ts';
 import { products } from '../products.ts';
 
 /** Besides these, the id of each product's record, as `program_id`. */
@@ -56,6 +58,14 @@ export async function keepDemo(
 }
 
 const demoFile = ({ RAIL_DATA_DIR }: Config): string => join(RAIL_DATA_DIR, 'demo.json');
+
+/** Trusts the mail server that a running demo has, and reaches it, as the demo itself does: for commands that open its inboxes. */
+export async function asDemo(config: Config, services: Services): Promise<Services> {
+  const authority = (await readDemo(config))?.mail_authority;
+  if (authority === undefined) return services;
+  tls.setDefaultCACertificates([...tls.getCACertificates('default'), authority]);
+  return { ...services, is_demo: true, allow_private_addresses: true };
+}
 
 /** What `demo.json` says, or undefined where there is none that can be read. */
 export async function readDemo(config: Config): Promise<Demo | undefined> {

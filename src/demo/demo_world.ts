@@ -39,6 +39,7 @@ export async function startDemoWorld(services: Services): Promise<DemoWorld> {
       mail_password: demo_mailbox.password,
       smtp_port: String(mailbox.smtp_port),
       imap_port: String(mailbox.imap_port),
+      mail_authority: mailbox.authority,
     },
     services: {
       ...services,

@@ -9,6 +9,7 @@ export async function openDemoProgram(tx: Tx, known_id: string | undefined): Pro
   );
   const program = programs.find(({ id }) => id === known_id) ?? programs[0];
   if (program) return program.id;
-  const fields = { name: 'Demo', website_url: 'https://demo.example.com', currency: 'USD' };
+  const paid_at_once = { holding_period_days: 0, min_payout_minor: 0 };
+  const fields = { name: 'Demo', website_url: 'https://demo.example.com', currency: 'USD', ...paid_at_once };
   return (await createProgram(tx, NewProgram.parse(fields))).id;
 }

@@ -1,10 +1,10 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { settings } from '../../src/config.ts';
-import { makeDataDir, spawnRail } from '../rail_process.ts';
+import { makeDataDir, type RailProcess, rail, spawnRail } from '../rail_process.ts';
 
 const checkout = join(import.meta.dirname, '../..');
 const readme = await readFile(join(checkout, 'README.md'), 'utf8');
@@ -17,69 +17,105 @@ function blocksBelow(heading: string) {
   }));
 }
 
-/** Runs a tour as somebody pastes it. @returns what the terminal and the listener said */
-async function take(t: Test, blocks: ReturnType<typeof blocksBelow>, own: NodeJS.ProcessEnv = {}) {
-  const environment = {
-    RAIL_DATA_DIR: await makeDataDir(t, 'migrated'),
-    PORT: '0',
-    RAIL_WEBHOOK_ALLOW_PRIVATE: '1',
-    ...own,
-  };
-  const service = spawnRail(t, ['start'], environment);
-  await service.until(/Ctrl-C stops it/);
-  const terminal = openTerminal(environment);
-  t.teardown(() => terminal.close());
-  let listener: ReturnType<typeof spawnRail> | undefined;
-  for (const { listens, text } of blocks) {
-    if (!listens) {
-      await terminal.run(text);
-      continue;
-    }
-    const [command, ...rest] = (await terminal.run(`echo ${text.trim().replace(/^npx rail /, '')}`)).trim().split(' ');
-    listener = spawnRail(t, [command as string, ...rest], environment);
-    await listener.until(/Listening to /);
-  }
-  const events = async (last: RegExp) => {
-    await listener?.until(new RegExp(`${last.source}.*\\n`));
-    const lines = (listener?.said().stdout ?? '').trim().split('\n');
-    t.ok(
-      lines.every((line) => line.includes('✓ signature') && line.includes('✓ order')),
-      'signed, and in order',
-    );
-    return lines.map((line) => line.split(/ +/)[1]);
-  };
-  return { said: terminal.said(), events };
+const tour = blocksBelow('The tour');
+const recruitment = blocksBelow('The tour of recruitment');
+const pasted = (blocks: typeof tour) => blocks.filter(({ listens }) => !listens).map(({ text }) => text);
+
+/** As somebody types: a shell of the system, one that ends at the first error, and those that are on people's desks, without their settings. */
+const shells = [
+  ['sh', '-e'],
+  ['bash', '--norc', '--noprofile', '-i'],
+  ['zsh', '-f', '-i'],
+].filter(([name]) => spawnSync(name as string, ['-c', 'true']).status === 0) as [string, ...string[]][];
+
+/** One service for all shells: every tour after the first finds what the one before has made. */
+const environment = {
+  RAIL_DATA_DIR: await makeDataDir(t, 'migrated'),
+  PORT: '0',
+  RAIL_WEBHOOK_ALLOW_PRIVATE: '1',
+  RAIL_DEMO_MAIL: '1',
+};
+const service = spawnRail(t, ['start'], environment);
+await service.until(/Ctrl-C stops it/);
+
+/** Begins a listener as the README has it: it needs nothing of the shell. */
+async function listen(blocks: typeof tour): Promise<RailProcess> {
+  const [{ text } = { text: '' }] = blocks.filter(({ listens }) => listens);
+  const listener = spawnRail(t, text.trim().replace('npx --no rail ', '').split(' '), environment);
+  await listener.until(/Listening to /);
+  return listener;
 }
 
-t.test('the tour of the README runs as it stands there', async (t) => {
-  const { said, events } = await take(t, blocksBelow('The tour'));
-  t.match(said, 'https://acme.example.com/pricing?ref=ada');
-  t.match(said, /commission_created\n1980\n/, 'the sale earned 20 %');
-  t.match(said, /due\n$/, 'the holding period is over');
-  t.same(await events(/commission\.updated/), [
-    ...['referral.created', 'referral.lead', 'sale.created', 'commission.created', 'referral.converted'],
-    'commission.updated',
-  ]);
+const listeners = { tour: await listen(tour), recruitment: await listen(recruitment) };
+const linesOf = (listener: RailProcess) => listener.said().stdout.trim().split('\n');
+const typesOf = (listener: RailProcess) => linesOf(listener).map((line) => line.split(/ +/)[1] as string);
+
+for (const [nth, shell] of shells.entries()) {
+  t.test(`both tours of the README work pasted into ${shell[0]}`, async (t) => {
+    const terminal = openTerminal(shell);
+    for (const block of pasted(tour)) await terminal.run(block);
+    const paid = terminal.said();
+    t.match(paid, 'https://demo.example.com/pricing?ref=ada');
+    t.match(paid, /commission_created\n1980\n/, 'the sale earned 20 %');
+    t.match(paid, /1 partner has a balance[\s\S]*USD 19\.80/, 'the preview');
+    t.match(paid, /paid\n$/, 'and Ada is paid');
+    const pdf = await readFile(join(environment.RAIL_DATA_DIR, 'statement.pdf'), 'latin1');
+    t.match(pdf, /^%PDF/);
+    t.match(await readFile(join(environment.RAIL_DATA_DIR, 'payouts.xml'), 'utf8'), 'GB29NWBK60161331926819');
+
+    for (const block of pasted(recruitment)) await terminal.run(block);
+    const recruited = terminal.said().slice(paid.length);
+    t.match(recruited, /^dailygrind-rail-demo\.com \d+$/m, 'the scan found her');
+    t.match(recruited, /outbound: Hello,[\s\S]*inbound: Hi Grace,\n\nyes, I would love to join\./, 'her reply');
+    t.match(recruited, /agreed\nactivating\n2475\n9900\n$/, 'the sale earned 25 %');
+    t.notMatch(terminal.complained(), /no matches found|not found|rror|Waited for/);
+    await terminal.close();
+    if (nth > 0) return;
+    await listeners.tour.until(/payout\.paid.*\n/);
+    t.same(typesOf(listeners.tour).slice(0, 5), [
+      ...['referral.created', 'referral.lead', 'sale.created', 'commission.created', 'referral.converted'],
+    ]);
+    await listeners.recruitment.until(/affiliate\.activated.*\n.*affiliate\.stage_changed.*\n/);
+    t.match(typesOf(listeners.recruitment), ['scan.completed'], 'what begins after the listener is heard');
+    t.same(
+      typesOf(listeners.recruitment).filter((type) => !/^(scan|search)/.test(type)),
+      [
+        ...['email.revealed', 'inbox.connected', 'campaign.launched'],
+        ...['message.sent', 'affiliate.stage_changed', 'reply.received', 'affiliate.stage_changed'],
+        ...['campaign.finished', 'affiliate.stage_changed', 'deal.agreed', 'affiliate.stage_changed'],
+        ...['affiliate.activated', 'affiliate.stage_changed'],
+      ],
+    );
+  });
+}
+
+t.test('all webhooks of the tours were signed, and in order', (t) => {
+  for (const listener of Object.values(listeners))
+    for (const line of linesOf(listener)) t.match(line, /✓ signature.*✓ order/);
+  t.end();
 });
 
-t.test('the tour of recruitment runs as it stands there, from a brand to the first commission', async (t) => {
-  const [functions] = blocksBelow('The tour');
-  const blocks = [functions as Block, ...blocksBelow('The tour of recruitment')];
-  const { said, events } = await take(t, blocks, { RAIL_DEMO_MAIL: '1' });
-  t.match(said, /^dailygrind-rail-demo\.com \d+$/m, 'the scan found her');
-  t.match(said, /inbound: Hi Grace,\n\nyes, I would love to join\./, 'her reply');
-  t.match(said, /agreed\nactivating\n2475\n9900\n$/, 'the sale earned 25 %');
-  t.same(
-    (await events(/affiliate\.activated.*\n.*affiliate\.stage_changed/)).filter(
-      (type) => !/^(scan|search)/.test(type as string),
-    ),
-    [
-      ...['email.revealed', 'inbox.connected', 'campaign.launched'],
-      ...['message.sent', 'affiliate.stage_changed', 'reply.received', 'affiliate.stage_changed', 'campaign.finished'],
-      ...['affiliate.stage_changed', 'deal.agreed', 'affiliate.stage_changed', 'affiliate.activated'],
-      'affiliate.stage_changed',
-    ],
+t.test('wait_for and field end at an error, and show it', async (t) => {
+  const terminal = openTerminal(['sh']);
+  const [functions] = pasted(tour);
+  await terminal.run(functions as string);
+  await terminal.run('get /v1/partners/part_unknown | field .id || echo "field failed"');
+  await terminal.run('wait_for /v1/partners/part_unknown .status active || echo "wait_for failed"');
+  await terminal.run('sleep() { true; }; wait_for "/v1/programs/$PROGRAM" .name Other || echo "waited enough"');
+  t.match(terminal.said(), /field failed\nwait_for failed\nwaited enough\n$/);
+  t.match(
+    terminal.complained(),
+    /part_unknown[\s\S]*Waited for \.name of \/v1\/programs\/\S+ to be Other.*\n.*"name":"Demo"/,
   );
+  await terminal.close();
+});
+
+t.test('the command line reaches the demo’s mailbox as the service does', async (t) => {
+  const listed = JSON.parse((await rail(t, ['inbox', 'list', '--json'], environment)).stdout);
+  t.match(await rail(t, ['inbox', 'test', listed[0].id], environment), {
+    code: 0,
+    stdout: /Both logins of fin_\w+ work/,
+  });
 });
 
 t.test('the README names every setting', (t) => {
@@ -87,11 +123,14 @@ t.test('the README names every setting', (t) => {
   t.end();
 });
 
-type Block = ReturnType<typeof blocksBelow>[number];
+t.test('no block of the README has what an interactive zsh does not take', (t) => {
+  for (const [, block] of readme.matchAll(/^```sh[^\n]*\n(.*?)^```$/gms)) t.notMatch(block, /(^|\s)#/);
+  t.end();
+});
 
 /** A shell that is given one block after the other, as somebody pastes them. */
-function openTerminal(environment: NodeJS.ProcessEnv) {
-  const shell = spawn('sh', ['-e'], { cwd: checkout, env: { ...process.env, ...environment } });
+function openTerminal([name, ...options]: [string, ...string[]]) {
+  const shell = spawn(name, options, { cwd: checkout, env: { ...process.env, ...environment, PS1: '', PS2: '' } });
   shell.stdin.on('error', () => {}); // that it has ended is told below
   let output = '';
   let errors = '';
@@ -102,22 +141,25 @@ function openTerminal(environment: NodeJS.ProcessEnv) {
     errors += chunk;
   });
   const ended = once(shell, 'close');
+  t.teardown(async () => {
+    shell.kill('SIGKILL');
+    await ended;
+  });
   let nth = 0;
   return {
     said: () => output.replaceAll(/^end of block \d+\n/gm, ''),
-    async run(block: string): Promise<string> {
-      const before = output.length;
+    complained: () => errors,
+    async run(block: string): Promise<void> {
       const end = `end of block ${++nth}\n`;
       shell.stdin.write(`${block}\necho ${end}`);
       while (!output.includes(end)) {
         const over = await Promise.race([once(shell.stdout, 'data').then(() => false), ended.then(() => true)]);
         if (over && !output.includes(end)) throw new Error(`The shell ended in:\n${block}\n${output}\n${errors}`);
       }
-      return output.slice(before, -end.length);
     },
     async close() {
       shell.stdin.end();
-      shell.kill();
+      shell.kill('SIGKILL');
       await ended;
     },
   };

@@ -5,6 +5,7 @@ import { validationProblem } from '../../core/values/validation.ts';
 import { requireSomeKey } from '../../encryption_key.ts';
 import { openServices } from '../../service.ts';
 import { type Opened, UsageError } from '../command.ts';
+import { asDemo } from '../demo.ts';
 
 /**
  * What an operation of the API answers, called in an organization as by a key without a user: checks outside come first, then one transaction.
@@ -17,7 +18,7 @@ export async function callOperation<Reply>(
   { params = {}, body: sent = {} }: { params?: Record<string, string>; body?: object },
 ): Promise<Reply> {
   requireSomeKey(config);
-  const services = await openServices(config, log, given.database);
+  const services = await asDemo(config, await openServices(config, log, given.database));
   const { writeEvents } = await import('../../products.ts');
   const store: Store = { ...given, writeEvents };
   await readTimeZones(store.database);
