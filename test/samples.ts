@@ -123,6 +123,12 @@ const prepared: Record<string, (world: World) => Promise<string>> = {
   'payout_batches.approve': async (world) => (await batchOfOne(world, { payout_approval_required: true })).id,
   'payout_batches.delete': async (world) => (await batchOfOne(world)).id,
   'payout_batches.send': async (world) => (await payoutToWallet(world)).batch_id,
+  'payout_batches.retry': async (world) => (await failedPayout(world)).batch_id,
+  'payout_batches.mark_paid': async (world) => {
+    const { id, batch_id } = await payoutToWallet(world);
+    await world.caller.post(`/v1/payouts/${id}/send`);
+    return batch_id;
+  },
   'payout_batches.take_in_report': async (world) => {
     const { id, batch_id } = await payoutToWallet(world);
     await world.caller.post(`/v1/payouts/${id}/send`);
@@ -141,14 +147,7 @@ const prepared: Record<string, (world: World) => Promise<string>> = {
     await world.caller.post(`/v1/payouts/${id}/mark_paid`);
     return id;
   },
-  async 'payouts.retry'(world) {
-    const { id } = await payoutToWallet(world);
-    await world.caller.post(`/v1/payouts/${id}/send`);
-    await world.rail?.query(sql`
-      with failed as (update program.payout_attempt set status = 'failed', ended_at = now() where payout_id = ${id})
-      update program.payout set status = 'failed', failed_at = now() where id = ${id}`);
-    return id;
-  },
+  'payouts.retry': async (world) => (await failedPayout(world)).id,
   async 'prospects.signed_up'(world) {
     const { id } = await world.make('recruitment_prospects');
     await world.caller.post(`/recruitment/v1/prospects/${id}/invite`, { via: 'mark' });
@@ -269,6 +268,15 @@ async function payoutToWallet(world: World): Promise<Json> {
   await world.caller.patch(`/v1/programs/${program_id}`, { payout_methods: ['crypto'] });
   await batchWith(world, program_id, wallet);
   return (await world.caller.get(`/v1/payouts?program_id=${program_id}`)).data[0];
+}
+
+async function failedPayout(world: World): Promise<Json> {
+  const payout = await payoutToWallet(world);
+  await world.caller.post(`/v1/payouts/${payout.id}/send`);
+  await world.rail?.query(sql`
+    with failed as (update program.payout_attempt set status = 'failed', ended_at = now() where payout_id = ${payout.id})
+    update program.payout set status = 'failed', failed_at = now() where id = ${payout.id}`);
+  return payout;
 }
 
 async function batchWith(world: World, program_id: string, method: Json = payout_method): Promise<Json> {

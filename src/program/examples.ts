@@ -174,6 +174,7 @@ export const examples: Examples = {
         updated_at: times.due,
       },
     },
+    'payout_batches.mark_paid': { body: { external_id: 'booking_0001' } },
     'payouts.send': { reply: sent },
     'payouts.retry': { reply: { ...sent, submitted_at: times.paid, attempt: 2, updated_at: times.paid } },
     'payouts.mark_paid': {

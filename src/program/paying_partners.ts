@@ -66,13 +66,13 @@ curl -sS "$RAIL/v1/payout_batches/$BATCH" -H "Authorization: Bearer $KEY"
 
 - \`paypal\`, \`wise\`, \`stripe\`: a worker asks the provider to pay and then asks for the outcome, or learns of it by the provider's webhooks. PayPal pays when the recipient accepts the payment. Wise may need you to approve the transfer at Wise. Stripe pays to the partner's Stripe balance, not to their bank.
 - \`bank_transfer\`, \`wire\`: the payouts go into a payment file (ISO 20022 pain.001), which \`GET /v1/payout_batches/{id}/export\` returns. Upload it to your bank. The file never changes, and neither does its message id, so banks recognize a second upload: their report then rejects a duplicate, which changes nothing here.
-- \`crypto\`: the payouts go into a CSV file. Pay them, then \`POST /v1/payouts/{id}/mark_paid\` with the transaction id as \`external_id\`.
+- \`crypto\`: the payouts go into a CSV file. Pay them, then \`POST /v1/payouts/{id}/mark_paid\` with the transaction id as \`external_id\`, or \`POST /v1/payout_batches/{id}/mark_paid\` for all of them.
 
 \`\`\`sh
 curl -sS -X POST "$RAIL/v1/payout_batches/$BATCH/send" -H "Authorization: Bearer $KEY"
 \`\`\`
 
-**Report what the bank says.** \`POST /v1/payout_batches/{id}/statuses\` takes the bank's status report (pain.002), or its notification (camt.054) where it sends no other, as XML. Each payment that it names settles its payout: accepted and settled is \`paid\`, rejected is \`failed\`, returned is \`failed\` with \`returned\`. Until then, a payout by file stays \`processing\`. Without such reports, mark payouts as paid by hand.
+**Report what the bank says.** \`POST /v1/payout_batches/{id}/statuses\` takes the bank's status report (pain.002), or its notification (camt.054) where it sends no other, as XML. Each payment that it names settles its payout: accepted and settled is \`paid\`, rejected is \`failed\`, returned is \`failed\` with \`returned\`. Until then, a payout by file stays \`processing\`. Without such reports, or where the bank reports on whole files only, mark payouts as paid by hand: \`POST /v1/payout_batches/{id}/mark_paid\` marks all of a batch that are \`processing\`, or with \`file\` those of one file.
 
 **What becomes of a payout.** A payout has one of these statuses:
 
@@ -93,7 +93,7 @@ ${statuses}
 
 Anything else is refused with 409 \`payout_locked\`.
 
-**When a payout fails.** Its commissions stay in it. \`POST /v1/payouts/{id}/retry\` sends it again to the payout method that the partner has now; \`DELETE\` gives the commissions to the next batch. \`error_code\` says what to do:
+**When a payout fails.** Its commissions stay in it. \`POST /v1/payouts/{id}/retry\` sends it again to the payout method that the partner has now, and \`POST /v1/payout_batches/{id}/retry\` sends all failed payouts of a batch again, those of one file method in one new file. What cannot be sent stays failed, and \`not_sent\` of the batch counts it by reason. \`DELETE\` gives the commissions to the next batch. \`error_code\` says what to do:
 
 | error_code | what to do |
 |---|---|

@@ -96,13 +96,14 @@ export const reason_texts: Readonly<Record<NotEligibleReason, string>> = {
   currency_not_supported: "The partner's payout method cannot pay this amount in this currency.",
 };
 
-/** Why a pending payout was not sent when it was to be: what a batch calls not eligible, or what the program lacks today. */
+/** Why a payout was not sent when it was to be: what a batch calls not eligible, or what the program lacks today. */
 export const held_reasons = [
   ...not_eligible_reasons,
   'no_credentials',
   'limit_reached',
   'partner_deleted',
   'destination_not_approved',
+  'attempt_open',
 ] as const satisfies string[];
 export type HeldReason = (typeof held_reasons)[number];
 
@@ -115,4 +116,5 @@ export const held_texts: Readonly<Record<HeldReason, string>> = {
   partner_deleted: 'The partner is deleted. Mark the payout as paid, or delete it.',
   destination_not_approved:
     'The payout method was changed after the batch that was approved. Delete the payout: the next batch includes its commissions.',
+  attempt_open: 'An earlier attempt can still be paid. Retry the payout once that attempt is paid or failed.',
 };

@@ -8,6 +8,9 @@ import { rail_names } from './rails/rail.ts';
 /** How long a rail's word that nothing was paid is good for. */
 const fresh = '15 minutes';
 
+/** Of an attempt, called `t`. */
+const is_open = sql`t.status in ('prepared', 'in_doubt', 'processing')`;
+
 /**
  * A payout fails while one of its attempts is open where an earlier attempt succeeded late and came back. What the open one comes to decides.
  * @throws Problem payout_locked
@@ -17,10 +20,19 @@ export async function refuseOpenAttempt(tx: Tx, { id, status }: Payout): Promise
   const open = await tx.maybe<{ id: string }>(sql`
     select t.id
     from program.payout_attempt t
-    where ${tenant(tx)} and t.payout_id = ${id} and t.status in ('prepared', 'in_doubt', 'processing')
+    where ${tenant(tx)} and t.payout_id = ${id} and ${is_open}
     limit 1`);
   if (open)
     throw new Problem('payout_locked', `The attempt ${open.id} can still be paid. Wait until it is paid or failed.`);
+}
+
+/** The failed payouts of which an attempt is still open. */
+export async function withOpenAttempt(tx: Tx, failed: Payout[]): Promise<Set<string>> {
+  const open = await tx.all<{ payout_id: string }>(sql`
+    select distinct t.payout_id
+    from program.payout_attempt t
+    where ${tenant(tx)} and t.payout_id = any(${failed.map(({ id }) => id)}) and ${is_open}`);
+  return new Set(open.map(({ payout_id }) => payout_id));
 }
 
 /**

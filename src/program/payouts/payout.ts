@@ -88,6 +88,13 @@ export async function lockApproved(tx: Tx, payout_id: string, judge: (payout: Pa
   return payout;
 }
 
+/** A batch whose payouts can be sent, or were: it is not deleted meanwhile. @throws Problem payout_locked */
+export async function lockReady(tx: Tx, batch_id: string): Promise<PayoutBatch> {
+  const batch = await payoutBatches.get(tx, batch_id, { lock: 'share' });
+  requireReady(batch);
+  return batch;
+}
+
 /** @throws Problem payout_locked */
 function requireReady({ id: batch_id, status }: PayoutBatch): void {
   if (status === 'awaiting_approval')

@@ -90,7 +90,7 @@ export const payoutBatches = resource({
     approved_at: timestamp.nullable().describe('When it was approved. Null: not approved.'),
     progress: Progress,
     not_sent: not_sent.describe(
-      'The pending payouts that were to be sent and could not be, by reason. They can be sent again once the reason is gone.',
+      'The pending and failed payouts that were to be sent or retried and could not be, by reason. They can be once the reason is gone.',
     ),
     files: payoutFiles.describe('The files of the payouts that were sent by bank transfer, wire or crypto.'),
     created_at: timestamp,
@@ -126,7 +126,7 @@ export const payoutBatches = resource({
       from (
         select p.held_reason as reason, count(*) as count
         from program.payout p
-        where p.organization_id = t.organization_id and p.batch_id = t.id and p.status = 'pending' and p.held_reason is not null
+        where p.organization_id = t.organization_id and p.batch_id = t.id and p.status in ('pending', 'failed') and p.held_reason is not null
           and p.deleted_at is null
         group by p.held_reason
       ) as h)`,

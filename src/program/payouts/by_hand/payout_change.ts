@@ -8,10 +8,21 @@ import { pastTimestamp, text } from '../../../core/values/fields.ts';
 import { minorNotNegative } from '../../../core/values/money.ts';
 import { Problem } from '../../../core/values/problem.ts';
 import { confirmNotPaid, refuseOpenAttempt } from '../last_attempt.ts';
-import { lockApproved, type Payout, payouts } from '../payout.ts';
+import { lockApproved, lockReady, type Payout, payouts } from '../payout.ts';
+import { payoutBatches } from '../payout_batch.ts';
 import { statusAfter } from '../payout_state.ts';
 import { rail_names } from '../rails/rail.ts';
 import { changed } from './change.ts';
+import { type Marking, markable } from './mark_batch.ts';
+
+const payment = {
+  external_id: text
+    .max(255)
+    .regex(/\S/, 'must not be blank')
+    .optional()
+    .describe('The id of the payment, such as a transaction id.'),
+  paid_at: pastTimestamp.optional().describe('When it was paid. The default is the current time.'),
+};
 
 /** What is done with payouts by hand, but for sending them. */
 export const payoutChangeOperations: Operation[] = [
@@ -20,19 +31,11 @@ export const payoutChangeOperations: Operation[] = [
     method: 'POST',
     path: '/v1/payouts/{id}/mark_paid',
     scope: 'payouts:send',
+    title: 'Mark a payout as paid',
     summary: 'Records that a payout was paid outside of Rail.',
     doc: 'For a pending or failed payout, and for one in processing by `bank_transfer`, `wire` or `crypto`. The payout and its commissions become `paid`. A payout that was sent in test mode ends without paying anybody: its commissions are due again. Other methods report by themselves whether a payout in processing is paid. A payout of more than 2,000 commissions is paid by a worker after the response: until then `in_progress` is `mark_paid`.',
     params: idParams,
-    body: z
-      .strictObject({
-        external_id: text
-          .max(255)
-          .regex(/\S/, 'must not be blank')
-          .optional()
-          .describe('The id of the payment, such as a transaction id.'),
-        paid_at: pastTimestamp.optional().describe('When it was paid. The default is the current time.'),
-      })
-      .default({}),
+    body: z.strictObject(payment).default({}),
     reply: payouts.schema,
     errors: ['payout_locked'],
     async run({ tx, params, body }) {
@@ -47,6 +50,7 @@ export const payoutChangeOperations: Operation[] = [
     method: 'POST',
     path: '/v1/payouts/{id}/mark_returned',
     scope: 'payouts:send',
+    title: 'Mark a payout as returned',
     summary: 'Records that a payment came back.',
     doc: 'For a payout that was paid by `bank_transfer`, `wire` or `crypto`, or was marked as paid. It becomes `failed` with `returned`, and its commissions are `due` again and stay in it: retry it, or delete it. A payout of more than 2,000 commissions is changed by a worker after the response: until then `in_progress` is `mark_returned`. Other methods report by themselves what comes back.',
     params: idParams,
@@ -77,6 +81,44 @@ export const payoutChangeOperations: Operation[] = [
     },
   }),
   operation({
+    name: 'payout_batches.mark_paid',
+    method: 'POST',
+    path: '/v1/payout_batches/{id}/mark_paid',
+    scope: 'payouts:send',
+    title: 'Mark a payout batch as paid',
+    summary: 'Records that the payouts of a batch were paid outside of Rail.',
+    doc: 'For banks that report a file as a whole, and for payments by hand. Without `statuses`, it marks the payouts in processing by `bank_transfer`, `wire` or `crypto`, as `POST /v1/payouts/{id}/mark_paid` does for one; other methods report by themselves. A worker marks them: each emits `payout.paid`, and `GET /v1/payouts?batch_id=…` shows which are `paid`. Payouts that failed or were sent again since the request are left as they are. If no payout can be marked, the response is 409.',
+    params: idParams,
+    body: z
+      .strictObject({
+        ...payment,
+        statuses: z
+          .array(z.enum(['pending', 'processing', 'failed']))
+          .min(1)
+          .default(['processing'])
+          .describe('Payouts of these statuses are marked. The default is `["processing"]`.'),
+        file: z
+          .int()
+          .min(1)
+          .max(2_147_483_647)
+          .optional()
+          .describe('The number of a file of the batch: only the payouts that were last sent in it are marked.'),
+      })
+      .prefault({}),
+    reply: payoutBatches.schema,
+    status: 202,
+    errors: ['payout_locked'],
+    async run({ tx, params, body }) {
+      const batch = await lockReady(tx, params.id);
+      const { external_id = null, paid_at = tx.now, file = null, statuses } = body;
+      const marking: Marking = { statuses, file, external_id, paid_at, requested_at: tx.now };
+      await refuseWithoutMarkable(tx, batch.id, marking);
+      const { organization_id, request_id } = tx;
+      tx.enqueue('program/mark_payout_batch', { organization_id, request_id, id: batch.id, marking });
+      return batch;
+    },
+  }),
+  operation({
     name: 'payouts.delete',
     method: 'DELETE',
     path: '/v1/payouts/{id}',
@@ -96,6 +138,22 @@ export const payoutChangeOperations: Operation[] = [
     },
   }),
 ];
+
+/** @throws Problem invalid_parameter where there is no such file, payout_locked */
+async function refuseWithoutMarkable(tx: Tx, batch_id: string, marking: Marking): Promise<void> {
+  const { file, statuses } = marking;
+  const is_file = sql`${tenant(tx)} and t.batch_id = ${batch_id} and t.number = ${file}`;
+  if (file !== null && !(await tx.maybe(sql`select from program.payout_file t where ${is_file}`)))
+    throw new Problem('invalid_parameter', `The batch has no file ${file}. Its \`files\` lists those that it has.`, {
+      param: 'file',
+    });
+  if (await tx.maybe(sql`select from ${payouts.from} where ${tenant(tx)} and ${markable(batch_id, marking)} limit 1`))
+    return;
+  throw new Problem(
+    'payout_locked',
+    `The batch has no payout that can be marked as paid and is ${statuses.join(' or ')}${file === null ? '' : ` in file ${file}`}. Those in processing by paypal, wise or stripe are reported by the provider.`,
+  );
+}
 
 /** @throws Problem payout_locked where a provider paid it, which tells of returns */
 async function refuseReportedReturn(tx: Tx, { id }: Payout): Promise<void> {

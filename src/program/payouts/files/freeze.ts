@@ -52,6 +52,8 @@ export class PayoutFiles {
   readonly #tx: Tx;
   readonly #services: Pick<Services, 'vault'>;
   readonly #files = new Map<string, PayoutFile>();
+  /** Those that failed and were never sent: they came back after they were marked as paid. */
+  readonly #failed_unsent = new Set<string>();
 
   constructor(tx: Tx, services: Pick<Services, 'vault'>) {
     this.#tx = tx;
@@ -77,13 +79,15 @@ export class PayoutFiles {
       this.#files.get(key) ??
       (await insertFile(tx, { vault }, { batch_id, method, program_id: first.program_id, debtor }));
     this.#files.set(key, file);
+    for (const { id, status, attempt } of batch_payouts)
+      if (status === 'failed' && attempt === 0) this.#failed_unsent.add(id);
     await insertAttempts(tx, { vault }, file, sendings);
     await tx.all(submitting(tx, file, sendings));
   }
 
   /** `payout.updated` for each payout of the files, in the order of their ids. Call it when all rows are locked that the transaction locks. */
   async tell(): Promise<void> {
-    for (const file of this.#files.values()) await tell(this.#tx, file);
+    for (const file of this.#files.values()) await tell(this.#tx, file, this.#failed_unsent);
     this.#files.clear();
   }
 }
@@ -225,7 +229,7 @@ const submitting = (tx: Tx, { method, mode }: PayoutFile, sendings: Sending[]): 
 /** How many payouts of a file are told at a time. */
 const most_told = 1_000;
 
-async function tell(tx: Tx, { id: file_id }: PayoutFile): Promise<void> {
+async function tell(tx: Tx, { id: file_id }: PayoutFile, failed_unsent: Set<string>): Promise<void> {
   for (let after: string | undefined = ''; after !== undefined; ) {
     const sent: (Payout & { attempt_id: string })[] = await tx.all(sql`
       select ${payouts.columns}, a.id as attempt_id
@@ -235,8 +239,9 @@ async function tell(tx: Tx, { id: file_id }: PayoutFile): Promise<void> {
       order by a.id
       limit ${most_told}`);
     for (const { attempt_id: _, ...payout } of sent) {
-      // What is sent for the first time was pending, and what is sent again had failed.
-      tx.emit(event('payout.updated', payout, { previous_status: payout.attempt > 1 ? 'failed' : 'pending' }));
+      // What is sent again had failed.
+      const had_failed = payout.attempt > 1 || failed_unsent.has(payout.id);
+      tx.emit(event('payout.updated', payout, { previous_status: had_failed ? 'failed' : 'pending' }));
     }
     after = sent.length === most_told ? sent.at(-1)?.attempt_id : undefined;
     if (after !== undefined) await tx.writeEmitted();

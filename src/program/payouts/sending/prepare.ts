@@ -9,6 +9,7 @@ import type { RailMethod } from '../credentials/rail_method.ts';
 import { type HeldReason, obstacle } from '../eligibility.ts';
 import { PayoutFiles } from '../files/freeze.ts';
 import type { FileMethod } from '../files/frozen_transfer.ts';
+import { withOpenAttempt } from '../last_attempt.ts';
 import type { Payout } from '../payout.ts';
 import { statusAfter } from '../payout_state.ts';
 import type { RailName, Transfer } from '../rails/rail.ts';
@@ -42,6 +43,7 @@ export async function sendPayouts(
   const limit = new DailyLimit(tx, program);
   const railOf = currentRails(tx, program.id);
   const payees = await payeesOf(tx, batch_payouts);
+  const open = action === 'retry' ? await withOpenAttempt(tx, batch_payouts) : new Set<string>();
   const approved_only = action === 'send' && (await needsApproval(tx, batch_payouts));
   const held: Held[] = [];
   const for_rails: Sending[] = [];
@@ -50,6 +52,7 @@ export async function sendPayouts(
     statusAfter(payout, action);
     const payee = payees.get(payout.partner_id);
     const reason =
+      (open.has(payout.id) ? 'attempt_open' : undefined) ??
       (approved_only ? notApproved(payout, payee) : undefined) ??
       (await heldReason(services, program, payout, payee, { limit, railOf }));
     const method = payee?.method as PayoutMethodName;

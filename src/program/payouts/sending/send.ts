@@ -1,15 +1,18 @@
+import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import { idParams, type Operation, operation } from '../../../core/resource/operation.ts';
+import { tenant } from '../../../core/resource/resource.ts';
 import type { Services } from '../../../core/resource/services.ts';
 import { Problem } from '../../../core/values/problem.ts';
 import { programs } from '../../programs/program.ts';
 import { held_texts } from '../eligibility.ts';
 import { refuseOpenAttempt } from '../last_attempt.ts';
-import { lockApproved, type Payout, payouts } from '../payout.ts';
-import { payoutBatches } from '../payout_batch.ts';
+import { lockApproved, lockReady, type Payout, payouts } from '../payout.ts';
+import { type PayoutBatch, payoutBatches } from '../payout_batch.ts';
 import { statusAfter } from '../payout_state.ts';
 import { refuseWithoutCredentials } from './credentials_missing.ts';
 import { type Held, sendPayouts } from './prepare.ts';
+import { failedBefore, to_send } from './send_many.ts';
 
 const by_method =
   'With `paypal`, `wise` or `stripe` a worker asks the provider to pay, and the payout becomes `paid` or `failed` by what the provider reports. With `bank_transfer`, `wire` or `crypto` the payout goes into a file, which the export of its batch returns; it becomes `paid` or `failed` by the bank’s status report, or is marked as paid.';
@@ -58,13 +61,45 @@ export const sendOperations: Operation[] = [
           `The batch is ${batch.status}. Only the payouts of a batch that is ready can be sent.`,
         );
       }
-      await refuseWithoutCredentials(tx, batch);
+      await refuseWithoutCredentials(tx, batch, to_send);
       const { organization_id, request_id } = tx;
       tx.enqueue('program/send_payout_batch', { organization_id, request_id, id: batch.id });
       return batch;
     },
   }),
+  operation({
+    name: 'payout_batches.retry',
+    method: 'POST',
+    path: '/v1/payout_batches/{id}/retry',
+    scope: 'payouts:send',
+    summary: 'Sends the failed payouts of a batch again.',
+    doc: 'Each starts another attempt, as by `POST /v1/payouts/{id}/retry`: to the payout method that the partner has now, and of the full amount. A worker sends them: those of one file method go into one new file. What cannot be sent stays failed; `not_sent` of the batch counts it by reason. A payout that was already sent again since the request is not sent a second time. If no payout of the batch has failed, the response is 409.',
+    params: idParams,
+    reply: payoutBatches.schema,
+    status: 202,
+    errors: ['payout_locked'],
+    async run({ tx, params }) {
+      const batch = await lockReady(tx, params.id);
+      const failed = failedBefore(tx.now);
+      await refuseWithoutAny(tx, batch, failed);
+      await refuseWithoutCredentials(tx, batch, failed);
+      const { organization_id, request_id, now: retry_requested_at } = tx;
+      tx.enqueue('program/send_payout_batch', { organization_id, request_id, id: batch.id, retry_requested_at });
+      return batch;
+    },
+  }),
 ];
+
+/** @throws Problem payout_locked */
+async function refuseWithoutAny(tx: Tx, { id: batch_id }: PayoutBatch, which: Sql): Promise<void> {
+  const any = await tx.maybe(sql`
+    select from ${payouts.from} where ${tenant(tx)} and ${payouts.alive} and t.batch_id = ${batch_id} and ${which} limit 1`);
+  if (any) return;
+  throw new Problem(
+    'payout_locked',
+    'No payout of the batch has failed, so there is nothing to retry. Payouts that are pending are sent with POST /v1/payout_batches/{id}/send.',
+  );
+}
 
 /** @throws Problem payout_locked, which keeps what was told of a payout that cannot be sent */
 async function sendOne(

@@ -12,6 +12,9 @@ import { rail_names } from '../rails/rail.ts';
 import { of_ready_batch } from './due.ts';
 import { sendPayouts } from './prepare.ts';
 
+/** What is sent: what is pending, or what has failed, again. */
+export type Sent = { action: 'send' } | { action: 'retry'; requested_at: string };
+
 interface Step {
   which: Sql;
   /** How many payouts a transaction sends at most. */
@@ -31,18 +34,42 @@ const steps: Step[] = [
   { which: sql`not ${by_provider}`, most: 100_000, most_of_page: 1_000 },
 ];
 
+/** Payouts, called `t`, that can be sent. */
+export const to_send = sql`t.status = 'pending' and t.in_progress is null`;
+
 /**
- * Sends pending payouts, a step a transaction. What cannot be sent stays pending. It may be run again: what was sent is passed over.
- * @param which of the program's pending payouts, called `t`
+ * Failed payouts, called `t`, that can be sent again: none that has ended in test mode, and none that was sent since the retry was requested,
+ * so that a second request, or the same job once more, sends nothing twice.
  */
-async function sendMany(program_id: string, which: Sql, opening: Opening, context: TaskContext): Promise<void> {
+export const failedBefore = (requested_at: string): Sql => sql`
+  t.status = 'failed' and t.livemode and t.in_progress is null and coalesce(t.submitted_at, t.created_at) < ${requested_at}::timestamptz`;
+
+/**
+ * Sends payouts, a step a transaction. What cannot be sent stays as it is. It may be run again: what was sent is passed over.
+ * @param which of the program's payouts, called `t`
+ */
+async function sendMany(
+  program_id: string,
+  which: Sql,
+  opening: Opening,
+  context: TaskContext,
+  sent: Sent = { action: 'send' },
+): Promise<void> {
+  const { action } = sent;
+  const of_status = sent.action === 'send' ? to_send : failedBefore(sent.requested_at);
   for (const step of steps) {
     let after: string | undefined = '';
     while (after !== undefined && !context.stopping.aborted) {
       const from: string = after;
       after = await transaction(context.store, opening, async (tx) => {
         const program = await programs.get(tx, program_id);
-        return sendStep(tx, context.services, program, { ...step, which: sql`${step.which} and ${which}` }, from);
+        return sendStep(
+          tx,
+          context.services,
+          program,
+          { ...step, action, which: sql`${of_status} and ${step.which} and ${which}` },
+          from,
+        );
       });
     }
   }
@@ -56,16 +83,16 @@ async function sendStep(
   tx: Tx,
   services: Pick<Services, 'vault'>,
   program: Program,
-  { which, most, most_of_page }: Step,
+  { which, most, most_of_page, action }: Step & { action: Sent['action'] },
   after: string,
 ): Promise<string | undefined> {
   const files = new PayoutFiles(tx, services);
-  const pending = pendingOf(tx, program, which);
-  const batch_ids = await lockBatches(tx, pending, { after, most });
-  const of_batches = sql`${pending} and t.batch_id = any(${batch_ids})`;
+  const sendable = sendableOf(tx, program, which);
+  const batch_ids = await lockBatches(tx, sendable, { after, most });
+  const of_batches = sql`${sendable} and t.batch_id = any(${batch_ids})`;
   let last: string | undefined;
   for (let left = most; left > 0; left -= most_of_page) {
-    const page = { after: last ?? after, most: Math.min(left, most_of_page) };
+    const page = { after: last ?? after, most: Math.min(left, most_of_page), action };
     const next = await sendNext(tx, services, program, of_batches, page, files);
     if (next === undefined) break;
     last = next;
@@ -74,10 +101,9 @@ async function sendStep(
   return last;
 }
 
-const pendingOf = (tx: Tx, { id }: Program, which: Sql): Sql => sql`
+const sendableOf = (tx: Tx, { id }: Program, which: Sql): Sql => sql`
   from ${payouts.from}
-  where ${tenant(tx)} and t.program_id = ${id} and ${payouts.alive} and t.status = 'pending' and t.in_progress is null
-    and ${which}`;
+  where ${tenant(tx)} and t.program_id = ${id} and ${payouts.alive} and ${which}`;
 
 interface Page {
   after: string;
@@ -88,41 +114,42 @@ async function sendNext(
   tx: Tx,
   services: Pick<Services, 'vault'>,
   program: Program,
-  pending: Sql,
-  { after, most }: Page,
+  sendable: Sql,
+  { after, most, action }: Page & { action: Sent['action'] },
   files: PayoutFiles,
 ): Promise<string | undefined> {
   const next = await tx.all<Payout>(sql`
-    select ${payouts.columns} ${pending} and t.id > ${after} order by t.id limit ${most} for no key update of t`);
+    select ${payouts.columns} ${sendable} and t.id > ${after} order by t.id limit ${most} for no key update of t`);
   for (const batch_id of new Set(next.map((payout) => payout.batch_id))) {
     const of_batch = next.filter((payout) => payout.batch_id === batch_id);
-    await sendPayouts(tx, services, program, of_batch, 'send', files);
+    await sendPayouts(tx, services, program, of_batch, action, files);
   }
   return next.at(-1)?.id;
 }
 
 /** Locks batches that are ready: before their payouts, so that none is deleted whose payouts are sent. @returns their ids */
-async function lockBatches(tx: Tx, pending: Sql, { after, most }: Page): Promise<string[]> {
+async function lockBatches(tx: Tx, sendable: Sql, { after, most }: Page): Promise<string[]> {
   const ready = await tx.all<{ id: string }>(sql`
     select b.id from program.payout_batch b
     where b.organization_id = ${tx.organization_id} and b.stage = 'ready' and b.deleted_at is null and b.id in (
-      select t.batch_id ${pending} and t.id > ${after} order by t.id limit ${most}
+      select t.batch_id ${sendable} and t.id > ${after} order by t.id limit ${most}
     )
     order by b.id
     for share`);
   return ready.map(({ id }) => id);
 }
 
-/** Sends what is pending of a batch that is ready. */
+/** Sends what is pending of a batch that is ready, or again what has failed of it. */
 export async function sendBatch(
   { organization_id, request_id, id }: { organization_id: string; request_id: string | null; id: string },
+  sent: Sent,
   context: TaskContext,
 ): Promise<void> {
   const opening = { organization_id, request_id };
   const batch = await transaction(context.store, opening, (tx) =>
     payoutBatches.find(tx, sql`${tenant(tx)} and t.id = ${id} and t.stage = 'ready'`),
   );
-  if (batch) await sendMany(batch.program_id, sql`t.batch_id = ${id} and ${of_ready_batch}`, opening, context);
+  if (batch) await sendMany(batch.program_id, sql`t.batch_id = ${id} and ${of_ready_batch}`, opening, context, sent);
 }
 
 /** Payouts, called `t`, that are due, by Postgres' clock too, and were not found to be unable to be sent just now. */
