@@ -145,6 +145,7 @@ export const program: Product = {
     { name: 'program/tell_due_payouts', cron: '* * * * *', missed: 'latest' },
     { name: 'program/send_due_payouts', cron: '* * * * *', missed: 'latest' },
     { name: 'program/poll_payouts', cron: '* * * * *', missed: 'latest' },
+    { name: 'program/give_up_payout_changes', cron: '*/5 * * * *', missed: 'latest' },
     { name: 'program/create_monthly_batches', cron: '0 0 1 * *', missed: 'each', latest: latestMonthly },
     { name: 'program/fold_tallies', cron: '* * * * *', missed: 'latest' },
     { name: 'program/fold_reports', cron: '* * * * *', missed: 'latest' },

@@ -29,6 +29,8 @@ const efforts = {
   sales: { test: 10, soak: 200 },
   /** Runs of the model of payouts, of 25 to 50 steps each. */
   payout_model_runs: { test: 3, soak: 12 },
+  /** Commissions of one payout, which a worker settles. */
+  commissions_of_payout: { test: 10_000, soak: 100_000 },
   /** Attempts at a provider that fails, with each provider. */
   doubtful_attempts: { test: 25, soak: 150 },
   /** Times in each time zone from which the next opening of a window is sought. */

@@ -57,7 +57,7 @@ export const payouts = resource({
       .enum(changes_by_hand)
       .nullable()
       .describe(
-        'What was requested and a worker is still doing: a payout of more than 2,000 commissions is marked as paid, marked as returned or deleted after the response. Until then it has its status of before, and nothing else can be done with it. Null: nothing.',
+        'What was requested and a worker is still doing: a payout of more than 2,000 commissions is marked as paid, marked as returned or deleted after the response. Until then it has its status of before, and nothing else can be done with it. If the worker fails for half an hour, it is null again, nothing was changed, and the owner is emailed. Null: nothing.',
       ),
     created_at: timestamp,
     updated_at: timestamp,

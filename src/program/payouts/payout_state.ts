@@ -47,7 +47,7 @@ export const payout_states: Readonly<Record<PayoutStatus, State<PayoutStatus, Pa
 export const changes_by_hand = ['mark_paid', 'mark_returned', 'delete'] as const satisfies PayoutAction[];
 export type ChangeByHand = (typeof changes_by_hand)[number];
 
-const in_words: Record<ChangeByHand, string> = {
+export const in_words: Record<ChangeByHand, string> = {
   mark_paid: 'marked as paid',
   mark_returned: 'marked as returned',
   delete: 'deleted',

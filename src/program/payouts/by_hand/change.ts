@@ -22,6 +22,11 @@ export const Change = z.discriminatedUnion('action', [
 ]);
 export type Change = z.infer<typeof Change>;
 
+/** Of the job that makes a change. */
+export const keyOfChange = (payout_id: string): string => `change:${payout_id}`;
+/** In half an hour or so. Then the payout is freed: see give_up.ts. */
+const most_attempts = 8;
+
 /**
  * Makes a change that was found to be allowed, of a payout that the caller has locked. One of many commissions is left to a worker: they would
  * keep the request beyond its deadline.
@@ -30,7 +35,8 @@ export type Change = z.infer<typeof Change>;
 export async function changed(tx: Tx, payout: Payout, change: Change): Promise<Payout> {
   if (payout.commission_count <= most_commissions) return make(tx, payout, change);
   const { organization_id, request_id } = tx;
-  tx.enqueue('program/change_payout', { organization_id, request_id, id: payout.id, change });
+  const job = { job_key: keyOfChange(payout.id), max_attempts: most_attempts };
+  tx.enqueue('program/change_payout', { organization_id, request_id, id: payout.id, change }, job);
   return payouts.update(tx, payout.id, { in_progress: change.action });
 }
 
