@@ -1,6 +1,7 @@
+import { Problem } from '../../../core/values/problem.ts';
 import { railIdentifier } from './identifier.ts';
 import { type BankErrorCode, type BankOutcome, bankErrorCode, bankOutcome, type Reason, reasonOf } from './reason.ts';
-import { child, children, type Element, refused, text, timeOf } from './report_xml.ts';
+import { child, children, type Element, refused, text, textOf, timeOf } from './report_xml.ts';
 
 /** What the bank says of a file, a payment information block, or a transfer. */
 export interface BankStatus extends Reason {
@@ -23,6 +24,8 @@ export interface TransferStatus extends BankStatus {
   at: string | null;
   /** The bank's reference. */
   external_id: string | null;
+  /** Why it says nothing: it cannot be read, or contradicts itself. Its outcome is `waiting` then. */
+  ignored_because: string | null;
 }
 
 export interface StatusReport {
@@ -38,12 +41,14 @@ export interface StatusReport {
   payment_informations: BlockStatus[];
   /** The transfers that the report lists, each once, with the rejections of their block and file. */
   statuses: TransferStatus[];
+  /** Why entries say nothing that name no transfer. */
+  unnamed: string[];
 }
 
 /**
  * Reads a pain.002 payment status report (versions .03 to .14): the element CstmrPmtStsRpt.
  *
- * @throws Problem when the file or a transfer is not named, or when the report contradicts itself
+ * @throws Problem when the file is not named, or cannot be read above its transfers
  */
 export function readStatusReport(report: Element): StatusReport {
   const original = child(report, 'OrgnlGrpInfAndSts');
@@ -63,7 +68,11 @@ export function readStatusReport(report: Element): StatusReport {
     reported_at,
     group,
     payment_informations: blocks.map(blockStatus),
-    statuses: onceEach(listed).map((transfer) => ({ ...transfer, at: transfer.at ?? reported_at })),
+    statuses: onceEach(listed.filter((one) => typeof one !== 'string')).map((transfer) => ({
+      ...transfer,
+      at: transfer.at ?? reported_at,
+    })),
+    unnamed: listed.filter((one) => typeof one === 'string'),
   };
 }
 
@@ -73,30 +82,64 @@ const blockStatus = (block: Element): BlockStatus => ({
   ...statusOf(block, 'PmtInfSts'),
 });
 
-function inBlock(block: Element, group: BankStatus): TransferStatus[] {
+function inBlock(block: Element, group: BankStatus): (TransferStatus | string)[] {
   const own = blockStatus(block);
   return transfersIn(block, own.payment_information_id, [own, group]);
 }
 
-/** @param above the statuses of the block and the file, the nearest first */
-function transfersIn(parent: Element, payment_information_id: string | null, above: BankStatus[]): TransferStatus[] {
+/**
+ * What cannot be read of one transfer keeps no other from being read.
+ * @param above the statuses of the block and the file, the nearest first
+ * @returns a text for a transfer that is not named: why it says nothing
+ */
+function transfersIn(
+  parent: Element,
+  payment_information_id: string | null,
+  above: BankStatus[],
+): (TransferStatus | string)[] {
   const rejection =
     above.find(({ outcome }) => outcome === 'unchanged') ?? above.find(({ outcome }) => outcome === 'failed');
   return children(parent, 'TxInfAndSts').map((transfer, at) => {
-    const end_to_end_id = text(transfer, 'OrgnlEndToEndId');
-    if (end_to_end_id === null)
-      throw refused(
-        `TxInfAndSts number ${at + 1} of ${payment_information_id ?? 'the report'} has no OrgnlEndToEndId. Ask the bank to report each payment with its EndToEndId.`,
-      );
-    return {
-      end_to_end_id: railIdentifier(end_to_end_id),
-      payment_information_id,
-      ...reachedBy(rejection, statusOf(transfer, 'TxSts'), end_to_end_id),
-      at: timeOf(transfer, 'FctvIntrBkSttlmDt'),
-      external_id: text(transfer, 'AcctSvcrRef'),
-    };
+    const end_to_end_id = idOf(transfer);
+    if (end_to_end_id === null) {
+      refuseUnnamedSuccess(rejection, transfer);
+      return `TxInfAndSts number ${at + 1} of ${payment_information_id ?? 'the report'} has no OrgnlEndToEndId. Ask the bank to report each payment with its EndToEndId.`;
+    }
+    const named = { end_to_end_id: railIdentifier(end_to_end_id), payment_information_id };
+    try {
+      return { ...named, ...saidOf(transfer, rejection, end_to_end_id) };
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      return { ...named, ...nothing_said, ignored_because: error.message };
+    }
   });
 }
+
+/** Null where two ids stand there as well. */
+function idOf(transfer: Element): string | null {
+  const ids = children(transfer, 'OrgnlEndToEndId');
+  return ids.length === 1 ? textOf(ids[0]) : null;
+}
+
+/** A rejection would reach the transfer that it does not name. @throws Problem */
+function refuseUnnamedSuccess(rejection: BankStatus | undefined, transfer: Element): void {
+  if (rejection?.outcome !== 'failed' || statusOf(transfer, 'TxSts').outcome !== 'paid') return;
+  throw refused(
+    `The report rejects the file or payment information of a payment without OrgnlEndToEndId (${rejection.status}), and says that the payment itself is settled. Ask the bank which is true.`,
+  );
+}
+
+const saidOf = (transfer: Element, rejection: BankStatus | undefined, end_to_end_id: string) => ({
+  ...reachedBy(rejection, statusOf(transfer, 'TxSts'), end_to_end_id),
+  at: timeOf(transfer, 'FctvIntrBkSttlmDt'),
+  external_id: text(transfer, 'AcctSvcrRef'),
+  ignored_because: null,
+});
+
+const nothing_said = {
+  ...{ status: null, outcome: 'waiting' as const, error_code: null, reason_code: null, reason_text: null },
+  ...{ at: null, external_id: null },
+};
 
 /** "A rejection of group or payment information reaches down, a success never." */
 function reachedBy(rejection: BankStatus | undefined, own: BankStatus, end_to_end_id: string): BankStatus {
@@ -125,18 +168,23 @@ function statusOf(element: Element | undefined, name: string): BankStatus {
   return { status, outcome, error_code: outcome === 'failed' ? bankErrorCode(reason.reason_code) : null, ...reason };
 }
 
-/** Each transfer once: an outcome replaces waiting, and two outcomes that differ are refused. */
+/** Each transfer once: an outcome replaces waiting. Two outcomes that differ say nothing, and neither does one beside what cannot be read. */
 function onceEach(statuses: TransferStatus[]): TransferStatus[] {
   const by_id = new Map<string, TransferStatus>();
   for (const status of statuses) {
     const before = by_id.get(status.end_to_end_id);
-    if (before && contradict(before, status))
-      throw refused(
-        `The report says of ${status.end_to_end_id} both ${before.status} and ${status.status}. Ask the bank which is true.`,
-      );
-    if (!before || !isFinal(before)) by_id.set(status.end_to_end_id, status);
+    by_id.set(status.end_to_end_id, before ? both(before, status) : status);
   }
   return [...by_id.values()];
+}
+
+function both(before: TransferStatus, status: TransferStatus): TransferStatus {
+  if (before.ignored_because !== null) return before;
+  if (contradict(before, status)) {
+    const ignored_because = `The report says of ${status.end_to_end_id} both ${before.status} and ${status.status}. Ask the bank which is true.`;
+    return { ...before, ...nothing_said, ignored_because };
+  }
+  return status.ignored_because !== null || !isFinal(before) ? status : before;
 }
 
 const contradict = (one: BankStatus, other: BankStatus): boolean =>

@@ -42,12 +42,14 @@ const PayoutReport = z
     not_applied: z
       .array(
         z.object({
-          payout_id: id('pyt'),
-          end_to_end_id: text.describe('The `EndToEndId` in the file.'),
+          payout_id: id('pyt').nullable().describe('The payout. Null: the entry names none.'),
+          end_to_end_id: text.nullable().describe('The `EndToEndId` in the file. Null: the entry names none.'),
           reason: text.describe('Why nothing was changed.'),
         }),
       )
-      .describe('Entries about payouts of the batch that changed nothing, such as one of another amount, and why.'),
+      .describe(
+        'Entries that changed nothing, and why: such as one of another amount, one that contradicts itself, or one that names no payment.',
+      ),
     waiting: count.describe('Payments that the bank has not finished.'),
     not_of_batch: count.describe('Payments in the report that are not of this batch.'),
     created_at: timestamp,
@@ -64,7 +66,7 @@ export const payoutReportOperations: Operation[] = [
     scope: 'payouts:send',
     title: 'Take in a bank report',
     summary: "Settles payouts by a bank's report: pain.002 or camt.054.",
-    doc: 'Send the XML as the field `document`, or as the body with `Content-Type: application/xml`: at most 10 MiB. Payments that the bank settled become `paid`; rejected ones, also those of a rejected file or payment information, become `failed`; returned ones become `failed` with `returned`. Each entry is applied by itself: what is not of this batch counts in `not_of_batch`, and an entry that does not fit, such as one of another amount, is listed in `not_applied` and changes nothing. A return of less than was sent is a return, and the difference is the `fee_minor` of the payout. A rejection of a duplicate (`DU01` to `DU05`, `AM05`) says that the bank has the payment already, and changes nothing. A pain.002 must be on a file of the batch. If it settles many payouts, a worker goes on after the response: `state` is `running`, and `GET` shows when it is `done`. An organization can have two long reports read at once (429 `rate_limit_exceeded`). A report that was taken in before is 409 with the first result in `existing`.',
+    doc: 'Send the XML as the field `document`, or as the body with `Content-Type: application/xml`: at most 10 MiB. Payments that the bank settled become `paid`; rejected ones, also those of a rejected file or payment information, become `failed`; returned ones become `failed` with `returned`. Each entry is applied by itself: what is not of this batch counts in `not_of_batch`, and an entry that does not fit, such as one of another amount or one that contradicts itself, is listed in `not_applied` and changes nothing. A return of less than was sent is a return, and the difference is the `fee_minor` of the payout. A rejection of a duplicate (`DU01` to `DU05`, `AM05`) says that the bank has the payment already, and changes nothing. A pain.002 must be on a file of the batch. If it settles many payouts, a worker goes on after the response: `state` is `running`, and `GET` shows when it is `done`. An organization can have two long reports read at once (429 `rate_limit_exceeded`). A report that was taken in before is 409 with the first result in `existing`.',
     params: idParams,
     body: z.strictObject({ document: text.min(1).describe('The XML of the report, as the bank supplied it.') }),
     example: {

@@ -8,7 +8,7 @@ import type { BankReport } from '../bank/bank_report.ts';
 import type { BookedTransfer, BookingReport } from '../bank/camt054.ts';
 import { bankIdentifier } from '../bank/identifier.ts';
 import { type Debtor, paymentInformationId } from '../bank/pain001.ts';
-import type { BankStatus, StatusReport, TransferStatus } from '../bank/pain002.ts';
+import type { BankStatus, BlockStatus, StatusReport, TransferStatus } from '../bank/pain002.ts';
 import type { PayoutErrorCode } from '../rails/rail.ts';
 import { blocksOf } from './file_content.ts';
 
@@ -25,10 +25,10 @@ export interface Told {
   fee_minor?: number | null;
 }
 
-/** A payment of the batch that the report names, and why it changes nothing. */
+/** A part of the report that changes nothing, and why. Null: it names no payment of the batch. */
 export interface NotApplied {
-  payout_id: string;
-  end_to_end_id: string;
+  payout_id: string | null;
+  end_to_end_id: string | null;
   reason: string;
 }
 
@@ -73,13 +73,20 @@ async function ofStatuses(tx: Tx, batch_id: string, report: StatusReport): Promi
       `The report names the payment '${bankIdentifier((statuses[0] as TransferStatus).end_to_end_id)}', and none that is in the file ${bankIdentifier(message_id)}.`,
     );
   }
-  const listed = own.map((status): Said => ({ one: sent.get(status.end_to_end_id) as Sent, status, booked: status }));
-  const all = [...listed, ...(await reachedBelow(tx, report, sent))];
+  const listed = own.map((status): Listed => ({ one: sent.get(status.end_to_end_id) as Sent, status, booked: status }));
+  const { reached, unknown } = await reachedBelow(tx, report, sent);
+  const all: Said[] = [...listed.filter(({ status }) => status.ignored_because === null), ...reached];
   const said = (outcome: BankStatus['outcome']) => all.filter(({ status }) => status.outcome === outcome);
   return {
     told: [...said('paid'), ...said('failed')].map(toldOfStatus),
     unchanged: said('unchanged').map(({ one }) => one.payout_id),
-    not_applied: said('unchanged').map(({ one, status }) => notApplied(one, duplicateOf(status))),
+    not_applied: [
+      ...listed.flatMap(({ one, status: { ignored_because } }) =>
+        ignored_because === null ? [] : [notApplied(one, ignored_because)],
+      ),
+      ...said('unchanged').map(({ one, status }) => notApplied(one, duplicateOf(status))),
+      ...[...report.unnamed, ...unknown].map((reason) => ({ payout_id: null, end_to_end_id: null, reason })),
+    ],
     waiting: said('waiting').length,
     not_of_batch: statuses.length - own.length,
   };
@@ -92,6 +99,10 @@ interface Said {
   booked?: Pick<TransferStatus, 'at' | 'external_id'>;
 }
 
+interface Listed extends Said {
+  status: TransferStatus;
+}
+
 const duplicateOf = ({ reason_code, reason_text }: BankStatus): string =>
   `The bank has the payment already, and refused a second copy (${reason_code}).${reason_text === null ? '' : ` ${reason_text}`}`;
 
@@ -99,28 +110,37 @@ const notApplied = ({ id, payout_id }: Sent, reason: string): NotApplied => ({
   ...{ payout_id, end_to_end_id: bankIdentifier(id), reason },
 });
 
-/** The payments that the report does not list, and whose file or payment information it rejects. */
-async function reachedBelow(tx: Tx, report: StatusReport, sent: Map<string, Sent>): Promise<Said[]> {
+interface Below {
+  /** The payments that the report does not list, and whose file or payment information it rejects. */
+  reached: Said[];
+  /** Of rejections of a payment information that is not in the file. */
+  unknown: string[];
+}
+
+async function reachedBelow(tx: Tx, report: StatusReport, sent: Map<string, Sent>): Promise<Below> {
   const listed = new Set(report.statuses.map(({ end_to_end_id }) => end_to_end_id));
   const others = [...sent.values()].filter(({ id }) => !listed.has(id));
-  if (isRejected(report.group)) return others.map((one) => ({ one, status: report.group }));
+  if (isRejected(report.group)) return { reached: others.map((one) => ({ one, status: report.group })), unknown: [] };
   const rejected = report.payment_informations.filter(isRejected);
-  if (rejected.length === 0) return [];
+  if (rejected.length === 0) return { reached: [], unknown: [] };
   const blocks = (await blocksOf(tx, report.message_id)).map((block, at) => ({
     ...block,
     id: paymentInformationId(report.message_id, at),
   }));
-  return rejected.flatMap((status) => {
-    const block = blocks.find(({ id }) => id === status.payment_information_id);
-    if (!block) {
-      throw refused(
-        `The report rejects the payment information '${status.payment_information_id ?? ''}', which is not in the file ${bankIdentifier(report.message_id)}.`,
-      );
-    }
+  const blockOf = ({ payment_information_id }: BlockStatus) => blocks.find(({ id }) => id === payment_information_id);
+  const reached = rejected.flatMap((status) => {
+    const block = blockOf(status);
     return others
-      .filter(({ currency, execution_date }) => currency === block.currency && execution_date === block.execution_date)
+      .filter(({ currency, execution_date }) => currency === block?.currency && execution_date === block.execution_date)
       .map((one) => ({ one, status }));
   });
+  const unknown = rejected
+    .filter((status) => !blockOf(status))
+    .map(
+      ({ payment_information_id }) =>
+        `The report rejects the payment information '${payment_information_id ?? ''}', which is not in the file ${bankIdentifier(report.message_id)}.`,
+    );
+  return { reached, unknown };
 }
 
 const isRejected = ({ outcome }: BankStatus): boolean => outcome === 'failed' || outcome === 'unchanged';

@@ -218,19 +218,16 @@ t.test('takes back what a late success pays a second time', async (t) => {
 
 t.test('refuses what does not fit, and changes nothing', async (t) => {
   const shop = await openShop(rail);
-  const { batch, message_id, payouts } = await sent(shop, [6000, 7000]);
-  const [one] = payouts as [Json];
+  const { batch, message_id } = await sent(shop, [6000, 7000]);
   const other = await sent(shop, [9000]);
   const refusals: [string, RegExp][] = [
     [pain002(other.message_id, transaction(other.payouts[0] as Json, 'ACSC')), /which is not a file of this batch/],
     [pain002(message_id, transaction({ id: 'pyt_nobody' }, 'ACSC')), /'pyt-nobody-1'/],
-    [pain002(message_id, transaction(one, 'ACSC') + transaction(one, 'RJCT')), /both/],
     [camt054(entry('INVOICE-7', '1', 'USD')), /names no payment of this batch/],
     ['<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', /declaration/],
     ['{"a": 1}', /XML|root/],
     ['<Document><FIToFICstmrCdtTrf></FIToFICstmrCdtTrf></Document>', /FIToFICstmrCdtTrf/],
     [`${'<a>'.repeat(10_000)}${'</a>'.repeat(10_000)}`, /./],
-    [pain002(message_id, transaction(one, 'ACSC').repeat(600) + transaction(one, 'RJCT')), /both/],
   ];
   for (const [document, message] of refusals) {
     for (const headers of [undefined, { 'Content-Type': 'application/xml' }]) {
@@ -240,6 +237,28 @@ t.test('refuses what does not fit, and changes nothing', async (t) => {
   }
   t.same(await statuses(shop, batch), ['processing', 'processing']);
   t.same((await shop.merchant.get(`/v1/payout_batches/${batch.id}/statuses`)).data, []);
+});
+
+t.test('applies what is plain of a pain.002, and lists the rest', async (t) => {
+  const shop = await openShop(rail, { min_payout_minor: 0 });
+  const { batch, message_id, payouts } = await sent(shop, [6000, 7000, 8000, 9000]);
+  const [odd, settled, rejected, unnamed] = payouts as [Json, Json, Json, Json];
+  const elsewhere =
+    '</OrgnlPmtInfAndSts><OrgnlPmtInfAndSts><OrgnlPmtInfId>OTHER-1</OrgnlPmtInfId><PmtInfSts>RJCT</PmtInfSts>';
+  const entries = [
+    ...[transaction(odd, 'ACSC').repeat(600), transaction(odd, 'RJCT')],
+    ...[transaction(settled, 'ACSC'), transaction(rejected, 'RJCT', 'AC04')],
+    transaction(unnamed, 'ACSC').replace(/<OrgnlEndToEndId>.*?<\/OrgnlEndToEndId>/, ''),
+  ];
+  const { status, body } = await takeIn(shop, batch, pain002(message_id, entries.join('') + elsewhere));
+  t.equal(status, 200, JSON.stringify(body));
+  t.match(body.not_applied, [
+    { payout_id: odd.id, end_to_end_id: keyOf(odd), reason: /both ACSC and RJCT/ },
+    { payout_id: null, end_to_end_id: null, reason: /number 604 .* has no OrgnlEndToEndId/ },
+    { payout_id: null, end_to_end_id: null, reason: /'OTHER-1', which is not in the file/ },
+  ]);
+  t.match(body, { state: 'done', applied: { length: 2 }, waiting: 0, not_of_batch: 0 });
+  t.same(await statuses(shop, batch), ['processing', 'paid', 'failed', 'processing']);
 });
 
 t.test('takes files up to 10 MiB here alone', async (t) => {
