@@ -5,7 +5,9 @@
 import t from 'tap';
 import { TimedThread, TookTooLong } from '../../src/core/threads/timed_thread.ts';
 import { builtPatterns, modules, type Pattern, writtenPatterns } from './collect.ts';
+import type { Trial } from './pattern_thread.ts';
 import { piecesOf } from './pieces.ts';
+import { unitsOf } from './pumps.ts';
 
 process.env.RECHECK_BACKEND = 'pure';
 const { check } = await import('recheck');
@@ -55,17 +57,22 @@ t.test('recheck finds none that is more than linear', async (t) => {
 });
 
 t.test('none takes long on texts that are made for it', async (t) => {
-  const thread = new TimedThread<Pattern, number>(new URL('./pattern_thread.ts', import.meta.url), {
+  const thread = new TimedThread<Trial, boolean>(new URL('./pattern_thread.ts', import.meta.url), {
     ...{ name: 'Trying a pattern', most_ms: 2_000, most_heap_mib: 256 },
   });
   let texts = 0;
   for (const [text, pattern] of judged) {
-    const tried = await thread.ask({ ...pattern }).catch((error) => {
-      if (error instanceof TookTooLong) return undefined;
-      throw error;
-    });
-    if (tried === undefined) t.fail(`${pattern.at}: ${text}`);
-    texts += tried ?? 0;
+    for (const unit of unitsOf(pattern)) {
+      const is_late = await thread.ask({ ...pattern, unit }).then(
+        () => false,
+        (error) => {
+          if (error instanceof TookTooLong) return true;
+          throw error;
+        },
+      );
+      if (is_late) t.fail(`${pattern.at}: ${text} on ${JSON.stringify(unit)}`);
+      texts += 1;
+    }
   }
   t.ok(texts > judged.length, `${texts} texts`);
   thread.close();

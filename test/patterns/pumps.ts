@@ -4,12 +4,15 @@ const length = 100_000;
 const sign = /\\[\s\S]|\[(?:\\[\s\S]|[^\]\\])*\]|[\s\S]/gu;
 const few = 12;
 
-/** Long texts that are made of what a pattern speaks of, again and again, and end with what it may not expect. */
-export function pumpsOf({ source }: Pattern): string[] {
+/** A long text of one unit, again and again, that ends with what no pattern expects. */
+export const pump = (unit: string): string => `${unit.repeat(Math.ceil(length / unit.length))}\u0000`;
+
+/** What a pattern speaks of: its signs, its words, and both together. */
+export function unitsOf({ source }: Pattern): string[] {
   const words = [...new Set(source.match(/[\p{L}\p{N} :<>@./=-]{2,}/gu) ?? [])].slice(0, few);
   const signs = [...new Set((source.match(sign) ?? []).flatMap(samplesOf))].slice(0, few);
   const joined = words.slice(0, 4).flatMap((word) => signs.slice(0, 4).map((one) => word + one));
-  return [...signs, ...words, ...joined].map((unit) => `${unit.repeat(Math.ceil(length / unit.length))}\u0000`);
+  return [...signs, ...words, ...joined];
 }
 
 function samplesOf(one: string): string[] {

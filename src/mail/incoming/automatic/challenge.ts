@@ -16,11 +16,11 @@ const prove = anyOf`
     (?:prove|confirm|verify|show|certify|validate|establish)\b[^.!?]{0,40} (?:you are|you.re|yourself|you as|being|a|as a|that a) ?(?:a |an )?(?:real |actual |live )?(?:human|person|people|sender|not a|no robot|robot|bot|spammer)
     (?:verify|confirm|validate|authenticate) (?:your|this|the) (?:identity|e-?mail|address|message|sender|delivery)|add yourself to|(?:approve|authorize) yourself|sender verification
     (?:not|never) (?:a |an )?(?:robot|bot|machine|spammer)\b|captcha|to (?:deliver|release|complete the delivery of) (?:your|this|it)
-    (?:confirm|prouv|v[ée]rifi|authentifi|valid)\p{L}*[^.!?]{0,40} (?:personne|humain|exp[ée]diteur|robot|identit[ée]|adresse)
-    (?:best[äa]tig|beweis|verifizier)\p{L}*[^.!?]{0,40} (?:mensch|person|absender|roboter|adresse)|(?:mensch|person|kein roboter)\b[^.!?]{0,30} best[äa]tig
-    (?:confirm|demuestr|verifi|valid)\p{L}*[^.!?]{0,40} (?:persona|humano|remitente|robot|identidad)
-    (?:conferm|dimostr|verific)\p{L}*[^.!?]{0,40} (?:persona|umano|mittente|robot|identit[àa])
-    (?:confirm|prov|verifi|comprov)\p{L}*[^.!?]{0,40} (?:pessoa|humano|remetente|rob[ôo]|identidade)
+    (?:confirm|prouv|v[ée]rifi|authentifi|valid)\p{L}{0,20}[^.!?]{0,40} (?:personne|humain|exp[ée]diteur|robot|identit[ée]|adresse)
+    (?:best[äa]tig|beweis|verifizier)\p{L}{0,20}[^.!?]{0,40} (?:mensch|person|absender|roboter|adresse)|(?:mensch|person|kein roboter)\b[^.!?]{0,30} best[äa]tig
+    (?:confirm|demuestr|verifi|valid)\p{L}{0,20}[^.!?]{0,40} (?:persona|humano|remitente|robot|identidad)
+    (?:conferm|dimostr|verific)\p{L}{0,20}[^.!?]{0,40} (?:persona|umano|mittente|robot|identit[àa])
+    (?:confirm|prov|verifi|comprov)\p{L}{0,20}[^.!?]{0,40} (?:pessoa|humano|remetente|rob[ôo]|identidade)
   `;
 const click = anyOf`
     click|tap (?:here|the|on)|(?:use|follow|visit|open) (?:the|this) (?:link|page|button|url)|link below|press the button|reply (?:to|with) (?:this|the code)|captcha
