@@ -1,4 +1,5 @@
 import { withShortLines } from '../message/short_lines.ts';
+import { findFooter } from './footers.ts';
 import { beginsHeader } from './header_lines.ts';
 import { readHelpDesk } from './help_desk.ts';
 import { readHtml } from './html.ts';
@@ -22,7 +23,7 @@ export function readWritten({ text, html }: { text: string; html: string }): Wri
   const source = normalize((isStub(text) && html !== '' ? withShortLines(readHtml(html)) : text).slice(0, most_text));
   const by_agent = readHelpDesk(source);
   const kept = cutQuotes(cutAtDelimiter(readLines(by_agent ?? source)));
-  const lines = trimmed(kept);
+  const lines = withoutFooter(trimmed(kept));
   const end = findClosing(lines.map((line) => line.text));
   const shown = end ? lines.slice(0, end.contact) : lines;
   const own = (end ? lines.slice(0, end.closing) : lines).filter(({ kind }) => kind !== 'quote');
@@ -99,6 +100,9 @@ function withoutHeader(lines: Line[]): Line[] {
   );
   return at < 0 ? lines : withoutTrailingQuote(lines.slice(0, at));
 }
+
+const withoutFooter = (lines: Line[]): Line[] =>
+  trimmed(lines.slice(0, findFooter(lines.map(({ text, kind }) => (kind === 'quote' ? '>' : text)))));
 
 /** Everything quoted at the end, where something was written at all. */
 function withoutTrailingQuote(lines: Line[]): Line[] {

@@ -1,0 +1,62 @@
+import t from 'tap';
+import { readWritten } from '../../../src/mail/incoming/writing/written_text.ts';
+
+const written = (text: string): string => readWritten({ text, html: '' }).text;
+const yes = 'Sounds great, how do I sign up?\n\nGrace';
+
+t.test('cuts what lists, companies and scanners append', async (t) => {
+  const footers = [
+    'Writer Blog, 1 Main Street, Lyon\nUnsubscribe from all future emails',
+    'Unsubscribe | Manage preferences | View in browser',
+    'Unsubscribe: https://news.example/u/1',
+    'You received this message because you are subscribed to the Google Groups "partners" group.\nTo unsubscribe from this group and stop receiving emails from it, send an email to partners+unsubscribe@lists.example.',
+    'You are receiving this email because you signed up on our website.',
+    'To stop receiving these emails, click here.',
+    'If you no longer wish to receive our newsletter, you can unsubscribe at any time.',
+    'This email was sent to grace@blog.example by Blog Ltd, 12 High Street, Leeds.',
+    '_______________________________________________\nPartners mailing list\nPartners@lists.example\nhttps://lists.example/listinfo/partners',
+    'CONFIDENTIALITY NOTICE: this email and any attachments are confidential and intended solely for the addressee.',
+    'This e-mail and any files transmitted with it are confidential.\nIf you are not the intended recipient, delete it.',
+    'DISCLAIMER\nThe sender accepts no liability.',
+    'Please consider the environment before printing this email.',
+    'Virus-free. www.scanner.example',
+    'Registered in England and Wales, company number 1234567.',
+    'Sie erhalten diese E-Mail, weil Sie sich angemeldet haben.',
+    'Wenn Sie keine weiteren E-Mails mehr erhalten möchten, klicken Sie bitte hier.',
+    'Newsletter abbestellen: https://news.example/ab',
+    'Diese E-Mail enthält vertrauliche Informationen und ist nur für den Empfänger bestimmt.',
+    'Blog GmbH, Hauptstr. 1, 10115 Berlin\nGeschäftsführer: Max Beispiel\nAmtsgericht Berlin HRB 12345',
+    'Vous recevez ce message car vous êtes inscrit à notre lettre.',
+    'Pour vous désabonner, cliquez ici.',
+    'Ce message et ses pièces jointes sont confidentiels et destinés à la seule personne nommée.',
+    'Recibes este correo porque te suscribiste.',
+    'Si no desea recibir más correos, haga clic aquí.',
+    'Este mensaje es confidencial y va dirigido a su destinatario.',
+    "Hai ricevuto questa email perché sei iscritto.\nPer annullare l'iscrizione clicca qui.",
+    'Questo messaggio è riservato al destinatario.',
+    'Recebeu este e-mail porque se inscreveu.\nPara deixar de receber, clique aqui.',
+    'Esta mensagem é confidencial e destina-se apenas ao destinatário.',
+  ];
+  for (const footer of footers) {
+    t.equal(written(`${yes}\n\n${footer}`), yes, footer);
+    t.equal(written(`${yes}\n\n-- \n${footer}`), yes, `${footer} (below a delimiter)`);
+    t.equal(written(`Yes!\n\n${footer}`), 'Yes!', `${footer} (below one word)`);
+  }
+});
+
+t.test('leaves what somebody wrote', async (t) => {
+  const texts = [
+    'Please unsubscribe me from this list.',
+    'Hi,\n\nUnsubscribe from all future emails',
+    'Hi Ada,\n\nplease take me off your list.\n\nGrace',
+    'No, thank you.\n\nTo be clear, we do not want to receive these emails.',
+    'No.\n\nIf you would, unsubscribe me.',
+    'If you do not remove me from your list I will report you.',
+    'We talked it over.\n\nIf you want us to join, send the contract.',
+    'Hello,\nunsubscribe',
+    'Nein danke.\n\nWenn Sie mir keine Mails mehr schicken, bin ich zufrieden.',
+    'Non merci.\n\nPour ma part, je ne veux plus recevoir vos messages.',
+    'Grazie, no.\n\nPer favore, non desidero più ricevere email: mi cancelli.',
+  ];
+  for (const text of texts) t.equal(written(text), text);
+});
