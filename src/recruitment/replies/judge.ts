@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beginsWithYes, certainLabel } from './certain.ts';
-import { languageOf, likelyLanguages } from './language.ts';
+import { foreignLanguage, languageOf, likelyLanguages } from './language.ts';
 import { decodeModel, type Label, labels, probabilities } from './model.ts';
 import { type Named, namedIn } from './named.ts';
 import { findPhrases } from './phrases.ts';
-import { contradictsWish } from './wish.ts';
+import { mayWishInAnyLanguage, saysWish } from './wish.ts';
 import { type Reading, read } from './words.ts';
 
 export type ReplyKind = Exclude<Label, 'unsubscribe'>;
@@ -39,8 +39,10 @@ const lean: Record<Label, number> = {
 };
 /** The most for anger that its words do not prove: too little to mark somebody as not to be contacted. */
 const most_for_unproven_anger = 0.75;
-/** For a wish to be taken off that its text contradicts: a person looks at it. */
+/** For a wish to be taken off that its text does not say in so many words, or contradicts: a person looks at it. */
 const most_for_doubted_wish = 0.5;
+/** In a language without a model one kind is as likely as another. */
+const confidence_without_model = 0.15;
 const proofs_of_anger = new Set(['insult', 'spam', 'angry_sign']);
 /** Words like "lawyer", "court" and "stop" are said in calm as well: one of them alone proves nothing. */
 const hints_of_anger = new Set(['threat', 'stop']);
@@ -55,30 +57,38 @@ const model = decodeModel(readFileSync(join(import.meta.dirname, 'weights.bin'))
 export function judgeReply(text: string, subject = ''): Judgement {
   const said = text.trim() === '' ? withoutPrefixes(subject) : text;
   const reading = read(said);
-  const { label, confidence } = labelOf(said, reading);
+  const certain = certainLabel(reading);
+  const foreign = certain ? undefined : foreignLanguage(said, reading);
+  if (foreign) return unknown(said, foreign.language);
+  const { label, confidence } = certain ? { label: certain, confidence: certain_confidence } : labelOf(said, reading);
   const kind = label === 'unsubscribe' ? 'negative' : label;
   return {
     kind,
     confidence,
     language: languageOf(said),
-    unsubscribe: label === 'unsubscribe' || (label === 'angry' && says(reading, wishes_to_be_removed)),
+    unsubscribe:
+      label === 'unsubscribe' || (label === 'angry' && says(reading, wishes_to_be_removed) && saysWish(said)),
     named: kind === 'wrong_person' ? namedIn(said) : null,
   };
 }
+
+/** A text in a language without a model: somebody has to read it. */
+const unknown = (text: string, language: string | null): Judgement => ({
+  ...{ kind: 'question', confidence: confidence_without_model, language, named: null },
+  unsubscribe: mayWishInAnyLanguage(text),
+});
 
 const withoutPrefixes = (subject: string): string =>
   subject.slice(0, 1_000).replace(/^(?:\s*(?:re|aw|antw|fwd?|wg|tr|sv|rv|res|enc|rif|r|i)\s*:)+/i, '');
 
 function labelOf(text: string, reading: Reading): { label: Label; confidence: number } {
-  const certain = certainLabel(reading);
-  if (certain) return { label: certain, confidence: certain_confidence };
   const shares = probabilities(model, reading);
   const label = labels.reduce((most, one) => (shares[one] * lean[one] > shares[most] * lean[most] ? one : most));
   // Yes and a question is a yes.
   if (label === 'question' && beginsWithYes(text)) {
     return { label: 'positive', confidence: Math.min(shares.positive + shares.question, 1) };
   }
-  if (label === 'unsubscribe' && contradictsWish(text))
+  if (label === 'unsubscribe' && !saysWish(text))
     return { label, confidence: Math.min(shares[label], most_for_doubted_wish) };
   const unproven = label === 'angry' && !provesAnger(reading);
   return { label, confidence: unproven ? Math.min(shares.angry, most_for_unproven_anger) : shares[label] };

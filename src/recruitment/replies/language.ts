@@ -1,6 +1,6 @@
 import { detectAll } from 'tinyld';
-import { vocabularies } from './phrases.ts';
-import { type Reading, read } from './words.ts';
+import { beginnings, vocabularies } from './phrases.ts';
+import { type Reading, read, type Word } from './words.ts';
 
 /** Words that are short and frequent, and those that short replies consist of, in their normal form. A word may stand in several. */
 const frequent: Record<string, string> = {
@@ -42,6 +42,48 @@ export function languageOf(text: string): string | null {
   return answer;
 }
 
+/** Letters of other scripts than the Latin one, and those of the Latin one that no language with a model has. */
+const other_script = /(?=\p{L})\P{Script=Latin}/gu;
+const dense_script = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/gu;
+const other_letter = /(?=\p{Script=Latin})[^a-zß-öø-ÿœẞ]/iu;
+
+/**
+ * The language of a text that is in none of the languages with a lexicon, as far as it is known: a model that learned these would guess. Undefined for a
+ * text in one of them, and where there is no word. A very short text needs one word that one of them knows.
+ */
+export function foreignLanguage(text: string, reading: Reading): { language: string | null } | undefined {
+  const short = text.slice(0, most_characters);
+  const is_foreign = isOtherScript(short) || isUnknown(short, wordsOf(reading).slice(0, 200));
+  if (!is_foreign) return undefined;
+  const [likeliest] = detectAll(short).filter(({ lang }) => lang.length === 2 && !vocabularies.has(lang));
+  return { language: likeliest && likeliest.accuracy > 0.05 ? likeliest.lang : null };
+}
+
+/** A sign of Chinese, Japanese and Korean says as much as three letters. */
+function isOtherScript(text: string): boolean {
+  const count = (pattern: RegExp): number => text.match(pattern)?.length ?? 0;
+  const others = count(other_script) + 2 * count(dense_script);
+  return others > count(/\p{Script=Latin}/gu);
+}
+
+/** Names, which are the same everywhere, do not count, unless there is nothing else. */
+function isUnknown(text: string, words: readonly Word[]): boolean {
+  const common = words.filter(({ capital }) => !capital);
+  const counted = (common.length > 0 ? common : words).map(({ word }) => word);
+  if (counted.length === 0) return false;
+  const known = Math.max(...[...vocabularies.keys()].map((language) => shareKnown(language, counted)));
+  if (other_letter.test(text) && known < 0.5) return true;
+  if (counted.length < few_words) return known < 0.34;
+  return known < 0.2 || (known < 0.55 && !vocabularies.has(languageOf(text) ?? ''));
+}
+
+function shareKnown(language: string, words: readonly string[]): number {
+  const begins = [...(beginnings.get(language) ?? [])];
+  const isKnown = (word: string): boolean =>
+    languages_of_word.get(word)?.includes(language) || begins.some((beginning) => word.startsWith(beginning));
+  return words.filter(isKnown).length / words.length;
+}
+
 /** The languages whose phrases may be looked for in a text: the likeliest, and those that are nearly as likely. */
 export function likelyLanguages(reading: Reading): string[] {
   const words = wordsIn(reading).slice(0, 200);
@@ -52,8 +94,9 @@ export function likelyLanguages(reading: Reading): string[] {
   return languages.filter((language) => (scores.get(language) ?? 0) >= best * close);
 }
 
-const wordsIn = (reading: Reading): string[] =>
-  reading.sentences.flatMap(({ words }) => words.map(({ word }) => word).filter((word) => /^\p{L}+$/u.test(word)));
+const wordsOf = (reading: Reading): Word[] =>
+  reading.sentences.flatMap(({ words }) => words.filter(({ word }) => /^\p{L}+$/u.test(word)));
+const wordsIn = (reading: Reading): string[] => wordsOf(reading).map(({ word }) => word);
 
 const ranked = (scores: Map<string, number>): string[] =>
   [...scores].sort((one, other) => other[1] - one[1]).map(([language]) => language);

@@ -24,6 +24,8 @@ const folder = join(import.meta.dirname, 'phrases');
 const roots = new Map<string, Node>();
 /** The words that the phrases of each language consist of. */
 export const vocabularies = new Map<string, Set<string>>();
+/** The beginnings of words that its phrases name. */
+export const beginnings = new Map<string, Set<string>>();
 for (const name of readdirSync(folder).sort()) {
   if (name.endsWith('.txt')) addFile(name.slice(0, -'.txt'.length), readFileSync(join(folder, name), 'utf8'));
 }
@@ -56,6 +58,8 @@ function addFile(language: string, text: string): void {
   const vocabulary = new Set<string>();
   roots.set(language, root);
   vocabularies.set(language, vocabulary);
+  const begins = new Set<string>();
+  beginnings.set(language, begins);
   let meaning = '';
   for (const line of text.split('\n')) {
     const heading = /^\[(\w+)\]$/.exec(line.trim());
@@ -63,7 +67,10 @@ function addFile(language: string, text: string): void {
     else if (line.trim() !== '' && !line.startsWith('#')) {
       for (const words of line.split('|').map(wordsOf)) {
         add(root, words, meaning);
-        for (const word of words) if (/^\p{L}+$/u.test(word)) vocabulary.add(word);
+        for (const word of words) {
+          if (/^\p{L}+$/u.test(word)) vocabulary.add(word);
+          if (/^\p{L}{4,}\*$/u.test(word)) begins.add(word.slice(0, -1));
+        }
       }
     }
   }

@@ -124,12 +124,24 @@ t.test('a text that only may refuse, or ask to be taken off, decides nothing', a
     'I do not want to unsubscribe, I want to know more',
     'Yes, please send the details.\n\nMia\n\nIf you do not want to receive our emails any more, unsubscribe here: https://writer.example.net/u',
   ];
-  const foreign = ['興味があります。詳細を送ってください。', 'Evet, ilgileniyorum. Detayları gönderin.'];
+  const foreign = [
+    '興味があります。詳細を送ってください。',
+    'Evet, ilgileniyorum. Detayları gönderin.',
+    '네, 관심 있습니다. 자세한 내용을 보내 주세요.',
+    'כן, אני מעוניין. אנא שלחו פרטים.',
+  ];
+  const foreign_wish = 'Отпишите меня, пожалуйста.';
   const sent = [];
-  for (const text of [...friendly, ...foreign]) sent.push({ text, ...(await answered(rail, outreach, text)) });
+  for (const text of [...friendly, ...foreign, foreign_wish])
+    sent.push({ text, ...(await answered(rail, outreach, text)) });
   for (const { text, prospect_id } of sent) {
     const [message] = await inbound(outreach, prospect_id);
     t.equal(message?.purpose, 'reply', text);
+    if (text.includes('unsubscribe here')) t.match(message, { reply_kind: 'positive', needs_review: false }, text);
+    if (text === foreign_wish) {
+      t.match(message, { reply_kind: 'question', needs_review: true }, text);
+      t.match(await outreach.caller.get(`${v1}/prospects/${prospect_id}`), { stage: 'contacted' }, text);
+    }
     if (!foreign.includes(text)) continue;
     t.match(message, { reply_kind: 'question', needs_review: true }, text);
     t.match(await outreach.caller.get(`${v1}/prospects/${prospect_id}`), { stage: 'replied' }, text);

@@ -286,6 +286,109 @@ t.test('sees the wish to be taken off in an angry reply, and judges a mail witho
   t.match(judgeReply(' \n', 'AW: abmelden'), { unsubscribe: true });
 });
 
+t.test('guesses nothing in a language without a model', async (t) => {
+  const texts: Record<string, string[]> = {
+    ru: ['Да, мне интересно, пришлите подробности.', 'Нет, спасибо.', 'Идите к черту!'],
+    zh: ['你好，我很感兴趣，请发送更多信息。', '不，谢谢。'],
+    ja: ['興味があります。詳細を送ってください。'],
+    ko: ['네, 관심 있습니다. 자세한 내용을 보내 주세요.'],
+    he: ['כן, אני מעוניין. אנא שלחו פרטים.'],
+    ar: ['نعم، أنا مهتم. أرسل التفاصيل من فضلك.'],
+    el: ['Ναι, ενδιαφέρομαι. Στείλτε λεπτομέρειες.'],
+    hi: ['हाँ, मुझे रुचि है। कृपया विवरण भेजें।'],
+    th: ['ครับ สนใจครับ ส่งรายละเอียดมาได้เลย'],
+    tr: ['Evet, ilgileniyorum. Detayları gönderin.', 'Merhaba, teklifiniz için teşekkürler ama ilgilenmiyorum.'],
+    pl: ['Tak, jestem zainteresowana. Proszę o szczegóły.', 'Już nie pracuję w tej firmie.'],
+    cs: ['Ano, mám zájem. Pošlete mi prosím podrobnosti.', 'Děkuji, ale nemám zájem.'],
+    fi: ['Kyllä, olen kiinnostunut. Lähetä lisätietoja.'],
+    hu: ['Igen, érdekel. Kérem, küldje el a részleteket.'],
+    ro: ['Nu mai lucrez la această companie.', 'Mulțumesc, dar nu sunt interesat.'],
+    nl: ['Bedankt, maar we hebben geen interesse.'],
+    sv: ['Tack, men vi är inte intresserade.'],
+    vi: ['Cảm ơn, nhưng tôi không quan tâm.'],
+  };
+  for (const [language, its] of Object.entries(texts))
+    for (const text of its) {
+      t.match(judgeReply(text), { kind: 'question', language, unsubscribe: false, named: null }, text);
+      t.ok(judgeReply(text).confidence < 0.55, text);
+    }
+  const wishes = [
+    'Отпишите меня, пожалуйста',
+    '配信停止をお願いします',
+    '请取消订阅',
+    'Lütfen beni listenizden çıkarın.',
+  ];
+  wishes.push('Proszę usunąć mój adres z listy mailingowej.', 'Vă rog să mă dezabonați.', 'הסירו אותי מהרשימה');
+  for (const text of wishes) {
+    const { confidence, unsubscribe } = judgeReply(text);
+    t.ok(unsubscribe && confidence < 0.55, `a person sees: ${text}`);
+  }
+});
+
+t.test('still knows very short texts', async (t) => {
+  const texts = {
+    positive: [
+      'yes',
+      'Yes!',
+      'ok',
+      'sure',
+      'oui',
+      'ja',
+      'gerne',
+      'sí',
+      'sim',
+      'va bene',
+      '👍',
+      'sounds good',
+      'Absolutely!',
+    ],
+    negative: ['no', 'nope', 'nein', 'não', 'no thx', 'kein Interesse', 'pas intéressé'],
+    unsubscribe: ['stop', 'unsubscribe', 'remove me', 'abmelden'],
+  };
+  for (const [label, its] of Object.entries(texts))
+    for (const text of its) {
+      const judged = judgeReply(text);
+      t.equal(labelOf(judged), label, text);
+      t.ok(judged.confidence >= 0.55, text);
+    }
+});
+
+t.test('is sure of a wish to be taken off that is said in so many words alone', async (t) => {
+  const sure = [
+    'Please remove me from your mailing list.',
+    'Not interested, please take me off your list.',
+    'Please do not contact me again.',
+    'No more emails please, thank you.',
+    'Please stop emailing me.',
+    'Please remove this address from your list.',
+    'Bitte nehmen Sie mich aus Ihrem Verteiler.',
+    'Merci de me retirer de votre liste de diffusion.',
+    'Por favor, dadme de baja de vuestra lista.',
+    'Vi prego di cancellarmi dalla vostra lista.',
+    'Por favor, removam o meu endereço da vossa lista.',
+  ];
+  for (const text of sure) {
+    const { unsubscribe, confidence } = judgeReply(text);
+    t.ok(unsubscribe && confidence >= 0.55, `sure: ${text}`);
+  }
+  const unsure = [
+    'Please stop by our office to discuss',
+    'Please remove the NDA clause and we have a deal',
+    'I do not want to unsubscribe, I want to know more',
+    "Don't take me off the list please, I just need till Friday",
+    'Não quero sair da lista, quero saber mais',
+    'Je ne veux pas me désabonner, au contraire : envoyez-moi le contrat',
+    'Ich will mich nicht abmelden, im Gegenteil',
+    'Non voglio disiscrivermi, anzi',
+    'No quiero darme de baja, al contrario',
+    'Is your mailing list large?',
+  ];
+  for (const text of unsure) {
+    const judged = judgeReply(text);
+    t.notOk(judged.unsubscribe && judged.confidence >= 0.55, `not sure: ${text}`);
+  }
+});
+
 t.test('is no more than 75 % sure of anger without insult, threat or complaint', async (t) => {
   t.ok(judgeReply('Well, well, well, there you are, every Tuesday, like the bin men.').confidence <= 0.75);
   t.ok(judgeReply('Fuck off, you spammers, I am calling my lawyer!').confidence >= 0.8);
