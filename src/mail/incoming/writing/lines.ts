@@ -1,5 +1,11 @@
-import { beginsAttribution, isAttribution, isSeparatorOfOriginal, mayBeginAttribution } from './attributions.ts';
-import { headerName } from './header_lines.ts';
+import {
+  beginsAttribution,
+  isAttribution,
+  isBetweenDashes,
+  isSeparatorOfOriginal,
+  mayBeginAttribution,
+} from './attributions.ts';
+import { beginsHeader, headerName } from './header_lines.ts';
 import { isDelimiter, isMobileSignature } from './signatures.ts';
 
 /** What a line of a mail's text is. */
@@ -29,7 +35,14 @@ export function readLines(text: string): Line[] {
       for (const part of texts.slice(at, at + attributed)) lines.push({ text: part, kind: 'attribution' });
     else lines.push({ text: line, kind: in_code ? 'text' : kindOf(line) });
   }
-  return lines;
+  return lines.map((line, at) => (isWrappedQuote(lines, at) ? { ...line, kind: 'quote' } : line));
+}
+
+/** The rest of a long quoted line, which a program broke without marking it again. */
+function isWrappedQuote(lines: Line[], at: number): boolean {
+  const [before, line, after] = [lines[at - 1], lines[at], lines[at + 1]];
+  if (line?.kind !== 'text' || before?.kind !== 'quote' || after?.kind !== 'quote') return false;
+  return before.text.length > 65 && !/[.?!:]\s*$/.test(before.text) && line.text.length < 60;
 }
 
 function kindOf(line: string): Kind {
@@ -50,6 +63,7 @@ function linesOfAttribution(texts: string[], at: number): number {
 function linesThatFit(texts: string[], at: number): number {
   const first = unquoted(texts[at] as string);
   if (isSeparatorOfOriginal(first)) return 1;
+  if (isBetweenDashes(first) && beginsHeader(texts, nextFilled(texts, at + 1))) return 1;
   if (!mayBeginAttribution(first)) return 0;
   let joined = '';
   for (let count = 1; count <= 5; count += 1) {
@@ -67,6 +81,12 @@ function linesThatFit(texts: string[], at: number): number {
 /** `Am 2.2.2026 schrieb`, and the writer on the next line. */
 const nameBelow = (joined: string, next: string | undefined): number =>
   /\p{L}$/u.test(joined) && next !== undefined && /^[^>].{0,120}:$/.test(next) ? 1 : 0;
+
+/** The next line with anything in it, or the last one that was looked at. */
+function nextFilled(texts: string[], from: number): number {
+  const found = texts.slice(from, from + 4).findIndex((line) => line.trim() !== '');
+  return Math.min(texts.length - 1, from + Math.max(found, 0));
+}
 
 const unquoted = (line: string): string => line.replace(/^[\s>]{0,200}/, '');
 

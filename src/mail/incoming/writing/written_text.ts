@@ -51,6 +51,10 @@ const joined = (lines: Line[]): string =>
     .join('\n')
     .trim();
 
+/** An attribution on the line of the answer, as some programs put it. */
+const shared_line =
+  /^([^>\s\n][^\n]{0,200}?)[ -]{1,5}(On (?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|\d)[^\n]{8,150} wrote:)(?=\n{1,2}>)/gmu;
+
 /** Blanks at the ends of lines, invisible signs and tabs make no difference; more than two empty lines are two. */
 const normalize = (text: string): string =>
   text
@@ -60,6 +64,7 @@ const normalize = (text: string): string =>
     .split('\n')
     .map((line) => line.trimEnd())
     .join('\n')
+    .replace(shared_line, '$1\n$2')
     .replace(/\n{4,}/g, '\n\n\n');
 
 /** Whoever separates a signature has written before it: a line of dashes at the top is none. */
