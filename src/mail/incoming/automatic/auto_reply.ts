@@ -92,6 +92,9 @@ function weightOfHeader(message: Message): number {
 const has_left =
   /\b(?:has|have|had) left\b|\bleft (?:the (?:company|organi[sz]ation|team|firm)|us\b|[A-Z]\w+ (?:\w+ )?(?:on|in|at)\b)|no longer (?:works?|working|employed|with (?:us|the)|at\b|part of)|nicht mehr (?:f[üu]r|bei|im unternehmen|t[äa]tig)|aus dem unternehmen ausgeschieden|ne (?:fait|travaille|fais) plus|a quitt[ée]|ya no (?:trabaja|forma|est[áa])|non (?:lavora|fa) pi[ùu]|j[áa] n[ãa]o (?:trabalha|faz|est[áa])|n[ãa]o trabalha mais|deixou a empresa/iu;
 
+/** With a receipt it is no person's. */
+const ticket_number = /\b(?:ticket|case|request|vorgang|dossier|caso|pratica|processo)\b[^\n\d]{0,15}#?\d{3,12}\b/iu;
+
 /** Four is enough. */
 function byWords(subject: string, text: string): number {
   const absent = absence_signs.filter((sign) => sign.test(text)).length;
@@ -100,7 +103,8 @@ function byWords(subject: string, text: string): number {
   const says_received = receipt_sentences.test(text);
   if (prefix.test(subject)) return 4;
   const doubt = asksOrOffers(text) && !says_received ? 2 : 0;
-  const by_text = (says_so ? 4 : 0) + (says_received ? 2 : 0) + (says_away ? absent : 0);
+  const by_text =
+    (says_so ? 4 : 0) + (says_received ? (ticket_number.test(text) ? 4 : 2) : 0) + (says_away ? absent : 0);
   return by_text - doubt + (receipt_subjects.test(subject) && (says_so || says_received) ? 2 : 0);
 }
 

@@ -4,6 +4,7 @@ import { anyOf } from '../message/any_of.ts';
 
 /** Begins of subjects that mail servers and programs set, and no person writes. */
 export const subject_prefixes = anyOf`
+    your (?:message|post|mail) to .{1,80} (?:awaits|is awaiting|is pending|held for) (?:moderat|approv)|(?:message|post) (?:pending|awaiting|held for) (?:approval|moderation)
     automatic (?:reply|response|answer|message|e-?mail)
     auto(?:mated)?[- ]?(?:reply|response|responder|answer|notification|message)|auto ?:|autoreply|out of (?:the )?office|\booo\b
     vacation (?:responder|reply|notice|message|auto)|away from (?:the |my )?(?:office|desk|mail)
@@ -48,6 +49,8 @@ export const automatic_sentences = anyOf`
     (?:please )?do not (?:reply|respond) (?:directly )?to this (?:e-?mail|message|mail)
     (?:this )?(?:mail ?box|inbox|address|e-?mail address|account) is (?:not|no longer|un)[ -]?(?:being )?(?:monitored|attended|read|checked|staffed)
     replies (?:to this (?:address|e-?mail|message|mailbox) )?are (?:not (?:read|monitored)|deleted|discarded)
+    (?:message|post(?:ing)?|e-?mail|mail)\b[^.!?]{0,80} (?:await|pending|held for|queued for|requires?|waiting for)\w{0,4} (?:the )?(?:list )?(?:moderat|(?:owner|administrator).{0,3} approv|approval)|being held until the (?:list )?moderator|post by non-?members? to
+    (?:nachricht|beitrag|mail)\b[^.!?]{0,60} (?:freigabe|genehmigung|moderat)|message\b[^.!?]{0,60} attente (?:d.approbation|de mod[ée]ration|de validation)|mensaje\b[^.!?]{0,60} (?:pendiente|espera) de (?:aprobaci|moderaci)|messaggio\b[^.!?]{0,60} attesa di (?:approvazione|moderazione)|mensagem\b[^.!?]{0,60} (?:aguarda\w{0,3}|pendente de) (?:aprova|modera)
     unmonitored (?:mail ?box|inbox|address)|to add additional comments, reply|being held because you
     to release (?:it|your message)|known senders
     (?:dies(?:e|es)? (?:ist eine|nachricht|e-?mail|mail)|diese antwort)[^.]{0,60} automatisch
