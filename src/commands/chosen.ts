@@ -2,7 +2,6 @@
 import sql, { raw } from 'sql-template-tag';
 import { run } from '../core/postgres/database.ts';
 import { type Opened, UsageError } from './command.ts';
-import { readDemo } from './demo.ts';
 
 export interface Chosen {
   id: string;
@@ -43,7 +42,7 @@ export async function choose(
 ): Promise<Chosen> {
   const { from, unknown, none } = nouns[noun];
   const wanted = asked ?? null;
-  const preferred = or_demo ? ((await readDemo(config))?.[`${noun}_id`] ?? null) : null;
+  const preferred = or_demo ? await demoId(config, noun) : null;
   const found = await run<Chosen>(
     store.database,
     sql`select f.id, f.organization_id, f.name from (select t.* from ${from}) f
@@ -56,4 +55,10 @@ export async function choose(
   if (found.length === 1 || first.id === preferred) return first;
   const names = found.slice(0, most_named).map(({ id, name }) => `${id} (${name})`);
   throw new UsageError(`Which ${noun}? Give --${noun} with one of ${names.join(', ')}.`);
+}
+
+/** With the demo come all products: they are loaded where it is asked for alone. */
+async function demoId(config: Opened['config'], noun: keyof typeof nouns): Promise<string | null> {
+  const { readDemo } = await import('./demo.ts');
+  return (await readDemo(config))?.[`${noun}_id`] ?? null;
 }

@@ -31,6 +31,7 @@ async function packagesOf(module: string): Promise<string[]> {
 /** What takes long to load, and where it may be loaded only by the work that needs it. */
 const spared = {
   'commands/access/org.ts': ['fastify', 'graphile-worker', 'prom-client', 'undici'],
+  'commands/access/user.ts': ['fastify', 'graphile-worker', 'prom-client', 'undici'],
   'commands/api.ts': ['fastify', 'graphile-worker', 'prom-client', 'undici'],
   'commands/worker.ts': ['fastify', 'graphile-worker', 'prom-client', 'undici'],
   'api.ts': ['graphile-worker', 'graphql', 'nodemailer', 'pdfkit', 'postgraphile', 'prom-client', 'stripe', 'undici'],
