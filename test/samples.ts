@@ -170,6 +170,14 @@ const prepared: Record<string, (world: World) => Promise<string>> = {
     const { sending, mailed } = await mailedBy(world);
     return replyTo(world.outside(), sending, mailed, mailed.email);
   },
+  async 'messages.resend'(world) {
+    const { mailed } = await mailedBy(world);
+    await world.outside().query(sql`
+      update recruitment.message m set state = 'unknown', sent_at = null, claimed_at = now(), email_address_id = a.id
+      from recruitment.email_address a
+      where m.id = ${mailed.message_id} and a.prospect_id = m.prospect_id`);
+    return mailed.message_id;
+  },
   'notes.list': async (world) => (await world.fixture('recruitment_notes')).prospect_id,
   async 'lists.remove_prospect'(world) {
     const { id: list_id } = await world.make('recruitment_lists');

@@ -79,7 +79,7 @@ async function eraseMails(tx: Tx, ids: string[]): Promise<void> {
     set
       state = case t.state when 'planned' then 'cancelled' else t.state end,
       subject = null, body_text = null, body_html = null, named = null, language_code = null, server_answer = null, email_address_id = null,
-      recipient = null, due_at = null, content_hash = null,
+      recipient = null, due_at = null, content_hash = null, other_message_ids = '{}',
       in_reply_to = null, reference_ids = '{}', needs_review = false,
       rfc_message_id = case t.direction when 'inbound' then 'erased.' || t.id else t.rfc_message_id end,
       updated_at = ${tx.now}::timestamptz

@@ -349,6 +349,12 @@ export const examples: Examples = {
         ...{ body_text: 'We pay 20 % for 12 months. Shall I send you the terms?', received_at: null },
       },
     },
+    'messages.resend': {
+      reply: {
+        ...{ direction: 'outbound', purpose: 'sequence', state: 'planned', reply_kind: null, confidence: null },
+        ...{ language_code: null, received_at: null },
+      },
+    },
     'messages.reclassify': { body: { reply_kind: 'question' }, reply: { reply_kind: 'question', confidence: 1 } },
     'inboxes.create': {
       body: {
@@ -372,6 +378,7 @@ export const examples: Examples = {
           bounce_bps_28d: 85,
           blocked_28d: 1,
           complaints_28d: 0,
+          unknown_28d: 0,
           queue: 3,
         },
         spf: {

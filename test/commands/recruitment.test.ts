@@ -162,11 +162,11 @@ t.test('shows what campaigns do, and names what does not exist', async (t) => {
     rail('campaign', 'status', 'fca_unknown'),
     rail('campaign', 'status', sender.campaign_id),
   ]);
-  t.match(capped.stdout, /Spring +sending +1 +0 +0 +0 +0 +0 +daily limit of the inbox +2126-01-01T00:00:00\.000Z\n/);
+  t.match(capped.stdout, /Spring +sending +1 +0 +0 +0 +0 +0 +0 +daily limit of the inbox +2126-01-01T00:00:00\.000Z\n/);
   t.match(none, { code: 0, stdout: 'No campaign matches.\n' });
-  t.match(all, { code: 0, stdout: new RegExp(`\n${id} +Blogs +draft +0 +0 +0 +0 +0 +0 +draft`) });
+  t.match(all, { code: 0, stdout: new RegExp(`\n${id} +Blogs +draft +0 +0 +0 +0 +0 +0 +0 +draft`) });
   t.match(JSON.parse(one.stdout), [
-    { id, state: 'draft', sequences: { waiting: 0 }, sent_today: 0, next_due_at: null },
+    { id, state: 'draft', sequences: { waiting: 0 }, sent_today: 0, unknown: 0, next_due_at: null },
   ]);
   t.match(unknown, { code: 1, stderr: /^rail: There is no campaign 'fca_unknown'/ });
 });

@@ -91,7 +91,7 @@ cross join lateral (
   from recruitment.sequence s
   where s.organization_id = c.organization_id and s.inbox_id = i.id and s.campaign_id = c.id and s.state = begun.state and s.open
     and s.due_at is not null and s.next_step + 0 < jsonb_array_length(c.steps)
-    and not s.paused_by_user and (s.paused_until is null or s.paused_until <= now())
+    and not s.paused_by_user and not s.is_held and (s.paused_until is null or s.paused_until <= now())
   order by s.due_at
   limit 1
 ) as first

@@ -29,6 +29,8 @@ interface Status {
     number
   >;
   sent_today: number;
+  /** Emails that may not have been sent. */
+  unknown: number;
   /** When the next sequence is due, whatever holds its email up. */
   next_due_at: string | null;
   /** What its next email waits for. Null: nothing, it is sent now. */
@@ -103,7 +105,7 @@ const countOf = (state: string): Sql => sql`(count(*) filter (where s.state = ${
 const read = (store: Store, { organization_id, where }: Wanted): Promise<Status[]> =>
   transaction(store, { organization_id, request_id: null }, (tx) =>
     tx.all<Status>(sql`
-      select t.id, t.name, t.state, counted.sequences, today.sent_today, counted.next_due_at,
+      select t.id, t.name, t.state, counted.sequences, today.sent_today, lost.unknown, counted.next_due_at,
         case
           when t.state = 'paused' then 'paused: ' || array_to_string(t.pause_causes, ', ')
           when t.state = 'scheduled' then 'start'
@@ -132,6 +134,10 @@ const read = (store: Store, { organization_id, where }: Wanted): Promise<Status[
           and m.sent_at >= date_trunc('day', now() at time zone 'UTC') at time zone 'UTC'
       ) today
       cross join lateral (
+        select count(*)::integer as unknown from recruitment.message m
+        where m.organization_id = t.organization_id and m.campaign_id = t.id and m.state = 'unknown'
+      ) lost
+      cross join lateral (
         select exists (
           select from recruitment.inbox i
           where i.organization_id = t.organization_id and i.id = any(t.inbox_ids) and i.status = 'connected' and i.deleted_at is null
@@ -158,15 +164,16 @@ const columns = [
   'REPLIED',
   'OTHER ENDS',
   'SENT TODAY',
+  'UNKNOWN',
   'WAITS FOR',
   'GOES ON AT',
 ];
 
 function linesOf(statuses: Status[]): string[] {
-  const rows = statuses.map(({ id, name, state, sequences, sent_today, waits_for, goes_on_at }) => {
+  const rows = statuses.map(({ id, name, state, sequences, sent_today, unknown, waits_for, goes_on_at }) => {
     const { waiting, active, completed, replied, ...others } = sequences;
     const ends = Object.values(others).reduce((sum, count) => sum + count, 0);
-    const counts = [waiting, active, completed, replied, ends, sent_today].map(grouped);
+    const counts = [waiting, active, completed, replied, ends, sent_today, unknown].map(grouped);
     return [id, name.slice(0, 30), state, ...counts, waits_for ?? '', goes_on_at ?? ''];
   });
   return table(columns, rows, 'No campaign matches.');

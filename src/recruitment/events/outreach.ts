@@ -63,8 +63,13 @@ export const outreachEvents = {
     { ...named, message_id: sampleId('fms'), reply_kind: 'positive' },
   ),
   'sequence.completed': eventType(
-    'Every email of a sequence went out, and the prospect never replied.',
-    { ...outreach, outcome: z.enum(['no_reply']).describe('How it ended.') },
+    'A sequence has no more emails to send, and the prospect never replied.',
+    {
+      ...outreach,
+      outcome: z
+        .enum(['no_reply', 'unknown'])
+        .describe('`no_reply`: every email was sent. `unknown`: at least one of them may not have been sent.'),
+    },
     { ...named, outcome: 'no_reply' },
   ),
 };

@@ -26,6 +26,9 @@ const InboxHealth = z.object({
     'The emails that servers returned in the last 28 days because of what they say or who sends them. `bounce_bps_28d` counts them as well.',
   ),
   complaints_28d: count.describe('The complaints about spam that providers reported in the last 28 days.'),
+  unknown_28d: count.describe(
+    'The emails of the last 28 days that may not have been sent: the connection was lost at the end, and they were not found in the mailbox.',
+  ),
   spf: verdict.describe('Whether the SPF record of the domain lets the SMTP server of the inbox send.'),
   dkim: verdict.describe('Whether the domain has a key that the signatures of its emails verify with.'),
   dmarc: verdict.describe('Whether the domain, or the domain above it, has a DMARC policy.'),
@@ -83,6 +86,11 @@ async function countsOf(tx: Tx, inbox: Inbox) {
       from inbox i
       join recruitment.message m on m.organization_id = i.organization_id and m.inbox_id = i.id
       where m.purpose = 'complaint' and not m.needs_review and m.received_at > ${now} - interval '28 days'
+    ), unknown as (
+      select m.id
+      from inbox i
+      join recruitment.message m on m.organization_id = i.organization_id and m.inbox_id = i.id
+      where m.state = 'unknown' and m.claimed_at > ${now} - interval '28 days'
     ), due_message as (
       select m.id
       from inbox i
@@ -99,6 +107,7 @@ async function countsOf(tx: Tx, inbox: Inbox) {
       coalesce(round(10000.0 * s.bounced / nullif(s.emails, 0)), 0)::integer as bounce_bps_28d,
       (select count(*)::integer from blocked) as blocked_28d,
       (select count(*)::integer from complaint) as complaints_28d,
+      (select count(*)::integer from unknown) as unknown_28d,
       coalesce((select d.sent from day d where d.day = i.today), 0) as sent_today,
       (select count(*)::integer from day d where d.day < i.today) as days_that_sent_before,
       (select count(*)::integer from due_message) + (select count(*)::integer from due_sequence) as queue
@@ -113,6 +122,7 @@ interface Counts {
   bounce_bps_28d: number;
   blocked_28d: number;
   complaints_28d: number;
+  unknown_28d: number;
   imap_last_seen: string | null;
   queue: number;
 }

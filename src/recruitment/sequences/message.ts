@@ -9,7 +9,7 @@ export const message_states = {
   sending: 'it is being sent',
   sent: 'the server accepted it',
   failed: 'the server refused it: `failed_reason` says why',
-  unknown: 'the connection was lost at the end: it may have been sent, and is not sent again',
+  unknown: 'the connection was lost at the end: it may have been sent, and is sent again by request alone',
   bounced: 'it was sent, and returned',
   cancelled: 'it was stopped before it was sent',
   received: 'it came in',

@@ -8,7 +8,7 @@ export const sequence_states = {
   waiting: 'its first email was not sent yet',
   active: 'at least one email was sent',
   paused: 'nothing is sent: `pause_causes` says why',
-  completed: 'all emails were sent, and the prospect did not reply',
+  completed: 'all emails were sent, or may have been, and the prospect did not reply',
   replied: 'the prospect replied',
   bounced: 'an email bounced',
   unsubscribed: 'the prospect unsubscribed',
@@ -45,11 +45,12 @@ export const pause_causes = {
   inbox: 'the inbox is disconnected',
   auto_reply: 'an automatic reply came: the sequence continues at `paused_until`',
   user: 'the sequence was paused by request',
+  unknown_email: 'its first email may not have been sent: resend the email, or resume the sequence',
 } as const;
 
-/** Whether neither a person nor an automatic reply pauses a sequence. @param row its name in the statement @param at ISO 8601 */
+/** Whether neither a person, an automatic reply nor a first email that may not have been sent pauses a sequence. @param row its name in the statement @param at ISO 8601 */
 export const isUnpaused = (row: Sql, at: string): Sql =>
-  sql`(not ${row}.paused_by_user and (${row}.paused_until is null or ${row}.paused_until <= ${at}::timestamptz))`;
+  sql`(not ${row}.paused_by_user and not ${row}.is_held and (${row}.paused_until is null or ${row}.paused_until <= ${at}::timestamptz))`;
 
 const is_paused_campaign = sql`exists (
   select from recruitment.campaign c
@@ -61,7 +62,8 @@ const causes = sql`array_remove(array[
   case when ${is_paused_campaign} then 'campaign' end,
   case when ${is_disconnected} then 'inbox' end,
   case when t.paused_until > now() then 'auto_reply' end,
-  case when t.paused_by_user then 'user' end
+  case when t.paused_by_user then 'user' end,
+  case when t.is_held then 'unknown_email' end
 ], null)`;
 
 export const sequences = resource({

@@ -43,7 +43,7 @@ export async function composeMail(mail: Mail): Promise<Buffer> {
     messageId: requireMessageId(mail.message_id),
     inReplyTo: messageIds(mail.in_reply_to ?? '')[0],
     references: messageIds(mail.references ?? '').join(' ') || undefined,
-    headers: mail.footer ? unsubscribeHeaders(mail.footer) : {},
+    headers: { [id_header]: bareId(mail.message_id), ...(mail.footer ? unsubscribeHeaders(mail.footer) : {}) },
     text,
     html,
     baseBoundary: boundaryOf(mail.message_id, text, html),
@@ -76,6 +76,11 @@ function htmlPart({ signature, footer }: Mail, html: string): string {
   if (footer && Buffer.byteLength(document) > most_html_bytes) throw new RangeError('the HTML is too long');
   return document;
 }
+
+/** Holds the Message-ID that an email was given: providers write another one, and keep this. */
+export const id_header = 'X-Rail-Message';
+
+const bareId = (message_id: string): string => message_id.slice(1, -1);
 
 interface PreparedField {
   prepared: true;

@@ -8,6 +8,8 @@ export const replySubject = (subject: string): string =>
 interface StoredIds {
   rfc_message_id: string;
   reference_ids: string[];
+  /** Message-IDs that it has besides: whoever received it may know it by one of these. */
+  other_message_ids: string[];
 }
 
 /** What the mail before says of itself, each id in angle brackets. */
@@ -33,8 +35,8 @@ export function storedThreadHeaders(previous: StoredIds | null): {
   reference_ids: string[];
 } {
   if (!previous) return { in_reply_to: null, reference_ids: [] };
-  const { rfc_message_id, reference_ids } = previous;
-  const references = reference_ids.map((id) => `<${id}>`).join(' ');
+  const { rfc_message_id, reference_ids, other_message_ids } = previous;
+  const references = [...reference_ids, ...other_message_ids].map((id) => `<${id}>`).join(' ');
   const headers = threadHeaders({ message_id: `<${rfc_message_id}>`, references });
   return { in_reply_to: bare(headers.in_reply_to) || null, reference_ids: messageIds(headers.references).map(bare) };
 }
@@ -44,17 +46,17 @@ const bare = (id: string): string => id.replace(/^<|>$/g, '');
 /** The Message-IDs in a text, with their brackets: printable ASCII alone (RFC 5322). */
 export const messageIds = (text: string): string[] => text.match(/<[!-;=?-~]{1,500}>/g) ?? [];
 
-/** The Message-ID of a row, `<fms_…@domain>`, from which the row is found again. */
-export function messageIdOf(message_id: string, domain: string): string {
+/** The Message-ID of a row, `<fms_…@domain>`, from which the row is found again. @param resends how often it was sent again: each time by another one */
+export function messageIdOf(message_id: string, domain: string, resends = 0): string {
   const ascii = domainToASCII(domain);
   if (!/^fms_[0-9a-z]{26}$/.test(message_id) || ascii === '')
     throw new TypeError(`not a message and a domain: ${message_id}, ${domain}`);
-  return `<${message_id}@${ascii}>`;
+  return `<${message_id}${resends === 0 ? '' : `.${resends}`}@${ascii}>`;
 }
 
 /** The same as it is stored, without angle brackets. @param email the address of the inbox */
-export const storedMessageIdOf = (message_id: string, email: string): string =>
-  bare(messageIdOf(message_id, domainOf(email)));
+export const storedMessageIdOf = (message_id: string, email: string, resends = 0): string =>
+  bare(messageIdOf(message_id, domainOf(email), resends));
 
 /** The first id of a message in a text: in a Message-ID, in References, in the subject of a mail that unsubscribes. */
 export const rowIdOf = (text: string): string | null => rowIdsOf(text)[0] ?? null;

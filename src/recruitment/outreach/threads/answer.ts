@@ -56,11 +56,12 @@ async function answer(
   const thread = await threadOf(tx, prospect_id, thread_id);
   await requireInbox(tx, thread);
   const before = await messagesBefore(tx, thread.id);
+  const known = before.find(({ state }) => state !== 'unknown');
   const written = before.flatMap(({ address_hmac }) => (address_hmac === null ? [] : [address_hmac]));
   return sendMessage(tx, vault, {
     ...{ purpose: 'answer', inbox_id: thread.inbox_id, brand_id: thread.brand_id, prospect_id, thread_id: thread.id },
-    subject: replySubject(thread.subject ?? ''),
-    ...{ body_text: text, body_html: html ?? null, ...storedThreadHeaders(before[0] ?? null) },
+    subject: known ? replySubject(thread.subject ?? '') : (thread.subject ?? ''),
+    ...{ body_text: text, body_html: html ?? null, ...storedThreadHeaders(known ?? null) },
     email_address_id: await recipientOf(tx, prospect, written),
   });
 }
@@ -88,15 +89,18 @@ async function requireInbox(tx: Tx, { inbox_id }: Thread): Promise<void> {
 }
 
 interface Before {
+  /** Of an `unknown` one nobody knows whether the prospect has it. */
+  state: string;
   rfc_message_id: string;
   reference_ids: string[];
+  other_message_ids: string[];
   address_hmac: Buffer | null;
 }
 
 /** What was sent and came in, the last reply first, then what was sent last. */
 const messagesBefore = (tx: Tx, thread_id: string): Promise<Before[]> =>
   tx.all<Before>(sql`
-    select t.rfc_message_id, t.reference_ids, t.address_hmac
+    select t.state, t.rfc_message_id, t.reference_ids, t.other_message_ids, t.address_hmac
     from recruitment.message t
     where ${tenant(tx)} and t.thread_id = ${thread_id} and t.purpose in ('reply', 'sequence', 'invitation', 'answer')
       and t.state in ('received', 'sent', 'unknown')

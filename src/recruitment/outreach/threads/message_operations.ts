@@ -8,6 +8,7 @@ import { prospects } from '../../prospects/prospect.ts';
 import { messages, reply_kind } from '../../sequences/message.ts';
 import { filters } from './filters.ts';
 import { reclassify } from './reclassify.ts';
+import { resend } from './resend.ts';
 
 export const messageOperations: Operation[] = [
   ...readOperations({
@@ -32,6 +33,20 @@ export const messageOperations: Operation[] = [
     errors: ['invalid_state_transition'],
     run: async ({ tx, params, body, caller, services: { vault } }) =>
       reclassify(tx, vault, params.id, body.reply_kind, await actorOf(tx, caller)),
+  }),
+  operation({
+    name: 'messages.resend',
+    title: 'Send an email again',
+    method: 'POST',
+    path: `${base_path}/messages/{id}/resend`,
+    scope: 'messages:write',
+    summary: 'Sends an email again whose state is `unknown`, once.',
+    doc: 'The prospect may get it twice: search the mailbox first. The email is queued with a new `Message-ID`, and is sent under the same rules as the first time: the limits and the schedule of its campaign and inbox hold, and a pause holds it. A sequence that was held because of it goes on. While the email is queued, a repeated request changes nothing. If the prospect or the address is barred, or the prospect unsubscribed, the response is 409 `suppressed`. It is 409 `invalid_state_transition` if the email has another state, if its sequence has ended or has sent a later email, or if its inbox was deleted.',
+    params: idParams,
+    reply: messages.schema,
+    status: 202,
+    errors: ['suppressed', 'invalid_state_transition'],
+    run: ({ tx, params, services: { vault } }) => resend(tx, vault, params.id),
   }),
   nestedListOperation(
     {

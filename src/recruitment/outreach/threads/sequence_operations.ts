@@ -36,15 +36,18 @@ export const sequenceOperations: Operation[] = [
     method: 'POST',
     path: `${base_path}/sequences/{id}/resume`,
     scope: 'sequences:write',
-    summary: 'Resumes a sequence that was paused by request or by an automatic reply.',
+    summary:
+      'Resumes a sequence that was paused by request, by an automatic reply, or because its first email may not have been sent.',
     doc: 'If its campaign is paused or its inbox is disconnected, the sequence stays paused: `pause_causes` says why. A sequence that has ended answers 409.',
     params: idParams,
     reply: sequences.schema,
     errors: ['invalid_state_transition'],
     async run({ tx, params, caller }) {
       const sequence = await requireOpen(tx, params.id, 'resumed');
-      if (!sequence.pause_causes.some((cause) => cause === 'user' || cause === 'auto_reply')) return sequence;
-      return change(tx, caller, sequence, 'sequence_resumed', { paused_by_user: false, paused_until: null });
+      if (!sequence.pause_causes.some((cause) => ended_by_resume.includes(cause))) return sequence;
+      return change(tx, caller, sequence, 'sequence_resumed', {
+        ...{ paused_by_user: false, paused_until: null, is_held: false },
+      });
     },
   }),
   operation({
@@ -66,6 +69,8 @@ export const sequenceOperations: Operation[] = [
     },
   }),
 ];
+
+const ended_by_resume: Sequence['pause_causes'] = ['user', 'auto_reply', 'unknown_email'];
 
 async function requireOpen(tx: Tx, sequence_id: string, action: string): Promise<Sequence> {
   const sequence = await sequences.get(tx, sequence_id, { lock: true });

@@ -17,7 +17,7 @@ const counts = {
   delivered: count('Those of them that did not bounce.'),
   bounced: count('Those of them that bounced.'),
   failed: count('Emails that the server refused.'),
-  unknown: count('Emails that may have been sent, and are not sent again.'),
+  unknown: count('Emails that may have been sent, and are sent again by request alone.'),
   replies: z
     .object(Object.fromEntries(kinds.map((kind) => [kind, count(`Replies of the kind \`${kind}\`.`)])))
     .describe('Replies by their kind. Automatic replies and unsubscribes do not count.'),

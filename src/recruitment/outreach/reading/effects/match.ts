@@ -47,6 +47,11 @@ async function byMessageIds(tx: Tx, ids: string[]): Promise<Match | undefined> {
       select m.id, m.thread_id, m.direction, array_position(${ids}::text[], m.rfc_message_id) as place
       from recruitment.message m
       where m.organization_id = ${tx.organization_id} and m.rfc_message_id = any(${ids}) and m.purpose <> 'test'
+      union all
+      select m.id, m.thread_id, m.direction, (select min(array_position(${ids}::text[], o.id)) from unnest(m.other_message_ids) as o (id))
+      from recruitment.message m
+      where m.organization_id = ${tx.organization_id} and m.other_message_ids && ${ids}::text[] and m.other_message_ids <> '{}'
+        and m.purpose <> 'test'
     )
     select ${answered_columns}, n.direction = 'outbound' as is_proven
     from named n

@@ -42,7 +42,16 @@ export interface Candidate extends ProspectOrNone {
   sent_to_company: number;
   message_id: string | null;
   message_state: string | null;
-  previous: { rfc_message_id: string; reference_ids: string[]; subject: string | null } | null;
+  resends: number | null;
+  /** The last email that is known to have left: what may be nothing is answered by nothing. */
+  previous: {
+    rfc_message_id: string;
+    reference_ids: string[];
+    other_message_ids: string[];
+    subject: string | null;
+  } | null;
+  /** Of the first email: a follow-up has none of its own. */
+  first_subject: string | null;
   timezone: string | null;
   brand_name: string;
   website_url: string;
@@ -93,12 +102,20 @@ export const lockCandidates = (
         select d.sent from recruitment.company_day d
         where d.organization_id = t.organization_id and d.campaign_id = t.campaign_id and d.day = c.day and d.company_hmac = t.company_hmac
       ), 0) as sent_to_company,
-      m.id as message_id, m.state as message_state,
+      m.id as message_id, m.state as message_state, m.resends,
       (
-        select json_build_object('rfc_message_id', e.rfc_message_id, 'reference_ids', e.reference_ids, 'subject', e.subject)
+        select json_build_object('rfc_message_id', e.rfc_message_id, 'reference_ids', e.reference_ids, 'other_message_ids', e.other_message_ids,
+          'subject', e.subject)
         from recruitment.message e
-        where e.organization_id = t.organization_id and e.sequence_id = t.id and e.step_index = t.next_step - 1 and e.purpose = 'sequence'
+        where e.organization_id = t.organization_id and e.sequence_id = t.id and e.step_index < t.next_step and e.purpose = 'sequence'
+          and e.state in ('sent', 'bounced')
+        order by e.step_index desc
+        limit 1
       ) as previous,
+      (
+        select e.subject from recruitment.message e
+        where e.organization_id = t.organization_id and e.sequence_id = t.id and e.step_index = 0 and t.next_step > 0 and e.purpose = 'sequence'
+      ) as first_subject,
       ${prospect_values}, p.timezone, b.name as brand_name, b.website_url, b.sender_company, g.name as program_name
     from due
     join recruitment.sequence t on t.organization_id = ${tx.organization_id} and t.id = due.id
@@ -174,8 +191,8 @@ export function rendered(candidate: Candidate, lane: Lane, message_id: string): 
     const mail = renderTemplates(templates, valuesOf(candidate, lane));
     return {
       ...{ id: message_id, variant, body_text: mail.text, body_html: mail.html },
-      subject: previous ? replySubject(previous.subject ?? mail.subject) : mail.subject,
-      rfc_message_id: storedMessageIdOf(message_id, lane.email),
+      subject: previous ? replySubject(previous.subject ?? mail.subject) : (candidate.first_subject ?? mail.subject),
+      rfc_message_id: storedMessageIdOf(message_id, lane.email, candidate.resends ?? 0),
       ...storedThreadHeaders(previous),
     };
   } catch (error) {

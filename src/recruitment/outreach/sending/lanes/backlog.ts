@@ -6,7 +6,7 @@ import { type Database, run } from '../../../../core/postgres/database.ts';
 
 const emails = new SharedGauge(
   'rail_outreach_emails',
-  'Emails that wait: due, and nothing holds them; held by a limit, a gap or the window although they are due; being sent; or unknown, to be looked for in the mailbox. Counted to 100000.',
+  'Emails that wait: due, and nothing holds them; held by a limit, a gap or the window although they are due; being sent; or unknown: they may have been sent, and were neither found in the mailbox nor sent again. Counted to 100000.',
   ['state'],
 );
 const oldest = new SharedGauge(
@@ -85,7 +85,7 @@ const sending = sql`
 const unknown = sql`
   select 'unknown' as state, count(*)::integer as size, extract(epoch from clock_timestamp() - min(m.look_up_at))::float8 as age
   from recruitment.message m
-  where m.look_up_at is not null`;
+  where m.state = 'unknown'`;
 
 async function readInboxes(database: Database): Promise<Measured[]> {
   const counts = await run<{ state: string; size: number; unread: number | null }>(

@@ -28,13 +28,33 @@ export async function lookUp(context: WorkerContext, lane: LaneOf, message_id: s
     ),
   );
   if (!message) return;
-  const is_sent = await withMailbox(context, lane, (mailbox) => isProved(mailbox, message));
-  lookedUp(is_sent === undefined ? 'unreadable' : is_sent ? 'found' : 'missing');
-  await within((tx) => recordEnds(tx, [{ message_id, as: is_sent ? 'sent' : 'unknown' }]));
+  const proof = await withMailbox(context, lane, (mailbox) => proofOf(mailbox, message));
+  lookedUp(proof === undefined ? 'unreadable' : proof.is_sent ? 'found' : 'missing');
+  await within(async (tx) => {
+    await recordEnds(tx, [{ message_id, as: proof?.is_sent ? 'sent' : 'unknown' }]);
+    await rememberId(tx, message, proof?.copy);
+  });
 }
 
-const isProved = async (mailbox: Mailbox, { rfc_message_id, claimed_at }: Doubtful): Promise<boolean> =>
-  (await mailbox.hasCopy(rfc_message_id)) || (await mailbox.isNamedSince(rfc_message_id, new Date(claimed_at)));
+type Copy = Awaited<ReturnType<Mailbox['copyOf']>>;
+
+async function proofOf(
+  mailbox: Mailbox,
+  { rfc_message_id, claimed_at }: Doubtful,
+): Promise<{ is_sent: boolean; copy: Copy }> {
+  const copy = await mailbox.copyOf(rfc_message_id);
+  const is_sent = copy !== undefined || (await mailbox.isNamedSince(rfc_message_id, new Date(claimed_at)));
+  return { is_sent, copy };
+}
+
+/** The provider has written another Message-ID: answers and bounces name that. */
+async function rememberId(tx: Tx, { id, rfc_message_id }: Doubtful, copy: Copy): Promise<void> {
+  const other = copy?.message_id ?? rfc_message_id;
+  if (other === rfc_message_id) return;
+  tx.atCommit(sql`
+    update recruitment.message t set other_message_ids = array_append(t.other_message_ids, ${other})
+    where ${tenant(tx)} and t.id = ${id} and not ${other} = any(t.other_message_ids)`);
+}
 
 /** A mailbox that cannot be read is none: the sweep looks again. What watches it tells when that lasts. */
 async function withMailbox<T>(
@@ -85,22 +105,26 @@ export async function tendMailbox(context: WorkerContext, lane: LaneOf): Promise
   }));
   await withMailbox(context, lane, async (mailbox) => {
     for (const message of doubtful) {
-      const is_sent = await isProved(mailbox, message);
+      const { is_sent, copy } = await proofOf(mailbox, message);
       lookedUp(is_sent ? 'found' : 'missing');
-      await within<unknown>((tx) =>
-        is_sent ? recordEnds(tx, [{ message_id: message.id, as: 'sent' }]) : lookLater(tx, message.id),
-      );
+      await within<unknown>(async (tx) => {
+        if (!is_sent) return lookLater(tx, message.id);
+        await recordEnds(tx, [{ message_id: message.id, as: 'sent' }]);
+        return rememberId(tx, message, copy);
+      });
     }
     for (const message of to_copy) {
-      if (!(await mailbox.hasCopy(message.rfc_message_id))) {
+      const copy = await mailbox.copyOf(message.rfc_message_id);
+      if (!copy) {
         const [draft] = await within((tx) => draftsOf(tx, services.vault, services.base_url, [message.id]));
         if (draft) await mailbox.addCopy((await composed(draft)).content, new Date(message.sent_at));
       }
-      await within((tx) =>
-        tx.all(
+      await within(async (tx) => {
+        await rememberId(tx, message, copy);
+        await tx.all(
           sql`update recruitment.message t set copied_at = ${tx.now}::timestamptz where ${tenant(tx)} and t.id = ${message.id}`,
-        ),
-      );
+        );
+      });
     }
   });
 }
@@ -115,7 +139,10 @@ const lookLater = (tx: Tx, message_id: string): Promise<object[]> =>
       look_up_at = ${tx.now}::timestamptz + make_interval(secs => (${waits_s}::integer[])[t.look_ups + 1])
     where ${tenant(tx)} and t.id = ${message_id}`);
 
-/** The sweep: enqueues the job of each mailbox that something is to be looked for or put into. */
+/**
+ * The sweep: enqueues the job of each mailbox that something is to be looked for or put into. The key of a job that runs keeps no other one away,
+ * its queue does: two that run beside each other would each put a copy in.
+ */
 export const wakeMailboxes = (tx: Tx): Promise<object[]> =>
   tx.all(sql`
     with mailbox as (
@@ -131,7 +158,8 @@ export const wakeMailboxes = (tx: Tx): Promise<object[]> =>
       select json_build_object(
         'identifier', 'recruitment/tend_mailbox',
         'payload', json_build_object('organization_id', m.organization_id, 'inbox_id', m.inbox_id),
-        'job_key', 'mailbox:' || m.inbox_id
+        'job_key', 'mailbox:' || m.inbox_id,
+        'queue_name', 'mailbox:' || m.inbox_id
       ) as job
       from mailbox m
       join recruitment.inbox i on i.organization_id = m.organization_id and i.id = m.inbox_id

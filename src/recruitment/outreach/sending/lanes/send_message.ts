@@ -77,7 +77,8 @@ async function recipientOf(tx: Tx, vault: Vault, id: string, outgoing: Outgoing)
   return { prospect_id, email_address_id, thread_id, in_reply_to, reference_ids, ...hashes };
 }
 
-async function requireNotSuppressed(tx: Tx, vault: Vault, email: string, prospect_id: string): Promise<void> {
+/** @throws Problem suppressed */
+export async function requireNotSuppressed(tx: Tx, vault: Vault, email: string, prospect_id: string): Promise<void> {
   const bar = await isSuppressed(tx, vault, email, prospect_id);
   const prospect = await prospects.get(tx, prospect_id, { param: 'prospect_id' });
   const reason = prospect.do_not_contact?.reason ?? bar?.reason ?? (prospect.unsubscribed_at && 'unsubscribed');

@@ -1,4 +1,4 @@
-/** "All out and reply_wait_days over: sequence.completed, outcome no_reply." */
+/** "All out and reply_wait_days over: sequence.completed, outcome no_reply"; `unknown` where an email may not have left. */
 import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../../../../core/postgres/transaction.ts';
 import { event } from '../../../events/event.ts';
@@ -32,6 +32,7 @@ interface Completed {
   prospect_id: string | null;
   campaign_id: string;
   inbox_id: string;
+  is_unknown: boolean;
 }
 
 /** Ends some of them. Locks campaigns before sequences, so that the last one finishes its campaign. @returns how many */
@@ -56,13 +57,16 @@ export async function completeSequences(tx: Tx, tick: string): Promise<number> {
     )
     update recruitment.sequence s set state = 'completed', ended_at = ${tx.now}::timestamptz, updated_at = ${tx.now}::timestamptz
     from over where s.organization_id = ${tx.organization_id} and s.id = over.id
-    returning s.id, s.brand_id, s.prospect_id, s.campaign_id, s.inbox_id`);
-  for (const { id: sequence_id, prospect_id, ...about } of completed) {
+    returning s.id, s.brand_id, s.prospect_id, s.campaign_id, s.inbox_id, exists (
+      select from recruitment.message m
+      where m.organization_id = s.organization_id and m.sequence_id = s.id and m.purpose = 'sequence' and m.state = 'unknown'
+    ) as is_unknown`);
+  for (const { id: sequence_id, prospect_id, is_unknown, ...about } of completed) {
     if (prospect_id === null) continue;
     tx.emit(
       event('sequence.completed', tx.organization_id, {
         ...{ ...about, sequence_id, prospect_id, occurred_at: tx.now },
-        outcome: 'no_reply',
+        outcome: is_unknown ? 'unknown' : 'no_reply',
       }),
     );
   }

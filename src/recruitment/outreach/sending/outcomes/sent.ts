@@ -63,7 +63,8 @@ export async function recordEnds(tx: Tx, ends: Ended[]): Promise<string[]> {
       thread_id: threads.get(row.id) ?? row.thread_id,
     })),
   );
-  writeSequences(tx, advanced, threads);
+  writeSequences(tx, advanced, threads, as);
+  releaseSequences(tx, sent);
   writeAddresses(tx, advanced);
   writeInboxes(tx, sent);
   tell(tx, sent, new Set(stages.flatMap(({ id, stage }) => (stage === 'found' ? [id] : []))));
@@ -147,8 +148,21 @@ const writeMessages = (tx: Tx, rows: { id: string; state: string; thread_id: str
     from ${given(rows, sql`id text, state text, thread_id text`)}
     where ${tenant(tx)} and t.id = g.id`);
 
-/** The next step's time; after the last step, when "all out and reply_wait_days over". */
-function writeSequences(tx: Tx, rows: Row[], threads: Map<string, string>): void {
+/** Their first email is known to be sent: nothing is left for a person to decide. */
+function releaseSequences(tx: Tx, sent: Row[]): void {
+  const found = sent.filter(({ state, step_index }) => state === 'unknown' && step_index === 0);
+  if (found.length === 0) return;
+  const ids = found.map(({ sequence_id }) => sequence_id);
+  tx.atCommit(sql`
+    update recruitment.sequence t set is_held = false, updated_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.id = any(${ids}) and t.is_held`);
+}
+
+/**
+ * The next step's time; after the last step, when "all out and reply_wait_days over". What may be nothing is followed by nothing: a sequence whose
+ * first email is unknown waits for a person.
+ */
+function writeSequences(tx: Tx, rows: Row[], threads: Map<string, string>, as: Map<string, Ended['as']>): void {
   const now = new Date(tx.now);
   const advanced = rows.flatMap((row) => {
     if (row.sequence_id === null || row.step_index === null || !row.schedule) return [];
@@ -157,14 +171,15 @@ function writeSequences(tx: Tx, rows: Row[], threads: Map<string, string>): void
       next_step: row.step_index + 1,
       thread_id: threads.get(row.id),
       due_at: nextTime(row, now).toISOString(),
+      is_held: row.step_index === 0 && as.get(row.id) === 'unknown',
     };
   });
   if (advanced.length === 0) return;
   tx.atCommit(sql`
     update recruitment.sequence t set
-      next_step = g.next_step, thread_id = g.thread_id, due_at = g.due_at, last_sent_at = ${tx.now}::timestamptz, updated_at = ${tx.now}::timestamptz,
+      next_step = g.next_step, thread_id = g.thread_id, due_at = g.due_at, is_held = g.is_held, last_sent_at = ${tx.now}::timestamptz, updated_at = ${tx.now}::timestamptz,
       state = case when t.state = 'waiting' then 'active' else t.state end
-    from ${given(advanced, sql`id text, next_step integer, thread_id text, due_at timestamptz`)}
+    from ${given(advanced, sql`id text, next_step integer, thread_id text, due_at timestamptz, is_held boolean`)}
     where ${tenant(tx)} and t.id = g.id`);
 }
 
