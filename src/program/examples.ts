@@ -23,7 +23,7 @@ const event = {
 };
 const endpoint = {
   ...{ id: sampleId('whe'), program_id: program.id, partner_id: null, url: 'https://hooks.example.com/rail' },
-  ...{ description: 'Billing', event_types: [], status: 'enabled', disabled_reason: null },
+  ...{ description: 'Billing', event_types: [], personal_data: true, status: 'enabled', disabled_reason: null },
   ...{ secret_last_rotated_at: null, created_at: times.program, updated_at: times.program },
 };
 const { type, created_at, data, request } = event;

@@ -7,7 +7,7 @@ const times = { endpoint: '2026-11-20T08:00:00.000Z', event: '2026-11-21T09:30:0
 
 const endpoint = {
   ...{ id: sampleId('fwe'), type: 'live', url: 'https://hooks.example.com/recruitment', description: 'Sales team' },
-  ...{ event_types: [], status: 'enabled', disabled_reason: null, secret_last_rotated_at: null },
+  ...{ event_types: [], personal_data: true, status: 'enabled', disabled_reason: null, secret_last_rotated_at: null },
   ...{ created_at: times.endpoint, updated_at: times.endpoint },
 };
 const event = {

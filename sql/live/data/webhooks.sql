@@ -40,7 +40,8 @@ select
   case when (select data.sees_personal()) then e.disabled_reason else data.without_emails(e.disabled_reason) end as disabled_reason,
   e.secret_last_rotated_at,
   e.created_at,
-  e.updated_at
+  e.updated_at,
+  e.personal_data
 from webhooks.endpoint e
 where e.organization_id = (select data.organization_id())
   and e.program_id <> e.organization_id
@@ -57,6 +58,7 @@ comment on column data.webhook_endpoint.disabled_reason is 'Why it is disabled. 
 comment on column data.webhook_endpoint.secret_last_rotated_at is 'When its signing secret was last rotated. Null: never.';
 comment on column data.webhook_endpoint.created_at is 'When it was recorded.';
 comment on column data.webhook_endpoint.updated_at is 'When it last changed.';
+comment on column data.webhook_endpoint.personal_data is 'Whether it receives personal data. If not, it receives null in the fields with personal data.';
 
 create or replace view data.webhook_delivery with (security_barrier = true) as
 select

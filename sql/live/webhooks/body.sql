@@ -34,11 +34,31 @@ return case
   )
 end::text;
 
--- The body that an endpoint receives of an event; null where it receives nothing of it.
-create or replace function webhooks.body_for(type text, partner_id text, body text, postback_body text, chat_text text) returns text
+-- A body with some fields of `data` replaced: the same text each time, with its keys in their order.
+create or replace function webhooks.with_fields(body text, replaced json) returns text
 language sql immutable
+return (
+  select json_object_agg(
+    envelope.key,
+    case envelope.key
+      when 'data' then (
+        select json_object_agg(field.key, coalesce(replaced -> field.key, field.value) order by field.nth)
+        from json_each(envelope.value) with ordinality as field (key, value, nth)
+      )
+      else envelope.value
+    end
+    order by envelope.nth
+  )::text
+  from json_each(body::json) with ordinality as envelope (key, value, nth)
+);
+
+-- The body that an endpoint receives of an event; null where it receives nothing of it. A line for a team chat holds no personal data.
+create or replace function webhooks.body_for(endpoint webhooks.endpoint, event webhooks.event) returns text
+language sql stable
 return case
-  when webhooks.is_chat(type) then webhooks.chat_body(type, chat_text)
-  when partner_id is null then body
-  else postback_body
+  when webhooks.is_chat(endpoint.type) then webhooks.chat_body(endpoint.type, event.chat_text)
+  when not endpoint.personal_data and event.without_personal is not null
+    then webhooks.with_fields(case when endpoint.partner_id is null then event.body else event.postback_body end, event.without_personal)
+  when endpoint.partner_id is null then event.body
+  else event.postback_body
 end;

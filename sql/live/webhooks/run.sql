@@ -92,7 +92,7 @@ begin
     from next n
     join webhooks.endpoint e on e.organization_id = n.organization_id and e.id = n.endpoint_id
     left join lateral (
-      select webhooks.body_for(e.type, e.partner_id, v.body, v.postback_body, v.chat_text) as body, v.request_id
+      select webhooks.body_for(e, v) as body, v.request_id
       from webhooks.event v
       where v.organization_id = n.organization_id
         and v.id >= n.event_id

@@ -1,26 +1,31 @@
 -- Writes a transaction's events, in the order given. `events` is an array of
--- {id, program_id, partner_id, type, livemode, body, postback_body, chat_text}; positions are taken here, which is after every row lock of the
--- transaction, because the events are written just before it commits. The lock says from where on it draws them (complete_position.sql).
+-- {id, program_id, partner_id, type, livemode, body, postback_body, chat_text, without_personal}; positions are taken here, which is after every
+-- row lock of the transaction, because the events are written just before it commits. The lock says from where on it draws them
+-- (complete_position.sql).
 create or replace function webhooks.write_events(organization text, request text, at timestamptz, events json, delivery_prefix text) returns void
 language sql volatile
 as $$
   select pg_advisory_xact_lock_shared(webhooks.writer_lock_key(organization, webhooks.last_position()));
 
   with emitted as (
-    select e.id, e.program_id, e.partner_id, e.type, e.livemode, e.body, e.postback_body, e.chat_text, e.nth
+    select e.id, e.program_id, e.partner_id, e.type, e.livemode, e.body, e.postback_body, e.chat_text, e.without_personal, e.nth
     from rows from (
       json_to_recordset(events) as (
-        id text, program_id text, partner_id text, type text, livemode boolean, body text, postback_body text, chat_text text
+        id text, program_id text, partner_id text, type text, livemode boolean, body text, postback_body text, chat_text text,
+        without_personal json
       )
-    ) with ordinality as e (id, program_id, partner_id, type, livemode, body, postback_body, chat_text, nth)
+    ) with ordinality as e (id, program_id, partner_id, type, livemode, body, postback_body, chat_text, without_personal, nth)
   ),
   numbered as materialized (
     select ordered.*, nextval('webhooks.event_position') as position
     from (select * from emitted order by nth) as ordered
   ),
   logged as (
-    insert into webhooks.event (organization_id, id, position, program_id, partner_id, type, livemode, body, postback_body, chat_text, request_id, created_at)
-    select organization, n.id, n.position, n.program_id, n.partner_id, n.type, n.livemode, n.body, n.postback_body, n.chat_text, request, at
+    insert into webhooks.event (
+      organization_id, id, position, program_id, partner_id, type, livemode, body, postback_body, chat_text, without_personal, request_id, created_at
+    )
+    select
+      organization, n.id, n.position, n.program_id, n.partner_id, n.type, n.livemode, n.body, n.postback_body, n.chat_text, n.without_personal, request, at
     from numbered n
   )
   insert into webhooks.pending_event (position, organization_id, event_id, program_id, partner_id, type, for_partner, livemode, delivery_prefix)

@@ -90,7 +90,7 @@ const ofWebhooks = ({ path, delivery }: Pick<Described, 'path' | 'delivery'>) =>
   return [
     {
       title: 'Webhooks',
-      text: `Register an endpoint with \`POST ${path}/webhook_endpoints\` (at most ${most_endpoints} per ${subject}), and store the \`secret\` of the response: it is shown only once. The endpoint then receives a signed \`POST\` for each event of its ${subject} whose type is in \`event_types\`; an empty list means all types. The URL must be a public ${https_only ? '`https`' : '`http` or `https`'} address: private, loopback, link-local and internal addresses are refused when you save the endpoint and at every delivery. Redirects are not followed. \`POST ${path}/webhook_endpoints/{id}/ping\` sends a test event.
+      text: `Register an endpoint with \`POST ${path}/webhook_endpoints\` (at most ${most_endpoints} per ${subject}), and store the \`secret\` of the response: it is shown only once. The endpoint then receives a signed \`POST\` for each event of its ${subject} whose type is in \`event_types\`; an empty list means all types. The URL must be a public ${https_only ? '`https`' : '`http` or `https`'} address: private, loopback, link-local and internal addresses are refused when you save the endpoint and at every delivery. Redirects are not followed. \`POST ${path}/webhook_endpoints/{id}/ping\` sends a test event. To keep personal data from a receiver, create its endpoint with \`personal_data: false\`: the fields with personal data are null there, in retries, replays and test events too, and email addresses in texts and URLs are \`hidden\`.
 
 **Body.** \`{${envelopeKeys(delivery).join(', ')}}\`. ${envelope_doc}
 

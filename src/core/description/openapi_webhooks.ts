@@ -9,6 +9,8 @@ export interface DescribedEvent {
   doc: string;
   data: z.ZodObject;
   postback: false | { omit: string[] };
+  /** The fields that are null for endpoints without personal data. */
+  personal: string[];
   example: object;
 }
 
@@ -57,7 +59,7 @@ export const eventName = (type: string): string =>
 
 /** The whole body of an event of the type. */
 export function envelopeSchema(type: string, event: DescribedEvent, terms: DeliveryTerms): Schema {
-  const { doc, data, postback } = event;
+  const { doc } = event;
   const known: Record<string, z.ZodType> = {
     id: z
       .string()
@@ -66,7 +68,7 @@ export function envelopeSchema(type: string, event: DescribedEvent, terms: Deliv
       ),
     type: z.literal(type).describe('What happened.'),
     created_at: timestamp.describe('When it happened. ISO 8601, UTC.'),
-    data: withOmissible(data, postback).describe('The data of the event. Its fields depend on the type.'),
+    data: asReceived(event).describe('The data of the event. Its fields depend on the type.'),
     ...terms.envelope_fields,
   };
   const fields = Object.keys(exampleEnvelope(type, event, terms, '')).map((name) => [name, known[name]]);
@@ -75,11 +77,21 @@ export function envelopeSchema(type: string, event: DescribedEvent, terms: Deliv
   return { ...opened(saidOutside(anyJson(schema) as Schema)), description: doc };
 }
 
-/** One schema describes what all endpoints receive: what postbacks do not see need not be there. */
-const withOmissible = (data: z.ZodObject, postback: DescribedEvent['postback']): z.ZodObject =>
-  postback === false
-    ? data
-    : data.extend(Object.fromEntries(postback.omit.map((name) => [name, (data.shape[name] as z.ZodType).optional()])));
+/** One schema describes what all endpoints receive: what is personal can be null, and what postbacks do not see need not be there. */
+function asReceived({ data, postback, personal }: DescribedEvent): z.ZodObject {
+  const omitted = postback === false ? [] : postback.omit;
+  const changed = [...personal, ...omitted].map((name) => {
+    const field = data.shape[name] as z.ZodType;
+    const withheld = personal.includes(name) ? orWithheld(field) : field;
+    return [name, omitted.includes(name) ? withheld.optional() : withheld];
+  });
+  return data.extend(Object.fromEntries(changed));
+}
+
+const orWithheld = (field: z.ZodType): z.ZodType =>
+  (field.safeParse(null).success ? field : field.nullable()).describe(
+    `${field.description ?? ''} Null for an endpoint without personal data.`.trim(),
+  );
 
 /** The request that an endpoint receives for an event of the type. */
 export function webhook(

@@ -2,7 +2,7 @@ import type { RowStream } from '../formats/row_stream.ts';
 import type { Tx } from '../postgres/transaction.ts';
 import { type AnyResource, readScope } from '../resource/resource.ts';
 import { hasScope } from '../resource/scope.ts';
-import { withoutEmails } from '../values/without_emails.ts';
+import { withoutEmailsIn } from '../values/without_emails.ts';
 import { changesOf } from './changes.ts';
 
 /** What a product exports. */
@@ -45,18 +45,10 @@ async function* withoutPersonal(
   const personal = personal_fields[plural] ?? [];
   const shown = (field: string, value: unknown): unknown => {
     if (personal.includes(field)) return null;
-    return own_id_fields.includes(field) ? value : hidden(value);
+    return own_id_fields.includes(field) ? value : withoutEmailsIn(value);
   };
   for await (const rows of batches)
     yield rows.map((row) =>
       Object.fromEntries(Object.entries(row).map(([field, value]) => [field, shown(field, value)])),
     );
-}
-
-/** Of a text, or of an array or object of texts. */
-function hidden(value: unknown): unknown {
-  if (typeof value === 'string') return withoutEmails(value);
-  if (Array.isArray(value)) return value.map(hidden);
-  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [withoutEmails(name), hidden(inner)]));
 }

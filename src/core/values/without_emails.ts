@@ -20,3 +20,13 @@ export const withoutEmails = (text: string): string =>
         .replaceAll(quoted_local, 'quoted@')
         .replaceAll(word, (found) => (email.test(found) ? 'hidden' : found))
     : text;
+
+/** The same of a text, or of an array or object of texts. */
+export function withoutEmailsIn(value: unknown): unknown {
+  if (typeof value === 'string') return withoutEmails(value);
+  if (Array.isArray(value)) return value.map(withoutEmailsIn);
+  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [withoutEmails(name), withoutEmailsIn(inner)]),
+  );
+}

@@ -24,7 +24,7 @@ interface Declaration {
   doc: string;
   data: z.ZodRawShape;
   postback?: { omit: string[] };
-  /** The fields that can identify a customer. */
+  /** The fields that can identify a person. */
   personal?: string[];
 }
 

@@ -6,6 +6,7 @@ export const partnerEvents = eventTypes({
   'affiliate.created': {
     doc: 'A partner was created (portal sign-up, invite, dashboard or import).',
     data: { partner_id, email, handle, status: partner_status, group_id },
+    personal: ['email'],
   },
   'affiliate.updated': {
     doc: "A partner's profile, group or status changed. `status` is the new value, `reason` the optional note.",
@@ -18,6 +19,7 @@ export const partnerEvents = eventTypes({
   'affiliate.confirmed': {
     doc: 'A partner was approved and is active. Follows `application.approved` where there is an application.',
     data: { partner_id, email, handle, group_id },
+    personal: ['email'],
   },
   'affiliate.deleted': {
     doc: "A partner was deleted. The partner's links no longer attribute; open commissions are voided, each with its own event.",
@@ -32,6 +34,7 @@ export const partnerEvents = eventTypes({
       handle,
       answers: z.json().describe('The answers, as the applicant gave them.'),
     },
+    personal: ['email', 'answers'],
   },
   'application.approved': {
     doc: 'An application was approved. `affiliate.confirmed` follows immediately.',
@@ -43,6 +46,7 @@ export const partnerEvents = eventTypes({
       reviewed_by,
       reason: text.nullable().describe("The reviewer's note. Null: none."),
     },
+    personal: ['email'],
   },
   'application.rejected': {
     doc: 'An application was rejected.',
@@ -54,5 +58,6 @@ export const partnerEvents = eventTypes({
       reviewed_by,
       reason: text.describe('The reason that the applicant was given.'),
     },
+    personal: ['email'],
   },
 });

@@ -93,7 +93,7 @@ export const deliveriesOf = perProduct((policy) => {
     computed: {
       ...referenceColumns({ ...policy, owner: null }),
       request_body: sql`coalesce(t.request_body, (
-        select webhooks.body_for(e.type, e.partner_id, v.body, v.postback_body, v.chat_text)
+        select webhooks.body_for(e, v)
         from webhooks.event v
         join webhooks.endpoint e on e.organization_id = t.organization_id and e.id = t.endpoint_id
         where v.organization_id = t.organization_id and v.id = t.event_id

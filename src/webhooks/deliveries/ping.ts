@@ -5,6 +5,7 @@ import { idParams, type Operation, operation } from '../../core/resource/operati
 import { type Endpoint, typeOf } from '../endpoints/endpoint.ts';
 import { requirePostbackTypes } from '../endpoints/postback.ts';
 import { newTestId, postbackBody } from '../events/event.ts';
+import { replacedFields } from '../events/personal_data.ts';
 import { type EventPolicy, ownerOf, planErrors } from '../events/policy.ts';
 import { isChat } from '../queue/chat.ts';
 import { append, enabledEndpoint } from './append.ts';
@@ -18,7 +19,7 @@ export const pingOperation = (policy: EventPolicy): Operation =>
     path: '/v1/webhook_endpoints/{id}/ping',
     scope: 'webhooks:write',
     summary: "Sends a test event to an endpoint: the example of an event type, signed with the endpoint's secret.",
-    doc: 'The id of a test event starts with `evt_test_`. It is sent once and not retried.',
+    doc: 'The id of a test event starts with `evt_test_`. It is sent once and not retried. An endpoint without personal data receives null in its personal fields.',
     params: idParams,
     body: z
       .strictObject({
@@ -58,8 +59,9 @@ async function testBody(
   { id, type }: { id: string; type: string },
 ): Promise<string | null> {
   const { now: created_at } = tx;
-  const data = policy.catalogue[type]?.example as object;
-  const event = { id, type, created_at, data, request_id: undefined, livemode: false };
+  const example = policy.catalogue[type]?.example as object;
+  const replaced = endpoint.personal_data ? null : replacedFields(policy.catalogue, { type, data: example });
+  const event = { id, type, created_at, data: { ...example, ...replaced }, request_id: undefined, livemode: false };
   if (isChat(typeOf(endpoint))) return chatBody(tx, typeOf(endpoint), `Test: ${policy.chatText?.(event)}`);
   return ownerOf(policy, endpoint) === null ? JSON.stringify(policy.envelope(event)) : postbackBody(policy, event);
 }

@@ -33,7 +33,7 @@ const replayOneOperation = (policy: EventPolicy): Operation =>
     path: '/v1/webhook_deliveries/{id}/replay',
     scope: 'webhooks:write',
     summary: 'Sends a delivery again, as a new delivery of the same event at the end of the queue.',
-    doc: 'Returns the new delivery. The original delivery is unchanged.',
+    doc: 'Returns the new delivery. The original delivery is unchanged. An endpoint receives the same data as before: personal data too, unless its `personal_data` is `false`.',
     params: idParams,
     reply: deliveriesOf(policy).schema,
     status: 202,

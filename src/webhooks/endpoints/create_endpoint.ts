@@ -25,13 +25,19 @@ export function createEndpointOperation(policy: EventPolicy): Operation {
     path: '/v1/webhook_endpoints',
     scope: 'webhooks:write',
     summary: 'Creates a webhook endpoint: a URL that receives events.',
-    doc: `A key with this scope alone can have all events sent to it, with the personal data in them: give it only to who may see that. Store the \`secret\` of the response: it is not shown again. The host must resolve to public addresses only. Private, loopback, link-local and internal addresses are refused, both here and at every delivery.${policy.endpoint_types ? ' A test key always creates an endpoint of the type `test`.' : ''}`,
+    doc: `A key with this scope alone can have all events sent to it, with the personal data in them: give it only to who may see that. Set \`personal_data\` to \`false\` for a receiver that should not get personal data. Store the \`secret\` of the response: it is not shown again. The host must resolve to public addresses only. Private, loopback, link-local and internal addresses are refused, both here and at every delivery.${policy.endpoint_types ? ' A test key always creates an endpoint of the type `test`.' : ''}`,
     body: z.strictObject({
       ...((subject ? { [subject.field]: id(subject.prefix) } : {}) as Record<never, z.ZodType>),
       ...typeInput(policy),
       url: urlOf(policy),
       description: text.max(500).nullable().optional(),
       event_types: eventTypesOf(policy).default([]).describe('The event types to send. Empty: all types.'),
+      personal_data: z
+        .boolean()
+        .default(true)
+        .describe(
+          '`false`: the endpoint receives null in the fields with personal data, such as `email`, and `hidden` in place of an email address in any other text or URL. It cannot be changed later.',
+        ),
       ...ownerInput(policy),
     }),
     example: {
@@ -46,14 +52,20 @@ export function createEndpointOperation(policy: EventPolicy): Operation {
     test_keys: true,
     async run({ tx, body, services, caller }) {
       await policy.requireIncluded?.(tx);
-      const { url: address, description, event_types, ...references } = body as typeof body & Record<string, string>;
+      const {
+        url: address,
+        description,
+        event_types,
+        personal_data,
+        ...references
+      } = body as typeof body & Record<string, string>;
       const type =
         policy.endpoint_types && caller.mode === 'test' ? 'test' : (references.type as EndpointType | undefined);
       const subject_id = subject ? (references[subject.field] as string) : tx.organization_id;
       const owner_id = owner ? references[owner.field] : undefined;
       await subject?.resource.get(tx, subject_id, { param: subject.field, lock: true });
       if (owner_id !== undefined) await requirePostback(tx, policy, { owner_id, subject_id, event_types });
-      const fields = { subject_id, owner_id, type, url: address, description, event_types };
+      const fields = { subject_id, owner_id, type, url: address, description, event_types, personal_data };
       const { id: endpoint_id, secret } = await createEndpoint(tx, services, policy, fields);
       return { ...(await endpoints.get(tx, endpoint_id)), secret };
     },
@@ -83,6 +95,7 @@ interface NewEndpoint {
   url: string;
   description?: string | null | undefined;
   event_types?: string[] | undefined;
+  personal_data?: boolean;
   type?: EndpointType | undefined;
 }
 

@@ -44,6 +44,7 @@ export const endpointsOf = perProduct((policy) => {
       url: text.describe(urlMeaning(policy)),
       description: text.nullable().describe('Your note. Null: none.'),
       event_types: z.array(text).describe('The event types to send. Empty: all types.'),
+      personal_data: z.boolean().describe('Whether the endpoint receives personal data. It never changes.'),
       status: z.enum(statuses).describe('`disabled`: nothing is sent, until it is enabled.'),
       disabled_reason: text
         .nullable()
@@ -133,7 +134,7 @@ export function updateEndpointOperation(policy: EventPolicy): Operation {
     path: '/v1/webhook_endpoints/{id}',
     scope: 'webhooks:write',
     summary: "Changes an endpoint's address, description or event types.",
-    doc: 'Events that are already queued are sent to the new address. A key with this scope alone can have all events of the endpoint sent to it, with the personal data in them.',
+    doc: 'Events that are already queued are sent to the new address. A key with this scope alone can have all events of the endpoint sent to it, with the personal data in them unless `personal_data` is `false`.',
     params: idParams,
     body: z
       .strictObject({ url: urlOf(policy), description: text.max(500).nullable(), event_types: eventTypesOf(policy) })

@@ -7,7 +7,10 @@ export interface EventType<Shape extends z.ZodRawShape = z.ZodRawShape> {
   data: z.ZodObject<Shape>;
   /** Whether a partner's postback receives it; `omit` names the fields that a postback does not see. */
   postback: false | { omit: string[] };
-  /** The fields of `data` that can identify the person whom the event mentions: they are removed when that person is erased. */
+  /**
+   * The fields of `data` that can identify a person: endpoints without personal data receive null there, and they are removed when that
+   * person is erased.
+   */
   personal: string[];
   /** `data` as a test event carries it. */
   example: object;

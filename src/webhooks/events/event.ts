@@ -5,6 +5,7 @@ import { newId } from '../../core/values/id.ts';
 import { withoutEmails } from '../../core/values/without_emails.ts';
 import { watch_name } from '../queue/fan_out.ts';
 import type { Catalogue } from './catalogue.ts';
+import { replacedFields } from './personal_data.ts';
 import type { EventPolicy } from './policy.ts';
 
 /**
@@ -52,6 +53,7 @@ function writeStatement(
       body: JSON.stringify(policy.envelope(event)),
       postback_body: postbackBody(policy, event),
       chat_text: policy.chatText?.(event) ?? null,
+      without_personal: replacedFields(policy.catalogue, event),
     };
   });
   const cause = policy.names_requests ? request_id : null;

@@ -1,9 +1,11 @@
-/** What the event log holds of a person: found, and removed when the person is erased. */
+/** What the event log holds of a person: kept from endpoints without personal data, found, and removed when the person is erased. */
+import { isDeepStrictEqual } from 'node:util';
 import sql, { type Sql } from 'sql-template-tag';
 import type { z } from 'zod';
-import type { Tx } from '../../core/postgres/transaction.ts';
+import type { EmittedEvent, Tx } from '../../core/postgres/transaction.ts';
 import { tenant } from '../../core/resource/resource.ts';
 import { timeOfId } from '../../core/values/id.ts';
+import { withoutEmailsIn } from '../../core/values/without_emails.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { EventPolicy } from './policy.ts';
 
@@ -12,6 +14,21 @@ export interface StoredEvent {
   type: string;
   body: string;
   postback_body: string | null;
+}
+
+type Fields = Record<string, unknown>;
+
+/** The fields of an event's `data` as endpoints without personal data receive them, where they differ; null: none does. */
+export function replacedFields(
+  catalogue: Catalogue,
+  { type, data }: Pick<EmittedEvent, 'type' | 'data'>,
+): Fields | null {
+  const { personal = [] } = catalogue[type] ?? {};
+  const replaced = Object.entries(data)
+    .map(([field, value]) => ({ field, value, shown: personal.includes(field) ? null : withoutEmailsIn(value) }))
+    .filter(({ value, shown }) => !isDeepStrictEqual(value, shown))
+    .map(({ field, shown }) => [field, shown]);
+  return replaced.length > 0 ? Object.fromEntries(replaced) : null;
 }
 
 type Log = Pick<EventPolicy, 'catalogue' | 'id_prefix' | 'delivery_prefix'>;
