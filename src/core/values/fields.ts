@@ -50,16 +50,25 @@ const url_error = 'must be an http or https URL';
  * Kept as it was parsed, so that what is stored is what was judged. The most characters bound both: what is sent, as the description says, and
  * what is kept, where a sign can become nine (`%C3%BC`).
  */
-export const url = z
+export const visitedUrl = z
   .string()
   .max(2048)
   .check(z.url({ protocol: /^https?$/, normalize: true, error: url_error }))
   .max(2048);
+/** `https://acme.example.com@evil.example/` leads to the second host, and shows the first. */
+const hasNoUser = (address: string): boolean => {
+  const { username, password } = URL.parse(address) ?? { username: '', password: '' };
+  return username === '' && password === '';
+};
+const user_error = 'must not contain a user name or a password: remove what precedes `@` in front of the host';
+/** The same of a page that people are sent to. */
+export const url = visitedUrl.refine(hasNoUser, user_error);
 /** Kept as it was sent, for a page whose URL may be signed: parsing would write some signs in another way. */
 export const urlAsSent = z
   .url({ protocol: /^https?$/, error: url_error })
   .max(2048)
-  .refine((text) => !/\p{Cc}/u.test(text), 'must not contain control characters');
+  .refine((text) => !/\p{Cc}/u.test(text), 'must not contain control characters')
+  .refine(hasNoUser, user_error);
 /** A URL as `url` keeps it; any other text unchanged. */
 export const asParsed = (text: string): string => URL.parse(text)?.href ?? text;
 /** A host name below a top-level domain, in lower case; of other letters than ASCII in its ASCII form (punycode). */

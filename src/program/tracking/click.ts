@@ -5,7 +5,15 @@ import { type Operation, operation, readOperations } from '../../core/resource/o
 import { resource } from '../../core/resource/resource.ts';
 import { allows, statusesThat } from '../../core/resource/states.ts';
 import { details, textDetail, urlDetail, withWarnings } from '../../core/values/detail.ts';
-import { id, objectName, text, timestamp, url, visitorAddress, visitorCountry } from '../../core/values/fields.ts';
+import {
+  id,
+  objectName,
+  text,
+  timestamp,
+  visitedUrl,
+  visitorAddress,
+  visitorCountry,
+} from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { program_id } from '../events/fields.ts';
@@ -49,7 +57,7 @@ export const clicks = resource({
 
 type Click = z.infer<typeof clicks.record>;
 
-const landing_url = url.nullable();
+const landing_url = visitedUrl.nullable();
 
 export const clickOperations: Operation[] = [
   ...readOperations({

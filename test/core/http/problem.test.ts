@@ -371,6 +371,32 @@ t.test('a time that cannot be stored is refused by the name of its field', async
   t.equal((await list('created_after=0001-01-01T00:00:00Z&created_before=9000-12-31T23:59:59Z')).status, 200);
 });
 
+t.test('a URL that people are sent to has no user name, which would stand where they expect the host', async (t) => {
+  const program_id = program.id;
+  const { id: partner_id } = (await post({ program_id, email: 'ada@partner.example.com' }, {}, '/v1/partners')).body;
+  const link = { program_id, partner_id, destination_url: 'https://acme.example.com/' };
+  const { id: link_id } = (await post(link, {}, '/v1/links')).body;
+  const brand = { name: 'Acme', website_url: 'https://acme.example.com', brief: 'We sell flour to bakers.' };
+  const fields: [method: string, path: string, field: string, body?: object][] = [
+    ['POST', '/v1/programs', 'website_url', acme],
+    ['PATCH', `/v1/programs/${program_id}`, 'website_url'],
+    ['PATCH', `/v1/programs/${program_id}`, 'terms_url'],
+    ['POST', '/v1/groups', 'landing_url', { program_id, name: 'Bloggers' }],
+    ['POST', '/v1/partners', 'website_url', { program_id, email: 'bob@partner.example.com' }],
+    ['PATCH', `/v1/partners/${partner_id}`, 'website_url'],
+    ['POST', '/v1/links', 'destination_url', link],
+    ['PATCH', `/v1/links/${link_id}`, 'destination_url'],
+    ['POST', '/recruitment/v1/brands', 'website_url', brand],
+  ];
+  for (const address of ['http://acme.example.com@evil.example/', 'https://ada:secret@acme.example.com/']) {
+    for (const [method, path, field, body = {}] of fields) {
+      const refused = await merchant.request(method, path, { ...body, [field]: address });
+      isRefused(t, refused, 'invalid_parameter', field);
+      t.match(refused.body.error.message, /must not contain a user name or a password/, `${method} ${path} ${field}`);
+    }
+  }
+});
+
 t.test('a message says what would be right', async (t) => {
   const messageOf = async (answer: Promise<Answer>) => (await answer).body.error.message;
   t.match(await messageOf(post({ ...acme, website_url: 'acme' })), 'must be an http or https URL');
