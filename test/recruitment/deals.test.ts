@@ -123,6 +123,8 @@ t.test('refuses terms that contradict each other or the program, and names the f
     [{ recurring_months: 0 }, 'invalid_parameter', 'terms.recurring_months'],
     [{ upfront_fee_minor: 0 }, 'invalid_parameter', 'terms.upfront_fee_minor'],
     [{ coupon_code: '' }, 'invalid_parameter', 'terms.coupon_code'],
+    [{ coupon_code: '\u0405AVE10' }, 'invalid_parameter', 'terms.coupon_code'],
+    [{ coupon_code: 'SAVE\u200b10' }, 'invalid_parameter', 'terms.coupon_code'],
     [{ starts_on: '2026-02-30' }, 'invalid_parameter', 'terms.starts_on'],
     [{ starts_on: '2026-12-02', ends_on: '2026-12-01' }, 'invalid_parameter', 'terms.ends_on'],
     [{ group_id: data[0].id }, 'resource_not_found', 'terms.group_id'],

@@ -8,33 +8,13 @@ import { lockOf, resource, tenant } from '../../core/resource/resource.ts';
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { alreadyExists, type Problem } from '../../core/values/problem.ts';
+import { typedCode } from '../../core/values/typed_code.ts';
 import { event } from '../events/event.ts';
 import { program_id } from '../events/fields.ts';
 import { groups, groupToJoin } from '../partners/group.ts';
 import { type Partner, partnerOf, partners } from '../partners/partner.ts';
 import { programs } from '../programs/program.ts';
 import { countersOf, rowsOf, totalOf } from '../programs/tally.ts';
-
-/** Letters of these scripts look alike. */
-const alike = [
-  /\p{Script=Latin}/u,
-  /\p{Script=Cyrillic}/u,
-  /\p{Script=Greek}/u,
-  /\p{Script=Armenian}/u,
-  /\p{Script=Cherokee}/u,
-];
-
-/** What customers type: no two codes look the same. Codes of before are kept as they are. */
-const typedCode = text
-  .min(1)
-  .max(64)
-  .overwrite((code) => code.normalize('NFKC'))
-  .max(64)
-  .refine((code) => !/\p{Default_Ignorable_Code_Point}/u.test(code), 'must not contain invisible characters')
-  .refine(
-    (code) => alike.filter((script) => script.test(code)).length < 2,
-    'must not mix letters of scripts that look alike',
-  );
 
 export const coupons = resource({
   object: 'coupon',

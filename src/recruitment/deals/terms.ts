@@ -2,9 +2,10 @@
 import sql, { type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
-import { id, notBlank, oneLine, text } from '../../core/values/fields.ts';
+import { id, notBlank, text } from '../../core/values/fields.ts';
 import { currency, minorNotNegative, storedCurrency } from '../../core/values/money.ts';
 import { Problem } from '../../core/values/problem.ts';
+import { typedCode } from '../../core/values/typed_code.ts';
 import { rate_units, requireTermsOf } from '../../program/activation.ts';
 
 const rate_types = ['percent', 'fixed'] as const;
@@ -51,7 +52,7 @@ const rate = {
 const optional = {
   recurring_months: z.int().min(1).max(1200).nullable().describe(meanings.recurring_months),
   group_id: id('grp').nullable().describe(meanings.group_id),
-  coupon_code: oneLine(64).nullable().describe(meanings.coupon_code),
+  coupon_code: typedCode.nullable().describe(meanings.coupon_code),
   upfront_fee_minor: z.int().min(1).nullable().describe(meanings.upfront_fee_minor),
   starts_on: day.nullable().describe(meanings.starts_on),
   ends_on: day.nullable().describe(meanings.ends_on),
