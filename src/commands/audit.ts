@@ -1,5 +1,6 @@
 import pg from 'pg';
 import sql, { raw } from 'sql-template-tag';
+import { jsonText } from '../core/formats/json_text.ts';
 import { run } from '../core/postgres/database.ts';
 import { audits } from '../products.ts';
 import { withStore } from './command.ts';
@@ -95,7 +96,7 @@ function oneDocument(): Printer {
   return {
     print(batch) {
       for (const one of batch) {
-        process.stdout.write(`${is_first ? '[' : ','}\n  ${JSON.stringify(one, null, 2).replaceAll('\n', '\n  ')}`);
+        process.stdout.write(`${is_first ? '[' : ','}\n  ${jsonText(one, 2).replaceAll('\n', '\n  ')}`);
         is_first = false;
       }
     },

@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import sql from 'sql-template-tag';
 import { type Config, misspelt, readConfig } from '../config.ts';
+import { jsonText } from '../core/formats/json_text.ts';
 import { run } from '../core/postgres/database.ts';
 import { isMigrated, migrate } from '../core/postgres/migrate.ts';
 import type { Store, WriteEvents } from '../core/postgres/transaction.ts';
@@ -78,5 +79,5 @@ export const createQuietLog = (config: Config): Logger =>
 
 /** Answers on standard output: one JSON document, or the lines for people. */
 export function answer(data: object, { json, lines }: { json: boolean | undefined; lines: string[] }): void {
-  console.log(json ? JSON.stringify(data, null, 2) : lines.join('\n'));
+  console.log(json ? jsonText(data, 2) : lines.join('\n'));
 }

@@ -1,5 +1,6 @@
 /** What schema data holds, read from the comments of its views and columns: they are written once, in sql/live/data. */
 import sql from 'sql-template-tag';
+import { jsonText } from '../core/formats/json_text.ts';
 import { type Database, run } from '../core/postgres/database.ts';
 
 export interface Dictionary {
@@ -56,7 +57,7 @@ export const formats = ['markdown', 'json', 'dbt'] as const;
 
 /** The dictionary as text: Markdown for people, JSON, or the `sources.yml` of a dbt project. */
 export function printDictionary(dictionary: Dictionary, format: (typeof formats)[number]): string {
-  if (format === 'json') return JSON.stringify(dictionary, null, 2);
+  if (format === 'json') return jsonText(dictionary, 2);
   return format === 'dbt' ? dbtSources(dictionary) : markdown(dictionary);
 }
 

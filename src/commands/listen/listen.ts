@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { jsonText } from '../../core/formats/json_text.ts';
 import type { Database } from '../../core/postgres/database.ts';
 import { requireSomeKey } from '../../encryption_key.ts';
 import { program } from '../../program/index.ts';
@@ -147,7 +148,7 @@ async function take(
   if (forwarded) counts.forwarded++;
   if (forwarded && !isAcknowledged(forwarded)) counts.unacknowledged++;
   console.log(
-    json ? JSON.stringify({ ...one, ...(forwardTo ? { forwarded: shown(forwarded) } : {}) }) : fullLine(one, forwarded),
+    json ? jsonText({ ...one, ...(forwardTo ? { forwarded: shown(forwarded) } : {}) }) : fullLine(one, forwarded),
   );
   if (forwarded) response.writeHead(forwarded.status, forwarded.answer.headers).end(forwarded.answer.body);
   else response.writeHead(forwardTo ? 400 : 200).end();

@@ -1,3 +1,4 @@
+import { jsonText } from '../../core/formats/json_text.ts';
 import { TookTooLong } from '../../core/threads/timed_thread.ts';
 import type { Judgement } from '../../mail/incoming/judge.ts';
 import type { Unjudged } from '../../recruitment/outreach/reading/judging/judged.ts';
@@ -23,7 +24,7 @@ export async function judge(files: string[], { json, jsonl, own = [] }: Options)
   if (!json) await print(heading(jsonl ? 'ID' : 'FILE'));
   for await (const { name, ...judgement } of judged) {
     const { key, value } = name;
-    await print(json ? JSON.stringify({ [key]: value, ...judgement }) : row(String(value), judgement));
+    await print(json ? jsonText({ [key]: value, ...judgement }) : row(String(value), judgement));
   }
 }
 

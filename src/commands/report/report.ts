@@ -1,3 +1,4 @@
+import { jsonText } from '../../core/formats/json_text.ts';
 import { textOf } from '../../core/formats/row_stream.ts';
 import { transaction } from '../../core/postgres/transaction.ts';
 import { readTimeZones } from '../../core/resource/time_zones.ts';
@@ -41,7 +42,7 @@ export async function report(name: string | undefined, options: ReportOptions): 
         return;
       }
       const found = await runReport(tx, query);
-      console.log(options.json ? JSON.stringify(found, null, 2) : linesOf(found, options.sort).join('\n'));
+      console.log(options.json ? jsonText(found, 2) : linesOf(found, options.sort).join('\n'));
     }).catch(saidForTheCommandLine);
   });
 }

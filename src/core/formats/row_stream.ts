@@ -1,5 +1,6 @@
 import { csvLine, headerLine } from './csv.ts';
 import { media_types, type StreamFormat } from './format.ts';
+import { jsonText } from './json_text.ts';
 
 type Row = Record<string, unknown>;
 
@@ -47,4 +48,4 @@ export async function* textOf({ columns, rows }: RowStream, format: StreamFormat
   if (header !== '') yield header;
 }
 
-const jsonLine = (row: Row): string => `${JSON.stringify(row)}\n`;
+const jsonLine = (row: Row): string => `${jsonText(row)}\n`;
