@@ -2,7 +2,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, 
 import type { Logger } from 'pino';
 import type { z } from 'zod';
 import { requestAnswered } from '../metrics/metrics.ts';
-import { addressOf, no_proxies, type TrustedProxies } from '../net/client_address.ts';
+import { addressOf, no_proxies, type TrustedProxies, warnOfUnknownProxies } from '../net/client_address.ts';
 import { ReadingTurns } from '../postgres/turns.ts';
 import { default_address_rate, max_body_bytes } from '../values/api.ts';
 import { newId } from '../values/id.ts';
@@ -92,6 +92,7 @@ export function createServer(log: Logger, { https = false, ...given }: ServerOpt
   app.decorate('open_streams', new Map());
   app.decorate('reading_turns', new ReadingTurns());
   limitStrangers(app);
+  warnOfUnknownProxies(app, limits.proxies);
   requireClearHeaders(app);
   answerExpectations(app);
   readJsonStrictly(app);

@@ -1,5 +1,6 @@
 /** Whom a request comes from, where proxies stand before the service. */
 import { BlockList, isIP, isIPv4 } from 'node:net';
+import type { FastifyInstance } from 'fastify';
 import { bareAddress } from '../values/bare_address.ts';
 
 /** Whether a proxy is believed about whom it asks for: by its address, and by how many stand between it and the service. */
@@ -29,6 +30,19 @@ function addNetwork(networks: BlockList, network: string): void {
   const most = isIPv4(address) ? 32 : 128;
   if (isIP(address) === 0 || Number(bits ?? most) > most) throw new RangeError(`'${network}' is no network.`);
   networks.addSubnet(address, Number(bits ?? most), familyOf(address));
+}
+
+/** Says, once, that requests come by a proxy that is not trusted: all who come by it count as one address. */
+export function warnOfUnknownProxies(app: FastifyInstance, isTrusted: TrustedProxies): void {
+  let is_said = false;
+  app.addHook('onRequest', async ({ headers, socket, log }) => {
+    const { remoteAddress: peer = '' } = socket;
+    if (is_said || headers['x-forwarded-for'] === undefined || isTrusted(peer, 0)) return;
+    is_said = true;
+    log.warn(
+      `A request from ${peer} has the header X-Forwarded-For, and TRUSTED_PROXIES does not name ${peer}: the header is ignored, so that all who come by it count as one address. If it is your proxy, set TRUSTED_PROXIES.`,
+    );
+  });
 }
 
 /** The address of whoever asks: proxies write it with a port, or a zone. What is no address is left as it is, and is that of nobody. */

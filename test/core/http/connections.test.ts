@@ -1,9 +1,11 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
 import t from 'tap';
 import { buildApi } from '../../../src/api.ts';
 import type { ServerLimits } from '../../../src/core/http/server.ts';
+import { trustedProxies } from '../../../src/core/net/client_address.ts';
 import {
   callerOf,
   closeApi,
@@ -153,6 +155,26 @@ t.test('a small body that was refused leaves its connection open', async (t) => 
   client.socket.write(`${' '.repeat(60_000)}${head('GET /v1/programs HTTP/1.1', authorization, 'Connection: close')}`);
   await isClosed(client);
   t.match(client.text, /missing_api_key.*HTTP\/1\.1 200 OK/s);
+});
+
+t.test('says once that a proxy is not trusted', async (t) => {
+  const written: { level: number; msg: string }[] = [];
+  const own_log = pino({}, { write: (line: string) => void written.push(JSON.parse(line)) });
+  const warnings = () => written.filter(({ msg }) => msg.includes('TRUSTED_PROXIES'));
+  const ask = async (limits: Partial<ServerLimits>, headers: Record<string, string>) => {
+    const app = await buildApi({ store: rail.store, services, log: own_log, limits: { ...patient_api, ...limits } });
+    await app.listen({ port: 0, host: '127.0.0.1' });
+    const { port } = app.server.address() as AddressInfo;
+    for (let n = 0; n < 3; n++) await fetch(`http://127.0.0.1:${port}/healthz`, { headers });
+    await closeApi(app);
+  };
+  await ask({ proxies: trustedProxies('10.0.0.0/8') }, {});
+  await ask({ proxies: trustedProxies('127.0.0.1/32') }, { 'X-Forwarded-For': '203.0.113.7' });
+  await ask({ proxies: trustedProxies('1') }, { 'X-Forwarded-For': '203.0.113.7' });
+  t.same(warnings(), []);
+  await ask({ proxies: trustedProxies('10.0.0.0/8') }, { 'X-Forwarded-For': '203.0.113.7' });
+  t.equal(warnings().length, 1);
+  t.match(warnings()[0], { level: 40, msg: /^A request from 127\.0\.0\.1 has the header X-Forwarded-For/ });
 });
 
 t.test('a public address may make so many requests without a valid key in each second', async (t) => {
