@@ -39,7 +39,10 @@ export async function buildApi({
   await readTimeZones(store.database).catch((error) => logFailure(log, error, 'time zones were not read'));
   const app = createServer(log, { ...limits, https: services.base_url.startsWith('https:') });
   app.whenSlow = blockerLog(store.database, log);
-  for (const product of products) await app.register(async (scope) => mountProduct(scope, product, store, services));
+  for (const product of products) {
+    const others = products.filter((other) => other !== product).map(referred);
+    await app.register(async (scope) => mountProduct(scope, product, others, store, services));
+  }
   const [first, ...others] = products;
   mountReference(app, [referred(first), ...others.map(referred)]);
   mountDataPage(app, store.database);
@@ -53,11 +56,18 @@ export async function buildApi({
 const referred = ({ title, events }: Product) => ({ title, path: events.path });
 
 /** A product's operations and description, in a scope of their own, because a description is read off the routes of its scope. */
-async function mountProduct(scope: FastifyInstance, product: Product, store: Store, services: Services): Promise<void> {
+async function mountProduct(
+  scope: FastifyInstance,
+  product: Product,
+  others: ReturnType<typeof referred>[],
+  store: Store,
+  services: Services,
+): Promise<void> {
   const { operations, events, mountRoutes } = product;
   const { base_url } = services;
   const delivery = terms(events);
-  await mountDescription(scope, { ...product, path: events.path, events: events.catalogue, delivery, base_url });
+  const described = { ...product, path: events.path, events: events.catalogue, delivery, base_url, others };
+  await mountDescription(scope, described);
   mountOperations(scope, operations, store, services);
   mountRoutes?.(scope, store, services);
 }

@@ -21,6 +21,8 @@ export interface Described {
   /** Whether operations move money. */
   moves_money?: boolean;
   delivery: DeliveryTerms;
+  /** The other products that the service offers. */
+  others?: { title: string; path: string }[];
   /** How the service is reached from outside: where a proxy puts a path in front of it, paths are below that. */
   base_url: string;
 }

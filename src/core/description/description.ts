@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Described, rootOf } from './described.ts';
 import { indexText, wholeText } from './llms.ts';
@@ -8,7 +10,10 @@ import type { Document } from './openapi_parts.ts';
 /** A text that is the same for everybody. */
 export interface Page {
   text: string;
-  etag: string;
+  /** Of the text, in letters that an address takes. */
+  hash: string;
+  /** Compressed by the first who asks for it so, in a thread of its own. */
+  gzipped?: Promise<Buffer>;
 }
 
 /**
@@ -33,7 +38,7 @@ type Texts = ReturnType<typeof textsOf>;
 
 const textsOf = (document: Document, described: Described) => ({
   openapi: page(JSON.stringify(document)),
-  index: page(indexText(document, described.path)),
+  index: page(indexText(document, described)),
   whole: page(wholeText(document, described)),
 });
 
@@ -41,14 +46,23 @@ function serve(app: FastifyInstance, path: string, type: string, text: () => Pag
   app.get(path, { schema: { hide: true } as object }, async (request, reply) => sendPage(request, reply, type, text()));
 }
 
-/** Sends a page, unless who asks has it already. */
-export function sendPage(request: FastifyRequest, reply: FastifyReply, type: string, { text, etag }: Page) {
-  reply.headers({ ETag: etag, 'Cache-Control': 'no-cache' });
-  if (request.headers['if-none-match'] === etag) return reply.code(304).send();
-  return reply.header('Content-Type', type).serializer(String).send(text);
+/** Sends a page, compressed for who takes that, unless who asks has it already. */
+export async function sendPage(request: FastifyRequest, reply: FastifyReply, type: string, page: Page) {
+  const { 'if-none-match': known, 'accept-encoding': encodings = '' } = request.headers;
+  const is_gzipped = page.text.length > least_gzipped && takes_gzip.test(String(encodings));
+  const etag = `"${page.hash}${is_gzipped ? '-gzip' : ''}"`;
+  reply.headers({ ETag: etag, Vary: 'Accept-Encoding' });
+  if (!reply.hasHeader('Cache-Control')) reply.header('Cache-Control', 'no-cache');
+  if (known === etag) return reply.code(304).send();
+  reply.header('Content-Type', type);
+  if (!is_gzipped) return reply.serializer(String).send(page.text);
+  page.gzipped ??= gzipping(page.text, { level: 9 });
+  return reply.header('Content-Encoding', 'gzip').send(await page.gzipped);
 }
 
-export const page = (text: string): Page => ({
-  text,
-  etag: `"${createHash('sha256').update(text).digest('base64url')}"`,
-});
+const gzipping = promisify<string, { level: number }, Buffer>(gzip);
+const least_gzipped = 1_024;
+/** `gzip`, but not `gzip;q=0`. */
+const takes_gzip = /(?:^|[\s,])gzip(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i;
+
+export const page = (text: string): Page => ({ text, hash: createHash('sha256').update(text).digest('base64url') });

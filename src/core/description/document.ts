@@ -11,7 +11,8 @@ const style = `
   pre { background: #f4f4f6; padding: .75rem 1rem; overflow-x: auto; border-radius: 4px }
   code { font: 14px/1.5 ui-monospace, monospace }
   table { border-collapse: collapse; width: 100% } th, td { text-align: left; vertical-align: top; padding: .25rem .75rem .25rem 0; border-bottom: 1px solid #ddd }
-  nav a { margin-right: .75rem; white-space: nowrap }
+  nav a { margin-right: .75rem; display: inline-block }
+  .table { overflow-x: auto } a:focus-visible, [tabindex]:focus-visible { outline: 2px solid #1a56c4; outline-offset: 2px }
   @media (prefers-color-scheme: dark) { body { color: #e6e6ea; background: #18181b } pre { background: #27272b } th, td { border-color: #444 } a { color: #8ab4f8 } }`;
 
 export interface HtmlDocument {
@@ -40,15 +41,36 @@ const htmlOf = ({ title, summary, content }: HtmlDocument): string => `<!doctype
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title><style>${style}</style></head>
 <body>
-<p><a href="../docs">API reference</a></p>
+<nav aria-label="Documentation"><a href="../docs">API reference</a> <a href="webhooks">Webhooks</a> <a href="data">Data</a> <a href="../llms-full.txt">As text</a></nav>
+<main>
 <h1>${title}</h1>
 <p>${summary}</p>
-${content}
+${withContents(content)}
+</main>
 </body>
 </html>
 `;
 
-export const block = (code: string): string => `<pre><code>${escaped(code)}</code></pre>`;
+/** With a list of its chapters in front, each of which has an address. */
+function withContents(content: string): string {
+  const chapters: string[] = [];
+  const addressed = content.replaceAll(
+    /<h2(?: id="([^"]*)")?>(.*?)<\/h2>/g,
+    (_, id: string | undefined, title: string) => {
+      const name = id ?? title.toLowerCase().replaceAll(/[^a-z]+/g, '-');
+      chapters.push(`<a href="#${name}">${title}</a>`);
+      return `<h2 id="${name}">${title}</h2>`;
+    },
+  );
+  return `<nav aria-label="Contents">${chapters.join(' ')}</nav>\n${addressed}`;
+}
+
+/** What is wider than the page scrolls in a box of its own, which the keyboard reaches. */
+export const block = (code: string): string =>
+  `<pre tabindex="0" role="region" aria-label="Code"><code>${escaped(code)}</code></pre>`;
+
+export const table = (label: string, rows: string[]): string =>
+  `<div class="table" tabindex="0" role="region" aria-label="${escaped(label)}"><table>\n${rows.join('\n')}\n</table></div>`;
 
 /** A text with `code` in backquotes. */
 export const prose = (text: string): string => escaped(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>');

@@ -12,7 +12,10 @@ interface Listed extends PathOperation {
 }
 
 /** llms.txt: what this is, where the whole description lies, and one line an operation. */
-export function indexText({ info, servers, paths, tags }: Document, path_of_api: string): string {
+export function indexText(
+  { info, servers, paths, tags }: Document,
+  { path: path_of_api, others = [] }: Pick<Described, 'path' | 'others'>,
+): string {
   const operations = listed(paths);
   const service = servers[0].url.replace(/\/$/, '');
   const at = service + rootOf(path_of_api);
@@ -24,6 +27,11 @@ export function indexText({ info, servers, paths, tags }: Document, path_of_api:
     `- [Full description as text](${at}/llms-full.txt): conventions, every operation with its fields, errors and events`,
     `- [OpenAPI 3.1](${service}${path_of_api}/openapi.json): the same, machine-readable`,
     `- [Documentation in a browser](${service}/docs)`,
+    `- [Receiving webhooks](${service}/docs/webhooks): how to verify them, with a receiver in each of five languages`,
+    `- [Data](${service}/docs/data): SQL, GraphQL, dbt and the change feed, for data teams`,
+    ...others.map(
+      ({ title, path }) => `- [${title}](${service}${rootOf(path)}/llms.txt): the other service at this address`,
+    ),
     ...tags.flatMap(({ name, description }) => [
       '',
       `## ${name}`,

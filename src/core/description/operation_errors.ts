@@ -57,5 +57,13 @@ export function ownErrorsOf({ path, query, body, test_keys, errors = [] }: Opera
   ];
 }
 
-const fieldsOf = (schema: z.ZodType): string[] =>
-  Object.keys((z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as Schema).properties ?? {});
+/** By schema: each operation is asked for its errors several times, and a schema takes its time to be read. */
+const fields_known = new WeakMap<z.ZodType, string[]>();
+
+function fieldsOf(schema: z.ZodType): string[] {
+  const known = fields_known.get(schema);
+  if (known) return known;
+  const { properties = {} } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as Schema;
+  fields_known.set(schema, Object.keys(properties));
+  return Object.keys(properties);
+}

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import Fastify, { type FastifyInstance } from 'fastify';
+import { rootOf } from './described.ts';
 import { type Page, page, sendPage } from './description.ts';
+import { escaped } from './document.ts';
 
 const script_path = '/docs/scalar.js';
 
@@ -35,8 +37,15 @@ export function mountReference(app: FastifyInstance, services: ReferredServices)
     return sendPage(request, reply, 'text/html; charset=utf-8', html);
   });
   app.get('/docs/', { schema }, async (_, reply) => reply.redirect('../docs', 301));
-  app.get(script_path, { schema }, async (request, reply) =>
-    sendPage(request, reply, 'text/javascript; charset=utf-8', (await reference()).script),
+  app.get(script_path, { schema }, async (request, reply) => {
+    const { script } = await reference();
+    const { hash } = request.query as { hash?: string };
+    if (hash === script.hash) reply.header('Cache-Control', 'public, max-age=31536000, immutable');
+    return sendPage(request, reply, 'text/javascript; charset=utf-8', script);
+  });
+  // A browser asks for it by itself.
+  app.get('/favicon.ico', { schema }, async (_, reply) =>
+    reply.code(204).header('Cache-Control', 'public, max-age=86400').send(),
   );
 }
 
@@ -58,12 +67,40 @@ async function load(of: ReferredServices): Promise<Reference> {
   const { default: scalar } = await import('@scalar/fastify-api-reference');
   const source = Fastify();
   await source.register(scalar, { routePrefix: '/docs', configuration: configurationOf(of) });
-  const [html, script] = await Promise.all(
+  const [given = '', script_text = ''] = await Promise.all(
     ['/docs/', '/docs/js/scalar.js'].map(async (path) => (await source.inject(path)).body),
   );
   await source.close();
-  return { html: page(html as string), script: page(script as string), policy: policyOf(html as string) };
+  const script = page(script_text);
+  const html = withHead(given.replace(script_path.slice(1), `${script_path.slice(1)}?hash=${script.hash}`), of);
+  return { html: page(html), script, policy: policyOf(html) };
 }
+
+/** What can be read before the script has loaded, and without it: what this is, and where all of it stands as text. */
+function withHead(html: string, services: ReferredServices): string {
+  const texts = services
+    .map(
+      ({ title, path }) =>
+        `<li><a href="${rootOf(path).slice(1)}${path === '/v1' ? '' : '/'}llms-full.txt">${escaped(title)} API as text</a></li>`,
+    )
+    .join('');
+  const links = '<a href="docs/webhooks">Webhooks</a> <a href="docs/data">Data</a> <a href="llms.txt">llms.txt</a>';
+  return html
+    .replace('<html>', '<html lang="en">')
+    .replace('</head>', `<style>${head_style}</style></head>`)
+    .replace(
+      '<div id="app"></div>',
+      `<header class="head"><strong>${escaped(services[0].title)} API</strong> <nav aria-label="Documentation">${links}</nav></header>
+    <div id="app"><div class="first"><p>The reference is loading. It is also there as text:</p><ul>${texts}</ul></div></div>
+    <noscript><p class="first">The reference needs JavaScript. The texts above do not.</p></noscript>`,
+    );
+}
+
+const head_style = `:root { --scalar-custom-header-height: 44px; color-scheme: light dark }
+  body { margin: 0 }
+  .head { box-sizing: border-box; height: 44px; padding: 0 1rem; display: flex; gap: 1.5rem; align-items: center; position: sticky; top: 0; z-index: 20; white-space: nowrap; overflow-x: auto;
+    font: 15px/1.5 system-ui, sans-serif; background: var(--scalar-background-1, Canvas); color: var(--scalar-color-1, CanvasText); border-bottom: 1px solid var(--scalar-border-color, #ccc) }
+  .head a { color: inherit; margin-right: .75rem } .first { font: 16px/1.5 system-ui, sans-serif; max-width: 40rem; margin: 2rem auto; padding: 0 1rem }`;
 
 /** `v1`, `recruitment-v1`: what addresses of the page name a service by. */
 const slugOf = (path: string): string => path.slice(1).replaceAll('/', '-');
@@ -83,9 +120,14 @@ const configurationOf = (services: ReferredServices) => ({
   showDeveloperTools: 'never' as const,
   documentDownloadType: 'direct' as const,
   orderSchemaPropertiesBy: 'preserve' as const,
-  // Webhooks are sent by the service, so there is nothing to request.
-  customCss: '[id*="/webhook/"] .show-api-client-button { display: none }',
+  // The key that was typed is kept by the browser over a reload.
+  persistAuth: true,
+  customCss,
 });
+
+/** Webhooks are sent by the service, so there is nothing to request. There are no libraries of clients, and no need to name the page's. */
+const customCss = `[id*="/webhook/"] .show-api-client-button { display: none }
+.scalar-reference-intro-clients, a[href$="//www.scalar.com"] { display: none }`;
 
 /** Scripts are the package's, and the page's own by their hash; styles stand in attributes, where nothing can vouch for them. */
 function policyOf(html: string): string {

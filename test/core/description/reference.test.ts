@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { gunzipSync } from 'node:zlib';
 import t from 'tap';
+import { request } from 'undici';
 import { buildApi } from '../../../src/api.ts';
 import { closeApi, type Json, log, services, startRail } from '../../harness.ts';
 
@@ -16,14 +18,21 @@ for (const [nth, place] of places.entries()) {
     t.match(response.headers.get('rail-request-id'), /^req_/);
     const html = await response.text();
 
-    const sources = [...html.matchAll(/(?:src|href)="([^"]*)"/g)].map(
-      ([, source]) => new URL(source as string, response.url),
-    );
+    const sources = [...html.matchAll(/src="([^"]*)"/g)].map(([, source]) => new URL(source as string, response.url));
     t.equal(sources.length, 1, 'loads one script and nothing else');
     const script = await fetch(sources[0] as URL);
     t.equal(new URL(script.url).origin, new URL(place).origin);
     t.equal(script.headers.get('content-type'), 'text/javascript; charset=utf-8');
     t.match(await script.text(), 'createApiReference');
+    t.equal(script.headers.get('cache-control'), 'public, max-age=31536000, immutable');
+
+    t.match(html, '<html lang="en">');
+    const links = [...html.matchAll(/<a href="([^"]*)"/g)].map(([, link]) => new URL(link as string, response.url));
+    t.equal(links.length, 5, 'what can be read before the script has loaded');
+    for (const link of links) {
+      t.equal((await fetch(link)).status, 200, link.pathname);
+      t.equal(link.origin, new URL(place).origin);
+    }
 
     const shown = settingsIn(html).sources as Json[];
     t.same(
@@ -82,6 +91,56 @@ t.test('sends the page and its script once', async (t) => {
   }
 });
 
+t.test('sends texts compressed to who takes that', async (t) => {
+  const send = (path: string, encodings: string, headers = {}) =>
+    request(new URL(path, rail.address), { headers: { ...headers, 'accept-encoding': encodings } });
+  for (const path of ['/v1/openapi.json', '/llms-full.txt', '/llms.txt', '/docs', '/docs/webhooks']) {
+    const plain = await send(path, 'gzip;q=0, identity');
+    const text = await plain.body.text();
+    t.equal(plain.headers['content-encoding'], undefined);
+    const compressed = await send(path, 'deflate, gzip');
+    const bytes = Buffer.from(await compressed.body.arrayBuffer());
+    t.match(compressed.headers, { 'content-encoding': 'gzip', vary: 'Accept-Encoding' });
+    t.ok(gunzipSync(bytes).equals(Buffer.from(text)), path);
+    t.ok(bytes.length < text.length / 2);
+    const { etag } = compressed.headers;
+    t.not(etag, plain.headers.etag, 'which are two representations');
+    const again = await send(path, 'gzip', { 'if-none-match': etag });
+    t.equal(again.statusCode, 304);
+    await again.body.dump();
+  }
+});
+
+t.test(
+  'answers browsers that open an unknown address with a page, and other clients with the error envelope',
+  async (t) => {
+    const browser = await fetch(`${rail.address}/nosuch`, { headers: { Accept: 'text/html,*/*;q=0.8' } });
+    t.same([browser.status, browser.headers.get('content-type')], [404, 'text/html; charset=utf-8']);
+    t.match(await browser.text(), /<html lang="en">[\s\S]*<main><h1>Page not found<[/]h1>/);
+    const posted = await fetch(`${rail.address}/nosuch`, { method: 'POST', headers: { Accept: 'text/html' } });
+    t.match(await posted.json(), { error: { code: 'route_not_found' } });
+    t.match(await (await fetch(`${rail.address}/nosuch`)).json(), { error: { code: 'route_not_found' } });
+    t.equal((await fetch(`${rail.address}/favicon.ico`)).status, 204);
+  },
+);
+
+t.test('has pages that link to each other, with a list of contents and boxes that the keyboard reaches', async (t) => {
+  for (const path of ['/docs/webhooks', '/docs/data']) {
+    const html = await (await fetch(rail.address + path)).text();
+    t.match(html, /<html lang="en">[\s\S]*<main>/);
+    for (const link of ['../docs', 'webhooks', 'data', '../llms-full.txt'])
+      t.ok(html.includes(`<a href="${link}">`), link);
+    const chapters = [...html.matchAll(/<h2 id="([^"]+)"/g)].map(([, id]) => id as string);
+    t.ok(chapters.length > 3);
+    for (const id of chapters) t.ok(html.includes(`<a href="#${id}">`), id);
+    t.equal(html.match(/<pre/g)?.length, html.match(/<pre tabindex="0" role="region" aria-label="[^"]+">/g)?.length);
+    t.equal(
+      html.match(/<table>/g)?.length,
+      html.match(/<div class="table" tabindex="0" role="region" aria-label="[^"]+"><table>/g)?.length,
+    );
+  }
+});
+
 t.test('leads from /docs/ to /docs, below a path too', async (t) => {
   for (const place of places) {
     const response = await fetch(`${place}/docs/`);
@@ -121,7 +180,9 @@ t.test('says below which path its operations are, where BASE_URL has one', async
     const app = await buildApi({ ...of, services: { ...services, base_url } });
     t.teardown(() => closeApi(app));
     t.equal((await app.inject('/v1/openapi.json')).json().servers[0].url, path);
-    t.match((await app.inject('/llms.txt')).body, `](${path.replace(/\/$/, '')}/llms-full.txt)`);
+    const index = (await app.inject('/llms.txt')).body;
+    for (const text of ['llms-full.txt', 'recruitment/llms.txt', 'docs/data'])
+      t.match(index, `](${path.replace(/\/$/, '')}/${text})`);
   }
 });
 
@@ -139,7 +200,7 @@ async function startProxy(path: string): Promise<string> {
     const inner = request.url?.startsWith(`${path}/`) ? request.url.slice(path.length) : '/not-below-the-path';
     const headers_of_visitor = { Accept: request.headers.accept ?? '*/*' };
     const answer = await fetch(rail.address + inner, { redirect: 'manual', headers: headers_of_visitor });
-    const { 'content-encoding': _, ...headers } = Object.fromEntries(answer.headers);
+    const { 'content-encoding': _, 'content-length': _length, ...headers } = Object.fromEntries(answer.headers);
     response.writeHead(answer.status, headers).end(Buffer.from(await answer.arrayBuffer()));
   });
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
