@@ -18,7 +18,7 @@ import { guide } from './guide.ts';
 import { applicationOperations } from './partners/application.ts';
 import { createPartnerOperations } from './partners/create_partner.ts';
 import { groupOperations } from './partners/group.ts';
-import { magicLinkOperations } from './partners/magic_link.ts';
+import { magicLinkOperations, mountSignIn } from './partners/magic_link.ts';
 import { partnerOperations, partners } from './partners/partner.ts';
 import { payoutMethodOperations } from './partners/payout_method.ts';
 import { tagOperations } from './partners/tag.ts';
@@ -172,6 +172,7 @@ export const program: Product = {
   demo: { noun: 'program', path: '/v1/programs', open: openDemoProgram },
   mountRoutes(...given) {
     mountShortLinks(...given);
+    mountSignIn(given[0]);
     mountRailWebhooks(...given);
   },
 };

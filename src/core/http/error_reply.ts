@@ -2,6 +2,7 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { isBrowsing, sendPlainPage } from '../formats/plain_page.ts';
 import { translateError, unavailability } from '../postgres/errors.ts';
 import { logOutage } from '../postgres/outage.ts';
 import { max_body_bytes } from '../values/api.ts';
@@ -12,8 +13,17 @@ import { notTaken } from './json_body.ts';
 import { responseHeaders } from './response_headers.ts';
 
 /** Answers a request with what was thrown while it was handled. Unexpected errors are logged, and answer 500. */
-export const replyWithError = (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply =>
-  sendProblem(problemOf(error, request), reply);
+export function replyWithError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const problem = problemOf(error, request);
+  return problem.code === 'route_not_found' && isBrowsing(request)
+    ? sendPlainPage(reply, 404, no_page)
+    : sendProblem(problem, reply);
+}
+
+const no_page = {
+  title: 'Page not found',
+  text: 'There is no page at this address. Check the address. The documentation is at /docs.',
+};
 
 function problemOf(error: unknown, request: FastifyRequest): Problem {
   if (isBrokenOff(request)) {

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import type { FastifyInstance } from 'fastify';
 import sql from 'sql-template-tag';
 import { z } from 'zod';
 import { sha256 } from '../../core/encryption/vault.ts';
+import { sendPlainPage } from '../../core/formats/plain_page.ts';
 import { declareUnique } from '../../core/postgres/errors.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { insert } from '../../core/postgres/write.ts';
@@ -20,10 +22,10 @@ const MagicLink = z
     partner_id: id('part'),
     url: z
       .url()
-      .describe('A single-use URL that signs the partner in to the portal. The portal is not part of this version.'),
+      .describe('A single-use URL to sign in with. The portal is not part of this version: the page there says so.'),
     expires_at: timestamp,
   })
-  .meta({ id: 'MagicLink', description: 'A single-use URL that signs a partner in within 15 minutes.' });
+  .meta({ id: 'MagicLink', description: 'A single-use URL for a partner to sign in with, valid for 15 minutes.' });
 
 export const magicLinkOperations: Operation[] = [
   operation({
@@ -31,8 +33,8 @@ export const magicLinkOperations: Operation[] = [
     method: 'POST',
     path: '/v1/partners/{id}/magic_link',
     scope: 'partners:write',
-    summary: 'Creates a single-use URL that signs the partner in within 15 minutes.',
-    doc: 'Anyone with the URL can sign in as the partner, so share it with the partner only. Rail stores only a hash of the token.',
+    summary: 'Creates a single-use URL for the partner to sign in with, valid for 15 minutes.',
+    doc: 'This version has no partner portal: the URL shows a page that says so and does not use up the token, so do not send it to partners yet. Anyone with the URL can sign in as the partner, so share it with the partner only. Rail stores only a hash of the token.',
     params: idParams,
     reply: MagicLink,
     status: 201,
@@ -51,6 +53,18 @@ export const magicLinkOperations: Operation[] = [
     },
   }),
 ];
+
+const no_portal = {
+  title: 'The partner portal is not available yet',
+  text: 'This link is for signing in to the partner portal, which this service does not have yet. Ask the company that sent it to you about your links, your balance and your statements.',
+};
+
+/** What the URL shows while there is no portal. It reads nothing of the token, and uses it up for nobody. */
+export const mountSignIn = (app: FastifyInstance): void => {
+  app.get('/portal/sign_in', { schema: { hide: true } as object }, async (_, reply) =>
+    sendPlainPage(reply.header('Cache-Control', 'no-store'), 200, no_portal),
+  );
+};
 
 /**
  * Redeems a magic link's token, once and before it expires. Of two concurrent attempts one succeeds.

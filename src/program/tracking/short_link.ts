@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import sql from 'sql-template-tag';
+import { isBrowsing, sendPlainPage } from '../../core/formats/plain_page.ts';
 import { withinDeadline } from '../../core/http/deadline.ts';
 import { isPublicAddress } from '../../core/net/address.ts';
 import { addressOf } from '../../core/net/client_address.ts';
@@ -49,7 +50,7 @@ export function mountShortLinks(app: FastifyInstance, store: Store, services: Se
     handler: async (request, reply) => {
       reply.headers({ 'Cache-Control': 'no-store', 'X-Robots-Tag': 'noindex', Vary: Object.keys(ahead).join(', ') });
       const link = await withinDeadline(request, 'links', (asked) => findShortLink(store, asked, request.params.slug));
-      if (!link) return refuseUnknown(request, reply);
+      if (!link) return refuseUnknown(store, request, reply);
       let url = withVisitorQuery(link.url, queryOf(request), link.param);
       if (request.method === 'GET' && link.records_clicks && !isAhead(request)) {
         const visitor_token = visitorOf(request) ?? randomBytes(18).toString('base64url');
@@ -91,27 +92,35 @@ const cookieOf = ({ short_url, cookie_days }: ShortLink, visitor_token: string):
     ...(short_url.startsWith('https:') ? ['Secure'] : []),
   ].join('; ');
 
-const page = `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>Link not found</title>
-<h1>Link not found</h1>
-<p>This link does not exist or was deleted. Check the address, or ask the person who shared it for a new link.</p>
-</html>
-`;
+const no_link = {
+  title: 'Link not found',
+  text: 'This link does not exist or was deleted. Check the address, or ask the person who shared it for a new link.',
+};
 
-/** Browsers receive an HTML page, other clients the error envelope. */
-function refuseUnknown({ headers }: FastifyRequest, reply: FastifyReply): FastifyReply {
-  if (!headers.accept?.includes('text/html'))
-    throw new Problem('resource_not_found', 'This link does not exist or was deleted.');
-  return reply
-    .code(404)
-    .headers({
-      'Content-Type': 'text/html; charset=utf-8',
-      'Content-Security-Policy': "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'",
-    })
-    .send(page);
+/** Browsers go on to the website of the program whose link it was, else receive a page; other clients receive the error envelope. */
+async function refuseUnknown(
+  store: Store,
+  request: FastifyRequest<{ Params: { slug: string } }>,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  if (!isBrowsing(request)) throw new Problem('resource_not_found', 'This link does not exist or was deleted.');
+  const website = await withinDeadline(request, 'links', (asked) => formerWebsite(store, asked, request.params.slug));
+  return website ? reply.redirect(new URL(website).href, 302) : sendPlainPage(reply, 404, no_link);
+}
+
+async function formerWebsite({ database }: Store, asked: Asked, slug: string): Promise<string | undefined> {
+  const [program] = await runFor<{ website_url: string }>(
+    database,
+    asked,
+    sql`
+      select g.website_url
+      from program.link l
+      join program.program g on g.organization_id = l.organization_id and g.id = l.program_id
+      where l.short_slug = ${slug}
+      order by l.deleted_at desc nulls first
+      limit 1`,
+  );
+  return program?.website_url;
 }
 
 /** Slugs are unique over all organizations, so this query alone names none. */

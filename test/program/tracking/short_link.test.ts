@@ -75,6 +75,9 @@ t.test('answers 404 for a slug that is unknown or whose link is deleted, and rec
   const answer = await follow(other.short_slug);
   t.equal(answer.status, 404);
   t.match(await answer.json(), { error: { code: 'resource_not_found' } });
+  const visited = await follow(other.short_slug, { Accept: 'text/html,*/*;q=0.8' });
+  t.same([visited.status, visited.headers.get('location')], [302, new URL(program.website_url).href], 'people go on');
+  t.equal(visited.headers.get('set-cookie'), null);
   t.equal((await clicks()).total_count, before);
 });
 

@@ -61,6 +61,9 @@ t.test('unsubscribes by one click, once', async (t) => {
   const link = await linkOf(outreach, sent.message_id);
   const answer = await send('POST', link, multipart_type, multipart);
   t.equal(answer.status, 200);
+  const page = await send('GET', link, { 'Accept-Language': 'en' });
+  t.match(page, { status: 200, text: 'You are unsubscribed' }, 'the link opened later asks nothing');
+  t.notMatch(page.text, '<form');
   t.notOk(answer.headers.location);
   t.notOk(answer.headers['set-cookie']);
   t.match(await within(rail, outreach, (tx) => isSuppressed(tx, vault, sent.email, 'none')), {

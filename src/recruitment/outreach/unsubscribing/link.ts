@@ -25,6 +25,8 @@ export interface Linked {
   language_code: string | null;
   /** Who sends: the company, else the brand. Null: the brand was deleted. */
   sender: string | null;
+  /** By this link or otherwise. */
+  is_unsubscribed: boolean;
 }
 
 /** The message that a token names, in a transaction of the organization that it names; undefined where the token is not of that organization. */
@@ -32,7 +34,8 @@ export async function readLink(tx: Tx, vault: Vault, token: UnsubscribeToken): P
   const hash = await storedHash(tx, vault);
   if (!hash || !verifies(keyOf(hash), token)) return undefined;
   return tx.maybe<Linked>(sql`
-    select t.id as message_id, p.language_code, coalesce(b.sender_company, b.name) as sender
+    select t.id as message_id, p.language_code, coalesce(b.sender_company, b.name) as sender,
+      p.unsubscribed_at is not null as is_unsubscribed
     from recruitment.message t
     left join recruitment.prospect p on p.organization_id = t.organization_id and p.id = t.prospect_id
     left join recruitment.brand b on b.organization_id = t.organization_id and b.id = t.brand_id and b.deleted_at is null

@@ -22,7 +22,10 @@ export function mountUnsubscribing(app: FastifyInstance, store: Store, services:
     const route = { url: `${unsubscribe_path}/:token`, schema: { hide: true } as object, config: { logs_route: true } };
     scope.route<{ Params: { token: string } }>({
       ...{ ...route, method: ['GET', 'HEAD'] },
-      handler: async (request, reply) => show(request, reply, askingPage, await linked(store, services, request)),
+      handler: async (request, reply) => {
+        const found = await linked(store, services, request);
+        return show(request, reply, found?.is_unsubscribed ? donePage : askingPage, found);
+      },
     });
     scope.route<{ Params: { token: string } }>({
       ...{ ...route, method: 'POST', bodyLimit: most_bytes },
