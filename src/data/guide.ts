@@ -32,14 +32,14 @@ from (
   where c.kind <> 'clawback'
 ) t
 join data.partner p on p.id = t.partner_id
-where t.occurred_at >= '2026-10-01T00:00Z' and t.occurred_at < '2026-11-01T00:00Z'
+where t.occurred_at >= date_trunc('month', now(), 'UTC') and t.occurred_at < date_trunc('month', now(), 'UTC') + interval '1 month'
 group by p.id, p.handle, t.currency
 order by revenue_minor desc`,
   },
   {
     title: 'What was owed to partners at the end of a month',
     sql: `select program_id, currency, payable_minor, receivable_minor
-from data.payable_liability('2026-11-01T00:00Z')`,
+from data.payable_liability(date_trunc('month', now(), 'UTC'))`,
   },
   {
     title: 'The account of a partner',
@@ -52,7 +52,7 @@ order by position`,
     title: 'From click to sale, week by week',
     sql: `select date_trunc('week', day)::date as week, sum(clicks) as clicks, sum(leads) as leads, sum(customers) as customers, sum(sales) as sales
 from data.funnel_daily
-where day >= '2026-08-31'
+where day >= now() - interval '8 weeks'
 group by week
 order by week`,
   },
@@ -75,14 +75,14 @@ limit 20`,
     title: 'Charges, refunds and payouts of a month, to be compared with the statements of the processor and the rails',
     sql: `select external_id, object, currency, amount_minor, fee_minor, occurred_at
 from data.reconciliation
-where occurred_at >= '2026-10-01T00:00Z' and occurred_at < '2026-11-01T00:00Z'
+where occurred_at >= date_trunc('month', now(), 'UTC')
 order by occurred_at`,
   },
   {
     title: 'What partners without a verified tax form were paid in a year',
     sql: `select partner_id, currency, paid_minor, tax_form_status
 from data.paid_yearly
-where year = 2026 and tax_form_status <> 'verified'
+where year = extract(year from now()) and tax_form_status <> 'verified'
 order by paid_minor desc`,
   },
   {
@@ -90,7 +90,7 @@ order by paid_minor desc`,
     sql: `select c.name, sum(d.sent) as sent, sum(d.bounced) as bounced, sum(d.replies) as replies, sum(d.interested_replies) as interested
 from data.outreach_daily d
 join data.campaign c on c.id = d.campaign_id
-where d.day >= '2026-10-01' and d.day < '2026-11-01'
+where d.day >= date_trunc('month', now(), 'UTC')
 group by c.id, c.name
 order by interested desc`,
   },
@@ -146,7 +146,7 @@ order by occurred_at`,
   {
     name: 'dbt',
     text: 'The operator of the service prints the sources, and your models refer to them. The login cannot write, so the models need a database of their own, for example DuckDB with this Postgres attached for reading, or a warehouse that you fill from the change feed.',
-    code: 'rail data dictionary --format dbt > models/rail_sources.yml',
+    code: 'mkdir -p models\nrail data dictionary --format dbt > models/rail_sources.yml',
   },
   {
     name: 'The change feed',

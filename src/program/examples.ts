@@ -57,7 +57,7 @@ export const examples: Examples = {
     payout_method: { method: 'bank_transfer', hint: '3000', updated_at: times.change },
     tax_form: { status: 'verified', updated_at: times.change },
     rail,
-    inbound_signing: { required: true, updated_at: times.change },
+    inbound_signing: { required: false, updated_at: times.change },
     webhook_replay: { from: '2026-11-21T09:30:00.000Z', to: '2026-11-21T12:30:00.000Z' },
   },
   operations: {
@@ -196,7 +196,7 @@ export const examples: Examples = {
         resolved_at: times.change,
       },
     },
-    'inbound_signing.set': { body: { required: true } },
+    'inbound_signing.set': { body: { required: false } },
     'webhook_endpoints.create': { reply: { secret } },
     'webhook_endpoints.update': { body: { event_types: ['sale.created', 'commission.created'] } },
     'webhook_endpoints.enable': { reply: changed },

@@ -89,8 +89,16 @@ export const partners = resource({
       .nullable()
       .describe('The version of the terms that the partner accepted. Null if not accepted.'),
     completed_onboarding: z.boolean().describe('Whether the partner has completed the onboarding in the portal.'),
-    email_first_referral: z.boolean().describe('Whether the partner is emailed about the first referral.'),
-    email_new_referral: z.boolean().describe('Whether the partner is emailed about each new referral.'),
+    email_first_referral: z
+      .boolean()
+      .describe(
+        'For a later version: no email is sent about referrals yet. Whether the partner wants one about the first referral.',
+      ),
+    email_new_referral: z
+      .boolean()
+      .describe(
+        'For a later version: no email is sent about referrals yet. Whether the partner wants one about each new referral.',
+      ),
     email_payout_paid: z.boolean().describe('Whether the partner is emailed when a payout is paid.'),
     metadata: storedMetadata,
     created_at: timestamp,

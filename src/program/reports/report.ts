@@ -215,7 +215,7 @@ export const reportOperations: Operation[] = [
   }),
   operation({
     name: 'reports.get',
-    title: 'Run a report by its path',
+    title: 'Run a named report',
     method: 'GET',
     path: '/v1/reports/{report}',
     scope: 'reports:read',

@@ -39,7 +39,7 @@ const InboxHealth = z.object({
 export const inboxHealthOperations: Operation[] = [
   operation({
     name: 'inboxes.health',
-    title: 'Get the health of an inbox',
+    title: 'Retrieve the health of an inbox',
     method: 'GET',
     path: `${base_path}/inboxes/{id}/health`,
     scope: 'inboxes:read',

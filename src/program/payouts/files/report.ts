@@ -58,21 +58,22 @@ const PayoutReport = z
 
 type PayoutReport = z.infer<typeof PayoutReport>;
 
+/** What a bank says that has settled all payments of a file, whose `MsgId` it repeats. */
+const example_report =
+  '<?xml version="1.0" encoding="UTF-8"?><Document xmlns="urn:iso:std:iso:20022:tech:xsd:pain.002.001.10"><CstmrPmtStsRpt><GrpHdr><MsgId>BANK-1</MsgId><CreDtTm>2026-12-16T09:00:00Z</CreDtTm></GrpHdr><OrgnlGrpInfAndSts><OrgnlMsgId>batch-01h455vb4pex5vsknk084sn02q</OrgnlMsgId><OrgnlMsgNmId>pain.001.001.09</OrgnlMsgNmId><GrpSts>ACSC</GrpSts></OrgnlGrpInfAndSts></CstmrPmtStsRpt></Document>';
+
 export const payoutReportOperations: Operation[] = [
   operation({
     name: 'payout_batches.take_in_report',
     method: 'POST',
     path: '/v1/payout_batches/{id}/statuses',
     scope: 'payouts:send',
-    title: 'Take in a bank report',
+    title: 'Upload a bank report',
     summary: "Settles payouts by a bank's report: pain.002 or camt.054.",
     doc: 'Send the XML as the field `document`, or as the body with `Content-Type: application/xml`: at most 10 MiB. Payments that the bank settled become `paid`; rejected ones, also those of a rejected file or payment information, become `failed`; returned ones become `failed` with `returned`. Each entry is applied by itself: what is not of this batch counts in `not_of_batch`, and an entry that does not fit, such as one of another amount or one that contradicts itself, is listed in `not_applied` and changes nothing. A return of less than was sent is a return, and the difference is the `fee_minor` of the payout. A rejection of a duplicate (`DU01` to `DU05`, `AM05`) says that the bank has the payment already, and changes nothing. A pain.002 must be on a file of the batch. If it settles many payouts, a worker goes on after the response: `state` is `running`, and `GET` shows when it is `done`. An organization can have two long reports read at once (429 `rate_limit_exceeded`). A report that was taken in before is 409 with the first result in `existing`.',
     params: idParams,
     body: z.strictObject({ document: text.min(1).describe('The XML of the report, as the bank supplied it.') }),
-    example: {
-      document:
-        '<?xml version="1.0" encoding="UTF-8"?><Document xmlns="urn:iso:std:iso:20022:tech:xsd:pain.002.001.10"><CstmrPmtStsRpt>…</CstmrPmtStsRpt></Document>',
-    },
+    example: { document: example_report },
     upload: { field: 'document', media_types: ['application/xml', 'text/xml'], most_bytes: 10 * 1024 * 1024 },
     reply: PayoutReport,
     errors: ['resource_already_exists'],
