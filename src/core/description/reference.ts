@@ -91,8 +91,9 @@ function withHead(html: string, services: ReferredServices): string {
     .replace(
       '<div id="app"></div>',
       `<header class="head"><strong>${escaped(services[0].title)} API</strong> <nav aria-label="Documentation">${links}</nav></header>
-    <div id="app"><div class="first"><p>The reference is loading. It is also there as text:</p><ul>${texts}</ul></div></div>
-    <noscript><p class="first">The reference needs JavaScript. The texts above do not.</p></noscript>`,
+    <div id="app"></div>
+    <div class="before"><p>The reference is loading. It is also there as text:</p><ul>${texts}</ul></div>
+    <noscript><p class="before">The reference needs JavaScript. The texts above do not.</p></noscript>`,
     );
 }
 
@@ -100,7 +101,7 @@ const head_style = `:root { --scalar-custom-header-height: 44px; color-scheme: l
   body { margin: 0 }
   .head { box-sizing: border-box; height: 44px; padding: 0 1rem; display: flex; gap: 1.5rem; align-items: center; position: sticky; top: 0; z-index: 20; white-space: nowrap; overflow-x: auto;
     font: 15px/1.5 system-ui, sans-serif; background: var(--scalar-background-1, Canvas); color: var(--scalar-color-1, CanvasText); border-bottom: 1px solid var(--scalar-border-color, #ccc) }
-  .head a { color: inherit; margin-right: .75rem } .first { font: 16px/1.5 system-ui, sans-serif; max-width: 40rem; margin: 2rem auto; padding: 0 1rem }`;
+  .head a { color: inherit; margin-right: .75rem } #app:not(:empty) ~ .before { display: none } .before { font: 16px/1.5 system-ui, sans-serif; max-width: 40rem; margin: 2rem auto; padding: 0 1rem }`;
 
 /** `v1`, `recruitment-v1`: what addresses of the page name a service by. */
 const slugOf = (path: string): string => path.slice(1).replaceAll('/', '-');
