@@ -11,6 +11,7 @@ import { isRefusedForTls, urlsByTls } from './core/pool/tls.ts';
 import { type Database, openDatabase, run } from './core/postgres/database.ts';
 import { isUnavailable } from './core/postgres/errors.ts';
 import { whyNotReady } from './core/postgres/migrate.ts';
+import { whyNoSpace } from './core/postgres/outage.ts';
 import type { Store, WriteEvents } from './core/postgres/transaction.ts';
 import type { Mailer, Services } from './core/resource/services.ts';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded_postgres/embedded_postgres.ts';
@@ -148,9 +149,9 @@ async function openMailer({ SMTP_URL, MAIL_FROM }: Config, base_url: string): Pr
   return createMailer({ smtp_url: SMTP_URL, from: MAIL_FROM ?? `Rail <rail@${domain}>` });
 }
 
-/** What a process that serves or works waits for, as a sentence; undefined where the database is ready for it, and was used with its key. */
+/** What a process that serves or works waits for, as a sentence; undefined where the database is ready for it, was used with its key, and takes writes. */
 export const whyUnfit = async (database: Pick<Database, 'query'>, vault: Vault): Promise<string | undefined> =>
-  (await whyNotReady(database)) ?? findWrongKey(database, vault);
+  (await whyNotReady(database)) ?? (await findWrongKey(database, vault)) ?? whyNoSpace(database);
 
 interface WaitOptions {
   log: Logger;

@@ -5,8 +5,8 @@ import { Problem } from '../values/problem.ts';
 import { withinDeadline } from './deadline.ts';
 
 /**
- * `/healthz`: the process is up. `/readyz`: Postgres answers, the migrations are in, the API's role may do what requests need, and the
- * process has the database's encryption key.
+ * `/healthz`: the process is up. `/readyz`: Postgres answers, the migrations are in, the API's role may do what requests need, the
+ * process has the database's encryption key, and the disk that was full has space again.
  */
 export function mountHealth(
   app: FastifyInstance,
