@@ -27,12 +27,24 @@ const endpoint = {
   ...{ secret_last_rotated_at: null, created_at: times.program, updated_at: times.program },
 };
 const { type, created_at, data, request } = event;
+const sent_at = String(Date.parse(times.sale) / 1000);
+const rail_signature = `t=${sent_at},v1=${'4f9c1e7a'.repeat(8)}`;
+const webhook_signature = `v1,${'Zm9yIHRo'.repeat(5)}aXM=`;
 const delivery = {
   ...{ id: sampleId('whd'), program_id: program.id, endpoint_id: endpoint.id, event_id: event.id },
   ...{ event_type: type, status: 'delivered', attempt: 1, next_attempt_at: null, replay_of: null },
   request_body: JSON.stringify({ id: event.id, type, created_at, data, request }),
   attempts: [
-    { ...{ attempt: 1, at: times.sale, duration_ms: 84, status_code: 200 }, ...{ response_body: 'ok', error: null } },
+    {
+      ...{ attempt: 1, at: times.sale, duration_ms: 84, status_code: 200, response_body: 'ok', error: null },
+      url: endpoint.url,
+      request_headers: {
+        ...{ 'Content-Type': 'application/json', 'User-Agent': 'Rail-Webhooks/1.0', 'Rail-Signature': rail_signature },
+        ...{ 'Rail-Event': type, 'Rail-Event-Id': event.id, 'Rail-Delivery-Id': sampleId('whd'), 'Rail-Attempt': '1' },
+        ...{ 'Rail-Request-Id': request.id, 'webhook-id': event.id, 'webhook-timestamp': sent_at },
+        'webhook-signature': webhook_signature,
+      },
+    },
   ],
   ...{ created_at: times.sale, updated_at: times.sale },
 };

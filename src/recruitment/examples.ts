@@ -15,16 +15,21 @@ const event = {
   data: catalogue['reply.received'].example,
 };
 const test_id = sampleId('evt').replace('sample_evt_', 'evt_test_');
+const sent_at = String(Date.parse(times.event) / 1000);
+const rail_signature = `t=${sent_at},v1=${'4f9c1e7a'.repeat(8)}`;
+const webhook_signature = `v1,${'Zm9yIHRo'.repeat(5)}aXM=`;
 const delivery = {
   ...{ id: sampleId('fwd'), endpoint_id: endpoint.id, event_id: event.id, event_type: event.type },
   ...{ status: 'delivered', attempt: 1, next_attempt_at: null, replay_of: null, request_body: JSON.stringify(event) },
   attempts: [
     {
       ...{ attempt: 1, at: times.event, duration_ms: 84, status_code: 200, response_body: 'ok', error: null },
+      url: endpoint.url,
       request_headers: {
-        ...{ 'Content-Type': 'application/json', 'User-Agent': 'Rail-Webhooks/1.0', 'Rail-Event': event.type },
-        ...{ 'Rail-Event-Id': event.id, 'Rail-Delivery-Id': sampleId('fwd'), 'Rail-Attempt': '1' },
-        ...{ 'webhook-id': event.id, 'webhook-timestamp': String(Date.parse(times.event) / 1000) },
+        ...{ 'Content-Type': 'application/json', 'User-Agent': 'Rail-Webhooks/1.0', 'Rail-Signature': rail_signature },
+        ...{ 'Rail-Event': event.type, 'Rail-Event-Id': event.id },
+        ...{ 'Rail-Delivery-Id': sampleId('fwd'), 'Rail-Attempt': '1' },
+        ...{ 'webhook-id': event.id, 'webhook-timestamp': sent_at, 'webhook-signature': webhook_signature },
       },
     },
   ],

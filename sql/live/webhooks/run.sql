@@ -106,7 +106,8 @@ $$;
 
 -- Records the results of deliveries, and how their runs go on, for many endpoints in one transaction. `runs` is an array of
 -- {endpoint_id, token, endpoint_updated_at, done_position, ended, slow}, `results` one of {endpoint_id, organization_id, delivery_id,
--- queue_position, attempt, at, duration_ms, status_code, response_body, error, status, next_attempt_at}. A run that goes on has its lease
+-- queue_position, attempt, at, duration_ms, status_code, response_body, error, url, rail_signature, webhook_signature, status,
+-- next_attempt_at}. A run that goes on has its lease
 -- renewed. Gives those that may go on. Those whose lease is not theirs any more may not: what they report is dropped, and their successors
 -- send it again. Nor may those whose endpoint has changed: they know an old address or secret, or that it is on.
 create or replace function webhooks.record_runs(runs json, results json, lease interval)
@@ -144,13 +145,18 @@ begin
       select r.*
       from json_to_recordset(results) as r (
         endpoint_id text, organization_id text, delivery_id text, queue_position bigint, attempt integer, at timestamptz, duration_ms integer,
-        status_code integer, response_body text, error text, status text, next_attempt_at timestamptz
+        status_code integer, response_body text, error text, url text, rail_signature text, webhook_signature text, status text,
+        next_attempt_at timestamptz
       )
       where r.endpoint_id in (select h.endpoint_id from held h)
     ),
     logged as (
-      insert into webhooks.attempt (organization_id, delivery_id, attempt, at, duration_ms, status_code, response_body, error)
-      select r.organization_id, r.delivery_id, r.attempt, r.at, r.duration_ms, r.status_code, r.response_body, r.error
+      insert into webhooks.attempt (
+        organization_id, delivery_id, attempt, at, duration_ms, status_code, response_body, error, url, rail_signature, webhook_signature
+      )
+      select
+        r.organization_id, r.delivery_id, r.attempt, r.at, r.duration_ms, r.status_code, r.response_body, r.error, r.url, r.rail_signature,
+        r.webhook_signature
       from result r
       where r.attempt is not null
     ),

@@ -1,4 +1,4 @@
-import sql, { empty, type Sql } from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { z } from 'zod';
 import { nestedListOperation } from '../../core/resource/nested_list.ts';
 import { type Operation, readOperations } from '../../core/resource/operation.ts';
@@ -27,36 +27,33 @@ const result = {
   error: text.nullable().describe('What went wrong. Null: the attempt succeeded.'),
 };
 
-/** The short log of an endpoint shows the full request. Its signatures are not kept: they are made anew for each attempt. */
-const attemptOf = ({ most_in_log }: EventPolicy) =>
-  z.object({
-    ...result,
-    ...(most_in_log === null
-      ? {}
-      : {
-          request_headers: z
-            .record(z.string(), z.string())
-            .describe('The headers of the request, without those that hold its signature.'),
-        }),
-  });
+const attempt = z.object({
+  ...result,
+  url: text.nullable().describe('Where the request was sent to. Of a team chat, its host and the last 4 characters.'),
+  request_headers: z
+    .record(z.string(), z.string())
+    .describe('The headers of the request, with its signatures. A team chat receives none.'),
+});
 
 /** Of an attempt `a` of the delivery `t`, as `headersOf` of the queue makes them. */
 const requestHeaders = sql`
-  case when exists (
-    select from webhooks.endpoint e
-    where e.organization_id = t.organization_id and e.id = t.endpoint_id and webhooks.is_chat(e.type)
-  )
+  json_strip_nulls(case when a.rail_signature is null
   then json_build_object('Content-Type', 'application/json', 'User-Agent', ${user_agent}::text)
   else json_build_object(
     'Content-Type', 'application/json',
     'User-Agent', ${user_agent}::text,
+    'Rail-Signature', a.rail_signature,
     'Rail-Event', t.event_type,
     'Rail-Event-Id', t.event_id,
     'Rail-Delivery-Id', t.id,
     'Rail-Attempt', a.attempt::text,
+    'Rail-Request-Id', (
+      select v.request_id from webhooks.event v where v.organization_id = t.organization_id and v.id = t.event_id
+    ),
     'webhook-id', t.event_id,
-    'webhook-timestamp', floor(extract(epoch from a.at))::bigint::text
-  ) end`;
+    'webhook-timestamp', floor(extract(epoch from a.at))::bigint::text,
+    'webhook-signature', a.webhook_signature
+  ) end)`;
 
 /** The deliveries of a product. */
 export const deliveriesOf = perProduct((policy) => {
@@ -86,7 +83,7 @@ export const deliveriesOf = perProduct((policy) => {
         .nullable()
         .describe('The delivery that this one replays. Null: not a replay.'),
       request_body: text.nullable().describe('The exact body that is sent.'),
-      attempts: z.array(attemptOf(policy)).describe('The attempts and their results, oldest first.'),
+      attempts: z.array(attempt).describe('The attempts and their results, oldest first.'),
       created_at: timestamp,
       updated_at: timestamp,
     },
@@ -105,8 +102,9 @@ export const deliveriesOf = perProduct((policy) => {
           'duration_ms', a.duration_ms,
           'status_code', a.status_code,
           'response_body', a.response_body,
-          'error', a.error
-          ${policy.most_in_log === null ? empty : sql`, 'request_headers', ${requestHeaders}`}
+          'error', a.error,
+          'url', a.url,
+          'request_headers', ${requestHeaders}
         ) order by a.attempt), '[]')
         from webhooks.attempt a
         where a.organization_id = t.organization_id and a.delivery_id = t.id

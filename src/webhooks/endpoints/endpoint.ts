@@ -2,7 +2,14 @@ import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { DeletedMarker } from '../../core/resource/deleted_marker.ts';
-import { type Caller, idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
+import {
+  type Caller,
+  type Context,
+  idParams,
+  type Operation,
+  operation,
+  readOperations,
+} from '../../core/resource/operation.ts';
 import { componentName, resource } from '../../core/resource/resource.ts';
 import type { Services } from '../../core/resource/services.ts';
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
@@ -119,12 +126,38 @@ export const addressValues = (type: string, endpoint_id: string, address: string
 export const eventTypesOf = ({ catalogue }: EventPolicy) =>
   z.array(z.enum(Object.keys(catalogue) as [string, ...string[]])).max(100);
 
-export const readEndpointOperations = (policy: EventPolicy): Operation[] =>
-  readOperations({
+export function readEndpointOperations(policy: EventPolicy): Operation[] {
+  const reads = readOperations({
     ...withinSubject(policy),
     resource: endpointsOf(policy),
     by: ['status', ...(policy.endpoint_types ? ['type'] : []), ...(policy.owner ? [policy.owner.field] : [])],
+    ...(policy.endpoint_types ? { filters: of_tests } : {}),
   }).map((read) => ({ ...read, scope: 'webhooks:read' }));
+  return policy.endpoint_types ? reads.map((read) => asEachKeyReads(policy, read)) : reads;
+}
+
+/** What a test key lists. No caller sends it. */
+const of_tests = { of_tests: { schema: z.never().optional(), where: () => sql`t.type = 'test'` } };
+
+function asEachKeyReads(policy: EventPolicy, read: Operation): Operation {
+  const asSeen = async (context: ReadContext): Promise<ReadContext> => {
+    const { id: endpoint_id } = context.params as { id?: string };
+    if (endpoint_id !== undefined) await endpointFor(context, policy, endpoint_id);
+    return context.caller.mode === 'live'
+      ? context
+      : { ...context, query: { ...(context.query as object), of_tests: true } };
+  };
+  const { stream } = read;
+  return {
+    ...read,
+    test_keys: true,
+    query: (read.query as z.ZodObject).omit('of_tests' in (read.query as z.ZodObject).shape ? { of_tests: true } : {}),
+    run: async (context) => read.run({ ...(await asSeen(context)), asked: undefined }),
+    ...(stream ? { stream: async (context) => stream({ ...(await asSeen(context)), format: context.format }) } : {}),
+  };
+}
+
+type ReadContext = Context<unknown, unknown, unknown>;
 
 export function updateEndpointOperation(policy: EventPolicy): Operation {
   const endpoints = endpointsOf(policy);

@@ -22,6 +22,9 @@ export interface DeliveryResult {
   status_code?: number | null;
   response_body?: string | null;
   error?: string | null;
+  url?: string;
+  rail_signature?: string | null;
+  webhook_signature?: string | null;
   next_attempt_at?: string | null;
 }
 

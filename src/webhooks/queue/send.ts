@@ -37,6 +37,8 @@ export interface Receiver {
   /** Undefined where the URL is not one to send to, for the reason given. */
   target: { origin: URL; path: string } | undefined;
   refusal: string;
+  /** As it is shown: of a team chat, a hint. */
+  shown_url: string;
   /** Of the newest secret first; two during a rotation. None where the receiver is a team chat, which verifies no signature. */
   keys: SigningKeys[];
 }
@@ -60,9 +62,9 @@ export function receiverOf(
     httpsOnly: https_only && !allow_private_addresses,
   });
   const keys = isChat(type) ? [] : secrets.map(keysOf);
-  if (!judged.ok) return { target: undefined, refusal: judged.reason, keys };
+  if (!judged.ok) return { target: undefined, refusal: judged.reason, shown_url: url, keys };
   const target = { origin: connectionOrigin(judged.url, endpoint_id), path: judged.url.pathname + judged.url.search };
-  return { target, refusal: '', keys };
+  return { target, refusal: '', shown_url: url, keys };
 }
 
 export interface Sendable {
@@ -82,6 +84,10 @@ export interface Outcome {
   status_code: number | null;
   response_body: string | null;
   error: string | null;
+  /** What was sent, as far as it does not follow from the delivery. Signatures are of no use after five minutes. */
+  url: string;
+  rail_signature: string | null;
+  webhook_signature: string | null;
   /** The least wait before the next attempt that a team chat asks for. */
   retry_after_s?: number | undefined;
 }
@@ -109,17 +115,20 @@ export class Sender {
     const at = new Date(databaseTime());
     const started = performance.now();
     const exchange = new Exchange();
+    const sent: Sent = { url: this.#receiver.shown_url, rail_signature: null, webhook_signature: null };
     const timer = setTimeout(() => exchange.abort(new DeadlinePassed()), timeout_ms);
     const cut = () => exchange.abort(new CutOff());
     cut_off.addEventListener('abort', cut, { once: true });
     try {
       const t = Math.floor(at.getTime() / 1000);
-      this.#begin(exchange, delivery, t);
+      const headers = this.#headersOf(delivery, t);
+      Object.assign(sent, signaturesIn(headers));
+      this.#begin(exchange, delivery, headers);
       if (next) this.#signed = { of: next, t, headers: headersOf(this.#receiver, next, t) };
-      return outcomeOf(this.#heeded(await exchange.answer), at, started);
+      return outcomeOf({ ...this.#heeded(await exchange.answer), ...sent }, at, started);
     } catch (error) {
       if (cut_off.aborted) return undefined;
-      return outcomeOf({ status_code: null, response_body: null, error: reasonOf(error) }, at, started);
+      return outcomeOf({ status_code: null, response_body: null, error: reasonOf(error), ...sent }, at, started);
     } finally {
       clearTimeout(timer);
       cut_off.removeEventListener('abort', cut);
@@ -133,12 +142,15 @@ export class Sender {
   }
 
   /** @throws AddressRefused */
-  #begin(exchange: Exchange, delivery: Sendable, t: number): void {
+  #begin(exchange: Exchange, { body }: Sendable, headers: Record<string, string>): void {
     const { target, refusal } = this.#receiver;
     if (!target) throw new AddressRefused(refusal);
+    this.#context.agent.dispatch({ ...target, method: 'POST', headers, body }, exchange);
+  }
+
+  #headersOf(delivery: Sendable, t: number): Record<string, string> {
     const signed = this.#signed?.of === delivery && this.#signed.t === t ? this.#signed.headers : undefined;
-    const headers = signed ?? headersOf(this.#receiver, delivery, t);
-    this.#context.agent.dispatch({ ...target, method: 'POST', headers, body: delivery.body }, exchange);
+    return signed ?? headersOf(this.#receiver, delivery, t);
   }
 }
 
@@ -147,7 +159,15 @@ class CutOff extends Error {}
 
 type Answer = Pick<Outcome, 'status_code' | 'response_body' | 'error' | 'retry_after_s'>;
 
-const outcomeOf = (answer: Answer, at: Date, started: number): Outcome => ({
+type Sent = Pick<Outcome, 'url' | 'rail_signature' | 'webhook_signature'>;
+
+/** Of a team chat none. */
+const signaturesIn = (headers: Record<string, string>): Omit<Sent, 'url'> => ({
+  rail_signature: headers['Rail-Signature'] ?? null,
+  webhook_signature: headers['webhook-signature'] ?? null,
+});
+
+const outcomeOf = (answer: Answer & Sent, at: Date, started: number): Outcome => ({
   ...answer,
   acknowledged: answer.error === null,
   at: at.toISOString(),

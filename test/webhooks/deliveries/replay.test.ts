@@ -57,8 +57,16 @@ t.test('the log shows the exact body, and what each attempt was answered', async
     attempt: 1,
     replay_of: null,
     request_body: received?.raw,
-    attempts: [{ attempt: 1, status_code: 200, response_body: 'ok', error: null }],
+    attempts: [{ attempt: 1, status_code: 200, response_body: 'ok', error: null, url: receiver.url }],
   });
+  const of_the_connection = ['host', 'connection', 'content-length'];
+  const sent = Object.entries(received?.headers ?? {}).filter(([name]) => !of_the_connection.includes(name));
+  const logged = Object.entries(delivery.attempts[0].request_headers).map(([name, value]) => [
+    name.toLowerCase(),
+    value,
+  ]);
+  t.same(Object.fromEntries(logged), Object.fromEntries(sent));
+  t.match(Object.fromEntries(logged), { 'rail-signature': /^t=/, 'rail-request-id': /^req_/ });
   t.same(await merchant.get(`/v1/webhook_deliveries/${delivery.id}`), delivery);
   const all = await merchant.get(`/v1/webhook_deliveries?program_id=${program_id}&event_type=affiliate.created`);
   t.same(all.data, [delivery]);
