@@ -1,4 +1,4 @@
-/** CSV as RFC 4180 has it, for spreadsheets: a text that a spreadsheet would run as a formula gets an apostrophe in front. */
+/** CSV as RFC 4180 has it, for spreadsheets: a text that a spreadsheet would run as a formula gets an apostrophe in front, which `textOfCell` takes away. */
 
 type Row = Record<string, unknown>;
 
@@ -27,10 +27,14 @@ function cell(value: unknown): string {
 }
 
 /** What a spreadsheet takes for the beginning of a formula. Tab and carriage return it skips before it looks. */
-const begins_formula = /^[=+\-@\t\r\n＝＋－＠]/;
+const begins_formula = /^'*[=+\-@\t\r\n＝＋－＠]/;
 const needs_quotes = /[",\r\n]/;
 
 const textCell = (text: string): string => field(begins_formula.test(text) ? `'${text}` : text);
+
+/** The text that a cell was written for. */
+export const textOfCell = (cell: string): string =>
+  cell.startsWith("'") && begins_formula.test(cell) ? cell.slice(1) : cell;
 
 const field = (text: string): string =>
   text === '' || needs_quotes.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

@@ -6,13 +6,23 @@ export type StreamFormat = (typeof stream_formats)[number];
 
 export const media_types: Record<StreamFormat, string> = { csv: 'text/csv', ndjson: 'application/x-ndjson' };
 
-/** The query parameter of every operation that gives its rows in other formats too. */
-export const formatField = z
+const formatField = z
   .enum(['json', ...stream_formats])
   .optional()
   .describe(
     'The format of the response. `csv` and `ndjson` return all objects that match, without pages. The default is what the header `Accept` asks for, otherwise `json`.',
   );
+
+/** The query parameters of every operation that gives its rows in other formats too. */
+export const formatFields = {
+  format: formatField,
+  bom: z
+    .enum(['true', 'false'])
+    .optional()
+    .describe(
+      '`true`: CSV begins with a byte order mark, by which Excel reads letters such as `ü`. Other formats have none. The default is `false`.',
+    ),
+};
 
 const json_ranges = ['application/json', 'application/*', '*/*'];
 

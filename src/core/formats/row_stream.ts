@@ -21,11 +21,13 @@ export interface FileStream {
   chunks: AsyncIterable<string | Buffer>;
 }
 
-/** The rows as a file. */
-export const fileOf = (stream: RowStream, format: StreamFormat): FileStream => ({
+const byte_order_mark = '\ufeff';
+
+/** The rows as a file. @param bom whether CSV begins with a byte order mark */
+export const fileOf = (stream: RowStream, format: StreamFormat, bom = false): FileStream => ({
   name: `${stream.name}.${format}`,
   media_type: `${media_types[format]}; charset=utf-8`,
-  chunks: textOf(stream, format),
+  chunks: textOf(stream, format, format === 'csv' && bom ? byte_order_mark : ''),
 });
 
 /** Rows that are at hand: a report's. */
@@ -36,9 +38,9 @@ export const rowStream = (name: string, columns: string[], rows: object[]): RowS
 });
 
 /** The text of a stream, a chunk for each batch of rows. The first one begins with the header. */
-export async function* textOf({ columns, rows }: RowStream, format: StreamFormat): AsyncGenerator<string> {
+export async function* textOf({ columns, rows }: RowStream, format: StreamFormat, start = ''): AsyncGenerator<string> {
   const lineOf = format === 'csv' ? csvLine(columns) : jsonLine;
-  let header = format === 'csv' ? headerLine(columns) : '';
+  let header = start + (format === 'csv' ? headerLine(columns) : '');
   for await (const batch of rows) {
     let text = header;
     for (const row of batch) text += lineOf(row as Row);

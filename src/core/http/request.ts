@@ -95,7 +95,7 @@ function streamAsked(request: FastifyRequest, operation: Operation, services: Se
     open: async (tx: Tx) => {
       if (file) return file.open({ ...given, tx, format });
       const rows = await (stream as NonNullable<typeof stream>)({ ...given, tx, format: format as StreamFormat });
-      return fileOf(rows, format as StreamFormat);
+      return fileOf(rows, format as StreamFormat, (query as { bom?: string }).bom === 'true');
     },
   };
 }

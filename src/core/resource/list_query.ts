@@ -1,6 +1,6 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import { z } from 'zod';
-import { formatField } from '../formats/format.ts';
+import { formatFields } from '../formats/format.ts';
 import type { Tx } from '../postgres/transaction.ts';
 import { timestampInput } from '../values/fields.ts';
 import type { AnyResource } from './resource.ts';
@@ -129,7 +129,7 @@ export const querySchema = ({ resource, within }: ListOptions, filters: Record<s
   z.strictObject({
     ...(within ? { [parentField(within)]: parentSchema(within) } : {}),
     ...paging,
-    format: formatField,
+    ...formatFields,
     ...resource.expansion,
     ...Object.fromEntries(Object.entries(filters).map(([name, { schema }]) => [name, described(name, schema)])),
   });

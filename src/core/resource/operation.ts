@@ -91,7 +91,7 @@ interface Options<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType,
   /** The errors that it may answer, besides those that follow from its path and fields: see description/operation_errors.ts. */
   errors?: ProblemCode[];
   run: (context: Context<z.infer<P>, z.infer<Q>, z.infer<B>> & { asked: Asked }) => Promise<z.input<R>>;
-  /** All its rows, in a transaction that only reads, for a GET whose query has `format: formatField`: see the room formats. */
+  /** All its rows, in a transaction that only reads, for a GET whose query has `formatFields`: see the room formats. */
   stream?: (context: Context<z.infer<P>, z.infer<Q>, z.infer<B>> & { format: StreamFormat }) => Promise<RowStream>;
   /** The files that a GET answers with, in a transaction that only reads: beside JSON by `format` in its query and by `Accept`. */
   file?: {

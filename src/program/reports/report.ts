@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { formatField, type StreamFormat } from '../../core/formats/format.ts';
+import { formatFields, type StreamFormat } from '../../core/formats/format.ts';
 import { type RowStream, rowStream } from '../../core/formats/row_stream.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { type Operation, operation } from '../../core/resource/operation.ts';
@@ -99,7 +99,7 @@ const query = {
     .describe(
       `The maximum number of rows. \`totals\` include all rows. The default is ${default_rows}; an \`overview\` has all. \`csv\` and \`ndjson\` return all rows, and do not take it.`,
     ),
-  format: formatField,
+  ...formatFields,
 };
 
 const key = (what: string, nothing = 'none') => text.nullable().optional().describe(`${what} Null: ${nothing}.`);

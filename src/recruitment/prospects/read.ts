@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { formatField } from '../../core/formats/format.ts';
+import { formatFields } from '../../core/formats/format.ts';
 import { rowStream } from '../../core/formats/row_stream.ts';
 import { enrich } from '../../core/resource/enrich.ts';
 import { list } from '../../core/resource/list.ts';
@@ -72,7 +72,7 @@ export const readProspectOperations: Operation[] = [
     scope: 'prospects:read',
     summary: 'Lists the 12 sample prospects.',
     doc: 'Every organization has them, and they never count: they are in no list of prospects, in no statistics and in no export. Live and test keys can retrieve, save, hide, move and add notes to them; each change sends a real event with `livemode` false to test endpoints only. A save or hide of a sample cannot be undone, and a repetition sends no event. Move a sample, or use another one, to send more events.',
-    query: z.strictObject({ format: formatField }),
+    query: z.strictObject({ ...formatFields }),
     reply: z.object({
       data: z.array(prospects.schema).describe('The samples, in the order of their ids.'),
       has_more: z.literal(false).describe('There are no other pages.'),

@@ -1,6 +1,6 @@
 import sql, { type Sql } from 'sql-template-tag';
 import { z } from 'zod';
-import { formatField } from '../../core/formats/format.ts';
+import { formatFields } from '../../core/formats/format.ts';
 import { rowStream } from '../../core/formats/row_stream.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { type Operation, operation } from '../../core/resource/operation.ts';
@@ -56,7 +56,7 @@ const query = {
       'Counts only the emails of this inbox, the replies to them, and what happened to their prospects afterwards.',
     ),
   member_id: id('tm').optional().describe('Counts only prospects who are assigned to this team member now.'),
-  format: formatField,
+  ...formatFields,
 };
 
 const key = (what: string) => text.nullable().optional().describe(`${what} Null: none.`);

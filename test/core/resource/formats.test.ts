@@ -2,13 +2,14 @@ import { type ClientRequest, get, type IncomingMessage, type ServerResponse } fr
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { isDeepStrictEqual } from 'node:util';
+import { parse } from 'csv-parse/sync';
 import { stringify } from 'csv-stringify/sync';
 import fc from 'fast-check';
 import pg from 'pg';
 import sql from 'sql-template-tag';
 import t from 'tap';
 import { buildApi } from '../../../src/api.ts';
-import { csvLine } from '../../../src/core/formats/csv.ts';
+import { csvLine, textOfCell } from '../../../src/core/formats/csv.ts';
 import { formatOf } from '../../../src/core/formats/format.ts';
 import { fill } from '../../bench/rows.ts';
 import { closeApi, eventually, type Json, linesOf, log, patient_api, services, startRail } from '../../harness.ts';
@@ -112,6 +113,28 @@ t.test('gives a list as CSV: a header, every row, nothing that a spreadsheet wou
   }
 });
 
+t.test('gives CSV a byte order mark where that is asked for, and NDJSON none', async (t) => {
+  const [plain, marked, lines] = await Promise.all(
+    ['&format=csv', '&format=csv&bom=true', '&format=ndjson&bom=true'].map(async (more) => {
+      const { response } = await opened(partnersOf(program.id, more));
+      return Buffer.concat(await Array.fromAsync(response));
+    }),
+  );
+  t.same(marked, Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), plain as Buffer]));
+  t.equal(lines?.toString()[0], '{');
+  t.equal((await merchant.request('GET', partnersOf(program.id, '&format=csv&bom=yes'))).status, 400);
+});
+
+t.test('writes no two texts alike: an import takes back each', async (t) => {
+  const text = fc.oneof(fc.string(), fc.stringMatching(/^'{0,3}[=+\-@\t]?a?$/));
+  fc.assert(
+    fc.property(text, (one) => {
+      const [[cell]] = parse(csvLine(['a'])({ a: one })) as [[string]];
+      t.equal(textOfCell(cell), one);
+    }),
+  );
+});
+
 t.test('gives a list as NDJSON: the objects of the JSON list', async (t) => {
   const answer = await streamed(partnersOf(program.id, '&format=ndjson'));
   t.match(answer.headers, {
@@ -207,8 +230,8 @@ t.test('answers HEAD with the headers alone', async (t) => {
 
 t.test('writes CSV as another writer does, for any values', async (t) => {
   const value = fc.oneof(
-    // The other writer lets a formula follow a line break.
-    fc.string({ unit: 'grapheme' }).filter((one) => !one.startsWith('\n')),
+    // The other writer lets a formula follow a line break, and one behind an apostrophe is not told from it.
+    fc.string({ unit: 'grapheme' }).filter((one) => !/^(?:\n|'+[=+\-@\t\r\n＝＋－＠])/.test(one)),
     fc.constantFrom('=', '-1', '+', '@', '\t', '\r', '"', ',', ''),
     fc.integer(),
     fc.boolean(),
