@@ -134,8 +134,8 @@ t.test('refuses rows one by one, with line, field and reason, and none of their 
       [3, 'url', "is required, unless 'key' is given"],
       [4, 'email', 'must be an email address, such as ada@example.com'],
       [5, 'country_code', 'must be 2 letters, such as DE'],
-      [6, 'followers', 'must be a number'],
-      [7, 'key', 'names nobody in the channel website'],
+      [6, 'followers', 'must be a whole number, such as 12000, 12,000 or 1.2M'],
+      [7, 'key', 'names nobody in the channel website: give the address of a site of their own, or of their account'],
       [8, 'channel', `must be one of: ${channels.join(', ')}`],
       [9, null, 'has 7 values, and the header names 6 columns'],
       [11, 'followers', 'must be at least 0'],
@@ -181,6 +181,126 @@ t.test('refuses a file that cannot be imported, and says why', async (t) => {
   const open_quote = await imported(opened, 'url,name\nfirst.com,A\nb.com,"B\n');
   t.match(open_quote, { state: 'failed', created: 1, error: 'The last quotation mark is not closed.' });
   t.match(await imported(opened, `url,name\nb.com,"${'x'.repeat(70_000)}`), { state: 'failed', error: /longer than/ });
+});
+
+t.test('keeps people apart who share a site, and merges nobody by a site that it does not know', async (t) => {
+  const opened = await openBrand();
+  const rows = [
+    ...['https://linktr.ee/ann,Ann,ann@one.example.net', 'https://linktr.ee/bob,Bob,bob@two.example.net'],
+    ...['https://www.amazon.com/shop/cid,Cid,', 'https://www.amazon.com/shop/dora,Dora,'],
+    ...['https://www.facebook.com/profile.php?id=11,Eve,', 'https://www.facebook.com/profile.php?id=12,Fay,'],
+    ...['https://new-links.io/gil,Gil,gil@three.com', 'https://new-links.io/hal,Hal,hal@four.com'],
+    // Two articles of one site, and two people who work there.
+    ...['https://one-site.com/a,Ida,ida@one-site.com', 'https://one-site.com/b,Jon,jon@one-site.com'],
+    ...['https://linktr.ee/,Kim,', 'https://www.instagram.com/lea,Lea,'],
+  ];
+  const shared = await imported(opened, `url,name,email\n${rows.join('\n')}\n`, { update_existing: true });
+  t.same(counts(shared), done({ total: 12, created: 9, updated: 1, refused: 2 }));
+  t.same((await listed(opened)).map(({ key, name }) => [key, name]).sort(), [
+    ['11.id.facebook.com', 'Eve'],
+    ['12.id.facebook.com', 'Fay'],
+    ['ann.linktr.ee', 'Ann'],
+    ['bob.linktr.ee', 'Bob'],
+    ['cid.amazon.com', 'Cid'],
+    ['dora.amazon.com', 'Dora'],
+    ['lea', 'Lea'],
+    ['new-links.io', 'Gil'],
+    ['one-site.com', 'Jon'],
+  ]);
+  const { data } = await opened.caller.get(`${v1}/imports/${shared.id}/errors`);
+  t.match(data, [
+    { line: 9, field: 'url', reason: /^is another page of the site of line 8, / },
+    { line: 12, field: 'url', reason: /^names nobody/ },
+  ]);
+});
+
+t.test('reads numbers of followers as people write them, and never as another number', async (t) => {
+  const opened = await openBrand();
+  const written: [string, number | null][] = [
+    ...([
+      ['12000', 12_000],
+      ['12.000', 12_000],
+      ['12,000', 12_000],
+      ["12'000", 12_000],
+    ] as [string, number][]),
+    ...([
+      ['1 234 567', 1_234_567],
+      ['1.234.567', 1_234_567],
+      ['12000.0', 12_000],
+    ] as [string, number][]),
+    ...([
+      ['12k', 12_000],
+      ['1.2M', 1_200_000],
+      ['1,25m', 1_250_000],
+      ['0', 0],
+    ] as [string, number][]),
+    ...(['1.23', '1.234.56', '1.234,567', '0.500', '1.234k', '12 thousand', '1e5', '-3'].map((text) => [
+      text,
+      null,
+    ]) as [string, null][]),
+  ];
+  const lines = written.map(([text], nth) => `n${nth}.com,"${text}"`);
+  const read = await imported(opened, `url,followers\n${lines.join('\n')}\n`);
+  t.same(counts(read), done({ total: 19, created: 11, refused: 8 }));
+  const kept = new Map((await listed(opened)).map(({ key, followers }) => [key, followers]));
+  t.same(
+    written.map(([text], nth) => [text, kept.get(`n${nth}.com`) ?? null]),
+    written,
+  );
+  const { data } = await opened.caller.get(`${v1}/imports/${read.id}/errors`);
+  t.match(data[0], { field: 'followers', reason: 'must be a whole number, such as 12000, 12,000 or 1.2M' });
+});
+
+t.test('takes whatever ends the lines, also where they end in several ways', async (t) => {
+  const opened = await openBrand();
+  const files = [
+    'url,name\r\n1a.com,A\n1b.com,B\n',
+    'url,name\n2a.com,A\r2b.com,B',
+    'url,name\r3a.com,A\r3b.com,B\r',
+    'url,name\r\n4a.com,"A\nline"\r4b.com,B\r\n\r\n',
+    '{"url":"5a.com","name":"A"}\r{"url":"5b.com","name":"B"}\r\n',
+  ];
+  for (const file of files)
+    t.same(counts(await imported(opened, file)), done({ total: 2, created: 2 }), JSON.stringify(file));
+  const many = Array.from({ length: 4_000 }, (_, nth) => `m${nth}.com,M`);
+  t.same(counts(await imported(opened, `url,name\r\n${many.join('\n')}`)), done({ total: 4_000, created: 4_000 }));
+  const wrong = await imported(opened, 'url,name\rxx.com,A\r,B\r');
+  t.match(await opened.caller.get(`${v1}/imports/${wrong.id}/errors`), { data: [{ line: 3 }] });
+});
+
+t.test('takes back what the export wrote, unchanged', async (t) => {
+  const opened = await openBrand();
+  const texts = [
+    '@ann.bakes',
+    '-Bob-',
+    '+1 cake',
+    '=SUM(A1)',
+    "'quoted'",
+    "'@odd",
+    "''=two",
+    "O'Neil",
+    '\tindented',
+    '＝wide',
+  ];
+  const rows = texts.map((text, nth) => ({ url: `s${nth}.com`, 'custom.note': text, name: text.trim() }));
+  await imported(opened, rows.map((row) => JSON.stringify(row)).join('\n'));
+  await opened.caller.patch(`${v1}/prospects/${(await listed(opened, '&q=s8.com'))[0]?.id}`, {
+    custom: { note: '\tindented' },
+  });
+  const shown = async () => (await listed(opened)).map(({ key, name, custom }) => [key, name, custom]);
+  const before = await shown();
+  const response = await fetch(new URL(`${v1}/prospects?brand_id=${opened.brand_id}&format=csv`, rail.address), {
+    headers: { Authorization: `Bearer ${opened.caller.key}` },
+  });
+  const document = await response.text();
+  const header = document.slice(0, document.indexOf('\r')).split(',');
+  const known = ['key', 'channel', 'name', 'url'];
+  const mapping = Object.fromEntries(
+    header.filter((column) => !known.includes(column)).map((column) => [column, null]),
+  );
+  const again = await imported(opened, document, { mapping, update_existing: true });
+  t.same(counts(again), done({ total: 10, unchanged: 10 }));
+  t.same(await shown(), before);
 });
 
 t.test('takes 20 imports at a time, and says so', async (t) => {

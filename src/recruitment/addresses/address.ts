@@ -61,6 +61,8 @@ const foreign_domains = new Set(
     ' ',
   ),
 );
+/** Of networks whose handles look like addresses. */
+const handle_domains = /^(?:mastodon|mstdn|pixelfed|lemmy|pleroma|misskey|peertube)\.[a-z.]+$/;
 const placeholder_locals =
   /^(?:you|your|yours|your[._-]?(?:name|email|mail|address)|name|my[._-]?name|user|user[._-]?name|email|mail|e-mail|someone|somebody|somename|first[._-]?name|last[._-]?name|first[._-]?name[._-]?last[._-]?name|john[._-]?doe|jane[._-]?doe|vorname|nachname|vorname[._-]?nachname|max[._-]?mustermann|erika[._-]?mustermann|nom|prenom|prenom[._-]?nom|nombre|tu[._-]?(?:nombre|email|correo)|nome|nome[._-]?cognome|seu[._-]?(?:nome|email)|ihre?[._-]?(?:name|email)|deine?[._-]?(?:name|email)|votre[._-]?(?:nom|email)|example|exemple|ejemplo|test|xxx+|abc|foo|bar)$/;
 const placeholder_domains = new Set(
@@ -78,6 +80,7 @@ export function isDecoy(email: string): boolean {
   return (
     no_reply.test(local) ||
     decoy_domains.test(registrable) ||
+    handle_domains.test(registrable) ||
     foreign_domains.has(registrable) ||
     /^(?:[0-9a-f]{16,}|[0-9a-f]{8}-[0-9a-f-]{27})$/.test(local) ||
     // photo@2x.zip: the names of some files end as domains do.

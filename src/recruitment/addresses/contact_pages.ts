@@ -1,5 +1,5 @@
 /** Which pages of a site say how to reach its owner. */
-import { registrableDomain } from '../pages/key.ts';
+import { isOneSite } from '../pages/key.ts';
 import { fold, type Page } from '../pages/page.ts';
 
 /** In the order of how well they suit somebody who asks for a partnership. */
@@ -9,6 +9,8 @@ export type PageKind = (typeof page_kinds)[number];
 export interface ContactPage {
   url: string;
   kind: PageKind;
+  /** Nothing links to it. */
+  is_guessed?: boolean;
 }
 
 type Linked = Exclude<PageKind, 'home'>;
@@ -111,10 +113,9 @@ export function contactPages(home: Page, most: number): ContactPage[] {
 
 /** Pages of the same site alone. A link is judged by its text, then by its path. */
 function linkedPages({ url, links }: Page): ContactPage[] {
-  const own = registrableDomain(url) ?? URL.parse(url)?.hostname;
   return links.flatMap((link) => {
     const target = URL.parse(link.url);
-    if (target === null || (registrableDomain(target.hostname) ?? target.hostname) !== own) return [];
+    if (target === null || !isOneSite(url, link.url)) return [];
     if (link.url === url || /\.(?:pdf|jpe?g|png|zip|docx?)$/i.test(target.pathname)) return [];
     const kind =
       kindOf(link.text.length <= 60 ? link.text : '') ??
@@ -126,7 +127,10 @@ function linkedPages({ url, links }: Page): ContactPage[] {
 function guessedPages({ url, language_code }: Page): ContactPage[] {
   const { en = [], [language_code ?? 'en']: own = en } = paths_by_language;
   const paths = [...own, ...en.filter(([, path]) => own.every(([, each]) => each !== path))];
-  return paths.slice(0, most_guesses).map(([kind, path]) => ({ url: new URL(path, url).href, kind }));
+  return paths
+    .slice(0, most_guesses)
+    .map(([kind, path]) => ({ url: new URL(path, url).href, kind, is_guessed: true }))
+    .filter((page) => isOneSite(url, page.url));
 }
 
 function kindOf(text: string): Linked | undefined {

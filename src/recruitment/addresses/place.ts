@@ -1,5 +1,7 @@
 import { registrableDomain } from '../pages/key.ts';
 import { domainOf, mailboxOf } from './address.ts';
+import type { PageKind } from './contact_pages.ts';
+import type { Manner } from './find.ts';
 import { isFree } from './verify.ts';
 
 const mailboxes = ['person', 'business', 'general', 'other'] as const;
@@ -8,6 +10,41 @@ type Mailbox = ReturnType<typeof mailboxOf>;
 /** Whether an address is at the registrable domain of a site. */
 export const isAt = (email: string, domain: string | undefined): boolean =>
   domain !== undefined && registrableDomain(domainOf(email)) === domain;
+
+/** Where an address was seen. */
+interface Sight {
+  url: string;
+  /** Who runs the site that its owner shares with others. */
+  platform: string | undefined;
+  kind: PageKind;
+  manner: Manner;
+}
+
+/** Of the makers, hosts and sellers of websites and domains. */
+const of_makers = /^(?:webmaster|hostmaster|admin|administrator|sales|hosting|domains?|noc|registrar|server)$/;
+const says_how_to_reach = new Set<PageKind>(['contact', 'advertise', 'media_kit', 'imprint']);
+
+/**
+ * Whether an address may be the page's owner's. Those of the platform are not; and a mailbox for something else at a firm of another name
+ * is theirs only where a page that says how to reach them links to it.
+ */
+export function isOfOwner(email: string, { url, platform, kind, manner }: Sight): boolean {
+  const domain = domainOf(email);
+  const at = registrableDomain(domain) ?? domain;
+  if (isFree(domain) || at === registrableDomain(url)) return at !== platform || isFree(domain);
+  if (at === platform) return false;
+  const is_for_else = mailboxOf(email) === 'other' || of_makers.test(email.slice(0, email.lastIndexOf('@')));
+  if (!is_for_else || isOneName(at, url)) return true;
+  return says_how_to_reach.has(kind) && manner === 'mailto';
+}
+
+/** `jane-bakes.com` and `janebakes.co`, `janebakes-media.com`. */
+function isOneName(domain: string, url: string): boolean {
+  const plain = (text: string) => (text.split('.')[0] ?? '').replaceAll('-', '');
+  const names = [plain(domain), plain(registrableDomain(url) ?? '')];
+  const [short = '', long = ''] = names.toSorted((one, other) => one.length - other.length);
+  return short.length >= 4 && long.includes(short);
+}
 
 /** The lower, the better: the site's own domain, then free providers, then others; people before mailboxes of many. */
 export function placeOf(email: string, is_own_domain: boolean, mailbox: Mailbox = mailboxOf(email)): number {

@@ -1,12 +1,13 @@
 /** The ladder of a reveal: from a site to the addresses that its owner shows. */
-import { registrableDomain } from '../pages/key.ts';
+import { platformOf, registrableDomain } from '../pages/key.ts';
 import { readPage } from '../pages/read.ts';
-import { type Visit, visit } from '../pages/visit.ts';
+import { failureOf, type Visit, visit } from '../pages/visit.ts';
 import type { Visitor } from '../pages/visitor.ts';
 import { mailboxOf } from './address.ts';
 import { contactPages, type PageKind, page_kinds } from './contact_pages.ts';
 import { findAddresses, type Manner } from './find.ts';
-import { isAt, placeOf } from './place.ts';
+import { nobodysReason } from './nobody.ts';
+import { isAt, isOfOwner, placeOf } from './place.ts';
 import { type Verification, verifyAddress } from './verify.ts';
 
 /** An address, where and when it was found, and what is known of it. */
@@ -26,6 +27,8 @@ export interface RevealedAddress {
 export interface Reveal {
   /** What the visit of the home page came to: where it is no page, there is nothing else. */
   home: Visit['outcome'];
+  /** Why there is nothing to read, as a sentence. Null: there is. */
+  reason: string | null;
   /** The best one first. */
   addresses: RevealedAddress[];
   /** Every page that was visited, in order. */
@@ -52,19 +55,35 @@ const most_addresses = 20;
 export async function revealAddresses(site: string, options: RevealOptions): Promise<Reveal> {
   const home = await visitHome(site, options);
   const visited: Reveal['visited'] = [{ url: home.url, kind: 'home', outcome: home.outcome }];
-  if (home.outcome !== 'page') return { home: home.outcome, addresses: [], visited };
-  const found = new Map<string, RevealedAddress>();
-  collect(found, home, 'home', options);
-  const seen = new Set([home.url]);
-  for (const { url, kind } of contactPages(readPage(home.text, home.url, home.content), most_pages - 1)) {
+  if (home.outcome !== 'page') return { home: home.outcome, reason: failureOf(home), addresses: [], visited };
+  const read = readPage(home.text, home.url, home.content);
+  const reason = nobodysReason(home.text, read);
+  if (reason !== undefined) return { home: 'page', reason, addresses: [], visited };
+  const pages: Seen[] = [{ page: home, kind: 'home' }];
+  for (const { url, kind, is_guessed } of contactPages(read, most_pages - 1)) {
     const page = await visit(url, options.visitor, options.signal);
     options.signal?.throwIfAborted();
     visited.push({ url: page.url, kind, outcome: page.outcome });
     // A missing page often leads back to the home page.
-    if (page.outcome === 'page' && !seen.has(page.url)) collect(found, page, kind, options);
-    seen.add(page.url);
+    if (page.outcome !== 'page' || pages.some((seen) => seen.page.url === page.url)) continue;
+    pages.push({ page, kind, is_guessed });
   }
-  return { home: 'page', addresses: await verified(rank([...found.values()]), options), visited };
+  const found = new Map<string, RevealedAddress>();
+  for (const { page, kind } of pages.filter((seen) => isThere(seen, pages))) collect(found, page, kind, options);
+  return { home: 'page', reason: null, addresses: await verified(rank([...found.values()]), options), visited };
+}
+
+interface Seen {
+  page: Visit & { outcome: 'page' };
+  kind: PageKind;
+  is_guessed?: boolean | undefined;
+}
+
+/** A server may say 200 of pages that it does not have: it then says so in words, or the same of whatever is asked for. */
+function isThere({ page, kind, is_guessed }: Seen, pages: Seen[]): boolean {
+  if (kind === 'home') return true;
+  if (is_guessed && pages.some((other) => other.page !== page && other.page.text === page.text)) return false;
+  return nobodysReason(page.text, readPage(page.text, page.url, page.content)) === undefined;
 }
 
 async function visitHome(site: string, { visitor, signal }: RevealOptions): Promise<Visit> {
@@ -82,8 +101,10 @@ function collect(
   kind: PageKind,
   { now }: RevealOptions,
 ): void {
-  const own = registrableDomain(page.url);
+  const platform = platformOf(page.url);
+  const own = platform === undefined ? registrableDomain(page.url) : undefined;
   for (const { email, manner } of findAddresses(page.text)) {
+    if (!isOfOwner(email, { url: page.url, platform, kind, manner })) continue;
     const known = found.get(email);
     if (known && page_kinds.indexOf(known.page_kind) <= page_kinds.indexOf(kind)) continue;
     found.set(email, {

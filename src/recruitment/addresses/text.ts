@@ -25,7 +25,8 @@ const announced =
   /(?:e-?mail|mail|courriel|correo|kontakt|contact|почта)\s{0,2}[:：]\s{0,3}([a-z0-9][\w.+-]{0,63})\s{1,3}(?:at|@|\(a\))\s{1,3}([\p{L}\p{N}.-]{3,100})/giu;
 const tight_a = /(?<=[a-z0-9])\s?[[(](?:a|ä)[\])]\s?(?=[\p{L}\p{N}-]{1,63}\.[\p{L}]{2,24})/giu;
 /** `jane @ example.com`. */
-const spaced = /([a-z0-9][\w.+-]{0,63})(?:\s{1,2}@\s{0,2}|@\s{1,2})(?=[\p{L}\p{N}-]{1,63}\.[\p{L}]{2,24})/giu;
+const spaced =
+  /(?<![@a-z0-9])([a-z0-9][\w.+-]{0,63})(?:\s{1,2}@\s{0,2}|@\s{1,2})(?=[\p{L}\p{N}-]{1,63}\.[\p{L}]{2,24})/giu;
 /** What stands before " at " in a sentence. */
 const no_names = new Set(
   'a all and are available be but find follow for free go here home in is it join just like live look me meet more new now on only online open or order people see shop sold stay store that the them there this us visit was we while work you'.split(
@@ -69,11 +70,21 @@ function plainAddresses(text: string): string[] {
     judged += 1;
     const local = local_before.exec(text.slice(Math.max(0, at - 64), at))?.[0];
     const domain = domain_after.exec(text.slice(at + 1, at + 256))?.[0];
-    const email = local && domain && addressOf(withoutPrefix(local), domain);
+    if (!local || !domain || isName(text, at - local.length, at + 1 + domain.length)) continue;
+    const email = addressOf(withoutPrefix(local), domain);
     if (email) found.add(email);
   }
   return [...found];
 }
+
+/** What leads to an account, a user of a URL, a package: `@mia@host`, `!group@host`, `//user:key@host`, `@scope/name@host`, `sip:mia@host`. */
+const names_before =
+  /[@!]$|\/\/[^\s/?#<>"']{0,100}$|@[\w.-]{1,60}\/$|\b(?:acct|xmpp|jabber|jid|sips?|ssh|mastodon|fediverse|matrix)\s?:\s?$/i;
+/** `git@host:owner/name`. */
+const path_after = /^:[\w~.-]{1,60}\//;
+
+const isName = (text: string, start: number, end: number): boolean =>
+  names_before.test(text.slice(Math.max(0, start - 120), start)) || path_after.test(text.slice(end, end + 64));
 
 /** What JSON in a page leaves before an address. */
 function withoutPrefix(local: string): string {

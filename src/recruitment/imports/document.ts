@@ -35,7 +35,7 @@ export async function describeDocument(document: string, asked: Mapping): Promis
 }
 
 async function describeNdjson(document: string, start: string, asked: Mapping): Promise<Described> {
-  const [first = ''] = start.trimStart().split('\n', 1);
+  const [first = ''] = start.trimStart().split(/\r|\n/, 1);
   const mapping = mappingOf(namesOf(first), asked, false);
   return { format: 'ndjson', delimiter: null, mapping, total: await countIn(document, lineCounter()) };
 }
@@ -80,11 +80,13 @@ function headerOf(start: string, delimiter: string): string[] {
 
 export const csv_options = {
   ...{ bom: true, trim: true, relax_column_count: true, relax_quotes: true, skip_empty_lines: true },
+  // A row ends with any of them, whatever the others end with.
+  record_delimiter: ['\r\n', '\n', '\r'],
   max_record_size: most_row_bytes,
 };
 
-const newline = 10;
 const quote = 34;
+const isLineEnd = (code: number): boolean => code === 10 || code === 13;
 const isSpace = (code: number): boolean => code === 32 || (code >= 9 && code <= 13);
 
 /** Counts what the characters of a text, one after the other, come to. */
@@ -112,7 +114,7 @@ function lineCounter(): Counter {
   return {
     read(code) {
       if (!isSpace(code)) holds_something = true;
-      if (code !== newline) return;
+      if (!isLineEnd(code)) return;
       if (holds_something) lines++;
       holds_something = false;
     },
@@ -129,7 +131,7 @@ function recordCounter(delimiter: string): Counter {
   return {
     read(code) {
       if (code === quote && (is_quoted || is_start)) is_quoted = !is_quoted;
-      is_start = code === separator || code === newline;
+      is_start = code === separator || isLineEnd(code);
       // A line of separators alone is a record too.
       if (!is_quoted) lines.read(code === separator ? quote : code);
     },

@@ -2,6 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Intend, Intended } from '../contact/add_to_new.ts';
 import type { Mapping } from './mapping.ts';
+import { OneSite } from './one_site.ts';
 import { type Row, readRow } from './row.ts';
 import type { FileRow } from './rows.ts';
 
@@ -19,18 +20,19 @@ const rows_a_turn = 50;
 
 /** Judges steps of rows, and makes their addresses ready. */
 export async function* prepare(steps: AsyncIterable<FileRow[]>, preparing: Preparing): AsyncGenerator<PreparedRow[]> {
+  const one_site = new OneSite();
   for await (const rows of steps) {
     const prepared: PreparedRow[] = [];
     for (const row of rows) {
       if (prepared.length > 0 && prepared.length % rows_a_turn === 0) await nextTurn();
-      prepared.push(prepareRow(row, preparing));
+      prepared.push(prepareRow(row, preparing, one_site));
     }
     yield prepared;
   }
 }
 
-function prepareRow(file_row: FileRow, { brand_id, mapping, intend }: Preparing): PreparedRow {
-  const row = readRow(file_row, brand_id, mapping);
+function prepareRow(file_row: FileRow, { brand_id, mapping, intend }: Preparing, one_site: OneSite): PreparedRow {
+  const row = one_site.judged(readRow(file_row, brand_id, mapping));
   const { prospect, email } = row;
   return prospect && email ? { ...row, address: intend(email, prospect.key) } : row;
 }

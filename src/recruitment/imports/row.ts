@@ -8,6 +8,7 @@ import type { NewProspect } from '../prospects/create.ts';
 import { described } from '../prospects/read.ts';
 import { fieldOfHeader, type Mapping } from './mapping.ts';
 import type { Fault, FileRow } from './rows.ts';
+import { wholeNumber } from './whole_number.ts';
 
 /** A row of the file as a prospect, or why it is none. */
 export interface Row {
@@ -36,6 +37,9 @@ export function readRow({ line, values, fault }: FileRow, brand_id: string, mapp
   const read = Fields.safeParse(fields.given);
   if (!read.success) {
     const [issue] = read.error.issues;
+    if (typeof fields.given.followers === 'string' && issue?.path[0] === 'followers') {
+      return refused(line, 'followers', 'must be a whole number, such as 12000, 12,000 or 1.2M');
+    }
     return refused(line, issue?.path.join('.') || null, issue ? reasonOf(issue) : 'is not valid');
   }
   return { line, ...known(read.data, brand_id) };
@@ -50,7 +54,8 @@ function known(
   const in_channel = named ?? (url ? channelOf(url) : undefined) ?? 'website';
   const canonical = canonicalKey(in_channel, given);
   if (canonical === undefined) {
-    return { fault: { field: key === undefined ? 'url' : 'key', reason: `names nobody in the channel ${in_channel}` } };
+    const reason = `names nobody in the channel ${in_channel}: give the address of a site of their own, or of their account`;
+    return { fault: { field: key === undefined ? 'url' : 'key', reason } };
   }
   if (url && key !== undefined && contradicts(in_channel, canonical, url)) {
     return { fault: { field: 'url', reason: "names another prospect than 'key'" } };
@@ -66,10 +71,9 @@ function fieldsOf(
 ): { given: Record<string, unknown> } | { fault: Fault } {
   const given: Record<string, unknown> = {};
   const custom: [string, unknown][] = [];
-  for (const [column, raw] of Object.entries(values)) {
+  for (const [column, value] of Object.entries(values)) {
     const field = Object.hasOwn(mapping, column) ? mapping[column] : (fieldOfHeader(column) ?? ownOf(column));
     if (field === undefined) return { fault: { field: null, reason: 'has a field that is not known and not mapped' } };
-    const value = typeof raw === 'string' ? raw.trim() : raw;
     if (field === null || value === undefined || value === null || value === '') continue;
     if (field === 'custom' && typeof value === 'object' && !Array.isArray(value)) custom.push(...Object.entries(value));
     else if (field.startsWith('custom.')) custom.push([field.slice('custom.'.length), value]);
@@ -83,7 +87,7 @@ const ownOf = (column: string): string | undefined => (column === 'custom' ? col
 
 function inItsType(field: string, value: unknown): unknown {
   if (typeof value !== 'string') return value;
-  if (field === 'followers' && /^-?\d+(\.\d+)?$/.test(value)) return Number(value);
+  if (field === 'followers') return wholeNumber(value) ?? value;
   if (field === 'channel') return value.toLowerCase();
   if (field === 'url' && !/^[a-z][a-z0-9+.-]*:\/\//i.test(value)) return `https://${value}`;
   return value;

@@ -1,6 +1,7 @@
 /** The rows of a file, read as it comes. */
 import { pipeline, Readable } from 'node:stream';
 import { parse } from 'csv-parse';
+import { textOfCell } from '../../core/formats/csv.ts';
 import { checkJsonText } from '../../core/http/json_text.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { csv_options, type Described, most_row_bytes } from './document.ts';
@@ -42,7 +43,7 @@ async function* csvRows(chunks: AsyncIterable<string>, delimiter: string): Async
 }
 
 function csvRow(header: string[], record: string[], line: number): FileRow {
-  const values = Object.fromEntries(header.map((column, nth) => [column, record[nth]]));
+  const values = Object.fromEntries(header.map((column, nth) => [column, textOfCell(record[nth]?.trim() ?? '')]));
   if (record.length <= header.length) return { line, values };
   const reason = `has ${record.length} values, and the header names ${header.length} columns`;
   return { line, values, fault: { field: null, reason } };
@@ -72,7 +73,8 @@ async function* linesOf(chunks: AsyncIterable<string>): AsyncGenerator<string> {
   let rest = '';
   let line = 0;
   for await (const chunk of chunks) {
-    const lines = (rest + chunk).split('\n');
+    // What follows may be the other half of a line end.
+    const lines = (rest + chunk).split(/\r\n|\n|\r(?!$)/);
     rest = lines.pop() as string;
     for (const one of lines) yield one;
     line += lines.length;
@@ -81,6 +83,11 @@ async function* linesOf(chunks: AsyncIterable<string>): AsyncGenerator<string> {
   yield rest;
 }
 
+const trimmed = (values: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [name, typeof value === 'string' ? value.trim() : value]),
+  );
+
 function ndjsonRow(text: string, line: number): FileRow {
   const refused = (reason: string): FileRow => ({ line, values: {}, fault: { field: null, reason } });
   if (text.length > most_row_bytes) return refused(`is longer than ${most_row_bytes} characters`);
@@ -88,7 +95,7 @@ function ndjsonRow(text: string, line: number): FileRow {
     checkJsonText(text);
     const values: unknown = JSON.parse(text);
     const is_object = typeof values === 'object' && values !== null && !Array.isArray(values);
-    return is_object ? { line, values: values as Record<string, unknown> } : refused('is not a JSON object');
+    return is_object ? { line, values: trimmed(values as Record<string, unknown>) } : refused('is not a JSON object');
   } catch (error) {
     if (error instanceof Problem || error instanceof SyntaxError) return refused('is not valid JSON');
     throw error;

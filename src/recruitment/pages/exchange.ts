@@ -1,7 +1,7 @@
 /** One GET, bounded in time and size. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { pipeline, type Readable, type Transform } from 'node:stream';
-import { constants, createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { constants, createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 
 export interface Request {
@@ -76,11 +76,21 @@ async function exchange(url: URL, { agent, user_agent, accept, most_bytes }: Req
   return { status: statusCode, headers, ...(await readAtMost(body, encodingOf(headers), most_bytes)) };
 }
 
+/**
+ * How the body is compressed. What is no coding (`none`, `UTF-8`, `binary`) is taken for none, as browsers do.
+ * @throws Unreadable where it is compressed more than once
+ */
 function encodingOf(headers: IncomingHttpHeaders): string {
-  return String(headers['content-encoding'] ?? '')
-    .trim()
-    .toLowerCase();
+  const named = String(headers['content-encoding'] ?? '')
+    .toLowerCase()
+    .split(',')
+    .map((each) => each.trim());
+  const [encoding = '', ...others] = named.filter((each) => encodings.has(each));
+  if (others.length > 0) throw new Unreadable('several content-encodings');
+  return encoding;
 }
+
+const encodings = new Set(['gzip', 'x-gzip', 'deflate', 'br', 'zstd']);
 
 /** Stops decompressing at the limit: a bomb costs no more than a page. */
 async function readAtMost(body: Readable, encoding: string, most_bytes: number) {
@@ -105,9 +115,6 @@ async function readAtMost(body: Readable, encoding: string, most_bytes: number) 
 /** A compressed body that ends too early is read as far as it came, as browsers do. */
 function decoderOf(encoding: string): Transform | undefined {
   switch (encoding) {
-    case '':
-    case 'identity':
-      return undefined;
     case 'gzip':
     case 'x-gzip':
       return createGunzip({ finishFlush: constants.Z_SYNC_FLUSH });
@@ -115,12 +122,16 @@ function decoderOf(encoding: string): Transform | undefined {
       return createInflate({ finishFlush: constants.Z_SYNC_FLUSH });
     case 'br':
       return createBrotliDecompress({ finishFlush: constants.BROTLI_OPERATION_FLUSH });
+    case 'zstd':
+      return createZstdDecompress({ finishFlush: constants.ZSTD_e_flush });
     default:
-      throw new Unreadable('unknown content-encoding');
+      return undefined;
   }
 }
 
 function isOfZlib(error: unknown): boolean {
   const code = String((error as NodeJS.ErrnoException | null)?.code);
-  return code.startsWith('Z_') || code.startsWith('ERR__ERROR') || code.startsWith('ERR_BROTLI');
+  return (
+    code.startsWith('Z_') || code.startsWith('ERR__ERROR') || code.startsWith('ERR_BROTLI') || code.startsWith('ZSTD')
+  );
 }

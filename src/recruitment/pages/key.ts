@@ -2,15 +2,15 @@
 
 import { domainToASCII, domainToUnicode } from 'node:url';
 import { getDomain, getHostname } from 'tldts';
+import { path_platforms } from './platforms/path_platforms.ts';
 import {
   type AccountChannel,
   account_platforms,
   type Channel,
   type PathPlatform,
-  path_platforms,
   platform_names,
   subdomain_platforms,
-} from './platforms.ts';
+} from './platforms/platforms.ts';
 
 const MAX_CHARACTERS = 2048;
 const KEY = /^[A-Za-z0-9._-]{1,255}$/;
@@ -67,6 +67,27 @@ export function profileUrl(channel: Channel, key: string): string {
   return template.replace('{}', () => encodeURI(written));
 }
 
+/** Whether two addresses are of one publisher: of one site, or where many share a site, of one account. */
+export function isOneSite(url: string, other: string): boolean {
+  const own = publisherOf(url);
+  return own !== undefined && own === publisherOf(other);
+}
+
+/** Undefined for the own pages of a site that many share. */
+function publisherOf(url: string): string | undefined {
+  const channel = channelOf(url);
+  if (channel === undefined) return URL.parse(url)?.hostname;
+  const key = canonicalKey(channel, url);
+  return key && `${isAccountChannel(channel) ? channel : ''} ${key}`;
+}
+
+/** The registrable domain of who runs a site that many share: neither it nor its addresses are those of the account. Undefined for other sites. */
+export function platformOf(url: string): string | undefined {
+  const domain = getDomain(url) ?? undefined;
+  const channel = domain && channelOf(url);
+  return channel && canonicalKey(channel, url) !== domain ? domain : undefined;
+}
+
 /** The registrable domain of a host or URL: what one owner holds, so `a.blogspot.com` but `example.co.uk`. Undefined for addresses and single labels. */
 export function registrableDomain(hostOrUrl: string): string | undefined {
   const host = getHostname(hostOrUrl) ?? '';
@@ -109,14 +130,23 @@ function siteKey(text: string): string | undefined {
   const platforms = pathPlatformsOf(host);
   if (platforms.length > 0 && url.pathname !== '/') return keyByPath(platforms, url);
   const shared = sharedDomainOf(host);
-  if (shared === undefined) return registrableDomain(host);
+  if (shared === undefined) return isOfMany(host) ? undefined : registrableDomain(host);
   const name = nameBelow(host, shared);
-  return name === undefined ? canonicalShared(shared) : `${name}.${canonicalShared(shared)}`;
+  return name && `${name}.${canonicalShared(shared)}`;
 }
 
+/** Whose account is meant only a path or a name below it says: the site itself is nobody. */
+const isOfMany = (host: string): boolean =>
+  accountChannelOf(host) !== undefined ||
+  path_hosts.has(host) ||
+  path_hosts.has(getDomain(host) ?? '') ||
+  (isSuffix(host) && getDomain(host) !== null);
+
+const isSuffix = (host: string): boolean => getDomain(host, { allowPrivateDomains: true }) === null;
+
 function keyByPath(platforms: PathPlatform[], url: URL): string | undefined {
-  for (const { path, host } of platforms) {
-    const name = path.exec(url.pathname)?.[1];
+  for (const { path, host, with_query } of platforms) {
+    const name = path.exec(with_query ? url.pathname + url.search : url.pathname)?.[1];
     const label = name && (isCaseSensitive(host) ? name : asciiName(name));
     if (label) return `${label}.${host}`;
   }
@@ -125,15 +155,23 @@ function keyByPath(platforms: PathPlatform[], url: URL): string | undefined {
   return below && `${below}.${shared}`;
 }
 
-const path_hosts = new Set(path_platforms.flatMap(({ host, aliases = [] }) => [host, ...aliases]));
+const path_hosts = Map.groupBy(
+  path_platforms.flatMap((platform) =>
+    [platform.host, ...(platform.aliases ?? [])].map((host) => ({ host, platform })),
+  ),
+  ({ host }) => host,
+);
 
-/** Platforms whose accounts may be at this host. A subdomain such as de.linkedin.com or m.facebook.com shows the same accounts. */
+/** Subdomains that show the accounts of the platform itself: de.linkedin.com, m.facebook.com. */
+const view = /^(?:m|open|mobile|mbasic|touch|web|old|new|amp|[a-z]{2}(?:-[a-z]{2})?)\.[^.]/;
+
+/** Platforms whose accounts may be at this host. */
 function pathPlatformsOf(host: string): PathPlatform[] {
-  const domain = getDomain(host) ?? '';
   const bare = withoutWww(host);
-  if (!path_hosts.has(domain) && !path_hosts.has(bare)) return [];
-  return path_platforms.filter(({ host: own, aliases = [] }) =>
-    [own, ...aliases].some((each) => each === bare || (each === domain && nameOfPublisher(host, domain) === undefined)),
+  const domain = getDomain(host) ?? '';
+  const is_view = view.test(bare) && nameOfPublisher(host, domain) === undefined;
+  return [bare, ...(is_view ? [bare.slice(bare.indexOf('.') + 1)] : [])].flatMap(
+    (each) => path_hosts.get(each)?.map(({ platform }) => platform) ?? [],
   );
 }
 
@@ -141,14 +179,17 @@ function nameOfPublisher(host: string, domain: string): string | undefined {
   return subdomain_platforms.has(domain) ? nameBelow(host, domain) : undefined;
 }
 
+const platform_of_host = new Map(path_platforms.toReversed().map((platform) => [platform.host, platform]));
+
 /** The address and the name of a key that is already one of an account below a path platform. */
 function pathTemplateOf(key: string): [template: string, name: string] | undefined {
   if (!KEY.test(key)) return undefined;
   const lower = key.toLowerCase();
-  const platform = path_platforms
-    .filter(({ host }) => lower.endsWith(`.${host}`))
-    .toSorted((a, b) => b.host.length - a.host.length)[0];
-  return platform && [platform.url, key.slice(0, -platform.host.length - 1)];
+  for (let dot = lower.indexOf('.'); dot > 0; dot = lower.indexOf('.', dot + 1)) {
+    const platform = platform_of_host.get(lower.slice(dot + 1));
+    if (platform) return [platform.url, key.slice(0, dot)];
+  }
+  return undefined;
 }
 
 function keepCase(key: string, name: string): string {
@@ -157,7 +198,7 @@ function keepCase(key: string, name: string): string {
 }
 
 function isCaseSensitive(host: string): boolean {
-  return path_platforms.some((platform) => platform.host === host && platform.is_case_sensitive);
+  return platform_of_host.get(host)?.is_case_sensitive === true;
 }
 
 function accountChannelOf(host: string): AccountChannel | undefined {

@@ -25,17 +25,27 @@ export function countryOfTag(tag: string | undefined): string | undefined {
 
 /** The language of a text, judged by its letters and words. Undefined where it is too short or too mixed. */
 export function languageOfText(text: string): string | undefined {
-  const sample = text.slice(0, most_judged_characters);
+  const sample = withoutForeignLatin(text.slice(0, most_judged_characters));
   const letters = sample.match(/\p{L}/gu)?.length ?? 0;
   // A sign of Chinese or Japanese says as much as a word.
   const weight =
     letters +
     5 * (sample.match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/gu)?.length ?? 0);
-  if (weight < least_letters) return undefined;
+  if (weight < (/\p{Script=Latin}/u.test(sample) ? least_letters : least_letters / 2)) return undefined;
   const [best, next] = detectAll(sample);
   const is_clear =
     best && (best.accuracy >= sure_accuracy || best.accuracy >= least_accuracy + 2 * (next?.accuracy ?? 0));
   return is_clear ? languageOfTag(best.lang) : undefined;
+}
+
+/**
+ * Pages in other scripts have names, menus and addresses in Latin letters, and hardly any page in Latin letters has a fifth of its letters in
+ * another script.
+ */
+function withoutForeignLatin(text: string): string {
+  const latin = text.match(/\p{Script=Latin}/gu)?.length ?? 0;
+  const letters = text.match(/\p{L}/gu)?.length ?? 0;
+  return letters - latin >= letters / 5 ? text.replaceAll(/\p{Script=Latin}+/gu, ' ') : text;
 }
 
 /** Country domains that are used all over the world say nothing. */

@@ -1,5 +1,5 @@
 /** A page as it was read. */
-import type { Channel } from './platforms.ts';
+import type { Channel } from './platforms/platforms.ts';
 
 export interface Link {
   url: string;

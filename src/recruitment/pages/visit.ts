@@ -3,6 +3,7 @@ import { type AddressPolicy, checkEndpointUrl } from '../../core/net/address.ts'
 import { retryAfterOf } from '../../core/net/answer.ts';
 import { decodeText } from './charset.ts';
 import { type Answer, get, TooSlow, Unreadable } from './exchange.ts';
+import { registrableDomain } from './key.ts';
 import { all_forbidden, most_robots_bytes, type RobotsRules, rulesOf } from './robots.ts';
 import type { Visitor } from './visitor.ts';
 
@@ -26,6 +27,26 @@ export type UnreachableReason =
   | 'too_many_redirects'
   | 'aborted';
 
+const failures: Record<UnreachableReason, string> = {
+  invalid_url: 'The address of the website is not valid.',
+  address_not_allowed: 'The website is at an address that is not allowed.',
+  name_not_resolved: 'The website could not be reached: its name has no address.',
+  timeout: 'The website could not be reached: it did not answer in time.',
+  connection: 'The website could not be reached.',
+  tls: 'The website could not be reached: its certificate is not valid.',
+  malformed: 'The answer of the website cannot be read.',
+  too_many_redirects: 'The website redirects too often.',
+  aborted: 'The visit was interrupted.',
+};
+
+/** Why a visit came to no page, as a sentence. Null: it did. */
+export function failureOf(seen: Visit): string | null {
+  if (seen.outcome === 'unreachable') return failures[seen.reason];
+  if (seen.outcome === 'http_error') return `The website answered with the status ${seen.status}.`;
+  if (seen.outcome === 'not_html') return 'The website is no page of text.';
+  return seen.outcome === 'forbidden' ? 'The website forbids visits.' : null;
+}
+
 const most_bytes = 1024 * 1024;
 const most_redirects = 3;
 /** "Crawlers SHOULD follow at least five consecutive redirects" to a robots.txt. */
@@ -35,9 +56,28 @@ const accepted = 'text/html,application/xhtml+xml,application/rss+xml,applicatio
 
 /**
  * Gets a page: one GET at each hop, robots.txt obeyed, one request a second and host, at most 1 MiB, 5 s and 3 redirects. Each hop goes only
- * to addresses that were judged. Never throws: whatever goes wrong is the outcome.
+ * to addresses that were judged. A domain that cannot be reached is tried with `www.` before it. Never throws: whatever goes wrong is the
+ * outcome.
  */
 export async function visit(text: string, visitor: Visitor, signal?: AbortSignal): Promise<Visit> {
+  const seen = await visitAt(text, visitor, signal);
+  const other = seen.outcome === 'unreachable' && mayBeAtWww.has(seen.reason) ? atWww(text) : undefined;
+  if (other === undefined || signal?.aborted) return seen;
+  const seen_there = await visitAt(other, visitor, signal);
+  return seen_there.outcome === 'unreachable' ? seen : seen_there;
+}
+
+const mayBeAtWww = new Set<UnreachableReason>(['name_not_resolved', 'connection', 'timeout', 'tls']);
+
+/** Some sites are at `www.` alone. Undefined for what is no bare domain. */
+function atWww(text: string): string | undefined {
+  const url = URL.parse(text);
+  if (url === null || registrableDomain(url.hostname) !== url.hostname) return undefined;
+  url.hostname = `www.${url.hostname}`;
+  return url.href;
+}
+
+async function visitAt(text: string, visitor: Visitor, signal?: AbortSignal): Promise<Visit> {
   const hop: Hop = { url: text, redirects: [], left_ms: visitor.timeout_ms };
   try {
     while (hop.redirects.length <= most_redirects) {

@@ -46,13 +46,36 @@ t.test('reads addresses in running text, and nothing else', (t) => {
     ['state-of-the-art-at-baker.com', []],
     ['https://www.youtube.com/@baker.com', []],
     ['@jane.baker', []],
+    // Handles, users of URLs, packages.
+    ...[
+      ...['I am @mia@social.town', 'On the fediverse: @mia@social.town!', '@mia @social.town', '!bakers@lemmy.ml'],
+      ...[
+        'acct:mia@social.town',
+        'sip:mia@phone.com',
+        'XMPP: mia@jabber.de',
+        'mia@mastodon.social',
+        'Mastodon: mia@town.com',
+      ],
+      ...[
+        'git@github.com:mia/site.git',
+        'mia@host.com:src/site',
+        'https://mia:secret@host.com/',
+        'ssh://git@host.com/x',
+      ],
+      ...['//0f3a@errors.host.com/12', 'https://mia@host.com', '@scope/name@latest.com', 'photo@2x.zip'],
+    ].map((text): [string, string[]] => [text, []]),
+    ['@mia@social.town and jane@baker.com', [jane]],
+    ['https://baker.com/team jane@baker.com', [jane]],
+    ['mailto:jane@baker.com', [jane]],
+    ['jane@baker.com: write to me', [jane]],
+    ['Instagram @janebakes, jane@baker.com', [jane]],
     ['image@2x.png', []],
     ['jörg@baker.com', []],
     ['a@b', []],
     ['@', []],
   ];
   t.same(
-    cases.map(([text]) => [text, addressesInText(text).map(({ email }) => email)]),
+    cases.map(([text]) => [text, addressesInText(text).flatMap(({ email }) => (isDecoy(email) ? [] : email))]),
     cases,
   );
   t.end();

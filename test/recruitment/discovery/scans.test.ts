@@ -150,7 +150,7 @@ t.test('a reveal finds addresses for a credit, and what is stored is free', asyn
   await caller.post(`${base}/prospects/${gone.id}/reveal`);
   t.match(await settled(gone.id), {
     state: 'failed',
-    reason: 'The website could not be reached.',
+    reason: 'The website could not be reached: its name has no address.',
     credit_refunded: true,
   });
 
@@ -163,6 +163,107 @@ t.test('a reveal finds addresses for a credit, and what is stored is free', asyn
     { data: { prospect_id: same.id, source: 'stored', addresses: 1 } },
   ]);
   t.match(await caller.request('POST', `${base}/prospects/sample_fdi_01/reveal`), { status: 409 });
+});
+
+t.test('a reveal takes no address of a platform, a host, or a seller of domains', async (t) => {
+  const caller = await rail.organization();
+  const brand = await scannedBrand(caller, { website_url: web.at('shop.test') });
+  const page = (title: string, text: string) =>
+    `<!doctype html><html><title>${title}</title><body>${text}</body></html>`;
+  const host = '<a href="mailto:webmaster@hosting-company.com">webmaster@hosting-company.com</a>';
+  const sites: [string, Record<string, string>, string, number, RegExp | null][] = [
+    [
+      'parked-bakes.com',
+      { '/': page('parked-bakes.com', '<p>This domain is for sale. sales@domainbroker.com</p>') },
+      'not_found',
+      0,
+      /parked or for sale/,
+    ],
+    [
+      'kaufen-bakes.com',
+      { '/': page('Domain', '<h1>Diese Domain steht zum Verkauf</h1>info@broker.de') },
+      'not_found',
+      0,
+      /parked or for sale/,
+    ],
+    [
+      'default-bakes.com',
+      { '/': page('Welcome to nginx!', '<h1>Welcome to nginx!</h1>admin@hosting-company.com') },
+      'not_found',
+      0,
+      /not set up/,
+    ],
+    [
+      'lost-bakes.com',
+      { '/': page('Oops', `<h1>Page <b>not found</b></h1>Ask ${host}`) },
+      'not_found',
+      0,
+      /no such page/,
+    ],
+    [
+      'soft-bakes.com',
+      { '/': blog('Soft'), '/contact': page('Page not found', host), '/about': page('Error 404', host) },
+      'not_found',
+      0,
+      /no usable address/,
+    ],
+    // The same of whatever is asked for, without a word that says so.
+    [
+      'same-bakes.com',
+      { '/': blog('Same'), '/contact': page('Hello', 'ann@agency.com'), '/about': page('Hello', 'ann@agency.com') },
+      'not_found',
+      0,
+      null,
+    ],
+    [
+      'made-bakes.com',
+      { '/': page('Made', 'Site by webmaster@hosting-company.com, support@hosting-company.com') },
+      'not_found',
+      0,
+      null,
+    ],
+    [
+      'agency-bakes.com',
+      { '/': page('Ann', 'I am with <a href="mailto:ann@agency.com">my agency</a>') },
+      'found',
+      1,
+      null,
+    ],
+    ['ann-bakes.com', { '/': page('Ann', 'Write to support@annbakes.org') }, 'found', 1, null],
+  ];
+  for (const [name, pages, state, addresses, reason] of sites) {
+    web.sites.set(name, pages);
+    const { id } = await caller.post(`${base}/prospects`, {
+      brand_id: brand.id,
+      channel: 'website',
+      url: web.at(name),
+    });
+    await caller.post(`${base}/prospects/${id}/reveal`);
+    const read = () => caller.get(`${base}/prospects/${id}/reveal`);
+    await eventually(async () => (await read()).finished_at !== null, name);
+    t.match(
+      await read(),
+      { state, addresses, credit_refunded: state !== 'found', ...(reason ? { reason } : {}) },
+      name,
+    );
+  }
+  web.sites.set('linktr.ee', {
+    '/': page('Linktree', 'support@linktr.ee'),
+    '/ann': page('Ann', 'support@linktr.ee <a href="/contact">Contact</a> <a href="mailto:ann@annbakes.org">Mail</a>'),
+    '/contact': page('Contact', 'bob@linktr.ee'),
+  });
+  const { id } = await caller.post(`${base}/prospects`, {
+    brand_id: brand.id,
+    channel: 'website',
+    url: web.at('linktr.ee', '/ann'),
+  });
+  await caller.post(`${base}/prospects/${id}/reveal`);
+  await eventually(async () => (await caller.get(`${base}/prospects/${id}/reveal`)).finished_at !== null, 'linktr.ee');
+  t.same(
+    (await caller.get(`${base}/prospects/${id}/emails`)).data.map(({ email }: Json) => email),
+    ['ann@annbakes.org'],
+  );
+  t.notOk(web.asked.includes('linktr.ee/') || web.asked.includes('linktr.ee/contact'));
 });
 
 t.test('a reveal does not count addresses that are barred', async (t) => {

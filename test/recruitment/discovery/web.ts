@@ -36,7 +36,7 @@ export async function startWeb(): Promise<Web> {
   const { port } = server.address() as AddressInfo;
   const names = await startNameServer(
     t as unknown as Test,
-    (name, type) => (name.startsWith('gone') ? { rcode: 3 } : type === 'A' ? ['127.0.0.1'] : []),
+    (name, type) => (/^(?:www\.)?gone/.test(name) ? { rcode: 3 } : type === 'A' ? ['127.0.0.1'] : []),
     (name) => [`10 mail.${name}`],
   );
   const web: Web = {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { canonicalKey, channelOf, profileUrl, registrableDomain } from '../../../src/recruitment/pages/key.ts';
-import type { Channel } from '../../../src/recruitment/pages/platforms.ts';
+import type { Channel } from '../../../src/recruitment/pages/platforms/platforms.ts';
 
 const id = 'UCabcdefghijklmnopqrst_-';
 
@@ -29,13 +29,60 @@ const cases: [Channel, string, string | undefined][] = [
   ['website', 'https://medium.com/@Jane/a-post', 'jane.medium.com'],
   ['website', 'https://medium.com/better-programming/x', 'better-programming.medium.com'],
   ['website', 'https://medium.com/tag/food', undefined],
-  ['website', 'medium.com', 'medium.com'],
+  ['website', 'medium.com', undefined],
   ['newsletter', 'https://www.jane.substack.com/p/one', 'jane.substack.com'],
   ['newsletter', 'https://open.substack.com/pub/jane/p/one', 'jane.substack.com'],
   ['newsletter', 'https://substack.com/@jane', 'jane.substack.com'],
   ['newsletter', 'jane.beehiiv.com', 'jane.beehiiv.com'],
   ['newsletter', 'https://buttondown.email/jane', 'jane.buttondown.com'],
   ['newsletter', 'https://news.example.com', 'example.com'],
+  // Sites of many: the account is the key, and where none is named it is nobody.
+  ...(
+    [
+      ['https://linktr.ee/ann', 'ann.linktr.ee'],
+      ['https://linktr.ee/Ann.B?utm=x', 'ann.b.linktr.ee'],
+      ['https://linktr.ee/', undefined],
+      ['https://linktr.ee/login', undefined],
+      ['linktr.ee/@bob', 'bob.linktr.ee'],
+      ['https://beacons.ai/ann/shop', 'ann.beacons.ai'],
+      ['https://www.amazon.com/shop/cid', 'cid.amazon.com'],
+      ['https://www.amazon.de/shop/cid', 'cid.amazon.de'],
+      ['https://www.amazon.com/stores/author/B001', 'b001.author.amazon.com'],
+      ['https://www.amazon.com/dp/B000', undefined],
+      ['https://www.shopltk.com/explore/eve', 'eve.shopltk.com'],
+      ['https://www.etsy.com/de/shop/AnnBakes', 'annbakes.etsy.com'],
+      ['https://www.etsy.com/people/annbakes', 'annbakes.people.etsy.com'],
+      ['https://www.etsy.com/listing/1/cake', undefined],
+      ['https://www.ebay.co.uk/usr/ann', 'ann.usr.ebay.co.uk'],
+      ['https://www.patreon.com/ann', 'ann.patreon.com'],
+      ['https://ko-fi.com/ann', 'ann.ko-fi.com'],
+      ['https://ann.gumroad.com/l/book', 'ann.gumroad.com'],
+      ['https://gumroad.com/ann', 'ann.gumroad.com'],
+      ['https://www.tumblr.com/ann/123', 'ann.tumblr.com'],
+      ['https://ann.carrd.co', 'ann.carrd.co'],
+      ['https://ann.notion.site/Home', 'ann.notion.site'],
+      ['https://ann.wordpress.com/2024', 'ann.wordpress.com'],
+      ['https://wordpress.com/', undefined],
+      ['https://www.facebook.com/profile.php?id=1000123', '1000123.id.facebook.com'],
+      ['https://m.facebook.com/profile.php?ref=x&id=1000124', '1000124.id.facebook.com'],
+      ['https://www.facebook.com/people/Ann-Lee/1000125/', '1000125.id.facebook.com'],
+      ['https://www.facebook.com/profile.php?x=1', undefined],
+      ['https://blog.github.com/post', undefined],
+      ['https://www.behance.net/ann', 'ann.behance.net'],
+      ['https://www.quora.com/profile/Ann-Lee', 'ann-lee.quora.com'],
+      ['https://discord.gg/AbC', 'AbC.discord.gg'],
+      ['https://space.bilibili.com/123/video', '123.space.bilibili.com'],
+      ['https://weibo.com/u/123', '123.weibo.com'],
+      ['https://weibo.com/ann', 'ann.weibo.com'],
+      ['https://blog.naver.com/ann/22', 'ann.blog.naver.com'],
+      ['https://naver.com', 'naver.com'],
+      ['https://ameblo.jp/ann/entry-1.html', 'ann.ameblo.jp'],
+      ['https://sites.google.com/view/ann', 'ann.sites.google.com'],
+      // Accounts of a channel of their own are no websites.
+      ['https://www.instagram.com/ann', undefined],
+      ['https://www.youtube.com/@ann', undefined],
+    ] as const
+  ).map(([text, key]): [Channel, string, string | undefined] => ['website', text, key]),
   ['podcast', 'https://thecast.buzzsprout.com/1/2', 'thecast.buzzsprout.com'],
   ['podcast', 'https://podcasts.apple.com/us/podcast/the-cast/id1234567?i=1', 'id1234567.podcasts.apple.com'],
   ['podcast', 'https://open.spotify.com/show/4rOoJ6Egrf8K2IrywzwOMk?si=1', '4rOoJ6Egrf8K2IrywzwOMk.open.spotify.com'],

@@ -148,6 +148,11 @@ t.test('knows languages and countries', (t) => {
     ['Najlepsze przepisy na ciasta z naszej kuchni', 'pl'],
     ['Лучшие рецепты тортов и печенья с нашей кухни', 'ru'],
     ['おいしいケーキの作り方と毎日のレシピ', 'ja'],
+    ['Привет, это мой блог о еде', 'ru'],
+    ['Home Blog About me Contact Instagram YouTube. Привет, это мой блог о еде', 'ru'],
+    ['Вітаємо на сайті про їжу. Home Shop', 'uk'],
+    ['Καλώς ήρθατε στο blog μου', 'el'],
+    ['Мой блог', undefined],
     ['ok', undefined],
     ['12345 67890 12345 67890 12345', undefined],
   ];

@@ -1,4 +1,4 @@
-import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import t from 'tap';
 import { createPacing } from '../../../src/recruitment/pages/pacing.ts';
 import { rulesOf } from '../../../src/recruitment/pages/robots.ts';
@@ -184,6 +184,7 @@ const sites: (Site & { outcome: Record<string, unknown> })[] = [
       ['gzip', gzipSync],
       ['deflate', deflateSync],
       ['br', brotliCompressSync],
+      ['zstd', zstdCompressSync],
     ] as const
   ).flatMap(([encoding, compress]) => [
     {
@@ -202,6 +203,35 @@ const sites: (Site & { outcome: Record<string, unknown> })[] = [
       outcome: { outcome: 'unreachable', reason: 'malformed' },
     },
   ]),
+  ...['none', 'UTF-8', 'utf8', 'binary', 'identity', '', 'text/html', 'identity, UTF-8'].map((encoding, nth) => ({
+    host: `no-encoding-${nth}.com`,
+    pages: { '/': { headers: { 'content-encoding': encoding }, body: page('plain') } },
+    outcome: { outcome: 'page', text: page('plain') },
+  })),
+  {
+    host: 'identity-and-gzip.com',
+    pages: { '/': { headers: { 'content-encoding': 'identity, gzip' }, body: gzipSync(page('packed')) } },
+    outcome: { outcome: 'page', text: page('packed') },
+  },
+  { host: 'www.only-www.com', pages: { '/': page('There') }, outcome: { outcome: 'page' } },
+  {
+    host: 'only-www.com',
+    addresses: [],
+    pages: {},
+    outcome: { outcome: 'page', text: page('There'), url: 'http://www.only-www.com:PORT/' },
+  },
+  { host: 'www.bare-hangs-up.com', pages: { '/': page('There') }, outcome: { outcome: 'page' } },
+  {
+    host: 'bare-hangs-up.com',
+    pages: { '/': (request) => request.socket.destroy() },
+    outcome: { outcome: 'page', text: page('There') },
+  },
+  {
+    host: 'sub.only-www.com',
+    addresses: [],
+    pages: {},
+    outcome: { outcome: 'unreachable', reason: 'name_not_resolved' },
+  },
   {
     host: 'twice-packed.com',
     pages: { '/': { headers: { 'content-encoding': 'gzip, gzip' }, body: gzipSync(gzipSync(page('x'))) } },
@@ -226,6 +256,7 @@ t.test('tells what a visit came to, of friendly and of hostile hosts', async (t)
   }
   for (const { host, outcome } of sites) {
     const visited = await visit(farm.url(host), farm.visitor);
+    if (typeof outcome.url === 'string') outcome.url = outcome.url.replace('PORT', String(farm.port));
     t.match({ host, ...visited }, { host, ...outcome });
     if (visited.outcome === 'page') t.ok(visited.text.length <= mebibyte, `${host} is cut at 1 MiB`);
   }

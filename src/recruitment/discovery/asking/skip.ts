@@ -59,11 +59,14 @@ export function skippedBy({ url, channel, key }: Identified, rules: Rules): Skip
   if (own_domains.has(domain)) return 'own_site';
   if (channels.length > 0 && !channels.includes(channel)) return 'other_channel';
   if (filters.skip_homepages && isHomepage(url)) return 'homepage';
-  const place = sites.includes(channel) ? domain : `${channel} ${key}`;
+  const place = placeOf(channel, key);
   if (filters.one_per_domain && domains.has(place)) return 'same_domain';
   domains.add(place);
   return undefined;
 }
+
+/** A site of many is not one place: each account there is. */
+export const placeOf = (channel: Channel, key: string): string => (sites.includes(channel) ? key : `${channel} ${key}`);
 
 export const isHomepage = (url: string): boolean => {
   const parsed = URL.parse(url);

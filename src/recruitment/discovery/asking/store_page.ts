@@ -13,8 +13,8 @@ import {
   type Filters,
   type Identified,
   identify,
+  placeOf,
   type SkipReason,
-  sites,
   skippedBy,
   skippedByHistory,
 } from './skip.ts';
@@ -109,14 +109,10 @@ async function notYetSeen(tx: Tx, run_id: string, hits: Hit[]): Promise<Hit[]> {
 async function domainsSoFar(tx: Tx, run_id: string, { one_per_domain }: Filters): Promise<Set<string>> {
   if (!one_per_domain) return new Set();
   const rows = await tx.all<Identified>(sql`
-    select t.url, t.channel, t.key
+    select t.channel, t.key
     from recruitment.run_result t
     where t.organization_id = ${tx.organization_id} and t.run_id = ${run_id} and t.outcome <> 'skipped'`);
-  return new Set(
-    rows.map(({ url, channel, key }) =>
-      sites.includes(channel) ? (registrableDomain(url) ?? '') : `${channel} ${key}`,
-    ),
-  );
+  return new Set(rows.map(({ channel, key }) => placeOf(channel, key)));
 }
 
 async function insertResults(tx: Tx, vault: Vault, run: Run, provider: string, judged: Judged[]) {

@@ -6,6 +6,7 @@ import { databaseTime } from '../../../core/values/clock.ts';
 import type { Reveal } from '../../addresses/reveal.ts';
 import { addAddresses, type FoundAddress } from '../../contact/add_address.ts';
 import { usableAddresses } from '../../contact/email_status.ts';
+import { isOneSite } from '../../pages/key.ts';
 import { refundCredit } from '../../plan/credit.ts';
 import type { Prospect } from '../../prospects/prospect.ts';
 import { Visits } from '../scans/visits.ts';
@@ -26,14 +27,14 @@ export async function runReveal(id: RevealId, context: TaskContext): Promise<voi
   const told = await addressesOfChannel(id.organization_id, site, context);
   const { isDead } = await import('../../addresses/reveal.ts');
   if (told.some((address) => !isDead(address))) {
-    return within((tx) => record(tx, id.prospect_id, { found: told, visited: 0, home: 'page' }, context));
+    return within((tx) => record(tx, id.prospect_id, { found: told, visited: 0, home: 'page', reason: null }, context));
   }
-  const { addresses, visited, home } = await visitPages(site.home, context);
+  const { addresses, visited, home, reason } = await visitPages(site.home, context);
   const found = addresses.map(({ email, source_url, verification }) => ({
     ...{ email, source_url, verification, source: 'page' as const },
   }));
   await within((tx) =>
-    record(tx, id.prospect_id, { found: [...found, ...told], visited: visited.length, home }, context),
+    record(tx, id.prospect_id, { found: [...found, ...told], visited: visited.length, home, reason }, context),
   );
 }
 
@@ -81,13 +82,12 @@ async function begin(tx: Tx, prospect_id: string): Promise<Site | undefined> {
   return { home, channel: open.channel, key: open.key };
 }
 
-/** The home page of a site; of an account on a platform its own page. */
+/** The home page of a site; of an account on a site that many share its own page. */
 function homeOf(url: string): string | undefined {
   const parsed = URL.parse(url);
   if (!parsed || !/^https?:$/.test(parsed.protocol)) return undefined;
-  return /(?:^|\.)(?:youtube|instagram|tiktok|x|twitter)\.com$/.test(parsed.hostname)
-    ? parsed.href
-    : `${parsed.origin}/`;
+  const home = `${parsed.origin}/`;
+  return isOneSite(home, parsed.href) ? home : parsed.href;
 }
 
 async function giveUp(tx: Tx, prospect_id: string, reason: string): Promise<undefined> {
@@ -95,7 +95,7 @@ async function giveUp(tx: Tx, prospect_id: string, reason: string): Promise<unde
   return undefined;
 }
 
-interface Revealed extends Pick<Reveal, 'home'> {
+interface Revealed extends Pick<Reveal, 'home' | 'reason'> {
   found: FoundAddress[];
   /** How many pages. */
   visited: number;
@@ -104,7 +104,7 @@ interface Revealed extends Pick<Reveal, 'home'> {
 async function record(
   tx: Tx,
   prospect_id: string,
-  { found, visited: pages, home }: Revealed,
+  { found, visited: pages, home, reason }: Revealed,
   { services }: TaskContext,
 ): Promise<void> {
   // It locks the prospect before its reveal is locked, as a request does.
@@ -112,14 +112,12 @@ async function record(
   if (!(await openReveal(tx, prospect_id))) return;
   const { size: addresses } = await usableAddresses(tx, prospect_id);
   if (addresses > 0) return end(tx, prospect_id, { state: 'found', addresses, pages, reason: null });
-  await end(tx, prospect_id, { ...outcomeOf(home), addresses, pages });
+  await end(tx, prospect_id, { ...outcomeOf(home, reason), addresses, pages });
 }
 
-function outcomeOf(home: Reveal['home']): Pick<Ending, 'state' | 'reason'> {
-  if (home === 'page' || home === 'not_html')
-    return { state: 'not_found', reason: 'The pages show no usable address.' };
-  const reason = home === 'forbidden' ? 'The website forbids visits.' : 'The website could not be reached.';
-  return { state: 'failed', reason };
+function outcomeOf(home: Reveal['home'], reason: string | null): Pick<Ending, 'state' | 'reason'> {
+  const is_read = home === 'page' || home === 'not_html';
+  return { state: is_read ? 'not_found' : 'failed', reason: reason ?? 'The pages show no usable address.' };
 }
 
 interface Ending {
