@@ -54,9 +54,9 @@ as $$
   cross join service s
   cross join lateral (
     values
-      (1, format('grant execute on function %s to %s', o.all_of_them, s.roles)),
-      (1, 'grant execute on function ' || o.that_watch || ' to pg_monitor'),
-      (2, format('revoke execute on function %s from public', o.all_of_them))
+      (1, format('grant execute on routine %s to %s', o.all_of_them, s.roles)),
+      (1, 'grant execute on routine ' || o.that_watch || ' to pg_monitor'),
+      (2, format('revoke execute on routine %s from public', o.all_of_them))
   ) as step (nth, statement)
   where step.statement is not null and o.all_of_them is not null
 

@@ -17,10 +17,14 @@ import { changeInPages } from './payout_commissions.ts';
  * voided, but for clawbacks. The row is kept for the books.
  */
 export async function deletePayout(tx: Tx, payout: Payout): Promise<void> {
-  await payouts.update(tx, payout.id, { deleted_at: tx.now });
+  await payouts.update(tx, payout.id, { deleted_at: tx.now, in_progress: null });
   tx.emit(event('payout.deleted', payout));
   await freeCommissions(tx, payout);
 }
+
+/** Its change is not made any more where it was to be deleted; what was paid otherwise stays. */
+const mayBeDeleted = ({ status, in_progress }: Payout): boolean =>
+  status === 'pending' && (in_progress ?? 'delete') === 'delete';
 
 /**
  * Deletes the payouts of a partner that were not sent yet. Those that were are waited for: what gives them up at this time either finds the
@@ -33,7 +37,7 @@ export async function deletePendingPayouts(tx: Tx, partner_id: string): Promise<
     where ${tenant(tx)} and ${payouts.alive} and t.partner_id = ${partner_id} and t.status <> 'paid'
     order by t.id
     for no key update of t`);
-  for (const payout of unsettled) if (payout.status === 'pending') await deletePayout(tx, payout);
+  for (const payout of unsettled) if (mayBeDeleted(payout)) await deletePayout(tx, payout);
 }
 
 /**
@@ -59,6 +63,9 @@ export async function takeOutOfPayouts(tx: Tx, which: Sql): Promise<void> {
   await refuseLostRace(tx, which);
 }
 
+/** Never attempted, and not said to be paid otherwise: its amount may still change. */
+const untried = sql`t.status = 'pending' and t.attempt = 0 and t.in_progress is null`;
+
 /**
  * A batch may have put a commission into a payout since the look above, and committed while this waited for the commission. From now on none
  * can. @throws LostRace: run again, the transaction finds the payout
@@ -72,11 +79,11 @@ async function refuseLostRace(tx: Tx, which: Sql): Promise<void> {
     for no key update of t`);
   const payout_ids = locked.map(({ payout_id }) => payout_id).filter((id) => id !== null);
   if (payout_ids.length === 0) return;
-  const untried = await tx.maybe(sql`
+  const found = await tx.maybe(sql`
     select from ${payouts.from}
-    where ${tenant(tx)} and ${payouts.alive} and t.id = any(${payout_ids}) and t.status = 'pending' and t.attempt = 0
+    where ${tenant(tx)} and ${payouts.alive} and t.id = any(${payout_ids}) and ${untried}
     limit 1`);
-  if (untried) throw new LostRace('A batch has put a commission into a payout meanwhile.');
+  if (found) throw new LostRace('A batch has put a commission into a payout meanwhile.');
 }
 
 /** The payouts, not yet sent, that hold such commissions, locked in the order of their ids. */
@@ -84,7 +91,7 @@ const lockUntried = (tx: Tx, which: Sql): Promise<Payout[]> =>
   tx.all<Payout>(sql`
     select ${payouts.columns}
     from ${payouts.from}
-    where ${tenant(tx)} and ${payouts.alive} and t.status = 'pending' and t.attempt = 0 and t.id in (
+    where ${tenant(tx)} and ${payouts.alive} and ${untried} and t.id in (
       select t.payout_id
       from program.commission t
       where ${tenant(tx)} and ${which} and t.payout_id is not null and t.kind <> 'clawback'

@@ -189,3 +189,47 @@ t.test('marks as paid neither what a provider reports, nor what was sent or fail
   await quiet(rail);
   t.same(await statuses(late.shop, late.batch), ['failed']);
 });
+
+/** As a request leaves it to a worker, which does not come to it until the job is added. */
+const leave = (action: string, { id }: Json) =>
+  rail.query(sql`update program.payout set in_progress = ${action} where id = ${id}`);
+
+const makeChange = ({ merchant: { organization_id } }: Shop, { id }: Json, change: Json, status: string) =>
+  rail.query(sql`
+    select graphile_worker.add_job('program/change_payout', ${JSON.stringify({
+      ...{ organization_id, request_id: null, id, change, status },
+    })}::json, job_key => ${`change:${id}`})`);
+
+t.test('a payout that is being marked as paid keeps its commissions when their sale is refunded', async (t) => {
+  const shop = await openShop(rail, { min_payout_minor: 0, holding_period_days: 0 });
+  await shop.rule();
+  const ada = await payee(shop, []);
+  const sale = await shop.sale({ partner_id: ada.id });
+  const batch = await batchOf(shop);
+  const [payout] = (await payoutsOf(shop, batch)) as [Json];
+  const change = { action: 'mark_paid', external_id: null, paid_at: new Date().toISOString() };
+  await leave('mark_paid', payout);
+  await shop.refund(sale);
+  t.match((await payoutsOf(shop, batch))[0], { amount_minor: payout.amount_minor, status: 'pending' });
+  await makeChange(shop, payout, change, 'pending');
+  await quiet(rail);
+  t.match((await payoutsOf(shop, batch))[0], { amount_minor: payout.amount_minor, status: 'paid', in_progress: null });
+  const kinds = (await shop.list('commissions')).map(({ kind, amount_minor }) => [kind, amount_minor]);
+  t.same(kinds.filter(([kind]) => kind === 'clawback').length, 1, 'the refund is taken back from the next payout');
+  t.equal(
+    kinds.reduce((sum, [, amount_minor]) => sum + amount_minor, 0),
+    0,
+  );
+});
+
+t.test('what the bank says before the worker holds', async (t) => {
+  const { shop, batch, of } = await sent([6000]);
+  const [payout] = of as [Json];
+  await leave('mark_paid', payout);
+  await reject(shop, batch);
+  t.match((await payoutsOf(shop, batch))[0], { status: 'failed' });
+  const change = { action: 'mark_paid', external_id: null, paid_at: new Date().toISOString() };
+  await makeChange(shop, payout, change, 'processing');
+  await quiet(rail);
+  t.match((await payoutsOf(shop, batch))[0], { status: 'failed', in_progress: null });
+});

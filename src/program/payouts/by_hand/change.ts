@@ -36,15 +36,23 @@ export async function changed(tx: Tx, payout: Payout, change: Change): Promise<P
   if (payout.commission_count <= most_commissions) return make(tx, payout, change);
   const { organization_id, request_id } = tx;
   const job = { job_key: keyOfChange(payout.id), max_attempts: most_attempts };
-  tx.enqueue('program/change_payout', { organization_id, request_id, id: payout.id, change }, job);
+  tx.enqueue(
+    'program/change_payout',
+    { organization_id, request_id, id: payout.id, change, status: payout.status },
+    job,
+  );
   return payouts.update(tx, payout.id, { in_progress: change.action });
 }
 
-/** Makes a change that was left to a worker, unless a rail has said meanwhile what became of the payout. */
-export async function makeLater(tx: Tx, payout_id: string, change: Change): Promise<void> {
+/**
+ * Makes a change that was left to a worker, unless a rail has said meanwhile what became of the payout.
+ * @param status of the payout when the change was requested
+ */
+export async function makeLater(tx: Tx, payout_id: string, change: Change, status: string): Promise<void> {
   const payout = await payouts.find(tx, sql`${tenant(tx)} and t.id = ${payout_id}`, sql`for no key update of t`);
   if (payout?.in_progress !== change.action) return;
   const free = await payouts.update(tx, payout_id, { in_progress: null });
+  if (free.status !== status) return;
   try {
     statusAfter(free, change.action);
     await refuseOpenAttempt(tx, free);

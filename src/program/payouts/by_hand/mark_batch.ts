@@ -39,14 +39,20 @@ export const markable = (batch_id: string, { statuses, file, requested_at }: Mar
       select from program.payout_attempt a join program.payout_file f on f.organization_id = a.organization_id and f.id = a.file_id
       where a.organization_id = t.organization_id and a.payout_id = t.id and a.number = t.attempt and f.number = ${file}))`;
 
-/** Goes through all of them. It may be run again: what is paid is passed over. */
+/** Goes through all of them. It may be run again: what is paid is passed over. A worker that is told to stop leaves the rest to a job. */
 export async function markBatch(
   { organization_id, request_id, id }: { organization_id: string; request_id: string | null; id: string },
   marking: Marking,
   { store, stopping }: TaskContext,
 ): Promise<void> {
-  for (let done = most; done > 0 && !stopping.aborted; )
-    done = await transaction(store, { organization_id, request_id }, (tx) => markSome(tx, id, marking));
+  const opening = { organization_id, request_id };
+  for (let done = most; done > 0; ) {
+    done = await transaction(store, opening, async (tx) => {
+      if (!stopping.aborted) return markSome(tx, id, marking);
+      tx.enqueue('program/mark_payout_batch', { ...opening, id, marking });
+      return 0;
+    });
+  }
 }
 
 /** @returns how many were marked */

@@ -149,7 +149,14 @@ export async function sendBatch(
   const batch = await transaction(context.store, opening, (tx) =>
     payoutBatches.find(tx, sql`${tenant(tx)} and t.id = ${id} and t.stage = 'ready'`),
   );
-  if (batch) await sendMany(batch.program_id, sql`t.batch_id = ${id} and ${of_ready_batch}`, opening, context, sent);
+  if (!batch) return;
+  await sendMany(batch.program_id, sql`t.batch_id = ${id} and ${of_ready_batch}`, opening, context, sent);
+  // A worker that is told to stop leaves the rest to a job.
+  if (!context.stopping.aborted) return;
+  const retry = sent.action === 'retry' ? { retry_requested_at: sent.requested_at } : {};
+  await transaction(context.store, opening, async (tx) =>
+    tx.enqueue('program/send_payout_batch', { ...opening, id, ...retry }),
+  );
 }
 
 /** Payouts, called `t`, that are due, by Postgres' clock too, and were not found to be unable to be sent just now. */
