@@ -12,7 +12,7 @@ export interface Chosen {
 const nouns = {
   organization: {
     from: raw('(select o.*, o.id as organization_id from core.organization o) t'),
-    unknown: (id: string) => `No organization '${id}' exists. 'rail org list' lists them.`,
+    unknown: (id: string) => `There is no organization '${id}'. 'rail org list' lists them.`,
     none: "There is no organization yet: create one with 'rail org create', or begin 'rail start'.",
   },
   program: {

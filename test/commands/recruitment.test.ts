@@ -84,7 +84,7 @@ t.test('says what is wrong in one line', async (t) => {
     [
       ['search', '--brand', brand.id, '--type', 'channel'],
       2,
-      /'channels' is required for the search type 'channel'\.\n$/,
+      /^rail: --channels is required for the search type 'channel'\.\n$/,
     ],
     [['scan', '--brand', 'fbr_unknown'], 1, /^rail: There is no brand 'fbr_unknown'\.\n$/],
     [['scan', 'status', 'fsc_unknown'], 1, /^rail: There is no scan 'fsc_unknown'\.\n$/],

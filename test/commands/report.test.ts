@@ -41,7 +41,6 @@ t.test('prints a report as a table with bars, as CSV and as JSON', async (t) => 
     ['bogus'],
     ['partners', '--sort=handle'],
     ['partners', '--filter', 'bogus=1'],
-    ['partners', '--program', 'prg_x'],
     ['partners', '--filter', 'country'],
     ['partners', '--filter', 'limit=1'],
     ['partners', '--filter', 'country=DE', 'country=US'],
@@ -51,6 +50,11 @@ t.test('prints a report as a table with bars, as CSV and as JSON', async (t) => 
     ['partners', '--csv', '--json'],
   ])
     t.match(await report(...wrong), { code: 2, stdout: '', stderr: /^(rail|error): / }, wrong.join(' '));
+  t.match(await report('partners', '--program', 'prg_x'), {
+    code: 1,
+    stdout: '',
+    stderr: "There is no program 'prg_x'",
+  });
 });
 
 t.test('aligns wide characters, and keeps control characters from the terminal', async (t) => {
@@ -66,7 +70,7 @@ t.test('aligns wide characters, and keeps control characters from the terminal',
     [' [2J', 4],
     ['a b', 3],
   ] as const)
-    t.match(stdout, `\n${shown}${' '.repeat(width - columns)}1      USD 100.00  `);
+    t.match(stdout, `\n${shown}${' '.repeat(width - columns)}    1  USD 100.00  `);
 });
 
 t.test('draws numbers as bars and sparklines', async (t) => {

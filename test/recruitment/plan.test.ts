@@ -194,5 +194,5 @@ t.test('rail org plan shows the plan of an organization, and changes it', async 
     plan: 'starter',
   });
   t.match(await plan(caller), { name: 'starter', credits: { balance: 40 } });
-  t.match((await run('org_none', '--plan', 'grow')).stderr, "No organization 'org_none' exists.");
+  t.match((await run('org_none', '--plan', 'grow')).stderr, "There is no organization 'org_none'.");
 });

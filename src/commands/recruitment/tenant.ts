@@ -34,7 +34,7 @@ export async function organizationOfInbox(database: Database, id: string): Promi
 /** @throws Error when there is no such organization */
 export async function requireOrganization(database: Database, id: string): Promise<void> {
   const [known] = await run(database, sql`select o.id from core.organization o where o.id = ${id}`);
-  if (!known) throw new Error(`No organization '${id}' exists. 'rail org list' lists them.`);
+  if (!known) throw new Error(`There is no organization '${id}'. 'rail org list' lists them.`);
 }
 
 /** The organization of a campaign. @throws Error when there is none with this id */

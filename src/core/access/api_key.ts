@@ -60,7 +60,7 @@ export async function createKey(
   if (!key) {
     throw new Error(
       user_id === undefined
-        ? `No organization '${organization_id}' exists. 'rail org list' lists them.`
+        ? `There is no organization '${organization_id}'. 'rail org list' lists them.`
         : `No organization '${organization_id}' with a user '${user_id}' exists. 'rail user list' lists users.`,
     );
   }
