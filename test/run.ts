@@ -49,6 +49,7 @@ const alone = [
   'test/core/net/',
   'test/embedded_postgres/',
   'test/mail/incoming/hostile.test.ts',
+  'test/patterns/',
   'test/metrics.test.ts',
   'test/products.test.ts',
   'test/replicas.test.ts',
