@@ -91,6 +91,14 @@ const cases: Case[] = [
     'neither',
   ],
   [
+    'a forged field in the own name below the real one',
+    [
+      'mx.shop.example; spf=softfail smtp.mailfrom=attacker.example; dkim=none',
+      'mx.shop.example; spf=pass smtp.mailfrom=blog.example; dkim=pass header.d=blog.example',
+    ],
+    'neither',
+  ],
+  [
     'the results of a stranger',
     ['mx.attacker.example; dmarc=pass header.from=blog.example; spf=pass smtp.mailfrom=blog.example'],
     'neither',

@@ -175,8 +175,14 @@ t.test('what the server of the inbox found to be forged is kept for review, and 
     t.ok(days === null || days <= 5, text);
     t.same(told(outreach, to.prospect_id), [], text);
     if (message?.purpose !== 'reply') continue;
+    for (const _ of [1, 2]) await reclassify(outreach, message.id, 'question');
+    t.match(await caller.get(`${v1}/sequences/${to.sequence_id}`), { state: 'replied' }, 'a person decides');
     await reclassify(outreach, message.id, 'positive');
-    t.match(await caller.get(`${v1}/prospects/${to.prospect_id}`), { stage: 'interested' }, 'a person decides');
+    t.match(await caller.get(`${v1}/prospects/${to.prospect_id}?include[]=stats`), {
+      ...{ stage: 'interested', stats: { replies: 1 } },
+    });
+    const types = (await untilTold(outreach, to.prospect_id, 2)).map(([type]) => type);
+    t.equal(types.filter((type) => type === 'reply.received').length, 1, 'told once');
   }
   t.same(await barsIn(outreach), []);
 });

@@ -489,8 +489,8 @@ t.test('blocks pause a campaign as dead addresses do, full mailboxes and timeout
 t.test('a report is about the email whose Message-ID it names, wherever it stands', async (t) => {
   const outreach = await openReadOutreach(rail, server);
   const sent = [];
-  for (let nth = 0; nth < 4; nth++) sent.push(await mail(rail, outreach));
-  const [answered, worded, unbracketed, escaped] = sent as [Written, Written, Written, Written];
+  for (let nth = 0; nth < 5; nth++) sent.push(await mail(rail, outreach));
+  const [answered, worded, unbracketed, escaped, renamed] = sent as [Written, Written, Written, Written, Written];
   const from = 'postmaster@relay.example.net';
   const id = ({ message_id }: Written) => `${message_id}@acme.example.com`;
   const hidden = { from, returned: 'X-Any: 1' };
@@ -499,6 +499,7 @@ t.test('a report is about the email whose Message-ID it names, wherever it stand
   report(answered, 'Given up.', { References: `<any@example.net> <${id(answered)}>` });
   report(worded, `Given up.\n\nOriginal message id (Message-ID): <${id(worded)}>`);
   report(unbracketed, `Given up on Message-Id=${id(unbracketed)}, for good.`);
+  report(renamed, 'Given up.', { returned: `Message-ID: <1@relay.example.net>\r\nX-Rail-Message: ${id(renamed)}` });
   report(escaped, `Given up. X-Original-Message-ID: &lt;${id(escaped)}&gt;`);
   for (const { prospect_id, sequence_id } of sent) {
     t.match(await cameIn(outreach, prospect_id, 1), [{ type: 'message.bounced' }]);

@@ -90,6 +90,43 @@ t.test('holds a sequence whose first email may not have been sent, and sends tha
   );
 });
 
+t.test('takes what answers the first copy while the second waits', async (t) => {
+  for (const [user, answer] of [
+    ['waiting-reply', { type: 'reply.received', state: 'cancelled' }],
+    ['waiting-bounce', { type: 'message.bounced', state: 'bounced' }],
+  ] as const) {
+    const to = `ada@${user}.com`;
+    loseAt(to);
+    const opened = await open(user, { address: () => to });
+    const { caller, campaign_id } = opened;
+    await wake(rail);
+    await until(opened, 'unknown');
+    const [lost] = (await messagesOf(opened)) as [Json];
+    await caller.post(`${v1}/campaigns/${campaign_id}/pause`);
+    t.match(await caller.request('POST', `${v1}/messages/${lost.id}/resend`), { status: 202 });
+    await until(opened, 'planned');
+    const fields = { 'Message-ID': `<1@${user}.com>` };
+    const report = {
+      ...{ From: `mailer-daemon@${user}.com`, Subject: 'Undelivered mail' },
+      'Content-Type': 'multipart/report; report-type=delivery-status; boundary=b',
+    };
+    const status = `Final-Recipient: rfc822; ${to}\nAction: failed\nStatus: 5.1.1\nDiagnostic-Code: smtp; 550 5.1.1 user unknown`;
+    const text = [
+      '--b\n\nNot delivered.\n',
+      `--b\nContent-Type: message/delivery-status\n\nReporting-MTA: dns; mx.${user}.com\n\n${status}\n`,
+      `--b\nContent-Type: text/rfc822-headers\n\nMessage-ID: <${lost.rfc_message_id}>\n`,
+      '--b--',
+    ].join('\n');
+    const mail =
+      answer.type === 'reply.received'
+        ? source({ From: to, Subject: 'Your offer', ...fields }, 'What do you pay?')
+        : source({ ...report, ...fields }, text);
+    server.deliver(opened.user, mail);
+    await eventually(() => opened.events().some(({ type }) => type === answer.type), answer.type);
+    await until(opened, answer.state);
+  }
+});
+
 t.test('does not send again what is barred, and goes on where a person says so', async (t) => {
   const to = 'ada@resumed-blog.com';
   loseAt(to);

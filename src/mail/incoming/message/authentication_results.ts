@@ -28,7 +28,8 @@ const most_fields = 20;
 
 /**
  * Reads the fields that the inbox's own server wrote: the topmost ones, as long as the authserv-id is that of the own server. Whatever stands below
- * one of another server came with the mail, and anybody can have written it.
+ * one of another server came with the mail, and anybody can have written it, as they can a field in the own server's name: of each method the
+ * topmost field counts.
  * @param own_hosts the domain of the inbox's address and the hosts of its servers
  */
 export function readAuthentication(message: Message, own_hosts: readonly string[]): Authentication {
@@ -38,7 +39,9 @@ export function readAuthentication(message: Message, own_hosts: readonly string[
     const [first = '', ...results] = partsOf(value.slice(0, longest_field));
     const is_unnamed = first.includes('=');
     if (!isOwnAuthserv(is_unnamed ? '' : (first.split(/\s/, 1)[0] as string), own_hosts)) break;
-    found.push(...(is_unnamed ? [first, ...results] : results).flatMap(resultIn));
+    const known = new Set(found.map(({ method }) => method));
+    const given = (is_unnamed ? [first, ...results] : results).flatMap(resultIn);
+    found.push(...given.filter(({ method }) => !known.has(method)));
   }
   return judged(found, from);
 }

@@ -26,6 +26,22 @@ const footer = anyOf`
 const own_voice =
   /\b(?:i|i[’']m|me|my|we (?:do not|don[’']t|no longer|want|wish|would)|(?:remove|take|want) us|ich|mich|mir|meine?[rnms]?|wir|uns|je|j[’']|moi|mon|mes|nous (?:ne|voul|souhait|désir)|yo|mis?|queremos|deseamos|io|mio|mia|vogliamo|desideriamo|eu|meu|minha|desejamos)\b/iu;
 
+/** The words of a link that lost its address, or what somebody asks for in a line of its own. */
+const bare_wish =
+  /^\W{0,6}(?:(?:unsubscribe|opt[ -]?out)(?: (?:from|here|at any time|this list|instantly|now|all|our|future|these|this|your|e-?mails?|mailings?|newsletters?|messages?|list)){0,8}|(?:newsletter )?(?:abmelden|abbestellen|austragen)(?: hier)?|(?:se )?(?:d[ée]sabonner|d[ée]sinscrire|d[ée]sinscription)(?: ici)?|(?:darse|darte|date) de baja(?: aqu[íi])?|cancelar (?:la |mi )?suscripci[óo]n(?: aqu[íi])?|(?:annulla|cancella) (?:l.)?iscrizione(?: qui)?|disiscriviti(?: qui)?|descadastre-se(?: aqui)?|cancelar (?:a )?(?:inscri|subscri|assinatura)\S{0,20}(?: aqui)?)\W{0,6}$/iu;
+const address_line = /^\W{0,6}(?:https?:|mailto:|www\.|\S{1,64}@\S{1,200}$)/i;
+
+/** A wish in a line of its own is a footer where a link or more of a footer stands beside it: else somebody asks for it. */
+function isWish(lines: readonly string[], at: number): boolean {
+  if (!bare_wish.test((lines[at] as string).slice(0, 400))) return false;
+  const below = lines.slice(at + 1);
+  const next = below.find((line) => line.trim() !== '') ?? '';
+  const end = below.findIndex((line) => line.trim() === '');
+  const is_linked = address_line.test(next) || below.slice(0, end < 0 ? undefined : end).some(isFooter);
+  const above = lines[at - 1] as string;
+  return !is_linked && !(isImprint(above) && /\d/.test(above));
+}
+
 const isFooter = (line: string): boolean =>
   line.length < 2_000 && footer.test(line.slice(0, 400)) && !own_voice.test(line.slice(0, 400));
 
@@ -44,7 +60,7 @@ const most_lines_below = 30;
  */
 export function findFooter(lines: readonly string[]): number {
   const from = Math.max(1, lines.length - most_lines_below);
-  const found = lines.slice(from).findIndex(isFooter);
+  const found = lines.slice(from).findIndex((line, nth) => isFooter(line) && !isWish(lines, from + nth));
   if (found < 0) return lines.length;
   let first = from + found;
   while (first > 1 && isImprint(lines[first - 1] as string) && lines.slice(0, first - 1).some((line) => line === ''))

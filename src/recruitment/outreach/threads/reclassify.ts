@@ -34,7 +34,7 @@ export async function reclassify(
   const [prospect] = await prospects.lockMany(tx, concerned);
   const message = await messages.get(tx, message_id, { lock: true });
   requireText(message);
-  const is_reply = message.reply_kind !== null;
+  const is_reply = message.reply_kind !== null && !(await isSetAside(tx, message));
   if (message.reply_kind === kind && !message.needs_review) return message;
   const corrected = await messages.update(tx, message_id, {
     ...{ purpose: 'reply', reply_kind: kind, auto_reply_kind: null, confidence: 1, needs_review: false },
@@ -66,7 +66,17 @@ function requireText({ direction, purpose, confidence }: Message): void {
   );
 }
 
-/** What was taken for an automatic reply or an unsubscribe is counted and told now, and the sequence that it ended was answered. */
+/** A reply that was kept for a person to look at, and changed nothing: it was not told. */
+async function isSetAside(tx: Tx, { id, prospect_id, needs_review, confidence }: Message): Promise<boolean> {
+  if (!needs_review || confidence !== 0) return false;
+  const told = await tx.maybe(sql`
+    select from recruitment.activity t
+    where ${tenant(tx)} and t.prospect_id = ${prospect_id} and t.kind = 'replied' and t.data ->> 'message_id' = ${id}
+    limit 1`);
+  return told === undefined;
+}
+
+/** What was taken for an automatic reply or an unsubscribe, or was set aside, is counted and told now, and the sequence that it ended was answered. */
 async function becomeReply(tx: Tx, message: Message, prospect: Prospect, kind: ReplyKind, by: Actor): Promise<void> {
   await stopSequences(tx, [prospect.id], 'replied');
   await tx.all(sql`
@@ -80,7 +90,7 @@ async function becomeReply(tx: Tx, message: Message, prospect: Prospect, kind: R
         where p.organization_id = t.organization_id and p.id = t.prospect_id and p.unsubscribed_at is null
       )`);
   await countReply(tx, prospect.id);
-  noteCorrected(tx, message, prospect, kind, by);
+  if (message.reply_kind !== kind) noteCorrected(tx, message, prospect, kind, by);
   tellReply(tx, message, prospect.id, kind, by);
 }
 

@@ -48,8 +48,13 @@ function requireUnknown({ id, state, subject }: Message): void {
 async function requireLastStep(tx: Tx, { sequence_id, step_index }: Message): Promise<void> {
   if (sequence_id === null || step_index === null) return;
   const { ended_at, next_step } = await sequences.get(tx, sequence_id);
+  const later = await tx.maybe(sql`
+    select from recruitment.message t
+    where ${tenant(tx)} and t.sequence_id = ${sequence_id} and t.direction = 'outbound' and t.step_index > ${step_index}
+      and t.state in ('sending', 'sent', 'unknown', 'bounced')
+    limit 1`);
   requireState(
-    ended_at === null && next_step === step_index + 1,
+    ended_at === null && next_step === step_index + 1 && !later,
     `The sequence '${sequence_id}' has ended or has sent a later email. Write to the prospect yourself: POST /recruitment/v1/prospects/{id}/reply.`,
   );
 }

@@ -24,8 +24,13 @@ const networks = words(
 );
 /** First parts of paths that are the platform's own, whichever it is. */
 const own_pages =
-  'about|account|accounts|admin|app|apps|api|assets|auth|blog|blogs|business|careers|categories|category|cart|checkout|community|contact|cookies|creators|dashboard|developers|discover|download|downloads|explore|faq|features|feed|feeds|forgot-password|gallery|groups|guidelines|help|hashtag|home|id|imprint|jobs|join|legal|login|logout|marketplace|market|messages|news|notifications|p|posts|press|pricing|privacy|products|register|s|search|settings|share|shop|sign-in|sign-up|signin|signup|sitemap\\.xml|static|store|support|tag|tags|team|templates|terms|topics|tos|trending|tv|u|user|users|video|videos|watch|www';
-const first_part = new RegExp(`^/@?(?!(?:${own_pages})(?:[/?]|$))([\\w.-]+)`, 'i');
+  'a|about|account|accounts|admin|album|api|app|apps|artwork|assets|auth|blog|blogs|business|careers|cart|categories|category|channels|checkout|code|community|competitions|contact|cookies|creators|dashboard|datasets|developers|discover|download|downloads|explore|faq|features|feed|feeds|film|films|find|forgot-password|gallery|group|groups|guidelines|hashtag|help|home|id|imprint|jobs|join|legal|list|login|logout|market|marketplace|messages|model|models|news|newsfeed|notifications|ondemand|p|pen|photos|playlist|posts|press|pricing|privacy|products|profile|projects|register|s|search|settings|share|shop|shots|sign-in|sign-up|signin|signup|sitemap\\.xml|song|static|store|support|tag|tags|team|templates|terms|thing|things|topics|tos|trending|tv|u|user|users|video|videos|viewer|watch|www';
+const firstPart = (others = ''): RegExp => new RegExp(`^/@?(?!(?:${own_pages}${others})(?:[/?:]|$))([\\w.-]+)`, 'i');
+const first_part = firstPart();
+/** Where a number is a video. */
+const first_parts: Record<string, RegExp> = { 'vimeo.com': firstPart('|\\d+') };
+/** Where an account is shown at a name below the host. */
+const in_host = words('contently.com fourthwall.com');
 
 /**
  * Where what stands before the account says that it is one: host, what stands before it, in one or several (`|`) ways. Behind a space are
@@ -83,7 +88,10 @@ const marketplaces: [host: string, tops: string][] = [
 const stores: Record<string, string> = { amazon: 'shop/ stores/author/ stores/page/', ebay: 'str/ usr/' };
 
 const ofFirstPart = (channel: Channel, hosts: ReadonlySet<string>): PathPlatform[] =>
-  [...hosts].map((host) => ({ channel, host, path: first_part, url: `https://${host}/{}` }));
+  [...hosts].map((host) => ({
+    ...{ channel, host, path: first_parts[host] ?? first_part },
+    url: in_host.has(host) ? `https://{}.${host}/` : `https://${host}/{}`,
+  }));
 
 const longestFirst = (ways: string): string =>
   ways

@@ -188,6 +188,14 @@ export const path_platforms: PathPlatform[] = [
   },
   {
     channel: 'other',
+    host: 'profile.ok.ru',
+    aliases: ['ok.ru'],
+    path: /^\/profile\/(\d+)/,
+    url: 'https://ok.ru/profile/{}',
+  },
+  { channel: 'other', host: 'group.ok.ru', aliases: ['ok.ru'], path: /^\/group\/(\d+)/, url: 'https://ok.ru/group/{}' },
+  {
+    channel: 'other',
     host: 'github.com',
     path: /^\/(?!(?:login|features|about|sponsors|topics|marketplace|orgs)(?:\/|$))([\w-]+)/,
     url: 'https://github.com/{}',

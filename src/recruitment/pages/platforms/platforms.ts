@@ -72,6 +72,7 @@ export const subdomain_platforms: ReadonlyMap<string, Channel> = new Map([
     'deviantart.com notion.site bigcartel.com mykajabi.com teachable.com thinkific.com podia.com komi.io circle.so',
     'livedoor.blog blog.jp muragon.com exblog.jp cocolog-nifty.com myportfolio.com',
     'journoportfolio.com format.com pixieset.com sellfy.store lemonsqueezy.com mn.co weblium.site mystrikingly.com',
+    'contently.com fourthwall.com artstation.com sellfy.com hashnode.com',
   ),
 ]);
 

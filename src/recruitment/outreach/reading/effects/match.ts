@@ -85,7 +85,7 @@ async function byAddresses(
     from recruitment.message t
     join recruitment.sequence s on s.organization_id = t.organization_id and s.id = t.sequence_id
     where ${tenant(tx)} and t.inbox_id = ${inbox_id} and t.address_hmac = any(${hashes}::bytea[])
-      and t.direction = 'outbound' and t.state in ('sending', 'sent', 'unknown', 'bounced')
+      and t.direction = 'outbound' and (t.state in ('sending', 'sent', 'unknown', 'bounced') or t.resends > 0)
       and coalesce(t.sent_at, t.created_at) <= ${latest}::timestamptz
       and (s.open or coalesce(t.sent_at, t.created_at) >= ${tx.now}::timestamptz - ${most_age}::interval)
     order by t.id desc

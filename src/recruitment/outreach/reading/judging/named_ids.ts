@@ -10,6 +10,8 @@ export const idsWithin = ({ text, html, parts }: Message): string[] =>
     .slice(0, most_ids);
 
 const namedIds = (text: string): string[] =>
-  [...text.matchAll(/message-id[^a-z0-9\n]{1,20}(?:lt;)?([a-z0-9][^\s<>"';,&@]{0,200}@[^\s<>"';,&@]{1,200})/gi)].map(
-    ([, id]) => id as string,
-  );
+  [
+    ...text.matchAll(
+      /(?:message-id|x-rail-message)[^a-z0-9\n]{1,20}(?:lt;)?([a-z0-9][^\s<>"';,&@]{0,200}@[^\s<>"';,&@]{1,200})/gi,
+    ),
+  ].map(([, id]) => id as string);

@@ -16,6 +16,8 @@ import { recordEnds } from './sent.ts';
 
 interface Row {
   id: string;
+  state: string;
+  step_index: number | null;
   purpose: string;
   brand_id: string;
   prospect_id: string | null;
@@ -34,15 +36,17 @@ export async function markBounced(tx: Tx, vault: Vault, message_id: string, reas
   await recordEnds(tx, [{ message_id, as: 'sent' }]);
   // What was proved just now is written with the commit: its row is sent by then.
   const row = await tx.maybe<Row>(sql`
-    select t.id, t.purpose, t.brand_id, t.prospect_id, t.campaign_id, t.sequence_id, t.inbox_id
+    select t.id, t.state, t.step_index, t.purpose, t.brand_id, t.prospect_id, t.campaign_id, t.sequence_id, t.inbox_id
     from recruitment.message t
-    where ${tenant(tx)} and t.id = ${message_id} and t.direction = 'outbound' and t.bounced_at is null and t.state in ('sent', 'unknown', 'sending')
+    where ${tenant(tx)} and t.id = ${message_id} and t.direction = 'outbound' and t.bounced_at is null
+      and (t.state in ('sent', 'unknown', 'sending') or t.state = 'planned' and t.resends > 0)
     for no key update`);
   if (!row) return;
   tx.atCommit(sql`
     update recruitment.message t set
-      state = 'bounced', bounced_at = ${tx.now}::timestamptz, bounce_reason = ${reason}, look_up_at = null, updated_at = ${tx.now}::timestamptz
+      state = 'bounced', sent_at = coalesce(t.sent_at, ${tx.now}::timestamptz), bounced_at = ${tx.now}::timestamptz, bounce_reason = ${reason}, look_up_at = null, updated_at = ${tx.now}::timestamptz
     where ${tenant(tx)} and t.id = ${message_id}`);
+  if (row.state === 'planned') stepForward(tx, row);
   tell(tx, row);
   if (reason === 'dead') await barBounced(tx, vault, message_id);
   else if (row.sequence_id !== null) await endSequences(tx, sql`t.id = ${row.sequence_id}`, 'bounced');
@@ -50,6 +54,14 @@ export async function markBounced(tx: Tx, vault: Vault, message_id: string, reas
   if (reason !== 'undelivered') await guardBounces(tx, row.campaign_id, message_id);
   await finishCampaigns(tx, [row.campaign_id]);
 }
+
+/** Its first copy came back while it waited to be sent again: its step is done. */
+const stepForward = (tx: Tx, { sequence_id, step_index }: Row): unknown =>
+  sequence_id !== null &&
+  step_index !== null &&
+  tx.atCommit(sql`
+    update recruitment.sequence t set next_step = greatest(t.next_step, ${step_index + 1}::integer)
+    where ${tenant(tx)} and t.id = ${sequence_id}`);
 
 /** A report says that an email is on its way, or has arrived: it was sent, if nobody knew. */
 export async function markReported(tx: Tx, message_id: string): Promise<void> {
