@@ -10,8 +10,8 @@ import { prospectsHitBy, refreshBars } from './mark.ts';
 import { type Suppression, suppressions } from './suppression.ts';
 
 /**
- * Lifts what the text of a message barred, or gives it back the reason that it had before. What a link, a mailto, a report or a person barred as well
- * stays. Whoever is not unsubscribed by anything else is subscribed again; nothing is resumed. To be called before rows are locked.
+ * Lifts what the text of a message barred, or gives it back the reason that it has besides. What a link, a mailto, a report or a person barred as well
+ * stays, and so does what another message of the prospect asks for: the entry is judged by that one then. Whoever is not unsubscribed by anything else is subscribed again; nothing is resumed. To be called before rows are locked.
  * @param others prospects whom it concerned besides those that hold the address
  */
 export async function takeBackJudged(
@@ -22,6 +22,7 @@ export async function takeBackJudged(
   by: Actor,
 ): Promise<void> {
   await lockSuppressions(tx);
+  await handOn(tx, message_id);
   const entries = await tx.all<{ id: string; reason_before: Suppression['reason'] | null }>(sql`
     select t.id, t.reason_before from recruitment.suppression t
     where ${tenant(tx)} and t.judged_by = ${message_id} and t.lifted_at is null
@@ -38,6 +39,21 @@ export async function takeBackJudged(
   await subscribeAgain(tx, [...ids]);
   await refreshBars(tx, await keyedHash(tx, vault), [...ids], by, 'mistake');
 }
+
+/** An unsubscribe that another message of the prospect asks for as well is judged by that one. */
+const handOn = (tx: Tx, message_id: string): Promise<object[]> =>
+  tx.all(sql`
+    update recruitment.suppression t set judged_by = other.id
+    from (
+      select o.id
+      from recruitment.message m
+      join recruitment.message o on o.organization_id = m.organization_id and o.prospect_id = m.prospect_id and o.id <> m.id
+      where m.organization_id = ${tx.organization_id} and m.id = ${message_id}
+        and o.direction = 'inbound' and o.purpose = 'unsubscribe' and o.confidence is not null
+      order by o.id
+      limit 1
+    ) as other
+    where ${tenant(tx)} and t.judged_by = ${message_id} and t.reason = 'unsubscribed' and t.lifted_at is null`);
 
 /** Whoever no entry unsubscribes any more, on an address that they hold or were written to. */
 const subscribeAgain = (tx: Tx, prospect_ids: string[]): Promise<object[]> =>

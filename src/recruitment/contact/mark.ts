@@ -56,13 +56,14 @@ export async function suppress(
   const entry = existing ?? (await insertEntry(tx, vault, hash, target, reason, by, judged_by));
   const is_stronger = existing !== undefined && outranks(reason, existing.reason);
   if (is_stronger || (existing?.reason === reason && judged_by === null)) await noteJudged(tx, entry, judged_by);
+  const besides = existing && !is_stronger ? await noteBesides(tx, entry, reason, judged_by) : [];
   const holds = is_stronger ? await suppressions.update(tx, entry.id, { reason }) : entry;
   const ids = [...new Set([...(await prospectsHit(tx, barOf(hash, target))), ...others])];
   await refreshMarks(tx, hash, ids, by);
   const noted = await noteReason(tx, ids, entry.id, reason, by);
   await refreshEmailStatus(tx, ids);
   await endSequences(tx, reason === 'hard_bounce' ? writesTo(hash, target) : hits(hash, target, ids), endOf(reason));
-  return { entry: holds, changed: existing === undefined || is_stronger || noted };
+  return { entry: holds, changed: existing === undefined || is_stronger || noted || besides.length > 0 };
 }
 
 interface Because {
@@ -82,6 +83,17 @@ const noteJudged = (tx: Tx, { id, reason }: Suppression, judged_by: string | nul
       end,
       judged_by = ${judged_by}
     where ${tenant(tx)} and t.id = ${id}`);
+
+/** Of an entry that a text was judged to ask for: what others bar it for besides holds once that is taken back. */
+const noteBesides = (tx: Tx, { id }: Suppression, reason: Reason, judged_by: string | null): Promise<object[]> =>
+  tx.all(sql`
+    update recruitment.suppression t set reason_before = ${reason}
+    where ${tenant(tx)} and t.id = ${id} and t.reason <> ${reason} and t.judged_by is not null and t.judged_by is distinct from ${judged_by}
+      and (
+        t.reason_before is null
+        or array_position(${weakest_first}::text[], t.reason_before) < array_position(${weakest_first}::text[], ${reason})
+      )
+    returning t.id`);
 
 /** The sequences that write to what is barred. */
 function writesTo(hash: KeyedHash, target: Target): Sql {

@@ -94,6 +94,30 @@ t.test('what a person, a link or a mailto says as well is not taken back', async
   t.match(await caller.get(`${v1}/prospects/${twice.prospect_id}`), { unsubscribed_at: /^20/ });
 });
 
+t.test('what others say after a misread text holds once that is taken back', async (t) => {
+  const outreach = await openReadOutreach(rail, server);
+  const { caller } = outreach;
+  const [marked, twice] = [await mail(rail, outreach), await mail(rail, outreach)];
+  const first: Json[] = [];
+  for (const to of [marked, twice]) {
+    server.deliver(outreach.user, answerTo(to, 'Please remove me from your mailing list.'));
+    first.push(...(await inbound(outreach, to.prospect_id)));
+  }
+  for (const reason of ['manual', 'legal'])
+    await caller.post(`${v1}/do_not_contact`, { kind: 'address', email: marked.email, reason });
+  server.deliver(outreach.user, answerTo(twice, 'Unsubscribe me from these emails.'));
+  const second = (await inbound(outreach, twice.prospect_id, 2)).find(({ id }) => id !== first[1]?.id);
+  for (const message of first) t.equal((await reclassify(outreach, message.id, 'question')).status, 200);
+  t.match(await barsIn(outreach), [
+    { reason: 'legal', lifted: false },
+    { reason: 'unsubscribed', lifted: false },
+  ]);
+  t.match(await caller.get(`${v1}/prospects/${marked.prospect_id}`), { do_not_contact: { reason: 'legal' } });
+  t.match(await caller.get(`${v1}/prospects/${twice.prospect_id}`), { unsubscribed_at: /^20/ });
+  t.equal((await reclassify(outreach, second?.id, 'question')).status, 200);
+  t.match((await barsIn(outreach))[1], { reason: 'unsubscribed', lifted: true });
+});
+
 t.test('a person takes back anger, and an automatic reply', async (t) => {
   const outreach = await openReadOutreach(rail, server);
   const words = 'You idiots, stop sending me this fucking spam! Remove me from your list or I will sue you!';
