@@ -306,6 +306,7 @@ const always = [
   'mime-version',
   'subject',
   'to',
+  'x-rail-message',
 ];
 
 t.test('prospects who have values for the same variables are rendered alike', (t) => {
