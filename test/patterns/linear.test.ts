@@ -21,6 +21,7 @@ const bounded: Record<string, string> = {
   '/<script[^>]*>([^<]+)<\\/script>/g': 'The page of a package.',
   '/<script(?![^>]*\\bsrc=)[^>]*>([\\s\\S]+?)<\\/script>/g': 'The page of a package.',
   [search]: 'A search text of at most 200 signs.',
+  '/<h2(?: id="([^"]*)")?>(.*?)<\\/h2>/g': 'A page of our own.',
   '/<(https?:[^>]+)>/': 'A mail of the demo, which it wrote itself.',
 };
 

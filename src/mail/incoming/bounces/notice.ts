@@ -9,7 +9,7 @@ const server_name =
   /mailer[- ]?daemon|mail (?:delivery|administrator|system|gateway)|postmaster|mail server at|interscan|delivery (?:sub)?system|system administrator|e-?mail (?:administrator|delivery)|^<>?$|microsoft outlook$/i;
 
 const bounce_subject = anyOf`
-    undeliver(?:able|ed)|^\s*\[bounce\]|returned mail|returned to sender|failure notice|failure notification
+    undeliver(?:able|ed)|^[ \t]*\[bounce\]|returned mail|returned to sender|failure notice|failure notification
     delivery (?:status )?(?:notification|failure|failed|has failed|problem|report|error)|delivery unsuccessful
     mail (?:delivery )?(?:system )?(?:failed|failure|error)
     message (?:delivery has failed|could not be delivered|not delivered|you sent blocked)|mail status report

@@ -55,7 +55,7 @@ const findCopy = (client: ImapFlow, folder: string, id: string): Promise<{ messa
       if (field === 'message-id') return { message_id: id };
       const found = await client.fetchOne(String(uid), { headers: ['message-id'] }, { uid: true });
       const headers = found ? found.headers?.toString() : undefined;
-      const [, named = ''] = /^message-id:\s*(<[^>]*>)/im.exec(headers ?? '') ?? [];
+      const [, named = ''] = /^message-id:\s{0,4}(<[^>\s]{1,990}>)/im.exec(headers ?? '') ?? [];
       return { message_id: messageIds(named)[0]?.slice(1, -1) ?? null };
     }
     return undefined;
