@@ -356,6 +356,9 @@ t.test('finds a country in small letters, and refuses what is none', async (t) =
   }
   for (const path of ['reports/countries', 'clicks', 'sales']) {
     const answer = await shop.merchant.request('GET', `/v1/${path}?${where}&country=Germany`);
-    t.match(answer, { status: 400, body: { error: { param: 'country', message: /must be 2 characters, such as DE/ } } });
+    t.match(answer, {
+      status: 400,
+      body: { error: { param: 'country', message: /must be 2 characters, such as DE/ } },
+    });
   }
 });
