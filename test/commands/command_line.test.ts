@@ -177,7 +177,7 @@ t.test('users are people whom keys belong to', async (t) => {
 
   t.match(await rail('user', 'create', '--org', 'org_unknown', '--email', 'a@b.example.com'), {
     code: 1,
-    stderr: /^rail: No organization 'org_unknown' exists.*\n$/,
+    stderr: /^rail: There is no organization 'org_unknown'.*\n$/,
   });
   t.match(await rail(...newUser.slice(0, -1), 'nobody'), {
     code: 2,

@@ -126,7 +126,7 @@ t.test('connects an inbox with secrets from standard input, tries its logins, an
     stderr: /^rail: There is no inbox 'fin_unknown'/,
   });
   t.match(await rail('inbox', 'list', '--organization', 'org_unknown'), {
-    ...{ code: 1, stdout: '', stderr: /^rail: No organization 'org_unknown' exists/ },
+    ...{ code: 1, stdout: '', stderr: /^rail: There is no organization 'org_unknown'/ },
   });
   t.equal((await rail('inbox', 'list', ...tenant)).stdout, 'There is no inbox.\n');
 

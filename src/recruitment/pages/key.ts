@@ -121,7 +121,13 @@ function accountInPath(channel: AccountChannel, url: URL): string | undefined {
   return undefined;
 }
 
+/** A name that its own key would not give again, such as `m` of `m.ebay.co.uk`, is none. */
 function siteKey(text: string): string | undefined {
+  const key = keyOfSite(text);
+  return key === undefined || key === text || keyOfSite(key) === key ? key : undefined;
+}
+
+function keyOfSite(text: string): string | undefined {
   const known = pathTemplateOf(text);
   if (known !== undefined) return platform_names.has(known[1].toLowerCase()) ? undefined : keepCase(text, known[1]);
   const url = parseWebAddress(text);
