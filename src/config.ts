@@ -187,17 +187,16 @@ function isNearly(given: string, setting: string): boolean {
 }
 
 function areProxies(setting: string): boolean {
-  try {
-    trustedProxies(setting);
-    return true;
-  } catch {
-    return false;
-  }
+  return isTaken(() => trustedProxies(setting));
 }
 
 function areNameServers(addresses: string[]): boolean {
+  return isTaken(() => new Resolver().setServers(addresses));
+}
+
+function isTaken(use: () => unknown): boolean {
   try {
-    new Resolver().setServers(addresses);
+    use();
     return true;
   } catch {
     return false;

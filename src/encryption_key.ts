@@ -3,10 +3,9 @@ import { existsSync } from 'node:fs';
 import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from './config.ts';
-import { findWrongKey, storedKeyId } from './core/encryption/key_check.ts';
+import { findWrongKey, hasKeyCheck, storedKeyId } from './core/encryption/key_check.ts';
 import { createVault, parseEncryptionKeys, type Vault } from './core/encryption/vault.ts';
 import type { Database } from './core/postgres/database.ts';
-import { isMigrated } from './core/postgres/migrate.ts';
 
 /**
  * The encryption key of the environment; else that of the data directory, which is generated once, for a database that was never used.
@@ -14,14 +13,14 @@ import { isMigrated } from './core/postgres/migrate.ts';
  * @throws Error when the database was used with another key, or its key is gone
  */
 export async function openVault(config: Config, database: Database): Promise<Vault> {
-  const is_migrated = await isMigrated(database);
+  const is_compared = await hasKeyCheck(database);
   if (!config.RAIL_ENCRYPTION_KEY && !existsSync(keyFile(config))) {
-    const key_id = is_migrated ? await storedKeyId(database) : undefined;
+    const key_id = is_compared ? await storedKeyId(database) : undefined;
     if (key_id !== undefined) throw new Error(keyIsGone(config, key_id));
     await generateKey(config);
   }
   const vault = await readVault(config);
-  const reason = is_migrated ? await findWrongKey(database, vault) : undefined;
+  const reason = is_compared ? await findWrongKey(database, vault) : undefined;
   if (reason !== undefined) throw new Error(reason);
   return vault;
 }

@@ -20,6 +20,15 @@ export async function findWrongKey(database: Pick<Database, 'query'>, vault: Vau
   return undefined;
 }
 
+/** Whether the database can be compared: one that lacks its migrations has nowhere to keep the value. */
+export async function hasKeyCheck(database: Database): Promise<boolean> {
+  const [row] = await run<{ found: boolean }>(
+    database,
+    sql`select to_regclass('core.encryption_check') is not null as found`,
+  );
+  return row?.found === true;
+}
+
 /** @returns the id of the key that the database was used with; undefined where it is new */
 export async function storedKeyId(database: Pick<Database, 'query'>): Promise<string | undefined> {
   const stored = await read(database);

@@ -52,6 +52,19 @@ export const attemptsWhere = (tx: Tx, where: Sql): Promise<PayoutAttempt[]> =>
   tx.all<PayoutAttempt>(sql`
     select ${attemptColumns} from program.payout_attempt t where ${tenant(tx)} and ${where} order by t.payout_id, t.number for no key update of t`);
 
+/** What a person marks as paid was paid by the transfer in the bank's file: the bank's report of it changes nothing any more. */
+export async function endAttemptsByHand(
+  tx: Tx,
+  marked: { id: string; attempt: number; status: string }[],
+): Promise<void> {
+  const ids = marked.filter(({ status }) => status === 'processing').map(({ id, attempt }) => `${id}-${attempt}`);
+  if (ids.length === 0) return;
+  await tx.all(sql`
+    update program.payout_attempt t
+    set status = 'paid', settled = true, last_answer = ${by_hand}, ended_at = ${tx.now}::timestamptz
+    where ${tenant(tx)} and t.id = any(${ids})`);
+}
+
 /** What of an attempt changes. */
 export type AttemptChanges = Partial<
   Omit<

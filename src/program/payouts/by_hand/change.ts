@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import { tenant } from '../../../core/resource/resource.ts';
 import { Problem } from '../../../core/values/problem.ts';
-import { by_hand, updateAttempt } from '../attempt.ts';
+import { endAttemptsByHand } from '../attempt.ts';
 import { refuseOpenAttempt } from '../last_attempt.ts';
 import { type Payout, payouts } from '../payout.ts';
 import { most_commissions } from '../payout_commissions.ts';
@@ -76,11 +76,7 @@ export async function markPaid(
   payout: Payout,
   { external_id, paid_at }: Omit<Change & { action: 'mark_paid' }, 'action'>,
 ): Promise<Payout> {
-  // The transfer in the bank's file is what was paid: the bank's report of it changes nothing any more.
-  if (payout.status === 'processing')
-    await updateAttempt(tx, `${payout.id}-${payout.attempt}`, {
-      ...{ status: 'paid', settled: true, last_answer: by_hand, ended_at: tx.now },
-    });
+  await endAttemptsByHand(tx, [payout]);
   const settlement = { external_id: external_id ?? payout.external_id, paid_at, fee_minor: null };
   return settlePaid(tx, payout, 'mark_paid', settlement);
 }

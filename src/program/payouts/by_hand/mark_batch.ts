@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { TaskContext } from '../../../core/jobs/worker_context.ts';
 import { type Tx, transaction } from '../../../core/postgres/transaction.ts';
 import { tenant } from '../../../core/resource/resource.ts';
-import { by_hand } from '../attempt.ts';
+import { endAttemptsByHand } from '../attempt.ts';
 import { type Payout, payouts } from '../payout.ts';
 import { payoutBatches } from '../payout_batch.ts';
 import { most_commissions } from '../payout_commissions.ts';
@@ -63,7 +63,7 @@ async function markSome(tx: Tx, batch_id: string, marking: Marking): Promise<num
     select ${payouts.columns} from ${payouts.from} where ${tenant(tx)} and ${markable(batch_id, marking)}
     order by t.id limit ${most} for no key update of t`);
   const now = fitting(next);
-  await endAttempts(tx, now);
+  await endAttemptsByHand(tx, now);
   const { paid_at, external_id } = marking;
   const settlement = { paid_at, fee_minor: null };
   const [first] = now;
@@ -88,10 +88,3 @@ function fitting(next: Payout[]): Payout[] {
   if (first && !first.livemode) return [first];
   return beyond === -1 ? next : next.slice(0, beyond);
 }
-
-/** The transfers in the files are what was paid: the bank's report of them changes nothing any more. */
-const endAttempts = (tx: Tx, marked: Payout[]): Promise<object[]> =>
-  tx.all(sql`
-    update program.payout_attempt t
-    set status = 'paid', settled = true, last_answer = ${by_hand}, ended_at = ${tx.now}::timestamptz
-    where ${tenant(tx)} and t.id = any(${marked.filter(({ status }) => status === 'processing').map(({ id, attempt }) => `${id}-${attempt}`)})`);
