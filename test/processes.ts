@@ -148,6 +148,8 @@ export interface Gate {
   disarm(): void;
   /** Breaks every connection, and lets new ones pass. */
   cut(): void;
+  /** Requests to cancel from now on, each of which stays on its way until its sender gives it up. */
+  holdCancels(): { count: number };
 }
 
 type Picks = (statement: Statement, answer: Buffer | undefined) => boolean;
@@ -161,6 +163,7 @@ export async function startGate(database_url: string): Promise<Gate> {
   let port = Number(inside.port);
   let armed: { side: 'before' | 'after'; picks: Picks; all: boolean; done: () => void } | undefined;
   let isShut = false;
+  let cancels: { count: number } | undefined;
   const sockets = new Set<Socket>();
 
   const server = createServer((client) => {
@@ -185,6 +188,7 @@ export async function startGate(database_url: string): Promise<Gate> {
     // What was sent and not yet answered: a query or a Sync is answered by one ReadyForQuery.
     const unanswered: { statement: Statement; answer: Buffer[]; isPicked: boolean }[] = [];
     client.on('data', (chunk) => {
+      if (cancels && isCancel(chunk)) return void cancels.count++;
       for (const { statement, bytes } of fromClient(chunk)) {
         if (isShut || isHeld) return;
         const isPicked = armed !== undefined && statement !== undefined && armed.picks(statement, undefined);
@@ -241,8 +245,14 @@ export async function startGate(database_url: string): Promise<Gate> {
       armed = undefined;
     },
     cut,
+    holdCancels() {
+      cancels = { count: 0 };
+      return cancels;
+    },
   };
 }
+
+const isCancel = (chunk: Buffer): boolean => chunk.length >= 8 && chunk.readInt32BE(4) === 80_877_102;
 
 /** Splits what a client sends into pieces that end with a statement, or hold none. */
 function frontend(): (chunk: Buffer) => { statement?: Statement; bytes: Buffer }[] {

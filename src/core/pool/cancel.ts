@@ -1,4 +1,5 @@
 /** Cancels what a connection runs, by the protocol's own request: it needs no login, and no connection of those that Postgres has. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 
 /** A statement that begins just after one request to cancel is cancelled by the next. */
@@ -17,33 +18,49 @@ interface Connected {
 
 /**
  * Cancels whatever the connection runs, from now on until it is told to stop.
- * @returns what stops it, once no request to cancel is on its way any more that could hit who has the connection next
+ * @returns what stops it, once no request to cancel is on its way any more: false where one may yet hit who has the connection next
  */
-export function cancelling(client: pg.PoolClient): () => Promise<void> {
-  const connected = client as unknown as Connected;
-  let asked = cancel(connected);
-  const timer = setInterval(() => {
-    asked = asked.then(() => cancel(connected));
-  }, again_ms);
-  return async () => {
-    clearInterval(timer);
-    await asked;
+export function cancelling(client: pg.PoolClient): () => Promise<boolean> {
+  const stopping = new AbortController();
+  const asking = cancelUntil(stopping.signal, client as unknown as Connected);
+  return () => {
+    stopping.abort();
+    return asking;
   };
 }
 
-/** Postgres closes the connection when it has passed the request on. */
-function cancel({ host, port, ssl, processID, secretKey }: Connected): Promise<void> {
-  if (processID === null || secretKey === null) return Promise.resolve();
+/** One request after the other. @returns whether Postgres heard every one that was sent */
+async function cancelUntil(signal: AbortSignal, connected: Connected): Promise<boolean> {
+  let were_heard = true;
+  do {
+    were_heard = (await cancel(connected)) && were_heard;
+    await sleep(again_ms, undefined, { signal }).catch(() => {});
+  } while (!signal.aborted);
+  return were_heard;
+}
+
+/** Postgres closes the connection when it has passed the request on. @returns false where it was sent, and may not have been heard yet */
+function cancel({ host, port, ssl, processID, secretKey }: Connected): Promise<boolean> {
+  if (processID === null || secretKey === null) return Promise.resolve(true);
   const connection = new pg.Connection({ ssl } as object) as pg.Connection & CancelConnection;
-  const done = Promise.withResolvers<void>();
-  const timer = setTimeout(() => connection.stream.destroy(), heard_ms);
-  const send = () => connection.cancel(processID, secretKey);
+  const done = Promise.withResolvers<boolean>();
+  let is_sent = false;
+  let is_given_up = false;
+  const giveUp = () => {
+    is_given_up = true;
+    connection.stream.destroy();
+  };
+  const timer = setTimeout(giveUp, heard_ms);
+  const send = () => {
+    is_sent = true;
+    connection.cancel(processID, secretKey);
+  };
   connection.on('connect', () => (ssl ? connection.requestSsl() : send()));
   connection.on('sslconnect', send);
-  connection.on('error', () => connection.stream.destroy());
+  connection.on('error', giveUp);
   connection.on('end', () => {
     clearTimeout(timer);
-    done.resolve();
+    done.resolve(!(is_sent && is_given_up));
   });
   if (host.startsWith('/')) connection.connect(`${host}/.s.PGSQL.${port}`);
   else connection.connect(port, host);

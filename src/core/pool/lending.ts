@@ -124,7 +124,7 @@ export async function lend(pool: pg.Pool, asked?: Asked): Promise<Lent> {
 }
 
 function lentTo(client: pg.PoolClient, signal: AbortSignal, leave: () => void): Lent {
-  let stop: (() => Promise<void>) | undefined;
+  let stop: (() => Promise<boolean>) | undefined;
   const begin = () => {
     stop = cancelling(client);
   };
@@ -134,9 +134,9 @@ function lentTo(client: pg.PoolClient, signal: AbortSignal, leave: () => void): 
     client,
     async giveBack(broken) {
       signal.removeEventListener('abort', begin);
-      await stop?.();
+      const is_over = (await stop?.()) ?? true;
       leave();
-      client.release(broken);
+      client.release(broken ?? (is_over ? undefined : new Error('A request to cancel may still reach it.')));
     },
   };
 }

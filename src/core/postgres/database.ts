@@ -42,17 +42,17 @@ export function openDatabase(url: string, options: DatabaseOptions): Database {
     connectionTimeoutMillis: options.wait_ms ?? statement_ms,
     keepAlive: true,
     pipeline: true,
+    async onConnect(client: pg.Client) {
+      // The pool does not listen to a connection that is lent out, and an 'error' that nobody hears ends the process: its statements
+      // fail by themselves.
+      client.on('error', () => {});
+      endSilence(client, silence_ms);
+      // Not as a startup parameter, which poolers refuse. Who gets the connection hears of it where it fails.
+      await client.query(`set statement_timeout = ${statement_ms}`);
+    },
   } as pg.PoolConfig);
   pool.on('error', (error) => {
     if (!pool.ending && log) logFailure(log, error, 'an idle connection to Postgres broke');
-  });
-  // The pool does not listen to a connection that is lent out, and an 'error' that nobody hears ends the process: its statements
-  // fail by themselves.
-  pool.on('connect', (client) => {
-    client.on('error', () => {});
-    endSilence(client as unknown as pg.Client, silence_ms);
-    // Not as a startup parameter, which poolers refuse.
-    client.query(`set statement_timeout = ${statement_ms}`, () => {});
   });
   return pool;
 }

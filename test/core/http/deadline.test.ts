@@ -2,7 +2,17 @@ import type { AddressInfo } from 'node:net';
 import t from 'tap';
 import { buildApi } from '../../../src/api.ts';
 import { openDatabase } from '../../../src/core/postgres/database.ts';
-import { callerOf, closeApi, log, patient_api, patient_database, services, startRail } from '../../harness.ts';
+import {
+  callerOf,
+  closeApi,
+  eventually,
+  log,
+  patient_api,
+  patient_database,
+  services,
+  sql,
+  startRail,
+} from '../../harness.ts';
 import { type Statement, startGate } from '../../processes.ts';
 
 const rail = await startRail({ worker: false });
@@ -62,4 +72,28 @@ t.test('answers 503 to a probe and to a short link in the same way', async (t) =
     );
     t.equal(status, 503, path);
   }
+});
+
+t.test('a connection that a cancel may still reach has no next holder', async (t) => {
+  const cancels = gate.holdCancels();
+  const locking = await rail.store.database.connect();
+  await locking.query('begin; lock table core.api_key');
+  app.answer_ms = 500;
+  const refused = merchant.request('GET', '/v1/programs');
+  const waiting = sql`select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+  let held: { pid: number } | undefined;
+  await eventually(async () => {
+    [held] = await rail.query<{ pid: number }>(waiting);
+    return held !== undefined;
+  }, 'the request to wait for the lock');
+  t.equal((await refused).status, 503);
+  app.answer_ms = patient_api.answer_ms;
+  await eventually(() => cancels.count > 1, 'the first cancel to be given up');
+  const before = cancels.count;
+  await locking.query('commit');
+  locking.release();
+  const gone = sql`select from pg_stat_activity where pid = ${held?.pid}`;
+  await eventually(async () => (await rail.query(gone)).length === 0, 'the connection to be closed');
+  t.ok(cancels.count <= before + 1, 'one at a time');
+  t.equal((await merchant.request('POST', '/v1/programs', program)).status, 201);
 });
