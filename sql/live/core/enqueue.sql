@@ -31,22 +31,31 @@ $$;
 revoke execute on function core.enqueue(json) from public;
 grant execute on function core.enqueue(json) to rail_api;
 
--- Makes `worker` the one who watches, for so long from now on; false while another one does. A row for each tenth of a second that it watches
--- to its end, so that nobody walks past the versions of earlier ones.
+-- Makes `worker` the one who watches, for so long from now on; false while another one does, of which nothing is changed then. A row for each
+-- tenth of a second that it watches to its end, so that nobody walks past the versions of earlier ones.
 create or replace function core.keep_watch(name text, worker text, span interval) returns boolean
 language sql volatile
 as $$
-  with slots as materialized (
+  select pg_advisory_xact_lock(hashtextextended('core.watch ' || name, 0));
+
+  with wanted as materialized (
     select generate_series(core.slot_of(c.now), core.slot_of(c.now + span) - 1) as slot
     from (select clock_timestamp() as now) c
   ),
+  taken as materialized (
+    select exists (
+      select from core.watch w
+      join wanted s on s.slot = w.slot
+      where w.name = keep_watch.name and w.watched_by <> worker
+    ) as by_another
+  ),
   kept as (
-    insert into core.watch as w (name, slot, watched_by)
+    insert into core.watch (name, slot, watched_by)
     select keep_watch.name, s.slot, worker
-    from slots s
-    on conflict on constraint watch_pkey do update set watched_by = w.watched_by
-    where w.watched_by <> worker
-    returning w.watched_by
+    from wanted s
+    cross join taken t
+    where not t.by_another
+    on conflict on constraint watch_pkey do nothing
   )
-  select not exists (select from kept k where k.watched_by <> worker)
+  select not t.by_another from taken t
 $$;

@@ -42,11 +42,11 @@ export function openDatabase(url: string, options: DatabaseOptions): Database {
     connectionTimeoutMillis: options.wait_ms ?? statement_ms,
     keepAlive: true,
     pipeline: true,
-    async onConnect(client: pg.Client) {
+    async onConnect(client) {
       // The pool does not listen to a connection that is lent out, and an 'error' that nobody hears ends the process: its statements
       // fail by themselves.
       client.on('error', () => {});
-      endSilence(client, silence_ms);
+      endSilence(client as pg.Client, silence_ms);
       // Not as a startup parameter, which poolers refuse. Who gets the connection hears of it where it fails.
       await client.query(`set statement_timeout = ${statement_ms}`);
     },

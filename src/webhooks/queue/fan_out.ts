@@ -59,13 +59,14 @@ export class FanOut {
       for (let until = 0; !this.#options.stopping.aborted; await sleep(look_every_ms)) {
         const now = performance.now();
         const idle = now - this.#found_at > idle_ms;
+        let is_refused = false;
         if (!idle && now > until - span_ms / 2) {
-          if (!(await this.#keepWatch())) break;
+          is_refused = !(await this.#keepWatch());
           until = performance.now() + span_ms;
         }
         await this.#fanOutAll();
-        // Whoever relied on the watch was seen by a look after its end.
-        if (idle && now > until) break;
+        // Whoever relied on the watch was seen by a look after its end. Another one begins after it.
+        if (is_refused || (idle && now > until)) break;
       }
     } catch (error) {
       logFailure(this.#options.log, error, 'the watch for events broke off; jobs and the sweep go on');

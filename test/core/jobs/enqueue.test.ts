@@ -1,6 +1,6 @@
 import pg from 'pg';
 import t from 'tap';
-import { startRail } from '../../harness.ts';
+import { sql, startRail } from '../../harness.ts';
 
 const rail = await startRail({ worker: false });
 const client = new pg.Client(rail.url);
@@ -30,4 +30,17 @@ t.test('reads no waiting job to enqueue another one, whatever there was when the
   t.equal((await read()) - before, 0);
   const { rows } = await client.query('select count(*)::integer as jobs from graphile_worker._private_jobs');
   t.equal(rows[0].jobs, 3_029);
+});
+
+t.test('one worker watches at a time, and a refused one shortens no watch', async (t) => {
+  const keep = (worker: string) =>
+    rail.query<{ kept: boolean }>(sql`select core.keep_watch('watch_test', ${worker}, interval '1 minute') as kept`);
+  const rounds = 20;
+  const asked = await Promise.all(Array.from({ length: rounds }, (_, nth) => keep(`worker_${nth % 4}`)));
+  const winners = new Set(asked.flatMap(([row], nth) => (row?.kept ? [`worker_${nth % 4}`] : [])));
+  t.equal(winners.size, 1);
+  t.same(await rail.query(sql`select distinct watched_by from core.watch where name = 'watch_test'`), [
+    { watched_by: [...winners][0] },
+  ]);
+  t.match(await keep([...winners][0] as string), [{ kept: true }], 'and goes on');
 });
