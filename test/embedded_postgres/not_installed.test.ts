@@ -18,7 +18,8 @@ t.test('says what to do where it is installed without the embedded Postgres and 
       await symlink(join(root, 'node_modules', name), join(installed, 'node_modules', name));
   const { DATABASE_URL: _, ...environment } = process.env;
   const run = promisify(execFile)(process.execPath, [join(installed, 'src/main.ts'), 'org', 'list'], {
-    env: { ...environment, RAIL_DATA_DIR: join(installed, 'data') },
+    // A directory that cannot be made either, as where the files belong to another user.
+    env: { ...environment, RAIL_DATA_DIR: join(installed, 'package.json', 'data') },
   });
   const { code, stderr } = await run.catch((error) => error);
   t.equal(code, 1);

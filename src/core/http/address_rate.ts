@@ -3,8 +3,13 @@ import { rateLimited } from '../metrics/metrics.ts';
 import { publicNetworkOf } from '../net/address.ts';
 import { Problem } from '../values/problem.ts';
 
-/** Keys that were valid in this process, as their SHA-256. Beyond this many, they are forgotten. */
+/** Keys that were valid in this process, by their SHA-256. Beyond this many, they are forgotten. */
 const most_known_keys = 10_000;
+
+interface KeyOwner {
+  organization_id: string;
+  api_key_id: string;
+}
 
 /**
  * Counts the requests that come without a valid key, by the public address that they come from (in IPv6 by its /64). Private addresses are
@@ -12,7 +17,7 @@ const most_known_keys = 10_000;
  */
 export class AddressRate {
   readonly #limit: number;
-  readonly #known_keys = new Set<string>();
+  readonly #known_keys = new Map<string, KeyOwner>();
   #used = new Map<string, number>();
   #second = 0;
 
@@ -40,10 +45,15 @@ export class AddressRate {
     if (!this.#known_keys.has(digestOf(authorization))) throw this.#refusal();
   }
 
-  /** Notes that a key is valid. */
-  remember(authorization: string | undefined): void {
+  /** Notes that a key is valid, and whose it is. */
+  remember(authorization: string | undefined, { organization_id, api_key_id }: KeyOwner): void {
     if (this.#known_keys.size >= most_known_keys) this.#known_keys.clear();
-    this.#known_keys.add(digestOf(authorization));
+    this.#known_keys.set(digestOf(authorization), { organization_id, api_key_id });
+  }
+
+  /** For the log alone: whose key it was when it was valid. */
+  ownerOf(authorization: string | undefined): KeyOwner | undefined {
+    return authorization === undefined ? undefined : this.#known_keys.get(digestOf(authorization));
   }
 
   #usedBy(network: string): number {

@@ -118,7 +118,7 @@ async function identify(request: FastifyRequest, database: Database): Promise<Pr
     const presented = await withinDeadline(request, 'authentication', (asked) =>
       authenticate(database, headers, asked),
     );
-    address_rate.remember(headers.authorization);
+    address_rate.remember(headers.authorization, presented);
     return presented;
   } catch (error) {
     if (error instanceof Problem && error.status === 401) address_rate.count(address);

@@ -144,7 +144,8 @@ function logRequests(app: FastifyInstance): void {
   const answered = new WeakSet<FastifyRequest>();
   const log = (request: FastifyRequest, reply: FastifyReply, message: string) => {
     const { method, routeOptions, presented } = request;
-    const { organization_id, api_key_id } = presented ?? {};
+    // Of a request that was given up before its key was looked up, the key may be known from earlier ones.
+    const { organization_id, api_key_id } = presented ?? app.address_rate.ownerOf(request.headers.authorization) ?? {};
     request.log[probes.has(routeOptions.url ?? '') ? 'debug' : 'info'](
       {
         ...{ method, path: shown(request), status: reply.statusCode, ms: Math.round(reply.elapsedTime) },

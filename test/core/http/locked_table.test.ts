@@ -129,3 +129,16 @@ t.test('a client that leaves gives its connection back', async (t) => {
   app.answer_ms = answer_ms;
   t.equal((await merchant.request('POST', '/v1/sales', saleOf('ch_left'))).status, 201);
 });
+
+t.test('the log names whose request was given up before its key was looked up', async (t) => {
+  const { unlock } = await lock('core.api_key');
+  app.answer_ms = 500;
+  const { status, headers } = await merchant.request('GET', '/v1/programs');
+  app.answer_ms = answer_ms;
+  await unlock();
+  t.equal(status, 503);
+  t.match(
+    logged.find(({ request_id }) => request_id === headers['rail-request-id']),
+    { organization_id, api_key_id: /^key_/, status: 503 },
+  );
+});

@@ -106,7 +106,13 @@ t.test('a server that accepts a connection and says nothing is unavailable', asy
 });
 
 t.test('a connection whose settings fail is lent to nobody', async (t) => {
-  const refused = openDatabase(rail.url, { size: 1, name: 'rail test', statement_ms: -2, connect_ms: 60_000, wait_ms: 60_000 });
+  const refused = openDatabase(rail.url, {
+    size: 1,
+    name: 'rail test',
+    statement_ms: -2,
+    connect_ms: 60_000,
+    wait_ms: 60_000,
+  });
   t.teardown(() => refused.end());
   t.match(await run(refused, sql`select 1`).catch((error) => error), { code: '22023' });
   t.equal(refused.totalCount, 0);
