@@ -17,7 +17,7 @@ t.test(
       sql`select encode(substring(value from 2 for 4), 'hex') as key_id from core.encryption_check`,
     )) as [Json];
 
-    const commands = [['api'], ['worker'], ['start'], ['payouts', 'export', '--batch', 'pbt_none']];
+    const commands = [['api'], ['worker'], ['payouts', 'export', '--batch', 'pbt_none']];
     for (const args of commands) {
       const { code, stderr, stdout } = await rail(t, args, wrong);
       t.equal(code, 1, args.join(' '));

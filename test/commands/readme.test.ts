@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { settings } from '../../src/config.ts';
 import { makeDataDir, type RailProcess, rail, spawnRail } from '../rail_process.ts';
+import { effort } from '../runner/effort.ts';
 
 const checkout = join(import.meta.dirname, '../..');
 const readme = await readFile(join(checkout, 'README.md'), 'utf8');
@@ -21,12 +22,16 @@ const tour = blocksBelow('The tour');
 const recruitment = blocksBelow('The tour of recruitment');
 const pasted = (blocks: typeof tour) => blocks.filter(({ listens }) => !listens).map(({ text }) => text);
 
-/** As somebody types: a shell of the system, one that ends at the first error, and those that are on people's desks, without their settings. */
-const shells = [
-  ['sh', '-e'],
-  ['bash', '--norc', '--noprofile', '-i'],
-  ['zsh', '-f', '-i'],
-].filter(([name]) => spawnSync(name as string, ['-c', 'true']).status === 0) as [string, ...string[]][];
+/** As somebody types, without their settings: the strictest shell of people's desks first, then one of the system that ends at the first error. */
+const shells = (
+  [
+    ['zsh', '-f', '-i'],
+    ['sh', '-e'],
+    ['bash', '--norc', '--noprofile', '-i'],
+  ] as [string, ...string[]][]
+)
+  .filter(([name]) => spawnSync(name, ['-c', 'true']).status === 0)
+  .slice(0, effort.tour_shells);
 
 /** One service for all shells: every tour after the first finds what the one before has made. */
 const environment = {

@@ -30,13 +30,15 @@ const efforts = {
   /** Runs of the model of payouts, of 25 to 50 steps each. */
   payout_model_runs: { test: 3, soak: 12 },
   /** Commissions of one payout, which a worker settles. */
-  commissions_of_payout: { test: 10_000, soak: 100_000 },
+  commissions_of_payout: { test: 3_000, soak: 100_000 },
   /** Attempts at a provider that fails, with each provider. */
   doubtful_attempts: { test: 25, soak: 150 },
   /** Times in each time zone from which the next opening of a window is sought. */
   times_per_zone: { test: 4, soak: 100 },
   /** Example receivers that are compiled, which takes half a minute of CPU. */
   compiled_receivers: { test: 0, soak: 1 },
+  /** Shells that the tours of the README are pasted into, of those that are installed. */
+  tour_shells: { test: 1, soak: 3 },
   /** Histories whose reports are computed again. */
   recounted_histories: { test: 2, soak: 4 },
 };
