@@ -1,12 +1,12 @@
 /** The ladder of a reveal: from a site to the addresses that its owner shows. */
 import { platformOf, registrableDomain } from '../pages/key.ts';
-import { readPage } from '../pages/read.ts';
+import type { VisitedPage } from '../pages/page.ts';
 import { failureOf, type Visit, visit } from '../pages/visit.ts';
 import type { Visitor } from '../pages/visitor.ts';
 import { mailboxOf } from './address.ts';
-import { contactPages, type PageKind, page_kinds } from './contact_pages.ts';
-import { findAddresses, type Manner } from './find.ts';
-import { nobodysReason } from './nobody.ts';
+import { type PageKind, page_kinds } from './contact_pages.ts';
+import type { Contacts } from './contacts.ts';
+import type { Manner } from './find.ts';
 import { isAt, isOfOwner, placeOf } from './place.ts';
 import { type Verification, verifyAddress } from './verify.ts';
 
@@ -25,8 +25,8 @@ export interface RevealedAddress {
 }
 
 export interface Reveal {
-  /** What the visit of the home page came to: where it is no page, there is nothing else. */
-  home: Visit['outcome'];
+  /** What the visit of the home page came to: where it is no page, or cannot be read, there is nothing else. */
+  home: Visit['outcome'] | 'unreadable';
   /** Why there is nothing to read, as a sentence. Null: there is. */
   reason: string | null;
   /** The best one first. */
@@ -37,14 +37,14 @@ export interface Reveal {
 
 export interface RevealOptions {
   visitor: Visitor;
+  /** Reads a page. Undefined: it cannot be read. */
+  read(page: VisitedPage): Promise<Contacts | undefined>;
   nameServers?: readonly string[] | undefined;
   /** The time, as ISO 8601. */
   now: () => string;
   signal?: AbortSignal | undefined;
 }
 
-/** The home page is one of them. */
-const most_pages = 6;
 const most_addresses = 20;
 
 /**
@@ -56,34 +56,36 @@ export async function revealAddresses(site: string, options: RevealOptions): Pro
   const home = await visitHome(site, options);
   const visited: Reveal['visited'] = [{ url: home.url, kind: 'home', outcome: home.outcome }];
   if (home.outcome !== 'page') return { home: home.outcome, reason: failureOf(home), addresses: [], visited };
-  const read = readPage(home.text, home.url, home.content);
-  const reason = nobodysReason(home.text, read);
-  if (reason !== undefined) return { home: 'page', reason, addresses: [], visited };
-  const pages: Seen[] = [{ page: home, kind: 'home' }];
-  for (const { url, kind, is_guessed } of contactPages(read, most_pages - 1)) {
+  const contacts = await options.read(home);
+  if (!contacts) return { home: 'unreadable', reason: 'The website cannot be read.', addresses: [], visited };
+  if (contacts.reason !== undefined) return { home: 'page', reason: contacts.reason, addresses: [], visited };
+  const pages: Seen[] = [{ page: home, contacts, kind: 'home' }];
+  for (const { url, kind, is_guessed } of contacts.pages) {
     const page = await visit(url, options.visitor, options.signal);
     options.signal?.throwIfAborted();
     visited.push({ url: page.url, kind, outcome: page.outcome });
     // A missing page often leads back to the home page.
     if (page.outcome !== 'page' || pages.some((seen) => seen.page.url === page.url)) continue;
-    pages.push({ page, kind, is_guessed });
+    const there = await options.read(page);
+    if (there) pages.push({ page, contacts: there, kind, is_guessed });
   }
   const found = new Map<string, RevealedAddress>();
-  for (const { page, kind } of pages.filter((seen) => isThere(seen, pages))) collect(found, page, kind, options);
+  for (const seen of pages.filter((one) => isThere(one, pages))) collect(found, seen, options);
   return { home: 'page', reason: null, addresses: await verified(rank([...found.values()]), options), visited };
 }
 
 interface Seen {
-  page: Visit & { outcome: 'page' };
+  page: VisitedPage;
+  contacts: Contacts;
   kind: PageKind;
   is_guessed?: boolean | undefined;
 }
 
 /** A server may say 200 of pages that it does not have: it then says so in words, or the same of whatever is asked for. */
-function isThere({ page, kind, is_guessed }: Seen, pages: Seen[]): boolean {
+function isThere({ page, contacts, kind, is_guessed }: Seen, pages: Seen[]): boolean {
   if (kind === 'home') return true;
   if (is_guessed && pages.some((other) => other.page !== page && other.page.text === page.text)) return false;
-  return nobodysReason(page.text, readPage(page.text, page.url, page.content)) === undefined;
+  return contacts.reason === undefined;
 }
 
 async function visitHome(site: string, { visitor, signal }: RevealOptions): Promise<Visit> {
@@ -95,15 +97,10 @@ async function visitHome(site: string, { visitor, signal }: RevealOptions): Prom
   return is_refused ? visit(`http://${site}/`, visitor, signal) : secure;
 }
 
-function collect(
-  found: Map<string, RevealedAddress>,
-  page: Visit & { outcome: 'page' },
-  kind: PageKind,
-  { now }: RevealOptions,
-): void {
+function collect(found: Map<string, RevealedAddress>, { page, contacts, kind }: Seen, { now }: RevealOptions): void {
   const platform = platformOf(page.url);
   const own = platform === undefined ? registrableDomain(page.url) : undefined;
-  for (const { email, manner } of findAddresses(page.text)) {
+  for (const { email, manner } of contacts.addresses) {
     if (!isOfOwner(email, { url: page.url, platform, kind, manner })) continue;
     const known = found.get(email);
     if (known && page_kinds.indexOf(known.page_kind) <= page_kinds.indexOf(kind)) continue;

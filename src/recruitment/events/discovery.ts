@@ -47,6 +47,7 @@ export const discoveryEvents = {
           'No search provider answered.',
           'The website could not be reached.',
           'The website forbids visits.',
+          'The website cannot be read.',
           'Interrupted too often.',
         ])
         .describe('What went wrong, as a sentence.'),

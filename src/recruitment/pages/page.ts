@@ -33,6 +33,14 @@ export interface Page {
   text: string;
 }
 
+/** What a visit came to that is a page. */
+export interface VisitedPage {
+  text: string;
+  /** Where it ended, after redirects. */
+  url: string;
+  content: 'html' | 'feed';
+}
+
 export const most_line_characters = 500;
 
 /** One line of it, null where it is empty. */

@@ -11,8 +11,10 @@ export const product_token = 'RailBot';
 
 /** "Crawlers MAY impose a parsing limit", of at least 500 KiB. */
 export const most_robots_bytes = 500 * 1024;
-/** So much of rules with wildcards is judged in tenths of a second, for the longest of paths. Nobody needs more of them. */
+/** Nobody needs more rules with wildcards. */
 const most_wildcard_characters = 64 * 1024;
+/** Each of their characters is compared with each of an address: some tenths of a second. */
+const most_comparisons = 20_000_000;
 /** Of rules, and of names of crawlers that stand between them. */
 const most_lines = 10_000;
 /** A site that asks for longer waits is visited this rarely. */
@@ -41,12 +43,13 @@ export function rulesOf(origin: string, { status, bytes }: Pick<Answer, 'status'
 function parseRules(origin: string, text: string): RobotsRules {
   const lines = ownLines(text.replace(/^\ufeff/, ''));
   if (lines.length > most_lines) return all_forbidden;
-  const wildcards = lines.filter((line) => /^\s*(?:dis)?allow\s*:.*\*/i.test(line));
-  if (wildcards.join('').length > most_wildcard_characters) return all_forbidden;
+  const wildcards = lines.filter((line) => /^\s*(?:dis)?allow\s*:.*\*/i.test(line)).join('').length;
+  if (wildcards > most_wildcard_characters) return all_forbidden;
   const robots = parseRobots(`${origin}/robots.txt`, lines.join('\n'));
   const delay_s = robots.getCrawlDelay(product_token) ?? 0;
   return {
-    allows: ({ href }) => robots.isAllowed(href, product_token) !== false,
+    allows: ({ href }) =>
+      href.length * wildcards <= most_comparisons && robots.isAllowed(href, product_token) !== false,
     crawl_delay_ms: Math.min(Math.max(delay_s, 0) * 1000, most_crawl_delay_ms),
     state: 'read',
     bytes: 2 * text.length,

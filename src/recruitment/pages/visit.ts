@@ -4,12 +4,13 @@ import { retryAfterOf } from '../../core/net/answer.ts';
 import { decodeText } from './charset.ts';
 import { type Answer, get, TooSlow, Unreadable } from './exchange.ts';
 import { registrableDomain } from './key.ts';
+import type { VisitedPage } from './page.ts';
 import { all_forbidden, most_robots_bytes, type RobotsRules, rulesOf } from './robots.ts';
 import type { Visitor } from './visitor.ts';
 
 /** What a visit came to. `url` is where it ended, after redirects. */
 export type Visit =
-  | { outcome: 'page'; url: string; content: 'html' | 'feed'; text: string; is_truncated: boolean; redirects: string[] }
+  | ({ outcome: 'page'; is_truncated: boolean; redirects: string[] } & VisitedPage)
   /** robots.txt forbids it, or cannot be had; or the server asks for a login or refuses (401, 403, 451). */
   | { outcome: 'forbidden'; url: string; by: 'robots' | 'robots_unavailable' | 'server'; status: number | null }
   | { outcome: 'http_error'; url: string; status: number; retry_after_s: number | null }

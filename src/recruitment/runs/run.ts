@@ -10,6 +10,7 @@ export type ScanError =
   | 'No search provider answered.'
   | 'The website could not be reached.'
   | 'The website forbids visits.'
+  | 'The website cannot be read.'
   | 'Interrupted too often.';
 
 /** A search or a scan, as its tasks need it. */

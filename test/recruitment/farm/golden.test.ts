@@ -1,4 +1,5 @@
 import t from 'tap';
+import { contactsOf } from '../../../src/recruitment/addresses/contacts.ts';
 import { type Reveal, revealAddresses } from '../../../src/recruitment/addresses/reveal.ts';
 import type { Evidence } from '../../../src/recruitment/evidence/evidence.ts';
 import { assess } from '../../../src/recruitment/evidence/score.ts';
@@ -51,6 +52,7 @@ t.test('reveals the addresses that each site shows, the best one first', async (
   await forEach(revealed, async ({ host, path = '/', golden: { addresses = [] } }) => {
     const reveal = await revealAddresses(farm.url(host, path), {
       visitor: farm.visitor,
+      read: async (page) => contactsOf(page),
       nameServers: farm.nameServers,
       now: () => '2026-11-22T00:00:00.000Z',
     });

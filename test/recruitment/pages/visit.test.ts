@@ -393,6 +393,12 @@ t.test('reads robots.txt as RFC 9309 says', (t) => {
     [404, 403, 429, 500, 503, 999].map((status) => allows('', '/', status)),
     [true, true, true, false, false, false],
   );
+  const wildcards = `User-agent: *\nDisallow: /${'*a'.repeat(20_000)}b`;
+  t.same(
+    [allows(wildcards, `/${'a'.repeat(400)}`), allows(wildcards, `/${'a'.repeat(600)}`)],
+    [true, false],
+    'what takes too long to be compared is forbidden',
+  );
   const rules = (count: number) =>
     `User-agent: *\n${Array.from({ length: count }, (_, nth) => `Disallow: /${nth}`).join('\n')}`;
   t.same(

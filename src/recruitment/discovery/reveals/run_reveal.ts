@@ -41,8 +41,10 @@ export async function runReveal(id: RevealId, context: TaskContext): Promise<voi
 async function visitPages(home: string, context: TaskContext): Promise<Reveal> {
   const { revealAddresses } = await import('../../addresses/reveal.ts');
   const { services, cut_off } = context;
+  const visits = context.use(Visits);
   return revealAddresses(home, {
-    visitor: await context.use(Visits).visitor(),
+    visitor: await visits.visitor(),
+    read: (page) => visits.reader.contacts(page),
     nameServers: services.name_servers,
     now: () => new Date(databaseTime()).toISOString(),
     signal: cut_off,

@@ -28,21 +28,28 @@ export interface ScanId {
 export async function runScan(scan: ScanId, context: TaskContext): Promise<void> {
   const within = <T>(work: (tx: Tx) => Promise<T>) =>
     transaction(context.store, { organization_id: scan.organization_id, request_id: null }, work);
-  const website = await within((tx) => websiteToVisit(tx, scan.id));
-  const seen = website === undefined ? undefined : await context.use(Visits).visit(website, context.cut_off);
-  const error = seen && errorOf(seen);
+  const brand = await within((tx) => brandToLookAt(tx, scan.id));
+  const { error, title = '' } = brand ? await lookAt(brand, context) : {};
   if (error) return void (await within((tx) => fail(tx, scan.id, error)));
-  const title = seen?.outcome === 'page' ? await titleOf(seen) : '';
   await askProviders(scan, context, askingOf(scan, title, context));
 }
 
 /** Undefined where that was done, or where nothing is to be done. */
-async function websiteToVisit(tx: Tx, id: string): Promise<string | undefined> {
+async function brandToLookAt(tx: Tx, id: string): Promise<Brand | undefined> {
   const run = await lockRun(tx, id);
   if (!run || !isOpen(run) || (await stepsOf(tx, id)) !== null) return undefined;
   const brand = await brandOf(tx, run);
   if (!brand) await finishScan(tx, run);
-  return brand?.website_url;
+  return brand;
+}
+
+/** @returns what its website calls itself, or why the scan fails */
+async function lookAt(brand: Brand, context: TaskContext): Promise<{ error?: ScanError | undefined; title?: string }> {
+  const visits = context.use(Visits);
+  const seen = await visits.visit(brand.website_url, context.cut_off);
+  if (seen.outcome !== 'page') return { error: errorOf(seen) };
+  const read = await visits.reader.forBrand(seen, brand);
+  return read ? { title: read.page.title ?? '' } : { error: 'The website cannot be read.' };
 }
 
 const brandOf = (tx: Tx, { brand_id }: Run): Promise<Brand | undefined> =>
@@ -53,11 +60,6 @@ function errorOf(seen: Visit): ScanError | undefined {
   if (seen.outcome === 'forbidden' && seen.by !== 'robots_unavailable') return 'The website forbids visits.';
   const is_away = seen.outcome === 'unreachable' || seen.outcome === 'http_error' || seen.outcome === 'forbidden';
   return is_away ? 'The website could not be reached.' : undefined;
-}
-
-async function titleOf(seen: Visit & { outcome: 'page' }): Promise<string> {
-  const { readPage } = await import('../../pages/read.ts');
-  return readPage(seen.text, seen.url, seen.content).title ?? '';
 }
 
 async function fail(tx: Tx, id: string, error: ScanError): Promise<void> {

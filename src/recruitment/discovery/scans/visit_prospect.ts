@@ -3,13 +3,12 @@ import sql from 'sql-template-tag';
 import type { TaskContext } from '../../../core/jobs/worker_context.ts';
 import { type Tx, transaction } from '../../../core/postgres/transaction.ts';
 import { type Brand, brands } from '../../brands/brand.ts';
-import type { Evidence } from '../../evidence/evidence.ts';
-import type { Page } from '../../pages/page.ts';
 import type { Visit } from '../../pages/visit.ts';
 import { addEvidence } from '../../prospects/evidence.ts';
 import { isOpen, lockRun, type Run, updateRun } from '../../runs/run.ts';
 import { failScan, finishScan } from './finish_scan.ts';
 import { busyUntil } from './host_turn.ts';
+import type { ReadForBrand } from './page_reader.ts';
 import { storePageOf } from './stored_page.ts';
 import { Visits } from './visits.ts';
 
@@ -31,9 +30,10 @@ export async function visitProspect(id: VisitId, context: TaskContext): Promise<
   if (!begun) return;
   const next_at = await busyUntil(context.store.database, URL.parse(begun.url)?.hostname ?? '', longest_wait_ms);
   if (next_at !== undefined) return void (await within((tx) => comeBack(tx, id, next_at)));
-  const seen = await context.use(Visits).visit(begun.url, context.cut_off);
+  const visits = context.use(Visits);
+  const seen = await visits.visit(begun.url, context.cut_off);
   if (seen.outcome === 'unreachable' && seen.reason === 'aborted') throw new VisitAborted();
-  const read = await readVisit(seen, begun.brand);
+  const read = seen.outcome === 'page' ? await visits.reader.forBrand(seen, begun.brand) : undefined;
   await within((tx) => record(tx, id, begun, seen, read));
 }
 
@@ -104,31 +104,20 @@ async function comeBack(tx: Tx, { organization_id, run_id, number }: VisitId, ru
   tx.enqueue('recruitment/visit_prospect', { organization_id, run_id, number }, { run_at });
 }
 
-interface Read {
-  page: Page;
-  evidence: Evidence[];
-  score: number;
-}
-
-/** Outside a transaction: reading a page takes some milliseconds. */
-async function readVisit(seen: Visit, brand: Brand): Promise<Read | undefined> {
-  if (seen.outcome !== 'page') return undefined;
-  const [{ readPage }, { assess }] = await Promise.all([
-    import('../../pages/read.ts'),
-    import('../../evidence/score.ts'),
-  ]);
-  const page = readPage(seen.text, seen.url, seen.content);
-  return { page, ...assess(page, brand) };
-}
-
-async function record(tx: Tx, { run_id, number }: VisitId, { prospect_id, url }: Begun, seen: Visit, read?: Read) {
+async function record(
+  tx: Tx,
+  { run_id, number }: VisitId,
+  { prospect_id, url }: Begun,
+  { outcome }: Visit,
+  read: ReadForBrand | undefined,
+): Promise<void> {
   if (!(await openVisit(tx, run_id, number))) return;
   const added = read ? await addFindings(tx, prospect_id, read) : 0;
   if (read) await storePageOf(tx, prospect_id, url, read.page);
-  await end(tx, run_id, number, seen.outcome, added > 0);
+  await end(tx, run_id, number, outcome === 'page' && !read ? 'unreadable' : outcome, added > 0);
 }
 
-async function addFindings(tx: Tx, prospect_id: string, { page, evidence, score }: Read): Promise<number> {
+async function addFindings(tx: Tx, prospect_id: string, { page, evidence, score }: ReadForBrand): Promise<number> {
   const { description, language_code, country_code } = page;
   const name = page.site_name ?? page.title;
   const added = await addEvidence(tx, prospect_id, evidence, { name, description, language_code, country_code, score });
