@@ -32,6 +32,8 @@ export interface ImapFaults {
   refuses_empty_searches: boolean;
   /** Drops the connection in the middle of the body of the next so many mails that are fetched. */
   drops_fetches: number;
+  /** Drops the connection in the middle of the body of each mail that holds this. */
+  drops_at: string | undefined;
   /** Says at once that the connection is closed. */
   refuses_connections: boolean;
   /** Does not say that it knows IDLE. */
@@ -89,7 +91,7 @@ export async function startImapServer({ key, cert, password, port = 0 }: ImapSer
   const users = new Map<string, Map<string, Folder>>();
   const sessions = new Set<Session>();
   const faults: ImapFaults = {
-    ...{ refuses_logins: false, drops_fetches: 0, refuses_connections: false },
+    ...{ refuses_logins: false, drops_fetches: 0, drops_at: undefined, refuses_connections: false },
     ...{ lacks_idle: false, ignores_partial: false, empties_others: false, holds_answers: undefined },
     ...{ login_answers: new Map(), omits: new Set(), fetches_backwards: false, holds_appends: undefined },
     ...{ unselectable: undefined, refuses_empty_searches: false },
@@ -276,7 +278,8 @@ export async function startImapServer({ key, cert, password, port = 0 }: ImapSer
         ...bodyOf(is_empty ? { ...mail, source: Buffer.alloc(0) } : mail, items, faults.ignores_partial),
         Buffer.from(')\r\n'),
       ]);
-      if (faults.drops_fetches > 0) {
+      const is_dropped = faults.drops_at !== undefined && mail.source.includes(faults.drops_at);
+      if (faults.drops_fetches > 0 || is_dropped) {
         faults.drops_fetches -= 1;
         socket.write(written.subarray(0, Math.floor(written.length / 2)), () => socket.destroy());
         return;

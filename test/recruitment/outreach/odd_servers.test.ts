@@ -108,6 +108,38 @@ t.test('reads servers that leave out what they may leave out', async (t) => {
   }
 });
 
+t.test(
+  'passes a mail over at which connections were lost, also where each connection begins a folder anew',
+  async (t) => {
+    const server = await openImapServer();
+    server.faults.omits = new Set(['UIDVALIDITY']);
+    const outreach = await openReadOutreach(rail, server);
+    const sent = [await mail(rail, outreach), await mail(rail, outreach), await mail(rail, outreach)] as const;
+    const set_aside = sql`select a.uid::integer from recruitment.mail_set_aside a where a.inbox_id = ${outreach.inbox_id}`;
+    server.faults.drops_at = 'a poisonous mail';
+    server.deliver(outreach.user, answerTo(sent[0], 'What do you pay?'));
+    await isKept(sent[0]);
+    const uid = server.deliver(outreach.user, answerTo(await mail(rail, outreach), 'This is a poisonous mail.'));
+    server.deliver(outreach.user, answerTo(sent[1], 'What do you pay?'));
+    const isReadOn = async (to: Mailed) => {
+      const timer = setInterval(() => void tryAtOnce(outreach), 50);
+      await isKept(to);
+      clearInterval(timer);
+    };
+    await isReadOn(sent[1]);
+    t.same(await rail.query(set_aside), [{ uid }]);
+    const logins = server.logins.length;
+    await rail.query(
+      sql`update recruitment.mail_set_aside set next_try_at = now() where inbox_id = ${outreach.inbox_id}`,
+    );
+    server.drop();
+    server.deliver(outreach.user, answerTo(sent[2], 'What do you pay?'));
+    await isReadOn(sent[2]);
+    t.equal(server.logins.length, logins + 1, 'no connection is lost at it again');
+    t.same(await rail.query(set_aside), [{ uid }], 'its UID may be another one by now: it is not read again');
+  },
+);
+
 t.test('reads answers to FETCH in any order, and what else is said of mails meanwhile', async (t) => {
   const server = await openImapServer();
   const outreach = await openUnread(rail, server);

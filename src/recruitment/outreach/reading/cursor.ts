@@ -32,17 +32,25 @@ export class NotTheReader extends Error {
   override readonly name = 'NotTheReader';
 }
 
-/** Begins a folder: at its first reading, and when the server has numbered its mails anew. */
-export async function beginAt(tx: Tx, { inbox_id, worker_id, folder, uid_validity, uid }: Place): Promise<void> {
-  const begun = await tx.maybe(sql`
-    insert into recruitment.inbox_folder (organization_id, inbox_id, folder, uid_validity, last_uid, updated_at)
+/**
+ * Begins a folder: at its first reading, when the server has numbered its mails anew, and for each connection to one without UIDVALIDITY. There a mail that
+ * was begun and not finished comes first again, so that its tries are counted.
+ */
+export async function beginAt(tx: Tx, { inbox_id, worker_id, folder, uid_validity, uid }: Place): Promise<Cursor> {
+  const is_same = sql`t.uid_validity = excluded.uid_validity`;
+  const begun = await tx.maybe<Cursor>(sql`
+    insert into recruitment.inbox_folder as t (organization_id, inbox_id, folder, uid_validity, last_uid, updated_at)
     select r.organization_id, r.inbox_id, ${folder}, ${uid_validity}::bigint, ${uid}::bigint, ${tx.now}::timestamptz
     from recruitment.inbox_reader r
     where r.organization_id = ${tx.organization_id} and r.inbox_id = ${inbox_id} and r.worker_id = ${worker_id}
     on conflict (organization_id, inbox_id, folder) do update
-    set uid_validity = excluded.uid_validity, last_uid = excluded.last_uid, updated_at = excluded.updated_at, begun_uid = null, tries = 0
-    returning last_uid`);
+    set
+      uid_validity = excluded.uid_validity, updated_at = excluded.updated_at,
+      last_uid = case when ${is_same} then coalesce(t.begun_uid - 1, excluded.last_uid) else excluded.last_uid end,
+      begun_uid = case when ${is_same} then t.begun_uid end, tries = case when ${is_same} then t.tries else 0 end
+    returning t.uid_validity::text, t.last_uid, t.updated_at, t.begun_uid, t.tries`);
   if (!begun) throw new NotTheReader();
+  return begun;
 }
 
 /** Counts a mail as tried, before anything of it is looked at. @throws NotTheReader */

@@ -2,7 +2,7 @@
 import type { ImapFlow } from 'imapflow';
 import { type Tx, transaction } from '../../../core/postgres/transaction.ts';
 import { TookTooLong } from '../../../core/threads/timed_thread.ts';
-import { NotTheReader, type Place } from './cursor.ts';
+import { NotTheReader, no_validity, type Place } from './cursor.ts';
 import { findAnswered } from './effects/match.ts';
 import { keepUnread, takeBackUnread } from './effects/unread.ts';
 import { type FolderReading, isLost, type Moves, readUid, type StoredMail, unlessLost, validityOf } from './folder.ts';
@@ -74,7 +74,9 @@ export async function readSetAside(client: ImapFlow, reading: FolderReading, rea
     mailRead('skipped');
     context.log.error({ inbox_id: inbox.inbox_id, ...place }, 'an email could not be read and is left out');
   }
-  for (const [folder, mails = []] of Object.entries(Object.groupBy(due, (each) => each.folder))) {
+  // Without UIDVALIDITY the UID may be another email's by now.
+  const again = due.filter((each) => each.uid_validity !== no_validity);
+  for (const [folder, mails = []] of Object.entries(Object.groupBy(again, (each) => each.folder))) {
     const uid_validity = await validityIn(client, folder);
     for (const one of mails)
       await reading.inTurn(() => readAgain(client, reading, reader, one, one.uid_validity === uid_validity));

@@ -13,6 +13,7 @@ import {
   type ReadInbox,
 } from './cursor.ts';
 import { mailRead } from './metrics.ts';
+import { uidsSetAside } from './set_aside.ts';
 
 /** A mail as it lies in the mailbox. */
 export interface StoredMail {
@@ -59,7 +60,9 @@ const losses = { less: 1, aside: 3 };
 export async function readFolder(client: ImapFlow, reading: FolderReading): Promise<void> {
   const { path: folder } = selected(client);
   const cursor = await openCursor(client, reading, folder, validityOf(selected(client)));
-  const uids = await newUids(client, cursor.last_uid);
+  const found = await newUids(client, cursor.last_uid);
+  const passed = cursor.uid_validity === no_validity ? await uidsSetAside(reading.store, reading.inbox, folder) : [];
+  const uids = found.filter((uid) => !passed.includes(uid));
   while (uids.length > 0) {
     const chunk = uids.splice(0, lossesAt(cursor, uids[0]) > 0 ? 1 : most_mails);
     await reading.inTurn(() => readMails(client, reading, { folder, cursor, uids: chunk }));
@@ -95,14 +98,7 @@ async function openCursor(
   const uid = (await firstUidSince(client, since)) - 1;
   const place = { inbox_id: inbox.inbox_id, worker_id, folder, uid_validity, uid };
   const opening = { organization_id: inbox.organization_id, request_id: null };
-  await transaction(store, opening, (tx) => beginAt(tx, place));
-  const begun = {
-    uid_validity,
-    last_uid: uid,
-    updated_at: new Date(databaseTime()).toISOString(),
-    begun_uid: null,
-    tries: 0,
-  };
+  const begun = await transaction(store, opening, (tx) => beginAt(tx, place));
   reading.cursors.set(folder, begun);
   return begun;
 }

@@ -1,7 +1,7 @@
 /** Emails that reading failed at. They are set aside, so that the rest of the mailbox is read on, and read again later. */
 import sql from 'sql-template-tag';
 import { type Store, type Tx, transaction } from '../../../core/postgres/transaction.ts';
-import { NotTheReader, type Place, type ReadInbox } from './cursor.ts';
+import { NotTheReader, no_validity, type Place, type ReadInbox } from './cursor.ts';
 
 /** The last try is some five days after the first: what is wrong may be mended by then. */
 const most_tries = 10;
@@ -28,6 +28,21 @@ export const keepSetAside = (
     values (${tx.organization_id}, ${inbox_id}, ${folder}, ${uid_validity}::bigint, ${uid}::bigint, ${message_id ?? null},
       ${tx.now}::timestamptz + make_interval(secs => ${first_wait_s}))
     on conflict do nothing`);
+
+/** Of a folder without UIDVALIDITY, which each connection begins anew: none of them is read once more. */
+export async function uidsSetAside(
+  store: Store,
+  { organization_id, inbox_id }: ReadInbox,
+  folder: string,
+): Promise<number[]> {
+  const found = await transaction(store, { organization_id, request_id: null }, (tx) =>
+    tx.all<{ uid: number }>(sql`
+      select a.uid from recruitment.mail_set_aside a
+      where a.organization_id = ${tx.organization_id} and a.inbox_id = ${inbox_id} and a.folder = ${folder}
+        and a.uid_validity = ${no_validity}::bigint`),
+  );
+  return found.map(({ uid }) => uid);
+}
 
 /**
  * The emails of an inbox that are read again now. Each is counted as tried before it is: one that ends the worker is not tried for ever.
