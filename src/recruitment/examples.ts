@@ -174,7 +174,7 @@ const inbox = {
   smtp: { host: 'smtp.acme.example.com', port: 465, security: 'tls', username: 'grace@acme.example.com' },
   imap: { host: 'imap.acme.example.com', port: 993, security: 'tls', username: 'grace@acme.example.com' },
   ...{ oauth: null, daily_limit: 40, ramp: { start: 10, step: 2 }, min_gap_s: 90, max_gap_s: 300, reply_to: null },
-  ...{ signature: 'Grace Hopper, Acme Bakeware', timezone: 'Europe/Berlin', status: 'connected' },
+  ...{ signature: 'Grace Hopper, Acme Bakeware', timezone: 'Europe/Berlin', authserv_id: null, status: 'connected' },
   ...{ disconnected_reason: null, connected_at: times.endpoint, disconnected_at: null },
   ...{ created_at: times.endpoint, updated_at: times.endpoint },
 };

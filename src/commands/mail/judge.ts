@@ -7,6 +7,9 @@ import { UsageError } from '../command.ts';
 import { print, readLines, readMail, textIn } from './input.ts';
 import { heading, row } from './picture.ts';
 
+/** The authentication of a mail is not shown. */
+const own_server = { imap_host: '', hosts: [], authserv_id: null };
+
 interface Options {
   json?: boolean;
   jsonl?: boolean;
@@ -19,7 +22,7 @@ export async function judge(files: string[], { json, jsonl, own = [] }: Options)
   if (jsonl && files.length > 0) throw new UsageError('Give either files or --jsonl: --jsonl reads standard input.');
   const judges = openJudges();
   const judgeOne = async (mail: Unjudged['mail']): Promise<Judgement> =>
-    (await judges.ask({ mail, arrived_at: new Date(), own_addresses: own, own_domains: [] })).judgement;
+    (await judges.ask({ mail, arrived_at: new Date(), own_addresses: own, own_server })).judgement;
   const judged = jsonl ? judgeLines(judgeOne) : judgeFiles(files.length > 0 ? files : ['-'], judgeOne);
   if (!json) await print(heading(jsonl ? 'ID' : 'FILE'));
   for await (const { name, ...judgement } of judged) {

@@ -22,13 +22,19 @@ export const readSoon = (tx: Tx, inbox_id: string): Promise<object[]> =>
     set next_try_at = ${tx.now}::timestamptz, refused = 0, failed = 0, unreachable_since = null
     where r.organization_id = ${tx.organization_id} and r.inbox_id = ${inbox_id}`);
 
+/** Who reads the inbox just now is its reader no longer: it is read over a new connection. */
+export const readAgain = (tx: Tx, inbox_id: string): Promise<object[]> =>
+  tx.all(sql`
+    update recruitment.inbox_reader r set worker_id = null
+    where r.organization_id = ${tx.organization_id} and r.inbox_id = ${inbox_id}`);
+
 /**
  * The mails of another mailbox have numbers of their own: how far the one before was read says nothing of it, and what was set aside of that is not in
- * it. Who reads the inbox just now is its reader no longer.
+ * it.
  */
 export async function readAnew(tx: Tx, inbox_id: string): Promise<void> {
   const of_inbox = sql`t.organization_id = ${tx.organization_id} and t.inbox_id = ${inbox_id}`;
-  await tx.all(sql`update recruitment.inbox_reader t set worker_id = null where ${of_inbox}`);
+  await readAgain(tx, inbox_id);
   await tx.all(sql`delete from recruitment.inbox_folder t where ${of_inbox}`);
   await tx.all(sql`delete from recruitment.mail_set_aside t where ${of_inbox}`);
 }

@@ -45,6 +45,11 @@ export const inboxes = resource({
     reply_to: text.nullable().describe('Where replies go. Null: to the inbox itself, where they are read.'),
     signature: text.nullable().describe('Text at the end of each email. Null: none.'),
     timezone: text.describe('The IANA time zone of the days that `daily_limit` counts.'),
+    authserv_id: text
+      .nullable()
+      .describe(
+        'The name that its mail server signs `Authentication-Results` with. Null: known for large providers; of other servers a pass proves nothing, and a failure counts.',
+      ),
     status: z
       .enum(['connected', 'disconnected'])
       .describe('`disconnected`: nothing is sent from it or read in it, until it is reconnected.'),

@@ -9,7 +9,7 @@ import { alreadyExists, Problem } from '../../core/values/problem.ts';
 import { base_path } from '../events/base_path.ts';
 import { requireRoom } from '../plan/plan.ts';
 import { not_resting, wakeInbox } from '../sequences/wake_inbox.ts';
-import { connect, readAnew, readSoon } from './connection.ts';
+import { connect, readAgain, readAnew, readSoon } from './connection.ts';
 import { login_fields, loginOf, namesLogin } from './given_login.ts';
 import { type Inbox, inboxes } from './inbox.ts';
 import { tryLogin } from './login.ts';
@@ -75,6 +75,7 @@ export const inboxOperations: Operation[] = [
       // A limit that was raised holds from now on: the inbox looks again.
       if (limits.some((field) => values[field] !== undefined)) wakeInbox(tx, params.id);
       if (login) await readSoon(tx, params.id);
+      if (values.authserv_id !== undefined) await readAgain(tx, params.id);
       if (login && isOtherMailbox(inbox.imap, login.imap)) await readAnew(tx, params.id);
       return inboxes.update(tx, params.id, {
         ...{ ...values, ...not_resting },

@@ -80,6 +80,16 @@ const ramp = z
   .describe(
     'Increases the number of emails a day up to `daily_limit`: `start` on the first day, and `step` more after each day on which the inbox sent. Null: no ramp.',
   );
+const authserv_id = z
+  .string()
+  .trim()
+  .toLowerCase()
+  .regex(/^[a-z0-9._-]+$/, 'must be the first word of an Authentication-Results header, such as mx.example.com')
+  .max(253)
+  .nullable()
+  .describe(
+    'The name that your mail server signs its `Authentication-Results` with: the first word of that header in an email that you received, or the domain of it. Set it only if the server adds that header to every email that comes in. Null: known for large providers; of other servers a pass proves nothing, and a failure counts.',
+  );
 const gap = z.int().min(0).max(86_400);
 
 export const settings = {
@@ -91,11 +101,12 @@ export const settings = {
   reply_to: email.nullable().describe('Where replies go. Null: to the inbox itself, where they are read.'),
   signature: text.max(5000).nullable().describe('Text at the end of each email. Null: none.'),
   timezone: timeZone.describe('The IANA time zone of the days that `daily_limit` counts.'),
+  authserv_id,
 };
 
 export const defaults = {
   ...{ daily_limit: 40, ramp: { start: 10, step: 2 }, min_gap_s: 90, max_gap_s: 300 },
-  ...{ reply_to: null, signature: null, timezone: 'UTC' },
+  ...{ reply_to: null, signature: null, timezone: 'UTC', authserv_id: null },
 };
 
 /** The servers of the providers whose logins are OAuth 2. */

@@ -5,19 +5,26 @@ import {
   isForged,
   readAuthentication,
 } from '../../../src/mail/incoming/message/authentication_results.ts';
+import type { OwnServer } from '../../../src/mail/incoming/message/authserv.ts';
 import { readMessage } from '../../../src/mail/incoming/message/message.ts';
 import { crlf } from './mails.ts';
 
-const own = ['shop.example', 'imap.host.example'];
+const hosts = ['shop.example', 'imap.host.example'];
+const own = { imap_host: 'imap.host.example', hosts, authserv_id: 'shop.example' };
+const unknown = { ...own, authserv_id: null };
 
 /** @param values of Authentication-Results, the topmost first */
-async function read(values: string[], from = 'Grace <grace@blog.example>', hosts = own): Promise<Authentication> {
+async function read(
+  values: string[],
+  from = 'Grace <grace@blog.example>',
+  by: OwnServer = own,
+): Promise<Authentication> {
   const fields = values.map((value) => `Authentication-Results: ${value}`);
   const raw = [...fields, ...from.split('\n').map((one) => `From: ${one}`), 'Subject: Hello', '', 'Hi'].join('\n');
-  return readAuthentication(await readMessage(crlf(raw)), hosts);
+  return readAuthentication(await readMessage(crlf(raw)), by);
 }
 
-const nothing = { dmarc: null, spf: null, dkim: null, spf_aligned: false, dkim_aligned: false };
+const nothing = { dmarc: null, spf: null, dkim: null, spf_aligned: false, dkim_aligned: false, is_known: true };
 
 type Case = [name: string, values: string[], verdict: 'authentic' | 'forged' | 'neither', from?: string];
 const cases: Case[] = [
@@ -48,7 +55,6 @@ const cases: Case[] = [
     ['mx1.shop.example; dkim=pass header.d=blog.example', 'mx2.shop.example; dmarc=pass header.from=blog.example'],
     'authentic',
   ],
-  ['the host of the IMAP server', ['mail.host.example; spf=pass smtp.mailfrom=blog.example'], 'authentic'],
   [
     'folded lines and signs of equality with blanks',
     ['mx.shop.example;\n\tspf = pass\n  smtp.mailfrom = blog.example'],
@@ -153,15 +159,31 @@ for (const [name, values, verdict, from] of cases)
 
 t.test('knows the names of large providers by the hosts of a login', async (t) => {
   const pass = 'spf=pass smtp.mailfrom=blog.example';
-  for (const [hosts, value] of [
-    [['shop.example', 'imap.gmail.com'], `mx.google.com; ${pass}`],
-    [['shop.example', 'outlook.office365.com'], `${pass}; dkim=none`],
-    [['icloud.com', 'imap.mail.me.com'], `spf.icloud.com; ${pass}`],
-    [['fastmail.com', 'imap.fastmail.com'], `mx5.messagingengine.com; ${pass}`],
-  ] as const)
-    t.ok(isAuthentic(await read([value], undefined, [...hosts])), value);
+  for (const [imap_host, value] of [
+    ['imap.gmail.com', `mx.google.com; ${pass}`],
+    ['outlook.office365.com', `${pass}; dkim=none`],
+    ['imap.mail.me.com', `spf.icloud.com; ${pass}`],
+    ['imap.fastmail.com', `mx5.messagingengine.com; ${pass}`],
+  ] as const) {
+    const by = { imap_host, hosts: ['shop.example', imap_host], authserv_id: null };
+    t.ok(isAuthentic(await read([value], undefined, by)), value);
+    t.notOk(isAuthentic(await read([`mx.shop.example; ${pass}`], undefined, by)), 'another name is not its own');
+  }
   t.same(await read([pass]), nothing, 'a server that signs with no name is none of ours');
   t.same(await read([`mx.google.com; ${pass}`]), nothing);
+});
+
+t.test('of a server that may write nothing, what a sender planted proves nothing, and a failure counts', async (t) => {
+  for (const name of ['mx.shop.example', 'shop.example', 'imap.host.example', 'mail.host.example']) {
+    const planted = `${name}; spf=pass smtp.mailfrom=blog.example; dkim=pass header.d=blog.example; dmarc=pass header.from=blog.example`;
+    t.notOk(isAuthentic(await read([planted], undefined, unknown)), planted);
+    t.notOk(isForged(await read([planted], undefined, unknown)), planted);
+    t.ok(isForged(await read([`${name}; dmarc=fail header.from=blog.example`, planted], undefined, unknown)), name);
+  }
+  t.notOk(
+    isAuthentic(await read(['mail.host.example; spf=pass smtp.mailfrom=blog.example'])),
+    'a host that is not named',
+  );
 });
 
 t.test('reads a long field in a time that grows with its length', async (t) => {

@@ -228,19 +228,31 @@ t.test('an answer to our email that fails authentication is a reply, and bars no
 
 t.test('an unsubscribe that nothing proves can be taken back, and a proven one cannot', async (t) => {
   const outreach = await openReadOutreach(rail, server);
-  const [unproven, proven] = [await mail(rail, outreach), await mail(rail, outreach)];
+  const [unproven, planted, proven] = [
+    await mail(rail, outreach),
+    await mail(rail, outreach),
+    await mail(rail, outreach),
+  ];
   const subject = { ...loose, Subject: 'unsubscribe' };
   server.deliver(outreach.user, answerTo(unproven, '', { ...subject, 'Message-ID': newMessageId() }));
-  const domain = proven.email.split('@')[1];
-  const passes = found(`dkim=pass header.d=${domain}; dmarc=pass header.from=${domain}`);
-  server.deliver(outreach.user, answerTo(proven, '', { ...subject, ...passes }));
+  const passes = ({ email }: { email: string }) => {
+    const domain = email.split('@')[1];
+    return found(`dkim=pass header.d=${domain}; dmarc=pass header.from=${domain}`);
+  };
+  // Nothing says that the server of the inbox writes results: a sender may have planted them.
+  server.deliver(outreach.user, answerTo(planted, '', { ...subject, ...passes(planted) }));
   const [of_unproven] = await inbound(outreach, unproven.prospect_id);
+  const [of_planted] = await inbound(outreach, planted.prospect_id);
+  await outreach.caller.patch(`${v1}/inboxes/${outreach.inbox_id}`, { authserv_id: 'mx.acme.example.com' });
+  server.deliver(outreach.user, answerTo(proven, '', { ...subject, ...passes(proven) }));
   const [of_proven] = await inbound(outreach, proven.prospect_id);
   t.match(of_unproven, { purpose: 'unsubscribe', needs_review: true });
+  t.match(of_planted, { purpose: 'unsubscribe', needs_review: true });
   t.match(of_proven, { purpose: 'unsubscribe', needs_review: false });
   t.equal((await reclassify(outreach, of_unproven?.id, 'question')).status, 200);
+  t.equal((await reclassify(outreach, of_planted?.id, 'question')).status, 200);
   t.equal((await reclassify(outreach, of_proven?.id, 'question')).status, 409);
-  t.match(await barsIn(outreach), [{ lifted: true }, { lifted: false }]);
+  t.match(await barsIn(outreach), [{ lifted: true }, { lifted: true }, { lifted: false }]);
 });
 
 t.test('an invitation and a reaction ask for review, and pause follow-ups', async (t) => {

@@ -1,6 +1,6 @@
 /** What the inbox's own server found out about the sender of a mail (RFC 8601). */
 import { getDomain } from 'tldts';
-import { isOwnAuthserv } from './authserv.ts';
+import { authservNames, isOneOf, type OwnServer } from './authserv.ts';
 import { addressesIn, type Message } from './message.ts';
 
 /** `pass`, `fail`, `softfail`, `none`, `temperror`, … in lower case; null where the server does not say. */
@@ -13,6 +13,8 @@ export interface Authentication {
   /** It passed for the domain of From, or for one of the same organization (as DMARC's relaxed alignment). */
   spf_aligned: boolean;
   dkim_aligned: boolean;
+  /** The own server is known to write them. Else a sender can have written them: they count against a mail, and prove nothing. */
+  is_known: boolean;
 }
 
 /** One result: `spf=pass smtp.mailfrom=ada@shop.example`. */
@@ -30,31 +32,31 @@ const most_fields = 20;
  * Reads the fields that the inbox's own server wrote: the topmost ones, as long as the authserv-id is that of the own server. Whatever stands below
  * one of another server came with the mail, and anybody can have written it, as they can a field in the own server's name: of each method the
  * topmost field counts.
- * @param own_hosts the domain of the inbox's address and the hosts of its servers
  */
-export function readAuthentication(message: Message, own_hosts: readonly string[]): Authentication {
+export function readAuthentication(message: Message, own: OwnServer): Authentication {
+  const { names, is_known } = authservNames(own);
   const from = domainOfFrom(message);
   const found: Found[] = [];
   for (const value of message.fields.all('authentication-results').slice(0, most_fields)) {
     const [first = '', ...results] = partsOf(value.slice(0, longest_field));
     const is_unnamed = first.includes('=');
-    if (!isOwnAuthserv(is_unnamed ? '' : (first.split(/\s/, 1)[0] as string), own_hosts)) break;
+    if (!isOneOf(is_unnamed ? '' : (first.split(/\s/, 1)[0] as string), names)) break;
     const known = new Set(found.map(({ method }) => method));
     const given = (is_unnamed ? [first, ...results] : results).flatMap(resultIn);
     found.push(...given.filter(({ method }) => !known.has(method)));
   }
-  return judged(found, from);
+  return { ...judged(found, from), is_known };
 }
 
 /** An aligned pass: whoever wrote the mail may use the domain of From. */
-export const isAuthentic = ({ dmarc, spf, dkim, spf_aligned, dkim_aligned }: Authentication): boolean =>
-  dmarc !== 'fail' && (spf_aligned || dkim_aligned || (dmarc === 'pass' && spf === null && dkim === null));
+export const isAuthentic = ({ dmarc, spf, dkim, spf_aligned, dkim_aligned, is_known }: Authentication): boolean =>
+  is_known && dmarc !== 'fail' && (spf_aligned || dkim_aligned || (dmarc === 'pass' && spf === null && dkim === null));
 
 /** The own server says that it does not come from whom it names. Most forwarded mail fails SPF and keeps its signature. */
 export const isForged = ({ dmarc, spf, dkim }: Authentication): boolean =>
   dmarc === 'fail' || (dmarc !== 'pass' && spf === 'fail' && dkim !== 'pass');
 
-function judged(found: Found[], from: string | null): Authentication {
+function judged(found: Found[], from: string | null): Omit<Authentication, 'is_known'> {
   const of = (method: string) => found.filter((one) => one.method === method);
   const spf = of('spf');
   const dkim = of('dkim');

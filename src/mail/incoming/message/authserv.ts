@@ -1,8 +1,8 @@
 import { getDomain } from 'tldts';
 
 /**
- * How the servers of large providers sign their results, where that is not the domain of the hosts that a login names.
- * An empty name: the provider writes none.
+ * How providers sign their results of authentication, by the domain of the host that mail is read at. Each writes them on top of every mail that comes in.
+ * An empty name: the provider signs with none.
  */
 const names_of: Record<string, string[]> = {
   'gmail.com': ['google.com'],
@@ -11,10 +11,13 @@ const names_of: Record<string, string[]> = {
   'outlook.com': [''],
   'hotmail.com': [''],
   'live.com': [''],
+  'yahoo.com': ['yahoo.com'],
   'aol.com': ['yahoo.com'],
   'fastmail.com': ['messagingengine.com'],
+  'icloud.com': ['icloud.com'],
   'me.com': ['icloud.com'],
   'mac.com': ['icloud.com'],
+  'gmx.net': ['gmx.net'],
   'gmx.com': ['gmx.net'],
   'ionos.com': ['kundenserver.de'],
   'ionos.de': ['kundenserver.de'],
@@ -25,17 +28,33 @@ const names_of: Record<string, string[]> = {
   'zoho.in': ['zohomail.in'],
 };
 
-/**
- * Whether the server that wrote a result of authentication is the inbox's own: its authserv-id belongs to the domain of the inbox's address, to that of one
- * of its servers, or to the provider of these.
- */
-export function isOwnAuthserv(authserv_id: string, own_hosts: readonly string[]): boolean {
-  const organizations = own_hosts.map(organizationOf);
-  const names = [...organizations, ...organizations.flatMap((organization) => names_of[organization] ?? [])];
-  return names.includes(authserv_id === '' ? '' : organizationOf(authserv_id));
+/** Whose results of authentication are the inbox's own. */
+export interface OwnServer {
+  /** Where its mail is read. */
+  imap_host: string;
+  /** The domain of its address, and the hosts of its servers. */
+  hosts: readonly string[];
+  /** The name that its server signs with, where somebody said so. */
+  authserv_id: string | null;
 }
 
+/** The names that the own server may sign with. `is_known`: it does, on top of every mail; else anybody can have written what is signed so. */
+export function authservNames({ imap_host, hosts, authserv_id }: OwnServer): { names: string[]; is_known: boolean } {
+  if (authserv_id !== null) return { names: [authserv_id.toLowerCase()], is_known: true };
+  const of_provider = names_of[organizationOf(imap_host)];
+  if (of_provider) return { names: of_provider, is_known: true };
+  return { names: hosts.map(organizationOf), is_known: false };
+}
+
+/** Whether a name is one of these, or a host below it. */
+export function isOneOf(authserv_id: string, names: readonly string[]): boolean {
+  const name = withoutDot(authserv_id);
+  return names.some((own) => name === own || (own !== '' && name.endsWith(`.${own}`)));
+}
+
+const withoutDot = (host: string): string => host.toLowerCase().replace(/\.$/, '');
+
 const organizationOf = (host: string): string => {
-  const name = host.toLowerCase().replace(/\.$/, '');
+  const name = withoutDot(host);
   return getDomain(name, { allowPrivateDomains: true }) ?? name;
 };

@@ -65,7 +65,7 @@ export async function readInbox(
 
 async function session(
   inbox: ReadInbox,
-  { client, own_addresses, own_domains, created_at }: LoggedIn,
+  { client, own_addresses, own_server, created_at }: LoggedIn,
   context: WorkerContext,
   sharing: Sharing,
   stopped: AbortSignal,
@@ -78,7 +78,7 @@ async function session(
     sharing.opened();
     const opening = { organization_id: inbox.organization_id, request_id: null };
     const cursors = await transaction(store, opening, (tx) => beginReading(tx, inbox));
-    const reader: Reader = { inbox, own_addresses, own_domains, judges: sharing.judges, context };
+    const reader: Reader = { inbox, own_addresses, own_server, judges: sharing.judges, context };
     const reading: FolderReading = {
       ...{ store, worker_id, cursors, inbox: { ...inbox, created_at }, inTurn: sharing.inTurnToRead },
       take: (mail, moves) => readMail(mail, moves, reader),

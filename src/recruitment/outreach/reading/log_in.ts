@@ -1,6 +1,7 @@
 import type { ImapFlow } from 'imapflow';
 import type { WorkerContext } from '../../../core/jobs/worker_context.ts';
 import { domainOf } from '../../../core/values/fields.ts';
+import type { OwnServer } from '../../../mail/incoming/message/authserv.ts';
 import { openStoredImap } from '../../inboxes/try_stored.ts';
 import type { ReadInbox } from './cursor.ts';
 
@@ -9,7 +10,7 @@ export interface LoggedIn {
   /** Whose mail is a copy of what was sent. */
   own_addresses: string[];
   /** Whose servers may report on what was sent, and say what they found out about a mail that came in. */
-  own_domains: string[];
+  own_server: OwnServer;
   created_at: string;
 }
 
@@ -20,11 +21,13 @@ export async function logIn(
   silence_ms: number,
 ): Promise<LoggedIn> {
   const { client, inbox, login } = await openStoredImap(read, context, silence_ms);
-  const hosts = [domainOf(inbox.email), login.smtp.host, login.imap.host];
+  const { authserv_id } = inbox;
+  const imap_host = login.imap.host.toLowerCase();
+  const hosts = [domainOf(inbox.email), login.smtp.host, imap_host].map((host) => host.toLowerCase());
   return {
     client,
     own_addresses: [inbox.email],
-    own_domains: hosts.map((host) => host.toLowerCase()),
+    own_server: { imap_host, hosts, authserv_id },
     created_at: inbox.created_at,
   };
 }

@@ -2,6 +2,7 @@
 import type { WorkerContext } from '../../../core/jobs/worker_context.ts';
 import { type Tx, transaction } from '../../../core/postgres/transaction.ts';
 import { databaseTime } from '../../../core/values/clock.ts';
+import type { OwnServer } from '../../../mail/incoming/message/authserv.ts';
 import type { ReadInbox } from './cursor.ts';
 import type { Answer } from './effects/answer.ts';
 import { takeAnswer } from './effects/effects.ts';
@@ -15,7 +16,7 @@ import { mailRead, replyRead, type Verdict } from './metrics.ts';
 export interface Reader {
   inbox: ReadInbox;
   own_addresses: string[];
-  own_domains: string[];
+  own_server: OwnServer;
   judges: Judges;
   context: Pick<WorkerContext, 'store' | 'services' | 'log'>;
 }
@@ -46,8 +47,8 @@ export type Answering = Omit<Answer, 'answered' | 'is_proven'>;
 
 /** What a mail is. @param is_judged false: it is read alone @throws TookTooLong, or whatever it could not be judged for */
 export async function judge({ source, arrived_at }: StoredMail, reader: Reader, is_judged = true): Promise<Answering> {
-  const { inbox, own_addresses, own_domains, judges } = reader;
-  const judged = await judges.ask({ mail: source, arrived_at, own_addresses, own_domains, is_judged });
+  const { inbox, own_addresses, own_server, judges } = reader;
+  const judged = await judges.ask({ mail: source, arrived_at, own_addresses, own_server, is_judged });
   // Of a mail without a Message-ID, or with one that another has.
   const spare_message_id = `${judged.content_hash}@message-id.invalid`;
   const rfc_message_id = judged.message.message_id ?? spare_message_id;
@@ -59,7 +60,7 @@ export async function judge({ source, arrived_at }: StoredMail, reader: Reader, 
     content_hash,
     arrived_at,
     inbox_id: inbox.inbox_id,
-    own_domains,
+    own_domains: own_server.hosts,
   };
 }
 

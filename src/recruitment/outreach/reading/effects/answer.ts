@@ -56,5 +56,5 @@ export interface Answer {
   /** The inbox that it came to. */
   inbox_id: string;
   /** Of the inbox's address, and its servers. */
-  own_domains: string[];
+  own_domains: readonly string[];
 }

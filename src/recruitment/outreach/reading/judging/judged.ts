@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Judgement, judgeMessage, unjudged } from '../../../../mail/incoming/judge.ts';
 import { type Authentication, readAuthentication } from '../../../../mail/incoming/message/authentication_results.ts';
+import type { OwnServer } from '../../../../mail/incoming/message/authserv.ts';
 import {
   type Message,
   plainMessage,
@@ -16,8 +17,8 @@ export interface Unjudged {
   mail: Uint8Array | { subject?: string; text: string };
   arrived_at: Date;
   own_addresses: string[];
-  /** Of the inbox's address, and its servers. */
-  own_domains: string[];
+  /** That wrote what it found out about the sender. */
+  own_server: OwnServer;
   /** False: it is read alone, for judging is what failed. */
   is_judged?: boolean;
 }
@@ -40,7 +41,7 @@ export async function judge({
   mail,
   arrived_at,
   own_addresses,
-  own_domains,
+  own_server,
   is_judged = true,
 }: Unjudged): Promise<Judged> {
   const whole = mail instanceof Uint8Array ? await readMessage(mail) : plainMessage(mail);
@@ -55,7 +56,7 @@ export async function judge({
   };
   const judgement = is_judged ? judgeMessage(whole, asker) : unjudged(whole.text);
   const content_hash = hashOf(whole, judgement.original_message_id);
-  const authentication = readAuthentication(whole, own_domains);
+  const authentication = readAuthentication(whole, own_server);
   const named_ids = judgement.kind === 'bounce' ? idsWithin(whole) : [];
   const { fields: _, html: __, parts: ___, ...message } = whole;
   return { message, judgement, meaning, authentication, named_ids, content_hash };
