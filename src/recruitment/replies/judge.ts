@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beginsWithYes, certainLabel } from './certain.ts';
-import { foreignLanguage, languageOf, likelyLanguages } from './language.ts';
+import { shareKnown } from './known.ts';
+import { foreignLanguage, isOtherScript, languageOf, likelyLanguages, resemblesKnown } from './language.ts';
 import { decodeModel, type Label, labels, probabilities } from './model.ts';
 import { type Named, namedIn } from './named.ts';
 import { findPhrases } from './phrases.ts';
@@ -43,6 +44,11 @@ const most_for_unproven_anger = 0.75;
 const most_for_doubted_wish = 0.5;
 /** In a language without a model one kind is as likely as another. */
 const confidence_without_model = 0.15;
+/** A text of whose words fewer are known to any one language with a model is in another language; up to the second, statistics decide. */
+const [least_known, most_doubted] = [0.5, 0.6];
+/** Of whose words fewer are known may be in a neighbour of one: a person looks at it. */
+const least_surely_known = 0.7;
+const most_for_doubted_language = 0.5;
 const proofs_of_anger = new Set(['insult', 'spam', 'angry_sign']);
 /** Words like "lawyer", "court" and "stop" are said in calm as well: one of them alone proves nothing. */
 const hints_of_anger = new Set(['threat', 'stop']);
@@ -58,13 +64,13 @@ export function judgeReply(text: string, subject = ''): Judgement {
   const said = text.trim() === '' ? withoutPrefixes(subject) : text;
   const reading = read(said);
   const certain = certainLabel(reading);
-  const foreign = certain ? undefined : foreignLanguage(said, reading);
-  if (foreign) return unknown(said, foreign.language);
+  const known = certain ? 1 : isOtherScript(said) ? 0 : shareKnown(reading);
+  if (known < least_known || (known < most_doubted && !resemblesKnown(said))) return unknown(said);
   const { label, confidence } = certain ? { label: certain, confidence: certain_confidence } : labelOf(said, reading);
   const kind = label === 'unsubscribe' ? 'negative' : label;
   return {
     kind,
-    confidence,
+    confidence: known < least_surely_known ? Math.min(confidence, most_for_doubted_language) : confidence,
     language: languageOf(said),
     unsubscribe:
       label === 'unsubscribe' || (label === 'angry' && says(reading, wishes_to_be_removed) && saysWish(said)),
@@ -73,8 +79,8 @@ export function judgeReply(text: string, subject = ''): Judgement {
 }
 
 /** A text in a language without a model: somebody has to read it. */
-const unknown = (text: string, language: string | null): Judgement => ({
-  ...{ kind: 'question', confidence: confidence_without_model, language, named: null },
+const unknown = (text: string): Judgement => ({
+  ...{ kind: 'question', confidence: confidence_without_model, language: foreignLanguage(text), named: null },
   unsubscribe: mayWishInAnyLanguage(text),
 });
 

@@ -1,6 +1,6 @@
 import { detectAll } from 'tinyld';
-import { beginnings, vocabularies } from './phrases.ts';
-import { type Reading, read, type Word } from './words.ts';
+import { vocabularies } from './phrases.ts';
+import { type Reading, read, wordsWithin } from './words.ts';
 
 /** Words that are short and frequent, and those that short replies consist of, in their normal form. A word may stand in several. */
 const frequent: Record<string, string> = {
@@ -10,9 +10,6 @@ const frequent: Record<string, string> = {
   es: 'el la los las de del y es son no si yo nosotros me nos os le les mi mis su sus nuestro nuestra un una unos con por para en al que quien como cuanto cuando donde pero tambien ya muy mas hola buenos buenas dias tardes gracias favor estoy esta estamos soy somos tengo tenemos hay ser interesa interesado ahora luego vale claro perdon lo siento baja correos quiero puedo hasta sobre eso esto persona equivocada dejen dejad vuestro vuestra',
   it: 'il lo la i gli le di del della dei delle e è sono non no si io noi mi ci vi mio mia nostro nostra un una uno con per in nel al che chi come quanto quando dove perche ma anche gia molto piu ciao buongiorno salve grazie prego per favore sto siamo ho abbiamo ha essere interessa interessato adesso ora dopo certo va bene scusi spiace cancellatemi lista questo questa voi vostra vostro lei basta persona sbagliata volentieri',
   pt: 'o a os as de do da dos das e é nao sim eu nos me meu minha nosso nossa um uma uns com por para pra em no na ao que quem como quanto quando onde porque mas tambem ja muito mais ola oi bom boa dia tarde obrigado obrigada por favor estou esta estamos sou somos tenho temos ha ser interessa interessado agora depois depois claro desculpe lamento voces voce vossa vosso seu sua isso isto lista remover pessoa errada ta tudo bem gostaria descadastrar',
-  nl: 'de het een en is zijn niet geen ja nee ik wij we ons onze mij jullie u uw je met van voor op aan uit bij naar er dit dat die te om hoe wat wie waar wanneer waarom maar ook nog al graag bedankt dank hallo dag goed nu later misschien helaas interesse heb heeft ben kan wil moet doe alstublieft aub groet groeten mail mails adres afmelden lijst meer deze dan daar hier zo wel',
-  pl: 'i w na z do nie tak jest sa to ja my mnie nas pan pani panstwo za od po przez o ze co kto jak ile gdzie kiedy dlaczego ale tez juz jeszcze prosze dziekuje dzien dobry czesc pozdrawiam teraz pozniej moze niestety mam jestem moge chce nie moj moja adres lista wiadomosci mail wiecej skad czy sie dla tylko bardzo',
-  sv: 'och att det som en ett ar inte ingen ja nej jag vi oss mig ni er du dig med av for pa till fran om vad vem var nar hur varfor men ocksa redan tack garna hej hejsan nu senare kanske tyvarr intresserad har kan vill ska mejl adress listan fler den de har halsningar mvh mer sa hos eller bara',
 };
 const languages = Object.keys(frequent);
 /** Which languages have a word, among the frequent ones and those of the lexicon. */
@@ -42,46 +39,28 @@ export function languageOf(text: string): string | null {
   return answer;
 }
 
-/** Letters of other scripts than the Latin one, and those of the Latin one that no language with a model has. */
+/** Letters of other scripts than the Latin one. */
 const other_script = /(?=\p{L})\P{Script=Latin}/gu;
 const dense_script = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/gu;
-const other_letter = /(?=\p{Script=Latin})[^a-zß-öø-ÿœẞ]/iu;
 
-/**
- * The language of a text that is in none of the languages with a lexicon, as far as it is known: a model that learned these would guess. Undefined for a
- * text in one of them, and where there is no word. A very short text needs one word that one of them knows.
- */
-export function foreignLanguage(text: string, reading: Reading): { language: string | null } | undefined {
+/** Of its letters, more are of another script than of the Latin one. */
+export const isOtherScript = (text: string): boolean => {
   const short = text.slice(0, most_characters);
-  const is_foreign = isOtherScript(short) || isUnknown(short, wordsOf(reading).slice(0, 200));
-  if (!is_foreign) return undefined;
-  const [likeliest] = detectAll(short).filter(({ lang }) => lang.length === 2 && !vocabularies.has(lang));
-  return { language: likeliest && likeliest.accuracy > 0.05 ? likeliest.lang : null };
-}
+  const count = (pattern: RegExp): number => short.match(pattern)?.length ?? 0;
+  // A sign of Chinese, Japanese and Korean says as much as three letters.
+  return count(other_script) + 2 * count(dense_script) > count(/\p{Script=Latin}/gu);
+};
 
-/** A sign of Chinese, Japanese and Korean says as much as three letters. */
-function isOtherScript(text: string): boolean {
-  const count = (pattern: RegExp): number => text.match(pattern)?.length ?? 0;
-  const others = count(other_script) + 2 * count(dense_script);
-  return others > count(/\p{Script=Latin}/gu);
-}
+/** Whether statistics of letters say that a text is in a language with a lexicon. */
+export const resemblesKnown = (text: string): boolean =>
+  vocabularies.has(detectAll(text.slice(0, most_characters))[0]?.lang ?? '');
 
-/** Names, which are the same everywhere, do not count, unless there is nothing else. */
-function isUnknown(text: string, words: readonly Word[]): boolean {
-  const common = words.filter(({ capital }) => !capital);
-  const counted = (common.length > 0 ? common : words).map(({ word }) => word);
-  if (counted.length === 0) return false;
-  const known = Math.max(...[...vocabularies.keys()].map((language) => shareKnown(language, counted)));
-  if (other_letter.test(text) && known < 0.5) return true;
-  if (counted.length < few_words) return known < 0.34;
-  return known < 0.2 || (known < 0.55 && !vocabularies.has(languageOf(text) ?? ''));
-}
-
-function shareKnown(language: string, words: readonly string[]): number {
-  const begins = [...(beginnings.get(language) ?? [])];
-  const isKnown = (word: string): boolean =>
-    languages_of_word.get(word)?.includes(language) || begins.some((beginning) => word.startsWith(beginning));
-  return words.filter(isKnown).length / words.length;
+/** The likeliest language of a text that is in none with a lexicon; null where nothing tells it. */
+export function foreignLanguage(text: string): string | null {
+  const [likeliest] = detectAll(text.slice(0, most_characters)).filter(
+    ({ lang }) => lang.length === 2 && !vocabularies.has(lang),
+  );
+  return likeliest && likeliest.accuracy > 0.05 ? likeliest.lang : null;
 }
 
 /** The languages whose phrases may be looked for in a text: the likeliest, and those that are nearly as likely. */
@@ -94,9 +73,7 @@ export function likelyLanguages(reading: Reading): string[] {
   return languages.filter((language) => (scores.get(language) ?? 0) >= best * close);
 }
 
-const wordsOf = (reading: Reading): Word[] =>
-  reading.sentences.flatMap(({ words }) => words.filter(({ word }) => /^\p{L}+$/u.test(word)));
-const wordsIn = (reading: Reading): string[] => wordsOf(reading).map(({ word }) => word);
+const wordsIn = (reading: Reading): string[] => wordsWithin(reading).map(({ word }) => word);
 
 const ranked = (scores: Map<string, number>): string[] =>
   [...scores].sort((one, other) => other[1] - one[1]).map(([language]) => language);

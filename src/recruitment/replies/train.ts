@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import {
   calibrated,
   crossSources,
@@ -9,6 +10,7 @@ import {
   type Judged,
   likeliest,
 } from './cross_validation.ts';
+import { knownWordsOf } from './known.ts';
 import { encodeModel } from './model.ts';
 import { fingerprint, readTexts, train } from './training.ts';
 
@@ -18,7 +20,7 @@ const strangeness = 1.4;
 if (import.meta.main) makeWeights();
 
 /**
- * `npm run train`: prints the figures of a cross-validation and makes `weights.bin` again. The same texts and phrases give the
+ * `npm run train`: prints the figures of a cross-validation and makes `weights.bin` and `known_words.gz` again. The same texts and phrases give the
  * same file.
  */
 function makeWeights(): void {
@@ -41,6 +43,7 @@ function makeWeights(): void {
   }
   const file = encodeModel({ ...train(examples), temperature, fingerprint: fingerprint(examples) });
   writeFileSync(join(import.meta.dirname, 'weights.bin'), file);
+  writeFileSync(join(import.meta.dirname, 'known_words.gz'), gzipSync(knownWordsOf(examples)));
   console.log(`weights.bin: ${file.length} bytes, temperature ${temperature.toFixed(2)}, ${examples.length} texts`);
 }
 

@@ -7,6 +7,8 @@ const longest_short_line = 58;
 /** A word in its normal form: lower case, no accents, no apostrophe. */
 export interface Word {
   word: string;
+  /** In lower case, with its accents. */
+  written: string;
   /** Written with a capital although no sentence begins here: in most languages a name. */
   capital: boolean;
 }
@@ -87,25 +89,29 @@ function unwrapped(text: string): string[] {
 const endOf = (marks: string): Sentence['end'] => (marks.includes('?') ? '?' : marks.includes('!') ? '!' : '.');
 
 function wordsOf(groups: Record<string, string | undefined>, inside: boolean): Word[] {
-  if (groups.mail !== undefined) return [{ word: '<mail>', capital: false }];
-  if (groups.url !== undefined) return [{ word: '<url>', capital: false }];
-  if (groups.money !== undefined) return [{ word: '<money>', capital: false }];
-  if (groups.percent !== undefined) return [{ word: '<percent>', capital: false }];
-  if (groups.number !== undefined) return [{ word: '<number>', capital: false }];
-  if (groups.smile !== undefined) return [{ word: groups.smile.replace('-', ''), capital: false }];
+  for (const sign of ['mail', 'url', 'money', 'percent', 'number'])
+    if (groups[sign] !== undefined) return [wordOf(`<${sign}>`)];
+  if (groups.smile !== undefined) return [wordOf(groups.smile.replace('-', ''))];
   if (groups.word === undefined) return [];
   const capital = inside && /^\p{Lu}\p{Ll}/u.test(groups.word);
-  return plainWords(groups.word).map((word) => ({ word, capital }));
+  return partsOf(groups.word).map((written) => wordOf(written, capital));
 }
 
+const wordOf = (written: string, capital = false): Word => ({ word: plain(written), written, capital });
+
 /** `don't` is one word, `l'idée` two: an English ending stays with its word. */
-function plainWords(written: string): string[] {
-  return plain(written)
+function partsOf(word: string): string[] {
+  return word
+    .toLowerCase()
     .replace(/['’‘´`](?=(?:t|s|m|re|ve|ll|d)$)/g, '')
     .split(/['’‘´`]/)
-    .filter((word) => word !== '')
+    .filter((part) => plain(part) !== '')
     .map((word) => word.replace(/(\p{L})\1{2,}/gu, '$1'));
 }
+
+/** The words of a text that consist of letters alone. */
+export const wordsWithin = (reading: Reading): Word[] =>
+  reading.sentences.flatMap(({ words }) => words.filter(({ word }) => /^\p{L}+$/u.test(word)));
 
 /** A text in lower case and without accents. */
 export function plain(text: string): string {

@@ -4,9 +4,11 @@ import fc from 'fast-check';
 import t from 'tap';
 import { figuresOf } from '../../../src/recruitment/replies/cross_validation.ts';
 import { type Judgement, judgeReply } from '../../../src/recruitment/replies/judge.ts';
+import { readKnownWords } from '../../../src/recruitment/replies/known.ts';
 import { decodeModel } from '../../../src/recruitment/replies/model.ts';
 import { namedIn } from '../../../src/recruitment/replies/named.ts';
 import { fingerprint, readTexts, train } from '../../../src/recruitment/replies/training.ts';
+import { read, wordsWithin } from '../../../src/recruitment/replies/words.ts';
 
 /** Three texts of each kind in each language; none of them is among the texts that the model learns. */
 const texts: Record<string, Record<string, string[]>> = {
@@ -323,6 +325,21 @@ t.test('guesses nothing in a language without a model', async (t) => {
     const { confidence, unsubscribe } = judgeReply(text);
     t.ok(unsubscribe && confidence < 0.55, `a person sees: ${text}`);
   }
+});
+
+t.test('asks a person about short texts in any other language, its neighbours too', async (t) => {
+  // A line is a language, a tab and a reply: as people type them, some without accents.
+  const lines = readFileSync(join(import.meta.dirname, 'foreign.tsv'), 'utf8')
+    .trimEnd()
+    .split('\n');
+  t.ok(new Set(lines.map((line) => line.split('\t')[0])).size >= 25);
+  for (const line of lines) t.ok(judgeReply(line.split('\t')[1] ?? '').confidence < 0.55, line);
+  const known = readKnownWords();
+  for (const { text } of readTexts().filter((_, index) => index % 40 === 0))
+    t.ok(
+      wordsWithin(read(text)).every(({ written }) => known.includes(written)),
+      `after a change of texts: npm run train (${text})`,
+    );
 });
 
 t.test('still knows very short texts', async (t) => {
