@@ -39,6 +39,15 @@ t.test('cuts what lists, companies and scanners append', async (t) => {
     'Questo messaggio è riservato al destinatario.',
     'Recebeu este e-mail porque se inscreveu.\nPara deixar de receber, clique aqui.',
     'Esta mensagem é confidencial e destina-se apenas ao destinatário.',
+    'If you received this in error please notify the sender and delete this email immediately.',
+    'Under GDPR, if you would rather get no emails, reply NO.',
+    'Reply STOP to opt out.',
+    "Don't want these emails?\nLet us know.",
+    'Sollten Sie diese E-Mail irrtümlich erhalten haben, löschen Sie sie bitte.',
+    "Le contenu de ce courriel est confidentiel. Si vous n'êtes pas le destinataire, veuillez le supprimer.",
+    'Ai sensi del GDPR, se non desidera ricevere ulteriori comunicazioni risponda con CANCELLAMI.',
+    'En cumplimiento de la LOPD puede ejercer sus derechos. Si no desea recibir más correos, responda BAJA.',
+    'Nos termos da LGPD, se não deseja receber mensagens, responda REMOVER.',
   ];
   for (const footer of footers) {
     t.equal(written(`${yes}\n\n${footer}`), yes, footer);
@@ -50,6 +59,9 @@ t.test('cuts what lists, companies and scanners append', async (t) => {
 t.test('leaves what somebody wrote', async (t) => {
   const texts = [
     'Please unsubscribe me from this list.',
+    'No.\n\nUnder GDPR, please delete all my data.',
+    'Nein.\n\nGemäß DSGVO widerspreche ich der Nutzung meiner Daten.',
+    'Non merci.\n\nConformément au RGPD, effacez toutes les données.',
     'Hi,\n\nUnsubscribe from all future emails',
     'Hi Ada,\n\nplease take me off your list.\n\nGrace',
     'No, thank you.\n\nTo be clear, we do not want to receive these emails.',
@@ -70,4 +82,53 @@ t.test('leaves what somebody wrote', async (t) => {
     'Grazie, no.\n\nPer favore, non desidero più ricevere email: mi cancelli.',
   ];
   for (const text of texts) t.equal(written(text), text);
+});
+
+/** What is judged of a mail in HTML, and of one whose text was made from it without its links. */
+const judged = (html: string, text = ''): string => readWritten({ text, html }).own_words;
+const link = (words: string): string => `<a href="https://news.example/u?id=1">${words}</a>`;
+
+t.test('takes a line of links for the words of a template, in any language', async (t) => {
+  const words = [
+    'Unsubscribe',
+    'unsubscribe here',
+    'Remove me from this list',
+    'Stop receiving these emails',
+    'Leave this list',
+  ];
+  words.push('Abmelden', 'Newsletter abbestellen', 'Se désabonner', 'Darse de baja', 'Disiscriviti', 'Cancellati');
+  words.push('Descadastrar', 'Uitschrijven', 'Отписаться', '配信停止');
+  for (const its of words) {
+    t.equal(judged(`<p>Yes, gladly.</p><p>${link(its)}</p>`), 'Yes, gladly.', its);
+    t.equal(
+      judged(`<div>Yes, gladly.</div><table><tr><td>${link(its)}</td></tr></table>`),
+      'Yes, gladly.',
+      `${its} in a table`,
+    );
+    t.equal(
+      judged(`<p>Yes, gladly.</p><p>${link('Website')} | ${link(its)}</p>`),
+      'Yes, gladly.',
+      `${its} beside another`,
+    );
+    t.equal(judged(`<p>${link(its)}</p>`), '', `${its} alone`);
+  }
+  for (const its of ['Unsubscribe', 'Abmelden', 'Se désabonner', 'Descadastre-se']) {
+    const html = `<p>Yes, gladly.</p><p>${link(its)}</p>`;
+    t.equal(readWritten({ text: '', html }).text, 'Yes, gladly.', `${its} is no part of the text`);
+    t.equal(judged(html, `Yes, gladly.\n\n${its}`), 'Yes, gladly.', `${its} in both`);
+  }
+});
+
+t.test('reads what somebody wrote in HTML, with links or without', async (t) => {
+  const texts: [html: string, words: string][] = [
+    ['<p>No.</p><p>Unsubscribe</p>', 'No.\n\nUnsubscribe'],
+    [`<p>Please ${link('unsubscribe')} me.</p>`, 'Please unsubscribe me.'],
+    [`<p>See ${link('my site')}</p>`, 'See my site'],
+    ['<p><a name="_MailEndCompose">Please unsubscribe me.</a></p>', 'Please unsubscribe me.'],
+    ['<p>Ask</p><p><a href="mailto:ann@blog.example">ann@blog.example</a></p>', 'Ask\n\nann@blog.example'],
+  ];
+  for (const [html, words] of texts) t.equal(judged(html), words, html);
+  const both = `<p>No.</p><p>Unsubscribe</p><p>${link('Unsubscribe')}</p>`;
+  t.equal(judged(both), 'No.\n\nUnsubscribe');
+  t.equal(judged(both, 'No.\n\nUnsubscribe'), 'No.\n\nUnsubscribe', 'a person wrote it as well');
 });

@@ -39,6 +39,9 @@ const signatures = [
   'div[name=messageSignatureSection]',
 ];
 
+/** Around the words of a link; later one at the end of a line that consists of links. No text has these signs: Unicode keeps them free. */
+const [link_begins, link_ends] = ['\uFDD0', '\uFDD1'];
+
 type Formatter = NonNullable<HtmlToTextOptions['formatters']>[string];
 
 /** A line that the reading of text knows, then what the container holds. */
@@ -63,14 +66,22 @@ const division: Formatter = (element, walk, builder) => {
   }
 };
 
+/** What only names a place, as Word does around what is typed, leads nowhere. */
+const link: Formatter = (element, walk, builder) => {
+  const leads = /^(?:https?|mailto):/i.test(String(element.attribs?.href ?? '').trim());
+  if (leads) builder.addInline(link_begins);
+  walk(element.children, builder);
+  if (leads) builder.addInline(link_ends);
+};
+
 const read = compile({
   wordwrap: false,
   // The whole document: what is quoted may be a document with a body of its own, and what answers it stand outside of any.
   baseElements: { selectors: [], returnDomByDefault: true },
   limits: { maxInputLength: 1 << 18, maxDepth: 100, maxChildNodes: 20_000, ellipsis: '' },
-  formatters: { quoted, division },
+  formatters: { quoted, division, link },
   selectors: [
-    { selector: 'a', options: { ignoreHref: true } },
+    { selector: 'a', format: 'link' },
     { selector: 'img', format: 'skip' },
     { selector: 'hr', options: { length: 20 } },
     { selector: 'style', format: 'skip' },
@@ -87,12 +98,44 @@ const read = compile({
   ],
 });
 
-/** The text of an HTML mail, with quotes as `> ` lines or below a separator, so that they are cut as those of text are. */
+/**
+ * The text of an HTML mail, with quotes as `> ` lines or below a separator, so that they are cut as those of text are. A line of nothing but links ends
+ * with a sign that `isLinked` knows.
+ */
 export function readHtml(html: string): string {
   const bounded = boundedHtml(html);
   try {
-    return read(bounded);
+    return markLinks(read(bounded));
   } catch {
     return bounded.replace(/<[^<>]{0,2000}>/g, ' ');
   }
+}
+
+/** Whether a line that `readHtml` gave consists of links. */
+export const isLinked = (line: string): boolean => line.endsWith(link_ends);
+export const withoutMark = (line: string): string => (isLinked(line) ? line.slice(0, -1) : line);
+
+/** Names of sites and addresses are read as text: a person who writes them says something. */
+function markLinks(text: string): string {
+  let within = false;
+  const lines = text.split('\n').map((line) => {
+    let beside = '';
+    let in_links = '';
+    for (const part of line.split(/([\uFDD0\uFDD1])/)) {
+      if (part === link_begins || part === link_ends) within = part === link_begins;
+      else if (within) in_links += part;
+      else beside += part;
+    }
+    const is_linked = /\p{L}/u.test(in_links) && !/[@]|:\/\/|\w\.\w/.test(in_links) && !/[\p{L}\p{N}]/u.test(beside);
+    return `${line.replace(/[\uFDD0\uFDD1]/g, '').trimEnd()}${is_linked ? link_ends : ''}`;
+  });
+  return lines.join('\n');
+}
+
+/** The lines of an HTML mail that are links wherever they stand. */
+export function linksOf(html: string): Set<string> {
+  const lines = readHtml(html).split('\n');
+  const written = new Set(lines.filter((line) => !isLinked(line)));
+  const linked = lines.filter(isLinked).map(withoutMark);
+  return new Set(linked.filter((line) => !written.has(line)));
 }

@@ -6,6 +6,7 @@ import {
   mayBeginAttribution,
 } from './attributions.ts';
 import { beginsHeader, headerName } from './header_lines.ts';
+import { isLinked, withoutMark } from './html.ts';
 import { isDelimiter, isMobileSignature } from './signatures.ts';
 
 /** What a line of a mail's text is. */
@@ -14,6 +15,8 @@ export type Kind = 'blank' | 'text' | 'quote' | 'attribution' | 'header' | 'deli
 export interface Line {
   text: string;
   kind: Kind;
+  /** It consists of links: a template's words, not the writer's. */
+  linked: boolean;
 }
 
 const longest_attribution = 500;
@@ -23,7 +26,8 @@ const quote = /^\s{0,3}(?:[A-Za-z]{1,3})?>|^\s*\|\s?>/;
 
 /** The kind of each line. An attribution may run over up to five of them. */
 export function readLines(text: string): Line[] {
-  const texts = text.split('\n', most_lines);
+  const given = text.split('\n', most_lines);
+  const texts = given.map(withoutMark);
   const lines: Line[] = [];
   let in_code = false;
   while (lines.length < texts.length) {
@@ -32,8 +36,9 @@ export function readLines(text: string): Line[] {
     if (/^\s*```/.test(line)) in_code = !in_code;
     const attributed = in_code ? 0 : linesOfAttribution(texts, at);
     if (attributed > 0)
-      for (const part of texts.slice(at, at + attributed)) lines.push({ text: part, kind: 'attribution' });
-    else lines.push({ text: line, kind: in_code ? 'text' : kindOf(line) });
+      for (const part of texts.slice(at, at + attributed))
+        lines.push({ text: part, kind: 'attribution', linked: false });
+    else lines.push({ text: line, kind: in_code ? 'text' : kindOf(line), linked: isLinked(given[at] as string) });
   }
   return lines.map((line, at) => (isWrappedQuote(lines, at) ? { ...line, kind: 'quote' } : line));
 }

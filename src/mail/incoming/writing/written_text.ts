@@ -1,15 +1,15 @@
 import { withShortLines } from '../message/short_lines.ts';
-import { findFooter } from './footers.ts';
+import { findFooter, isBareWish } from './footers.ts';
 import { beginsHeader } from './header_lines.ts';
 import { readHelpDesk } from './help_desk.ts';
-import { readHtml } from './html.ts';
+import { linksOf, readHtml } from './html.ts';
 import { type Kind, type Line, readLines } from './lines.ts';
 import { findClosing } from './signatures.ts';
 
 export interface Written {
   /** What was newly written, without what it quotes, and without signatures. Quotes stay where answers stand between them. */
   text: string;
-  /** The writer's own sentences alone: no quoted line, no closing, no name. This is what is judged. */
+  /** The writer's own sentences alone: no quoted line, no closing, no name, no line of links. This is what is judged. */
   own_words: string;
   /** A help desk sent what a person wrote. */
   from_help_desk: boolean;
@@ -20,15 +20,24 @@ const most_text = 100_000;
 
 /** What the writer of a mail added to what went before. HTML is read where a mail has no text. */
 export function readWritten({ text, html }: { text: string; html: string }): Written {
-  const source = normalize((isStub(text) && html !== '' ? withShortLines(readHtml(html)) : text).slice(0, most_text));
+  const reads_html = isStub(text) && html !== '';
+  const source = normalize((reads_html ? withShortLines(readHtml(html)) : text).slice(0, most_text));
   const by_agent = readHelpDesk(source);
-  const kept = cutQuotes(cutAtDelimiter(readLines(by_agent ?? source)));
-  const lines = withoutFooter(trimmed(kept));
+  const kept = trimmed(cutQuotes(cutAtDelimiter(readLines(by_agent ?? source))));
+  const lines = withoutFooter(reads_html ? kept : withLinks(kept, html));
   const end = findClosing(lines.map((line) => line.text));
   const shown = end ? lines.slice(0, end.contact) : lines;
-  const own = (end ? lines.slice(0, end.closing) : lines).filter(({ kind }) => kind !== 'quote');
-  const own_words = joined(own) || joined(shown.filter(({ kind }) => kind !== 'quote'));
+  const own_words = joined((end ? lines.slice(0, end.closing) : lines).filter(isOwn)) || joined(shown.filter(isOwn));
   return { text: joined(shown), own_words, from_help_desk: by_agent !== undefined };
+}
+
+const isOwn = ({ kind, linked }: Line): boolean => kind !== 'quote' && !linked;
+
+/** Programs that make the text of a mail from its HTML leave out where links lead. */
+function withLinks(lines: Line[], html: string): Line[] {
+  if (html === '' || !lines.some(({ text }) => isBareWish(text))) return lines;
+  const links = linksOf(html);
+  return lines.map((line) => (links.has(line.text) ? { ...line, linked: true } : line));
 }
 
 /** A text part that says nothing of its own: where to read the letter, that the program cannot show it. */
@@ -106,8 +115,14 @@ function withoutHeader(lines: Line[]): Line[] {
   return at < 0 ? lines : withoutTrailingQuote(lines.slice(0, at));
 }
 
+/** A link is seen as a text shows it, with an address beside its words. */
 const withoutFooter = (lines: Line[]): Line[] =>
-  trimmed(lines.slice(0, findFooter(lines.map(({ text, kind }) => (kind === 'quote' ? '>' : text)))));
+  trimmed(
+    lines.slice(
+      0,
+      findFooter(lines.map(({ text, kind, linked }) => (kind === 'quote' ? '>' : linked ? `${text} https://` : text))),
+    ),
+  );
 
 /** Everything quoted at the end, where something was written at all. */
 function withoutTrailingQuote(lines: Line[]): Line[] {
