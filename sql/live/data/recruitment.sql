@@ -197,7 +197,9 @@ select
   m.received_at,
   m.created_at,
   m.updated_at,
-  m.unsubscribed_at
+  m.unsubscribed_at,
+  m.bounce_reason,
+  m.auto_reply_kind
 from recruitment.message m
 where m.organization_id = (select data.organization_id());
 comment on view data.message is 'Emails to prospects and those that answer them, without addresses and texts.';
@@ -224,6 +226,8 @@ comment on column data.message.received_at is 'When it came in. Null: an outboun
 comment on column data.message.created_at is 'When it was recorded.';
 comment on column data.message.updated_at is 'When it last changed.';
 comment on column data.message.unsubscribed_at is 'When its recipient unsubscribed by its link or by a reply to it. Null: not by this email.';
+comment on column data.message.bounce_reason is 'Why it bounced: dead (the address), blocked (the content, or who sends it) or undelivered (a full mailbox, a timeout). Null: it has not.';
+comment on column data.message.auto_reply_kind is 'What a program answered: absence, receipt, challenge, invitation, reaction or other. Null: not an automatic reply.';
 
 create or replace view data.deal with (security_barrier = true) as
 select
