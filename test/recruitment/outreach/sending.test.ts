@@ -265,7 +265,7 @@ t.test('what servers answer', async (t) => {
           throw refusal(550, '5.1.1 User unknown');
         },
       },
-      message: { state: 'failed', failed_reason: 'recipient_refused', bounced_at: /^20/ },
+      message: { state: 'failed', failed_reason: 'recipient_refused', bounced_at: /^20/, bounce_reason: 'dead' },
       sequence: { state: 'bounced' },
     },
     quota: {
@@ -283,7 +283,7 @@ t.test('what servers answer', async (t) => {
           throw refusal(554, '5.7.1 Message rejected as spam');
         },
       },
-      message: { state: 'failed', failed_reason: 'content_refused' },
+      message: { state: 'failed', failed_reason: 'content_refused', bounced_at: /^20/, bounce_reason: 'blocked' },
       sequence: { state: 'failed', failed_reason: 'content_refused' },
     },
     dropped: {
@@ -345,6 +345,55 @@ t.test('what servers answer', async (t) => {
     t.equal(more.length, 0);
     t.equal(accepted?.message_id, before?.rfc_message_id, 'the same row, the same Message-ID');
   }
+});
+
+t.test('what a server refuses as a block counts for the guard, and bars nobody', async (t) => {
+  type At = keyof Pick<Script, 'rcpt' | 'end'>;
+  const refusals: [at: At, code: number, text: string, is: string][] = [
+    ['rcpt', 550, '5.7.1 Message blocked: the sender is on a blocklist', 'content_refused blocked'],
+    ['rcpt', 550, 'Rejected: local policy does not accept mail from you', 'content_refused blocked'],
+    ['rcpt', 554, '5.7.1 Service unavailable; client host blocked using zen.example.org', 'content_refused blocked'],
+    ['rcpt', 550, '5.1.1 Blocked: poor reputation of the sending IP', 'content_refused blocked'],
+    ['end', 550, '5.7.26 This mail is unauthenticated', 'content_refused blocked'],
+    ['end', 554, 'Transaction failed: spam', 'content_refused blocked'],
+    ['end', 554, 'Message rejected', 'content_refused blocked'],
+    ['end', 571, 'No', 'content_refused blocked'],
+    ['rcpt', 552, '5.2.2 Mailbox full', 'recipient_refused null'],
+    ['end', 552, '5.3.4 Message too large', 'too_large null'],
+    ['end', 554, '5.3.0 Internal server error', 'content_refused null'],
+    ['rcpt', 550, '5.1.1 <ada@blog.com>: no such user', 'recipient_refused dead'],
+    ['rcpt', 550, 'User unknown', 'recipient_refused dead'],
+  ];
+  /** So many are accepted before: the last refusal that counts is the one that passes the limit. */
+  const accepted = 11;
+  const address = (nth: number) => `ada@refused${nth - accepted}.com`;
+  for (const [nth, [at, code, text]] of refusals.entries())
+    sink.script.set(address(nth + accepted), {
+      [at]: () => {
+        throw refusal(code, text);
+      },
+    });
+  const prospects = accepted + refusals.length;
+  const opened = await open({ prospects, address, campaign: { bounce_pause_bps: 4_600 } });
+  await wake(rail);
+  await eventually(
+    async () => (await opened.caller.get(`/recruitment/v1/campaigns/${opened.campaign_id}`)).state === 'paused',
+    'the pause',
+  );
+  t.match(await opened.caller.get(`/recruitment/v1/campaigns/${opened.campaign_id}`), {
+    pause_causes: ['guard'],
+  });
+  const messages = new Map((await messagesOf(opened)).map((one) => [one.sequence_id, one]));
+  for (const [nth, [at, code, text, is]] of refusals.entries()) {
+    const { state, failed_reason, bounce_reason, bounced_at } = messages.get(
+      opened.sequence_ids[nth + accepted],
+    ) as Json;
+    t.same([state, `${failed_reason} ${bounce_reason}`], ['failed', is], `${at} ${code} ${text}`);
+    t.equal(bounced_at !== null, bounce_reason !== null);
+  }
+  const barred = sql`select from recruitment.suppression s where s.organization_id = ${opened.organization_id}`;
+  t.equal((await rail.query(barred)).length, 2, 'the dead addresses alone');
+  t.match(await opened.caller.get(`/recruitment/v1/inboxes/${opened.inbox_ids[0]}/health`), { blocked_28d: 8 });
 });
 
 t.test('an email that was held before its final dot goes from the inbox that it has by then', async (t) => {

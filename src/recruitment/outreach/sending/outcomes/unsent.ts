@@ -56,7 +56,7 @@ export async function recordUnsent(
   { message_id, attempts }: { message_id: string; attempts: number },
   unsent: Unsent,
 ): Promise<DisconnectedReason | undefined> {
-  const is_hard = unsent.is === 'answered' && unsent.verdict.is === 'refused' && unsent.verdict.hard;
+  const is_hard = unsent.is === 'answered' && unsent.verdict.is === 'refused' && unsent.verdict.bounce === 'dead';
   if (is_hard) await lockSuppressions(tx);
   const row = await lockRow(tx, message_id, attempts);
   if (!row) return undefined;
@@ -80,10 +80,10 @@ async function recordAnswer(
   row: Row,
   unsent: Exclude<Unsent, { is: 'auth' | 'unreachable' | 'lost' }>,
 ): Promise<void> {
-  if (unsent.is === 'unusable') return fail(tx, vault, row, { reason: unsent.reason, answer: null, hard: false });
+  if (unsent.is === 'unusable') return fail(tx, vault, row, { reason: unsent.reason, answer: null, bounce: null });
   const answer = unsent.answer.slice(0, most_answer);
   const { verdict } = unsent;
-  if (verdict.is === 'refused') return fail(tx, vault, row, { reason: verdict.reason, answer, hard: verdict.hard });
+  if (verdict.is === 'refused') return fail(tx, vault, row, { reason: verdict.reason, answer, bounce: verdict.bounce });
   if (verdict.is === 'quota') {
     await waitForQuota(tx, row);
     return tryLater(tx, vault, row, { reason: 'quota', answer, after_ms: 0 });
@@ -158,7 +158,7 @@ interface Later {
 async function tryLater(tx: Tx, vault: Vault, row: Row, { reason, answer, after_ms }: Later): Promise<void> {
   const { id, sequence_id, first_attempt_at } = row;
   const is_late = new Date(tx.now).getTime() - new Date(first_attempt_at).getTime() >= give_up_ms;
-  if (is_late) return fail(tx, vault, row, { reason, answer, hard: false });
+  if (is_late) return fail(tx, vault, row, { reason, answer, bounce: null });
   await planAgain(tx, [id]);
   const due_at = new Date(new Date(tx.now).getTime() + after_ms).toISOString();
   await tx.all(sql`
@@ -176,23 +176,23 @@ async function tryLater(tx: Tx, vault: Vault, row: Row, { reason, answer, after_
 interface Failure {
   reason: Refusal;
   answer: string | null;
-  hard: boolean;
+  bounce: Extract<Verdict, { is: 'refused' }>['bounce'];
 }
 
-/** Tells `message.failed`. The sequence has failed with it; a hard bounce ends all sequences to the address as bounced. */
-async function fail(tx: Tx, vault: Vault, row: Row, { reason, answer, hard }: Failure): Promise<void> {
+/** Tells `message.failed`. The sequence has failed with it; a dead address ends all sequences to it as bounced. */
+async function fail(tx: Tx, vault: Vault, row: Row, { reason, answer, bounce }: Failure): Promise<void> {
   const { id, prospect_id, sequence_id, campaign_id } = row;
   await cancel(tx, [id]);
   await tx.all(sql`
     update recruitment.message t set
       state = 'failed', failed_reason = ${reason}, server_answer = ${answer}, updated_at = ${tx.now}::timestamptz,
-      bounced_at = case when ${hard} then ${tx.now}::timestamptz end, bounce_reason = case when ${hard} then 'dead' end
+      bounced_at = case when ${bounce !== null} then ${tx.now}::timestamptz end, bounce_reason = ${bounce}
     where ${tenant(tx)} and t.id = ${id}`);
   if (row.purpose === 'test') return;
   tellFailed(tx, row, reason);
   if (prospect_id !== null)
     recordActivity(tx, 'message_failed', nobody, [{ prospect_id, data: { message_id: id, reason } }]);
-  if (hard) await barBounced(tx, vault, id);
+  if (bounce === 'dead') await barBounced(tx, vault, id);
   if (sequence_id !== null) {
     await tx.all(sql`
       update recruitment.sequence t
@@ -200,7 +200,7 @@ async function fail(tx: Tx, vault: Vault, row: Row, { reason, answer, hard }: Fa
       where ${tenant(tx)} and t.id = ${sequence_id} and t.open`);
   }
   if (campaign_id === null) return;
-  if (hard) await guardBounces(tx, campaign_id);
+  if (bounce !== null) await guardBounces(tx, campaign_id);
   await finishCampaigns(tx, [campaign_id]);
 }
 

@@ -1,4 +1,6 @@
 /** What a mail server's answer means for the email: pure values. */
+import { isBlock, judgeReport, type Verdict as Report } from '../../../../mail/incoming/bounces/verdict.ts';
+import type { BounceReason } from '../../../sequences/message.ts';
 import type { Refusal } from '../../../sequences/sequence.ts';
 
 /** An answer that is no success. */
@@ -15,20 +17,38 @@ export type Verdict =
   | { is: 'later' }
   /** The provider lets the inbox send no more for now. */
   | { is: 'quota' }
-  /** Never. `hard`: there is no such recipient. */
-  | { is: 'refused'; reason: Exclude<Refusal, 'quota' | 'timeout'>; hard: boolean };
+  /** Never. It counts as a bounce where the address is dead, or the server blocks what is sent or who sends it. */
+  | {
+      is: 'refused';
+      reason: Exclude<Refusal, 'quota' | 'timeout'>;
+      bounce: Extract<BounceReason, 'dead' | 'blocked'> | null;
+    };
 
 /** "535: the way of a disconnect": the server wants another login than it has (RFC 4954). It says nothing of the email. */
 export const isAboutLogin = ({ code }: Answer): boolean => [530, 534, 535, 538].includes(code);
 
-/** "5.1.x (but 5.1.7 and 5.1.8): a hard bounce. 5.4.5 and texts of quota: planned again. Another 5xx: failed; a 4xx: tried again." */
+/**
+ * "5.1.x (but 5.1.7 and 5.1.8): a hard bounce. 5.4.5 and texts of quota: planned again. Another 5xx: failed; a 4xx: tried again." What a refusal says of the
+ * address is read as the report of a server is: it is dead only where its words do not say another thing.
+ */
 export function judgeAnswer({ code, text, command }: Answer): Verdict {
   const status = enhancedStatus(text);
   if (status === '5.4.5' || quota_texts.test(text)) return { is: 'quota' };
   if (code < 500) return { is: 'later' };
-  const hard = isUnknownRecipient(status, text, command);
-  return { is: 'refused', reason: hard ? 'recipient_refused' : reasonOf({ code, text, command }, status), hard };
+  const report = judgeReport({ action: 'failed', status: '', text, context: `in reply to ${command}` });
+  if (report.hard) return { is: 'refused', reason: 'recipient_refused', bounce: 'dead' };
+  const is_block = isBlock(report) || (command === 'DATA' && refusesContent(report));
+  const reason = reasonOf({ code, text, command }, status);
+  return {
+    is: 'refused',
+    reason: is_block && reason === 'recipient_refused' ? 'content_refused' : reason,
+    bounce: is_block && reason !== 'too_large' ? 'blocked' : null,
+  };
 }
+
+/** What is refused once it was read, without a word that says why, is refused for its content. */
+const refusesContent = ({ reason, status }: Report): boolean =>
+  reason === null && (status === null || /^5\.[067]\./.test(status));
 
 /** Of the sender: what Gmail, Exchange and hosts of mail say. A full mailbox of the recipient (x.2.2) is none of these. */
 const quota_texts = new RegExp(
@@ -48,14 +68,6 @@ const quota_texts = new RegExp(
 const enhancedStatus = (text: string): string | undefined => /\b([245]\.\d{1,3}\.\d{1,3})\b/.exec(text)?.[1];
 
 const sender_statuses = ['5.1.7', '5.1.8'];
-const unknown_texts =
-  /(no such|unknown|invalid|non-?existent) (user|recipient|mailbox|address|local part)|(user|recipient|mailbox|address|account)( \S+)? (is )?(unknown|not found|does ?n[o']t exist|disabled|inactive|invalid|unavailable and does not exist)|no mailbox (here )?by that name/i;
-
-function isUnknownRecipient(status: string | undefined, text: string, command: Answer['command']): boolean {
-  if (status !== undefined) return status.startsWith('5.1.') && !sender_statuses.includes(status);
-  return command === 'RCPT' && unknown_texts.test(text);
-}
-
 function reasonOf({ code, text, command }: Answer, status = ''): Exclude<Refusal, 'quota' | 'timeout'> {
   if (
     sender_statuses.includes(status) ||
