@@ -1,12 +1,12 @@
 import { type Command, Option } from 'commander';
-import { example, json, positiveInteger, time } from './arguments.ts';
+import { example, filled, json, positiveInteger, time } from './arguments.ts';
 
 /** Payouts to partners. */
 export function addPayoutCommands(rail: Command): void {
   const payouts = rail
     .command('payouts')
-    .summary('previews, creates and follows payouts')
-    .description('Previews, creates and follows payouts to partners.');
+    .summary('previews, creates, sends and follows payouts')
+    .description('Previews, creates, sends and follows payouts to partners.');
 
   const program = () => new Option('--program <id>', 'id of the program (default: the only one)');
 
@@ -30,7 +30,7 @@ export function addPayoutCommands(rail: Command): void {
     .summary('creates a batch of payouts')
     .description(
       'Creates a batch of payouts and follows it until its payouts are created, then shows the sums by currency and the balances that are not paid. ' +
-        'A payout is sent by a request, or when it is due if the program sends automatically. Requires a running worker, such as that of rail start. Ctrl-C ends the command and leaves the batch to the worker.',
+        'Payouts are sent by rail payouts send, or when they are due if the program sends automatically. Requires a running worker, such as that of rail start. Ctrl-C ends the command and leaves the batch to the worker.',
     )
     .addOption(program())
     .option('--cutoff <time>', 'include commissions that are mature before this ISO 8601 time (default: now)', time)
@@ -63,4 +63,61 @@ export function addPayoutCommands(rail: Command): void {
     .option('--out <file>', 'write to this file, which only you can read (default: standard output)')
     .addHelpText('after', example('rail payouts export --batch batch_… --out payouts.xml'))
     .action(async (options) => (await import('../commands/payouts/export.ts')).exportPayouts(options));
+
+  addActions(payouts);
+}
+
+/** What is done with one payout, or with those of a batch. */
+function addActions(payouts: Command): void {
+  const act = (name: string, summary: string, description: string) =>
+    payouts
+      .command(name)
+      .summary(summary)
+      .description(description)
+      .option('--payout <id>', 'only this payout')
+      .option('--batch <id>', 'those of this batch')
+      .addOption(json());
+  const run = (action: 'send' | 'retry' | 'mark_paid') => async (options: object) =>
+    (await import('../commands/payouts/action.ts')).actOnPayouts(action, options);
+
+  act(
+    'send',
+    'sends pending payouts',
+    'Sends a pending payout, or all of a batch, as the API does: by paypal, wise or stripe a worker asks the provider to pay; by bank_transfer, wire or crypto ' +
+      'they go into a file, which rail payouts export writes.',
+  )
+    .addHelpText('after', example('rail payouts send --batch batch_…', 'rail payouts send --payout pyt_…'))
+    .action(run('send'));
+
+  act(
+    'retry',
+    'sends failed payouts again',
+    'Sends a failed payout, or all of a batch, again: to the payout method that the partner has now, and of the full amount.',
+  )
+    .addHelpText('after', example('rail payouts retry --batch batch_…', 'rail payouts retry --payout pyt_…'))
+    .action(run('retry'));
+
+  act(
+    'mark-paid',
+    'records that payouts were paid',
+    'Records that a payout was paid outside of Rail, or those of a batch that were sent by bank_transfer, wire or crypto.',
+  )
+    .option('--external-id <id>', 'id of the payment, such as a transaction id', filled)
+    .option('--paid-at <time>', 'when it was paid, an ISO 8601 time (default: now)', time)
+    .addOption(
+      new Option('--status <statuses...>', 'of a batch: payouts of these statuses (default: processing)').choices([
+        'pending',
+        'processing',
+        'failed',
+      ]),
+    )
+    .option('--file <number>', 'of a batch: only the payouts that were last sent in this file', positiveInteger)
+    .addHelpText(
+      'after',
+      example(
+        'rail payouts mark-paid --payout pyt_… --external-id 4711',
+        'rail payouts mark-paid --batch batch_… --file 1',
+      ),
+    )
+    .action(run('mark_paid'));
 }

@@ -29,7 +29,7 @@ const answerOf = async (...args: string[]): Promise<Json> => {
 
 t.test('every command explains itself, with an example', async (t) => {
   const leaves =
-    'start,api,worker,migrate,org create,org list,user create,user list,key create,key list,key revoke,payouts preview,payouts run,payouts status,payouts export,prospects import,prospects list,prospects export,inbox add,inbox test,inbox list,campaign status,mail judge,listen,run,report,audit,rotate-encryption-key'.split(
+    'start,api,worker,migrate,org create,org list,user create,user list,key create,key list,key revoke,payouts preview,payouts run,payouts status,payouts export,payouts send,payouts retry,payouts mark-paid,prospects import,prospects list,prospects export,inbox add,inbox test,inbox list,campaign status,mail judge,listen,run,report,audit,rotate-encryption-key'.split(
       ',',
     );
   for (const leaf of leaves) {

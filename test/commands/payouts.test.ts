@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
 import { command as runCommand } from '../command_process.ts';
-import { encryption_key, type Json, sql, startRail } from '../harness.ts';
+import { encryption_key, eventually, type Json, sql, startRail } from '../harness.ts';
 import { batchOf, bonus, generated, payee, setRail } from '../program/payouts/fixture.ts';
 import { spawnRail } from '../rail_process.ts';
 import { openShop } from '../shop.ts';
@@ -139,6 +139,56 @@ t.test('exports the payment file of a batch, as the API does', async (t) => {
   t.equal((await stat(out)).mode & 0o777, 0o600);
   t.match(await rail(...options, '--file', '2'), { code: 1, stdout: '', stderr: /no file 2/ });
   t.match(await rail('export', '--batch', 'batch_unknown'), { code: 1, stderr: /There is no batch 'batch_unknown'/ });
+});
+
+t.test('sends, retries and marks as paid, one payout or a batch, as the API does', async (t) => {
+  const { shop } = await openProgram();
+  await setRail(service, shop, 'bank_transfer', { name: 'Acme', iban: 'DE89370400440532013000', bic: 'COBADEFFXXX' });
+  const batch = await batchOf(shop);
+  const of_batch = ['--batch', batch.id];
+  const [one, other] = (await shop.list('payouts')) as [Json, Json];
+  const statuses = async () => (await shop.list('payouts')).map(({ status }) => status).toSorted();
+
+  t.match(await rail('send', '--payout', one.id), {
+    code: 0,
+    stdout: /^pyt_\w+ of \S+ [\d,.]+ is processing\.\n$/,
+    stderr: '',
+  });
+  const sent = await rail('send', ...of_batch);
+  t.match(sent, { code: 0, stdout: `rail payouts status --batch ${batch.id}\n`, stderr: '' });
+  await eventually(async () => (await statuses()).join() === 'processing,processing', 'the batch to be sent');
+
+  await answerOf('mark-paid', ...of_batch, '--file', '1', '--external-id', 'first');
+  await eventually(async () => (await statuses()).join() === 'paid,processing', 'the first file to be paid');
+  t.match(await shop.list('payouts', 'status=paid'), [{ id: one.id, external_id: 'first' }]);
+  const paid = ['mark-paid', '--payout', other.id, '--paid-at', '2026-11-01T00:00:00Z'];
+  t.match(await answerOf(...paid), { status: 'paid', paid_at: '2026-11-01T00:00:00.000Z' });
+
+  for (const payout of [one, other]) await shop.merchant.post(`/v1/payouts/${payout.id}/mark_returned`);
+  t.match(await answerOf('retry', '--payout', one.id), { status: 'processing', attempt: 2 });
+  await answerOf('retry', ...of_batch);
+  await eventually(async () => (await statuses()).join() === 'processing,processing', 'the rest to be sent again');
+
+  const suspended = await payee(shop, [9000]);
+  await batchOf(shop);
+  await shop.merchant.request('PATCH', `/v1/partners/${suspended.id}`, { status: 'suspended' });
+  const [held] = (await shop.list('payouts', `partner_id=${suspended.id}`)) as [Json];
+  const refused = await rail('send', '--payout', held.id);
+  t.match(refused, { code: 1, stdout: '', stderr: /^rail: The payout cannot be sent \(partner_suspended\)\..*\n$/ });
+  const told = (await shop.events()).filter(({ type }) => type === 'payout.not_eligible' || type === 'payout.due');
+  t.match(told.at(-1), { type: 'payout.not_eligible', data: { payout_id: held.id } }, 'it is told, as by the API');
+
+  for (const command of ['send', 'retry', 'mark-paid']) {
+    for (const wrong of [[], ['--payout', one.id, ...of_batch]])
+      t.match(await rail(command, ...wrong), {
+        code: 2,
+        stdout: '',
+        stderr: 'rail: Give either --payout or --batch.\n',
+      });
+    t.match(await rail(command, '--batch', 'batch_x'), { code: 1, stderr: "rail: There is no batch 'batch_x'.\n" });
+    t.match(await rail(command, '--payout', 'pyt_x'), { code: 1, stderr: "rail: There is no payout 'pyt_x'.\n" });
+  }
+  t.match(await rail('mark-paid', ...of_batch, '--status', 'open'), { code: 2, stderr: /--status/ });
 });
 
 t.test('says what is wrong in one line', async (t) => {

@@ -122,5 +122,5 @@ function next({ id, status, due_at }: PayoutBatch, { auto_payouts_enabled }: Pro
   if (status === 'awaiting_approval') return ['', `Next: POST /v1/payout_batches/${id}/approve with a key of a user.`];
   if (status !== 'ready') return [];
   const sent = auto_payouts_enabled ? `They are sent on ${due_at}, or before that` : 'They are sent';
-  return ['', `${sent} with POST /v1/payout_batches/${id}/send. Follow them with: rail payouts status --batch ${id}`];
+  return ['', `${sent} with: rail payouts send --batch ${id}`, `Follow them with: rail payouts status --batch ${id}`];
 }

@@ -16,7 +16,7 @@ import type { Services } from '../resource/services.ts';
 import { api_version } from '../values/api.ts';
 import { databaseTime } from '../values/clock.ts';
 import type { DetailWarning } from '../values/detail.ts';
-import { Problem } from '../values/problem.ts';
+import { Problem, problemThatCommits } from '../values/problem.ts';
 import { pathOfUnstorable } from '../values/stored_text.ts';
 import { validationProblem } from '../values/validation.ts';
 import { withinDeadline } from './deadline.ts';
@@ -215,12 +215,6 @@ async function askOutside(
     if (error instanceof Problem) return { rejection: error };
     throw error;
   }
-}
-
-/** A rejection whose writes commit: it is thrown after the commit. */
-function problemThatCommits(error: unknown): Problem {
-  if (error instanceof Problem && error.details.keep_effects) return error;
-  throw error;
 }
 
 /** Throws what validation found, only now: a reused idempotency key is reported first. */

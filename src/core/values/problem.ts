@@ -187,3 +187,9 @@ export const alreadyExists = (param: string, message: string, existing: object |
 /** 404 for an id that is unknown, deleted, or another organization's: one answer for all three. */
 export const notFound = (kind: string, id: string, param = 'id'): Problem =>
   new Problem('resource_not_found', `No ${nounOf(kind)} with the id '${id}' in your organization.`, { param });
+
+/** A rejection whose writes commit: it is thrown after the commit. */
+export function problemThatCommits(error: unknown): Problem {
+  if (error instanceof Problem && error.details.keep_effects) return error;
+  throw error;
+}

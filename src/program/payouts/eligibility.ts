@@ -53,8 +53,8 @@ export function notEligible(
   return obstacle(payee, terms) ?? amountObstacle(payee, balance, terms, canPay);
 }
 
-/** What keeps a partner from being paid whatever the amount: judged again when a payout is sent. */
-export function obstacle(
+/** What keeps a partner from being paid whatever the amount. */
+function obstacle(
   { status, method, tax_form_status }: Pick<Payee, 'status' | 'method' | 'tax_form_status'>,
   { payout_methods, require_tax_forms }: Pick<PayoutTerms, 'payout_methods' | 'require_tax_forms'>,
 ): NotEligibleReason | undefined {

@@ -100,6 +100,55 @@ t.test('payout.due is not told of what is not eligible any more, and is told onc
   t.same(await tellAt(6, 1), [['payout.due', small.id, null]], 'each reason, and what is due, is told once');
 });
 
+t.test(
+  'a minimum that was raised since holds what is sent as it holds payout.due, whichever job comes first',
+  async (t) => {
+    const told = ['payout.due', 'payout.not_eligible'];
+    for (const jobs of [
+      ['program/tell_due_payouts', 'program/send_due_payouts'],
+      ['program/send_due_payouts', 'program/tell_due_payouts'],
+    ]) {
+      const shop = await openShop(rail, { auto_payouts_enabled: true, min_payout_minor: 1 });
+      const { merchant, program_id } = shop;
+      await setRail(rail, shop, 'bank_transfer', { name: 'Acme', iban: 'DE89370400440532013000', bic: 'COBADEFFXXX' });
+      const [small, fine] = [await payee(shop, [2000]), await payee(shop, [6000])];
+      await batchOf(shop, { due_at: new Date(Date.now() + 86_400_000).toISOString() });
+      await merchant.request('PATCH', `/v1/programs/${program_id}`, { min_payout_minor: 5000 });
+      await rail.query(sql`update program.payout set due_at = now() where program_id = ${program_id}`);
+      const payoutOf = async ({ id }: Json): Promise<Json> =>
+        (await shop.list('payouts', `partner_id=${id}`)).at(0) as Json;
+      await shop.events();
+      for (const [nth, job] of jobs.entries()) {
+        await rail.tick(job, new Date().toISOString());
+        const sent = nth === 1 || job === 'program/send_due_payouts';
+        await eventually(async () => !sent || (await payoutOf(fine)).status === 'processing', 'what is due to be sent');
+        await eventually(
+          async () =>
+            (await merchant.get(`/v1/payout_batches/${(await payoutOf(small)).batch_id}`)).not_sent.length === 1,
+          'the rest to be held',
+        );
+      }
+      const of_small = (await shop.events()).filter(({ data }) => data.partner_id === small.id);
+      t.match(
+        of_small.filter(({ type }) => told.includes(type)),
+        [{ type: 'payout.not_eligible', data: { reason: 'below_minimum' } }],
+        jobs.join(', '),
+      );
+      const held = await payoutOf(small);
+      t.match(
+        await merchant.request('POST', `/v1/payouts/${held.id}/send`),
+        { status: 409 },
+        'by hand, it is the same',
+      );
+      const { id } = await payoutOf(fine);
+      await merchant.post(`/v1/payouts/${id}/mark_paid`);
+      await merchant.post(`/v1/payouts/${id}/mark_returned`);
+      await merchant.request('PATCH', `/v1/programs/${program_id}`, { min_payout_minor: 7000 });
+      t.match(await merchant.post(`/v1/payouts/${id}/retry`), { status: 'processing' }, 'what came back is owed');
+    }
+  },
+);
+
 t.test('a payout that a refund takes below the minimum is given up before it is due', async (t) => {
   const shop = await openShop(rail, { holding_period_days: 0, min_payout_minor: 5000, min_payouts: { EUR: 700 } });
   await shop.rule();

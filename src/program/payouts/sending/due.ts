@@ -6,11 +6,10 @@ import { tenant } from '../../../core/resource/resource.ts';
 import type { Services } from '../../../core/resource/services.ts';
 import { event } from '../../events/event.ts';
 import { type Program, programs } from '../../programs/program.ts';
-import { canPay } from '../can_pay.ts';
-import { type NotEligibleReason, not_eligible_reasons, notEligible } from '../eligibility.ts';
+import { not_eligible_reasons } from '../eligibility.ts';
 import { type Payout, payouts } from '../payout.ts';
 import { hold } from './hold.ts';
-import { type PayeeRow, paidBy, payeesOf } from './payee.ts';
+import { notPayable, payeesOf } from './payee.ts';
 
 /** That the batch of a payout, called `t`, can be sent. */
 export const of_ready_batch = sql`exists (
@@ -76,20 +75,13 @@ async function payableOf(tx: Tx, services: Pick<Services, 'vault'>, due: Payout[
     const { program_id } = payout;
     const program = programs_by_id.get(program_id) ?? (await programs.get(tx, program_id));
     programs_by_id.set(program_id, program);
-    const reason = reasonOf(services, program, payout, payees.get(payout.partner_id));
+    const payee = payees.get(payout.partner_id);
+    const reason = payee && notPayable(services, program, payout, payee);
     if (reason) await hold(tx, payout, reason);
     else payable.push(payout.id);
   }
   return payable;
 }
-
-const reasonOf = (
-  services: Pick<Services, 'vault'>,
-  program: Program,
-  payout: Payout,
-  payee: PayeeRow | undefined,
-): NotEligibleReason | undefined =>
-  payee && notEligible(payee, payout, program, (amount) => canPay(services, paidBy(payout, payee), amount));
 
 const noteTold = (tx: Tx, ids: string[]): Promise<Payout[]> =>
   tx.all<Payout>(sql`

@@ -1,9 +1,11 @@
 import sql from 'sql-template-tag';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import { tenant } from '../../../core/resource/resource.ts';
+import type { Services } from '../../../core/resource/services.ts';
 import { payeeName } from '../../partners/partner.ts';
-import type { PaidBy } from '../can_pay.ts';
-import type { Payee } from '../eligibility.ts';
+import type { Program } from '../../programs/program.ts';
+import { canPay, type PaidBy } from '../can_pay.ts';
+import { type NotEligibleReason, notEligible, type Payee } from '../eligibility.ts';
 import type { Payout } from '../payout.ts';
 
 export interface PayeeRow extends Payee {
@@ -31,3 +33,23 @@ export const paidBy = ({ partner_id }: Pick<Payout, 'partner_id'>, { method, det
   ...{ partner_id, details },
   method: method as string,
 });
+
+/**
+ * Why a payout, which the caller has locked, is not paid, as far as it is a matter of the partner: asked before `payout.due` is told and again
+ * before it is sent, so that both say the same in either order. The minimum is that of the first attempt: what failed is owed whole.
+ */
+export function notPayable(
+  services: Pick<Services, 'vault'>,
+  program: Program,
+  payout: Payout,
+  payee: PayeeRow,
+): NotEligibleReason | undefined {
+  const [who, terms] =
+    payout.attempt === 0
+      ? [payee, program]
+      : [
+          { ...payee, min_payout_minor: null },
+          { ...program, min_payout_minor: 0, min_payouts: {} },
+        ];
+  return notEligible(who, payout, terms, (amount) => canPay(services, paidBy(payout, payee), amount));
+}

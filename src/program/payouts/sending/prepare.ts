@@ -3,10 +3,10 @@ import type { Tx } from '../../../core/postgres/transaction.ts';
 import { tenant } from '../../../core/resource/resource.ts';
 import type { Services } from '../../../core/resource/services.ts';
 import type { PayoutMethodName, Program } from '../../programs/program.ts';
-import { canPay, detailsOf } from '../can_pay.ts';
+import { detailsOf } from '../can_pay.ts';
 import { currentRail } from '../credentials/rail_credentials.ts';
 import type { RailMethod } from '../credentials/rail_method.ts';
-import { type HeldReason, obstacle } from '../eligibility.ts';
+import type { HeldReason } from '../eligibility.ts';
 import { PayoutFiles } from '../files/freeze.ts';
 import type { FileMethod } from '../files/frozen_transfer.ts';
 import { withOpenAttempt } from '../last_attempt.ts';
@@ -16,7 +16,7 @@ import type { RailName, Transfer } from '../rails/rail.ts';
 import { isRailName } from '../rails/rails.ts';
 import { hold } from './hold.ts';
 import { DailyLimit } from './limit.ts';
-import { type PayeeRow, paidBy, payeesOf } from './payee.ts';
+import { notPayable, type PayeeRow, paidBy, payeesOf } from './payee.ts';
 import { type Sending, sendByRails } from './send_by_rails.ts';
 
 export interface Held {
@@ -26,7 +26,7 @@ export interface Held {
 
 /**
  * Sends payouts of one batch, which the caller has locked: each becomes `processing` with a new attempt, `payout.updated`, and a job calls
- * its rail; what goes by file is frozen in one. "Method, form and suspension are judged again": what cannot be sent stays as it is.
+ * its rail; what goes by file is frozen in one. The partner is judged again: what cannot be sent stays as it is.
  * @param action what the statuses of all of them allow
  * @param files those that they go into, where others follow: the caller tells them
  * @returns those that were not sent
@@ -106,10 +106,9 @@ async function heldReason(
   { limit, railOf }: { limit: DailyLimit; railOf: RailOf },
 ): Promise<HeldReason | undefined> {
   if (!payee) return 'partner_deleted';
-  const reason = obstacle(payee, program);
+  const reason = notPayable(services, program, payout, payee);
   if (reason) return reason;
   const method = payee.method as PayoutMethodName;
-  if (!canPay(services, paidBy(payout, payee), payout)) return 'currency_not_supported';
   const rail = method === 'crypto' ? { mode: 'live' } : await railOf(method);
   if (!rail) return 'no_credentials';
   const is_within = rail.mode === 'test' || (await limit.take(payout.amount_minor, payout.currency));
