@@ -214,6 +214,47 @@ t.test('keeps people apart who share a site, and merges nobody by a site that it
   ]);
 });
 
+t.test(
+  'keeps people apart who share a site that it does not know, also those of an earlier file, and doubles nobody',
+  async (t) => {
+    const opened = await openBrand();
+    const head = 'url,name,email\n';
+    const gil = 'https://new-links.io/gil,Gil,gil@three.com\n';
+    await imported(opened, `${head}${gil}https://one-site.com/a,Ida,ida@one-site.com\n`);
+    const { id, key } = (await listed(opened)).find(({ name }) => name === 'Gil') as Json;
+    const addresses = async () =>
+      (await opened.caller.get(`${v1}/prospects/${id}/emails`)).data.map(({ email }: Json) => email);
+    for (const settings of [
+      { dry_run: true },
+      {},
+      { dry_run: true, update_existing: true },
+      { update_existing: true },
+    ]) {
+      const others =
+        'https://new-links.io/hal,Hal,hal@four.com\nhttps://new-links.io/ivy,,ivy@five.com\nhttps://new-links.io/jo,Jo,\n';
+      const second = await imported(opened, `${head}${others}https://one-site.com/b,Ida,ida@gmail.com\n`, settings);
+      t.match(counts(second), { total: 4, created: 0, refused: 3 }, JSON.stringify(settings));
+      const { data } = await opened.caller.get(`${v1}/imports/${second.id}/errors`);
+      t.same(
+        data.map(({ line, field }: Json) => [line, field]),
+        [
+          [2, 'url'],
+          [3, 'url'],
+          [4, 'url'],
+        ],
+      );
+      t.match(data[0].reason, `is another page of the site of the prospect ${id}, with another name or address`);
+      t.same(await addresses(), ['gil@three.com'], 'no address of another person');
+    }
+    t.match(await opened.caller.get(`${v1}/prospects/${id}`), { key, name: 'Gil', url: 'https://new-links.io/gil' });
+    const same = await imported(opened, `${head}${gil}https://new-links.io/gil/about,GIL,gil@three.com\n`, {
+      update_existing: true,
+    });
+    t.match(counts(same), { total: 2, created: 0, refused: 0 }, 'another page of the same person');
+    t.equal((await listed(opened)).length, 2);
+  },
+);
+
 t.test('reads numbers of followers as people write them, and never as another number', async (t) => {
   const opened = await openBrand();
   const written: [string, number | null][] = [

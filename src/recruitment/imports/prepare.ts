@@ -1,13 +1,10 @@
 /** What of a step needs no transaction: it is done while Postgres is busy with the step before. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Intend, Intended } from '../contact/add_to_new.ts';
+import type { Intend } from '../contact/add_to_new.ts';
 import type { Mapping } from './mapping.ts';
 import { OneSite } from './one_site.ts';
-import { type Row, readRow } from './row.ts';
+import { type PreparedRow, readRow } from './row.ts';
 import type { FileRow } from './rows.ts';
-
-/** A row as a prospect, and its address as it would be added. */
-export type PreparedRow = Row & { address?: Intended };
 
 export interface Preparing {
   brand_id: string;

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { email, text } from '../../core/values/fields.ts';
 import { pathOfUnstorable } from '../../core/values/stored_text.ts';
 import { reasonOf } from '../../core/values/validation.ts';
+import type { Intended } from '../contact/add_to_new.ts';
 import { channel } from '../events/fields.ts';
 import { canonicalKey, channelOf, contradicts, profileUrl } from '../pages/key.ts';
 import type { NewProspect } from '../prospects/create.ts';
@@ -26,6 +27,9 @@ const Fields = z.strictObject({
   key: text.max(2048).optional(),
   email: email.optional(),
 });
+
+/** A row as a prospect, and its address as it would be added. */
+export type PreparedRow = Row & { address?: Intended };
 
 /** Reads a row. Fields that are empty are left as they are. */
 export function readRow({ line, values, fault }: FileRow, brand_id: string, mapping: Mapping): Row {

@@ -4,7 +4,7 @@
  */
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
-import type { PreparedRow } from './prepare.ts';
+import type { PreparedRow } from './row.ts';
 import { isGood, keyOf } from './step.ts';
 
 /** Where a step stands in the file, and what it waits for. */
