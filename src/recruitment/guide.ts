@@ -28,4 +28,4 @@ export const guide = `The recruitment service finds prospective affiliates and m
 No event holds an email address, the text of an email, a search text or the terms of a deal: it holds ids, which you read via the API.`;
 
 export const test_keys =
-  'A test key can create webhook endpoints (always of the type `test`), list and retrieve them, send them test events, read their deliveries, disable and enable them, rotate their secrets and delete them. It can list the 12 sample prospects, and retrieve, save, hide, move and add notes to them. A live endpoint is a 404 to it, any other action on a sample is refused with 409 `sample_prospect`, and everything else with 403 `test_key_not_allowed`.';
+  'A test key can create webhook endpoints (always of the type `test`), list, retrieve and change them, send them test events, read and replay their deliveries, disable and enable them, rotate their secrets and delete them. It can list the 12 sample prospects, and retrieve, save, hide, move and add notes to them. A live endpoint is a 404 to it, any other action on a sample is refused with 409 `sample_prospect`, and everything else with 403 `test_key_not_allowed`.';

@@ -6,6 +6,7 @@ import { transaction } from '../../src/core/postgres/transaction.ts';
 import { newId } from '../../src/core/values/id.ts';
 import { catalogue } from '../../src/recruitment/events/catalogue.ts';
 import { event } from '../../src/recruitment/events/event.ts';
+import { recruitment } from '../../src/recruitment/index.ts';
 import { isChatAddress } from '../../src/webhooks/queue/chat.ts';
 import { type Caller, eventually, type Json, type Received, sql, startRail, startReceiver } from '../harness.ts';
 
@@ -135,32 +136,39 @@ t.test('a test key creates test endpoints alone, works with them, and finds no l
   const receiver = await startReceiver();
   const own = await tester.post(path, { url: receiver.url, type: 'live' });
   t.equal(own.type, 'test');
-  const actions = [
-    ...[
-      ['POST', '/ping'],
-      ['GET', ''],
-      ['GET', '/deliveries'],
-      ['POST', '/disable'],
-      ['POST', '/enable'],
-    ],
-    ...[
-      ['POST', '/rotate_secret'],
-      ['DELETE', ''],
-    ],
-  ] as [string, string][];
   const live = await caller.post(path, { url: receiver.url });
   const chat = await caller.post(path, { url: `${receiver.url}/T00/B00`, type: 'slack' });
-  for (const [method, action] of actions) {
-    for (const { id } of [live, chat]) {
-      const refused = await tester.request(method, `${path}/${id}${action}`, method === 'GET' ? undefined : {});
-      t.match(refused, { status: 404, body: { error: { code: 'resource_not_found' } } }, `${method} ${action}`);
+  const others = [await caller.post(`${path}/${live.id}/ping`), await caller.post(`${path}/${chat.id}/ping`)];
+  const delivery = await tester.post(`${path}/${own.id}/ping`);
+  // Disabling cancels what has not been sent.
+  await eventually(async () => receiver.received.length >= 3, 'the test events');
+  const called: string[] = [];
+  for (const operation of everyOperation()) {
+    const { name, method, path: template } = operation;
+    called.push(name.replace('recruitment_webhook_', ''));
+    const is_of_delivery = template.includes('/webhook_deliveries/');
+    const at = (id: string) => template.replace('{id}', id);
+    const body = { PATCH: { description: 'Mine' }, POST: {} }[method as string];
+    for (const { id } of is_of_delivery ? others : [live, chat]) {
+      const refused = await tester.request(method, at(id), body);
+      t.match(refused, { status: 404, body: { error: { code: 'resource_not_found' } } }, name);
+      t.notMatch(is_of_delivery ? refused.text : '', 'fwe_', 'it names no live endpoint');
     }
-    const done = await tester.request(method, `${path}/${own.id}${action}`, method === 'GET' ? undefined : {});
-    t.equal(done.status, 200, `${method} ${action} ${done.text}`);
-    // Disabling cancels what has not been sent.
-    await receiver.until(1);
+    const done = await tester.request(method, at(is_of_delivery ? delivery.id : own.id), body);
+    t.equal(done.status, operation.status, `${name} ${done.text}`);
   }
-  t.match(receiver.received[0]?.body, { livemode: false });
+  t.same(called.toSorted(), [
+    ...[
+      'deliveries.get',
+      'deliveries.replay',
+      'endpoints.delete',
+      'endpoints.deliveries',
+      'endpoints.disable',
+      'endpoints.enable',
+    ],
+    ...['endpoints.get', 'endpoints.ping', 'endpoints.rotate_secret', 'endpoints.update'],
+  ]);
+  t.match(receiver.received.map(({ body }) => body.livemode ?? false).filter(Boolean), [], 'no live event');
   const other = await tester.post(path, { url: receiver.url });
   const ids = async (query: string) => (await tester.get(path + query)).data.map(({ id }: Json) => id);
   t.same(await ids(''), [other.id]);
@@ -172,6 +180,16 @@ t.test('a test key creates test endpoints alone, works with them, and finds no l
   t.equal((await tester.request('GET', `${path}?of_tests=true`)).status, 400);
   for (const id of [live.id, chat.id]) t.equal((await caller.get(`${path}/${id}`)).status, 'enabled');
 });
+
+/** All that is done with one endpoint or delivery. What sends comes before what disables, and what deletes comes last. */
+const everyOperation = () => {
+  const order = ['disable', 'enable', 'delete'];
+  return recruitment.operations
+    .filter(({ scope, path: template }) => scope.startsWith('recruitment_webhooks:') && template.includes('{id}'))
+    .map((operation) => ({ operation, at: order.findIndex((last) => operation.name.endsWith(`.${last}`)) }))
+    .toSorted((one, other) => one.at - other.at)
+    .map(({ operation }) => operation);
+};
 
 /** A receiver of a team chat, which answers 429 as long as it is told. */
 async function startChat(t: { teardown(end: () => void): void }, busy = 0) {

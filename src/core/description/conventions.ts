@@ -1,6 +1,7 @@
 import { default_rate_limit } from '../access/api_key.ts';
 import { signature_tolerance_s } from '../encryption/signature.ts';
 import { most_of_organization } from '../postgres/turns.ts';
+import type { Operation } from '../resource/operation.ts';
 import { api_version, default_address_rate, max_body_bytes, max_body_depth, max_body_values } from '../values/api.ts';
 import { type Described, rootOf } from './described.ts';
 import type { DeliveryTerms } from './openapi_webhooks.ts';
@@ -13,7 +14,14 @@ export const conventions = (described: Described): { title: string; text: string
   ...ofWebhooks(described),
 ];
 
-const ofRequests = ({ path, test_keys, delivery, moves_money }: Described) => [
+/** What a key may see that can choose where events are sent. */
+function eventsScope(operations: Operation[]): string {
+  const scope = operations.find(({ name }) => name.endsWith('webhook_endpoints.create'))?.scope;
+  if (scope === undefined) return '';
+  return ` A key with the scope \`${scope}\` can have all events sent to it, with the personal data in them, whatever its other scopes: give it only to who may see that. An endpoint that is created with \`personal_data: false\` receives none.`;
+}
+
+const ofRequests = ({ path, operations, test_keys, delivery, moves_money }: Described) => [
   {
     title: 'Requests and responses',
     text: `Requests and responses are JSON. A request with a body needs the header \`Content-Type: application/json\`. A body has at most ${max_body_bytes / 1024 / 1024} MiB, is nested at most ${max_body_depth} levels deep, and holds at most ${max_body_values.toLocaleString('en')} values. An unknown field or query parameter is refused with \`unknown_parameter\`.
@@ -30,7 +38,7 @@ These need no API key: \`/docs\` (this description in a browser), \`${path}/open
   },
   {
     title: 'Authentication',
-    text: `Send your API key with every request: \`Authorization: Bearer <API key>\`. The operator of the service creates keys with \`rail key create\`. A key has scopes, and each operation states the scope that it requires, usually \`<resource>:read\` or \`<resource>:write\`. The scope \`*:read\` includes all read scopes, and \`*\` includes all scopes. If a scope is missing, the response is 403 \`insufficient_scope\`, and \`param\` names the scope.
+    text: `Send your API key with every request: \`Authorization: Bearer <API key>\`. The operator of the service creates keys with \`npx --no rail key create\`. A key has scopes, and each operation states the scope that it requires, usually \`<resource>:read\` or \`<resource>:write\`. The scope \`*:read\` includes all read scopes, and \`*\` includes all scopes. If a scope is missing, the response is 403 \`insufficient_scope\`, and \`param\` names the scope.${eventsScope(operations)}
 
 Live keys begin with \`rail_live_\`, test keys with \`rail_test_\`. ${test_keys}
 

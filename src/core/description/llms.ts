@@ -42,7 +42,7 @@ export function indexText(
         .filter(({ tags: of = [] }) => of.includes(name))
         .map(
           ({ method, path, operationId, description = '' }) =>
-            `- [\`${method} ${path}\`](${at}/llms-full.txt): ${description.split('\n\n')[0]} (\`${operationId}\`)`,
+            `- [\`${method} ${path}\`](${at}/llms-full.txt#${operationId}): ${description.split('\n\n')[0]} (\`${operationId}\`)`,
         ),
     ]),
   ]);

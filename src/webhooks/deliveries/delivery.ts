@@ -1,10 +1,12 @@
 import sql, { type Sql } from 'sql-template-tag';
 import { z } from 'zod';
+import type { Tx } from '../../core/postgres/transaction.ts';
 import { nestedListOperation } from '../../core/resource/nested_list.ts';
-import { type Operation, readOperations } from '../../core/resource/operation.ts';
-import { resource } from '../../core/resource/resource.ts';
+import { type Caller, type Operation, readOperations } from '../../core/resource/operation.ts';
+import { resource, tenant } from '../../core/resource/resource.ts';
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
-import { endpointFor } from '../endpoints/endpoint.ts';
+import { notFound } from '../../core/values/problem.ts';
+import { endpointFor, endpointsOf, typeOf } from '../endpoints/endpoint.ts';
 import { kept_days } from '../events/event_log.ts';
 import {
   type EventPolicy,
@@ -132,6 +134,31 @@ const newestOf = (endpoint_id: string, most: number | null): Sql =>
         limit ${most}
       )`;
 
+/**
+ * A delivery as this key may use it: where endpoints have types, a test key finds those to endpoints of tests alone.
+ * @throws Problem resource_not_found
+ */
+export async function deliveryFor(
+  { tx, caller }: { tx: Tx; caller: Pick<Caller, 'mode'> },
+  policy: EventPolicy,
+  delivery_id: string,
+): Promise<Delivery> {
+  const deliveries = deliveriesOf(policy);
+  const delivery = await deliveries.get(tx, delivery_id);
+  if (policy.endpoint_types === null || caller.mode === 'live') return delivery;
+  const endpoint = await endpointsOf(policy).find(tx, sql`${tenant(tx)} and t.id = ${delivery.endpoint_id}`);
+  if (endpoint && typeOf(endpoint) === 'test') return delivery;
+  throw notFound(deliveries.object, delivery_id);
+}
+
+function readOne(policy: EventPolicy, read: Operation): Operation {
+  const run: Operation['run'] = async (context) => {
+    await deliveryFor(context, policy, (context.params as { id: string }).id);
+    return read.run(context);
+  };
+  return { ...read, test_keys: true, run };
+}
+
 /** The delivery log: of the subject, of one delivery, of one endpoint. */
 export function deliveryLogOperations(policy: EventPolicy): Operation[] {
   const deliveries = deliveriesOf(policy);
@@ -144,7 +171,7 @@ export function deliveryLogOperations(policy: EventPolicy): Operation[] {
       filters: { event_type },
     })
       .filter(({ name }) => policy.lists_all || name.endsWith('.get'))
-      .map((read) => ({ ...read, scope: 'webhooks:read' })),
+      .map((read) => ({ ...(read.name.endsWith('.get') ? readOne(policy, read) : read), scope: 'webhooks:read' })),
     nestedListOperation(
       {
         name: 'webhook_endpoints.deliveries',

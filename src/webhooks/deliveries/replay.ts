@@ -8,7 +8,7 @@ import { Problem } from '../../core/values/problem.ts';
 import { kept_days } from '../events/event_log.ts';
 import { type EventPolicy, perProduct, planErrors } from '../events/policy.ts';
 import { append, enabledEndpoint, enqueue } from './append.ts';
-import { deliveriesOf } from './delivery.ts';
+import { deliveriesOf, deliveryFor } from './delivery.ts';
 
 const day_ms = 86_400_000;
 
@@ -38,9 +38,10 @@ const replayOneOperation = (policy: EventPolicy): Operation =>
     reply: deliveriesOf(policy).schema,
     status: 202,
     errors: ['endpoint_disabled', ...planErrors(policy)],
+    test_keys: true,
     async run({ tx, params, caller }) {
       const deliveries = deliveriesOf(policy);
-      const { id: replay_of, endpoint_id, event_id, event_type } = await deliveries.get(tx, params.id);
+      const { id: replay_of, endpoint_id, event_id, event_type } = await deliveryFor({ tx, caller }, policy, params.id);
       const to = await enabledEndpoint({ tx, caller }, policy, endpoint_id);
       const { body } = await tx.one<{ body: string | null }>(
         sql`select t.request_body as body from ${deliveries.from} where ${tenant(tx)} and t.id = ${replay_of}`,
@@ -74,6 +75,7 @@ const replayManyOperation = (policy: EventPolicy): Operation =>
     reply: replayOf(policy),
     status: 202,
     errors: ['endpoint_disabled', ...planErrors(policy)],
+    test_keys: true,
     async run({ tx, params, body, caller }) {
       const { id: endpoint_id } = await enabledEndpoint({ tx, caller }, policy, params.id);
       const { from, to } = windowOf(body, tx.now);

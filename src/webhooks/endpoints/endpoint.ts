@@ -177,8 +177,9 @@ export function updateEndpointOperation(policy: EventPolicy): Operation {
       if (body.url !== undefined) await requirePublicHost(body.url, services, policy);
     },
     errors: ['address_not_allowed'],
-    async run({ tx, params, body: { url: address, ...body }, services }) {
-      const before = await endpoints.get(tx, params.id, { lock: true });
+    test_keys: true,
+    async run({ tx, caller, params, body: { url: address, ...body }, services }) {
+      const before = await endpointFor({ tx, caller }, policy, params.id, { lock: true });
       if (ownerOf(policy, before) !== null) requirePostbackTypes(policy.catalogue, body.event_types ?? []);
       const type = typeOf(before);
       if (address !== undefined) requireChatAddress(type, address, services);

@@ -22,7 +22,7 @@ export const rotateSecretOperation = (policy: EventPolicy): Operation =>
     path: '/v1/webhook_endpoints/{id}/rotate_secret',
     scope: 'webhooks:write',
     summary: `Creates a new signing secret. Deliveries are signed with the old secret too for ${overlap_ms / 3_600_000} hours.`,
-    doc: 'During this time each signature header has two entries, that of the new secret first. If you rotate again, the older secret stops at once: at most two secrets are valid.',
+    doc: 'During this time each signature header has two entries, that of the new secret first. If you rotate again, the older secret stops at once: at most two secrets are valid. A key with this scope alone can have all events sent to its own receiver and check them with the secret, with the personal data in them unless `personal_data` of the endpoint is `false`.',
     params: idParams,
     reply: withSecretOf(policy),
     test_keys: true,

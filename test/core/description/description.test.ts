@@ -195,6 +195,19 @@ t.test('says of every operation which scope, headers and errors it has', async (
   }
 });
 
+t.test('says at every way to choose who receives events what its scope lets see', async (t) => {
+  for (const name of ['webhook_endpoints.create', 'webhook_endpoints.update', 'webhook_endpoints.rotate_secret']) {
+    t.match(
+      routes.find(({ operationId }) => operationId === name)?.description,
+      /A key with this scope alone.*`personal_data`/,
+    );
+  }
+  for (const text of [openapi.info.description, whole])
+    t.match(text, /A key with the scope `webhooks:write` can have all events sent to it,.*`personal_data: false`/);
+  const recruiting = await textOf('/recruitment/llms-full.txt');
+  t.match(recruiting, 'A key with the scope `recruitment_webhooks:write` can have all events sent to it');
+});
+
 t.test('a menu can show the title of each operation: short, and no other has it', async (t) => {
   const titles = routes.map(({ summary }) => summary as string);
   t.equal(new Set(titles).size, titles.length);
@@ -332,6 +345,7 @@ t.test('llms.txt names every operation, and where the rest is', async (t) => {
   t.match(index, '(/v1/openapi.json)');
   for (const { name, method, path, summary } of operations) {
     t.ok(index.includes(`\`${method} ${path}\``) && index.includes(summary) && index.includes(`\`${name}\``), name);
+    t.ok(index.includes(`(/llms-full.txt#${name})`), 'it leads to its place');
   }
 });
 
