@@ -62,7 +62,7 @@ const Environment = z.object({
   BASE_URL: url(/^https?$/, 'https://rail.example.com')
     .optional()
     .describe(
-      'Public URL of the API, which links name. Webhooks cannot be sent to its host. Required by rail api and rail worker where HOST is 0.0.0.0 or ::.',
+      'Public URL of the API, which links name. Webhooks cannot be sent to its host. Required by the processes api and worker where HOST is 0.0.0.0 or ::.',
     ),
   RAIL_ENCRYPTION_KEY: z
     .string()
@@ -77,7 +77,7 @@ const Environment = z.object({
   DATABASE_POOL_SIZE: integer(1, 500)
     .default(20)
     .describe(
-      'Maximum number of connections to Postgres per process, all counted. rail api needs 4, rail worker 11, rail start 15.',
+      'Maximum number of connections to Postgres per process, all counted. The process api needs 4, worker 11, start 15.',
     ),
   TRUSTED_PROXIES: z
     .string()
@@ -105,7 +105,7 @@ const Environment = z.object({
   RAIL_WEBHOOK_ALLOW_PRIVATE: flag
     .default(false)
     .describe(
-      '1: webhooks may be sent to private addresses, such as those of rail listen. For development and tests only.',
+      '1: webhooks may be sent to private addresses, such as that of a listener on this machine. For development and tests only.',
     ),
   RAIL_WEBHOOK_NAME_SERVERS: nameServers
     .optional()
@@ -115,7 +115,7 @@ const Environment = z.object({
   RAIL_DEMO_MAIL: flag
     .default(false)
     .describe(
-      '1: rail start also runs a mail server, a search engine and websites on loopback, to try recruitment with. No email leaves this machine.',
+      '1: npm start also runs a mail server, a search engine and websites on loopback, to try recruitment with. No email leaves this machine.',
     ),
   RAIL_CHAT_HOSTS: hostNames
     .optional()
@@ -177,7 +177,7 @@ export function misspelt(environment: NodeJS.ProcessEnv = process.env): string[]
   return unknown.flatMap((name) => {
     const meant = settings.find((setting) => isNearly(name, setting.name));
     if (meant) return [`${name} is not a setting. Did you mean ${meant.name}?`];
-    return name.startsWith('RAIL_') ? [`${name} is not a setting. 'rail --help' lists all settings.`] : [];
+    return name.startsWith('RAIL_') ? [`${name} is not a setting. 'npx --no rail help' lists all settings.`] : [];
   });
 }
 

@@ -197,7 +197,7 @@ t.test('answers on the same port whether the process lives and is ready', async 
     return { status: response.status, body: (await response.json()) as Json };
   };
   await worker.until(/missing migrations|lacks migrations/);
-  t.match(await ask('/readyz'), { status: 503, body: { status: 'not_ready', reason: /Run 'rail migrate'/ } });
+  t.match(await ask('/readyz'), { status: 503, body: { status: 'not_ready', reason: /Run 'npx --no rail migrate'/ } });
   t.same(await ask('/healthz'), { status: 200, body: { status: 'ok' } });
   t.equal((await scrape(Number(port))).get('rail_workers'), 0, 'while its metrics do not show that it waits');
 

@@ -42,3 +42,26 @@ t.test('names only files that exist in the READMEs and the guide for contributor
     }
   }
 });
+
+t.test('names commands as they can be typed, wherever users read them', async (t) => {
+  const sources = (await rooms()).flatMap(({ room, files }) =>
+    files.filter((name) => name.endsWith('.ts')).map((name) => `${room}/${name}`),
+  );
+  // Names of connections to Postgres are no commands; comments are for who reads the code.
+  const is_text = (line: string) => !/^\s*(\/?\*|\/\/)|application_name|^const marker/.test(line);
+  const commands = await commandNames();
+  const bare = new RegExp(`(?<!npx --no |[\\w/-])rail (${commands.join('|')})\\b`);
+  for (const file of [...sources, 'README.md']) {
+    const lines = (await readFile(join(root, file), 'utf8')).split('\n').filter(is_text);
+    t.same(
+      lines.filter((line) => bare.test(line)),
+      [],
+      `${file} says npx --no rail`,
+    );
+  }
+});
+
+async function commandNames(): Promise<string[]> {
+  const { createCommandLine } = await import('../src/command_line/rail.ts');
+  return createCommandLine().commands.map((command) => command.name());
+}

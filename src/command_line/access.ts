@@ -15,7 +15,7 @@ export function addAccessCommands(rail: Command): void {
     .requiredOption('--name <name>', 'name of the organization', filled)
     .requiredOption('--owner-email <email>', 'address that is notified of problems')
     .addOption(json())
-    .addHelpText('after', example("rail org create --name 'Acme Inc.' --owner-email ada@acme.example.com"))
+    .addHelpText('after', example("npx --no rail org create --name 'Acme Inc.' --owner-email ada@acme.example.com"))
     .action(async (options) => (await import('../commands/access/org.ts')).createOrg(options));
 
   org
@@ -23,7 +23,7 @@ export function addAccessCommands(rail: Command): void {
     .summary('lists organizations')
     .description('Lists the organizations.')
     .addOption(json())
-    .addHelpText('after', example('rail org list --json'))
+    .addHelpText('after', example('npx --no rail org list --json'))
     .action(async (options) => (await import('../commands/access/org.ts')).listOrgs(options));
 
   org
@@ -33,7 +33,7 @@ export function addAccessCommands(rail: Command): void {
     .addOption(theOnlyOrganization())
     .addOption(new Option('--plan <name>', 'the new plan').choices(['starter', 'grow', 'enterprise']))
     .addOption(json())
-    .addHelpText('after', example('rail org plan --organization org_… --plan grow'))
+    .addHelpText('after', example('npx --no rail org plan --organization org_… --plan grow'))
     .action(async (options) => (await import('../commands/access/plan.ts')).showPlan(options));
 
   const user = rail
@@ -53,7 +53,7 @@ export function addAccessCommands(rail: Command): void {
     .addOption(json())
     .addHelpText(
       'after',
-      example("rail user create --organization org_… --email grace@acme.example.com --name 'Grace Hopper'"),
+      example("npx --no rail user create --organization org_… --email grace@acme.example.com --name 'Grace Hopper'"),
     )
     .action(async (options) => (await import('../commands/access/user.ts')).createOrgUser(options));
 
@@ -63,7 +63,7 @@ export function addAccessCommands(rail: Command): void {
     .description('Lists users.')
     .option('--org, --organization <id>', 'only users of this organization')
     .addOption(json())
-    .addHelpText('after', example('rail user list --organization org_…'))
+    .addHelpText('after', example('npx --no rail user list --organization org_…'))
     .action(async (options) => (await import('../commands/access/user.ts')).listOrgUsers(options));
 
   const key = rail.command('key').summary('manages API keys').description('Manages the API keys of organizations.');
@@ -83,12 +83,12 @@ export function addAccessCommands(rail: Command): void {
     .option('--rate-limit <number>', 'requests per second (default: 25)', positiveInteger)
     .option(
       '--user <id>',
-      "the person whose key it is: it can approve payouts and, in the recruitment service, requests with it act as that person; 'rail user list' lists them",
+      "the person whose key it is: it can approve payouts and, in the recruitment service, requests with it act as that person; 'npx --no rail user list' lists them",
     )
     .addOption(json())
     .addHelpText(
       'after',
-      example("rail key create --organization org_… --name 'Checkout' --scope sales:write customers:write"),
+      example("npx --no rail key create --organization org_… --name 'Checkout' --scope sales:write customers:write"),
     )
     .action(async (options) => (await import('../commands/access/key.ts')).createApiKey(options));
 
@@ -98,7 +98,7 @@ export function addAccessCommands(rail: Command): void {
     .description('Lists keys, without their secrets.')
     .option('--org, --organization <id>', 'only keys of this organization')
     .addOption(json())
-    .addHelpText('after', example('rail key list --organization org_…'))
+    .addHelpText('after', example('npx --no rail key list --organization org_…'))
     .action(async (options) => (await import('../commands/access/key.ts')).listApiKeys(options));
 
   key
@@ -107,7 +107,7 @@ export function addAccessCommands(rail: Command): void {
     .description('Revokes a key immediately.')
     .argument('<id>', 'id of the key: key_…')
     .addOption(json())
-    .addHelpText('after', example('rail key revoke key_…'))
+    .addHelpText('after', example('npx --no rail key revoke key_…'))
     .action(async (id, options) => (await import('../commands/access/key.ts')).revokeApiKey(id, options));
 
   key
@@ -124,6 +124,6 @@ export function addAccessCommands(rail: Command): void {
         .makeOptionMandatory(),
     )
     .addOption(json())
-    .addHelpText('after', example('rail key update key_… --signature optional'))
+    .addHelpText('after', example('npx --no rail key update key_… --signature optional'))
     .action(async (id, options) => (await import('../commands/access/key.ts')).updateApiKey(id, options));
 }

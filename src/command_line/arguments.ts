@@ -4,13 +4,13 @@ import { InvalidArgumentError, Option } from 'commander';
 export const json = () => new Option('--json', 'print one JSON document');
 
 export const example = (...lines: string[]): string =>
-  `\n${lines.length === 1 ? 'Example' : 'Examples'}:\n${lines.map((line) => `  $ ${line}`).join('\n')}\n\nSettings come from the environment: rail --help lists them.\n`;
+  `\n${lines.length === 1 ? 'Example' : 'Examples'}:\n${lines.map((line) => `  $ ${line}`).join('\n')}\n\nSettings come from the environment: npx --no rail help lists them.\n`;
 
 /** Of a command that needs an organization, and takes the only one where it is not told which. */
 export const theOnlyOrganization = () =>
   new Option(
     '--org, --organization <id>',
-    "id of the organization (default: the only one); 'rail org list' lists them",
+    "id of the organization (default: the only one); 'npx --no rail org list' lists them",
   );
 
 /** Takes an integer from 1 on. */

@@ -21,6 +21,9 @@ export function addCampaignCommands(rail: Command): void {
     .option('--all', 'also drafts, stopped and finished campaigns')
     .option('--follow', 'keep the table up to date')
     .addOption(json())
-    .addHelpText('after', example('rail campaign status --follow', 'rail campaign status fca_… --json'))
+    .addHelpText(
+      'after',
+      example('npx --no rail campaign status --follow', 'npx --no rail campaign status fca_… --json'),
+    )
     .action(async (id, options) => (await import('../commands/recruitment/campaign.ts')).showCampaigns(id, options));
 }

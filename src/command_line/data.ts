@@ -16,7 +16,7 @@ export function addDataCommands(rail: Command): void {
     .description(
       'Prints the schema of POST /graphql in the schema definition language, for tools that generate code from it.',
     )
-    .addHelpText('after', example('rail data graphql-schema > schema.graphql'))
+    .addHelpText('after', example('npx --no rail data graphql-schema > schema.graphql'))
     .action(async () => (await import('../commands/data/graphql_schema.ts')).printGraphqlSchema());
 
   data
@@ -28,7 +28,7 @@ export function addDataCommands(rail: Command): void {
         .choices(['markdown', 'json', 'dbt'])
         .default('markdown'),
     )
-    .addHelpText('after', example('rail data dictionary --format dbt > models/rail_sources.yml'))
+    .addHelpText('after', example('npx --no rail data dictionary --format dbt > models/rail_sources.yml'))
     .action(async (options) => (await import('../commands/data/dictionary.ts')).dictionary(options));
 
   data
@@ -49,7 +49,10 @@ export function addDataCommands(rail: Command): void {
     )
     .addHelpText(
       'after',
-      example('rail data export clicks > clicks.ndjson', 'rail data export sales --personal-data --since pos_…'),
+      example(
+        'npx --no rail data export clicks > clicks.ndjson',
+        'npx --no rail data export sales --personal-data --since pos_…',
+      ),
     )
     .action(async (resource, options) =>
       (await import('../commands/data/export.ts')).exportResource(resource, options),
@@ -78,7 +81,10 @@ export function addDataCommands(rail: Command): void {
     .option('--statement-timeout <seconds>', 'how long a statement may run, up to 86400', integerUpTo(86_400), 60)
     .option('--connections <number>', 'maximum number of connections at a time, up to 100', integerUpTo(100), 5)
     .addOption(json())
-    .addHelpText('after', example("rail data user create --organization org_… --name 'Metabase' --expires 365d"))
+    .addHelpText(
+      'after',
+      example("npx --no rail data user create --organization org_… --name 'Metabase' --expires 365d"),
+    )
     .action(async (options) => (await import('../commands/data/user.ts')).createDataUser(options));
 
   data_user
@@ -87,7 +93,7 @@ export function addDataCommands(rail: Command): void {
     .description('Lists logins, without their passwords.')
     .option('--org, --organization <id>', 'only logins of this organization')
     .addOption(json())
-    .addHelpText('after', example('rail data user list --organization org_…'))
+    .addHelpText('after', example('npx --no rail data user list --organization org_…'))
     .action(async (options) => (await import('../commands/data/user.ts')).listDataUsers(options));
 
   data_user
@@ -96,6 +102,6 @@ export function addDataCommands(rail: Command): void {
     .description('Revokes a login immediately, and ends its sessions.')
     .argument('<user>', 'the login: rail_data_…')
     .addOption(json())
-    .addHelpText('after', example('rail data user revoke rail_data_…'))
+    .addHelpText('after', example('npx --no rail data user revoke rail_data_…'))
     .action(async (user, options) => (await import('../commands/data/user.ts')).revokeDataUser(user, options));
 }

@@ -42,8 +42,8 @@ export function addInboxCommands(rail: Command): void {
     .addHelpText(
       'after',
       example(
-        'rail inbox add --organization org_… --email grace@acme.example.com --from-name Grace --smtp-host smtp.acme.example.com --imap-host imap.acme.example.com < password.txt',
-        'rail inbox add --organization org_… --email grace@acme.example.com --from-name Grace --oauth google --client-id … < secrets.txt',
+        'npx --no rail inbox add --organization org_… --email grace@acme.example.com --from-name Grace --smtp-host smtp.acme.example.com --imap-host imap.acme.example.com < password.txt',
+        'npx --no rail inbox add --organization org_… --email grace@acme.example.com --from-name Grace --oauth google --client-id … < secrets.txt',
       ),
     )
     .action(async (options) => (await import('../commands/recruitment/inbox.ts')).addInbox(options));
@@ -54,7 +54,7 @@ export function addInboxCommands(rail: Command): void {
     .description('Tries both logins of an inbox. Nothing is sent or changed. Exit code 1 if one is refused.')
     .argument('<id>', 'id of the inbox: fin_…')
     .addOption(json())
-    .addHelpText('after', example('rail inbox test fin_…'))
+    .addHelpText('after', example('npx --no rail inbox test fin_…'))
     .action(async (id, options) => (await import('../commands/recruitment/inbox.ts')).testInbox(id, options));
 
   inbox
@@ -63,6 +63,6 @@ export function addInboxCommands(rail: Command): void {
     .description('Lists inboxes.')
     .option('--org, --organization <id>', 'only inboxes of this organization')
     .addOption(json())
-    .addHelpText('after', example('rail inbox list --organization org_…'))
+    .addHelpText('after', example('npx --no rail inbox list --organization org_…'))
     .action(async (options) => (await import('../commands/recruitment/inbox.ts')).listInboxes(options));
 }

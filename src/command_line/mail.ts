@@ -24,9 +24,9 @@ export function addMailCommands(rail: Command): void {
     .addHelpText(
       'after',
       example(
-        'rail mail judge mailbox/*.eml',
-        'rail mail judge --json - < bounce.eml',
-        `echo '{"id": "1", "subject": "Re: Program", "text": "Sounds good!"}' | rail mail judge --jsonl --json`,
+        'npx --no rail mail judge mailbox/*.eml',
+        'npx --no rail mail judge --json - < bounce.eml',
+        `echo '{"id": "1", "subject": "Re: Program", "text": "Sounds good!"}' | npx --no rail mail judge --jsonl --json`,
       ),
     )
     .action(async (files, options) => (await import('../commands/mail/judge.ts')).judge(files, options));

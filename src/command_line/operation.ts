@@ -7,7 +7,7 @@ export function addOperatingCommands(rail: Command): void {
     .command('run')
     .summary('runs a scheduled job now')
     .description(
-      'Runs a scheduled job now, optionally as if it were another time. Requires a running worker, such as that of rail start.',
+      'Runs a scheduled job now, optionally as if it were another time. Requires a running worker, such as that of npm start.',
     )
     .argument('[schedule]', 'name of the schedule; without one, prints the list')
     .option(
@@ -17,7 +17,7 @@ export function addOperatingCommands(rail: Command): void {
     )
     .option('--wait', 'wait until the job is done')
     .addOption(json())
-    .addHelpText('after', example('rail run program/mature_commissions --at 2027-01-01T00:00:00Z --wait'))
+    .addHelpText('after', example('npx --no rail run program/mature_commissions --at 2027-01-01T00:00:00Z --wait'))
     .action(async (schedule, options) => (await import('../commands/run.ts')).runSchedule(schedule, options));
 
   rail
@@ -28,7 +28,7 @@ export function addOperatingCommands(rail: Command): void {
         "Exit code 1 if there are any; otherwise 0, and prints 'clean'. It reads one state of the database and blocks nobody. Ctrl-C ends it, and its statement.",
     )
     .addOption(json())
-    .addHelpText('after', example('rail audit', 'rail audit --json'))
+    .addHelpText('after', example('npx --no rail audit', 'npx --no rail audit --json'))
     .action(async (options) => (await import('../commands/audit.ts')).audit(options));
 
   rail
@@ -47,6 +47,9 @@ export function addOperatingCommands(rail: Command): void {
     )
     .option('--batch <number>', 'rows per transaction', positiveInteger, 500)
     .addOption(json())
-    .addHelpText('after', example('rail rotate-encryption-key --dry-run', 'rail rotate-encryption-key'))
+    .addHelpText(
+      'after',
+      example('npx --no rail rotate-encryption-key --dry-run', 'npx --no rail rotate-encryption-key'),
+    )
     .action(async (options) => (await import('../commands/rotate_encryption_key.ts')).rotateEncryptionKey(options));
 }

@@ -21,7 +21,7 @@ export function addPayoutCommands(rail: Command): void {
     .addOption(json())
     .addHelpText(
       'after',
-      example('rail payouts preview --program prg_…', 'rail payouts preview --program prg_… --json'),
+      example('npx --no rail payouts preview --program prg_…', 'npx --no rail payouts preview --program prg_… --json'),
     )
     .action(async (options) => (await import('../commands/payouts/preview.ts')).previewPayouts(options));
 
@@ -30,13 +30,13 @@ export function addPayoutCommands(rail: Command): void {
     .summary('creates a batch of payouts')
     .description(
       'Creates a batch of payouts and follows it until its payouts are created, then shows the sums by currency and the balances that are not paid. ' +
-        'Payouts are sent by rail payouts send, or when they are due if the program sends automatically. Requires a running worker, such as that of rail start. Ctrl-C ends the command and leaves the batch to the worker.',
+        "Payouts are sent by 'npx --no rail payouts send', or when they are due if the program sends automatically. Requires a running worker, such as that of npm start. Ctrl-C ends the command and leaves the batch to the worker.",
     )
     .addOption(program())
     .option('--cutoff <time>', 'include commissions that are mature before this ISO 8601 time (default: now)', time)
     .option('--due-at <time>', "when the payouts are due (default: the cut-off plus the program's payout term)", time)
     .addOption(json())
-    .addHelpText('after', example('rail payouts run --program prg_… --cutoff 2027-01-01T00:00:00Z'))
+    .addHelpText('after', example('npx --no rail payouts run --program prg_… --cutoff 2027-01-01T00:00:00Z'))
     .action(async (options) => (await import('../commands/payouts/run.ts')).runPayouts(options));
 
   payouts
@@ -48,7 +48,10 @@ export function addPayoutCommands(rail: Command): void {
     .option('--program <id>', 'only batches of this program')
     .option('--batch <id>', 'only this batch')
     .addOption(json())
-    .addHelpText('after', example('rail payouts status --program prg_…', 'rail payouts status --batch batch_…'))
+    .addHelpText(
+      'after',
+      example('npx --no rail payouts status --program prg_…', 'npx --no rail payouts status --batch batch_…'),
+    )
     .action(async (options) => (await import('../commands/payouts/status.ts')).showPayouts(options));
 
   payouts
@@ -61,7 +64,7 @@ export function addPayoutCommands(rail: Command): void {
     .requiredOption('--batch <id>', 'id of the batch')
     .option('--file <number>', 'number of the file, if the batch has several', positiveInteger)
     .option('--out <file>', 'write to this file, which only you can read (default: standard output)')
-    .addHelpText('after', example('rail payouts export --batch batch_… --out payouts.xml'))
+    .addHelpText('after', example('npx --no rail payouts export --batch batch_… --out payouts.xml'))
     .action(async (options) => (await import('../commands/payouts/export.ts')).exportPayouts(options));
 
   addActions(payouts);
@@ -84,9 +87,12 @@ function addActions(payouts: Command): void {
     'send',
     'sends pending payouts',
     'Sends a pending payout, or all of a batch, as the API does: by paypal, wise or stripe a worker asks the provider to pay; by bank_transfer, wire or crypto ' +
-      'they go into a file, which rail payouts export writes.',
+      "they go into a file, which 'npx --no rail payouts export' writes.",
   )
-    .addHelpText('after', example('rail payouts send --batch batch_…', 'rail payouts send --payout pyt_…'))
+    .addHelpText(
+      'after',
+      example('npx --no rail payouts send --batch batch_…', 'npx --no rail payouts send --payout pyt_…'),
+    )
     .action(run('send'));
 
   act(
@@ -94,7 +100,10 @@ function addActions(payouts: Command): void {
     'sends failed payouts again',
     'Sends a failed payout, or all of a batch, again: to the payout method that the partner has now, and of the full amount.',
   )
-    .addHelpText('after', example('rail payouts retry --batch batch_…', 'rail payouts retry --payout pyt_…'))
+    .addHelpText(
+      'after',
+      example('npx --no rail payouts retry --batch batch_…', 'npx --no rail payouts retry --payout pyt_…'),
+    )
     .action(run('retry'));
 
   act(
@@ -115,8 +124,8 @@ function addActions(payouts: Command): void {
     .addHelpText(
       'after',
       example(
-        'rail payouts mark-paid --payout pyt_… --external-id 4711',
-        'rail payouts mark-paid --batch batch_… --file 1',
+        'npx --no rail payouts mark-paid --payout pyt_… --external-id 4711',
+        'npx --no rail payouts mark-paid --batch batch_… --file 1',
       ),
     )
     .action(run('mark_paid'));

@@ -11,7 +11,7 @@ export function addProcessCommands(rail: Command): void {
         'Migrates the database, and on the first start creates a demo organization with a program and keys, which it writes to demo.json in RAIL_DATA_DIR. ' +
         'If PORT is in use, it takes the next free port. Ctrl-C stops it.',
     )
-    .addHelpText('after', example('rail start', 'PORT=4000 RAIL_DATA_DIR=/var/lib/rail rail start'))
+    .addHelpText('after', example('npx --no rail start', 'PORT=4000 RAIL_DATA_DIR=/var/lib/rail npx --no rail start'))
     .action(async () => (await import('../commands/start.ts')).start());
 
   rail
@@ -24,7 +24,7 @@ export function addProcessCommands(rail: Command): void {
     .addHelpText(
       'after',
       example(
-        'DATABASE_URL=postgres://rail:secret@db/rail RAIL_ENCRYPTION_KEY=… HOST=0.0.0.0 BASE_URL=https://rail.example.com rail api',
+        'DATABASE_URL=postgres://rail:secret@db/rail RAIL_ENCRYPTION_KEY=… HOST=0.0.0.0 BASE_URL=https://rail.example.com npx --no rail api',
       ),
     )
     .action(async () => (await import('../commands/api.ts')).startApi());
@@ -36,7 +36,10 @@ export function addProcessCommands(rail: Command): void {
       'Runs jobs: attribution, commissions, webhooks, and scheduled jobs. Any number of workers can share one database. ' +
         'Requires DATABASE_URL and RAIL_ENCRYPTION_KEY, or uses the embedded Postgres of RAIL_DATA_DIR.',
     )
-    .addHelpText('after', example('DATABASE_URL=postgres://rail:secret@db/rail RAIL_ENCRYPTION_KEY=… rail worker'))
+    .addHelpText(
+      'after',
+      example('DATABASE_URL=postgres://rail:secret@db/rail RAIL_ENCRYPTION_KEY=… npx --no rail worker'),
+    )
     .action(async () => (await import('../commands/worker.ts')).startWorkerAlone());
 
   rail
@@ -44,6 +47,6 @@ export function addProcessCommands(rail: Command): void {
     .summary('migrates the database')
     .description('Applies the migrations that the database is missing. Safe to run at any time, also concurrently.')
     .addOption(json())
-    .addHelpText('after', example('DATABASE_URL=postgres://rail:secret@db/rail rail migrate'))
+    .addHelpText('after', example('DATABASE_URL=postgres://rail:secret@db/rail npx --no rail migrate'))
     .action(async (options) => (await import('../commands/migrate.ts')).runMigrate(options));
 }

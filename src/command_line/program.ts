@@ -26,9 +26,9 @@ export function addProgramCommands(rail: Command): void {
     .addHelpText(
       'after',
       example(
-        'rail listen --program prg_… --events sale.created,commission.created',
-        'rail listen --forward-to localhost:4000/webhooks --print-secret',
-        'rail listen --recruitment --events reply.received,deal.agreed',
+        'npx --no rail listen --program prg_… --events sale.created,commission.created',
+        'npx --no rail listen --forward-to localhost:4000/webhooks --print-secret',
+        'npx --no rail listen --recruitment --events reply.received,deal.agreed',
       ),
     )
     .action(async (options) => (await import('../commands/listen/listen.ts')).listen({ events: [], ...options }));
@@ -71,8 +71,8 @@ export function addProgramCommands(rail: Command): void {
     .addHelpText(
       'after',
       example(
-        'rail report overview --days 90 --interval week',
-        'rail report partners --sort=-clicks --csv > partners.csv',
+        'npx --no rail report overview --days 90 --interval week',
+        'npx --no rail report partners --sort=-clicks --csv > partners.csv',
       ),
     )
     .action(async (name, options) =>

@@ -17,7 +17,7 @@ const widest = Math.min(process.stdout.columns || 120, 120);
 
 /** The command line: all commands, in the order of the help. */
 export function createCommandLine(): Command {
-  const rail = new Command('rail')
+  const rail = new Command('npx --no rail')
     .description(
       'Affiliate program and recruitment service: clicks, sales, commissions, prospects and signed webhooks on one Postgres.',
     )

@@ -11,7 +11,7 @@ export function addRecruitmentCommands(rail: Command): void {
       'Starts a search for prospects of a brand, as POST /recruitment/v1/searches does. It costs a credit. The worker runs it, then a scan visits what it found. ' +
         'With --follow, shows the progress of both until they end; exit code 1 if one of them failed. Ctrl-C ends the command and leaves the search to the worker.',
     )
-    .option('--brand <id>', 'id of the brand (required)')
+    .option('--brand <id>', 'id of the brand (default: the only one)')
     .addOption(
       new Option('--type <type>', 'what is searched for')
         .choices(['keyword', 'competitor', 'lookalike', 'channel', 'url_list'])
@@ -30,14 +30,13 @@ export function addRecruitmentCommands(rail: Command): void {
     .addHelpText(
       'after',
       example(
-        "rail search --brand fbr_… --type keyword --query 'espresso machine review' --countries US,GB --follow",
-        'rail search --brand fbr_… --type competitor --competitor rival.example.com --ceiling-minor 50',
-        'rail search --brand fbr_… --type url_list --query "$(cat urls.txt)" --max-results 500 --json',
-        'rail search status fsc_… --follow',
+        "npx --no rail search --brand fbr_… --type keyword --query 'espresso machine review' --countries US,GB --follow",
+        'npx --no rail search --brand fbr_… --type competitor --competitor rival.example.com --ceiling-minor 50',
+        'npx --no rail search --brand fbr_… --type url_list --query "$(cat urls.txt)" --max-results 500 --json',
+        'npx --no rail search status fsc_… --follow',
       ),
     )
     .action(async (options) => {
-      requireBrand(rail, options);
       await (await import('../commands/recruitment/search.ts')).startSearch({
         channels: [],
         countries: [],
@@ -53,7 +52,7 @@ export function addRecruitmentCommands(rail: Command): void {
     .argument('<id>', 'id of the search: fsc_…')
     .option('--follow', 'show the progress until the search and its scan end')
     .addOption(json())
-    .addHelpText('after', example('rail search status fsc_…'))
+    .addHelpText('after', example('npx --no rail search status fsc_…'))
     .action(async (id, options) => (await import('../commands/recruitment/search.ts')).showSearch(id, options));
 
   search
@@ -62,7 +61,7 @@ export function addRecruitmentCommands(rail: Command): void {
     .description('Lists the latest searches, at most 20.')
     .option('--brand <id>', 'only searches of this brand')
     .addOption(json())
-    .addHelpText('after', example('rail search list --brand fbr_…'))
+    .addHelpText('after', example('npx --no rail search list --brand fbr_…'))
     .action(async (options) => (await import('../commands/recruitment/search.ts')).listSearches(options));
 
   search
@@ -71,7 +70,7 @@ export function addRecruitmentCommands(rail: Command): void {
     .description('Cancels a search that is queued or running. Results so far are kept.')
     .argument('<id>', 'id of the search: fsc_…')
     .addOption(json())
-    .addHelpText('after', example('rail search cancel fsc_…'))
+    .addHelpText('after', example('npx --no rail search cancel fsc_…'))
     .action(async (id, options) => (await import('../commands/recruitment/search.ts')).stopSearch(id, options));
 
   const scan = rail
@@ -82,12 +81,11 @@ export function addRecruitmentCommands(rail: Command): void {
       'Starts a scan of a brand, as POST /recruitment/v1/scans does. It costs a credit. The worker looks for prospects and visits their pages. ' +
         'With --follow, shows the progress until it ends; exit code 1 if it failed. Ctrl-C ends the command and leaves the scan to the worker.',
     )
-    .option('--brand <id>', 'id of the brand (required)')
+    .option('--brand <id>', 'id of the brand (default: the only one)')
     .option('--follow', 'show the progress until the scan ends')
     .addOption(json())
-    .addHelpText('after', example('rail scan --brand fbr_… --follow', 'rail scan status fsc_…'))
+    .addHelpText('after', example('npx --no rail scan --brand fbr_… --follow', 'npx --no rail scan status fsc_…'))
     .action(async (options) => {
-      requireBrand(rail, options);
       await (await import('../commands/recruitment/scan.ts')).startScan(options);
     });
 
@@ -98,7 +96,7 @@ export function addRecruitmentCommands(rail: Command): void {
     .argument('<id>', 'id of the scan: fsc_…')
     .option('--follow', 'show the progress until the scan ends')
     .addOption(json())
-    .addHelpText('after', example('rail scan status fsc_… --follow'))
+    .addHelpText('after', example('npx --no rail scan status fsc_… --follow'))
     .action(async (id, options) => (await import('../commands/recruitment/scan.ts')).showScan(id, options));
 
   scan
@@ -107,7 +105,7 @@ export function addRecruitmentCommands(rail: Command): void {
     .description('Lists the latest scans, at most 20.')
     .option('--brand <id>', 'only scans of this brand')
     .addOption(json())
-    .addHelpText('after', example('rail scan list --brand fbr_… --json'))
+    .addHelpText('after', example('npx --no rail scan list --brand fbr_… --json'))
     .action(async (options) => (await import('../commands/recruitment/scan.ts')).listScans(options));
 
   const prospects = rail
@@ -115,7 +113,7 @@ export function addRecruitmentCommands(rail: Command): void {
     .summary('imports, lists and exports prospects')
     .description('Imports, lists and exports the prospects of a brand.');
 
-  const brand = () => new Option('--brand <id>', 'id of the brand').makeOptionMandatory();
+  const brand = () => new Option('--brand <id>', 'id of the brand (default: the only one)');
 
   prospects
     .command('import')
@@ -123,7 +121,7 @@ export function addRecruitmentCommands(rail: Command): void {
     .description(
       'Imports prospects from a CSV file whose first line names the columns, or from NDJSON: at most 100,000 rows and 32 MiB, in UTF-8. ' +
         'Columns are known by their names: url, key, channel, name, email, country_code, language_code, timezone, followers, description, custom.<name>. ' +
-        'Follows the import until it ends, then shows what became of the rows and which were refused. Requires a running worker, such as that of rail start. ' +
+        'Follows the import until it ends, then shows what became of the rows and which were refused. Requires a running worker, such as that of npm start. ' +
         'Ctrl-C ends the command and leaves the import to the worker.',
     )
     .argument('<file>', 'the file; - is standard input')
@@ -135,8 +133,8 @@ export function addRecruitmentCommands(rail: Command): void {
     .addHelpText(
       'after',
       example(
-        'rail prospects import blogs.csv --brand fbr_… --dry-run',
-        'rail prospects import blogs.csv --brand fbr_… --mapping Blog=url Owner=name Notes=',
+        'npx --no rail prospects import blogs.csv --brand fbr_… --dry-run',
+        'npx --no rail prospects import blogs.csv --brand fbr_… --mapping Blog=url Owner=name Notes=',
       ),
     )
     .action(async (file, options) =>
@@ -152,7 +150,7 @@ export function addRecruitmentCommands(rail: Command): void {
     .option('--stage <stage>', 'only prospects in this stage')
     .option('--limit <number>', 'number of prospects, up to 100', integerUpTo(100), 25)
     .addOption(json())
-    .addHelpText('after', example('rail prospects list --brand fbr_… --stage found'))
+    .addHelpText('after', example('npx --no rail prospects list --brand fbr_… --stage found'))
     .action(async (options) => (await import('../commands/recruitment/list_prospects.ts')).listProspects(options));
 
   prospects
@@ -162,11 +160,6 @@ export function addRecruitmentCommands(rail: Command): void {
     .addOption(brand())
     .addOption(new Option('--format <format>', 'csv or ndjson').choices(['csv', 'ndjson']).default('csv'))
     .option('--out <file>', 'write to this file, which only you can read (default: standard output)')
-    .addHelpText('after', example('rail prospects export --brand fbr_… --out prospects.csv'))
+    .addHelpText('after', example('npx --no rail prospects export --brand fbr_… --out prospects.csv'))
     .action(async (options) => (await import('../commands/recruitment/list_prospects.ts')).exportProspects(options));
-}
-
-/** It is mandatory where the command itself runs: its subcommands do without. */
-function requireBrand(rail: Command, { brand }: { brand?: string }): void {
-  if (brand === undefined) rail.error("error: required option '--brand <id>' not specified");
 }

@@ -12,13 +12,13 @@ export interface Chosen {
 const nouns = {
   organization: {
     from: raw('(select o.*, o.id as organization_id from core.organization o) t'),
-    unknown: (id: string) => `There is no organization '${id}'. 'rail org list' lists them.`,
-    none: "There is no organization yet: create one with 'rail org create', or begin 'rail start'.",
+    unknown: (id: string) => `There is no organization '${id}'. 'npx --no rail org list' lists them.`,
+    none: "There is no organization yet: create one with 'npx --no rail org create', or begin 'npx --no rail start'.",
   },
   program: {
     from: raw('program.program t'),
     unknown: (id: string) => `There is no program '${id}'.`,
-    none: "There is no program yet: create one with POST /v1/programs, or begin 'rail start'.",
+    none: "There is no program yet: create one with POST /v1/programs, or begin 'npx --no rail start'.",
   },
   brand: {
     from: raw('recruitment.brand t where t.deleted_at is null'),

@@ -52,7 +52,7 @@ const noEvents: WriteEvents = () => {
 
 async function requireMigrations({ database }: Store, config: Config, url: string): Promise<void> {
   if (await isMigrated(database)) return;
-  if (config.DATABASE_URL) throw new Error("The database lacks migrations: run 'rail migrate' first.");
+  if (config.DATABASE_URL) throw new Error("The database lacks migrations: run 'npx --no rail migrate' first.");
   await migrate(url);
 }
 
@@ -70,7 +70,9 @@ export async function warnWithoutWorker(store: Store, consequence: string): Prom
 
 async function noWorker({ database }: Store, consequence: string): Promise<string | undefined> {
   const workers = await run(database, sql`select id from core.worker limit 1`);
-  return workers.length > 0 ? undefined : `No worker runs, so ${consequence}: begin 'rail start' or 'rail worker'.`;
+  return workers.length > 0
+    ? undefined
+    : `No worker runs, so ${consequence}: begin 'npx --no rail start' or 'npx --no rail worker'.`;
 }
 
 /** Commands say what they have to say themselves, unless everything is asked for. */

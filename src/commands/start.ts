@@ -72,7 +72,7 @@ const endLine = (config: Config): string =>
   `Ctrl-C stops it. Its data is kept.${process.stderr.isTTY ? ` Its log is ${logFile(config)}.` : ''}`;
 
 const aboutKeys = [
-  "  This database has organizations. Make a key with 'rail key create'; 'rail org list' shows whose it can be.",
+  "  This database has organizations. Make a key with 'npx --no rail key create'; 'npx --no rail org list' shows whose it can be.",
 ];
 
 const aboutDemo = (demo: Demo): string[] => [

@@ -124,7 +124,7 @@ export const tools: Tool[] = [
   {
     name: 'A login',
     text: 'The operator of the service creates a login for you. It reads the rows of your organization in schema `data` and nothing else. Emails, names and other personal columns are null unless it is created with `--personal-data`. Without `--expires`, it does not expire.',
-    code: "rail data user create --organization org_… --name 'Metabase' --expires 365d",
+    code: "npx --no rail data user create --organization org_… --name 'Metabase' --expires 365d",
   },
   {
     name: 'psql',
@@ -150,13 +150,13 @@ order by occurred_at`,
   },
   {
     name: 'The change feed',
-    text: 'To keep a copy elsewhere, export a resource, then what changed since the position on the last line. All other lines are objects as the API has them, or `{id, object, deleted: true}`. No change is missed. The operator of the service uses `rail data export`, with `--personal-data` for partners, customers and other resources with personal data. Applications use `GET /v1/exports/{resource}?since=<position>`, with the scopes `data:read` and `data:personal`. To replicate tables as they are, the operator creates a publication for logical replication with what `select data.publication_statement()` gives.',
-    code: `rail data export commissions > commissions.ndjson
-rail data export commissions --since "$(tail -n 1 commissions.ndjson | grep -o 'pos_[0-9a-z]*')" > changes.ndjson`,
+    text: 'To keep a copy elsewhere, export a resource, then what changed since the position on the last line. All other lines are objects as the API has them, or `{id, object, deleted: true}`. No change is missed. The operator of the service uses `npx --no rail data export`, with `--personal-data` for partners, customers and other resources with personal data. Applications use `GET /v1/exports/{resource}?since=<position>`, with the scopes `data:read` and `data:personal`. To replicate tables as they are, the operator creates a publication for logical replication with what `select data.publication_statement()` gives.',
+    code: `npx --no rail data export commissions > commissions.ndjson
+npx --no rail data export commissions --since "$(tail -n 1 commissions.ndjson | grep -o 'pos_[0-9a-z]*')" > changes.ndjson`,
   },
   {
     name: 'GraphQL',
-    text: 'Applications read the same views by `POST /graphql`, with an API key that has the scope `data:read` (and `data:personal` for emails, names and other personal columns). `/graphiql` explores it in a browser, `rail data graphql-schema` prints its schema. A page of a list has 20 rows, or as many as `first` says, up to 100. For the next page, send the `endCursor` of this one as `after`. `condition` filters: add `program_id` to it, because most indexes begin with it. `aggregates` counts and adds up all rows that match, by currency. It is read-only.',
+    text: 'Applications read the same views by `POST /graphql`, with an API key that has the scope `data:read` (and `data:personal` for emails, names and other personal columns). `/graphiql` explores it in a browser, `npx --no rail data graphql-schema` prints its schema. A page of a list has 20 rows, or as many as `first` says, up to 100. For the next page, send the `endCursor` of this one as `after`. `condition` filters: add `program_id` to it, because most indexes begin with it. `aggregates` counts and adds up all rows that match, by currency. It is read-only.',
     code: `curl https://rail.example.com/graphql -H "Authorization: Bearer $RAIL_KEY" -H 'Content-Type: application/json' \\
   -d '{"query": "{ sales(first: 5) { nodes { id amount_minor currency partner { handle } } aggregates { currency count amount_minor_sum } } }"}'`,
   },

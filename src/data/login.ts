@@ -96,7 +96,7 @@ async function insertLogin(
     where o.id = ${organization_id}
     returning created_at`);
   if (inserted) return inserted;
-  throw new Error(`There is no organization '${organization_id}'. 'rail org list' lists them.`);
+  throw new Error(`There is no organization '${organization_id}'. 'npx --no rail org list' lists them.`);
 }
 
 /** The logins of all organizations or of one, the newest first. */

@@ -166,7 +166,7 @@ async function claimOwnership(paths: Paths): Promise<Lock> {
   }
   const [pid] = await readOwner(paths);
   throw new Error(
-    `rail start is already running on ${paths.dataDir} (pid ${pid}). Stop it, or set RAIL_DATA_DIR to another directory.`,
+    `Rail is already running on ${paths.dataDir} (pid ${pid}). Stop it, or set RAIL_DATA_DIR to another directory.`,
   );
 }
 

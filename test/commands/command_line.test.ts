@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { parse } from 'acorn';
 import pg from 'pg';
 import t from 'tap';
 import { Sequence } from '../../src/commands/listen/received_webhook.ts';
@@ -35,13 +37,25 @@ t.test('every command explains itself, with an example', async (t) => {
   for (const leaf of leaves) {
     const { code, stdout } = await rail(...leaf.split(' '), '--help');
     t.equal(code, 0);
-    t.match(stdout, new RegExp(`^Usage: rail ${leaf}\\b[\\s\\S]*Examples?:\\n +\\$ .*rail ${leaf}`));
+    t.match(stdout, new RegExp(`^Usage: npx --no rail ${leaf}\\b[\\s\\S]*Examples?:\\n +\\$ .*npx --no rail ${leaf}`));
   }
   const { stdout } = await rail('--help');
   for (const leaf of leaves) t.match(stdout, new RegExp(`^  ${leaf.split(' ')[0]} `, 'm'));
   const unwrapped = stdout.replaceAll(/\s+/g, ' ');
   for (const { name, meaning } of settings) t.ok(unwrapped.includes(`${name} ${meaning}`), `it lists ${name}`);
   for (const line of stdout.split('\n')) t.ok(line.length <= 120, line);
+});
+
+t.test('a Node that is too old says so in one line', async (t) => {
+  const launcher = join(import.meta.dirname, '../../src/rail.js');
+  t.ok(
+    parse(await readFile(launcher, 'utf8'), { ecmaVersion: 2020, sourceType: 'module', allowHashBang: true }),
+    'Node 14 reads it',
+  );
+  const unable = run(process.execPath, ['--no-experimental-strip-types', launcher, '--version']);
+  await t.rejects(unable, { code: 1, stdout: '', stderr: /^rail: Rail needs Node 24 or later,.* 'npm ci'.*\n$/ });
+  const able = await run(process.execPath, [launcher, '--version']);
+  t.match(able, { stdout: /^\d+\.\d+\.\d+\n$/, stderr: '' });
 });
 
 t.test('what is wrong is one clear line, and a stack only where it is asked for', async (t) => {
@@ -83,7 +97,7 @@ t.test('a setting that is misspelt is named, with the one that is meant', async 
     'RAIL_WEBHOOK_ALLOW_PRIVAT is not a setting. Did you mean RAIL_WEBHOOK_ALLOW_PRIVATE?',
     'RAIL_DATADIR is not a setting. Did you mean RAIL_DATA_DIR?',
     'DATABASE_POOLSIZE is not a setting. Did you mean DATABASE_POOL_SIZE?',
-    "RAIL_COLOUR is not a setting. 'rail --help' lists all settings.",
+    "RAIL_COLOUR is not a setting. 'npx --no rail help' lists all settings.",
   ]);
   const { stderr } = await command(['org', 'list'], { ...environment, DATABASE_POOLSIZE: '5' });
   t.match(stderr, 'rail: DATABASE_POOLSIZE is not a setting. Did you mean DATABASE_POOL_SIZE?');
@@ -331,7 +345,7 @@ t.test('api and worker begin on a Postgres of one’s own: with a shared key, an
     const keyless = await command([role], { DATABASE_URL });
     t.match(keyless, { code: 1, stderr: /^rail: RAIL_ENCRYPTION_KEY is not set.*openssl rand -base64 32.*\n$/ });
   }
-  t.match(await command(['org', 'list'], own), { code: 1, stderr: /'rail migrate'/ });
+  t.match(await command(['org', 'list'], own), { code: 1, stderr: /'npx --no rail migrate'/ });
 
   const api = spawnRail(t, ['api'], own);
   const [, port] = await api.until(/missing migrations.* \/readyz answers 503.*"port":(\d+).*api ready/s);

@@ -95,10 +95,10 @@ t.test('says in one line what is wrong', async (t) => {
   t.match(await rail(), { code: 2, stdout: '', stderr: /resource/ });
   t.match(await rail('tags', '--organization', 'org_unknown'), {
     ...{ code: 1, stdout: '' },
-    stderr: "rail: There is no organization 'org_unknown'. 'rail org list' lists them.\n",
+    stderr: "rail: There is no organization 'org_unknown'. 'npx --no rail org list' lists them.\n",
   });
   const help = await rail('--help');
-  t.match(help.stdout, '$ rail data export clicks > clicks.ndjson');
+  t.match(help.stdout, '$ npx --no rail data export clicks > clicks.ndjson');
   await service.organization();
   t.match(await rail('tags'), { code: 2, stdout: '', stderr: /^rail: Which organization\? Give --organization/ });
 });

@@ -74,7 +74,7 @@ t.test('ends with exit code 1 and the error where what was followed fails', asyn
 
 t.test('says what is wrong in one line', async (t) => {
   const wrong: [string[], number, RegExp][] = [
-    [['search', '--query', 'ovens'], 2, /required option '--brand <id>'/],
+    [['search', '--query', 'ovens'], 2, /^rail: Which brand\? Give --brand with one of fbr_/],
     [['search', '--brand', brand.id], 2, /^rail: --query is required/],
     [
       ['search', '--brand', brand.id, '--countries', 'Narnia'],

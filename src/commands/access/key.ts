@@ -80,7 +80,7 @@ const signatureOf = ({ signature_required }: ApiKey): string => (signature_requi
 export const revokeApiKey = (id: string, { json }: { json?: boolean }): Promise<void> =>
   withStore(async ({ store }) => {
     const revoked = await revokeKey(store.database, id);
-    if (!revoked) throw new Error(`There is no key '${id}': 'rail key list' shows them.`);
+    if (!revoked) throw new Error(`There is no key '${id}': 'npx --no rail key list' shows them.`);
     answer(revoked, { json, lines: [`Revoked ${revoked.id} (${revoked.name}): it is refused from now on.`] });
   });
 
@@ -92,6 +92,6 @@ interface UpdateOptions {
 export const updateApiKey = (id: string, { signature, json }: UpdateOptions): Promise<void> =>
   withStore(async ({ store }) => {
     const key = await requireSignatures(store.database, id, signature === 'required');
-    if (!key) throw new Error(`There is no key '${id}': 'rail key list' shows them.`);
+    if (!key) throw new Error(`There is no key '${id}': 'npx --no rail key list' shows them.`);
     answer(key, { json, lines: [`Signatures of requests with ${key.id} (${key.name}) are ${signatureOf(key)}.`] });
   });

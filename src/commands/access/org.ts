@@ -7,7 +7,7 @@ export const createOrg = (options: { name: string; ownerEmail: string; json?: bo
   withStore(async ({ store }) => {
     const owner_email = requireEmail(options.ownerEmail, '--owner-email');
     const organization = await createOrganization(store.database, { name: options.name, owner_email });
-    const next = `Next: rail key create --organization ${organization.id} --name 'First key'`;
+    const next = `Next: npx --no rail key create --organization ${organization.id} --name 'First key'`;
     answer(organization, { json: options.json, lines: [`Created ${organization.id} (${organization.name}).`, next] });
   });
 

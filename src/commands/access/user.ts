@@ -19,7 +19,7 @@ export const createOrgUser = (options: NewUserOptions): Promise<void> =>
       email: requireEmail(options.email, '--email'),
       name: options.name ?? null,
     });
-    const next = `Next: rail key create --organization ${user.organization_id} --user ${user.id} --name '${user.name ?? user.email}'`;
+    const next = `Next: npx --no rail key create --organization ${user.organization_id} --user ${user.id} --name '${user.name ?? user.email}'`;
     answer(user, { json: options.json, lines: [`Created ${user.id} (${user.email}).`, next] });
   });
 

@@ -82,7 +82,7 @@ const row = (login: DataLogin & { state: LoginState }): string[] => [
 export const revokeDataUser = (user: string, { json }: { json?: boolean }): Promise<void> =>
   withStore(async ({ store }) => {
     const revoked = await revokeLogin(store, user);
-    if (!revoked) throw new Error(`There is no login '${user}': 'rail data user list' shows them.`);
+    if (!revoked) throw new Error(`There is no login '${user}': 'npx --no rail data user list' shows them.`);
     answer(revoked, { json, lines: [whatBecameOf(revoked), ...toRun(revoked.sql)] });
   });
 

@@ -67,7 +67,7 @@ async function listenUntil(stopping: AbortSignal, opened: Opened, options: Liste
   if (counts.faulty > 0) process.exitCode = 1;
 }
 
-const left = 'Postgres does not answer: the next rail listen removes the endpoint.';
+const left = 'Postgres does not answer: the next listener removes the endpoint.';
 
 function requireOneService({ recruitment, program, organization, test }: ListenOptions): void {
   if (recruitment && program) throw new UsageError('Give --program or --recruitment, not both.');

@@ -66,7 +66,8 @@ const requested: Record<Action, string> = {
 };
 
 function linesOf(found: Payout | PayoutBatch, action: Action): string[] {
-  if (!('method' in found)) return [requested[action], `Follow them with: rail payouts status --batch ${found.id}`];
+  if (!('method' in found))
+    return [requested[action], `Follow them with: npx --no rail payouts status --batch ${found.id}`];
   const { id, in_progress, status, amount_minor, currency } = found;
   const now = in_progress ? 'being marked as paid by a worker' : status;
   return [`${id} of ${formatMoney(amount_minor, currency)} is ${now}.`];

@@ -105,7 +105,7 @@ async function requireNoFailure({ database }: Store, batch_id: string): Promise<
 
 /** Not a failure, yet not done either. */
 function leave(batch_id: string): void {
-  console.error(`${batch_id} goes on. Follow it with: rail payouts status --batch ${batch_id}`);
+  console.error(`${batch_id} goes on. Follow it with: npx --no rail payouts status --batch ${batch_id}`);
   process.exitCode = 130;
 }
 
@@ -122,5 +122,9 @@ function next({ id, status, due_at }: PayoutBatch, { auto_payouts_enabled }: Pro
   if (status === 'awaiting_approval') return ['', `Next: POST /v1/payout_batches/${id}/approve with a key of a user.`];
   if (status !== 'ready') return [];
   const sent = auto_payouts_enabled ? `They are sent on ${due_at}, or before that` : 'They are sent';
-  return ['', `${sent} with: rail payouts send --batch ${id}`, `Follow them with: rail payouts status --batch ${id}`];
+  return [
+    '',
+    `${sent} with: npx --no rail payouts send --batch ${id}`,
+    `Follow them with: npx --no rail payouts status --batch ${id}`,
+  ];
 }

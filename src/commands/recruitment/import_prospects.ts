@@ -5,17 +5,17 @@ import { type Store, transaction } from '../../core/postgres/transaction.ts';
 import { openVault, requireSomeKey } from '../../encryption_key.ts';
 import { nobody } from '../../recruitment/brands/acting.ts';
 import { createImport, type Import, imports, mappingOfPairs, most_bytes } from '../../recruitment/imports/import.ts';
+import { type Chosen, choose } from '../chosen.ts';
 import { answer, type Opened, requireWorker, withStore } from '../command.ts';
 import { showProgress } from '../output/progress.ts';
 import { table } from '../output/table.ts';
 import { grouped } from '../payouts/tables.ts';
 import { catchStop } from '../process.ts';
-import { organizationOfBrand } from './tenant.ts';
 
 const poll_ms = 250;
 
 interface ImportOptions {
-  brand: string;
+  brand?: string;
   mapping: string[];
   dryRun?: boolean;
   updateExisting?: boolean;
@@ -28,8 +28,9 @@ export async function importProspects(file: string, options: ImportOptions): Pro
   const stopping = catchStop();
   await withStore(async (opened) => {
     await requireWorker(opened.store, 'nothing would import the file');
-    const organization_id = await organizationOfBrand(opened.store.database, options.brand);
-    const { id } = await create(opened, organization_id, document, options);
+    const brand = await choose(opened, 'brand', options.brand);
+    const { organization_id } = brand;
+    const { id } = await create(opened, brand, document, options);
     console.error(`Created ${id}. Ctrl-C leaves it to the worker.`);
     const ended = await follow(opened.store, { organization_id, id }, stopping);
     if (!ended) return leave(id);
@@ -50,15 +51,15 @@ async function readDocument(file: string): Promise<string> {
 
 async function create(
   { store, config }: Opened,
-  organization_id: string,
+  { id: brand_id, organization_id }: Chosen,
   document: string,
-  { brand, mapping, dryRun = false, updateExisting = false }: ImportOptions,
+  { mapping, dryRun = false, updateExisting = false }: ImportOptions,
 ): Promise<Import> {
   requireSomeKey(config);
   const vault = await openVault(config, store.database);
   return transaction(store, { organization_id, request_id: null }, (tx) =>
     createImport(tx, vault, {
-      ...{ brand_id: brand, document, mapping: mappingOfPairs(mapping), by: nobody },
+      ...{ brand_id, document, mapping: mappingOfPairs(mapping), by: nobody },
       ...{ dry_run: dryRun, update_existing: updateExisting },
     }),
   );

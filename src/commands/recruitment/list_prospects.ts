@@ -5,14 +5,14 @@ import { type Tx, transaction } from '../../core/postgres/transaction.ts';
 import { reasonOf } from '../../core/values/validation.ts';
 import type { Prospect } from '../../recruitment/prospects/prospect.ts';
 import { prospectList } from '../../recruitment/prospects/read.ts';
+import { choose } from '../chosen.ts';
 import { answer, UsageError, withStore } from '../command.ts';
 import { table } from '../output/table.ts';
 import { writeOut } from '../output/whole_file.ts';
 import { grouped } from '../payouts/tables.ts';
-import { organizationOfBrand } from './tenant.ts';
 
 interface ListOptions {
-  brand: string;
+  brand?: string;
   q?: string;
   stage?: string;
   limit: number;
@@ -23,9 +23,10 @@ const scopes = ['prospects:read'];
 
 /** `rail prospects list`: the newest prospects of a brand, or those that a text finds. */
 export const listProspects = ({ brand, q, stage, limit, json }: ListOptions): Promise<void> =>
-  withStore(async ({ store }) => {
-    const organization_id = await organizationOfBrand(store.database, brand);
-    const query = queryOf({ brand_id: brand, limit, q, stage });
+  withStore(async (opened) => {
+    const { store } = opened;
+    const { id: brand_id, organization_id } = await choose(opened, 'brand', brand);
+    const query = queryOf({ brand_id, limit, q, stage });
     const page = await transaction(store, { organization_id, request_id: null }, (tx) =>
       prospectList.page(tx, query, scopes),
     );
@@ -52,18 +53,19 @@ function linesOf(prospects: Prospect[], total: number): string[] {
 }
 
 interface ExportOptions {
-  brand: string;
+  brand?: string;
   format: StreamFormat;
   out?: string;
 }
 
 /** `rail prospects export`: all prospects of a brand, as the API lists them. */
 export const exportProspects = ({ brand, format, out }: ExportOptions): Promise<void> =>
-  withStore(async ({ store }) => {
-    const organization_id = await organizationOfBrand(store.database, brand);
+  withStore(async (opened) => {
+    const { store } = opened;
+    const { id, organization_id } = await choose(opened, 'brand', brand);
     await writeOut(
       out,
-      reading(store, { organization_id, request_id: null }, (tx) => textsOf(tx, brand, format)),
+      reading(store, { organization_id, request_id: null }, (tx) => textsOf(tx, id, format)),
     );
   });
 

@@ -2,6 +2,7 @@ import sql from 'sql-template-tag';
 import { type Store, transaction } from '../../core/postgres/transaction.ts';
 import { formatMoney } from '../../program/payouts/money_text.ts';
 import { createScan, type Scan, scans } from '../../recruitment/discovery/scans/scan.ts';
+import { choose } from '../chosen.ts';
 import { answer, requireWorker, withStore } from '../command.ts';
 import { table } from '../output/table.ts';
 import { grouped } from '../payouts/tables.ts';
@@ -17,12 +18,13 @@ interface Options {
 }
 
 /** `rail scan`: starts a scan of a brand. */
-export async function startScan({ brand, ...options }: Options & { brand: string }): Promise<void> {
+export async function startScan({ brand, ...options }: Options & { brand?: string }): Promise<void> {
   const stopping = catchStop();
-  await withStore(async ({ store }) => {
-    const organization_id = await organizationOfBrand(store.database, brand);
+  await withStore(async (opened) => {
+    const { store } = opened;
+    const { id, organization_id } = await choose(opened, 'brand', brand);
     await requireWorker(store, 'nothing would run the scan');
-    const scan = await transaction(store, { organization_id, request_id: null }, (tx) => createScan(tx, brand));
+    const scan = await transaction(store, { organization_id, request_id: null }, (tx) => createScan(tx, id));
     await say({ store, organization_id, stopping }, scan, options);
   });
 }

@@ -6,6 +6,7 @@ import { formatMoney } from '../../program/payouts/money_text.ts';
 import type { Scan } from '../../recruitment/discovery/scans/scan.ts';
 import { cancelSearch, createSearch, type Search, searches } from '../../recruitment/discovery/searches/search.ts';
 import { Body, type SearchRequest } from '../../recruitment/discovery/searches/search_request.ts';
+import { choose } from '../chosen.ts';
 import { answer, requireWorker, UsageError, withStore } from '../command.ts';
 import { table } from '../output/table.ts';
 import { grouped } from '../payouts/tables.ts';
@@ -23,7 +24,7 @@ interface Options {
 }
 
 interface StartOptions extends Options {
-  brand: string;
+  brand?: string;
   type: string;
   query?: string;
   competitor?: string;
@@ -37,10 +38,11 @@ interface StartOptions extends Options {
 
 /** `rail search`: starts a search. */
 export async function startSearch(options: StartOptions): Promise<void> {
-  const { brand_id, ...request } = bodyOf(options);
   const stopping = catchStop();
-  await withStore(async ({ store }) => {
-    const organization_id = await organizationOfBrand(store.database, brand_id);
+  await withStore(async (opened) => {
+    const { store } = opened;
+    const { id, organization_id } = await choose(opened, 'brand', options.brand);
+    const { brand_id, ...request } = bodyOf({ ...options, brand: id });
     await requireWorker(store, 'nothing would run the search');
     const search = await create({ store, organization_id }, brand_id, request);
     await say({ store, organization_id, stopping }, search, options);

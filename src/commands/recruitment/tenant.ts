@@ -27,14 +27,14 @@ export async function organizationOfInbox(database: Database, id: string): Promi
     database,
     sql`select organization_id from recruitment.inbox where id = ${id} and deleted_at is null`,
   );
-  if (!found) throw new Error(`There is no inbox '${id}'. 'rail inbox list' lists them.`);
+  if (!found) throw new Error(`There is no inbox '${id}'. 'npx --no rail inbox list' lists them.`);
   return found.organization_id;
 }
 
 /** @throws Error when there is no such organization */
 export async function requireOrganization(database: Database, id: string): Promise<void> {
   const [known] = await run(database, sql`select o.id from core.organization o where o.id = ${id}`);
-  if (!known) throw new Error(`There is no organization '${id}'. 'rail org list' lists them.`);
+  if (!known) throw new Error(`There is no organization '${id}'. 'npx --no rail org list' lists them.`);
 }
 
 /** The organization of a campaign. @throws Error when there is none with this id */
@@ -43,6 +43,6 @@ export async function organizationOfCampaign(database: Database, id: string): Pr
     database,
     sql`select organization_id from recruitment.campaign where id = ${id}`,
   );
-  if (!found) throw new Error(`There is no campaign '${id}'. 'rail campaign status --all' lists them.`);
+  if (!found) throw new Error(`There is no campaign '${id}'. 'npx --no rail campaign status --all' lists them.`);
   return found.organization_id;
 }

@@ -60,8 +60,8 @@ export async function createKey(
   if (!key) {
     throw new Error(
       user_id === undefined
-        ? `There is no organization '${organization_id}'. 'rail org list' lists them.`
-        : `No organization '${organization_id}' with a user '${user_id}' exists. 'rail user list' lists users.`,
+        ? `There is no organization '${organization_id}'. 'npx --no rail org list' lists them.`
+        : `No organization '${organization_id}' with a user '${user_id}' exists. 'npx --no rail user list' lists users.`,
     );
   }
   return { ...key, secret };

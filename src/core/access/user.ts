@@ -32,7 +32,7 @@ export async function createUser(
       select o.id, ${newId('usr')}, ${email}, ${name}, 'member' from core.organization o where o.id = ${organization_id}
       returning ${user_columns}`,
   );
-  if (!user) throw new Error(`There is no organization '${organization_id}'. 'rail org list' lists them.`);
+  if (!user) throw new Error(`There is no organization '${organization_id}'. 'npx --no rail org list' lists them.`);
   return user;
 }
 

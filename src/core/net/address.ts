@@ -19,7 +19,7 @@ export type UrlJudgement = { ok: true; url: URL } | { ok: false; reason: string 
 
 /** The same whether a name does not exist or is internal: otherwise the names of a private zone could be probed. */
 export const NOT_PUBLIC =
-  'The host of the URL must resolve to public internet addresses only. Use a host name that has an A or AAAA record in public DNS.';
+  'The host of the URL could not be resolved, or does not resolve to public internet addresses only. Use a host name that has an A or AAAA record in public DNS. If the same is said of every host, the service reaches no name server.';
 
 /** The endpoint is not at a public address. The message may be shown to the merchant. */
 export class AddressRefused extends Error {

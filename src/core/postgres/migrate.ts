@@ -77,9 +77,9 @@ export async function isMigrated(on: Pick<pg.Pool, 'query'>): Promise<boolean> {
 
 /** What processes that serve or work wait for, as a sentence; undefined where the database is ready for them. */
 export async function whyNotReady(on: Pick<pg.Pool, 'query'>): Promise<string | undefined> {
-  if (!(await isMigrated(on))) return "The database is missing migrations. Run 'rail migrate'.";
+  if (!(await isMigrated(on))) return "The database is missing migrations. Run 'npx --no rail migrate'.";
   const missing = await whatStopsRequests(on);
-  return missing && `The database is missing privileges (${missing}). Run 'rail migrate'.`;
+  return missing && `The database is missing privileges (${missing}). Run 'npx --no rail migrate'.`;
 }
 
 /** Without a statement that waits: its snapshot would be waited for by an index that another process builds outside a transaction. */

@@ -104,7 +104,7 @@ async function rolesThatAreMade(client: Session): Promise<string[]> {
 function mayNotCreate({ name }: User, role: Role, made: string[]): Error {
   const granted = made.length > 0 ? ` grant ${made.join(', ')} to ${name} with admin option;` : '';
   return new Error(
-    `The database user ${name} may not create the role ${role.name}: it lacks CREATEROLE. As a superuser, run: alter role ${name} createrole;${granted} Then run 'rail migrate' again.`,
+    `The database user ${name} may not create the role ${role.name}: it lacks CREATEROLE. As a superuser, run: alter role ${name} createrole;${granted} Then run 'npx --no rail migrate' again.`,
   );
 }
 
@@ -123,7 +123,7 @@ async function grantRole(client: Session, { name, is_superuser }: User, role: Ro
 function mayNotBecome({ name }: User, roles: string[]): Error {
   const [noun, all] = [roles.length === 1 ? 'role' : 'roles', roles.join(', ')];
   return new Error(
-    `The database user ${name} may not become the ${noun} ${all}, which another user of this server created. As a superuser, or as a role with ADMIN OPTION on ${all}, run: grant ${all} to ${name} with admin option; Then run 'rail migrate' again.`,
+    `The database user ${name} may not become the ${noun} ${all}, which another user of this server created. As a superuser, or as a role with ADMIN OPTION on ${all}, run: grant ${all} to ${name} with admin option; Then run 'npx --no rail migrate' again.`,
   );
 }
 
@@ -205,14 +205,14 @@ function notAllowed(refused: Missing[]): Error {
   const [first] = refused as [Missing];
   const more = refused.length > 1 ? `, and ${refused.length - 1} more` : '';
   return new Error(
-    `The database user may not set privileges right: ${first.subject}: ${first.missing}${more}. Restore the database as this user, or as the owner or a superuser run: ${refused.map(({ statement }) => `${statement};`).join(' ')} Then run 'rail migrate' again.`,
+    `The database user may not set privileges right: ${first.subject}: ${first.missing}${more}. Restore the database as this user, or as the owner or a superuser run: ${refused.map(({ statement }) => `${statement};`).join(' ')} Then run 'npx --no rail migrate' again.`,
   );
 }
 
 function stillMissing(missing: Missing[]): Error {
   const each = missing.map((one) => `${one.subject}: ${one.missing} (${one.statement};)`);
   return new Error(
-    `Some privileges could not be set. Run 'rail migrate' again when long queries have ended, or run these as a superuser: ${each.join(' ')}`,
+    `Some privileges could not be set. Run 'npx --no rail migrate' again when long queries have ended, or run these as a superuser: ${each.join(' ')}`,
   );
 }
 

@@ -79,7 +79,7 @@ export const teamOperations: Operation[] = [
     path: `${base_path}/team`,
     scope: 'team:write',
     summary: 'Adds a person to the team.',
-    doc: 'A person who was removed is added again with the same id. No email is sent; create an API key for the user with `rail key create --user`.',
+    doc: 'A person who was removed is added again with the same id. No email is sent; create an API key for the user with `npx --no rail key create --user`.',
     body: z.strictObject({ email, name: name.optional(), role: role.default('member') }),
     reply: teamMembers.schema,
     status: 201,

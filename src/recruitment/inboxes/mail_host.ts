@@ -33,7 +33,7 @@ export async function mailServerAddress(
 }
 
 const not_public =
-  'The host must resolve to public internet addresses only. Use a host name that has an A or AAAA record in public DNS.';
+  'The host could not be resolved, or does not resolve to public internet addresses only. Use a host name that has an A or AAAA record in public DNS. If the same is said of every host, the service reaches no name server.';
 
 const refused = (protocol: Protocol, field: 'host' | 'port', message: string): Problem =>
   new Problem('address_not_allowed', message, { param: `${protocol}.${field}` });

@@ -90,7 +90,7 @@ t.test('sets everything right in a database that was restored without the role, 
   t.equal(answer.statusCode, 503);
   t.match(
     answer.json().error.message,
-    /missing privileges \(rail_api: .* cannot become the role.*\)\. Run 'rail migrate'\./,
+    /missing privileges \(rail_api: .* cannot become the role.*\)\. Run 'npx --no rail migrate'\./,
   );
   t.not((await migrate(template)).length, 0);
   t.same(await privilegesIn(client), before);

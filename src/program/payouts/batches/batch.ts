@@ -67,7 +67,7 @@ export const payoutBatchOperations: Operation[] = [
     path: '/v1/payout_batches/{id}/approve',
     scope: 'payouts:send',
     summary: 'Approves a batch, so that its payouts can be sent.',
-    doc: 'The key must belong to a user (`rail key create --user`), other than the one whose key created the batch. A batch that the schedule, or a key of no user, created can be approved by any user. No key can do both.',
+    doc: 'The key must belong to a user (`npx --no rail key create --user`), other than the one whose key created the batch. A batch that the schedule, or a key of no user, created can be approved by any user. No key can do both.',
     params: idParams,
     reply: payoutBatches.schema,
     errors: ['approval_not_allowed', 'invalid_state_transition'],

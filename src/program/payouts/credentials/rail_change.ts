@@ -119,7 +119,7 @@ async function tellOwner(tx: Tx, program: Program, { rail, caller, before, after
     `Request: ${tx.request_id}`,
     `Time: ${tx.now}`,
     '',
-    "If you did not expect this, revoke the API key with 'rail key revoke', and set the credentials again before payouts are sent.",
+    "If you did not expect this, revoke the API key with 'npx --no rail key revoke', and set the credentials again before payouts are sent.",
   ];
   tx.enqueue('program/mail_owner', {
     organization_id: tx.organization_id,
