@@ -123,3 +123,26 @@ t.test('has samples of no other values', async (t) => {
     [],
   );
 });
+
+t.test('leads by no id to the rows of all organizations, which it would count', async (t) => {
+  t.same(
+    await rail.query(sql`
+      select i.indexrelid::regclass::text as index
+      from pg_index i
+      join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0] and a.atttypid = 'text'::regtype
+      join data.columns_read() c on c.table_id = a.attrelid and c.column_name = a.attname
+      where a.attname <> 'organization_id' and i.indrelid <> 'core.organization'::regclass
+        -- A view shows these as expressions.
+        and not exists (
+          select from data.columns_without_statistics() w where w.relation_id = c.table_id and w.column_name = c.column_name
+        )
+        -- No condition on a view implies that of an index on a column that no view reads.
+        and not exists (
+          select from pg_depend d
+          join pg_attribute p on p.attrelid = d.refobjid and p.attnum = d.refobjsubid
+          where d.classid = 'pg_class'::regclass and d.objid = i.indexrelid and d.refobjid = i.indrelid
+            and (p.attrelid, p.attname) not in (select r.table_id, r.column_name from data.columns_read() r)
+        )`),
+    [],
+  );
+});
