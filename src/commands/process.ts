@@ -10,11 +10,11 @@ import { watchClock } from '../core/metrics/clock.ts';
 import { trustedProxies } from '../core/net/client_address.ts';
 import {
   findShare,
-  least_of_transactions,
   leastConnections,
   processName,
   type Role,
   type Shortage,
+  type Split,
   splitConnections,
 } from '../core/postgres/connections.ts';
 import { migrate } from '../core/postgres/migrate.ts';
@@ -84,8 +84,8 @@ export interface Running {
   url: string;
   store: Store;
   services: Services;
-  /** How many the transactions have, and the worker. */
-  connections: { store: number; worker: number };
+  /** How many its parts may open at the moment. */
+  connections: Split;
 }
 
 /**
@@ -104,7 +104,8 @@ export async function runProcess(
     requireSharedKey(config);
     requireBaseUrl(config);
   }
-  const connections = await connectionsOf(role, config);
+  const pools = role === 'api' ? 0 : await countPools();
+  const connections = connectionsOf(role, config, pools);
   const log = role === 'start' ? createStartLog(config) : createLog(config);
   for (const line of misspelt()) log.warn(line);
   const stopping = catchStop();
@@ -122,7 +123,7 @@ export async function runProcess(
       writeEvents,
       config.DATABASE_READ_URL && (await replicaUrl(config.DATABASE_READ_URL)),
     );
-    const unshare = await shareConnections(store, config, connections.worker, log);
+    const unshare = await shareConnections({ role, store, config, pools, connections, log });
     await warnOfReplica(store, config, log);
     const services = await openServices(config, log, store.database);
     const metrics = await openMetrics(config, store, services, log);
@@ -140,10 +141,9 @@ export async function runProcess(
 }
 
 /** @throws Error when `DATABASE_POOL_SIZE` is too small */
-async function connectionsOf(role: Role, { DATABASE_POOL_SIZE: size }: Config): Promise<Running['connections']> {
-  const pools = role === 'api' ? 0 : await countPools();
+function connectionsOf(role: Role, { DATABASE_POOL_SIZE: size }: Config, pools: number): Split {
   const least = leastConnections(role, pools);
-  if (size >= least) return role === 'api' ? { store: size, worker: 0 } : splitConnections(size, pools);
+  if (size >= least) return splitConnections(role, size, pools);
   throw new Error(
     `DATABASE_POOL_SIZE is ${size}, and rail ${role} needs ${least} connections at least. Set it to ${least} or more, or leave it unset for 20.`,
   );
@@ -157,24 +157,26 @@ async function countPools(): Promise<number> {
   return poolsOf(extensions);
 }
 
+interface Sharing extends Pick<Running, 'store' | 'config' | 'connections' | 'log'> {
+  role: Role;
+  pools: number;
+}
+
 /**
- * Keeps the transactions of this process to its share of Postgres' connections, as the number of processes changes, and warns as long as
- * there are fewer than all may open. @returns what ends it
+ * Keeps all pools of this process to its share of Postgres' connections, as the number of processes changes, and warns as long as there are
+ * fewer than all may open. @returns what ends it
  */
-async function shareConnections(
-  { database }: Store,
-  { DATABASE_POOL_SIZE: size }: Config,
-  worker: number,
-  log: Logger,
-): Promise<() => void> {
-  let bound = size - worker;
+async function shareConnections({ role, store, config, pools, connections, log }: Sharing): Promise<() => void> {
+  const { database } = store;
+  const size = config.DATABASE_POOL_SIZE;
   let warned_at = Number.NEGATIVE_INFINITY;
   const look = async () => {
     const { share, shortage } = await findShare(database, size);
-    const next = Math.min(size - worker, Math.max(least_of_transactions, share - worker));
-    // Others change it too: GraphQL takes its own from it.
-    database.options.max += next - bound;
-    bound = next;
+    const taken = connections.store - database.options.max; // by GraphQL, which keeps what it has
+    const least = leastConnections(role, pools) + taken;
+    const { store, worker } = splitConnections(role, Math.min(size, Math.max(least, share)), pools);
+    database.options.max = store - taken;
+    Object.assign(connections, { store, worker });
     if (!shortage || performance.now() < warned_at + warn_every_ms) return;
     warned_at = performance.now();
     log.warn(shortage, shortageOf(shortage));
@@ -279,7 +281,7 @@ export async function startWorkerOf({ url, store, services, config, log, connect
   return startWorker({
     ...{ url, store, services, log },
     concurrency: config.WORKER_CONCURRENCY,
-    connections: connections.worker,
+    connections: () => connections.worker,
   });
 }
 

@@ -1,13 +1,16 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
 import t from 'tap';
 import { settings } from '../../src/config.ts';
 import { poolsOf } from '../../src/core/jobs/extension.ts';
+import { migrate } from '../../src/core/postgres/migrate.ts';
+import { openEmbeddedPostgres } from '../../src/embedded_postgres/embedded_postgres.ts';
 import { extensions } from '../../src/products.ts';
 import { encryption_key, eventually, type Json, sql, startRail, startReceiver } from '../harness.ts';
 import { type Process, startProcess } from '../processes.ts';
-import { rail as runRail } from '../rail_process.ts';
+import { makeDataDir, rail as runRail } from '../rail_process.ts';
 
 const rail = await startRail({ worker: false });
 const merchant = await rail.organization();
@@ -62,35 +65,76 @@ t.test('a worker under load has no more connections than DATABASE_POOL_SIZE', as
   await (await worker).end('SIGTERM');
 });
 
-let small_api: Process;
-
 t.test('an API under load has no more connections than DATABASE_POOL_SIZE', async (t) => {
   const { id } = await createProgram();
-  small_api = await startProcess('api', rail.url, { DATABASE_POOL_SIZE: '4' });
+  const small_api = await startProcess('api', rail.url, { DATABASE_POOL_SIZE: '4' });
   // As many as are answered in time on a busy machine.
   const in_turns = async () => {
     for (let turn = 0; turn < 10; turn++) await partners(id, 8, small_api.url);
   };
   const most = await mostConnections(in_turns());
   t.ok(most <= 4, `${most}`);
+  t.same(
+    small_api.logged.filter(({ msg }) => /connections/.test(msg)),
+    [],
+    'and Postgres has enough',
+  );
+  await small_api.end('SIGTERM');
 });
 
-t.test('warns at start when Postgres has too few connections for all processes', async (t) => {
-  const [{ max_connections }] = (await rail.query<{ max_connections: number }>(
-    sql`select current_setting('max_connections')::integer as max_connections`,
-  )) as [{ max_connections: number }];
-  const half = Math.ceil(max_connections / 2);
-  const [api, other] = [
-    await startProcess('api', rail.url, { DATABASE_POOL_SIZE: `${half}` }),
-    await startProcess('api', rail.url, { DATABASE_POOL_SIZE: `${half}` }),
-  ];
-  const warnings = ({ logged }: { logged: Json[] }) => logged.filter(({ msg }) => /connections/.test(msg));
-  t.same(warnings(small_api), []);
-  const [warning] = warnings(other);
-  t.match(warning?.msg, /Lower DATABASE_POOL_SIZE, or raise max_connections/);
-  t.match(warning, { connections_each: half, max_connections });
-  t.ok(warning?.processes >= 3, 'each process is counted');
-  await Promise.all([small_api, api, other].map((one) => one.end('SIGTERM')));
+/** A Postgres of its own with few connections. */
+async function smallPostgres(max_connections: number): Promise<{ postgres: pg.Client; url: string }> {
+  const dataDir = await makeDataDir(t, 'migrated');
+  const settings = { max_connections: `${max_connections}`, fsync: 'off' };
+  const { url, stop } = await openEmbeddedPostgres({ dataDir, mode: 'own', settings });
+  await migrate(url);
+  const client = new pg.Client({ connectionString: url, application_name: 'rail test' });
+  await client.connect();
+  t.teardown(() => client.end().then(stop));
+  return { postgres: client, url };
+}
+
+t.test('a fleet in use opens no more connections than Postgres has, and says what to change', async (t) => {
+  const max_connections = 40;
+  const { postgres, url } = await smallPostgres(max_connections);
+  const start = (role: 'api' | 'worker', settings = {}) =>
+    startProcess(role, url, { DATABASE_POOL_SIZE: '30', ...settings });
+  const first = await start('api', { METRICS_PORT: '0' });
+  const apis = [first];
+  let isOver = false;
+  t.teardown(() => {
+    isOver = true;
+  });
+  // Each request looks up a key, which takes a connection; half of those that are free at most.
+  const use = async ({ url }: Process) => {
+    const ask = () => fetch(`${url}/v1/programs`, { headers: { Authorization: 'Bearer rail_live_none' } });
+    for (; !isOver; await sleep(300)) await Promise.all(Array.from({ length: 30 }, ask));
+  };
+  const countOf = async ({ pid }: Process): Promise<number> => {
+    const name = `rail ${pid}@%`;
+    const { rows } = await postgres.query('select from pg_stat_activity where application_name like $1', [name]);
+    return rows.length;
+  };
+  // 37 but for those reserved, less five for commands, by four.
+  const share = 8;
+  const uses = [use(first)];
+  await eventually(async () => (await countOf(first)) > share, 'one alone to open more than its share will be');
+  const worker = await start('worker');
+  apis.push(await start('api'), await start('api'));
+  uses.push(...apis.slice(1).map(use));
+  await eventually(async () => (await countOf(first)) <= share, 'it to have no more than its share');
+  for (const api of apis) t.ok((await countOf(api)) <= share);
+  const { port } = first.logged.find(({ msg }) => msg === 'metrics ready') as Json;
+  const shown = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  t.match(shown, `rail_postgres_connections{state="most"} ${max_connections - 3}`);
+  t.match(shown, /rail_postgres_connections\{state="open"\} [1-9]/);
+  t.match(shown, `rail_pool_connections{pool="rail",state="most"} ${share}`);
+  isOver = true;
+  await Promise.all(uses);
+  const warned = (apis.at(-1) as Process).logged.find(({ msg }) => /connections/.test(msg));
+  t.match(warned?.msg, /Each opens fewer meanwhile\. Lower DATABASE_POOL_SIZE, or raise max_connections/);
+  t.match(warned, { processes: 4, connections_each: 30, max_connections });
+  await Promise.all([worker, ...apis].map((one) => one.end('SIGTERM')));
 });
 
 /** The least connections of each process that runs until it is stopped. */

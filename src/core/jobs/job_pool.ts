@@ -10,6 +10,7 @@ import {
 import pg from 'pg';
 import type { Logger } from 'pino';
 import { watchPool } from '../metrics/metrics.ts';
+import { letShrink } from '../pool/shrinking.ts';
 import { logFailure } from '../postgres/outage.ts';
 import {
   batched_completions,
@@ -58,15 +59,22 @@ export interface JobConnections {
   close(within_ms: number): Promise<void>;
 }
 
-export function openJobConnections(url: string, size: number, log: Logger, lost: LostConnections): JobConnections {
+/** @param most how many at each moment */
+export function openJobConnections(
+  url: string,
+  most: () => number,
+  log: Logger,
+  lost: LostConnections,
+): JobConnections {
   const pool = new pg.Pool({
     connectionString: url,
-    max: size,
+    max: most(),
     application_name: 'rail jobs',
     connectionTimeoutMillis: 5_000,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
   });
+  letShrink(pool, most);
   watchPool('jobs', pool);
   surviveLostConnections(pool, lost);
   believeMigrationsAlone(pool);

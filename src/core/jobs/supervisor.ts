@@ -19,8 +19,8 @@ export interface WorkerOptions {
   services: Services;
   /** Jobs that run at a time, besides those of tasks with slots of their own. */
   concurrency: number;
-  /** Connections of its own, besides those of the store: the least that a worker needs when left out. */
-  connections?: number;
+  /** Connections of its own at each moment, besides those of the store: the least that a worker needs when left out. */
+  connections?: () => number;
   log: Logger;
 }
 
@@ -89,7 +89,8 @@ async function restartUntilStopped(options: SupervisorOptions, signals: Signals,
 
 /** One run: from the session that proves it alive until it is stopped, or must be taken for dead. */
 async function runWorker(options: SupervisorOptions, signals: Signals, ready: () => void): Promise<void> {
-  const { url, concurrency, connections: size = leastOfWorker(poolsOf(options.extensions)), log } = options;
+  const least = leastOfWorker(poolsOf(options.extensions));
+  const { url, concurrency, connections: most = () => least, log } = options;
   const { stopping } = signals;
   await readTimeZones(options.store.database);
   const liveness = await proveLife(url);
@@ -98,7 +99,7 @@ async function runWorker(options: SupervisorOptions, signals: Signals, ready: ()
   liveness.lost.then(() => over.abort());
   const context = contextOf(options, liveness, signals, over.signal);
   const extensions = await Promise.all(options.extensions.map(({ open }) => open(context, concurrency)));
-  const connections = openJobConnections(url, size - 1, log, {
+  const connections = openJobConnections(url, () => most() - 1, log, {
     isOver: () => over.signal.aborted,
     onLost(error) {
       logFailure(log, error, 'the job queue lost its connection');

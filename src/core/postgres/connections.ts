@@ -31,8 +31,17 @@ export const leastOfWorker = (pools: number): number => heldByWorker(pools) + le
 export const leastConnections = (role: Role, pools: number): number =>
   least_of_store[role] + (role === 'api' ? 0 : leastOfWorker(pools));
 
-/** Splits the connections of a process with a worker between that (its session and the job queue) and its transactions. */
-export function splitConnections(size: number, pools: number): { worker: number; store: number } {
+/** How many connections the parts of a process may open. */
+export interface Split {
+  /** For transactions. GraphQL takes its own from these. */
+  store: number;
+  /** For the session of a worker and the job queue. */
+  worker: number;
+}
+
+/** Splits the connections of a process between its parts. @param pools that its jobs run in, where it has a worker */
+export function splitConnections(role: Role, size: number, pools: number): Split {
+  if (role === 'api') return { store: size, worker: 0 };
   const most = heldByWorker(pools) + most_fetching;
   const worker = Math.min(most, Math.max(leastOfWorker(pools), Math.floor(size * worker_share)));
   return { worker, store: size - worker };
@@ -53,8 +62,6 @@ export interface Shortage {
   reserved: number;
 }
 
-/** What a process keeps for its transactions, however many processes there are. */
-export const least_of_transactions = 4;
 /** Left to commands and to people. */
 const for_commands = 5;
 

@@ -4,6 +4,7 @@ import pg from 'pg';
 import type { Logger } from 'pino';
 import type { Sql } from 'sql-template-tag';
 import { type Asked, withLent } from '../pool/lending.ts';
+import { letShrink } from '../pool/shrinking.ts';
 import { isRetryable } from './errors.ts';
 import { logFailure } from './outage.ts';
 
@@ -51,6 +52,7 @@ export function openDatabase(url: string, options: DatabaseOptions): Database {
       await client.query(`set statement_timeout = ${statement_ms}`);
     },
   } as pg.PoolConfig);
+  letShrink(pool);
   pool.on('error', (error) => {
     if (!pool.ending && log) logFailure(log, error, 'an idle connection to Postgres broke');
   });

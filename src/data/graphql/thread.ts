@@ -48,15 +48,12 @@ interface Running {
 
 export class GraphqlThread {
   readonly #database: Database;
-  readonly #connections: number;
-  readonly #turns: Turns;
+  #turns = new Turns(1);
   #running: Running | undefined;
 
   /** @param database whose connections it shares: it takes a quarter of them once it runs */
   constructor(database: Database) {
     this.#database = database;
-    this.#connections = Math.max(1, Math.floor(database.options.max / 4));
-    this.#turns = new Turns(this.#connections);
   }
 
   /** The id of the thread while it runs. */
@@ -104,14 +101,16 @@ export class GraphqlThread {
   /** Its connections are taken from those that the process may open, and given back when it ends. */
   #start(): Running {
     quiet();
-    const { connectionString: url = '', application_name: name = '' } = this.#database.options;
-    const data = { url, name, connections: this.#connections } satisfies Opening;
+    const { connectionString: url = '', application_name: name = '', max } = this.#database.options;
+    const connections = Math.max(1, Math.floor(max / 4));
+    const data = { url, name, connections } satisfies Opening;
     const options = { name: 'graphql', most_heap_mib, data };
     const thread = new Thread<Task, Answer | undefined>(new URL('./worker.ts', import.meta.url), options, () => {
       this.#running = undefined;
-      this.#database.options.max += this.#connections;
+      this.#database.options.max += connections;
     });
-    this.#database.options.max -= this.#connections;
+    this.#database.options.max -= connections;
+    this.#turns = new Turns(connections);
     return { thread, opened: undefined };
   }
 

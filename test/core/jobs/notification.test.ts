@@ -4,7 +4,7 @@ import { openJobConnections } from '../../../src/core/jobs/job_pool.ts';
 import { eventually, log, sql, startRail } from '../../harness.ts';
 
 const rail = await startRail({ worker: false });
-const open = () => openJobConnections(rail.url, 2, log, { isOver: () => false, onLost: () => {} });
+const open = () => openJobConnections(rail.url, () => 2, log, { isOver: () => false, onLost: () => {} });
 const { pool, close } = open();
 t.teardown(() => close(60_000));
 

@@ -5,7 +5,7 @@ import t from 'tap';
 import { type Database, openDatabase, run, send } from '../../../src/core/postgres/database.ts';
 import { isUnavailable } from '../../../src/core/postgres/errors.ts';
 import { type Tx, transaction } from '../../../src/core/postgres/transaction.ts';
-import { eventually, log, sql, startRail } from '../../harness.ts';
+import { eventually, log, patient_database, sql, startRail } from '../../harness.ts';
 import { startGate } from '../../processes.ts';
 
 const rail = await startRail({ worker: false });
@@ -116,4 +116,19 @@ t.test('a connection whose settings fail is lent to nobody', async (t) => {
   t.teardown(() => refused.end());
   t.match(await run(refused, sql`select 1`).catch((error) => error), { code: '22023' });
   t.equal(refused.totalCount, 0);
+});
+
+t.test('a pool that may open fewer than it has closes the others while it is in use', async (t) => {
+  const pool = openDatabase(rail.url, { size: 4, name: 'rail test', ...patient_database });
+  t.teardown(() => pool.end());
+  let isOver = false;
+  const use = async () => {
+    while (!isOver) await run(pool, sql`select 1`);
+  };
+  const uses = Array.from({ length: 12 }, use);
+  await eventually(() => pool.totalCount === 4, 'all connections to be opened');
+  pool.options.max = 2;
+  await eventually(() => pool.totalCount === 2, 'two to be closed');
+  isOver = true;
+  await Promise.all(uses);
 });
