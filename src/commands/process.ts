@@ -86,7 +86,11 @@ export interface Running {
   services: Services;
   /** How many its parts may open at the moment. */
   connections: Split;
+  stand_ins: StandIns;
 }
+
+/** What ends those that answer on the ports that settings name until the process listens there itself. */
+type StandIns = Partial<Record<'PORT' | 'METRICS_PORT', () => Promise<void>>>;
 
 /**
  * Opens what a process needs, lets it serve until it is told to stop, and closes everything. `start` brings the database up to date. `api`
@@ -109,6 +113,7 @@ export async function runProcess(
   const log = role === 'start' ? createStartLog(config) : createLog(config);
   for (const line of misspelt()) log.warn(line);
   const stopping = catchStop();
+  const stand_ins = mode === 'use' ? await standInOf(role, config) : {};
   const postgres = await openPostgres(config, mode, log);
   try {
     const url = await reachPostgres(postgres, config, { log, max_wait_ms, stopping });
@@ -126,9 +131,9 @@ export async function runProcess(
     const unshare = await shareConnections({ role, store, config, pools, connections, log });
     await warnOfReplica(store, config, log);
     const services = await openServices(config, log, store.database);
-    const metrics = await openMetrics(config, store, services, log);
+    const metrics = await openMetrics(config, store, services, stand_ins, log);
     const unwatch = await watchClock(store.database, log);
-    await serve({ config, log, url, store, services, connections }, stopping).finally(() => {
+    await serve({ config, log, url, store, services, connections, stand_ins }, stopping).finally(() => {
       unwatch();
       unshare();
       return metrics?.stop();
@@ -136,8 +141,24 @@ export async function runProcess(
   } catch (error) {
     if (!stopping.aborted) throw error;
   } finally {
+    await Promise.all(Object.values(stand_ins).map((end) => end()));
     await postgres.stop();
   }
+}
+
+/** Probes are answered from the beginning: whoever restarts what does not answer must not do so because Postgres is away. */
+async function standInOf(role: Role, config: Config): Promise<StandIns> {
+  const { HOST: host, BASE_URL } = config;
+  const stand_ins: StandIns = {};
+  for (const setting of role === 'api' ? (['PORT', 'METRICS_PORT'] as const) : (['METRICS_PORT'] as const)) {
+    const port = config[setting];
+    if (!port) continue; // nobody knows yet which it will be
+    const { standIn } = await import('./stand_in.ts');
+    stand_ins[setting] = await standIn(port, host, BASE_URL?.startsWith('https:') === true).catch((error) => {
+      throw explain(error, { port, host, setting });
+    });
+  }
+  return stand_ins;
 }
 
 /** @throws Error when `DATABASE_POOL_SIZE` is too small */
@@ -207,6 +228,7 @@ async function openMetrics(
   { METRICS_PORT: port, HOST: host }: Config,
   { database }: Store,
   { vault }: Services,
+  stand_ins: StandIns,
   log: Logger,
 ) {
   if (port === undefined) return undefined;
@@ -214,6 +236,7 @@ async function openMetrics(
     import('../core/metrics/server.ts'),
     import('../products.ts'),
   ]);
+  await stand_ins.METRICS_PORT?.();
   const metrics = await serveMetrics({
     port,
     host,
@@ -237,6 +260,7 @@ export async function listenOn(ports: number[], running: Running): Promise<{ app
   const { buildApi } = await import('../api.ts');
   for (const port of ports) {
     const app = await buildApi({ ...running, limits: limitsOf(running.config) });
+    await running.stand_ins.PORT?.();
     try {
       await app.listen({ port, host });
       return { app, port: (app.server.address() as AddressInfo).port };

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { parse } from 'acorn';
@@ -407,9 +407,38 @@ t.test('a process that listens on every address does not start without the URL t
   t.equal((await start.stop()).code, 0);
 });
 
-t.test('a process waits for a Postgres that is not there yet, and can be stopped meanwhile', async (t) => {
-  const DATABASE_URL = `postgres://rail@127.0.0.1:${await stablePort()}/rail`;
-  const api = spawnRail(t, ['api'], { ...environment, DATABASE_URL });
-  await api.until(/cannot be reached yet/);
-  t.equal((await api.stop('SIGINT')).code, 0);
-});
+t.test(
+  'a process waits for a Postgres that is not there yet, says so to probes, and can be stopped meanwhile',
+  async (t) => {
+    const port = await stablePort();
+    const away = new URL(environment.DATABASE_URL);
+    away.port = String(port);
+    const [PORT, METRICS_PORT] = [`${await stablePort()}`, `${await stablePort()}`];
+    const asked = (path: string, on = PORT) => fetch(`http://127.0.0.1:${on}${path}`, { method: 'POST', body: '{}' });
+    const probed = async (path: string, on = PORT) => (await fetch(`http://127.0.0.1:${on}${path}`)).status;
+    const start = () => spawnRail(t, ['api'], { ...environment, DATABASE_URL: away.href, PORT, METRICS_PORT });
+    const stopped = start();
+    await stopped.until(/cannot be reached yet/);
+    t.equal((await stopped.stop('SIGINT')).code, 0);
+
+    const api = start();
+    await api.until(/cannot be reached yet/);
+    for (const on of [PORT, METRICS_PORT])
+      t.same([await probed('/healthz', on), await probed('/readyz', on)], [200, 503]);
+    const answer = await asked('/v1/programs');
+    t.equal(answer.status, 503);
+    t.match(answer.headers.get('retry-after'), /^[1-9]\d*$/);
+    t.match(await answer.json(), { error: { code: 'service_unavailable', message: /waits for Postgres/ } });
+    const gate = createServer((client) => {
+      const postgres = connect(Number(new URL(environment.DATABASE_URL).port), '127.0.0.1');
+      client.pipe(postgres).pipe(client);
+      for (const socket of [client, postgres]) socket.on('error', () => {});
+    }).listen(port, '127.0.0.1');
+    t.teardown(() => gate.close());
+    await api.until(/api ready/);
+    for (const on of [PORT, METRICS_PORT])
+      t.same([await probed('/healthz', on), await probed('/readyz', on)], [200, 200]);
+    t.equal((await asked('/v1/programs')).status, 401);
+    t.equal((await api.stop()).code, 0);
+  },
+);
