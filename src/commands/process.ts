@@ -9,12 +9,11 @@ import type { Worker } from '../core/jobs/supervisor.ts';
 import { watchClock } from '../core/metrics/clock.ts';
 import { trustedProxies } from '../core/net/client_address.ts';
 import {
-  findShare,
   leastConnections,
   processName,
   type Role,
-  type Shortage,
   type Split,
+  shareConnections,
   splitConnections,
 } from '../core/postgres/connections.ts';
 import { migrate } from '../core/postgres/migrate.ts';
@@ -45,9 +44,6 @@ const stop_ms = 9_000;
 const same_signal_ms = 500;
 
 const parent_ms = 200;
-/** How often a process looks how many others there are, and says that Postgres has too few connections for all. */
-const look_every_ms = 10_000;
-const warn_every_ms = 600_000;
 
 /** Aborted by the first Ctrl-C or SIGTERM. A later one ends the process on the spot; Postgres then runs on until the next start takes it over. */
 export function catchStop(): AbortSignal {
@@ -128,7 +124,13 @@ export async function runProcess(
       writeEvents,
       config.DATABASE_READ_URL && (await replicaUrl(config.DATABASE_READ_URL)),
     );
-    const unshare = await shareConnections({ role, store, config, pools, connections, log });
+    const unshare = await shareConnections(store.database, {
+      role,
+      size: config.DATABASE_POOL_SIZE,
+      pools,
+      connections,
+      log,
+    });
     await warnOfReplica(store, config, log);
     const services = await openServices(config, log, store.database);
     const metrics = await openMetrics(config, store, services, stand_ins, log);
@@ -176,41 +178,6 @@ async function countPools(): Promise<number> {
     import('../products.ts'),
   ]);
   return poolsOf(extensions);
-}
-
-interface Sharing extends Pick<Running, 'store' | 'config' | 'connections' | 'log'> {
-  role: Role;
-  pools: number;
-}
-
-/**
- * Keeps all pools of this process to its share of Postgres' connections, as the number of processes changes, and warns as long as there are
- * fewer than all may open. @returns what ends it
- */
-async function shareConnections({ role, store, config, pools, connections, log }: Sharing): Promise<() => void> {
-  const { database } = store;
-  const size = config.DATABASE_POOL_SIZE;
-  let warned_at = Number.NEGATIVE_INFINITY;
-  const look = async () => {
-    const { share, shortage } = await findShare(database, size);
-    const taken = connections.store - database.options.max; // by GraphQL, which keeps what it has
-    const least = leastConnections(role, pools) + taken;
-    const { store, worker } = splitConnections(role, Math.min(size, Math.max(least, share)), pools);
-    database.options.max = store - taken;
-    Object.assign(connections, { store, worker });
-    if (!shortage || performance.now() < warned_at + warn_every_ms) return;
-    warned_at = performance.now();
-    log.warn(shortage, shortageOf(shortage));
-  };
-  await look();
-  const timer = setInterval(() => void look().catch(() => {}), look_every_ms);
-  return () => clearInterval(timer);
-}
-
-function shortageOf({ processes, others, max_connections, reserved, connections_each }: Shortage): string {
-  const each = `${processes} ${processes === 1 ? 'process' : 'processes'} of Rail may open ${connections_each} connections each`;
-  const free = `Postgres has ${max_connections - reserved} (max_connections less those it reserves), and others use ${others}`;
-  return `${each}, but ${free}. Each opens fewer meanwhile. Lower DATABASE_POOL_SIZE, or raise max_connections.`;
 }
 
 /** A replica that is away keeps nothing else from its work: the process starts. */

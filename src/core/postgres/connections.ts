@@ -1,5 +1,6 @@
 /** How many connections a process opens, and whether Postgres has enough for all processes. */
 import { hostname } from 'node:os';
+import type { Logger } from 'pino';
 import sql from 'sql-template-tag';
 import { type Database, run } from './database.ts';
 
@@ -47,10 +48,14 @@ export function splitConnections(role: Role, size: number, pools: number): Split
   return { worker, store: size - worker };
 }
 
+/** How often a process looks how many others there are, and says that Postgres has too few connections for all. */
+const look_every_ms = 10_000;
+const warn_every_ms = 600_000;
+
 /** What Postgres shows the transactions of a process as. By it the processes of all machines are counted. */
 export const processName = (): string => `rail ${process.pid}@${hostname()}`;
 
-export interface Shortage {
+interface Shortage {
   /** Processes of this service on the server, this one included. */
   processes: number;
   /** What each of them may open, if all are set as this one is. */
@@ -69,7 +74,7 @@ const for_commands = 5;
  * @param size the connections that this process may open
  * @returns how many it should open, so that there are enough for all processes that are there; `shortage` where that is fewer
  */
-export async function findShare(database: Database, size: number): Promise<{ share: number; shortage?: Shortage }> {
+async function findShare(database: Database, size: number): Promise<{ share: number; shortage?: Shortage }> {
   const [found] = await run<Omit<Shortage, 'connections_each'> & { open: number }>(
     database,
     sql`select
@@ -92,6 +97,48 @@ export async function findShare(database: Database, size: number): Promise<{ sha
   seen = { open, most };
   const share = Math.floor((most - others - for_commands) / Math.max(processes, 1));
   return processes * size + others > most ? { share, shortage } : { share };
+}
+
+interface Sharing {
+  role: Role;
+  /** `DATABASE_POOL_SIZE`. */
+  size: number;
+  /** That its jobs run in. */
+  pools: number;
+  /** What its parts may open: it is changed. */
+  connections: Split;
+  log: Logger;
+}
+
+/**
+ * Keeps all pools of this process to its share of Postgres' connections, as the number of processes changes, and warns as long as there are
+ * fewer than all may open. @returns what ends it
+ */
+export async function shareConnections(
+  database: Database,
+  { role, size, pools, connections, log }: Sharing,
+): Promise<() => void> {
+  let warned_at = Number.NEGATIVE_INFINITY;
+  const look = async () => {
+    const { share, shortage } = await findShare(database, size);
+    const taken = connections.store - database.options.max; // by GraphQL, which keeps what it has
+    const least = leastConnections(role, pools) + taken;
+    const { store, worker } = splitConnections(role, Math.min(size, Math.max(least, share)), pools);
+    database.options.max = store - taken;
+    Object.assign(connections, { store, worker });
+    if (!shortage || performance.now() < warned_at + warn_every_ms) return;
+    warned_at = performance.now();
+    log.warn(shortage, shortageOf(shortage));
+  };
+  await look();
+  const timer = setInterval(() => void look().catch(() => {}), look_every_ms);
+  return () => clearInterval(timer);
+}
+
+function shortageOf({ processes, others, max_connections, reserved, connections_each }: Shortage): string {
+  const each = `${processes} ${processes === 1 ? 'process' : 'processes'} of Rail may open ${connections_each} connections each`;
+  const free = `Postgres has ${max_connections - reserved} (max_connections less those it reserves), and others use ${others}`;
+  return `${each}, but ${free}. Each opens fewer meanwhile. Lower DATABASE_POOL_SIZE, or raise max_connections.`;
 }
 
 let seen: { open: number; most: number } | undefined;
