@@ -1,7 +1,7 @@
 /** What mailboxes may leave out, and what their refusals of the moment say of a login. */
 import t from 'tap';
 import { eventually, type Json, sql, startRail } from '../../harness.ts';
-import { startMailbox } from '../mailbox.ts';
+import { startMailbox, startTokenServer, type TokenServer } from '../mailbox.ts';
 import { type Mailed, mail } from './mailed.ts';
 import {
   answered,
@@ -14,7 +14,8 @@ import {
 } from './read_inbox.ts';
 
 t.jobs = 4;
-const rail = await startRail();
+const tokens = await startTokenServer();
+const rail = await startRail({ provider_urls: { google: tokens.url } });
 
 const inboxOf = async ({ inbox_id }: ReadOutreach): Promise<Json> =>
   (await rail.query<Json>(sql`select t.* from recruitment.inbox t where t.id = ${inbox_id}`))[0] as Json;
@@ -83,6 +84,40 @@ t.test('a refusal of the moment is no wrong password', async (t) => {
     return isDisconnected(outreach);
   }, 'the end of 15 minutes');
   t.match(await inboxOf(outreach), { disconnected_reason: 'connection_failed' });
+});
+
+t.test('an authorization server that cannot answer for a moment is no refused token', async (t) => {
+  const outreach = await openUnread(rail, await openImapServer());
+  const { inbox_id } = outreach;
+  const secrets = JSON.stringify({ client_secret: 'client-secret', refresh_token: 'refresh-1' });
+  const deferred = [
+    { status: 503, body: {} },
+    { status: 429, body: { error: 'invalid_request' } },
+    { status: 400, body: { error: 'temporarily_unavailable' } },
+    { status: 400, body: { message: 'Bad gateway' } },
+    { status: 500, body: { error: 'invalid_grant' } },
+  ];
+  const asked = async (answer: TokenServer['answer'], times: number) => {
+    tokens.answer = answer;
+    const before = tokens.received.length;
+    await eventually(async () => {
+      await tryAtOnce(outreach);
+      return tokens.received.length >= before + times;
+    }, JSON.stringify(answer));
+  };
+  tokens.answer = deferred[0] as TokenServer['answer'];
+  await rail.query(sql`
+    update recruitment.inbox set oauth = '{"provider": "google", "client_id": "client"}', secrets = ${rail.services.vault.encrypt(secrets, inbox_id)}
+    where id = ${inbox_id}`);
+  outreach.server.drop();
+  for (const answer of deferred) await asked(answer, 2);
+  t.match(
+    { ...(await inboxOf(outreach)), ...(await readerOf(outreach)) },
+    { status: 'connected', refused: 0, unreachable_since: /^20/ },
+  );
+  await asked({ status: 400, body: { error: 'invalid_grant' } }, 3);
+  await eventually(async () => (await inboxOf(outreach)).status === 'disconnected', 'the end of a refused token');
+  t.match(await inboxOf(outreach), { disconnected_reason: 'auth_failed' });
 });
 
 t.test('reads servers that leave out what they may leave out', async (t) => {

@@ -1,6 +1,7 @@
 /** Outreach email over real SMTP: sent once, or known not to be. */
 import type { AddressInfo } from 'node:net';
 import tls from 'node:tls';
+import type { SMTPServerOptions } from 'smtp-server';
 import t from 'tap';
 import { run } from '../../../src/core/postgres/database.ts';
 import { transaction } from '../../../src/core/postgres/transaction.ts';
@@ -394,6 +395,80 @@ t.test('what a server refuses as a block counts for the guard, and bars nobody',
   const barred = sql`select from recruitment.suppression s where s.organization_id = ${opened.organization_id}`;
   t.equal((await rail.query(barred)).length, 2, 'the dead addresses alone');
   t.match(await opened.caller.get(`/recruitment/v1/inboxes/${opened.inbox_ids[0]}/health`), { blocked_28d: 8 });
+});
+
+t.test('a refusal of the moment is tried again, and says nothing of the login or the recipient', async (t) => {
+  const later: [at: 'rcpt' | 'end', code: number, text: string][] = [
+    ['rcpt', 421, '4.7.0 Try again later, closing connection'],
+    ['rcpt', 450, '4.2.1 The user is receiving mail too quickly'],
+    ['rcpt', 451, '4.7.1 Greylisting in action, please come back later'],
+    ['rcpt', 452, '4.5.3 Too many recipients'],
+    ['rcpt', 454, '4.7.0 TLS is not available'],
+    ['rcpt', 450, 'User unknown, for now'],
+    ['end', 421, '4.3.2 System going down'],
+    ['end', 451, '4.7.650 The mail server has been temporarily rate limited due to IP reputation'],
+    ['end', 452, '4.3.1 Insufficient system storage'],
+  ];
+  const address = (nth: number) => `ada@later${nth}.com`;
+  for (const [nth, [at, code, text]] of later.entries())
+    sink.script.set(address(nth), {
+      [at]: () => {
+        throw refusal(code, text);
+      },
+    });
+  const opened = await open({ prospects: later.length + 1, address });
+  await wake(rail);
+  await outcomesOf(opened, later.length + 1);
+  const messages = new Map((await messagesOf(opened)).map((one) => [one.sequence_id, one]));
+  for (const [nth, [at, code, text]] of later.entries())
+    t.match(
+      messages.get(opened.sequence_ids[nth] as string),
+      { state: 'planned', attempts: 1, failed_reason: null, bounced_at: null, server_answer: `${code} ${text}` },
+      `${at} ${code}`,
+    );
+  t.equal(sink.acceptedBy(address(later.length)).length, 1, 'the next one goes, over another connection if need be');
+  const healthy = { status: 'connected', auth_failures: 0, wait_s: null, unreachable_since: null };
+  t.match(await inboxOf(opened), healthy);
+
+  const asDo =
+    <Arguments extends unknown[]>(code: number, text: string) =>
+    (...args: [...Arguments, (error: Error) => void]) =>
+      (args.at(-1) as (error: Error) => void)(refusal(code, text));
+  const provided: [name: string, options: SMTPServerOptions, attempts: Json][] = [
+    ['421 as greeting', { onConnect: asDo(421, '4.3.2 Too many connections') }, { unreachable_since: /^20/ }],
+    ['454 to AUTH', { onAuth: asDo(454, '4.7.0 Temporary authentication failure') }, { unreachable_since: /^20/ }],
+    ['421 to AUTH', { onAuth: asDo(421, '4.7.0 Too many logins') }, { unreachable_since: /^20/ }],
+    [
+      '535 to AUTH that is temporary',
+      { onAuth: asDo(535, '5.7.0 Temporary server error. Try again later') },
+      { unreachable_since: /^20/ },
+    ],
+    ['451 to MAIL', { onMailFrom: asDo(451, '4.7.1 Try again later') }, { unreachable_since: null }],
+    ['454 to MAIL', { onMailFrom: asDo(454, '4.7.0 TLS required for now') }, { unreachable_since: null }],
+    ['421 to MAIL', { onMailFrom: asDo(421, '4.7.28 Rate limited') }, { unreachable_since: null }],
+  ];
+  for (const [name, options, expected] of provided) {
+    const provider = await startMailbox({ ...sink.handlers, ...options });
+    const one = await open({
+      mailbox: { smtp: provider.smtp, imap: mailbox.imap },
+      address: () => `ada@${name.replaceAll(' ', '-')}.com`,
+    });
+    for (let nth = 1; nth <= 4; nth++) {
+      await wake(rail);
+      await eventually(async () => {
+        const [message] = await messagesOf(one);
+        return message?.state === 'planned' && message.attempts >= nth;
+      }, `attempt ${nth} of ${name}`);
+      await rail.query(
+        sql`update recruitment.inbox set next_slot_at = null where organization_id = ${one.organization_id}`,
+      );
+      await rail.query(
+        sql`update recruitment.sequence set due_at = now() where organization_id = ${one.organization_id}`,
+      );
+    }
+    t.match(await inboxOf(one), { status: 'connected', auth_failures: 0, ...expected }, name);
+    t.match(await messagesOf(one), [{ failed_reason: null, bounced_at: null }], name);
+  }
 });
 
 t.test('an email that was held before its final dot goes from the inbox that it has by then', async (t) => {

@@ -28,8 +28,8 @@ export interface Script {
   begun?(session: SMTPServerSession): void;
   /** After the final dot, before it is noted. */
   end?(session: SMTPServerSession): Promise<void> | void;
-  /** After it was noted, before 250. */
-  accepted?(session: SMTPServerSession): Promise<void> | void;
+  /** After it was noted, before 250. @returns what follows that, if it is not the usual text */
+  accepted?(session: SMTPServerSession): unknown;
 }
 
 /** A refusal by its reply code and text. */
@@ -39,13 +39,13 @@ export async function startSink(): Promise<Sink> {
   const accepted: Accepted[] = [];
   const by_recipient = new Map<string, Accepted[]>();
   const script = new Map<string, Script>();
-  const answered = (work: Promise<void>, callback: (error?: Error | null) => void) =>
+  const answered = (work: Promise<unknown>, callback: (error?: Error | null, text?: string) => void) =>
     void work.then(
-      () => callback(),
+      (text) => callback(null, typeof text === 'string' ? text : undefined),
       (error: Error) => callback(error),
     );
   const recipient = (session: SMTPServerSession): string => session.envelope.rcptTo[0]?.address ?? '';
-  async function take(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<void> {
+  async function take(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<unknown> {
     const to = recipient(session);
     const begun_at = performance.now();
     script.get(to)?.begun?.(session);
@@ -57,7 +57,7 @@ export async function startSink(): Promise<Sink> {
     const one = { to, message_id, text, begun_at, accepted_at: performance.now() };
     accepted.push(one);
     by_recipient.set(to, [...(by_recipient.get(to) ?? []), one]);
-    await script.get(to)?.accepted?.(session);
+    return script.get(to)?.accepted?.(session);
   }
   const sessions = new Map<string, Socket>();
   /** The server is what a handler is called on; its connections are not in its types. */

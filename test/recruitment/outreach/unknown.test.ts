@@ -1,5 +1,8 @@
 /** Emails of which nobody can tell whether they left, and what the mailbox says of them. */
 import t from 'tap';
+import { transaction } from '../../../src/core/postgres/transaction.ts';
+import { idGivenBy } from '../../../src/recruitment/outreach/composing/threads.ts';
+import { sendMessage } from '../../../src/recruitment/outreach/sending/lanes/send_message.ts';
 import { type Caller, eventually, type Json, sql, startRail, startReceiver } from '../../harness.ts';
 import { all_but_scans } from '../event_types.ts';
 import { startMailbox } from '../mailbox.ts';
@@ -49,6 +52,22 @@ const loseAt = (to: string, kept: (text: string) => void = () => {}) => {
     },
     accepted: () => kept(sink.acceptedBy(to).at(-1)?.text ?? ''),
   });
+};
+/** A report that the address is dead. */
+const returned = (to: string, rfc_message_id: string): string => {
+  const report = {
+    From: 'mailer-daemon@mx.example.com',
+    Subject: 'Undelivered mail',
+    'Message-ID': `<returned.${rfc_message_id}>`,
+  };
+  const status = `Final-Recipient: rfc822; ${to}\nAction: failed\nStatus: 5.1.1\nDiagnostic-Code: smtp; 550 5.1.1 user unknown`;
+  const text = [
+    '--b\n\nNot delivered.\n',
+    `--b\nContent-Type: message/delivery-status\n\nReporting-MTA: dns; mx.example.com\n\n${status}\n`,
+    `--b\nContent-Type: text/rfc822-headers\n\nMessage-ID: <${rfc_message_id}>\n`,
+    '--b--',
+  ].join('\n');
+  return source({ ...report, 'Content-Type': 'multipart/report; report-type=delivery-status; boundary=b' }, text);
 };
 const dueNow = ({ organization_id }: Sender) =>
   rail.query(
@@ -106,21 +125,10 @@ t.test('takes what answers the first copy while the second waits', async (t) => 
     t.match(await caller.request('POST', `${v1}/messages/${lost.id}/resend`), { status: 202 });
     await until(opened, 'planned');
     const fields = { 'Message-ID': `<1@${user}.com>` };
-    const report = {
-      ...{ From: `mailer-daemon@${user}.com`, Subject: 'Undelivered mail' },
-      'Content-Type': 'multipart/report; report-type=delivery-status; boundary=b',
-    };
-    const status = `Final-Recipient: rfc822; ${to}\nAction: failed\nStatus: 5.1.1\nDiagnostic-Code: smtp; 550 5.1.1 user unknown`;
-    const text = [
-      '--b\n\nNot delivered.\n',
-      `--b\nContent-Type: message/delivery-status\n\nReporting-MTA: dns; mx.${user}.com\n\n${status}\n`,
-      `--b\nContent-Type: text/rfc822-headers\n\nMessage-ID: <${lost.rfc_message_id}>\n`,
-      '--b--',
-    ].join('\n');
     const mail =
       answer.type === 'reply.received'
         ? source({ From: to, Subject: 'Your offer', ...fields }, 'What do you pay?')
-        : source({ ...report, ...fields }, text);
+        : returned(to, lost.rfc_message_id);
     server.deliver(opened.user, mail);
     await eventually(() => opened.events().some(({ type }) => type === answer.type), answer.type);
     await until(opened, answer.state);
@@ -186,6 +194,93 @@ t.test(
     await eventually(() => opened.events().some(({ type }) => type === 'reply.received'), 'the reply');
   },
 );
+
+t.test('knows an email by the Message-ID that its server names as it accepts it', async (t) => {
+  const ses = (nth: number) => `0100019000000${nth}aa-0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f-000000`;
+  const given = [
+    [`Ok ${ses(1)}`, `${ses(1)}@email.amazonses.com`, `${ses(1)}@eu-west-1.amazonses.com`],
+    [`Ok ${ses(2)}`, `${ses(2)}@email.amazonses.com`, `${ses(2)}@email.amazonses.com`],
+    [
+      '2.6.0 <AM0P1@AM0P1.prod.example.net> [InternalId=1, Hostname=x]',
+      'AM0P1@AM0P1.prod.example.net',
+      'AM0P1@AM0P1.prod.example.net',
+    ],
+    ['2.0.0 Ok: queued as 4F2A1', undefined, undefined],
+  ] as const;
+  const address = (nth: number) => `ada@named${nth}.com`;
+  for (const [nth, [text]] of given.entries()) sink.script.set(address(nth), { accepted: () => text });
+  const opened = await open('named', { prospects: given.length, address });
+  await wake(rail);
+  await until(opened, ...given.map(() => 'sent'));
+  const messages = new Map((await messagesOf(opened)).map((one) => [one.prospect_id, one]));
+  for (const [nth, [text, stored, named]] of given.entries()) {
+    const prospect_id = opened.prospect_ids[nth] as string;
+    t.same(messages.get(prospect_id)?.other_message_ids, stored ? [stored] : [], text);
+    if (!named) continue;
+    const isTold = (type: string) =>
+      eventually(
+        () => opened.events().some((event) => event.type === type && event.data.prospect_id === prospect_id),
+        `${type} of ${text}`,
+      );
+    if (nth === 1) {
+      server.deliver(opened.user, returned(address(nth), named));
+      await isTold('message.bounced');
+    } else {
+      const fields = { From: `Bob <bob${nth}@elsewhere.example.com>`, 'In-Reply-To': `<${named}>` };
+      server.deliver(
+        opened.user,
+        source({ ...fields, 'Message-ID': `<named-${nth}@elsewhere.example.com>` }, 'What do you pay?'),
+      );
+      await isTold('reply.received');
+    }
+  }
+  t.equal(idGivenBy(`250 Ok ${ses(1)}`, 'email-smtp.eu-west-1.amazonaws.com'), `${ses(1)}@eu-west-1.amazonses.com`);
+  t.equal(idGivenBy(`250 Ok ${ses(1)}`, 'email-smtp.us-east-1.amazonaws.com'), `${ses(1)}@email.amazonses.com`);
+});
+
+t.test('sends an invitation and an answer again that may not have left', async (t) => {
+  const to = 'ada@by-hand.com';
+  const opened = await open('by-hand', { address: () => to, campaign: { bounce_pause_bps: 300 } });
+  const { caller, campaign_id, organization_id, brand_id, inbox_ids, prospect_ids } = opened;
+  await caller.post(`${v1}/campaigns/${campaign_id}/pause`);
+  const [prospect_id, inbox_id] = [prospect_ids[0] as string, inbox_ids[0] as string];
+  const [address] = (await caller.get(`${v1}/prospects/${prospect_id}/emails`)).data;
+  const invite = () =>
+    transaction(rail.store, { organization_id, request_id: null }, (tx) =>
+      sendMessage(tx, rail.services.vault, {
+        ...{ purpose: 'invitation', brand_id, inbox_id, prospect_id, email_address_id: address.id, thread_id: null },
+        ...{ subject: 'Join us', body_text: 'Join us.', body_html: null },
+      }),
+    );
+  const resent = async (states: string[]) => {
+    await until(opened, ...states.slice(1), 'unknown');
+    const lost = (await messagesOf(opened)).at(-1) as Json;
+    for (const _ of [1, 2])
+      t.match(await caller.request('POST', `${v1}/messages/${lost.id}/resend`), { status: 202, body: { id: lost.id } });
+    await until(opened, ...states);
+    const sent = (await messagesOf(opened)).at(-1) as Json;
+    t.match(sent, { rfc_message_id: `${lost.id}.1@acme.example.com`, other_message_ids: [lost.rfc_message_id] });
+    t.match(await caller.get(`${v1}/threads/${sent.thread_id}`), { messages: states.length });
+    t.equal(sink.acceptedBy(to).length, states.length, 'each once');
+    return sent;
+  };
+  loseAt(to);
+  await invite();
+  const invitation = await resent(['sent']);
+  loseAt(to);
+  await caller.request('POST', `${v1}/prospects/${prospect_id}/reply`, { text: 'Any questions?' });
+  const answer = await resent(['sent', 'sent']);
+  t.match(answer, { purpose: 'answer', in_reply_to: invitation.rfc_message_id, thread_id: invitation.thread_id });
+  t.match(await caller.get(`${v1}/prospects/${prospect_id}`), { stage: 'contacted' });
+  loseAt(to);
+  await caller.request('POST', `${v1}/prospects/${prospect_id}/reply`, { text: 'Hello?' });
+  await until(opened, 'sent', 'sent', 'unknown');
+  await caller.post(`${v1}/prospects/${prospect_id}/do_not_contact`, { reason: 'manual' });
+  const [, , last] = (await messagesOf(opened)) as [Json, Json, Json];
+  t.match(await caller.request('POST', `${v1}/messages/${last.id}/resend`), {
+    body: { error: { code: 'suppressed' } },
+  });
+});
 
 t.test('a mailbox is tended by one job at a time, however long that takes', async (t) => {
   const [slow, other] = [await open('slow', { prospects: 3 }), await open('other')];

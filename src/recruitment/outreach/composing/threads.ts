@@ -46,6 +46,28 @@ const bare = (id: string): string => id.replace(/^<|>$/g, '');
 /** The Message-IDs in a text, with their brackets: printable ASCII alone (RFC 5322). */
 export const messageIds = (text: string): string[] => text.match(/<[!-;=?-~]{1,500}>/g) ?? [];
 
+/** Amazon SES answers with the id by which it replaces the one that an email has, and adds a domain of its region. */
+const of_ses = /^[0-9a-f]{16}-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-[0-9]{6}$/;
+const ses_server = /^email-smtp(?:-fips)?\.([a-z0-9-]{1,40})\.amazonaws\.com$/i;
+const ses_domain = /@[a-z0-9-]{1,40}\.amazonses\.com$/i;
+
+/**
+ * The Message-ID that a server says it gave an email, when it accepted that: `Ok 0100018…` of SES, `<…@…> [InternalId=…]` of Exchange. Null: none.
+ * @param host of the server
+ */
+export function idGivenBy(answer: string, host: string): string | null {
+  const [, given = ''] = /^250 (?:2\.\d\.\d )?ok (\S{1,100})\s*$/i.exec(answer) ?? [];
+  if (of_ses.test(given)) {
+    const [, region = 'us-east-1'] = ses_server.exec(host) ?? [];
+    return `${given}@${region === 'us-east-1' ? 'email' : region}.amazonses.com`;
+  }
+  const named = messageIds(answer.slice(0, 2_000)).find((id) => /^<[^@]+@[^@]+>$/.test(id));
+  return named === undefined ? null : bare(named);
+}
+
+/** By what a message is found whose Message-ID a mail names: of SES's, which names the region where our server's name may not, both. */
+export const namesOf = (id: string): string[] => [...new Set([id, id.replace(ses_domain, '@email.amazonses.com')])];
+
 /** The Message-ID of a row, `<fms_…@domain>`, from which the row is found again. @param resends how often it was sent again: each time by another one */
 export function messageIdOf(message_id: string, domain: string, resends = 0): string {
   const ascii = domainToASCII(domain);

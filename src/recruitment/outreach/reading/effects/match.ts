@@ -5,6 +5,7 @@ import type { Tx } from '../../../../core/postgres/transaction.ts';
 import { tenant } from '../../../../core/resource/resource.ts';
 import { hashesOf } from '../../../contact/address.ts';
 import { keyedHash } from '../../../prospects/keyed_hash.ts';
+import { namesOf } from '../../composing/threads.ts';
 import { type Answer, type Answered, answered_columns } from './answer.ts';
 
 /** "Else From with a sequence of this inbox open or at most 180 days old." */
@@ -27,7 +28,7 @@ export async function findAnswered(tx: Tx, vault: Vault, mail: Unmatched): Promi
     if (named) return { answered: named, is_proven: true };
   }
   const original = judgement.original_message_id === null ? [] : [judgement.original_message_id];
-  const ids = [...new Set([...original, ...message.answers, ...named_ids])].slice(0, most_ids);
+  const ids = [...new Set([...original, ...message.answers, ...named_ids].flatMap(namesOf))].slice(0, most_ids);
   const named = await byMessageIds(tx, ids);
   if (named) return named;
   const answered = await byAddresses(tx, vault, mail);

@@ -100,7 +100,7 @@ export class Lanes {
     const attempt = await this.#attempt(message, { shared, line });
     emailEnded(attempt);
     if (attempt.is === 'held') return;
-    if (attempt.is === 'accepted') await shared.end({ message_id, as: 'sent' });
+    if (attempt.is === 'accepted') await shared.end({ message_id, as: 'sent', other_id: attempt.other_id });
     else if (attempt.is === 'unknown') await lookUp(this.#context, lane, message_id);
     else await this.#recordUnsent(lane, { message_id, attempts }, this.#unsentOf(attempt));
   }

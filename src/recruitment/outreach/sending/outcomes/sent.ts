@@ -15,6 +15,8 @@ import { zoneOf } from '../../windows/zone.ts';
 export interface Ended {
   message_id: string;
   as: 'sent' | 'unknown';
+  /** The Message-ID that the server gave it. */
+  other_id?: string | null;
 }
 
 interface Row {
@@ -51,6 +53,7 @@ export async function recordEnds(tx: Tx, ends: Ended[]): Promise<string[]> {
   const ids = ends.map(({ message_id }) => message_id);
   const [stages, , rows] = await Promise.all([lockProspects(tx, ids), lockSequences(tx, ids), lockMessages(tx, ids)]);
   const as = new Map(ends.map((end) => [end.message_id, end.as]));
+  const other_ids = new Map(ends.map((end) => [end.message_id, end.other_id]));
   const changed = rows.filter(({ id, state }) => state === 'sending' || as.get(id) === 'sent');
   const sent = changed.filter(({ id }) => as.get(id) === 'sent');
   const advanced = changed.filter(({ state }) => state === 'sending');
@@ -61,6 +64,7 @@ export async function recordEnds(tx: Tx, ends: Ended[]): Promise<string[]> {
       id: row.id,
       state: as.get(row.id) as string,
       thread_id: threads.get(row.id) ?? row.thread_id,
+      other_id: other_ids.get(row.id) ?? null,
     })),
   );
   writeSequences(tx, advanced, threads, as);
@@ -138,14 +142,21 @@ function writeThreads(tx: Tx, rows: Row[]): Map<string, string> {
 /** When an email that may have been sent is looked for again. */
 const first_look_up_s = 300;
 
-const writeMessages = (tx: Tx, rows: { id: string; state: string; thread_id: string | null }[]): unknown =>
+const writeMessages = (
+  tx: Tx,
+  rows: { id: string; state: string; thread_id: string | null; other_id: string | null }[],
+): unknown =>
   rows.length > 0 &&
   tx.atCommit(sql`
     update recruitment.message t set
       state = g.state, phase = null, claimed_by = null, thread_id = g.thread_id, server_answer = null, updated_at = ${tx.now}::timestamptz,
       sent_at = case when g.state = 'sent' then ${tx.now}::timestamptz end,
-      look_up_at = case when g.state = 'unknown' then ${tx.now}::timestamptz + make_interval(secs => ${first_look_up_s}) end
-    from ${given(rows, sql`id text, state text, thread_id text`)}
+      look_up_at = case when g.state = 'unknown' then ${tx.now}::timestamptz + make_interval(secs => ${first_look_up_s}) end,
+      other_message_ids = case
+        when g.other_id is null or g.other_id = any(t.rfc_message_id || t.other_message_ids) then t.other_message_ids
+        else t.other_message_ids || g.other_id
+      end
+    from ${given(rows, sql`id text, state text, thread_id text, other_id text`)}
     where ${tenant(tx)} and t.id = g.id`);
 
 /** Their first email is known to be sent: nothing is left for a person to decide. */

@@ -2,11 +2,13 @@
 import { Readable } from 'node:stream';
 import type SMTPConnection from 'nodemailer/lib/smtp-connection';
 import { storable } from '../../../../core/values/stored_text.ts';
+import { idGivenBy } from '../../composing/threads.ts';
 import { type Answer, isAboutLogin } from './answer.ts';
 
 /** How an attempt went. */
 export type Attempt =
-  | { is: 'accepted' }
+  /** With the Message-ID that the server says it gave the email. */
+  | { is: 'accepted'; other_id: string | null }
   /** It was stopped before the final dot, and the connection dropped: nothing was sent. */
   | { is: 'held' }
   | { is: 'answered'; answer: Answer }
@@ -80,12 +82,17 @@ export function transmit(
   });
   if (cut_off.aborted) drop();
   else {
-    connection.send({ from, to, size: content.length }, body, (error) =>
-      finish(() => end(error ? attemptOf(error, is_ended) : { is: 'accepted' })),
+    connection.send({ from, to, size: content.length }, body, (error, info) =>
+      finish(() => end(error ? attemptOf(error, is_ended) : acceptedBy(connection, info.response))),
     );
   }
   return promise;
 }
+
+const acceptedBy = ({ options }: SMTPConnection, answer: string): Attempt => ({
+  is: 'accepted',
+  other_id: idGivenBy(storable(answer), String(options.tls?.servername ?? '')),
+});
 
 /** A refusal leaves the connection usable, unless it came amid the data, the server is about to close, or wants another login. */
 const canGoOn = (attempt: Attempt, is_ended: boolean): boolean =>
