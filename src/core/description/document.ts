@@ -1,9 +1,21 @@
-/** The pages of the documentation that are plain HTML: no script, nothing loaded from elsewhere. */
+/** The pages of the documentation that are plain HTML: they can be read without their script, and load nothing from elsewhere. */
+import { createHash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { type Page, page, sendPage } from './description.ts';
 
-const policy =
-  "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/** A button at each code sample, where the browser lets a page copy. */
+const script = `
+  if (navigator.clipboard) for (const code of document.querySelectorAll('pre > code')) {
+    const button = Object.assign(document.createElement('button'), { type: 'button', className: 'copy', textContent: 'Copy' })
+    button.onclick = async () => {
+      await navigator.clipboard.writeText(code.textContent)
+      button.textContent = 'Copied'
+      setTimeout(() => { button.textContent = 'Copy' }, 2000)
+    }
+    code.parentElement.before(button)
+  }`;
+
+const policy = `default-src 'none'; script-src 'sha256-${createHash('sha256').update(script).digest('base64')}'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 const style = `
   body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1b1b1f; background: #fff }
@@ -11,6 +23,7 @@ const style = `
   pre { background: #f4f4f6; padding: .75rem 1rem; overflow-x: auto; border-radius: 4px }
   code { font: 14px/1.5 ui-monospace, monospace }
   table { border-collapse: collapse; width: 100% } th, td { text-align: left; vertical-align: top; padding: .25rem .75rem .25rem 0; border-bottom: 1px solid #ddd }
+  .copy { float: right; margin: .5rem; font: 14px/1.5 system-ui, sans-serif; color: inherit; background: transparent; border: 1px solid; border-radius: 4px; cursor: pointer }
   nav a { margin-right: .75rem; display: inline-block }
   .table { overflow-x: auto } a:focus-visible, [tabindex]:focus-visible { outline: 2px solid #1a56c4; outline-offset: 2px }
   @media (prefers-color-scheme: dark) { body { color: #e6e6ea; background: #18181b } pre { background: #27272b } th, td { border-color: #444 } a { color: #8ab4f8 } }`;
@@ -47,6 +60,7 @@ const htmlOf = ({ title, summary, content }: HtmlDocument): string => `<!doctype
 <p>${summary}</p>
 ${withContents(content)}
 </main>
+<script>${script}</script>
 </body>
 </html>
 `;

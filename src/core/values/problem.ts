@@ -186,7 +186,15 @@ export const alreadyExists = (param: string, message: string, existing: object |
 
 /** 404 for an id that is unknown, deleted, or another organization's: one answer for all three. */
 export const notFound = (kind: string, id: string, param = 'id'): Problem =>
-  new Problem('resource_not_found', `No ${nounOf(kind)} with the id '${id}' in your organization.`, { param });
+  new Problem('resource_not_found', `No ${nounOf(kind)} with the id '${id}' in your organization.${exampleHint(id)}`, {
+    param,
+  });
+
+/** `/docs` sends ids of its examples until they are replaced. */
+const exampleHint = (id: string): string =>
+  id.startsWith('sample_')
+    ? " Ids that begin with 'sample_' are examples in the documentation: send one that a list returned."
+    : '';
 
 /** A rejection whose writes commit: it is thrown after the commit. */
 export function problemThatCommits(error: unknown): Problem {

@@ -24,6 +24,24 @@ const first_tab = {
 `,
 };
 
+/**
+ * Without a key the page would ask for the schema as soon as it opens, and be refused: it is told what to do instead, and asks nobody. What is
+ * pale is darkened, so that it can be read.
+ */
+const before_a_key = `<style>
+  .graphiql-container, .graphiql-dialog, .graphiql-tooltip { --alpha-secondary: 1 !important; --alpha-tertiary: .85 !important }
+</style>
+<script>
+  const send = window.fetch
+  window.fetch = (input, options = {}) => {
+    const { pathname } = new URL(input, document.baseURI)
+    const key = new Headers(options.headers).get('Authorization') || ''
+    if (!pathname.endsWith('/graphql') || /^Bearer rail_/.test(key)) return send(input, options)
+    const errors = [{ message: 'Enter your API key under Headers, then press Shift-Ctrl-R.' }]
+    return Promise.resolve(new Response(JSON.stringify({ errors }), { headers: { 'Content-Type': 'application/json' } }))
+  }
+</script>`;
+
 /** Gives the handler of the page and of its files. */
 export async function openExplorer(): Promise<Handler> {
   const handlers = new Map<string, Handler>();
@@ -45,7 +63,7 @@ export async function openExplorer(): Promise<Handler> {
     if (request.routeOptions.url !== page_path) return file(request, reply);
     // Its scripts are known by their hash, which a compressed page would hide.
     delete request.headers['accept-encoding'];
-    const html = String(await page(request, reply));
+    const html = String(await page(request, reply)).replace('</head>', () => `${before_a_key}</head>`);
     reply.headers({ 'Content-Security-Policy': policyOf(html), 'Referrer-Policy': 'no-referrer' });
     return html;
   };

@@ -126,8 +126,16 @@ t.test(
 
 t.test('has pages that link to each other, with a list of contents and boxes that the keyboard reaches', async (t) => {
   for (const path of ['/docs/webhooks', '/docs/data']) {
-    const html = await (await fetch(rail.address + path)).text();
+    const response = await fetch(rail.address + path);
+    const html = await response.text();
     t.match(html, /<html lang="en">[\s\S]*<main>/);
+    const [, script = ''] = /<script>([^<]*clipboard\.writeText[^<]*)<\/script>/.exec(html) ?? [];
+    const allowed = `'sha256-${createHash('sha256').update(script).digest('base64')}'`;
+    t.match(
+      response.headers.get('content-security-policy'),
+      `script-src ${allowed};`,
+      'the browser runs its one script',
+    );
     for (const link of ['../docs', 'webhooks', 'data', '../llms-full.txt'])
       t.ok(html.includes(`<a href="${link}">`), link);
     const chapters = [...html.matchAll(/<h2 id="([^"]+)"/g)].map(([, id]) => id as string);
@@ -139,6 +147,19 @@ t.test('has pages that link to each other, with a list of contents and boxes tha
       html.match(/<div class="table" tabindex="0" role="region" aria-label="[^"]+"><table>/g)?.length,
     );
   }
+});
+
+t.test('says what to send in place of an id of its examples', async (t) => {
+  const merchant = await rail.organization();
+  const document = (await (await fetch(`${rail.address}/v1/openapi.json`)).json()) as Json;
+  const { example } = document.paths['/v1/programs/{id}'].get.parameters.find(({ name }: Json) => name === 'id');
+  const hint = /Ids that begin with 'sample_' are examples in the documentation/;
+  for (const path of [`/v1/programs/${example}`, `/v1/partners?program_id=${example}`]) {
+    const { status, body } = await merchant.request('GET', path);
+    t.match({ status, message: body.error.message }, { status: 404, message: hint }, path);
+  }
+  const unknown = await merchant.request('GET', '/v1/programs/prg_01kap3b6n8f2v9w4x7y0z1a2b3');
+  t.notMatch(unknown.body.error.message, hint);
 });
 
 t.test('leads from /docs/ to /docs, below a path too', async (t) => {

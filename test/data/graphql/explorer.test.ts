@@ -1,6 +1,7 @@
 /** `GET /graphiql`: a page from the package, which asks nothing of anybody else. */
+import { runInNewContext } from 'node:vm';
 import t from 'tap';
-import { startRail } from '../../harness.ts';
+import { type Json, startRail } from '../../harness.ts';
 
 const rail = await startRail({ worker: false });
 const get = (path: string, headers: Record<string, string> = {}) => fetch(`${rail.address}${path}`, { headers });
@@ -20,6 +21,35 @@ t.test('begins with headers that a browser can send', async (t) => {
   const [, headers] = /"defaultHeaders": "((?:[^"\\]|\\.)*)"/.exec(html) ?? [];
   const { Authorization } = JSON.parse(JSON.parse(`"${headers}"`));
   t.equal(new Headers({ Authorization }).get('Authorization'), 'Bearer YOUR_API_KEY');
+});
+
+t.test('asks for nothing before a key is entered, and says where it goes', async (t) => {
+  const html = await (await get('/graphiql')).text();
+  const [, script] = /<script>([^<]*window\.fetch[^<]*)<\/script>[\s\S]*<\/head>/.exec(html) ?? [];
+  const asked: unknown[] = [];
+  const answer = () => new Response('{}');
+  const window = {
+    fetch: (input: string) => {
+      asked.push(input);
+      return Promise.resolve(answer());
+    },
+  };
+  runInNewContext(script as string, {
+    window,
+    URL,
+    Headers,
+    Response,
+    document: { baseURI: `${rail.address}/graphiql` },
+  });
+  const send = window.fetch as typeof fetch;
+  for (const Authorization of ['', 'Bearer YOUR_API_KEY']) {
+    const { errors } = (await (await send('/graphql', { method: 'POST', headers: { Authorization } })).json()) as Json;
+    t.match(errors, [{ message: /^Enter your API key/ }]);
+  }
+  t.same(asked, []);
+  await send('/graphql', { method: 'POST', headers: { Authorization: 'Bearer rail_test_x' } });
+  await send('/graphiql/static/ruru.css');
+  t.same(asked, ['/graphql', '/graphiql/static/ruru.css']);
 });
 
 t.test('loads nothing from another origin', async (t) => {
