@@ -112,7 +112,7 @@ export async function startImapServer({ key, cert, password, port = 0 }: ImapSer
     sessions.add(session);
     socket.on('close', () => sessions.delete(session));
     socket.on('error', () => socket.destroy());
-    socket.write('* OK [CAPABILITY IMAP4rev1 ID] ready\r\n');
+    socket.write('* OK [CAPABILITY IMAP4rev1 ID AUTH=XOAUTH2] ready\r\n');
     readCommands(socket, (line, literals) => {
       if (session.user === '' || !faults.holds_answers) return answer(session, line, literals);
       void faults.holds_answers.then(() => answer(session, line, literals));
@@ -169,19 +169,25 @@ export async function startImapServer({ key, cert, password, port = 0 }: ImapSer
     );
     switch (name.toUpperCase()) {
       case 'CAPABILITY':
-        return void ok(`CAPABILITY IMAP4rev1 ID SPECIAL-USE${faults.lacks_idle ? '' : ' IDLE'}`);
+        return void ok(`CAPABILITY IMAP4rev1 ID AUTH=XOAUTH2 SPECIAL-USE${faults.lacks_idle ? '' : ' IDLE'}`);
+      case 'AUTHENTICATE':
       case 'LOGIN': {
-        const given = faults.login_answers.get(args[0] as string);
+        const [named = '', token] = Buffer.from(args[1] ?? '', 'base64')
+          .toString()
+          .split('\x01');
+        const by_token = token?.startsWith('auth=Bearer ');
+        const user = by_token ? named.replace('user=', '') : (args[0] ?? '');
+        const given = faults.login_answers.get(user);
         if (given !== undefined) {
           own.refused += 1;
           if (given.startsWith('BYE')) return void socket.end(`* ${given}\r\n`);
           return void socket.write(`${tag} ${given}\r\n`);
         }
-        if (faults.refuses_logins || args[1] !== password) {
+        if (faults.refuses_logins || (!by_token && args[1] !== password)) {
           own.refused += 1;
           return void no('[AUTHENTICATIONFAILED] no');
         }
-        session.user = args[0] as string;
+        session.user = user;
         own.logins.push(session.user);
         return void ok();
       }

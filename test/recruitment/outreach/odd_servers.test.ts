@@ -1,7 +1,7 @@
 /** What mailboxes may leave out, and what their refusals of the moment say of a login. */
 import t from 'tap';
 import { eventually, type Json, sql, startRail } from '../../harness.ts';
-import { startMailbox, startTokenServer, type TokenServer } from '../mailbox.ts';
+import { access_token, startMailbox, startTokenServer, type TokenServer } from '../mailbox.ts';
 import { type Mailed, mail } from './mailed.ts';
 import {
   answered,
@@ -87,8 +87,8 @@ t.test('a refusal of the moment is no wrong password', async (t) => {
 });
 
 t.test('an authorization server that cannot answer for a moment is no refused token', async (t) => {
-  const outreach = await openUnread(rail, await openImapServer());
-  const { inbox_id } = outreach;
+  const outreach = await openReadOutreach(rail, await openImapServer());
+  const { inbox_id, server } = outreach;
   const secrets = JSON.stringify({ client_secret: 'client-secret', refresh_token: 'refresh-1' });
   const deferred = [
     { status: 503, body: {} },
@@ -109,12 +109,22 @@ t.test('an authorization server that cannot answer for a moment is no refused to
   await rail.query(sql`
     update recruitment.inbox set oauth = '{"provider": "google", "client_id": "client"}', secrets = ${rail.services.vault.encrypt(secrets, inbox_id)}
     where id = ${inbox_id}`);
-  outreach.server.drop();
+  server.drop();
   for (const answer of deferred) await asked(answer, 2);
   t.match(
     { ...(await inboxOf(outreach)), ...(await readerOf(outreach)) },
     { status: 'connected', refused: 0, unreachable_since: /^20/ },
   );
+  server.faults.login_answers.set(outreach.user, 'NO [UNAVAILABLE] Temporary System Problem. Try again later.');
+  await asked({ status: 200, body: { access_token, token_type: 'Bearer', expires_in: 3_599 } }, 4);
+  t.match({ ...(await inboxOf(outreach)), ...(await readerOf(outreach)) }, { status: 'connected', refused: 0 });
+  server.faults.login_answers.clear();
+  const before = server.logins.length;
+  await eventually(async () => {
+    await tryAtOnce(outreach);
+    return server.logins.length > before;
+  }, 'a login by token');
+  server.drop();
   await asked({ status: 400, body: { error: 'invalid_grant' } }, 3);
   await eventually(async () => (await inboxOf(outreach)).status === 'disconnected', 'the end of a refused token');
   t.match(await inboxOf(outreach), { disconnected_reason: 'auth_failed' });

@@ -1,5 +1,6 @@
 /** Outreach email over real SMTP: sent once, or known not to be. */
-import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import tls from 'node:tls';
 import type { SMTPServerOptions } from 'smtp-server';
 import t from 'tap';
@@ -447,10 +448,21 @@ t.test('a refusal of the moment is tried again, and says nothing of the login or
     ['454 to MAIL', { onMailFrom: asDo(454, '4.7.0 TLS required for now') }, { unreachable_since: null }],
     ['421 to MAIL', { onMailFrom: asDo(421, '4.7.28 Rate limited') }, { unreachable_since: null }],
   ];
+  const no_tls = createServer((socket) => {
+    socket.on('error', () => {}).write('220 ready\r\n');
+    socket.on('data', (line) =>
+      socket.write(`${line}`.startsWith('EHLO') ? '250-hello\r\n250 STARTTLS\r\n' : '454 4.7.0 TLS not available\r\n'),
+    );
+  }).listen(0, '127.0.0.1');
+  t.teardown(() => no_tls.close());
+  await once(no_tls, 'listening');
+  const { port } = no_tls.address() as AddressInfo;
+  provided.push(['454 to STARTTLS', {}, { unreachable_since: /^20/ }]);
   for (const [name, options, expected] of provided) {
     const provider = await startMailbox({ ...sink.handlers, ...options });
+    const smtp = name.endsWith('STARTTLS') ? { ...provider.smtp, port, security: 'starttls' } : provider.smtp;
     const one = await open({
-      mailbox: { smtp: provider.smtp, imap: mailbox.imap },
+      mailbox: { smtp, imap: mailbox.imap },
       address: () => `ada@${name.replaceAll(' ', '-')}.com`,
     });
     for (let nth = 1; nth <= 4; nth++) {
