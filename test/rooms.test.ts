@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { glob, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
 
@@ -48,10 +48,11 @@ t.test('names commands as they can be typed, wherever users read them', async (t
     files.filter((name) => name.endsWith('.ts')).map((name) => `${room}/${name}`),
   );
   // Names of connections to Postgres are no commands; comments are for who reads the code.
-  const is_text = (line: string) => !/^\s*(\/?\*|\/\/)|application_name|^const marker/.test(line);
+  const is_text = (line: string) => !/^\s*(\/?\*|\/\/|--)|application_name|^const marker/.test(line);
   const commands = await commandNames();
   const bare = new RegExp(`(?<!npx --no |[\\w/-])rail (${commands.join('|')})\\b`);
-  for (const file of [...sources, 'README.md']) {
+  const live = await Array.fromAsync(glob('sql/live/**/*.sql', { cwd: root }));
+  for (const file of [...sources, ...live, 'README.md']) {
     const lines = (await readFile(join(root, file), 'utf8')).split('\n').filter(is_text);
     t.same(
       lines.filter((line) => bare.test(line)),

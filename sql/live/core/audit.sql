@@ -5,12 +5,12 @@ language plpgsql stable
 as $$
 begin
   return query
-    select 'every table of an organization is protected by row-level security', '', m.subject, format('%s: run rail migrate', m.missing)
+    select 'every table of an organization is protected by row-level security', '', m.subject, format('%s: run npx --no rail migrate', m.missing)
     from core.missing_privileges() m
     where m.statement like 'alter %'
 
     union all
-    select 'the API''s role may do what it must, and no more', '', m.subject, format('%s: run rail migrate', m.missing)
+    select 'the API''s role may do what it must, and no more', '', m.subject, format('%s: run npx --no rail migrate', m.missing)
     from core.missing_privileges() m
     where m.statement not like 'alter %';
 end

@@ -194,4 +194,4 @@ as $$
     )
 $$;
 comment on function core.missing_privileges() is
-  'What the role rail_api lacks or has too much of, tables of organizations without protection, and what sets it right; none after rail migrate.';
+  'What the role rail_api lacks or has too much of, tables of organizations without protection, and what sets it right; none after a migration.';

@@ -142,4 +142,4 @@ as $$
   where c.has_target
   group by c.relation_id, c.table_id
 $$;
-comment on function data.missing_privileges() is 'What the roles and views of schema data lack or have too much of, and what sets it right; none after rail migrate.';
+comment on function data.missing_privileges() is 'What the roles and views of schema data lack or have too much of, and what sets it right; none after a migration.';

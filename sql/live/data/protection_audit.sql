@@ -31,7 +31,7 @@ as $$
 
   union all
   select 'the logins of data teams cannot hold up the service', '', m.subject,
-    format('%s: rail migrate takes it away, or prints the SQL', m.missing)
+    format('%s: npx --no rail migrate takes it away, or prints the SQL', m.missing)
   from data.missing_protection() m
   where m.nth = 2 and exists (select from login l where l.is_made)
 
@@ -70,7 +70,7 @@ as $$
 
   union all
   select 'the logins of data teams read schema data and nothing else', l.organization_id, l.role_name,
-    'the login is revoked, and its role can still log in: run rail data user revoke again'
+    'the login is revoked, and its role can still log in: run npx --no rail data user revoke again'
   from core.data_login l
   join pg_roles r on r.rolname = l.role_name
   where l.revoked_at is not null and r.rolcanlogin

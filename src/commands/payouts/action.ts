@@ -5,8 +5,8 @@ import type { Payout } from '../../program/payouts/payout.ts';
 import type { PayoutBatch } from '../../program/payouts/payout_batch.ts';
 import { methods_by_hand } from '../../program/payouts/payout_state.ts';
 import { sendOperations } from '../../program/payouts/sending/send.ts';
-import { callOperation } from '../call.ts';
 import { answer, UsageError, warnWithoutWorker, withStore } from '../command.ts';
+import { callOperation } from '../recruitment/call.ts';
 import { type Of, organizationOf } from './batch.ts';
 
 type Action = 'send' | 'retry' | 'mark_paid';

@@ -1,12 +1,12 @@
-import { type Store, transaction } from '../core/postgres/transaction.ts';
-import type { Caller, Operation } from '../core/resource/operation.ts';
-import { readTimeZones } from '../core/resource/time_zones.ts';
-import { Problem, problemThatCommits } from '../core/values/problem.ts';
-import { validationProblem } from '../core/values/validation.ts';
-import { requireSomeKey } from '../encryption_key.ts';
-import { openServices } from '../service.ts';
-import { type Opened, UsageError } from './command.ts';
-import { asDemo } from './demo.ts';
+import { type Store, transaction } from '../../core/postgres/transaction.ts';
+import type { Caller, Operation } from '../../core/resource/operation.ts';
+import { readTimeZones } from '../../core/resource/time_zones.ts';
+import { Problem, problemThatCommits } from '../../core/values/problem.ts';
+import { validationProblem } from '../../core/values/validation.ts';
+import { requireSomeKey } from '../../encryption_key.ts';
+import { openServices } from '../../service.ts';
+import { type Opened, UsageError } from '../command.ts';
+import { asDemo } from '../demo.ts';
 
 /**
  * What an operation of the API answers, called in an organization as by a key without a user: checks outside come first, then one transaction.
@@ -20,7 +20,7 @@ export async function callOperation<Reply>(
 ): Promise<Reply> {
   requireSomeKey(config);
   const services = await asDemo(config, await openServices(config, log, given.database));
-  const { writeEvents } = await import('../products.ts');
+  const { writeEvents } = await import('../../products.ts');
   const store: Store = { ...given, writeEvents };
   await readTimeZones(store.database);
   const body = operation.body.safeParse(sent);
