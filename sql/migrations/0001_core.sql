@@ -1,25 +1,11 @@
--- The core: tenancy, keys, idempotency, schedule, workers. It knows no product.
+-- The core: tenancy, keys, idempotency, schedule, workers, mail on its way out. It knows no product.
+--
+-- Every file of this folder runs once, in order, and is never edited afterwards: what changes comes in a file of its own. Functions, views and
+-- triggers are in sql/live. 'rail migrate' makes the roles before, and gives them their privileges afterwards (sql/live/core/privileges.sql).
+
+comment on table migration.applied is 'The files of sql/migrations and sql/live that ran on this database, with the hash of their text.';
 
 create schema core;
-
--- The API's role. It sees one organization at a time (row-level security) and may not touch the job queue's tables.
-do $$
-begin
-  create role rail_api nologin;
-exception
-  when duplicate_object or unique_violation then null;
-end
-$$;
-
--- Whoever migrates runs the service, and must be able to become the API's role.
-do $$
-begin
-  if not (select rolsuper from pg_roles where rolname = current_user) then
-    execute format('grant rail_api to %I', current_user);
-  end if;
-end
-$$;
-
 grant usage on schema core to rail_api;
 
 -- An id's text: prefix, then 26 characters of Crockford base32 over a UUIDv7 (the TypeID format). Its first ten characters
@@ -34,7 +20,7 @@ return (
   from generate_series(0, 9) as digit
 );
 
--- Called by a migration for each table that belongs to an organization: the API's role sees its own rows alone.
+-- Called for each table that belongs to an organization: the API's role sees its own rows alone.
 create procedure core.protect_tenant_table(tenant_table regclass)
 language plpgsql
 as $$
@@ -50,21 +36,34 @@ begin
 end
 $$;
 
--- Makes the weekly partitions of a table that is partitioned by range (id), from the week of `first` to the week of `last`.
+-- Makes the weekly partitions of a table that is partitioned by range (id), from the week of `first` to the week of `last`. Those of the
+-- table's first prefix are called by their week alone; those of a further prefix carry it in their names. Who reads or writes the table queues
+-- up behind the lock that a new partition takes, so that it is not waited for: it fails with 55P03 instead, and its job runs again.
 create procedure core.ensure_weekly_partitions(parent regclass, prefix text, first timestamptz, last timestamptz)
 language plpgsql
+set lock_timeout = '500ms'
 as $$
 declare
   week timestamptz;
   name text;
   schema_name text := (select n.nspname from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = parent);
   parent_name text := (select c.relname from pg_class c where c.oid = parent);
+  is_further boolean := exists (
+    select
+    from pg_inherits i
+    join pg_class c on c.oid = i.inhrelid
+    where i.inhparent = parent
+      and c.relname ~ ('^' || parent_name || '_\d{8}$')
+      -- FOR VALUES FROM ('evt_01k…') TO ('evt_01k…')
+      and not starts_with(split_part(pg_get_expr(c.relpartbound, c.oid), '''', 2), prefix || '_')
+  );
+  infix text := case when is_further then '_' || prefix else '' end;
 begin
   for week in
     select generate_series(date_trunc('week', first at time zone 'UTC'), date_trunc('week', last at time zone 'UTC'), '1 week')
       at time zone 'UTC'
   loop
-    name := parent_name || '_' || to_char(week at time zone 'UTC', 'YYYYMMDD');
+    name := parent_name || infix || '_' || to_char(week at time zone 'UTC', 'YYYYMMDD');
     if to_regclass(format('%I.%I', schema_name, name)) is null then
       execute format(
         'create table %I.%I partition of %s for values from (%L) to (%L)',
@@ -72,10 +71,22 @@ begin
         prefix || '_' || core.id_time_part(week),
         prefix || '_' || core.id_time_part(week + interval '7 days')
       );
+      -- Without a policy of its own: whoever is granted a partition sees nothing, and reads through the parent.
+      execute format('alter table %I.%I enable row level security', schema_name, name);
+      -- Postgres samples no values where its parent says so: it does not inherit that.
+      execute coalesce(
+        (
+          select format('alter table %I.%I ', schema_name, name) || string_agg(format('alter column %I set statistics 0', a.attname), ', ')
+          from pg_attribute a
+          where a.attrelid = parent and a.attstattarget = 0 and a.attnum > 0 and not a.attisdropped
+        ),
+        'select'
+      );
     end if;
   end loop;
 end
 $$;
+
 
 create table core.organization (
   id text collate "C" primary key,
@@ -108,20 +119,30 @@ create table core.api_key (
   signature_required boolean not null default false,
   last_used_at timestamptz(3),
   revoked_at timestamptz(3),
+  user_id text collate "C",
   created_at timestamptz(3) not null default now(),
   updated_at timestamptz(3) not null default now(),
-  primary key (organization_id, id)
+  primary key (organization_id, id),
+  constraint api_key_user foreign key (organization_id, user_id) references core.user_account
 );
+comment on table core.api_key is 'API keys of organizations (key_): what each may do, and how often. Only a hash of a key is stored.';
 comment on column core.api_key.secret_sha256 is 'SHA-256 of the whole key; the key itself is shown once and never stored.';
 comment on column core.api_key.rate_limit is 'Requests in each second of the database''s clock.';
+comment on column core.api_key.user_id is 'The person whose key it is. Null: a key of no person, which cannot approve payouts.';
+call core.protect_tenant_table('core.api_key');
+-- What the API may see and change of keys is in sql/live/core/privileges.sql.
+revoke all on core.api_key from rail_api;
 
--- Unlogged: what it holds is worth one second. A commit that touches only this table does not wait for the disk.
+-- Unlogged: what it holds is worth one second. A commit that touches only this table does not wait for the disk. A row of its own for each second:
+-- versions that an open transaction might still see are not walked past by the requests of later seconds.
 create unlogged table core.rate_limit_window (
-  api_key_id text collate "C" primary key,
   second bigint not null,
-  used integer not null
+  api_key_id text collate "C" not null,
+  used integer not null,
+  primary key (second, api_key_id)
 ) with (fillfactor = 50);
-comment on table core.rate_limit_window is 'Requests that a key made in the current second, counted exactly over all API replicas.';
+comment on table core.rate_limit_window is
+  'Requests that a key made in a second, counted exactly over all API replicas. Seconds that are over are deleted.';
 
 create table core.idempotency_key (
   organization_id text collate "C" not null references core.organization on delete cascade,
@@ -136,6 +157,39 @@ comment on table core.idempotency_key is 'First replies, written in the transact
 comment on column core.idempotency_key.fingerprint is 'SHA-256 of method, path and raw body.';
 comment on column core.idempotency_key.reply is 'The body as sent, encrypted: it may hold a secret that is shown once.';
 create index idempotency_key_by_age on core.idempotency_key (created_at);
+call core.protect_tenant_table('core.idempotency_key');
+
+create table core.deleted_object (
+  organization_id text collate "C" not null references core.organization on delete cascade,
+  id text collate "C" not null,
+  parent_id text collate "C" not null,
+  object text,
+  deleted_at timestamptz(3) not null,
+  changed_in xid8 not null default pg_current_xact_id(),
+  primary key (organization_id, id)
+);
+comment on table core.deleted_object is 'Ids of objects whose rows are deleted outright: they stay cursors of the lists that they were in.';
+comment on column core.deleted_object.parent_id is 'Whose list it was in: the id of its program.';
+comment on column core.deleted_object.object is 'The type of the object.';
+comment on column core.deleted_object.changed_in is 'The transaction that deleted it.';
+create index deleted_object_by_change on core.deleted_object (organization_id, changed_in);
+call core.protect_tenant_table('core.deleted_object');
+
+create table core.export_position (
+  organization_id text collate "C" not null references core.organization on delete cascade,
+  id text collate "C" not null,
+  resource text not null,
+  snapshot pg_snapshot not null,
+  epoch text not null,
+  created_at timestamptz(3) not null default now(),
+  primary key (organization_id, id)
+);
+comment on table core.export_position is
+  'Positions that the change feed gave out (pos_). A database that was restored to an earlier time lacks those of later, and refuses them.';
+comment on column core.export_position.snapshot is 'What was visible to the export that gave it out: the next one gives what was not.';
+comment on column core.export_position.epoch is 'The database that the transactions of the snapshot are of: see core.database_epoch().';
+create index export_position_by_age on core.export_position (created_at);
+call core.protect_tenant_table('core.export_position');
 
 create table core.schedule (
   name text primary key,
@@ -155,8 +209,8 @@ comment on table core.scheduled_run is 'One row a tick, whoever ticked first; ru
 create sequence core.worker_lock_key;
 create table core.worker (
   id text collate "C" primary key,
-  lock_key integer not null default nextval('core.worker_lock_key') constraint worker_lock_key_unique unique,
-  pool_ids text[] not null default '{}',
+  lock_key integer not null default nextval('core.worker_lock_key'::regclass) constraint worker_lock_key_unique unique,
+  pool_ids text[] not null default '{}'::text[],
   host text not null,
   process_id integer not null,
   started_at timestamptz(3) not null default now()
@@ -164,8 +218,71 @@ create table core.worker (
 comment on table core.worker is 'Worker processes. Each holds the session advisory lock (classid 1, lock_key) for as long as it lives.';
 comment on column core.worker.pool_ids is 'graphile-worker pools of this process: what they hold locked is freed when the process is dead.';
 
-call core.protect_tenant_table('core.idempotency_key');
-call core.protect_tenant_table('core.api_key');
--- Of keys the API may see and change whether they must sign, and nothing else.
-revoke all on core.api_key from rail_api;
-grant select (organization_id, id, signature_required, updated_at), update (signature_required, updated_at) on core.api_key to rail_api;
+-- Under load a worker looks for events every few milliseconds anyway: then a commit need not enqueue a job for each.
+create unlogged table core.watch (
+  name text not null,
+  slot bigint not null,
+  watched_by text collate "C" not null,
+  primary key (name, slot)
+);
+comment on table core.watch is
+  'Work that a worker looks for by itself for the whole of a tenth of a second: nobody needs to enqueue a job for it. Whatever is missed is swept up.';
+comment on column core.watch.slot is 'Tenths of a second since 1970.';
+
+-- Requests have no business here; should one ever get any, it sees its own organization alone.
+create table core.outgoing_mail (
+  organization_id text collate "C" not null references core.organization on delete cascade,
+  id text collate "C" not null,
+  recipient text
+    constraint outgoing_mail_recipient_is_one_address check (recipient ~ '^[^[:space:][:cntrl:]<>()",:;]+@[^[:space:][:cntrl:]<>()",:;]+$'),
+  subject text not null constraint outgoing_mail_subject_is_one_line check (subject <> '' and subject !~ '[[:cntrl:]]'),
+  text text not null,
+  sent_at timestamptz(3),
+  attempts integer not null default 0,
+  error text,
+  attachment_name text,
+  attachment_type text,
+  attachment bytea,
+  html text,
+  created_at timestamptz(3) not null default now(),
+  primary key (organization_id, id),
+  constraint outgoing_mail_attachment_is_whole check (num_nonnulls(attachment_name, attachment_type, attachment) in (0, 3))
+);
+comment on table core.outgoing_mail is 'Mail to people of an organization, in plain text.';
+comment on column core.outgoing_mail.id is 'The Message-ID follows from it, so that a mail which is sent twice can be known as one.';
+comment on column core.outgoing_mail.recipient is 'Null: the organization has nobody to write to, and the mail is logged instead.';
+comment on column core.outgoing_mail.sent_at is 'When the SMTP server took it. Null with an error: not sent, or not yet.';
+comment on column core.outgoing_mail.attempts is 'Times that it was handed to the SMTP server, counted before each.';
+comment on column core.outgoing_mail.attachment is 'The bytes of a file that goes with it, the same each time that it is sent.';
+comment on column core.outgoing_mail.html is 'The same as the text, for mail programs that show HTML. Null: there is the text alone.';
+call core.protect_tenant_table('core.outgoing_mail');
+revoke all on core.outgoing_mail from rail_api;
+
+create table core.encryption_check (
+  id boolean primary key default true constraint encryption_check_is_one_row check (id),
+  value bytea not null
+);
+comment on table core.encryption_check is
+  'A known value, encrypted with the first key of RAIL_ENCRYPTION_KEY: what processes compare their keys with at their start.';
+
+create table core.data_login (
+  role_name text collate "C" primary key,
+  organization_id text collate "C" not null references core.organization on delete cascade,
+  name text not null,
+  sees_personal boolean not null default false,
+  statement_timeout_ms integer not null constraint data_login_statement_timeout_positive check (statement_timeout_ms > 0),
+  connection_limit integer not null constraint data_login_connection_limit_positive check (connection_limit > 0),
+  expires_at timestamptz(3),
+  revoked_at timestamptz(3),
+  verifier text,
+  created_at timestamptz(3) not null default now()
+);
+comment on table core.data_login is
+  'Logins of data teams: which organization''s rows a Postgres role sees through the views of schema data. Written by ''rail data user'' alone.';
+comment on column core.data_login.role_name is 'The Postgres role. No setting of a session stands in for it.';
+comment on column core.data_login.sees_personal is 'Whether emails, names and other personal columns are shown to it.';
+comment on column core.data_login.statement_timeout_ms is
+  'How long a statement of it may run: a role can undo its own setting, so a worker ends what runs longer.';
+create index data_login_by_organization on core.data_login (organization_id);
+call core.protect_tenant_table('core.data_login');
+revoke all on core.data_login from rail_api;

@@ -1,4 +1,8 @@
--- The affiliate program. Money is a bigint in minor units; rates are integers in basis points.
+-- The affiliate program: programs, partners, and what they share. Money is a bigint in minor units; rates are integers in basis points.
+--
+-- Every list is read by an index in its own order, whatever it is filtered by, and is counted without a look at the table. A filter that leaves
+-- few rows has an index that begins with it, and carries the program along: (organization_id, field, id). One that leaves many (the time of
+-- creation, a kind) is judged within the program's own index, which carries the field along.
 
 create schema program;
 grant usage on schema program to rail_api;
@@ -18,8 +22,7 @@ create table program.program (
   cookie_days integer not null constraint program_cookie_days_bounds check (cookie_days between 1 and 365),
   url_params text[] not null,
   commission_on_net_revenue boolean not null,
-  holding_period_days integer not null
-    constraint program_holding_period_bounds check (holding_period_days between 0 and 180),
+  holding_period_days integer not null constraint program_holding_period_bounds check (holding_period_days between 0 and 180),
   min_payout_minor bigint not null constraint program_min_payout_not_negative check (min_payout_minor >= 0),
   payout_term text not null constraint program_payout_term_known check (payout_term in ('net_15', 'net_30', 'net_60')),
   payout_methods text[] not null,
@@ -32,10 +35,33 @@ create table program.program (
   application_required boolean not null,
   auto_enrol_customers boolean not null,
   default_rejection_reason text not null,
+  custom_domain_shared boolean not null default false,
+  payout_approval_required boolean not null default false,
+  payout_limit_minor bigint constraint program_payout_limit_not_negative check (payout_limit_minor >= 0),
+  payout_limits jsonb not null default '{}'::jsonb,
+  min_payouts jsonb not null default '{}'::jsonb,
+  reports_ready boolean not null default true,
+  weekly_summary boolean not null default false,
   created_at timestamptz(3) not null default now(),
   updated_at timestamptz(3) not null default now(),
+  changed_in xid8 not null default pg_current_xact_id(),
   primary key (organization_id, id)
 );
+comment on table program.program is
+  'A partner program of an organization: its currency, how long clicks count, when commissions mature, how partners are paid.';
+comment on column program.program.custom_domain_shared is 'An older program had the same custom_domain before it had to be unique.';
+comment on column program.program.payout_approval_required is 'A batch is sent once another person than the one who made it has approved it.';
+comment on column program.program.payout_limit_minor is 'The most that is sent in a UTC day, in minor units of the program''s currency.';
+comment on column program.program.payout_limits is 'The most that is sent in a UTC day in other currencies: {"EUR": 100000}.';
+comment on column program.program.min_payouts is 'The minimum balance for a payout in other currencies than the program''s: {"EUR": 5000}.';
+comment on column program.program.reports_ready is
+  'Whether report_total and report_change hold all of the program''s facts. Until the task program/rebuild_reports has run, reports read the facts.';
+comment on column program.program.weekly_summary is 'Whether the owner of the organization gets a summary of each week by mail.';
+comment on column program.program.changed_in is 'The transaction that wrote the row last.';
+create index program_by_change on program.program (organization_id, changed_in);
+create index program_by_organization on program.program (organization_id, id) include (created_at, status);
+create unique index program_custom_domain_unique on program.program (lower(custom_domain)) where not custom_domain_shared;
+call core.protect_tenant_table('program.program');
 
 create table program.partner_group (
   organization_id text collate "C" not null,
@@ -49,11 +75,37 @@ create table program.partner_group (
   is_default boolean not null default false,
   created_at timestamptz(3) not null default now(),
   updated_at timestamptz(3) not null default now(),
+  changed_in xid8 not null default pg_current_xact_id(),
   primary key (organization_id, id),
   constraint partner_group_slug_unique unique (organization_id, program_id, slug),
   foreign key (organization_id, program_id) references program.program on delete cascade
 );
+comment on table program.partner_group is 'A group of partners in a program, which rules can name. Each program has one default group.';
+comment on column program.partner_group.changed_in is 'The transaction that wrote the row last.';
+create index partner_group_by_change on program.partner_group (organization_id, changed_in);
+create index partner_group_by_program on program.partner_group (organization_id, program_id, id) include (created_at);
 create unique index partner_group_one_default on program.partner_group (organization_id, program_id) where is_default;
+call core.protect_tenant_table('program.partner_group');
+
+create table program.tag (
+  organization_id text collate "C" not null,
+  id text collate "C" not null,
+  program_id text collate "C" not null,
+  name text not null,
+  name_key text not null generated always as (lower(name)) stored,
+  color text not null constraint tag_color_shape check (color ~ '^#[0-9A-Fa-f]{6}$'),
+  created_at timestamptz(3) not null default now(),
+  updated_at timestamptz(3) not null default now(),
+  changed_in xid8 not null default pg_current_xact_id(),
+  primary key (organization_id, id),
+  foreign key (organization_id, program_id) references program.program on delete cascade
+);
+comment on table program.tag is 'A label of partners in a program, which rules can name.';
+comment on column program.tag.changed_in is 'The transaction that wrote the row last.';
+create index tag_by_change on program.tag (organization_id, changed_in);
+create index tag_by_program on program.tag (organization_id, program_id, id) include (created_at);
+create unique index tag_name_unique on program.tag (organization_id, program_id, name_key);
+call core.protect_tenant_table('program.tag');
 
 create table program.partner (
   organization_id text collate "C" not null,
@@ -80,20 +132,126 @@ create table program.partner (
   email_first_referral boolean not null default true,
   email_new_referral boolean not null default true,
   email_payout_paid boolean not null default true,
+  tax_form_status text not null default 'none'
+    constraint partner_tax_form_status_known check (tax_form_status in ('none', 'submitted', 'verified', 'rejected')),
+  tax_form_updated_at timestamptz(3),
+  mailbox text,
+  currency text collate "C" not null,
+  invitation_token text collate "C",
   metadata jsonb,
   deleted_at timestamptz(3),
   created_at timestamptz(3) not null default now(),
   updated_at timestamptz(3) not null default now(),
+  changed_in xid8 not null default pg_current_xact_id(),
   primary key (organization_id, id),
-  foreign key (organization_id, program_id) references program.program on delete cascade,
-  foreign key (organization_id, group_id) references program.partner_group
+  foreign key (organization_id, group_id) references program.partner_group,
+  foreign key (organization_id, program_id) references program.program on delete cascade
 );
+comment on table program.partner is 'A person or company that refers customers to a program and earns commissions.';
 comment on column program.partner.email_key is 'The email with letter case ignored: unique in the program.';
+comment on column program.partner.tax_form_status is 'Tax forms expose their status only.';
+comment on column program.partner.mailbox is
+  'The email with case, dots and plus tags folded, and googlemail.com as gmail.com: two partners of one mailbox are suspicious.';
+comment on column program.partner.currency is 'The program''s, which never changes: every amount on the partner is in it.';
+comment on column program.partner.changed_in is 'The transaction that wrote the row last.';
+comment on column program.partner.invitation_token is 'The token of the invitation by which the partner came, as it was sent. It may be of nobody.';
+create index partner_by_change on program.partner (organization_id, changed_in);
+create index partner_by_group on program.partner (organization_id, group_id, id) include (program_id) where deleted_at is null;
+create index partner_by_mailbox on program.partner (organization_id, program_id, mailbox) where deleted_at is null;
+create index partner_by_program on program.partner (organization_id, program_id, id) include (created_at) where deleted_at is null;
+create index partner_by_status on program.partner (organization_id, program_id, status, id) where deleted_at is null;
 create unique index partner_email_unique on program.partner (organization_id, program_id, email_key) where deleted_at is null;
 create unique index partner_handle_unique on program.partner (organization_id, program_id, handle) where deleted_at is null;
-create index partner_by_program on program.partner (organization_id, program_id, id) where deleted_at is null;
-create index partner_by_status on program.partner (organization_id, program_id, status, id) where deleted_at is null;
-create index partner_by_group on program.partner (organization_id, group_id, id) where deleted_at is null;
+call core.protect_tenant_table('program.partner');
+
+create table program.partner_tag (
+  organization_id text collate "C" not null,
+  partner_id text collate "C" not null,
+  tag_id text collate "C" not null,
+  primary key (organization_id, partner_id, tag_id),
+  foreign key (organization_id, partner_id) references program.partner on delete cascade,
+  foreign key (organization_id, tag_id) references program.tag on delete cascade
+);
+comment on table program.partner_tag is 'Which partners have which tags.';
+create index partner_tag_by_tag on program.partner_tag (organization_id, tag_id, partner_id);
+call core.protect_tenant_table('program.partner_tag');
+
+create table program.handle_alias (
+  organization_id text collate "C" not null,
+  program_id text collate "C" not null,
+  handle text collate "C" not null,
+  partner_id text collate "C" not null,
+  expires_at timestamptz(3) not null,
+  primary key (organization_id, program_id, handle),
+  foreign key (organization_id, partner_id) references program.partner on delete cascade,
+  foreign key (organization_id, program_id) references program.program on delete cascade
+);
+comment on table program.handle_alias is
+  'Former handles of partners: until they expire, clicks by them count for the partner, and nobody else can take them.';
+create index handle_alias_by_partner on program.handle_alias (organization_id, partner_id);
+call core.protect_tenant_table('program.handle_alias');
+
+create table program.partner_visit (
+  organization_id text collate "C" not null,
+  partner_id text collate "C" not null,
+  ip_hash text not null,
+  user_agent text not null,
+  seen_at timestamptz(3) not null,
+  foreign key (organization_id, partner_id) references program.partner on delete cascade
+);
+comment on table program.partner_visit is 'Browsers that were a partner''s own: by them somebody signed up with the partner''s email.';
+comment on column program.partner_visit.ip_hash is 'Keyed hash of the address; the address is never stored.';
+create unique index partner_visit_once on program.partner_visit (organization_id, partner_id, ip_hash, md5(user_agent));
+call core.protect_tenant_table('program.partner_visit');
+
+create table program.application (
+  organization_id text collate "C" not null,
+  id text collate "C" not null,
+  program_id text collate "C" not null,
+  group_id text collate "C",
+  partner_id text collate "C",
+  email text not null,
+  email_key text not null generated always as (lower(email)) stored,
+  answers jsonb,
+  source text,
+  status text not null default 'pending'
+    constraint application_status_known check (status in ('pending', 'approved', 'rejected', 'withdrawn')),
+  reviewed_by_user_id text collate "C",
+  reviewed_at timestamptz(3),
+  rejection_reason text,
+  created_at timestamptz(3) not null default now(),
+  updated_at timestamptz(3) not null default now(),
+  changed_in xid8 not null default pg_current_xact_id(),
+  primary key (organization_id, id),
+  foreign key (organization_id, group_id) references program.partner_group,
+  foreign key (organization_id, partner_id) references program.partner,
+  foreign key (organization_id, program_id) references program.program on delete cascade
+);
+comment on table program.application is 'A wish to become a partner, in the review queue until somebody decides.';
+comment on column program.application.changed_in is 'The transaction that wrote the row last.';
+create index application_by_change on program.application (organization_id, changed_in);
+create index application_by_email on program.application (organization_id, program_id, email_key);
+create index application_by_group on program.application (organization_id, group_id, id) include (program_id);
+create index application_by_partner on program.application (organization_id, partner_id, id) include (program_id);
+create index application_by_program on program.application (organization_id, program_id, id) include (created_at);
+create index application_by_status on program.application (organization_id, program_id, status, id);
+create unique index application_one_pending_a_partner on program.application (organization_id, partner_id) where status = 'pending';
+call core.protect_tenant_table('program.application');
+
+create table program.magic_link (
+  organization_id text collate "C" not null,
+  token_sha256 bytea not null,
+  partner_id text collate "C" not null,
+  expires_at timestamptz(3) not null,
+  used_at timestamptz(3),
+  created_at timestamptz(3) not null default now(),
+  primary key (organization_id, token_sha256),
+  foreign key (organization_id, partner_id) references program.partner on delete cascade
+);
+comment on table program.magic_link is 'A sign-in link of a partner, good once and for 15 minutes. Only a hash of its token is stored.';
+create index magic_link_by_expiry on program.magic_link (expires_at);
+create unique index magic_link_by_token on program.magic_link (token_sha256);
+call core.protect_tenant_table('program.magic_link');
 
 create table program.link (
   organization_id text collate "C" not null,
@@ -109,75 +267,34 @@ create table program.link (
   short_domain text,
   label text,
   rate_override jsonb,
+  value_key text collate "C" not null generated always as (lower(value)) stored,
+  value_shared boolean not null default false,
   deleted_at timestamptz(3),
   created_at timestamptz(3) not null default now(),
   updated_at timestamptz(3) not null default now(),
+  changed_in xid8 not null default pg_current_xact_id(),
   primary key (organization_id, id),
-  foreign key (organization_id, program_id) references program.program on delete cascade,
-  foreign key (organization_id, partner_id) references program.partner
+  foreign key (organization_id, partner_id) references program.partner,
+  foreign key (organization_id, program_id) references program.program on delete cascade
 );
+comment on table program.link is 'A partner''s tracking link. A deleted link attributes no clicks.';
 comment on column program.link.url is 'The destination with the tracking parameter applied.';
 comment on column program.link.rate_override is '{rate_type, rate_value}: wins over every rule.';
-create unique index link_value_unique on program.link (organization_id, program_id, param, value) where deleted_at is null;
+comment on column program.link.value_key is
+  'The value with letter case ignored: what no other partner''s handle may be, under the program''s url_params.';
+comment on column program.link.value_shared is
+  'An older link of the program had the value in other letter case before letter case was ignored: this one is found by its exact value.';
+comment on column program.link.changed_in is 'The transaction that wrote the row last.';
+create index link_by_change on program.link (organization_id, changed_in);
+create index link_by_partner on program.link (organization_id, partner_id, id) include (program_id) where deleted_at is null;
+create index link_by_program on program.link (organization_id, program_id, id) include (created_at) where deleted_at is null;
+create index link_by_short_slug on program.link (short_slug, deleted_at) where short_slug is not null;
+create index link_by_value on program.link (organization_id, program_id, value_key) where deleted_at is null;
 create unique index link_short_slug_unique on program.link (short_slug) where deleted_at is null;
-create index link_by_program on program.link (organization_id, program_id, id) where deleted_at is null;
-create index link_by_partner on program.link (organization_id, partner_id, id) where deleted_at is null;
-
-create table program.click (
-  organization_id text collate "C" not null,
-  id text collate "C" not null,
-  program_id text collate "C" not null,
-  partner_id text collate "C" not null,
-  link_id text collate "C",
-  referral_id text collate "C",
-  param text not null,
-  value text not null,
-  landing_url text not null,
-  visitor_token text not null,
-  ip_hash text,
-  user_agent text,
-  referer text,
-  country text,
-  device text,
-  attributed_at timestamptz(3),
-  created_at timestamptz(3) not null,
-  primary key (organization_id, id)
-) partition by range (id);
-comment on table program.click is 'A visit through a partner''s link or handle. Partitioned by week.';
-comment on column program.click.ip_hash is 'Keyed hash of the address; the address is never stored.';
-comment on column program.click.attributed_at is 'When attribution judged the click; referral_id stays null where it earned no credit.';
-create table program.click_default partition of program.click default;
-create index click_by_program on program.click (organization_id, program_id, id);
-create index click_by_partner on program.click (organization_id, program_id, partner_id, id);
-create index click_by_link on program.click (organization_id, link_id, id);
-create index click_by_referral on program.click (organization_id, referral_id, id);
-call core.ensure_weekly_partitions('program.click', 'clk', now(), now() + interval '5 weeks');
-
-create table program.referral (
-  organization_id text collate "C" not null,
-  id text collate "C" not null,
-  program_id text collate "C" not null,
-  partner_id text collate "C" not null,
-  link_id text collate "C",
-  visitor_token text,
-  landing_url text,
-  utm jsonb,
-  tracked_by text not null constraint referral_tracked_by_known check (tracked_by in ('link', 'coupon', 'manual', 'api')),
-  status text not null constraint referral_status_known check (status in ('visit', 'lead', 'converted')),
-  expires_at timestamptz(3) not null,
-  deleted_at timestamptz(3),
-  created_at timestamptz(3) not null,
-  updated_at timestamptz(3) not null,
-  primary key (organization_id, id),
-  foreign key (organization_id, program_id) references program.program on delete cascade,
-  foreign key (organization_id, partner_id) references program.partner,
-  foreign key (organization_id, link_id) references program.link
-);
-create unique index referral_one_a_visitor on program.referral (organization_id, program_id, visitor_token) where deleted_at is null;
-create index referral_by_program on program.referral (organization_id, program_id, id) where deleted_at is null;
-create index referral_by_partner on program.referral (organization_id, program_id, partner_id, id) where deleted_at is null;
-create index referral_by_link on program.referral (organization_id, link_id, id) where deleted_at is null;
-create index referral_by_status on program.referral (organization_id, program_id, status, id) where deleted_at is null;
+create unique index link_value_key_unique on program.link (organization_id, program_id, param, value_key)
+  where deleted_at is null and not value_shared;
+create unique index link_value_unique on program.link (organization_id, program_id, param, value) where deleted_at is null;
+call core.protect_tenant_table('program.link');
 
 create table program.coupon (
   organization_id text collate "C" not null,
@@ -192,100 +309,22 @@ create table program.coupon (
   deleted_at timestamptz(3),
   created_at timestamptz(3) not null default now(),
   updated_at timestamptz(3) not null default now(),
+  changed_in xid8 not null default pg_current_xact_id(),
   primary key (organization_id, id),
-  foreign key (organization_id, program_id) references program.program on delete cascade,
+  foreign key (organization_id, group_id) references program.partner_group,
   foreign key (organization_id, partner_id) references program.partner,
-  foreign key (organization_id, group_id) references program.partner_group
+  foreign key (organization_id, program_id) references program.program on delete cascade
 );
+comment on table program.coupon is 'A coupon that credits its partner with the sales it was used in.';
 comment on column program.coupon.external_id is 'The processor''s promotion id: the only thing that a sale is matched on.';
+comment on column program.coupon.changed_in is 'The transaction that wrote the row last.';
+create index coupon_by_change on program.coupon (organization_id, changed_in);
+create index coupon_by_group on program.coupon (organization_id, group_id, id) include (program_id) where deleted_at is null;
+create index coupon_by_partner on program.coupon (organization_id, partner_id, id) include (program_id) where deleted_at is null;
+create index coupon_by_program on program.coupon (organization_id, program_id, id) include (created_at) where deleted_at is null;
 create unique index coupon_code_unique on program.coupon (organization_id, program_id, code_key) where deleted_at is null;
 create unique index coupon_external_id_unique on program.coupon (organization_id, program_id, external_id) where deleted_at is null;
-create index coupon_by_program on program.coupon (organization_id, program_id, id) where deleted_at is null;
-create index coupon_by_partner on program.coupon (organization_id, partner_id, id) where deleted_at is null;
-
-create table program.customer (
-  organization_id text collate "C" not null,
-  id text collate "C" not null,
-  program_id text collate "C" not null,
-  partner_id text collate "C" not null,
-  referral_id text collate "C",
-  link_id text collate "C",
-  coupon_id text collate "C",
-  processor text,
-  external_customer_id text,
-  external_subscription_id text,
-  email text,
-  email_key text generated always as (lower(email)) stored,
-  name text,
-  identifier text,
-  status text not null
-    constraint customer_status_known check (status in ('lead', 'trial', 'active', 'cancelled', 'refunded', 'suspended')),
-  tracked_by text not null constraint customer_tracked_by_known check (tracked_by in ('link', 'coupon', 'manual', 'api')),
-  lead_at timestamptz(3),
-  converted_at timestamptz(3),
-  metadata jsonb,
-  created_at timestamptz(3) not null,
-  updated_at timestamptz(3) not null,
-  primary key (organization_id, id),
-  foreign key (organization_id, program_id) references program.program on delete cascade,
-  foreign key (organization_id, partner_id) references program.partner,
-  foreign key (organization_id, referral_id) references program.referral,
-  foreign key (organization_id, link_id) references program.link,
-  foreign key (organization_id, coupon_id) references program.coupon
-);
-create unique index customer_external_id_unique on program.customer (organization_id, program_id, external_customer_id);
-create index customer_by_program on program.customer (organization_id, program_id, id);
-create index customer_by_partner on program.customer (organization_id, program_id, partner_id, id);
-create index customer_by_status on program.customer (organization_id, program_id, status, id);
-create index customer_by_email on program.customer (organization_id, program_id, email_key);
-create index customer_by_referral on program.customer (organization_id, referral_id);
-create index customer_by_link on program.customer (organization_id, link_id, id);
-create index customer_by_coupon on program.customer (organization_id, coupon_id, id);
-
-create table program.sale (
-  organization_id text collate "C" not null,
-  id text collate "C" not null,
-  program_id text collate "C" not null,
-  partner_id text collate "C",
-  customer_id text collate "C",
-  link_id text collate "C",
-  referral_id text collate "C",
-  coupon_id text collate "C",
-  external_charge_id text not null,
-  external_subscription_id text,
-  product_id text,
-  amount_minor bigint not null constraint sale_amount_not_negative check (amount_minor >= 0),
-  tax_minor bigint not null default 0 constraint sale_tax_not_negative check (tax_minor >= 0),
-  shipping_minor bigint not null default 0 constraint sale_shipping_not_negative check (shipping_minor >= 0),
-  fee_minor bigint not null default 0 constraint sale_fee_not_negative check (fee_minor >= 0),
-  discount_minor bigint not null default 0 constraint sale_discount_not_negative check (discount_minor >= 0),
-  net_amount_minor bigint not null constraint sale_net_amount_within_amount check (net_amount_minor between 0 and amount_minor),
-  refunded_minor bigint not null default 0 constraint sale_refunds_within_amount check (refunded_minor between 0 and amount_minor),
-  currency text not null constraint sale_currency_is_iso check (currency ~ '^[A-Z]{3}$'),
-  status text not null default 'paid' constraint sale_status_known check (status in ('paid', 'partially_refunded', 'refunded')),
-  is_first_sale boolean not null,
-  occurred_at timestamptz(3) not null,
-  refunded_at timestamptz(3),
-  metadata jsonb,
-  deleted_at timestamptz(3),
-  created_at timestamptz(3) not null,
-  updated_at timestamptz(3) not null,
-  primary key (organization_id, id),
-  foreign key (organization_id, program_id) references program.program on delete cascade,
-  foreign key (organization_id, partner_id) references program.partner,
-  foreign key (organization_id, customer_id) references program.customer,
-  foreign key (organization_id, link_id) references program.link,
-  foreign key (organization_id, referral_id) references program.referral,
-  foreign key (organization_id, coupon_id) references program.coupon
-);
-comment on column program.sale.partner_id is 'Null: nobody was known to have brought it.';
-create unique index sale_external_charge_unique on program.sale (organization_id, program_id, external_charge_id) where deleted_at is null;
-create unique index sale_one_first_a_customer on program.sale (organization_id, customer_id) where is_first_sale and deleted_at is null;
-create index sale_by_program on program.sale (organization_id, program_id, id) where deleted_at is null;
-create index sale_by_partner on program.sale (organization_id, program_id, partner_id, id) where deleted_at is null;
-create index sale_by_partner_and_time on program.sale (organization_id, partner_id, occurred_at) where deleted_at is null;
-create index sale_by_customer on program.sale (organization_id, customer_id, id) where deleted_at is null;
-create index sale_by_status on program.sale (organization_id, program_id, status, id) where deleted_at is null;
+call core.protect_tenant_table('program.coupon');
 
 create table program.rule (
   organization_id text collate "C" not null,
@@ -310,77 +349,19 @@ create table program.rule (
   tier_metric text constraint rule_tier_metric_known check (tier_metric in ('sales_count', 'revenue_minor')),
   starts_at timestamptz(3),
   ends_at timestamptz(3),
+  of_activation boolean not null default false,
   deleted_at timestamptz(3),
   created_at timestamptz(3) not null default now(),
   updated_at timestamptz(3) not null default now(),
+  changed_in xid8 not null default pg_current_xact_id(),
   primary key (organization_id, id),
   foreign key (organization_id, program_id) references program.program on delete cascade
 );
 comment on table program.rule is 'How a sale earns. One rule pays per sale.';
 comment on column program.rule.rate_value is 'percent: basis points; fixed: minor units of the program''s currency.';
-create index rule_by_program on program.rule (organization_id, program_id, id) where deleted_at is null;
-
-create table program.commission (
-  organization_id text collate "C" not null,
-  id text collate "C" not null,
-  program_id text collate "C" not null,
-  partner_id text collate "C" not null,
-  customer_id text collate "C",
-  sale_id text collate "C",
-  rule_id text collate "C",
-  payout_id text collate "C",
-  kind text not null constraint commission_kind_known check (kind in ('sale', 'bonus', 'clawback')),
-  clawback_of text collate "C",
-  amount_minor bigint not null,
-  base_amount_minor bigint,
-  currency text not null constraint commission_currency_is_iso check (currency ~ '^[A-Z]{3}$'),
-  rate_type text,
-  rate_value bigint,
-  max_commission_minor bigint,
-  base_is_net boolean,
-  edited_by_hand boolean not null default false,
-  status text not null
-    constraint commission_status_known check (status in ('pending', 'approved', 'due', 'paid', 'voided', 'rejected')),
-  mature_at timestamptz(3) not null,
-  approved_at timestamptz(3),
-  paid_at timestamptz(3),
-  voided_at timestamptz(3),
-  void_reason text,
-  note text,
-  deleted_at timestamptz(3),
-  created_at timestamptz(3) not null,
-  updated_at timestamptz(3) not null,
-  primary key (organization_id, id),
-  constraint commission_sign check ((kind = 'clawback') = (amount_minor < 0) or amount_minor = 0),
-  foreign key (organization_id, program_id) references program.program on delete cascade,
-  foreign key (organization_id, partner_id) references program.partner,
-  foreign key (organization_id, customer_id) references program.customer,
-  foreign key (organization_id, sale_id) references program.sale,
-  foreign key (organization_id, rule_id) references program.rule,
-  foreign key (organization_id, clawback_of) references program.commission
-);
-comment on column program.commission.rate_value is 'The rate it was computed with, copied: later edits of the rule do not reach it.';
-comment on column program.commission.max_commission_minor is 'The rule''s cap, copied with the rate.';
-comment on column program.commission.base_is_net is 'Whether the rate applies to the net amount; copied from the program with the rate.';
-comment on column program.commission.edited_by_hand is 'The amount was set by hand, until a refund or a correction computes it again.';
-comment on column program.commission.mature_at is 'When the holding period ends; fixed at creation.';
-create unique index commission_one_a_sale on program.commission (organization_id, sale_id, partner_id)
-  where kind = 'sale' and deleted_at is null and status not in ('voided', 'rejected');
-create index commission_by_program on program.commission (organization_id, program_id, id) where deleted_at is null;
-create index commission_by_partner on program.commission (organization_id, program_id, partner_id, id) where deleted_at is null;
-create index commission_by_status on program.commission (organization_id, program_id, status, id) where deleted_at is null;
-create index commission_by_sale on program.commission (organization_id, sale_id);
-create index commission_by_customer on program.commission (organization_id, customer_id, id);
-create index commission_by_rule on program.commission (organization_id, customer_id, rule_id);
-create index commission_by_maturity on program.commission (organization_id, program_id, mature_at, id) where deleted_at is null;
-create index commission_maturing on program.commission (mature_at) where status in ('pending', 'approved') and deleted_at is null;
-
-do $$
-declare
-  tenant_table text;
-begin
-  foreach tenant_table in array array['program', 'partner_group', 'partner', 'link', 'click', 'referral', 'coupon', 'customer', 'sale', 'rule', 'commission'] loop
-    call core.protect_tenant_table(('program.' || tenant_table)::regclass);
-  end loop;
-end
-$$;
+comment on column program.rule.changed_in is 'The transaction that wrote the row last.';
+comment on column program.rule.of_activation is 'Made by the activation of a deal; the next one of the partner deactivates it.';
+create index rule_by_change on program.rule (organization_id, changed_in);
+create index rule_by_program on program.rule (organization_id, program_id, id) include (created_at) where deleted_at is null;
+create index rule_by_status on program.rule (organization_id, program_id, status, id) where deleted_at is null;
+call core.protect_tenant_table('program.rule');

@@ -37,9 +37,7 @@ export const updateProgramOperations: Operation[] = [
       const before = await programs.get(tx, params.id, { lock: true });
       refuseOwnCurrency(before.currency, body);
       if (changesSending(before, body)) requireScope(caller.scopes, 'payouts:send');
-      const moves = body.custom_domain !== undefined && body.custom_domain !== before.custom_domain;
-      const changes = { ...body, ...(moves ? { custom_domain_shared: false } : {}) };
-      const after = await programs.update(tx, params.id, changes).catch(refuseTakenDomain);
+      const after = await programs.update(tx, params.id, body).catch(refuseTakenDomain);
       await refuseSharedValues(tx, before, after);
       return after;
     },

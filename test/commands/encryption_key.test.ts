@@ -32,18 +32,14 @@ t.test(
 t.test('an API that waits for the migrations is not ready with another key', async (t) => {
   const service = await startRail();
   await service.query(sql`alter table core.encryption_check rename to encryption_check_later`);
-  await service.query(
-    sql`update migration.applied set name = 'hidden' where name = 'migrations/0280_encryption_check.sql'`,
-  );
+  await service.query(sql`update migration.applied set name = 'hidden' where name = 'migrations/0001_core.sql'`);
   const api = spawnRail(t, ['api'], { DATABASE_URL: service.url, RAIL_ENCRYPTION_KEY: other_key, PORT: '0' });
   const [, port] = await api.until(/"port":(\d+),"msg":"api ready"/);
   const readiness = async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).json() as Promise<Json>;
   t.match((await readiness()).error.message, 'missing migrations');
 
   await service.query(sql`alter table core.encryption_check_later rename to encryption_check`);
-  await service.query(
-    sql`update migration.applied set name = 'migrations/0280_encryption_check.sql' where name = 'hidden'`,
-  );
+  await service.query(sql`update migration.applied set name = 'migrations/0001_core.sql' where name = 'hidden'`);
   const right = { DATABASE_URL: service.url, RAIL_ENCRYPTION_KEY: encryption_key.toString('base64'), PORT: '0' };
   await spawnRail(t, ['worker'], { ...right, METRICS_PORT: '0' }).until(/metrics ready/);
   await eventually(

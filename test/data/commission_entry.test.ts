@@ -1,7 +1,5 @@
 /** What happened to commissions, told by entries that are only added. The audit at the end of every test file checks that they sum up. */
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import sql, { raw } from 'sql-template-tag';
+import sql from 'sql-template-tag';
 import t from 'tap';
 import { type Json, startRail } from '../harness.ts';
 import { openShop } from '../shop.ts';
@@ -143,18 +141,6 @@ t.test('entries are only added', async (t) => {
     /only added: UPDATE is refused/,
   );
   await t.rejects(rail.query(sql`delete from program.commission_entry`), /only added: DELETE is refused/);
-});
-
-t.test('commissions of before the migration get entries that sum up', async (t) => {
-  const migration = await readFile(
-    join(import.meta.dirname, '../../sql/migrations/0061_commission_entries.sql'),
-    'utf8',
-  );
-  const [, entering = ''] = /(insert into program\.commission_entry[^;]*);/.exec(migration) ?? [];
-  await rail.query(sql`truncate program.commission_entry`);
-  t.not((await rail.audit()).length, 0);
-  await rail.query(raw(entering));
-  t.same(await rail.audit(), []);
 });
 
 t.test('the audit notices an entry that is missing or wrong', async (t) => {

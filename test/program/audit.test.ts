@@ -292,18 +292,6 @@ const corruptions: Record<
     breaks: () => rail.query(sql`update program.partner set currency = 'EUR' where id = ${partner.id}`),
     mends: () => rail.query(sql`update program.partner set currency = 'USD' where id = ${partner.id}`),
   },
-  'a custom domain has one program': {
-    subject: shop.program.id,
-    breaks: () =>
-      rail.query(sql`
-        update program.program set custom_domain = 'go.example.com', custom_domain_shared = true where id = ${shop.program.id}`),
-    mends: () => shop.merchant.patch(`/v1/programs/${shop.program.id}`, { custom_domain: null }),
-  },
-  'a link value has one link': {
-    subject: link.id,
-    breaks: () => rail.query(sql`update program.link set value_shared = true where id = ${link.id}`),
-    mends: () => rail.query(sql`update program.link set value_shared = false where id = ${link.id}`),
-  },
   'a program has one default group': {
     subject: shop.program.id,
     breaks: () => rail.query(sql`update program.partner_group set is_default = false`),

@@ -18,13 +18,6 @@ as $$
     ) as c
     group by c.organization_id, c.sale_id, c.partner_id
   ),
-  -- The version before edits without keeping what the amount came to: until the next refund or correction, nothing can be said.
-  unknown as (
-    select o.organization_id, o.sale_id, o.partner_id
-    from program.commission o
-    where o.edited_by_hand and o.sale_id is not null and o.deleted_at is null and program.is_counted(o.status)
-      and case when o.kind = 'sale' then o.edited_total_minor else o.computed_minor end is null
-  ),
   counting as not materialized (
     select c.*
     from program.commission c
@@ -43,9 +36,6 @@ as $$
     join program.partner p on p.organization_id = c.organization_id and p.id = c.partner_id and p.deleted_at is null
     left join by_hand h on h.organization_id = c.organization_id and h.sale_id = c.sale_id and h.partner_id = c.partner_id
     where c.total not between coalesce(h.least, 0) and coalesce(h.most, 0)
-      and not exists (
-        select from unknown u where u.organization_id = c.organization_id and u.sale_id = c.sale_id and u.partner_id = c.partner_id
-      )
   ),
   -- The commission of each partner of a sale whose rate holds: the one that counts, else the last one that was made.
   copied as (
@@ -73,9 +63,6 @@ as $$
       and (
         program.is_counted(c.status)
         or (c.status = 'voided' and not c.edited_by_hand and c.void_reason in ('sale_refunded', 'sale_corrected'))
-      )
-      and not exists (
-        select from unknown u where u.organization_id = s.organization_id and u.sale_id = s.id and u.partner_id = s.partner_id
       )
   ),
   base_left as (
@@ -107,8 +94,6 @@ as $$
   from owed o
   left join by_hand h on h.organization_id = o.organization_id and h.sale_id = o.sale_id and h.partner_id = o.partner_id
   where o.total not between o.target + coalesce(h.least, 0) and o.target + coalesce(h.most, 0)
-    -- The version before paid a fixed rate for a sale of 0, too.
-    and not (o.amount_minor = 0 and o.rate_type = 'fixed' and o.total = least(o.rate_value, o.max_commission_minor))
 
   union all
   select 'nothing is earned by what was refunded whole', s.organization_id, s.id, format('its commissions come to %s', e.total)
@@ -242,16 +227,6 @@ as $$
   from program.partner p
   join program.program g on g.organization_id = p.organization_id and g.id = p.program_id
   where p.currency <> g.currency
-
-  union all
-  select 'a custom domain has one program', g.organization_id, g.id, format('%s is the custom domain of an older program too', g.custom_domain)
-  from program.program g
-  where g.custom_domain_shared
-
-  union all
-  select 'a link value has one link', l.organization_id, l.id, format('an older link has %s=%s too, in other letter case', l.param, l.value)
-  from program.link l
-  where l.value_shared and l.deleted_at is null
 
   union all
   select 'a program has one default group', g.organization_id, g.id, format('it has %s', count(x.id))

@@ -41,3 +41,9 @@ begin
   return null;
 end
 $$;
+create or replace trigger by_payout_deleted after delete on program.commission referencing old table as before
+for each statement execute function program.note_commissions_of_payouts();
+create or replace trigger by_payout_inserted after insert on program.commission referencing new table as after
+for each statement execute function program.note_commissions_of_payouts();
+create or replace trigger by_payout_updated after update on program.commission referencing old table as before new table as after
+for each statement execute function program.note_commissions_of_payouts();

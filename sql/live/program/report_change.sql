@@ -18,6 +18,10 @@ begin
   return null;
 end
 $$;
+create or replace trigger report_inserted after insert on program.referral for each row execute function program.report_referrals();
+create or replace trigger report_updated after update on program.referral for each row
+when ((old.created_at, old.partner_id, old.link_id, old.country, old.landing_url, old.deleted_at) is distinct from (new.created_at, new.partner_id, new.link_id, new.country, new.landing_url, new.deleted_at))
+execute function program.report_referrals();
 
 create or replace function program.report_customers() returns trigger
 language plpgsql
@@ -49,6 +53,10 @@ begin
   return null;
 end
 $$;
+create or replace trigger report_inserted after insert on program.customer for each row execute function program.report_customers();
+create or replace trigger report_updated after update on program.customer for each row
+when ((old.partner_id, old.link_id, old.coupon_id, old.referral_id, old.lead_at, old.converted_at, old.deleted_at) is distinct from (new.partner_id, new.link_id, new.coupon_id, new.referral_id, new.lead_at, new.converted_at, new.deleted_at))
+execute function program.report_customers();
 
 -- New sales. Nothing is counted with them yet: of those that change, see report_rows().
 create or replace function program.report_sales() returns trigger
@@ -64,6 +72,7 @@ begin
   return null;
 end
 $$;
+create or replace trigger report_inserted after insert on program.sale for each row execute function program.report_sales();
 
 create or replace function program.report_refunds() returns trigger
 language plpgsql
@@ -95,6 +104,10 @@ begin
   return null;
 end
 $$;
+create or replace trigger report_inserted after insert on program.refund for each row execute function program.report_refunds();
+create or replace trigger report_updated after update on program.refund for each row
+when ((old.sale_id, old.amount_minor, old.refunded_at, old.created_at, old.deleted_at) is distinct from (new.sale_id, new.amount_minor, new.refunded_at, new.created_at, new.deleted_at))
+execute function program.report_refunds();
 
 create or replace function program.report_commissions() returns trigger
 language plpgsql
@@ -133,6 +146,16 @@ begin
   return null;
 end
 $$;
+create or replace trigger report_inserted after insert on program.commission for each row execute function program.report_commissions();
+create or replace trigger report_updated after update on program.commission for each row
+when (
+  (old.partner_id, old.customer_id, old.sale_id, old.kind, old.amount_minor, old.currency, old.created_at, old.paid_at, old.deleted_at)
+    is distinct from (new.partner_id, new.customer_id, new.sale_id, new.kind, new.amount_minor, new.currency, new.created_at, new.paid_at, new.deleted_at)
+  or (old.status <> new.status and (
+    program.is_counted(old.status) <> program.is_counted(new.status) or old.status = 'paid' or new.status = 'paid'
+  ))
+)
+execute function program.report_commissions();
 
 -- Sales that change, with everything that is counted with them, and rows that are deleted: rare, and read from the view.
 create or replace function program.report_rows() returns trigger
@@ -184,6 +207,17 @@ begin
   return new;
 end
 $$;
+create or replace trigger report_deleting before delete on program.commission for each row execute function program.report_rows();
+create or replace trigger report_deleting before delete on program.customer for each row execute function program.report_rows();
+create or replace trigger report_deleting before delete on program.referral for each row execute function program.report_rows();
+create or replace trigger report_deleting before delete on program.refund for each row execute function program.report_rows();
+create or replace trigger report_deleting before delete on program.sale for each row execute function program.report_rows();
+create or replace trigger report_updated
+  after update of partner_id, customer_id, link_id, referral_id, coupon_id, product_id, amount_minor, currency, occurred_at, deleted_at
+  on program.sale for each row execute function program.report_rows();
+create or replace trigger report_updating
+  before update of partner_id, customer_id, link_id, referral_id, coupon_id, product_id, amount_minor, currency, occurred_at, deleted_at
+  on program.sale for each row execute function program.report_rows();
 
 -- Clicks are written more often than anything else, and loaded in bulk: a statement at a time, without a look at the table. A click that changes is
 -- of a partition, whose rows are of a type of their own.
@@ -205,6 +239,13 @@ begin
   return null;
 end
 $$;
+create or replace trigger report_deleted after delete on program.click referencing old table as written
+for each statement execute function program.report_clicks();
+create or replace trigger report_inserted after insert on program.click referencing new table as written
+for each statement execute function program.report_clicks();
+create or replace trigger report_updated after update on program.click for each row
+when ((old.program_id, old.created_at, old.partner_id, old.link_id, old.country, old.landing_url) is distinct from (new.program_id, new.created_at, new.partner_id, new.link_id, new.country, new.landing_url))
+execute function program.report_clicks();
 
 -- A program's reports go with it.
 create or replace function program.report_program() returns trigger
@@ -218,3 +259,4 @@ begin
   return null;
 end
 $$;
+create or replace trigger report_deleted after delete on program.program for each row execute function program.report_program();

@@ -13,6 +13,10 @@ begin
   return null;
 end
 $$;
+create or replace trigger tally_deleted after delete on program.program referencing old table as written
+for each statement execute function program.tally_program();
+create or replace trigger tally_inserted after insert on program.program referencing new table as written
+for each statement execute function program.tally_program();
 
 create or replace function program.tally_partner_group() returns trigger
 language plpgsql
@@ -25,6 +29,10 @@ begin
   return null;
 end
 $$;
+create or replace trigger tally_deleted after delete on program.partner_group referencing old table as written
+for each statement execute function program.tally_partner_group();
+create or replace trigger tally_inserted after insert on program.partner_group referencing new table as written
+for each statement execute function program.tally_partner_group();
 
 create or replace function program.tally_tag() returns trigger
 language plpgsql
@@ -37,6 +45,10 @@ begin
   return null;
 end
 $$;
+create or replace trigger tally_deleted after delete on program.tag referencing old table as written
+for each statement execute function program.tally_tag();
+create or replace trigger tally_inserted after insert on program.tag referencing new table as written
+for each statement execute function program.tally_tag();
 
 create or replace function program.tally_application() returns trigger
 language plpgsql
@@ -49,6 +61,10 @@ begin
   return null;
 end
 $$;
+create or replace trigger tally_deleted after delete on program.application referencing old table as written
+for each statement execute function program.tally_application();
+create or replace trigger tally_inserted after insert on program.application referencing new table as written
+for each statement execute function program.tally_application();
 
 create or replace function program.tally_risk_flag() returns trigger
 language plpgsql
@@ -61,6 +77,10 @@ begin
   return null;
 end
 $$;
+create or replace trigger tally_deleted after delete on program.risk_flag referencing old table as written
+for each statement execute function program.tally_risk_flag();
+create or replace trigger tally_inserted after insert on program.risk_flag referencing new table as written
+for each statement execute function program.tally_risk_flag();
 
 create or replace function program.tally_link() returns trigger
 language plpgsql
@@ -80,6 +100,12 @@ begin
   return null;
 end
 $$;
+create or replace trigger tally_deleted after delete on program.link referencing old table as written
+for each statement execute function program.tally_link();
+create or replace trigger tally_inserted after insert on program.link referencing new table as written
+for each statement execute function program.tally_link();
+create or replace trigger tally_updated after update on program.link for each row when (old.deleted_at is distinct from new.deleted_at)
+execute function program.tally_link();
 
 create or replace function program.tally_coupon() returns trigger
 language plpgsql
@@ -99,6 +125,12 @@ begin
   return null;
 end
 $$;
+create or replace trigger tally_deleted after delete on program.coupon referencing old table as written
+for each statement execute function program.tally_coupon();
+create or replace trigger tally_inserted after insert on program.coupon referencing new table as written
+for each statement execute function program.tally_coupon();
+create or replace trigger tally_updated after update on program.coupon for each row when (old.deleted_at is distinct from new.deleted_at)
+execute function program.tally_coupon();
 
 create or replace function program.tally_rule() returns trigger
 language plpgsql
@@ -118,6 +150,12 @@ begin
   return null;
 end
 $$;
+create or replace trigger tally_deleted after delete on program.rule referencing old table as written
+for each statement execute function program.tally_rule();
+create or replace trigger tally_inserted after insert on program.rule referencing new table as written
+for each statement execute function program.tally_rule();
+create or replace trigger tally_updated after update on program.rule for each row when (old.deleted_at is distinct from new.deleted_at)
+execute function program.tally_rule();
 
 create or replace function program.tally_click() returns trigger
 language plpgsql
@@ -132,6 +170,10 @@ begin
   return null;
 end
 $$;
+create or replace trigger tally_deleted after delete on program.click referencing old table as written
+for each statement execute function program.tally_click();
+create or replace trigger tally_inserted after insert on program.click referencing new table as written
+for each statement execute function program.tally_click();
 
 create or replace function program.tally_partner() returns trigger
 language plpgsql
@@ -163,6 +205,12 @@ begin
   return null;
 end
 $$;
+create or replace trigger tally_deleted after delete on program.partner referencing old table as written
+for each statement execute function program.tally_partner();
+create or replace trigger tally_inserted after insert on program.partner referencing new table as written
+for each statement execute function program.tally_partner();
+create or replace trigger tally_updated after update on program.partner for each row when ((old.group_id, old.status, old.deleted_at) is distinct from (new.group_id, new.status, new.deleted_at))
+execute function program.tally_partner();
 
 create or replace function program.tally_referral() returns trigger
 language plpgsql
@@ -192,6 +240,12 @@ begin
   return null;
 end
 $$;
+create or replace trigger tally_deleted after delete on program.referral referencing old table as written
+for each statement execute function program.tally_referral();
+create or replace trigger tally_inserted after insert on program.referral referencing new table as written
+for each statement execute function program.tally_referral();
+create or replace trigger tally_updated after update on program.referral for each row when ((old.partner_id, old.link_id, old.deleted_at) is distinct from (new.partner_id, new.link_id, new.deleted_at))
+execute function program.tally_referral();
 
 create or replace function program.tally_customer() returns trigger
 language plpgsql
@@ -223,6 +277,12 @@ begin
   return null;
 end
 $$;
+create or replace trigger tally_deleted after delete on program.customer referencing old table as written
+for each statement execute function program.tally_customer();
+create or replace trigger tally_inserted after insert on program.customer referencing new table as written
+for each statement execute function program.tally_customer();
+create or replace trigger tally_updated after update on program.customer for each row when ((old.partner_id, old.link_id, old.coupon_id, old.deleted_at) is distinct from (new.partner_id, new.link_id, new.coupon_id, new.deleted_at))
+execute function program.tally_customer();
 
 create or replace function program.tally_sale() returns trigger
 language plpgsql
@@ -252,6 +312,12 @@ begin
   return null;
 end
 $$;
+create or replace trigger tally_deleted after delete on program.sale referencing old table as written
+for each statement execute function program.tally_sale();
+create or replace trigger tally_inserted after insert on program.sale referencing new table as written
+for each statement execute function program.tally_sale();
+create or replace trigger tally_updated after update on program.sale for each row when ((old.currency, old.amount_minor, old.deleted_at) is distinct from (new.currency, new.amount_minor, new.deleted_at))
+execute function program.tally_sale();
 
 -- What splits the tallies of commissions: their currency, and whether they are paid.
 create or replace function program.tally_kind(currency text, status text) returns text
@@ -292,3 +358,9 @@ begin
   return null;
 end
 $$;
+create or replace trigger tally_deleted after delete on program.commission referencing old table as written
+for each statement execute function program.tally_commission();
+create or replace trigger tally_inserted after insert on program.commission referencing new table as written
+for each statement execute function program.tally_commission();
+create or replace trigger tally_updated after update on program.commission for each row when ((old.partner_id, old.currency, old.amount_minor, old.status, old.deleted_at) is distinct from (new.partner_id, new.currency, new.amount_minor, new.status, new.deleted_at))
+execute function program.tally_commission();

@@ -24,6 +24,19 @@ begin
   return null;
 end
 $$;
+create or replace trigger tally_deleted after delete on recruitment.prospect referencing old table as written
+for each statement execute function recruitment.tally_prospect();
+create or replace trigger tally_inserted after insert on recruitment.prospect referencing new table as written
+for each statement execute function recruitment.tally_prospect();
+create or replace trigger tally_updated after update on recruitment.prospect for each row
+when (
+  (old.brand_id, old.stage, old.channel, old.source, old.country_code, old.language_code, old.saved, old.hidden)
+    is distinct from (new.brand_id, new.stage, new.channel, new.source, new.country_code, new.language_code, new.saved, new.hidden)
+  or (old.email_status in ('found', 'verified'), old.sent > 0, old.do_not_contact_reason is null, old.unsubscribed_at is null)
+    is distinct from (new.email_status in ('found', 'verified'), new.sent > 0, new.do_not_contact_reason is null, new.unsubscribed_at is null)
+  or (old.invited_at is null, old.signed_up_at is null) is distinct from (new.invited_at is null, new.signed_up_at is null)
+)
+execute function recruitment.tally_prospect();
 
 -- What a brand has up to now: tallies and notes together. One statement sees a note, or the tally that holds it.
 create or replace view recruitment.prospect_total with (security_invoker = true) as

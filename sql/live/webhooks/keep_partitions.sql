@@ -37,7 +37,7 @@ begin
   call core.ensure_weekly_partitions('webhooks.event', event_prefix, today, today + interval '5 weeks');
   call core.ensure_weekly_partitions('webhooks.delivery', delivery_prefix, today, today + interval '5 weeks');
   call core.ensure_weekly_partitions('webhooks.attempt', delivery_prefix, today, today + interval '5 weeks');
-  -- Room on the pages for the updates of their rows, see migration 0012.
+  -- Room on the pages for the updates of their rows, see webhooks.delivery in sql/migrations.
   for part in
     select c.oid::regclass
     from pg_inherits i

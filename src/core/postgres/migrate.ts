@@ -18,6 +18,9 @@ const most_pause_ms = 15_000;
 const lock_tries = 40;
 const lock_not_available = '55P03';
 const turn_poll_ms = 200;
+/** A table or view, a function, a type or another object that is not there. */
+const names_nothing = new Set(['42P01', '42883', '42704']);
+const isMigration = ({ name }: File): boolean => name.startsWith('migrations/');
 const first_migration = 'migrations/0001_core.sql';
 
 interface File {
@@ -101,6 +104,10 @@ async function pendingFiles(on: Pick<pg.Pool, 'query'>, folder = sql_dir): Promi
   );
   const migrations = await filesIn(folder, 'migrations');
   const edited = migrations.find(({ name, sha256 }) => applied.has(name) && applied.get(name) !== sha256);
+  if (edited?.name === first_migration)
+    throw new Error(
+      'This database was made by a version of Rail before 0.1.0, which cannot be upgraded. Set DATABASE_URL to an empty database.',
+    );
   if (edited)
     throw new Error(
       `${edited.name} was edited after it ran on this database. Undo that, and put the change into a new migration.`,
@@ -166,13 +173,34 @@ const applyGroup = (client: pg.Client, files: File[]): Promise<void> =>
 async function applyAll(client: pg.Client, files: File[], attempt = 1): Promise<void> {
   await client.query(`begin; set local lock_timeout = ${lock_timeout_ms}`);
   try {
-    for (const file of files) await apply(client, file);
+    for (const file of files.filter(isMigration)) await apply(client, file);
+    await applyLive(
+      client,
+      files.filter((file) => !isMigration(file)),
+    );
     await client.query('commit');
   } catch (error) {
     await client.query('rollback');
     if (attempt === tries || !isRetryable((error as Error).cause ?? error)) throw error;
     await applyAll(client, files, attempt + 1);
   }
+}
+
+/** Functions and views name each other: a file that names what is not there yet runs after the others. */
+async function applyLive(client: pg.Client, files: File[]): Promise<void> {
+  const later: File[] = [];
+  for (const file of files) {
+    await client.query('savepoint file');
+    try {
+      await apply(client, file);
+    } catch (error) {
+      if (!names_nothing.has(((error as Error).cause as { code?: string }).code ?? '')) throw error;
+      await client.query('rollback to savepoint file');
+      later.push(file);
+      if (later.length === files.length) throw error;
+    }
+  }
+  if (later.length > 0) await applyLive(client, later);
 }
 
 async function apply(

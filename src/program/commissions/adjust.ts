@@ -46,9 +46,7 @@ export async function adjustCommissions(tx: Tx, sale: Sale, void_reason: VoidRea
   const voided = earned ? undefined : await voidedBefore(tx, sale);
   const rate = earned ?? voided;
   const left = refundedSale(sale, rate);
-  const edit = rate && (await editOf(tx, rate, counted));
-  await forgetUnknownEdits(tx, sale);
-  const target = rate ? targetOf(rate, edit, left) : 0;
+  const target = rate ? targetOf(rate, left) : 0;
   const by_hand = (await changesByHand(tx, sale)).map(({ minor }) => minor);
   const steps = adjustment(counted.map(asCounted), owedOf(target, by_hand), voided?.id ?? null);
   const base_amount_minor = baseLeft(left);
@@ -59,8 +57,10 @@ export async function adjustCommissions(tx: Tx, sale: Sale, void_reason: VoidRea
 }
 
 /** What a sale's commissions are to sum to by their rate, or by the edit that holds instead. */
-const targetOf = (rate: Earned, edit: Edit | undefined, left: RefundedSale): number =>
-  exactly(() => (edit ? remainingEdited(edit, left) : remainingCommission(rate, left)));
+function targetOf(rate: Earned, left: RefundedSale): number {
+  const edit = editOf(rate);
+  return exactly(() => (edit ? remainingEdited(edit, left) : remainingCommission(rate, left)));
+}
 
 const refundedSale = (sale: Sale, rate: Pick<Earned, 'base_is_net'> | undefined): RefundedSale => ({
   base_minor: commissionBase(sale, rate?.base_is_net ?? false),
@@ -68,29 +68,9 @@ const refundedSale = (sale: Sale, rate: Pick<Earned, 'base_is_net'> | undefined)
   refunded_minor: sale.refunded_minor,
 });
 
-/**
- * What was decided by an edit of the commission; undefined where its rate holds. The version before marks an edited commission and keeps no
- * more: what the commissions came to until now is kept instead.
- */
-async function editOf(tx: Tx, rate: Earned, counted: Earned[]): Promise<Edit | undefined> {
-  const known = knownEdit(rate);
-  if (known || !isEdited(rate)) return known;
-  const edit = { total_minor: exactly(() => totalOf(counted)), base_minor: rate.base_amount_minor ?? 0 };
-  await commissions.update(tx, rate.id, { edited_total_minor: edit.total_minor, edited_base_minor: edit.base_minor });
-  return edit;
-}
-
-const knownEdit = ({ edited_total_minor: total_minor, edited_base_minor }: Earned): Edit | undefined =>
+/** What was decided by an edit of the commission; undefined where its rate holds. */
+const editOf = ({ edited_total_minor: total_minor, edited_base_minor }: Earned): Edit | undefined =>
   total_minor === null ? undefined : { total_minor, base_minor: edited_base_minor ?? 0 };
-
-const isEdited = ({ status, edited_by_hand }: Earned): boolean => edited_by_hand && status !== 'voided';
-
-/** The version before edits corrections without keeping what they came to: such an edit holds until now. */
-const forgetUnknownEdits = (tx: Tx, { id: sale_id, partner_id }: Sale) =>
-  tx.all(sql`
-    update program.commission t set edited_by_hand = false
-    where ${tenant(tx)} and t.sale_id = ${sale_id} and t.partner_id = ${partner_id} and t.kind <> 'sale' and t.edited_by_hand
-      and t.computed_minor is null and t.deleted_at is null and t.status not in ${uncounted_statuses}`);
 
 const totalOf = (counted: Earned[]): number => safe(Number(sum(counted.map(asCounted))));
 
@@ -127,25 +107,17 @@ async function measure(tx: Tx, correction: Commission, sale: Sale | undefined, a
   const computed_minor = known.computed_minor ?? before;
   if (!sale) return computed_minor;
   const counted = await countedCommissions(tx, { ...sale, partner_id });
-  const target = partner_id === sale.partner_id ? await knownTarget(tx, sale, counted) : 0;
+  const target = partner_id === sale.partner_id ? await currentTarget(tx, sale, counted) : 0;
   const total = sum(counted.map(asCounted));
   const decided = await changesByHand(tx, { ...sale, partner_id });
-  const owed = owedOf(
-    target ?? 0,
-    decided.map(({ minor }) => minor),
-  );
-  // What an older version edited or cancelled is not known.
-  if (target === undefined || total < owed.least || total > owed.most) return computed_minor;
   const of_others = decided.filter((one) => one.id !== id).map(({ minor }) => minor);
   return safe(measuredFrom(computed_minor, { before, after }, total, owedOf(target, of_others)));
 }
 
-/** What the commissions of a sale are to sum to; undefined where that is not known. */
-async function knownTarget(tx: Tx, sale: Sale, counted: Earned[]): Promise<number | undefined> {
+/** What the commissions of a sale are to sum to. */
+async function currentTarget(tx: Tx, sale: Sale, counted: Earned[]): Promise<number> {
   const rate = counted.find(({ kind }) => kind === 'sale') ?? (await voidedBefore(tx, sale));
-  if (!rate) return 0;
-  const edit = knownEdit(rate);
-  return edit || !isEdited(rate) ? targetOf(rate, edit, refundedSale(sale, rate)) : undefined;
+  return rate ? targetOf(rate, refundedSale(sale, rate)) : 0;
 }
 
 /**

@@ -1,11 +1,6 @@
-import { withoutEmails } from '../../core/values/without_emails.ts';
-
-/**
- * The name in lowercase letters without diacritics, digits and single hyphens. Of an email address in it, which who sees no personal data is
- * not shown, nothing.
- */
+/** The name in lowercase letters without diacritics, digits and single hyphens. */
 export const slugOf = (name: string): string =>
-  withoutEmails(name, ' ')
+  name
     .normalize('NFKD')
     .replaceAll(/\p{M}+/gu, '')
     .toLowerCase()

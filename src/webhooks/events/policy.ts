@@ -34,7 +34,7 @@ export interface EventPolicy {
   envelope_doc: string;
   /** Endpoints must be https addresses, unless private ones are allowed. */
   https_only: boolean;
-  /** The types that an endpoint is created with, the usual one first: see migration 0100. Null: all are live. */
+  /** The types that an endpoint is created with, the usual one first: see sql/migrations/0002_webhooks.sql. Null: all are live. */
   endpoint_types: readonly [EndpointType, ...EndpointType[]] | null;
   /** The line of text that team chats receive. Null: no endpoint is one. */
   chatText: ((event: Pick<EmittedEvent, 'type' | 'data'>) => string) | null;

@@ -49,13 +49,3 @@ t.test('scheduled runs go after 90 days', async (t) => {
   await eventually(async () => (await ages()).length === 1, 'the old run to go');
   t.same(await ages(), [{ days: 89 }]);
 });
-
-t.test('a job that the version before enqueued does the same', async (t) => {
-  await writeMails(1, 'old', '91 days');
-  const payload = JSON.stringify({ run_id: 'run_before', tick: new Date().toISOString() });
-  await rail.query(
-    sql`select graphile_worker.add_job('core/forget_idempotency_keys', ${payload}::json) is null as lost`,
-  );
-  await eventually(isGone('old'), 'the old mail to go');
-  t.same(await subjects(), ['young']);
-});

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import t from 'tap';
-import { isMigrated, migrate } from '../../../src/core/postgres/migrate.ts';
+import { isMigrated, migrate, whyNotReady } from '../../../src/core/postgres/migrate.ts';
 import { eventually } from '../../harness.ts';
 import { cloneDatabase, databaseUrl, emptyDatabase, serverUrl } from '../../postgres.ts';
 
@@ -215,9 +215,36 @@ t.test('an index that could not be built again is refused', (t) =>
 
 t.test('refuses to go on when a migration was edited after it ran', (t) =>
   withMigrated(async (url, client) => {
-    await client.query(`update migration.applied set sha256 = 'another' where name = 'migrations/0001_core.sql'`);
-    await t.rejects(migrate(url), { message: /migrations\/0001_core\.sql was edited after it ran/ });
+    await client.query(`update migration.applied set sha256 = 'another' where name = 'migrations/0002_webhooks.sql'`);
+    await t.rejects(migrate(url), { message: /migrations\/0002_webhooks\.sql was edited after it ran/ });
   }),
+);
+
+t.test('refuses a database of before 0.1.0', (t) =>
+  withMigrated(async (url, client) => {
+    await client.query(`update migration.applied set sha256 = 'another' where name = 'migrations/0001_core.sql'`);
+    const message = /made by a version of Rail before 0\.1\.0, which cannot be upgraded/;
+    await t.rejects(migrate(url), { message });
+    await t.rejects(whyNotReady(client), { message });
+  }),
+);
+
+t.test('runs files of functions that name each other in whatever order', (t) =>
+  withFiles(
+    {
+      '../live/core/a_view.sql': 'create or replace view core.a_view as select core.b_one() as one',
+      '../live/core/b_one.sql': 'create or replace function core.b_one() returns integer language sql return 1',
+    },
+    (folder) =>
+      withMigrated(async (url, client) => {
+        await migrate(url, undefined, folder);
+        t.match(await client.query('select one from core.a_view'), { rows: [{ one: 1 }] });
+        await t.rejects(
+          withFiles({ '../live/core/c_none.sql': 'select core.none()' }, (other) => migrate(url, undefined, other)),
+          /c_none\.sql failed: function core\.none\(\) does not exist/,
+        );
+      }),
+  ),
 );
 
 t.test('runs as an owner who is no superuser', (t) =>

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { type Json, sql, startRail } from '../../harness.ts';
+import { type Json, startRail } from '../../harness.ts';
 import { fresh, openShop, type Shop } from '../../shop.ts';
 
 const rail = await startRail();
@@ -240,19 +240,6 @@ t.test('an edited commission stays edited: refunds and corrections scale it', as
     await shop.refund(sale, { amount_minor: 2_500 });
     t.same(await now(), [751, -376], 'and when it is paid');
   }
-});
-
-t.test('an edit by the version before holds as the amount that it came to', async (t) => {
-  const shop = await openShop(rail);
-  await shop.rule();
-  const sale = await shop.sale({ partner_id: (await shop.partner()).id });
-  const [{ id }] = sale.commissions;
-  await rail.query(sql`update program.commission set amount_minor = 1000, edited_by_hand = true where id = ${id}`);
-  t.same(await rail.audit(), []);
-  await shop.refund(sale, { amount_minor: 2_500 });
-  t.same(amounts(await shop.commissionsOf(sale)), [750]);
-  await shop.refund(sale, { amount_minor: 2_500 });
-  t.same(amounts(await shop.commissionsOf(sale)), [500]);
 });
 
 t.test('a fixed commission is whole until all is refunded', async (t) => {

@@ -1,8 +1,4 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import pg from 'pg';
 import t from 'tap';
-import { runOutside } from '../../../src/core/postgres/outside_transaction.ts';
 import { type Json, sql, startRail } from '../../harness.ts';
 import { fresh, openShop, type Shop } from '../../shop.ts';
 
@@ -64,38 +60,6 @@ t.test('values of links differ in more than letter case, and so do the clicks th
     Array.from({ length: 8 }, (_, nth) => createLink(shop, nth % 2 ? ada : bob, { value: nth < 4 ? 'rush' : 'RUSH' })),
   );
   t.same(many.map(({ status }) => status).sort(), [201, ...Array.from({ length: 7 }, () => 409)]);
-
-  await t.test('those that were there before keep working by their exact value', async (t) => {
-    const migration = await readFile(
-      join(import.meta.dirname, '../../../sql/migrations/0039_link_values_without_case.sql'),
-      'utf8',
-    );
-    const client = new pg.Client({ connectionString: rail.url });
-    t.teardown(() => client.end());
-    await client.connect();
-    const warnings: string[] = [];
-    client.on('notice', ({ message }) => warnings.push(message as string));
-    await client.query('drop index program.link_value_key_unique');
-    const [autumn, other] = [await shop.link(ada, { value: 'autumn' }), await shop.link(bob, { value: 'winter' })];
-    await client.query('update program.link set value = $1 where id = $2', ['AUTUMN', other.id]);
-    await runOutside(client, migration, 3_000);
-    t.match(warnings, [/^1 links have the value of an older link in other letter case/]);
-    t.same(await target('autumn'), { partner_id: ada.id, link_id: autumn.id });
-    t.same(await target('AUTUMN'), { partner_id: bob.id, link_id: other.id });
-    t.same(await target('Autumn'), { partner_id: ada.id, link_id: autumn.id }, 'the oldest');
-    t.match(await createLink(shop, bob, { value: 'Autumn' }), { status: 409 });
-    await shop.merchant.delete(`/v1/links/${autumn.id}`);
-    t.match(await createLink(shop, ada, { value: 'Autumn' }), taken('value', other));
-    await shop.merchant.delete(`/v1/links/${other.id}`);
-    t.match(await createLink(shop, ada, { value: 'Autumn' }), { status: 201 });
-    const handle = await shop.link(bob, { value: 'spring' });
-    await client.query('update program.link set value = $1, value_shared = true where id = $2', ['ADa', handle.id]);
-    t.same(await target('Ada'), { partner_id: ada.id, link_id: own.id }, "no link takes another partner's handle");
-    await shop.merchant.delete(`/v1/links/${own.id}`);
-    t.same(await target('Ada'), { partner_id: ada.id, link_id: null });
-    t.same(await target('ADa'), { partner_id: bob.id, link_id: handle.id }, 'but by its exact value');
-    await shop.merchant.delete(`/v1/links/${handle.id}`);
-  });
 });
 
 t.test("a handle cannot take the value of another partner's link", async (t) => {

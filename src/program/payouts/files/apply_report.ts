@@ -12,8 +12,7 @@ import type { NotApplied, Told } from './report_outcomes.ts';
 export interface StoredResult {
   applied: { payout_id: string; status: PayoutStatus | 'deleted' }[];
   unchanged: string[];
-  /** Left out in reports of before. */
-  not_applied?: NotApplied[];
+  not_applied: NotApplied[];
   waiting: number;
   not_of_batch: number;
   /** What is still to be applied, by payout. */

@@ -134,7 +134,7 @@ type Row = Omit<PayoutReport, 'object' | 'state' | keyof StoredResult> & { resul
 
 const shown = ({ result: { left, ...result }, id, ...row }: Row): PayoutReport => ({
   ...{ id, object: 'payout_report', ...row, message_id: row.message_id || null },
-  ...{ state: left.length === 0 ? 'done' : 'running', not_applied: [], ...result },
+  ...{ state: left.length === 0 ? 'done' : 'running', ...result },
 });
 
 const columns = sql`t.id, t.batch_id, t.kind, t.message_id, t.result, t.created_at`;

@@ -1,0 +1,298 @@
+-- Payouts: batches that select what is due, the payouts of a batch, their attempts at a rail, and the credentials of rails.
+
+create table program.payout_method (
+  organization_id text collate "C" not null,
+  partner_id text collate "C" not null,
+  method text not null,
+  details bytea not null,
+  hint text not null,
+  created_at timestamptz(3) not null default now(),
+  updated_at timestamptz(3) not null default now(),
+  primary key (organization_id, partner_id),
+  foreign key (organization_id, partner_id) references program.partner on delete cascade
+);
+comment on table program.payout_method is 'How a partner is paid. The account is encrypted.';
+comment on column program.payout_method.details is 'AES-256-GCM; never shown again but for the hint.';
+comment on column program.payout_method.hint is 'The last four characters of what identifies the account.';
+call core.protect_tenant_table('program.payout_method');
+
+create table program.rail (
+  organization_id text collate "C" not null,
+  program_id text collate "C" not null,
+  id text collate "C" not null,
+  rail text not null,
+  version integer not null,
+  mode text not null constraint rail_mode_known check (mode in ('test', 'live')),
+  credentials bytea not null,
+  account text,
+  warnings text[] not null default '{}'::text[],
+  hint text not null default '',
+  deleted_at timestamptz(3),
+  created_at timestamptz(3) not null,
+  updated_at timestamptz(3) not null,
+  primary key (organization_id, id),
+  constraint rail_version unique (organization_id, program_id, rail, version),
+  foreign key (organization_id, program_id) references program.program on delete cascade
+);
+comment on table program.rail is 'The credentials of a payout rail, a row a version: attempts keep the version that they were sent with.';
+comment on column program.rail.credentials is 'AES-256-GCM; never shown again.';
+comment on column program.rail.hint is 'The last four characters of what identifies the account or the key.';
+create index rail_by_program on program.rail (program_id, rail);
+create unique index rail_current on program.rail (organization_id, program_id, rail) where deleted_at is null;
+call core.protect_tenant_table('program.rail');
+
+create table program.payout_batch (
+  organization_id text collate "C" not null,
+  id text collate "C" not null,
+  program_id text collate "C" not null,
+  stage text not null constraint payout_batch_stage_known check (stage in ('generating', 'awaiting_approval', 'ready')),
+  cutoff timestamptz(3) not null,
+  due_at timestamptz(3) not null,
+  scheduled_for timestamptz(3),
+  request_id text,
+  created_by_user_id text collate "C",
+  approved_by_user_id text collate "C",
+  approved_at timestamptz(3),
+  approval_required boolean not null,
+  last_partner_id text collate "C" not null default '',
+  partners_looked_at bigint not null default 0,
+  payouts bigint not null default 0,
+  amounts jsonb not null default '{}'::jsonb,
+  not_eligible jsonb not null default '{}'::jsonb,
+  generated_at timestamptz(3),
+  deleted_at timestamptz(3),
+  created_at timestamptz(3) not null,
+  updated_at timestamptz(3) not null,
+  changed_in xid8 not null default pg_current_xact_id(),
+  primary key (organization_id, id),
+  constraint payout_batch_cutoff_is_past check (cutoff <= created_at),
+  foreign key (organization_id, program_id) references program.program on delete cascade
+);
+comment on table program.payout_batch is 'A selection of what is due, by a schedule or by hand: one payout for each partner and currency.';
+comment on column program.payout_batch.scheduled_for is 'The month''s first moment, for which the schedule made it. Null: made by hand.';
+comment on column program.payout_batch.last_partner_id is 'Generation goes on after this partner.';
+comment on column program.payout_batch.amounts is 'What its payouts came to when it was generated: {"USD": {"payouts": 2, "amount_minor": 5000}}.';
+comment on column program.payout_batch.not_eligible is 'How many balances were not paid, by reason.';
+comment on column program.payout_batch.changed_in is 'The transaction that wrote the row last.';
+create index payout_batch_by_change on program.payout_batch (organization_id, changed_in);
+create index payout_batch_by_program on program.payout_batch (organization_id, program_id, id) where deleted_at is null;
+create index payout_batch_generating on program.payout_batch (created_at) where stage = 'generating' and deleted_at is null;
+create unique index payout_batch_one_a_month on program.payout_batch (organization_id, program_id, scheduled_for)
+  where scheduled_for is not null;
+call core.protect_tenant_table('program.payout_batch');
+
+create table program.payout_batch_range (
+  organization_id text collate "C" not null,
+  batch_id text collate "C" not null,
+  number smallint not null constraint payout_batch_range_number_known check (number in (0, 1, 2)),
+  last_partner_id text collate "C" not null,
+  up_to_partner_id text collate "C" not null,
+  is_done boolean not null default false,
+  partners_looked_at bigint not null default 0,
+  payouts bigint not null default 0,
+  amounts jsonb not null default '{}'::jsonb,
+  not_eligible jsonb not null default '{}'::jsonb,
+  primary key (organization_id, batch_id, number),
+  foreign key (organization_id, batch_id) references program.payout_batch on delete cascade
+);
+comment on table program.payout_batch_range is
+  'The ranges of partners in which a batch is generated, and what they came to so far. They are added to the batch, and deleted, when all are done.';
+comment on column program.payout_batch_range.number is '0: all partners. 1 and 2: the halves.';
+comment on column program.payout_batch_range.last_partner_id is 'Generation goes on after this partner.';
+comment on column program.payout_batch_range.up_to_partner_id is 'The last partner of the range; beyond all ids where it has no end.';
+call core.protect_tenant_table('program.payout_batch_range');
+
+create table program.payout (
+  organization_id text collate "C" not null,
+  id text collate "C" not null,
+  program_id text collate "C" not null,
+  batch_id text collate "C" not null,
+  partner_id text collate "C" not null,
+  amount_minor bigint not null constraint payout_amount_positive check (amount_minor > 0),
+  fee_minor bigint constraint payout_fee_not_negative check (fee_minor >= 0),
+  currency text not null constraint payout_currency_is_iso check (currency ~ '^[A-Z]{3}$'),
+  status text not null constraint payout_status_known check (status in ('pending', 'processing', 'paid', 'failed')),
+  livemode boolean not null default true,
+  method text not null,
+  external_id text,
+  destination_hint text,
+  period_start timestamptz(3) not null,
+  period_end timestamptz(3) not null,
+  due_at timestamptz(3) not null,
+  due_told_at timestamptz(3),
+  partner_told_of timestamptz(3),
+  submitted_at timestamptz(3),
+  paid_at timestamptz(3),
+  failed_at timestamptz(3),
+  attempt integer not null default 0,
+  error_code text,
+  error_message text,
+  commission_count integer not null,
+  statement_number text,
+  held_reason text,
+  held_until timestamptz(3),
+  in_progress text collate "C" constraint payout_in_progress_known check (in_progress in ('mark_paid', 'mark_returned', 'delete')),
+  deleted_at timestamptz(3),
+  created_at timestamptz(3) not null,
+  updated_at timestamptz(3) not null,
+  changed_in xid8 not null default pg_current_xact_id(),
+  primary key (organization_id, id),
+  constraint payout_deleted_is_unpaid check (deleted_at is null or status in ('pending', 'failed')),
+  constraint payout_failed_has_time check ((status = 'failed') = (failed_at is not null)),
+  constraint payout_paid_has_time check ((status = 'paid') = (paid_at is not null)),
+  foreign key (organization_id, batch_id) references program.payout_batch,
+  foreign key (organization_id, partner_id) references program.partner,
+  foreign key (organization_id, program_id) references program.program on delete cascade
+) with (fillfactor = 80);
+comment on table program.payout is 'What a partner is paid at once in one currency. A deleted payout is kept for the books.';
+comment on column program.payout.livemode is 'False: sent by a rail in test mode. It never counts as paid, and frees its commissions at its end.';
+comment on column program.payout.due_told_at is 'When payout.due was emitted.';
+comment on column program.payout.partner_told_of is 'The paid_at that the partner was emailed about.';
+comment on column program.payout.attempt is 'How often it was sent: the number of its last attempt.';
+comment on column program.payout.statement_number is 'The number of its statement, from when it was first paid: "2026-00042".';
+comment on column program.payout.held_reason is 'Why it was not sent: told once. Null: nothing keeps it.';
+comment on column program.payout.held_until is 'It is not sent automatically before.';
+comment on column program.payout.changed_in is 'The transaction that wrote the row last.';
+create index payout_by_batch on program.payout (organization_id, batch_id, id) where deleted_at is null;
+create index payout_by_change on program.payout (organization_id, changed_in);
+create index payout_by_created_at on program.payout (organization_id, program_id, created_at)
+  where deleted_at is null;
+create index payout_by_partner on program.payout (organization_id, partner_id, id) where deleted_at is null;
+create index payout_by_program on program.payout (organization_id, program_id, id) include (created_at, status) where deleted_at is null;
+create index payout_by_status on program.payout (organization_id, program_id, status, id) where deleted_at is null;
+create index payout_in_progress on program.payout (id) where in_progress is not null;
+create index payout_not_numbered on program.payout (organization_id, program_id)
+  where status = 'paid' and livemode and statement_number is null;
+create index payout_not_sent on program.payout (organization_id, batch_id, held_reason)
+  where held_reason is not null and status in ('pending', 'failed') and deleted_at is null;
+create index payout_not_told on program.payout (due_at) where status = 'pending' and due_told_at is null and deleted_at is null;
+create index payout_open_by_batch on program.payout (organization_id, batch_id, id) include (partner_id)
+  where status in ('pending', 'processing') and deleted_at is null;
+create unique index payout_statement_number on program.payout (organization_id, program_id, statement_number)
+  where statement_number is not null;
+create index payout_to_send on program.payout (due_at) where status = 'pending' and deleted_at is null;
+call core.protect_tenant_table('program.payout');
+
+create table program.payout_commission (
+  organization_id text collate "C" not null,
+  payout_id text collate "C" not null,
+  commission_id text collate "C" not null,
+  sale_amount_minor bigint,
+  primary key (organization_id, payout_id, commission_id)
+);
+comment on table program.payout_commission is
+  'program.commission.payout_id by payout, written by triggers of that table: in place of an index of its column.';
+comment on column program.payout_commission.sale_amount_minor is
+  'What the sale came to when the payout was sent, where it was corrected since. Null: what it comes to now.';
+call core.protect_tenant_table('program.payout_commission');
+
+create table program.payout_attempt (
+  organization_id text collate "C" not null,
+  payout_id text collate "C" not null,
+  number integer not null constraint payout_attempt_number_positive check (number > 0),
+  id text collate "C" not null,
+  program_id text collate "C" not null,
+  rail text not null,
+  mode text not null constraint payout_attempt_mode_known check (mode in ('test', 'live')),
+  credentials_version integer,
+  amount_minor bigint not null,
+  currency text not null,
+  request bytea not null,
+  state jsonb not null default '{}'::jsonb,
+  destination_hint text,
+  status text not null
+    constraint payout_attempt_status_known check (status in ('prepared', 'in_doubt', 'processing', 'paid', 'failed', 'returned')),
+  reference text,
+  file_id text collate "C",
+  error_code text,
+  error_message text,
+  last_answer text,
+  polls integer not null default 0,
+  next_poll_at timestamptz(3),
+  looked_up_at timestamptz(3),
+  owner_told_at timestamptz(3),
+  began_at timestamptz(3) not null,
+  ended_at timestamptz(3),
+  last_sent_at timestamptz(3),
+  claimed_until timestamptz(3),
+  settled boolean not null default false,
+  excess_commission_id text collate "C",
+  primary key (organization_id, id),
+  constraint payout_attempt_number_unique unique (organization_id, payout_id, number),
+  foreign key (organization_id, payout_id) references program.payout on delete cascade
+);
+comment on table program.payout_attempt is 'A payout as it was sent to its rail: the request stays as it is, so that a repetition sends the same.';
+comment on column program.payout_attempt.id is 'The idempotency key: <payout id>-<number>.';
+comment on column program.payout_attempt.request is 'AES-256-GCM: the transfer as it was sent, with its destination.';
+comment on column program.payout_attempt.state is 'What the rail keeps between its calls, such as the id of a quote.';
+comment on column program.payout_attempt.next_poll_at is 'When the rail is asked again. Null: never.';
+comment on column program.payout_attempt.last_sent_at is 'When the rail was last asked to pay. Null: never, so nothing can have arrived.';
+comment on column program.payout_attempt.claimed_until is 'A worker calls the rail until then, unless it died.';
+comment on column program.payout_attempt.settled is 'The payout was settled by this attempt.';
+comment on column program.payout_attempt.excess_commission_id is 'The clawback of what this attempt paid beyond the payout.';
+create index payout_attempt_by_credentials on program.payout_attempt (organization_id, program_id, rail, credentials_version)
+  where status in ('prepared', 'in_doubt', 'processing') or next_poll_at is not null;
+create index payout_attempt_by_day on program.payout_attempt (organization_id, program_id, currency, began_at)
+  include (amount_minor, status);
+create index payout_attempt_by_file on program.payout_attempt (organization_id, file_id, id) where file_id is not null;
+create index payout_attempt_by_reference on program.payout_attempt (organization_id, program_id, reference) where reference is not null;
+create index payout_attempt_of_excess on program.payout_attempt (organization_id, program_id)
+  where excess_commission_id is not null;
+create index payout_attempt_to_poll on program.payout_attempt (next_poll_at) where next_poll_at is not null;
+call core.protect_tenant_table('program.payout_attempt');
+
+create table program.payout_file (
+  organization_id text collate "C" not null,
+  id text collate "C" not null,
+  program_id text collate "C" not null,
+  batch_id text collate "C" not null,
+  number integer not null,
+  rail text not null,
+  debtor bytea,
+  created_at timestamptz(3) not null,
+  primary key (organization_id, id),
+  constraint payout_file_number unique (organization_id, batch_id, number),
+  foreign key (organization_id, batch_id) references program.payout_batch on delete cascade
+);
+comment on table program.payout_file is 'A file for a bank or a wallet: its payouts, frozen when they were sent. The id is its message id.';
+comment on column program.payout_file.debtor is 'AES-256-GCM: the account that pays, as it was when the file was made.';
+call core.protect_tenant_table('program.payout_file');
+
+create table program.payout_report (
+  organization_id text collate "C" not null,
+  id text collate "C" not null,
+  batch_id text collate "C" not null,
+  kind text not null,
+  message_id text not null,
+  sha256 bytea not null,
+  result jsonb not null,
+  created_at timestamptz(3) not null,
+  primary key (organization_id, id),
+  constraint payout_report_once unique (organization_id, batch_id, sha256),
+  foreign key (organization_id, batch_id) references program.payout_batch on delete cascade
+);
+comment on table program.payout_report is 'A status report of a bank that was taken in, and what it changed.';
+call core.protect_tenant_table('program.payout_report');
+
+create table program.payout_limit_notice (
+  organization_id text collate "C" not null,
+  program_id text collate "C" not null,
+  day date not null,
+  currency text not null,
+  created_at timestamptz(3) not null default now(),
+  primary key (organization_id, program_id, day, currency),
+  foreign key (organization_id, program_id) references program.program on delete cascade
+);
+comment on table program.payout_limit_notice is 'The days on which a program reached its payout limit, and its owner was emailed.';
+call core.protect_tenant_table('program.payout_limit_notice');
+
+create table program.statement_count (
+  organization_id text collate "C" not null,
+  program_id text collate "C" not null,
+  year integer not null,
+  statements bigint not null,
+  primary key (organization_id, program_id, year),
+  foreign key (organization_id, program_id) references program.program on delete cascade
+);
+comment on table program.statement_count is 'How many statements of payouts that were paid in a year are numbered.';
+call core.protect_tenant_table('program.statement_count');

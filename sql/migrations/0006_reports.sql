@@ -1,0 +1,237 @@
+-- What lists, statistics and reports count, added up.
+
+-- A row of program.report_fact: the functions that say what counts give it, and its notes have it behind their sign.
+create type program.fact as (
+  organization_id text collate "C",
+  program_id text collate "C",
+  noun text,
+  id text collate "C",
+  sale_id text collate "C",
+  at timestamptz(3),
+  partner_id text collate "C",
+  link_id text collate "C",
+  coupon_id text collate "C",
+  country text collate "C",
+  landing_page text collate "C",
+  product_id text collate "C",
+  customer_id text collate "C",
+  currency text collate "C",
+  clicks integer,
+  referrals integer,
+  leads integer,
+  customers integer,
+  sales integer,
+  revenue_minor bigint,
+  refunds_minor bigint,
+  commissions_minor bigint,
+  clawbacks_minor bigint,
+  paid_minor bigint
+);
+
+-- What a fold adds to the sums of a key: see program.fold_reports().
+create type program.report_sum as (
+  organization_id text collate "C",
+  program_id text collate "C",
+  dimension text collate "C",
+  starts_in integer,
+  key text collate "C",
+  currency text collate "C",
+  clicks numeric,
+  referrals numeric,
+  leads numeric,
+  customers numeric,
+  sales numeric,
+  revenue_minor numeric,
+  refunds_minor numeric,
+  commissions_minor numeric,
+  clawbacks_minor numeric,
+  paid_minor numeric,
+  key_id bigint
+);
+
+create table program.tally (
+  organization_id text collate "C" not null,
+  subject_id text collate "C" not null,
+  noun text not null,
+  kind text not null,
+  rows bigint not null,
+  amount_minor numeric not null,
+  primary key (organization_id, subject_id, noun, kind)
+) with (fillfactor = 50);
+comment on table program.tally is 'How many rows of a noun belong to a subject and what they come to, together with the notes in tally_change.';
+comment on column program.tally.kind is 'What splits them: a partner''s status, the currency of money, whether it is paid; else nothing.';
+call core.protect_tenant_table('program.tally');
+
+create table program.tally_change (
+  organization_id text collate "C" not null,
+  subject_id text collate "C" not null,
+  noun text not null,
+  kind text not null,
+  rows bigint not null,
+  amount_minor bigint not null
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+comment on table program.tally_change is 'What was written since the last fold. Rows live for a minute.';
+create index tally_change_by_subject on program.tally_change (organization_id, subject_id, noun);
+call core.protect_tenant_table('program.tally_change');
+
+create table program.report_key (
+  id bigint generated always as identity primary key,
+  organization_id text collate "C" not null,
+  program_id text collate "C" not null,
+  dimension text collate "C" not null,
+  key text collate "C" not null,
+  constraint report_key_unique unique (organization_id, program_id, dimension, key)
+);
+comment on table program.report_key is 'The keys of report_total.';
+comment on column program.report_key.key is 'The value of the dimension; empty: none.';
+call core.protect_tenant_table('program.report_key');
+
+create table program.report_slice (
+  id integer generated always as identity primary key,
+  organization_id text collate "C" not null,
+  program_id text collate "C" not null,
+  dimension text collate "C" not null,
+  minutes integer not null,
+  constraint report_slice_unique unique (organization_id, program_id, dimension, minutes)
+);
+comment on table program.report_slice is 'What the rows of report_total are sums of: a program''s facts by a dimension over spans of a length.';
+comment on column program.report_slice.dimension is 'By which column of report_fact it is summed; empty: all together.';
+comment on column program.report_slice.minutes is 'How long the spans are. Spans of several lengths hold the same facts.';
+call core.protect_tenant_table('program.report_slice');
+
+create table program.report_total (
+  slice_id integer not null,
+  starts_in integer not null,
+  key_id bigint not null,
+  organization_id text collate "C" not null,
+  currency text collate "C" not null,
+  clicks bigint,
+  referrals bigint,
+  leads bigint,
+  customers bigint,
+  sales bigint,
+  revenue_minor numeric,
+  refunds_minor numeric,
+  commissions_minor numeric,
+  clawbacks_minor numeric,
+  paid_minor numeric,
+  primary key (slice_id, starts_in, key_id, currency)
+) with (fillfactor = 80);
+comment on table program.report_total is
+  'Sums of report_fact by a dimension''s key over a span of time, together with the notes in report_change. Null is 0.';
+comment on column program.report_total.starts_in is 'When the span begins: in minutes since 1970.';
+comment on column program.report_total.currency is 'The currency of the money; empty for what has none.';
+create index report_total_by_key on program.report_total (slice_id, key_id, starts_in);
+call core.protect_tenant_table('program.report_total');
+-- No condition and no order asks for the sums: statistics of them would serve nothing.
+alter table program.report_total
+  alter column clicks set statistics 0,
+  alter column referrals set statistics 0,
+  alter column leads set statistics 0,
+  alter column customers set statistics 0,
+  alter column sales set statistics 0,
+  alter column revenue_minor set statistics 0,
+  alter column refunds_minor set statistics 0,
+  alter column commissions_minor set statistics 0,
+  alter column clawbacks_minor set statistics 0,
+  alter column paid_minor set statistics 0;
+
+create table program.report_change (
+  sign smallint not null,
+  organization_id text collate "C" not null,
+  program_id text collate "C" not null,
+  noun text not null,
+  id text collate "C" not null,
+  sale_id text collate "C",
+  at timestamptz(3) not null,
+  partner_id text collate "C" not null,
+  link_id text collate "C",
+  coupon_id text collate "C",
+  country text collate "C",
+  landing_page text collate "C",
+  product_id text collate "C",
+  customer_id text collate "C",
+  currency text collate "C" not null,
+  clicks integer,
+  referrals integer,
+  leads integer,
+  customers integer,
+  sales integer,
+  revenue_minor bigint,
+  refunds_minor bigint,
+  commissions_minor bigint,
+  clawbacks_minor bigint,
+  paid_minor bigint
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+comment on table program.report_change is
+  'What was written since the last fold, as rows of report_fact that reports gain (sign 1) and lose (sign -1). Rows live for a minute.';
+create index report_change_by_time on program.report_change (organization_id, program_id, at);
+call core.protect_tenant_table('program.report_change');
+
+create table program.report_block (
+  slice_id integer not null,
+  starts_in integer not null,
+  currency text collate "C" not null,
+  organization_id text collate "C" not null,
+  first_key bigint not null,
+  last_key bigint not null,
+  key_count integer not null,
+  width smallint not null constraint report_block_width_known check (width in (2, 4, 8)),
+  keys bytea not null,
+  clicks bytea,
+  referrals bytea,
+  leads bytea,
+  customers bytea,
+  sales bytea,
+  revenue_minor bytea,
+  refunds_minor bytea,
+  commissions_minor bytea,
+  clawbacks_minor bytea,
+  paid_minor bytea,
+  hash bytea not null,
+  primary key (slice_id, starts_in, currency)
+);
+comment on table program.report_block is
+  'The rows of report_total of a span and a currency in one: where report_unpacked has the span, they have changed since.';
+comment on column program.report_block.first_key is 'The smallest key_id; last_key is the largest.';
+comment on column program.report_block.width is
+  'How the values are written, in the order of keys: integers of 2 or 4 bytes, or floats of 8. A column without any value is null.';
+comment on column program.report_block.keys is 'The key_ids in their order, each less first_key, as integers of 4 bytes.';
+comment on column program.report_block.hash is 'SHA-256 of the width, the keys and the values: two blocks with the same hash are the same.';
+call core.protect_tenant_table('program.report_block');
+-- Each value is read whole or not at all, and compresses badly.
+alter table program.report_block
+  alter column keys set storage external,
+  alter column clicks set storage external,
+  alter column referrals set storage external,
+  alter column leads set storage external,
+  alter column customers set storage external,
+  alter column sales set storage external,
+  alter column revenue_minor set storage external,
+  alter column refunds_minor set storage external,
+  alter column commissions_minor set storage external,
+  alter column clawbacks_minor set storage external,
+  alter column paid_minor set storage external;
+
+create table program.report_unpacked (
+  slice_id integer not null,
+  starts_in integer not null,
+  organization_id text collate "C" not null,
+  is_large boolean not null default false,
+  primary key (slice_id, starts_in)
+);
+comment on table program.report_unpacked is 'The spans of report_total that have changed since they were packed into report_block.';
+comment on column program.report_unpacked.is_large is 'It cannot be packed: a sum is beyond what is written exactly.';
+call core.protect_tenant_table('program.report_unpacked');
+
+create table program.weekly_summary (
+  organization_id text collate "C" not null,
+  program_id text collate "C" not null,
+  week text not null,
+  mail_id text collate "C" not null,
+  created_at timestamptz(3) not null default now(),
+  primary key (organization_id, program_id, week),
+  foreign key (organization_id, program_id) references program.program on delete cascade
+);
+comment on table program.weekly_summary is 'The summaries that were mailed: one for each program and ISO week.';
+call core.protect_tenant_table('program.weekly_summary');
