@@ -175,6 +175,11 @@ as $$
   join program.partner p on p.organization_id = c.organization_id and p.id = c.partner_id
   where p.deleted_at is not null and c.deleted_at is null and c.status in ('pending', 'approved', 'due') and c.payout_id is null
     and c.kind <> 'clawback'
+    -- The job that voids the others, beyond what the request did.
+    and not exists (
+      select from graphile_worker.jobs j
+      where j.key = 'delete_partner:' || p.id and (j.attempts < j.max_attempts or j.locked_at is not null)
+    )
 
   union all
   select 'a customer has one first sale', s.organization_id, s.customer_id, format('%s are the first', count(*))

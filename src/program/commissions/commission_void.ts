@@ -1,4 +1,4 @@
-import sql, { type Sql } from 'sql-template-tag';
+import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import type { Values } from '../../core/postgres/write.ts';
 import { tenant } from '../../core/resource/resource.ts';
@@ -27,26 +27,41 @@ export async function voidCommission(
 }
 
 /**
- * Voids the unpaid commissions of a partner, `commission.voided` each. Those in a payout stay: the payout decides.
+ * Voids the unpaid commissions of a partner, at most `most` of them: `commission.voided` each. Those in a payout stay: the payout decides.
  * @param reason machine-readable: `partner_deleted`
+ * @returns how many
  */
-export const voidOpenCommissions = (tx: Tx, partner_id: string, reason: string): Promise<void> =>
-  voidCommissions(tx, sql`t.partner_id = ${partner_id} and t.payout_id is null`, reason);
+export const voidOpenCommissions = (
+  tx: Tx,
+  { id: partner_id, program_id }: { id: string; program_id: string },
+  reason: string,
+  most: number,
+): Promise<number> =>
+  voidCommissions(
+    tx,
+    sql`t.program_id = ${program_id} and t.partner_id = ${partner_id} and t.payout_id is null`,
+    reason,
+    sql`limit ${most}`,
+  );
 
-/** Voids the unpaid commissions among these, called `t`: `commission.voided` each. */
-export async function voidCommissions(tx: Tx, which: Sql, reason: string): Promise<void> {
+/** Voids the unpaid commissions among these, called `t`: `commission.voided` each. @returns how many */
+export async function voidCommissions(tx: Tx, which: Sql, reason: string, limit: Sql = empty): Promise<number> {
   const voided = await tx.all<Commission>(sql`
     with open as (
       select t.id
       from program.commission t
       where ${tenant(tx)} and ${which} and t.status in ${open_statuses} and t.deleted_at is null
       order by t.id
+      ${limit}
       for no key update
+    ),
+    voided as (
+      update program.commission t
+      set status = 'voided', voided_at = ${tx.now}::timestamptz, void_reason = ${reason}, updated_at = ${tx.now}::timestamptz
+      where ${tenant(tx)} and t.id = any(array(select o.id from open o))
+      returning ${commissions.columns}
     )
-    update program.commission t
-    set status = 'voided', voided_at = ${tx.now}::timestamptz, void_reason = ${reason}, updated_at = ${tx.now}::timestamptz
-    from open
-    where ${tenant(tx)} and t.id = open.id
-    returning ${commissions.columns}`);
+    select voided.* from voided order by id`);
   for (const commission of voided) tx.emit(event('commission.voided', commission, { reason }));
+  return voided.length;
 }

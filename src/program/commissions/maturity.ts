@@ -14,7 +14,7 @@ export const organizationsWithMature = (tx: Tx, at: string): Promise<{ organizat
 
 /**
  * "`pending` or `approved` → `due` when mature", `commission.updated` each, oldest first, at most `most` of them.
- * Those that another transaction holds are left to the next run, unless this waits for them.
+ * Those that another transaction holds are left to the next run, unless this waits for them. Those of a deleted partner are to be voided.
  * @returns how many matured: fewer than `most` when none is left
  */
 export async function matureCommissions(tx: Tx, at: string, most: number, { waits = false } = {}): Promise<number> {
@@ -23,6 +23,7 @@ export async function matureCommissions(tx: Tx, at: string, most: number, { wait
       select t.id, t.status as previous_status
       from program.commission t
       where ${tenant(tx)} and t.status in ${maturing_statuses} and t.deleted_at is null and t.mature_at <= ${at}::timestamptz
+        and (select p.deleted_at from program.partner p where p.organization_id = t.organization_id and p.id = t.partner_id) is null
       order by t.mature_at, t.id
       limit ${most}
       for no key update ${waits ? empty : sql`skip locked`}

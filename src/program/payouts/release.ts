@@ -27,17 +27,30 @@ const mayBeDeleted = ({ status, in_progress }: Payout): boolean =>
   status === 'pending' && (in_progress ?? 'delete') === 'delete';
 
 /**
- * Deletes the payouts of a partner that were not sent yet. Those that were are waited for: what gives them up at this time either finds the
- * partner deleted, or has freed their commissions by then.
+ * Deletes the payouts of a partner that were not sent yet, until `most` commissions are freed. Those that were are waited for: what gives them up
+ * at this time either finds the partner deleted, or has freed their commissions by then.
+ * @param at_least how many are deleted however many commissions they have
+ * @returns how many commissions were freed; `most` where there are more payouts
  */
-export async function deletePendingPayouts(tx: Tx, partner_id: string): Promise<void> {
+export async function deletePendingPayouts(
+  tx: Tx,
+  partner_id: string,
+  most: number,
+  at_least: number,
+): Promise<number> {
   const unsettled = await tx.all<Payout>(sql`
     select ${payouts.columns}
     from ${payouts.from}
     where ${tenant(tx)} and ${payouts.alive} and t.partner_id = ${partner_id} and t.status <> 'paid'
     order by t.id
     for no key update of t`);
-  for (const payout of unsettled) if (mayBeDeleted(payout)) await deletePayout(tx, payout);
+  let freed = 0;
+  for (const [at, payout] of unsettled.filter(mayBeDeleted).entries()) {
+    if (at >= at_least && freed + payout.commission_count > most) return most;
+    await deletePayout(tx, payout);
+    freed += payout.commission_count;
+  }
+  return freed;
 }
 
 /**

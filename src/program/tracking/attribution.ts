@@ -193,12 +193,23 @@ async function createReferral(tx: Tx, click: ClickRow, expires_at: string): Prom
   return referral;
 }
 
-const liveReferral = (tx: Tx, { program_id, visitor_token }: ClickRow): Promise<Referral | undefined> =>
-  referrals.find(
+/** A visit through a partner who was deleted has ended with that, also before a job has written so. */
+async function liveReferral(
+  tx: Tx,
+  { program_id, visitor_token, partner_id }: ClickRow,
+): Promise<Referral | undefined> {
+  const live = await referrals.find(
     tx,
     sql`${tenant(tx)} and t.program_id = ${program_id} and t.visitor_token = ${visitor_token}`,
     lockOf(true),
   );
+  if (!live || live.partner_id === partner_id) return live;
+  const partner = await tx.maybe<{ deleted_at: string | null }>(
+    sql`select t.deleted_at from program.partner t where ${tenant(tx)} and t.id = ${live.partner_id}`,
+  );
+  const { deleted_at = null } = partner ?? {};
+  return deleted_at !== null && deleted_at < live.expires_at ? { ...live, expires_at: deleted_at } : live;
+}
 
 /** The `utm_*` parameters of a URL, without the prefix. A URL can contain NUL, which JSON in Postgres cannot: it is removed. */
 function utmOf(landing_url: string | null): Record<string, string> | null {

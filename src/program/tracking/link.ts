@@ -132,7 +132,7 @@ export const linkOperations: Operation[] = [
     reply: DeletedMarker,
     async run({ tx, params }) {
       await links.get(tx, params.id, { lock: true });
-      await deleteLinks(tx, sql`t.id = ${params.id}`);
+      await deleteLinks(tx, sql`t.id = ${params.id}`, 1);
       return { id: params.id, object: 'link', deleted: true as const };
     },
   }),

@@ -22,14 +22,14 @@ async function settled({ merchant }: Shop, { id }: Json, status: string): Promis
 }
 
 /** Gives a partner bonuses that are due, in one statement. */
-const earn = ({ merchant, program_id }: Shop, { id }: Json, count: number) =>
+const earn = ({ merchant, program_id }: Shop, { id }: Json, count: number, { status = 'due', from = 1 } = {}) =>
   rail.query(sql`
     insert into program.commission (
       organization_id, id, program_id, partner_id, kind, amount_minor, currency, status, mature_at, created_at, updated_at
     )
     select ${merchant.organization_id}, 'com_' || core.id_time_part(now()) || 'e00g' || lpad(n::text, 12, '0'), ${program_id}, ${id}, 'bonus', 10,
-      'USD', 'due', now(), now(), now()
-    from generate_series(1, ${count}) as n`);
+      'USD', ${status}, now(), now(), now()
+    from generate_series(${from}::integer, ${from + count - 1}) as n`);
 
 const statusesOf = ({ program_id }: Shop) =>
   rail.query(sql`
@@ -131,5 +131,49 @@ t.test('lets a payout be changed again once the job has failed for good', async 
   await rail.query(sql`drop trigger refused on program.commission`);
   t.match(await shop.merchant.post(`${path}/mark_paid`, { external_id: 'AGAIN' }), { in_progress: 'mark_paid' });
   t.match(await settled(shop, payout, 'paid'), { external_id: 'AGAIN' });
+  t.same(await rail.audit(), []);
+});
+
+t.test('deletes a partner of many commissions by a job, which goes on where it failed', async (t) => {
+  const shop = await openShop(rail);
+  const ada = await payee(shop, []);
+  await earn(shop, ada, 700);
+  await batchOf(shop);
+  await earn(shop, ada, 1_500, { status: 'pending', from: 701 });
+  const key = `delete_partner:${ada.id}`;
+  const jobs = () => rail.query(sql`select last_error from graphile_worker.jobs where key = ${key}`);
+  await rail.query(sql`
+    create function public.refuse_one() returns trigger language plpgsql as $$ begin raise exception 'refused'; end $$`);
+  await rail.query(sql`
+    create trigger refused before update on program.commission
+    for each row when (new.status = 'voided' and new.id like '%000001500') execute function public.refuse_one()`);
+
+  t.match(await shop.merchant.delete(`/v1/partners/${ada.id}`), { deleted: true });
+  await eventually(async () => (await jobs())[0]?.last_error, 'the job to fail');
+  const half = await statusesOf(shop);
+  const counts = Object.fromEntries(half.map(({ status, count }) => [status, count]));
+  t.ok(counts.pending >= 700 && counts.voided >= 700, JSON.stringify(counts));
+  t.same(await shop.list('payouts'), [], 'the pending payout is deleted');
+  await rail.tick('program/mature_commissions', new Date().toISOString());
+  const batch = await batchOf(shop);
+  t.match(batch.progress, { payouts: 0, not_eligible: [] });
+  t.same(await statusesOf(shop), half, 'what is left matures no more, and is not paid');
+
+  await rail.query(sql`drop trigger refused on program.commission`);
+  await rail.query(
+    sql`update graphile_worker._private_jobs set run_at = now() where key = ${key} and locked_at is null`,
+  );
+  await eventually(async () => (await jobs()).length === 0, 'the job to end', within_ms);
+  t.same(await statusesOf(shop), [{ status: 'voided', count: 2_200, held: 0 }]);
+  const events = await rail.query(sql`
+    select type, body::jsonb #>> '{data,commission_id}' as id from webhooks.event where program_id = ${shop.program_id}
+      and type in ('affiliate.deleted', 'payout.deleted', 'commission.voided', 'commission.updated') order by position`);
+  t.same(
+    events.slice(0, 2).map(({ type }) => type),
+    ['affiliate.deleted', 'payout.deleted'],
+  );
+  const voided = events.slice(2).map(({ id }) => id);
+  t.same(voided, [...new Set(voided)].sort(), 'each is told once, in the order of the ids');
+  t.equal(voided.length, 2_200);
   t.same(await rail.audit(), []);
 });
