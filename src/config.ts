@@ -84,7 +84,7 @@ const Environment = z.object({
     .transform((setting) => setting.trim())
     .refine(
       areProxies,
-      'must be the number of proxies, from 0 to 9, or their networks, comma-separated, such as 10.0.0.0/8',
+      'must be the number of proxies, from 0 to 9, or their networks, comma-separated, such as 10.0.0.0/8, and not every address',
     )
     .optional()
     .describe(
@@ -167,8 +167,8 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
 }
 
 /**
- * What may be misspelt: every unknown `RAIL_…`, and what differs from another setting by an underscore or by letters that are missing at the end.
- * A sentence for each; none of them is an error, because others set variables too.
+ * What may be misspelt: every unknown `RAIL_…`, and what differs from another setting by underscores and by a few letters. A sentence for each;
+ * none of them is an error, because others set variables too.
  */
 export function misspelt(environment: NodeJS.ProcessEnv = process.env): string[] {
   const unknown = Object.keys(environment).filter(
@@ -181,9 +181,25 @@ export function misspelt(environment: NodeJS.ProcessEnv = process.env): string[]
   });
 }
 
+/** A letter in four, and at most three (`PROXY`, `PROXIES`): names as short as PORT are near to what others set. */
 function isNearly(given: string, setting: string): boolean {
   const [a, b] = [given, setting].map((name) => name.toUpperCase().replaceAll('_', '')) as [string, string];
-  return a.length > 5 && Math.abs(a.length - b.length) < 3 && (a.startsWith(b) || b.startsWith(a));
+  const most = b.length > 5 ? Math.min(3, Math.floor(b.length / 4)) : 0;
+  return Math.abs(a.length - b.length) <= most && distance(a, b) <= most;
+}
+
+/** How many letters are to be added, left out or replaced (Levenshtein). */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, nth) => nth);
+  for (const [nth, letter] of [...a].entries()) {
+    const next = [nth + 1];
+    for (let at = 0; at < b.length; at++) {
+      const replaced = (row[at] as number) + Number(letter !== b[at]);
+      next.push(Math.min(replaced, (row[at + 1] as number) + 1, (next[at] as number) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] as number;
 }
 
 function areProxies(setting: string): boolean {

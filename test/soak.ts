@@ -34,6 +34,10 @@ const soaks: Record<string, { doc: string; run: (asked: Asked) => Promise<unknow
     doc: 'windows of outreach in every time zone, by minutes about each change of a clock: [--seconds 600] [--seed N]',
     run: async (asked) => (await import('./recruitment/outreach/windows_soak.ts')).soakWindows(asked),
   },
+  patterns: {
+    doc: 'recheck proves every pattern linear, and libraries read hostile texts of growing lengths; half an hour or so',
+    run: async () => (await import('./patterns/soak.ts')).soakPatterns(),
+  },
   subscriber: {
     doc: 'a warehouse subscribes to the publication rail_data, and has every row; a minute',
     run: async () => (await import('./data/subscriber_soak.ts')).soakSubscriber(),

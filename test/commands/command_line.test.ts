@@ -99,6 +99,26 @@ t.test('a setting that is misspelt is named, with the one that is meant', async 
     'DATABASE_POOLSIZE is not a setting. Did you mean DATABASE_POOL_SIZE?',
     "RAIL_COLOUR is not a setting. 'npx --no rail help' lists all settings.",
   ]);
+  const near = {
+    ...{ TRUSTED_PROXY: 'TRUSTED_PROXIES', RATE_LIMIT_PER_ADRESS: 'RATE_LIMIT_PER_ADDRESS', SMTP_URI: 'SMTP_URL' },
+    ...{ WORKER_CONCURENCY: 'WORKER_CONCURRENCY', LOGLEVEL: 'LOG_LEVEL', MAX_CONNECTION: 'MAX_CONNECTIONS' },
+    ...{ MAIL_FORM: 'MAIL_FROM', DATABASE_URI: 'DATABASE_URL', BASEURL: 'BASE_URL', METRIC_PORT: 'METRICS_PORT' },
+  };
+  for (const [name, meant] of Object.entries(near))
+    t.same(misspelt({ [name]: '1' }), [`${name} is not a setting. Did you mean ${meant}?`]);
+  const of_others = [
+    'HOME',
+    'HOSTNAME',
+    'HOSTTYPE',
+    'POST',
+    'BASH_ENV',
+    'SMTP_USER',
+    'SMTP_PORT',
+    'MAIL',
+    'MAIL_HOST',
+    'LOGNAME',
+  ];
+  t.same(misspelt(Object.fromEntries([...of_others, 'DATABASE_HOST', 'SHELL', 'PWD'].map((name) => [name, '1']))), []);
   const { stderr } = await command(['org', 'list'], { ...environment, DATABASE_POOLSIZE: '5' });
   t.match(stderr, 'rail: DATABASE_POOLSIZE is not a setting. Did you mean DATABASE_POOL_SIZE?');
 });

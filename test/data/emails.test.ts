@@ -9,6 +9,8 @@ import {
 } from 'graphql';
 import pg from 'pg';
 import t from 'tap';
+import { z } from 'zod';
+import { operations } from '../../src/products.ts';
 import { feed } from '../../src/program/exported.ts';
 import { type Json, startRail, startReceiver } from '../harness.ts';
 import { graphWith } from './graphql/client.ts';
@@ -59,7 +61,38 @@ t.before(async () => {
 
 /** What the API takes from a list, checks against a pattern without `@`, or makes itself. */
 const checked =
-  /^(languages|(blocked_)?countries|country|(country|language)_code|timezone|default_timezone|currency|type|event_types?|kind|device|method|payout_methods|rail|rate_type|rate_override|tiers|clawback_of|replay_of|resolved_by|slug|subdomain|custom_domain|short_(url|slug|domain))$/;
+  /^(languages|(blocked_)?countries|country|(country|language)_code|timezone|default_timezone|currency|type|event_types?|kind|method|payout_methods|rail|rate_type|rate_override|tiers|clawback_of|replay_of|resolved_by|slug|subdomain|custom_domain|short_(url|slug|domain))$/;
+
+/** The fields of the bodies of requests, by their names, also within objects. */
+const fieldsOf = (schema: unknown): [string, z.ZodType][] => {
+  if (!(schema instanceof z.ZodType)) return [];
+  const def = schema.def as { innerType?: unknown; element?: unknown; options?: unknown[]; in?: unknown };
+  const inner = [def.innerType, def.element, def.in, ...(def.options ?? [])].flatMap(fieldsOf);
+  const shape = schema instanceof z.ZodObject ? (Object.entries(schema.shape) as [string, z.ZodType][]) : [];
+  return [...inner, ...shape, ...shape.flatMap(([, field]) => fieldsOf(field))];
+};
+
+t.test('no request takes an email where none is looked for', (t) => {
+  const taken = operations
+    .flatMap(({ name, body }) => fieldsOf(body).map(([field, schema]) => ({ name, field, schema })))
+    .filter(
+      ({ field, schema }) => checked.test(field) && [email, [email]].some((given) => schema.safeParse(given).success),
+    );
+  t.same(
+    taken.map(({ name, field }) => `${field} of ${name}`),
+    [],
+  );
+  t.end();
+});
+
+t.test('in no name that is made of another', async (t) => {
+  const name = `${email} and friends`;
+  const program = await caller.post('/v1/programs', { name, website_url: 'https://a.example.com', currency: 'USD' });
+  t.equal(program.subdomain, 'and-friends');
+  const group = await caller.post('/v1/groups', { program_id: program.id, name });
+  t.equal(group.slug, 'and-friends');
+  t.equal((await caller.post('/v1/groups', { program_id: program.id, name: email })).slug, 'group');
+});
 
 /** The fields of a row in which an email is shown. */
 const leaks = (row: Json): string[] =>

@@ -1,10 +1,6 @@
 /** Patterns as `recheck` can tell something of them: small ones, whose growth is that of the whole. */
 import type { Pattern } from './collect.ts';
-
-/** What is one sign of a pattern: an escape, a class, a count, or a letter. */
-const sign = /\\[pP]\{[^}]*\}|\\u\{[^}]*\}|\\[\s\S]|\[(?:\\[\s\S]|[^\]\\])*\]|\{\d+(?:,\d*)?\}|[\s\S]/gu;
-
-const signsOf = (source: string): string[] => source.match(sign) ?? [];
+import { signsOf } from './signs.ts';
 
 /**
  * The alternatives of a pattern that repeat something without a bound: the others take a time that grows with the length of the text, and a pattern takes no

@@ -33,7 +33,7 @@ as $$
     where r.type_id not in ('timestamptz'::regtype, 'date'::regtype, 'boolean'::regtype, 'integer'::regtype)
       and not (r.type_id = 'text'::regtype and r.column_name ~ '(^|_)id$' and r.column_name !~ '^(external|product|request)_')
       and r.column_name <> all ('{position,payouts,clawback_of,replay_of}'::name[])
-      and r.column_name <> all ('{type,event_type,kind,state,currency,country,country_code,language_code,device,method,rail,rate_type}'::name[])
+      and r.column_name <> all ('{type,event_type,kind,state,currency,country,country_code,language_code,method,rail,rate_type}'::name[])
       and not exists (
         select from pg_constraint k
         join pg_attribute a on a.attrelid = k.conrelid and k.conkey = array[a.attnum]

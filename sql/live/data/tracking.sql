@@ -72,7 +72,7 @@ select
   case when (select data.sees_personal()) then c.landing_url else data.without_emails(c.landing_url) end as landing_url,
   case when (select data.sees_personal()) then c.referer else data.without_emails(c.referer) end as referer,
   c.country,
-  c.device,
+  case when (select data.sees_personal()) then c.device else data.without_emails(c.device) end as device,
   case when (select data.sees_personal()) then c.user_agent else data.without_emails(c.user_agent) end as user_agent,
   c.attributed_at,
   c.created_at

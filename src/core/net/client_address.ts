@@ -11,7 +11,7 @@ export const no_proxies: TrustedProxies = () => false;
 
 /**
  * The proxies that a setting names: how many stand before the service (`1`), or their networks (`10.0.0.0/8,2001:db8::/32`).
- * @throws RangeError where it is neither
+ * @throws RangeError where it is neither, or every address, by which all visitors would choose theirs
  */
 export function trustedProxies(setting: string): TrustedProxies {
   if (/^[0-9]$/.test(setting)) return (_, hop) => hop < Number(setting);
@@ -28,7 +28,8 @@ const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIPv4(address) ? 'ipv4'
 function addNetwork(networks: BlockList, network: string): void {
   const [, address = '', bits] = /^([0-9a-fA-F:.]{2,45})(?:\/(\d{1,3}))?$/.exec(network) ?? [];
   const most = isIPv4(address) ? 32 : 128;
-  if (isIP(address) === 0 || Number(bits ?? most) > most) throw new RangeError(`'${network}' is no network.`);
+  if (isIP(address) === 0 || Number(bits ?? most) > most || Number(bits) === 0)
+    throw new RangeError(`'${network}' is no network.`);
   networks.addSubnet(address, Number(bits ?? most), familyOf(address));
 }
 

@@ -1,6 +1,11 @@
-/** The name in lowercase letters without diacritics, digits and single hyphens. */
+import { withoutEmails } from '../../core/values/without_emails.ts';
+
+/**
+ * The name in lowercase letters without diacritics, digits and single hyphens. Of an email address in it, which who sees no personal data is
+ * not shown, nothing.
+ */
 export const slugOf = (name: string): string =>
-  name
+  withoutEmails(name, ' ')
     .normalize('NFKD')
     .replaceAll(/\p{M}+/gu, '')
     .toLowerCase()

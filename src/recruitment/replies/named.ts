@@ -105,7 +105,7 @@ const article = String.raw`(?:(?:o|a|os|as|il|la|el|le|dem|der|den|an|to|my coll
 const role =
   '(?:[Dd]irector|[Mm]anager|[Ee]ditor|[Bb]oss|[Oo]wner|[Aa]gent|[Hh]ead of \\w+|[Ll]ead|[Cc]ollega|[Cc]olega|[Cc]ollègue)';
 const referred = new RegExp(
-  String.raw`(?:^|[\s(:,;–-])(?:${anyCase(before)}|${role},?)\s*:?\s+${article}${person}`,
+  String.raw`(?:^|[\s(:,;–-])(?:${anyCase(before)}|${role},?)(?:\s*:)?\s+${article}${person}`,
   'gmu',
 );
 const copied = new RegExp(
@@ -117,7 +117,10 @@ const called = new RegExp(
   'gmu',
 );
 const at_sign = new RegExp(String.raw`(?:^|\s)[+@]\s?(${full_name})`, 'gmu');
-const in_charge = new RegExp(String.raw`${person}\s*(?:\([^)]{0,60}\)|,[^,.]{0,40},)?\s*,?\s*(?:${after})`, 'gu');
+const in_charge = new RegExp(
+  String.raw`${person}\s*(?:(?:\([^)]{0,60}\)|,[^,.]{0,40},)\s*)?(?:,\s*)?(?:${after})`,
+  'gu',
+);
 const titled = new RegExp(String.raw`(?:^|[\s(])(${title}{1,2}${full_name})`, 'gu');
 const address = /[\p{L}\d_.+-]{1,64}@[\p{L}\d-]{1,63}(?:\.[\p{L}\d-]{1,63}){1,8}/u;
 

@@ -53,6 +53,7 @@ t.test('believes as many proxies as are said, or those of the networks, and nobo
     '10.0.0.0/33',
     '10.0.0',
     '::1/129',
+    ...['0.0.0.0/0', '::/0', '10.0.0.0/8, ::/00'],
     '10.0.0.0/8,,',
     '12',
     '-1',

@@ -32,7 +32,7 @@ const numeric = /\b(\d{1,2})([./-])(\d{1,2})(?:\2((?:19|20)\d\d|\d\d)?(?!\d)|(?!
 
 /** Words before a day that say that the absence ends there (`until`), or that the person is back then (`back`). */
 const until =
-  /(?:\b(?:until|till?|through|thru|to|up to|ending|bis|bis zum|einschliesslich|jusqu.?au|jusqu.?a|au|hasta|hasta el|al|fino al|fino a|sino al|ate|ate ao?|ate ao? dia|tot|tot en met|t\/m|inclu[a-z]*)|[–—-])\s*(?:and including |including |(?:the |le |el |il |den |dem |zum |einschliesslich |inklusive |inclus |o |ao )|dia )*$/;
+  /(?:\b(?:until|till?|through|thru|to|up to|ending|bis|bis zum|einschliesslich|jusqu.?au|jusqu.?a|au|hasta|hasta el|al|fino al|fino a|sino al|ate|ate ao?|ate ao? dia|tot|tot en met|t\/m|inclu[a-z]*)|[–—-])\s*(?:and including |including |(?:the |le |el |il |den |dem |zum |einschliesslich |inklusive |inclus |o |ao )|dia ){0,4}$/;
 const back =
   /(?:\b(?:back|return\w*|resum\w*|reopen\w*|again from|available (?:again )?(?:from|on)|retour|reviens|reprend\w*|rentr\w*|wieder|zuruck|ruckkehr|erreichbar (?:ab|am)|regres\w*|vuelv\w*|vuelta|reincorpor\w*|rientr\w*|torn\w*|ritorn\w*|volt\w*|retorn\w*|tillbaka|terug|answer messages again))\b[^.!?\n]{0,60}$/;
 const inclusive_after =
@@ -61,7 +61,7 @@ const plain = (text: string): string =>
 function roleOf(words: string, { at, end }: Day): 'back' | 'until' | undefined {
   const before = words
     .slice(Math.max(0, at - 90), at)
-    .replace(new RegExp(`(?:\\b${day_pattern}\\b[.,]?\\s*(?:den |the |le |el |il |,)?\\s*)$`), '');
+    .replace(new RegExp(`(?:\\b${day_pattern}\\b[.,]?\\s*(?:(?:den |the |le |el |il |,)\\s*)?)$`), '');
   if (until.test(before) || inclusive_after.test(words.slice(end, end + 20))) return 'until';
   return back.test(before) ? 'back' : undefined;
 }
@@ -132,7 +132,7 @@ function nearest(american: Day, european: Day, now: Date): Day {
 /** `back on Monday`: the next one. */
 function weekdaysIn(words: string, now: Date): Day[] {
   const pattern = new RegExp(
-    `\\b(${day_pattern})\\b(?![.,]?\\s*(?:den |the |le |el |il |,)?\\s*(?:\\d|${month_pattern}\\b))`,
+    `\\b(${day_pattern})\\b(?![.,]?\\s*(?:(?:den |the |le |el |il |,)\\s*)?(?:\\d|${month_pattern}\\b))`,
     'g',
   );
   return [...words.matchAll(pattern)].map((found) => {

@@ -5,7 +5,7 @@ import { month_pattern } from '../automatic/month_names.ts';
 const verbs =
   'wrote|writes|said|a [ée]crit|[ée]crivait|[ée]crit|schrieb|schreibt|geschrieben|hat folgendes|folgendes geschrieben|escribi[óo]|ha escrito|escribe|ha scritto|scrisse|scriveva|escreveu|escreve|schreef|geschreven|skrev|napsal|nap[íi]sal|napisa[łl]|pisze|kirjoitti|yazd[ıi]|[íi]rta|a scris|έγραψε|написала?|пишет|пише|написав|כתב|كتب|写道|写|寫道|書きました|のメッセージ|作成|작성|wrote the following|sent|vi[ếe]t|menulis|napísal|написао|va escriure|şunu yazdı|hat geschrieben|a trimis|님이 작성|ने लिखा|เขียนว่า';
 const verb = new RegExp(`(?:^|[^\\p{L}])(?:${verbs})(?=$|[^\\p{L}])|写道|寫道|書きました|작성`, 'iu');
-const ends_with_verb = new RegExp(`(?:${verbs})\\s*(?:<[^<>]{0,200}>)?\\s*[:：]?\\s*[-_]*$`, 'iu');
+const ends_with_verb = new RegExp(`(?:${verbs})\\s*(?:<[^<>]{0,200}>\\s*)?(?:[:：]\\s*)?[-_]*$`, 'iu');
 
 const month = `(?:${month_pattern}|серп|січ|лют|бер|квіт|трав|черв|лип|вер|жовт|лист|груд|янв|фев|мар|апр|мая|июн|июл|авг|сен|окт|ноя|дек|mei|mrt|maj)`;
 /** A time, a day of the calendar or an address. */

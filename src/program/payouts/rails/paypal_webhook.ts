@@ -130,7 +130,7 @@ function verified(pem: string, { now, authorities = getCACertificates('default')
 }
 
 function certificatesIn(pem: string): X509Certificate[] {
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g) ?? [];
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
   try {
     return blocks.slice(0, 10).map((block) => new X509Certificate(block));
   } catch {
