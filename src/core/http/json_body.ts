@@ -1,9 +1,10 @@
 /**
- * Reads JSON bodies strictly, and files where an operation takes one: UTF-8, uncompressed, bounded in depth and number of values, no name twice, no prototype keys, and only texts
+ * Reads JSON bodies strictly, and files where an operation takes one: uncompressed, bounded in depth and number of values, no name twice, no prototype keys, and only texts
  * that Postgres can store.
  */
 import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { fileText } from '../formats/file_text.ts';
 import { unstorableText } from '../postgres/errors.ts';
 import type { Upload } from '../resource/operation.ts';
 import { type Details, type DetailWarning, mendDetails } from '../values/detail.ts';
@@ -70,8 +71,9 @@ function readFiles(app: FastifyInstance): void {
     request.rawBody = body as Buffer;
     if (!upload?.media_types.includes(type)) return done(notTaken(upload));
     if (isCompressed(request)) return done(compressed());
-    if (!isUtf8(body as Buffer)) return done(fileNotUtf8());
-    done(null, { [upload.field]: body.toString('utf8') });
+    const text = fileText(body as Buffer);
+    if (text === undefined) return done(unknownEncoding());
+    done(null, { [upload.field]: text });
   });
 }
 
@@ -83,8 +85,11 @@ export function notTaken(upload?: Upload): Problem {
   });
 }
 
-const fileNotUtf8 = (): Problem =>
-  new Problem('invalid_parameter', 'The file is not encoded in UTF-8. Save it as UTF-8 and send it again.');
+const unknownEncoding = (): Problem =>
+  new Problem(
+    'invalid_parameter',
+    'The file is not encoded in UTF-8, nor in another encoding that it names. Save it as UTF-8 and send it again.',
+  );
 
 const isCompressed = ({ headers: { 'content-encoding': encoding = 'identity' } }: FastifyRequest): boolean =>
   encoding.toLowerCase() !== 'identity';

@@ -1,4 +1,5 @@
 import { XMLParser } from 'fast-xml-parser';
+import { fileText } from '../../../core/formats/file_text.ts';
 import { Problem } from '../../../core/values/problem.ts';
 
 /**
@@ -57,22 +58,18 @@ function decoded(file: Uint8Array | string): string {
     throw refused(
       `The report has ${size} bytes, and can have ${most_bytes}. Ask the bank for several reports with fewer payments each.`,
     );
-  const text = typeof file === 'string' ? file : utf8(file);
+  const text = typeof file === 'string' ? file : textIn(file);
   if (text.includes('\0')) throw refused('The report has NUL characters. Save it as UTF-8 and send it again.');
   if (text.trim() === '') throw refused('The report is empty. Send the file that the bank supplied.');
   return text.replace(/^\uFEFF/, '').trim();
 }
 
-function utf8(bytes: Uint8Array): string {
-  const [first, second] = bytes;
-  const is_utf16 = (first === 0xfe && second === 0xff) || (first === 0xff && second === 0xfe);
-  if (is_utf16 || first === 0 || second === 0)
-    throw refused('The report is encoded in UTF-16 or UTF-32. Save it as UTF-8 and send it again.');
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    throw refused('The report is not valid UTF-8. Save it as UTF-8 and send it again.');
-  }
+function textIn(bytes: Uint8Array): string {
+  const text = fileText(bytes);
+  if (text !== undefined) return text;
+  throw refused(
+    'The report is not valid UTF-8, nor in another encoding that it names. Save it as UTF-8 and send it again.',
+  );
 }
 
 /** The parser's time and memory follow from the number of elements and their lengths, more than from the size. */

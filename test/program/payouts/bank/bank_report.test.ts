@@ -16,6 +16,9 @@ t.test('reads bytes and text, with and without a byte order mark', async (t) => 
     new TextEncoder().encode(good),
     `\uFEFF${good}`,
     Buffer.from(`\uFEFF \n${good}\n`),
+    utf16(Buffer.from(good, 'utf16le')),
+    Buffer.from(good, 'utf16le'),
+    utf16(Buffer.from(good, 'utf16le')).swap16(),
   ])
     t.match(readBankReport(file), { kind: 'pain.002', message_id: 'M', statuses: [] });
 });
@@ -39,8 +42,11 @@ const hostile: Record<string, [file: string | Uint8Array, message: RegExp]> = {
   'nesting without an end': ['<Document>'.repeat(100_000), /not XML that can be read|nested/],
   'invalid UTF-8': [Buffer.concat([Buffer.from(good), Buffer.from([0xc3, 0x28])]), /not valid UTF-8.*Save it as UTF-8/],
   'Latin-1': [Buffer.from(good.replace('>M<', '>Ä<'), 'latin1'), /not valid UTF-8/],
-  'UTF-16': [utf16(Buffer.from(good, 'utf16le')), /UTF-16.*Save it as UTF-8/],
-  'UTF-16 without a mark': [Buffer.from(good, 'utf16le'), /UTF-16/],
+  'half of UTF-16': [utf16(Buffer.from(good, 'utf16le')).subarray(1), /encoding that it names.*Save it as UTF-8/],
+  'an unknown encoding': [
+    Buffer.from(`<?xml version="1.0" encoding="EBCDIC-1"?>${good.replace('>M<', '>Ä<')}`, 'latin1'),
+    /encoding that it names/,
+  ],
   'NUL characters': [good.replace('>M<', '>M\0<'), /NUL/],
   'a pacs.008': ['<Document><FIToFICstmrCdtTrf/></Document>', /the message FIToFICstmrCdtTrf\. Send a pain\.002/],
   'the payment file itself': [
