@@ -147,6 +147,11 @@ const prepared: Record<string, (world: World) => Promise<string>> = {
     await world.caller.post(`/v1/payouts/${id}/mark_paid`);
     return id;
   },
+  async 'payouts.mark_failed'(world) {
+    const { id } = await payoutToWallet(world);
+    await world.caller.post(`/v1/payouts/${id}/send`);
+    return id;
+  },
   'payouts.retry': async (world) => (await failedPayout(world)).id,
   async 'prospects.signed_up'(world) {
     const { id } = await world.make('recruitment_prospects');

@@ -200,6 +200,13 @@ export const examples: Examples = {
         ...{ failed_at: times.paid, updated_at: times.paid },
       },
     },
+    'payouts.mark_failed': {
+      body: { reason: 'The bank has no record of it.' },
+      reply: {
+        ...{ status: 'failed', error_code: 'provider_rejected', error_message: 'The bank has no record of it.' },
+        ...{ failed_at: times.paid, updated_at: times.paid },
+      },
+    },
     'risk_flags.resolve': {
       body: { resolution: 'dismissed', note: 'Two people in one household.' },
       reply: {

@@ -72,7 +72,7 @@ curl -sS "$RAIL/v1/payout_batches/$BATCH" -H "Authorization: Bearer $KEY"
 curl -sS -X POST "$RAIL/v1/payout_batches/$BATCH/send" -H "Authorization: Bearer $KEY"
 \`\`\`
 
-**Report what the bank says.** \`POST /v1/payout_batches/{id}/statuses\` takes the bank's status report (pain.002), or its notification (camt.054) where it sends no other, as XML. Each payment that it names settles its payout: accepted and settled is \`paid\`, rejected is \`failed\`, returned is \`failed\` with \`returned\`. Until then, a payout by file stays \`processing\`. Without such reports, or where the bank reports on whole files only, mark payouts as paid by hand: \`POST /v1/payout_batches/{id}/mark_paid\` marks all of a batch that are \`processing\`, or with \`file\` those of one file.
+**Report what the bank says.** \`POST /v1/payout_batches/{id}/statuses\` takes the bank's status report (pain.002), or its notification (camt.054) where it sends no other, as XML. Each payment that it names settles its payout: accepted and settled is \`paid\`, rejected for a definite reason is \`failed\`, returned is \`failed\` with \`returned\`. Until then, a payout by file stays \`processing\`. A rejection that may be of a second copy changes nothing and is listed in \`not_applied\`: ask the bank, and record what was not paid with \`POST /v1/payouts/{id}/mark_failed\`. Without such reports, or where the bank reports on whole files only, mark payouts as paid by hand: \`POST /v1/payout_batches/{id}/mark_paid\` marks all of a batch that are \`processing\`, or with \`file\` those of one file.
 
 **What becomes of a payout.** A payout has one of these statuses:
 

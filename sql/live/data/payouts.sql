@@ -259,8 +259,9 @@ union all
 select 'payout', a.reference, a.id, a.program_id, p.partner_id, a.currency, -a.amount_minor, null, a.ended_at
 from program.payout_attempt a
 join program.payout p on p.organization_id = a.organization_id and p.id = a.payout_id
+cross join generate_series(0, coalesce(jsonb_array_length(a.bookings -> 'excess'), 0))
 where a.organization_id = (select data.organization_id()) and a.status = 'paid' and a.excess_commission_id is not null;
-comment on view data.reconciliation is 'Money that a processor or a rail moved, by its own id there, to compare with their statements: charges, refunds, settled payouts, and attempts that paid a payout a second time or after its deletion. Returned payouts are left out: their money left and came back.';
+comment on view data.reconciliation is 'Money that a processor or a rail moved, by its own id there, to compare with their statements: charges, refunds, settled payouts, and attempts that paid a payout a second time or after its deletion, once for each time. Returned payouts are left out: their money left and came back.';
 comment on column data.reconciliation.object is 'sale, refund or payout.';
 comment on column data.reconciliation.external_id is 'The id at the processor or the rail. Null: not given.';
 comment on column data.reconciliation.id is 'The sale (sale_), the refund (rfd_) or the payout (pyt_). Of money that was paid beyond a payout, the attempt (pyt_…-n).';

@@ -11,6 +11,16 @@ export const by_hand = 'marked as paid';
 
 export type AttemptStatus = 'prepared' | 'in_doubt' | 'processing' | 'paid' | 'failed' | 'returned';
 
+/** What a bank has booked of an attempt. A reference of '' is one that is not known: it may be any. */
+export interface Bookings {
+  debits: string[];
+  returns: string[];
+  /** Clawbacks of what was executed more than twice. */
+  excess: string[];
+  /** How many came back as duplicates whose debits are not known yet. */
+  returned_copies: number;
+}
+
 /** A payout as it was sent once. */
 export interface PayoutAttempt {
   /** The idempotency key: `<payout id>-<number>`. */
@@ -36,12 +46,13 @@ export interface PayoutAttempt {
   polls: number;
   settled: boolean;
   excess_commission_id: string | null;
+  bookings: Bookings | null;
   owner_told_at: string | null;
 }
 
 /** Of attempts, called `t`. */
 export const attemptColumns = raw(
-  'id payout_id program_id number rail mode credentials_version amount_minor currency request state status reference error_code began_at ended_at last_sent_at last_answer polls settled excess_commission_id owner_told_at'
+  'id payout_id program_id number rail mode credentials_version amount_minor currency request state status reference error_code began_at ended_at last_sent_at last_answer polls settled excess_commission_id bookings owner_told_at'
     .split(' ')
     .map((column) => `t.${column}`)
     .join(', '),
@@ -85,7 +96,9 @@ export async function updateAttempt(tx: Tx, id: string, changes: AttemptChanges)
 /** The statement of `updateAttempt`. */
 export function attemptUpdate(tx: Tx, id: string, changes: AttemptChanges): Sql {
   const settings = Object.entries(changes).map(([column, value]) =>
-    column === 'state' ? sql`state = ${JSON.stringify(value)}` : sql`${raw(column)} = ${value}`,
+    column === 'state' || column === 'bookings'
+      ? sql`${raw(column)} = ${JSON.stringify(value)}`
+      : sql`${raw(column)} = ${value}`,
   );
   return sql`update program.payout_attempt t set ${join(settings)} where ${tenant(tx)} and t.id = ${id}`;
 }

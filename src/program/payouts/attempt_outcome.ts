@@ -1,14 +1,14 @@
 /** What a payout becomes by what a rail, or a bank's report, says of one of its attempts: see README.md. */
 import sql from 'sql-template-tag';
 import type { Tx } from '../../core/postgres/transaction.ts';
-import { tenant } from '../../core/resource/resource.ts';
+import { lockOf, tenant } from '../../core/resource/resource.ts';
 import { newId } from '../../core/values/id.ts';
 import { type Commission, commissions } from '../commissions/commission.ts';
 import { isOpen } from '../commissions/commission_state.ts';
 import { voidCommission } from '../commissions/commission_void.ts';
 import { event } from '../events/event.ts';
 import { partners } from '../partners/partner.ts';
-import { type AttemptStatus, by_hand, type PayoutAttempt, updateAttempt } from './attempt.ts';
+import { type AttemptStatus, attemptsWhere, by_hand, type PayoutAttempt, updateAttempt } from './attempt.ts';
 import { type Payout, payouts } from './payout.ts';
 import { allowsAction, hasEndedTest } from './payout_state.ts';
 import type { PayoutErrorCode } from './rails/rail.ts';
@@ -17,14 +17,17 @@ import { settleFailed, settlePaid, settleReturned, takeBackExcess } from './sett
 /** Terminal, or a return after that. */
 export type AttemptOutcome =
   | { status: 'paid'; reference: string | null; paid_at: string; fee_minor: number | null }
-  | {
-      status: 'failed' | 'returned';
-      reference: string | null;
-      error_code: PayoutErrorCode;
-      error_message: string;
-      /** What was kept of what came back. */
-      fee_minor?: number | null;
-    };
+  | NotPaid<'failed'>
+  | NotPaid<'returned'>;
+
+interface NotPaid<Status extends 'failed' | 'returned'> {
+  status: Status;
+  reference: string | null;
+  error_code: PayoutErrorCode;
+  error_message: string;
+  /** What was kept of what came back. */
+  fee_minor?: number | null;
+}
 
 /** A payout, deleted or not. */
 export type AnyPayout = Payout & { deleted_at: string | null };
@@ -88,22 +91,87 @@ const excessOf = (
   ...{ program_id, partner_id, payout_id, attempt_id: id, amount_minor, currency, is_deleted: deleted_at !== null },
 });
 
-/** "A return after days is a failure with `returned`." What came back of an excess is no longer taken back. */
+/** The bank has executed a payment once more: what came back is paid again, and more is taken back. */
+export async function applyCopy(
+  tx: Tx,
+  payout: AnyPayout,
+  attempt: PayoutAttempt,
+  outcome: AttemptOutcome & { status: 'paid' },
+): Promise<void> {
+  if (attempt.status !== 'paid') await applyPaid(tx, payout, attempt, outcome);
+  else if (attempt.mode === 'live') await noteExcess(tx, attempt, await takeBackExcess(tx, excessOf(attempt, payout)));
+}
+
+const noteExcess = (tx: Tx, { id, excess_commission_id, bookings }: PayoutAttempt, clawback_id: string) =>
+  updateAttempt(
+    tx,
+    id,
+    excess_commission_id === null || bookings === null
+      ? { excess_commission_id: clawback_id }
+      : { bookings: { ...bookings, excess: [...bookings.excess, clawback_id] } },
+  );
+
+/** Paid attempts, called `t`, of a payout of which one or more paid beyond it. */
+const withExcess = (tx: Tx, payout_id: string): Promise<PayoutAttempt[]> =>
+  attemptsWhere(tx, sql`t.payout_id = ${payout_id} and t.status = 'paid' and t.excess_commission_id is not null`);
+
+/** How often the rail has paid a payout, less what came back. */
+export async function paymentsOf(tx: Tx, payout_id: string): Promise<number> {
+  const paid = await attemptsWhere(tx, sql`t.payout_id = ${payout_id} and t.status = 'paid'`);
+  return paid.reduce((sum, { settled, excess_commission_id, bookings }) => {
+    const more = bookings?.excess.length ?? 0;
+    return sum + Number(settled) + Number(excess_commission_id !== null) + more;
+  }, 0);
+}
+
+/**
+ * "A return after days is a failure with `returned`." Of several payments of a payout the return of one is that of the excess, which is no
+ * longer taken back: the payout stays paid by what is left.
+ */
 async function applyReturn(
   tx: Tx,
   payout: AnyPayout,
   attempt: PayoutAttempt,
   { error_code, error_message, fee_minor }: AttemptOutcome & { status: 'failed' | 'returned' },
-): Promise<'returned'> {
+): Promise<AttemptStatus> {
+  const is_one_of_several = attempt.settled ? attempt.excess_commission_id !== null : attempt.bookings?.excess.length;
+  if (is_one_of_several) {
+    await forgiveOne(tx, attempt);
+    return 'paid';
+  }
   await updateAttempt(tx, attempt.id, { status: 'returned', error_code, error_message, ended_at: tx.now });
   if (attempt.excess_commission_id !== null) await forgiveExcess(tx, attempt.excess_commission_id);
-  else if (attempt.settled && payout.status === 'paid' && payout.livemode)
-    await settleReturned(tx, payout, { error_message, fee_minor });
+  else if (attempt.settled && payout.status === 'paid' && payout.livemode) {
+    const [other] = await withExcess(tx, payout.id);
+    if (other) await settleByOther(tx, payout, other);
+    else await settleReturned(tx, payout, { error_message, fee_minor });
+  }
   return 'returned';
 }
 
+async function settleByOther(tx: Tx, payout: AnyPayout, other: PayoutAttempt): Promise<void> {
+  await forgiveOne(tx, other);
+  await updateAttempt(tx, other.id, { settled: true });
+  await payouts.update(tx, payout.id, { external_id: other.reference });
+}
+
+/** Of what an attempt paid beyond its payout, one payment came back. */
+async function forgiveOne(tx: Tx, { id, excess_commission_id, bookings }: PayoutAttempt): Promise<void> {
+  const last = bookings?.excess.at(-1);
+  await forgiveExcess(tx, last ?? (excess_commission_id as string));
+  await updateAttempt(
+    tx,
+    id,
+    bookings && last
+      ? { bookings: { ...bookings, excess: bookings.excess.slice(0, -1) } }
+      : { excess_commission_id: null },
+  );
+}
+
 async function forgiveExcess(tx: Tx, commission_id: string): Promise<void> {
-  const clawback = await commissions.get(tx, commission_id, { lock: true });
+  const clawback = await commissions.find(tx, sql`${tenant(tx)} and t.id = ${commission_id}`, lockOf(true));
+  // Somebody has forgiven it by hand.
+  if (!clawback) return;
   if (isOpen(clawback.status) && clawback.payout_id === null) {
     await voidCommission(tx, clawback, 'payout_returned', { edited_by_hand: true });
     return;

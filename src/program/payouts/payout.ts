@@ -80,12 +80,32 @@ export const payoutOperations: Operation[] = readOperations({
  */
 export async function lockApproved(tx: Tx, payout_id: string, judge: (payout: Payout) => unknown): Promise<Payout> {
   const { batch_id } = await payouts.get(tx, payout_id);
-  const batch = await payoutBatches.find(tx, sql`${tenant(tx)} and t.id = ${batch_id}`, lockOf('share'));
-  const payout = await payouts.get(tx, payout_id, { lock: true });
+  const [batch, payout] = await atOnce(tx, async () => [
+    await payoutBatches.find(tx, sql`${tenant(tx)} and t.id = ${batch_id}`, lockOf('share')),
+    await payouts.get(tx, payout_id, { lock: true }),
+  ]);
   judge(payout);
   if (!batch) throw new Problem('payout_locked', `The batch ${batch_id} is deleted, and so will be its payouts.`);
   requireReady(batch);
   return payout;
+}
+
+/**
+ * What a worker settles stays locked until it is done, which of thousands of commissions takes longer than a request should wait.
+ * @throws Problem payout_locked
+ */
+export async function atOnce<Locked>(tx: Tx, lock: () => Promise<Locked>): Promise<Locked> {
+  await tx.all(sql`set local lock_timeout = '1s'`);
+  try {
+    const locked = await lock();
+    await tx.all(sql`set local lock_timeout = default`);
+    return locked;
+  } catch (error) {
+    if ((error as { code?: string }).code !== '55P03') throw error;
+    throw new Problem('payout_locked', 'The payout, or its batch, is being changed. Try again in a few seconds.', {
+      headers: { 'Retry-After': '5' },
+    });
+  }
 }
 
 /** A batch whose payouts can be sent, or were: it is not deleted meanwhile. @throws Problem payout_locked */

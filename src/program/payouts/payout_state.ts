@@ -14,6 +14,8 @@ export type PayoutAction =
   | 'mark_paid'
   /** By hand: the payment came back. */
   | 'mark_returned'
+  /** By hand: the bank did not make the payment. */
+  | 'mark_failed'
   | 'delete'
   /** What the rail reports of an attempt. */
   | 'succeed'
@@ -28,7 +30,7 @@ export const payout_states: Readonly<Record<PayoutStatus, State<PayoutStatus, Pa
   },
   processing: {
     doc: 'sent, and not settled yet',
-    on: { mark_paid: 'paid', succeed: 'paid', fail: 'failed' },
+    on: { mark_paid: 'paid', mark_failed: 'failed', succeed: 'paid', fail: 'failed' },
     refusal: 'The payout is processing. Wait until it is paid or failed.',
   },
   paid: {
@@ -53,7 +55,7 @@ export const in_words: Record<ChangeByHand, string> = {
   delete: 'deleted',
 };
 
-/** Methods without a rail that confirms: a person says that a payout in processing was paid. */
+/** Methods without a rail that confirms: a person says what became of a payout in processing. */
 export const methods_by_hand: readonly string[] = ['bank_transfer', 'wire', 'crypto'];
 
 /** What a rail says holds whatever a person has requested. */
@@ -80,7 +82,8 @@ export function statusAfter(
       'The payout was sent in test mode and has ended: its commissions are due again, and the next batch includes them.',
     );
   }
-  if (action === 'mark_paid' && payout.status === 'processing' && !methods_by_hand.includes(payout.method)) {
+  const is_told = action === 'mark_paid' || action === 'mark_failed';
+  if (is_told && payout.status === 'processing' && !methods_by_hand.includes(payout.method)) {
     throw new Problem('payout_locked', `The payout was sent, and ${payout.method} will report whether it is paid.`);
   }
   return transition(payout_states, payout.status, action, 'payout_locked');

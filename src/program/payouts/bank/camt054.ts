@@ -22,6 +22,8 @@ export interface BookedTransfer extends Reason {
   account: string | null;
   /** The bank's reference. */
   external_id: string | null;
+  /** What the booking is called: the references of the payment and of its entry. Another booking has others. */
+  references: string[];
 }
 
 export interface BookingReport {
@@ -83,13 +85,18 @@ function transferOf(entry: Element, detail: Element, is_alone: boolean): Omit<Bo
       amounts: amountsOf(entry, detail, is_alone),
       ...reasonOf(children(detail, 'RtrInf')),
       at: timeOf(entry, 'BookgDt'),
-      external_id: text(detail, 'Refs', 'AcctSvcrRef') ?? text(entry, 'AcctSvcrRef'),
+      ...referencesOf(entry, detail),
     };
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    const nothing = { amounts: [], reason_code: null, reason_text: null, at: null, external_id: null };
+    const nothing = { amounts: [], reason_code: null, reason_text: null, at: null, external_id: null, references: [] };
     return { end_to_end_id: id, outcome: 'ignored', ignored_because: error.message, ...nothing };
   }
+}
+
+function referencesOf(entry: Element, detail: Element): Pick<BookedTransfer, 'external_id' | 'references'> {
+  const references = [text(detail, 'Refs', 'AcctSvcrRef'), text(entry, 'AcctSvcrRef')].filter((one) => one !== null);
+  return { external_id: references[0] ?? null, references };
 }
 
 /** Null where two ids stand there as well. */
@@ -123,7 +130,10 @@ function amountsOf(entry: Element, detail: Element, is_alone: boolean): BookedTr
     child(detail, 'AmtDtls', 'CntrValAmt', 'Amt'),
     child(detail, 'Amt'),
   ].filter((amount) => amount !== undefined);
-  const of_entry = booked.length === 0 && is_alone && isOfOne(entry) ? children(entry, 'Amt') : [];
+  const total = children(entry, 'Amt');
+  if (instructed === undefined && booked.length === 0 && total.length === 0)
+    throw refused('The entry has no Amt. Ask the bank what was booked, or record it by hand.');
+  const of_entry = booked.length === 0 && is_alone && isOfOne(entry) ? total : [];
   return (instructed === undefined ? [...booked, ...of_entry] : [instructed]).map(amountOf);
 }
 

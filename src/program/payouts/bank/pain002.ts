@@ -1,6 +1,15 @@
 import { Problem } from '../../../core/values/problem.ts';
 import { railIdentifier } from './identifier.ts';
-import { type BankErrorCode, type BankOutcome, bankErrorCode, bankOutcome, type Reason, reasonOf } from './reason.ts';
+import {
+  type BankErrorCode,
+  type BankOutcome,
+  bankErrorCode,
+  bankOutcome,
+  isOfForm,
+  type Reason,
+  reasonOf,
+  saysDuplicate,
+} from './reason.ts';
 import { child, children, type Element, refused, text, textOf, timeOf } from './report_xml.ts';
 
 /** What the bank says of a file, a payment information block, or a transfer. */
@@ -10,6 +19,8 @@ export interface BankStatus extends Reason {
   outcome: BankOutcome;
   /** Null: not failed. */
   error_code: BankErrorCode | null;
+  /** It failed with its file or block, or for the form of what was uploaded: a copy of a file that the bank has can fail so too. */
+  of_file: boolean;
 }
 
 export interface BlockStatus extends BankStatus {
@@ -35,9 +46,9 @@ export interface StatusReport {
   /** The MsgId of the report. */
   report_id: string | null;
   reported_at: string | null;
-  /** Where this is `failed` or `unchanged`, so is each transfer of the file, listed or not. A success says nothing of its transfers. */
+  /** Where this is a rejection, so it is of each transfer of the file, listed or not. A success says nothing of its transfers. */
   group: BankStatus;
-  /** Where one is `failed`, so is each transfer of the block, listed or not. */
+  /** With the rejection of the file. Where one is a rejection, so it is of each transfer of the block, listed or not. */
   payment_informations: BlockStatus[];
   /** The transfers that the report lists, each once, with the rejections of their block and file. */
   statuses: TransferStatus[];
@@ -60,14 +71,17 @@ export function readStatusReport(report: Element): StatusReport {
   const reported_at = timeOf(child(report, 'GrpHdr'), 'CreDtTm');
   const group = statusOf(original, 'GrpSts');
   const blocks = [...children(report, 'OrgnlPmtInfAndSts')];
-  const listed = [...blocks.flatMap((block) => inBlock(block, group)), ...transfersIn(report, null, [group])];
+  const listed = [
+    ...blocks.flatMap((block) => inBlock(block, group)),
+    ...transfersIn(report, null, rejectionOf(group)),
+  ];
   return {
     kind: 'pain.002',
     message_id: railIdentifier(message_id),
     report_id: text(report, 'GrpHdr', 'MsgId'),
     reported_at,
     group,
-    payment_informations: blocks.map(blockStatus),
+    payment_informations: blocks.map((block) => blockStatus(block, group)),
     statuses: onceEach(listed.filter((one) => typeof one !== 'string')).map((transfer) => ({
       ...transfer,
       at: transfer.at ?? reported_at,
@@ -77,28 +91,34 @@ export function readStatusReport(report: Element): StatusReport {
 }
 
 /** As the file has it: ids of blocks are compared with `paymentInformationId`. */
-const blockStatus = (block: Element): BlockStatus => ({
-  payment_information_id: text(block, 'OrgnlPmtInfId'),
-  ...statusOf(block, 'PmtInfSts'),
-});
+function blockStatus(block: Element, group: BankStatus): BlockStatus {
+  const own = statusOf(block, 'PmtInfSts');
+  return { payment_information_id: text(block, 'OrgnlPmtInfId'), ...(rejectionOf(group, own) ?? own) };
+}
+
+export const isRejected = ({ outcome }: BankStatus): boolean => ['failed', 'unchanged', 'doubtful'].includes(outcome);
+
+/** What reaches down from a file and a block. */
+function rejectionOf(group: BankStatus, block?: BankStatus): BankStatus | undefined {
+  if (!isRejected(group)) return block && isRejected(block) ? block : undefined;
+  return block && isRejected(block) ? inherited(group, block) : group;
+}
 
 function inBlock(block: Element, group: BankStatus): (TransferStatus | string)[] {
-  const own = blockStatus(block);
-  return transfersIn(block, own.payment_information_id, [own, group]);
+  const { payment_information_id, ...own } = blockStatus(block, group);
+  return transfersIn(block, payment_information_id, isRejected(own) ? own : undefined);
 }
 
 /**
  * What cannot be read of one transfer keeps no other from being read.
- * @param above the statuses of the block and the file, the nearest first
+ * @param rejection what reaches down from its block and file
  * @returns a text for a transfer that is not named: why it says nothing
  */
 function transfersIn(
   parent: Element,
   payment_information_id: string | null,
-  above: BankStatus[],
+  rejection: BankStatus | undefined,
 ): (TransferStatus | string)[] {
-  const rejection =
-    above.find(({ outcome }) => outcome === 'unchanged') ?? above.find(({ outcome }) => outcome === 'failed');
   return children(parent, 'TxInfAndSts').map((transfer, at) => {
     const end_to_end_id = idOf(transfer);
     if (end_to_end_id === null) {
@@ -123,7 +143,7 @@ function idOf(transfer: Element): string | null {
 
 /** A rejection would reach the transfer that it does not name. @throws Problem */
 function refuseUnnamedSuccess(rejection: BankStatus | undefined, transfer: Element): void {
-  if (rejection?.outcome !== 'failed' || statusOf(transfer, 'TxSts').outcome !== 'paid') return;
+  if (!rejection || saysDuplicate(rejection) || statusOf(transfer, 'TxSts').outcome !== 'paid') return;
   throw refused(
     `The report rejects the file or payment information of a payment without OrgnlEndToEndId (${rejection.status}), and says that the payment itself is settled. Ask the bank which is true.`,
   );
@@ -137,7 +157,8 @@ const saidOf = (transfer: Element, rejection: BankStatus | undefined, end_to_end
 });
 
 const nothing_said = {
-  ...{ status: null, outcome: 'waiting' as const, error_code: null, reason_code: null, reason_text: null },
+  ...{ status: null, outcome: 'waiting' as const, error_code: null, of_file: false },
+  ...{ reason_code: null, reason_text: null },
   ...{ at: null, external_id: null },
 };
 
@@ -145,14 +166,18 @@ const nothing_said = {
 function reachedBy(rejection: BankStatus | undefined, own: BankStatus, end_to_end_id: string): BankStatus {
   if (!rejection) return own;
   // A second copy was refused as a whole: what the bank has of it is the first.
-  if (rejection.outcome === 'unchanged') return own.outcome === 'paid' ? own : rejection;
+  if (saysDuplicate(rejection)) return own.outcome === 'paid' ? own : rejection;
   if (own.outcome === 'paid')
     throw refused(
       `The report rejects the file or payment information of ${end_to_end_id} (${rejection.status}), and says that the payment itself is settled (${own.status}). Ask the bank which is true.`,
     );
-  if (own.outcome === 'unchanged') return own;
-  if (own.outcome === 'waiting') return rejection;
-  return own.reason_code === null ? { ...rejection, ...withoutNulls(own) } : own;
+  return inherited(rejection, own);
+}
+
+/** The rejection of what is below another: its own where it has a reason. */
+function inherited(above: BankStatus, own: BankStatus): BankStatus {
+  if (saysDuplicate(above) || own.outcome === 'waiting') return above;
+  return own.reason_code !== null || saysDuplicate(own) ? own : { ...above, ...withoutNulls(own) };
 }
 
 /** The texts that a status has. Its error code follows from the reason, so it goes with it. */
@@ -164,11 +189,15 @@ const withoutNulls = ({ status, reason_text }: BankStatus): Partial<BankStatus> 
 function statusOf(element: Element | undefined, name: string): BankStatus {
   const status = text(element, name);
   const reason = reasonOf(children(element, 'StsRsnInf'));
-  const outcome = bankOutcome(status, reason.reason_code);
-  return { status, outcome, error_code: outcome === 'failed' ? bankErrorCode(reason.reason_code) : null, ...reason };
+  const outcome = bankOutcome(status, reason);
+  const has_failed = outcome === 'failed';
+  return {
+    ...{ status, outcome, error_code: has_failed ? bankErrorCode(reason.reason_code) : null },
+    ...{ of_file: has_failed && (name !== 'TxSts' || isOfForm(reason)), ...reason },
+  };
 }
 
-/** Each transfer once: an outcome replaces waiting. Two outcomes that differ say nothing, and neither does one beside what cannot be read. */
+/** Each transfer once: the outcome that says most. A success beside a failure says nothing, and neither does one beside what cannot be read. */
 function onceEach(statuses: TransferStatus[]): TransferStatus[] {
   const by_id = new Map<string, TransferStatus>();
   for (const status of statuses) {
@@ -184,10 +213,14 @@ function both(before: TransferStatus, status: TransferStatus): TransferStatus {
     const ignored_because = `The report says of ${status.end_to_end_id} both ${before.status} and ${status.status}. Ask the bank which is true.`;
     return { ...before, ...nothing_said, ignored_because };
   }
-  return status.ignored_because !== null || !isFinal(before) ? status : before;
+  return status.ignored_because !== null || strengthOf(status) > strengthOf(before) ? status : before;
 }
 
-const contradict = (one: BankStatus, other: BankStatus): boolean =>
-  isFinal(one) && isFinal(other) && one.outcome !== other.outcome;
+/** What may have been paid is no failure. */
+const strengths: BankOutcome[] = ['waiting', 'failed', 'doubtful', 'unchanged', 'paid'];
+export const strengthOf = ({ outcome }: BankStatus): number => strengths.indexOf(outcome);
 
-const isFinal = ({ outcome }: BankStatus): boolean => outcome === 'paid' || outcome === 'failed';
+const contradict = (one: BankStatus, other: BankStatus): boolean => saysBoth(one, other) || saysBoth(other, one);
+
+const saysBoth = (one: BankStatus, other: BankStatus): boolean =>
+  one.outcome === 'paid' && (other.outcome === 'failed' || other.outcome === 'doubtful');

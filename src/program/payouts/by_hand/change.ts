@@ -4,7 +4,8 @@ import { z } from 'zod';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import { tenant } from '../../../core/resource/resource.ts';
 import { Problem } from '../../../core/values/problem.ts';
-import { endAttemptsByHand } from '../attempt.ts';
+import { attemptsWhere, endAttemptsByHand, type PayoutAttempt } from '../attempt.ts';
+import { applyOutcome } from '../attempt_outcome.ts';
 import { refuseOpenAttempt } from '../last_attempt.ts';
 import { type Payout, payouts } from '../payout.ts';
 import { most_commissions } from '../payout_commissions.ts';
@@ -56,6 +57,7 @@ export async function makeLater(tx: Tx, payout_id: string, change: Change, statu
   try {
     statusAfter(free, change.action);
     await refuseOpenAttempt(tx, free);
+    if (change.action === 'mark_returned') await refusePaidTwice(tx, free);
   } catch (error) {
     if (error instanceof Problem) return;
     throw error;
@@ -81,6 +83,35 @@ export async function markPaid(
   return settlePaid(tx, payout, 'mark_paid', settlement);
 }
 
+/** The bank did not make the payment that it was sent: it fails as one that the bank rejects. */
+export async function markFailed(tx: Tx, payout: Payout, reason: string): Promise<Payout> {
+  const [attempt] = (await attemptsWhere(tx, sql`t.id = ${`${payout.id}-${payout.attempt}`}`)) as [PayoutAttempt];
+  const failure = { reference: null, error_code: 'provider_rejected' as const, error_message: reason };
+  await applyOutcome(tx, { ...payout, deleted_at: null }, attempt, { status: 'failed', ...failure });
+  return (await payouts.find(tx, sql`${tenant(tx)} and t.id = ${payout.id}`)) as Payout;
+}
+
+/**
+ * Which of two payments came back, a person does not say. Whoever voids the clawback has said that one did.
+ * @throws Problem payout_locked
+ */
+export async function refusePaidTwice(tx: Tx, { id }: Payout): Promise<void> {
+  const excess = await tx.maybe<{ id: string }>(sql`
+    select c.id
+    from program.payout_attempt t
+    join program.commission c on c.organization_id = t.organization_id and c.id = any(
+      t.excess_commission_id || array(select jsonb_array_elements_text(t.bookings -> 'excess'))
+    )
+    where ${tenant(tx)} and t.payout_id = ${id} and t.status = 'paid' and t.excess_commission_id is not null
+      and c.deleted_at is null and c.status not in ('voided', 'rejected')
+    limit 1`);
+  if (!excess) return;
+  throw new Problem(
+    'payout_locked',
+    `The payout was paid twice, and the clawback ${excess.id} takes the second payment back. If one of them came back, void that commission: the payout stays paid by the other.`,
+  );
+}
+
 async function markReturned(
   tx: Tx,
   payout: Payout,
@@ -88,7 +119,8 @@ async function markReturned(
 ): Promise<Payout> {
   await tx.all(sql`
     update program.payout_attempt t
-    set status = 'returned', error_code = 'returned', error_message = ${reason}, ended_at = ${tx.now}::timestamptz
+    set status = 'returned', error_code = 'returned', error_message = ${reason}, ended_at = ${tx.now}::timestamptz,
+      bookings = t.bookings || '{"returned_copies": 0}'
     where ${tenant(tx)} and t.payout_id = ${payout.id} and t.status = 'paid' and t.settled`);
   return settleReturned(tx, payout, { error_message: reason, failed_at: returned_at, fee_minor });
 }

@@ -8,11 +8,11 @@ import { pastTimestamp, text } from '../../../core/values/fields.ts';
 import { minorNotNegative } from '../../../core/values/money.ts';
 import { Problem } from '../../../core/values/problem.ts';
 import { confirmNotPaid, refuseOpenAttempt } from '../last_attempt.ts';
-import { lockApproved, lockReady, type Payout, payouts } from '../payout.ts';
+import { atOnce, lockApproved, lockReady, type Payout, payouts } from '../payout.ts';
 import { payoutBatches } from '../payout_batch.ts';
 import { statusAfter } from '../payout_state.ts';
 import { rail_names } from '../rails/rail.ts';
-import { changed } from './change.ts';
+import { changed, markFailed, refusePaidTwice } from './change.ts';
 import { type Marking, markable } from './mark_batch.ts';
 
 const payment = {
@@ -52,7 +52,7 @@ export const payoutChangeOperations: Operation[] = [
     scope: 'payouts:send',
     title: 'Mark a payout as returned',
     summary: 'Records that a payment came back.',
-    doc: 'For a payout that was paid by `bank_transfer`, `wire` or `crypto`, or was marked as paid. It becomes `failed` with `returned`, and its commissions are `due` again and stay in it: retry it, or delete it. A payout of more than 2,000 commissions is changed by a worker after the response: until then `in_progress` is `mark_returned`. Other methods report by themselves what comes back.',
+    doc: 'For a payout that was paid by `bank_transfer`, `wire` or `crypto`, or was marked as paid. It becomes `failed` with `returned`, and its commissions are `due` again and stay in it: retry it, or delete it. A payout that was paid twice is refused while its clawback is open: if one payment came back, void the clawback. A payout of more than 2,000 commissions is changed by a worker after the response: until then `in_progress` is `mark_returned`. Other methods report by themselves what comes back.',
     params: idParams,
     body: z
       .strictObject({
@@ -72,12 +72,43 @@ export const payoutChangeOperations: Operation[] = [
     async run({ tx, params, body }) {
       const payout = await lockApproved(tx, params.id, (payout) => statusAfter(payout, 'mark_returned'));
       await refuseReportedReturn(tx, payout);
+      await refusePaidTwice(tx, payout);
       const { reason = 'The payment was returned.', returned_at = tx.now, fee_minor = null } = body;
       if (fee_minor !== null && fee_minor > payout.amount_minor)
         throw new Problem('invalid_parameter', `The payout is of ${payout.amount_minor}: the fee cannot exceed it.`, {
           param: 'fee_minor',
         });
+      const sent_at = payout.submitted_at ?? payout.created_at;
+      // Banks give days.
+      if (returned_at.slice(0, 10) < sent_at.slice(0, 10))
+        throw new Problem('invalid_parameter', `The payout was sent at ${sent_at}: it cannot have come back before.`, {
+          param: 'returned_at',
+        });
       return changed(tx, payout, { action: 'mark_returned', reason, returned_at, fee_minor });
+    },
+  }),
+  operation({
+    name: 'payouts.mark_failed',
+    method: 'POST',
+    path: '/v1/payouts/{id}/mark_failed',
+    scope: 'payouts:send',
+    title: 'Mark a payout as failed',
+    summary: 'Records that a payment was not made.',
+    doc: 'For a payout in processing by `bank_transfer`, `wire` or `crypto` that the bank did not carry out, as when its report rejects the payment without a definite reason. It becomes `failed` with `provider_rejected`: retry it, or delete it. Ask the bank first: a payment that was made after all, and is retried, is paid twice. Other methods report by themselves.',
+    params: idParams,
+    body: z
+      .strictObject({
+        reason: text
+          .max(1000)
+          .regex(/\S/, 'must not be blank')
+          .optional()
+          .describe('Why it was not made, in words. It becomes the `error_message` of the payout.'),
+      })
+      .default({}),
+    reply: payouts.schema,
+    errors: ['payout_locked'],
+    async run({ tx, params, body: { reason = 'The payment was not made.' } }) {
+      return markFailed(tx, await lockApproved(tx, params.id, (payout) => statusAfter(payout, 'mark_failed')), reason);
     },
   }),
   operation({
@@ -129,7 +160,7 @@ export const payoutChangeOperations: Operation[] = [
     reply: DeletedMarker,
     errors: ['payout_locked'],
     async run({ tx, params }) {
-      const payout = await payouts.get(tx, params.id, { lock: true });
+      const payout = await atOnce(tx, () => payouts.get(tx, params.id, { lock: true }));
       statusAfter(payout, 'delete');
       await refuseOpenAttempt(tx, payout);
       await confirmNotPaid(tx, payout);

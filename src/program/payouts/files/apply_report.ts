@@ -3,11 +3,12 @@ import sql from 'sql-template-tag';
 import type { Tx } from '../../../core/postgres/transaction.ts';
 import { tenant } from '../../../core/resource/resource.ts';
 import { type AttemptStatus, attemptsWhere, type PayoutAttempt } from '../attempt.ts';
-import { type AttemptOutcome, applyOutcome, lockPayout } from '../attempt_outcome.ts';
+import { type AnyPayout, type AttemptOutcome, applyOutcome, lockPayout } from '../attempt_outcome.ts';
 import { most_commissions } from '../payout_commissions.ts';
 import type { PayoutStatus } from '../payout_state.ts';
 import type { PayoutErrorCode } from '../rails/rail.ts';
-import type { NotApplied, Told } from './report_outcomes.ts';
+import { applyCredit, applyDebit, type Booked } from './bookings.ts';
+import { type NotApplied, notApplied, settled_already, type Told } from './report_outcomes.ts';
 
 export interface StoredResult {
   applied: { payout_id: string; status: PayoutStatus | 'deleted' }[];
@@ -15,6 +16,7 @@ export interface StoredResult {
   not_applied: NotApplied[];
   waiting: number;
   not_of_batch: number;
+  accepted_file?: string;
   /** What is still to be applied, by payout. */
   left: Told[];
 }
@@ -40,12 +42,15 @@ export async function applyReport(
   { at_least = 0 } = {},
 ): Promise<void> {
   const { left, ...before } = result;
-  const after: StoredResult = { ...before, applied: [...before.applied], unchanged: [...before.unchanged], left };
+  const { applied, unchanged, not_applied = [] } = before;
+  const after = { ...before, applied: [...applied], unchanged: [...unchanged], not_applied: [...not_applied], left };
   const now = left.slice(0, Math.max(at_least, await fitting(tx, left.slice(0, most_at_once))));
   for (const told of now) {
-    const status = await apply(tx, told);
-    if (status) after.applied.push({ payout_id: told.payout_id, status });
-    else after.unchanged.push(told.payout_id);
+    const payout = await lockPayout(tx, told.payout_id);
+    const booked = await apply(tx, payout, told);
+    if (booked === 'applied') after.applied.push({ payout_id: payout.id, status: await statusOf(tx, payout) });
+    else if (booked === 'known') after.unchanged.push(payout.id);
+    else after.not_applied.push(notApplied({ id: told.attempt_id, payout_id: payout.id }, booked.reason));
   }
   after.left = left.slice(now.length);
   await tx.all(sql`
@@ -68,23 +73,28 @@ async function fitting(tx: Tx, told: Told[]): Promise<number> {
   return beyond === -1 ? told.length : beyond;
 }
 
-/** What a payment may still become, from what it is known to be. What came back was paid before: a report of that comes late. */
 const open: AttemptStatus[] = ['prepared', 'in_doubt', 'processing'];
-const open_for: Record<Told['outcome'], AttemptStatus[]> = {
-  paid: [...open, 'failed'],
-  failed: [...open, 'paid'],
-  returned: [...open, 'paid'],
-};
+/** What a payment may still become by a status, from what it is known to be. What came back was paid before: a report of that comes late. */
+const open_for = { paid: [...open, 'failed'], failed: open };
 
-/** @returns what the payout is then. Undefined where nothing changed */
-async function apply(tx: Tx, told: Told): Promise<PayoutStatus | 'deleted' | undefined> {
-  const payout = await lockPayout(tx, told.payout_id);
+async function apply(tx: Tx, payout: AnyPayout, told: Told): Promise<Booked> {
   const [attempt] = (await attemptsWhere(tx, sql`t.id = ${told.attempt_id}`)) as [PayoutAttempt];
-  if (!open_for[told.outcome].includes(attempt.status)) return undefined;
-  await applyOutcome(tx, payout, attempt, outcomeOf(tx, told));
-  if (payout.deleted_at !== null) return 'deleted';
+  const outcome = outcomeOf(tx, told);
+  const { references, is_duplicate = false } = told;
+  if (references && outcome.status === 'paid')
+    return applyDebit(tx, payout, attempt, { references, is_duplicate }, outcome);
+  if (references && outcome.status === 'returned')
+    return applyCredit(tx, payout, attempt, { references, is_duplicate }, outcome);
+  if (outcome.status === 'failed' && attempt.status === 'paid') return { reason: settled_already };
+  if (!open_for[told.outcome as 'paid' | 'failed'].includes(attempt.status)) return 'known';
+  await applyOutcome(tx, payout, attempt, outcome);
+  return 'applied';
+}
+
+async function statusOf(tx: Tx, { id, deleted_at }: AnyPayout): Promise<PayoutStatus | 'deleted'> {
+  if (deleted_at !== null) return 'deleted';
   const { status } = await tx.one<{ status: PayoutStatus }>(
-    sql`select t.status from program.payout t where ${tenant(tx)} and t.id = ${told.payout_id}`,
+    sql`select t.status from program.payout t where ${tenant(tx)} and t.id = ${id}`,
   );
   return status;
 }
@@ -97,11 +107,6 @@ function outcomeOf(
     const paid_at = at !== null && at < tx.now ? at : tx.now;
     return { status: 'paid', reference, paid_at, fee_minor: null };
   }
-  return {
-    status: outcome,
-    reference,
-    error_code: error_code as PayoutErrorCode,
-    error_message: error_message as string,
-    fee_minor,
-  };
+  const failure = { reference, error_code: error_code as PayoutErrorCode, error_message: error_message as string };
+  return { status: outcome, ...failure, fee_minor } as AttemptOutcome;
 }

@@ -12,7 +12,7 @@ import type { BankReport } from '../bank/bank_report.ts';
 import { payoutBatches } from '../payout_batch.ts';
 import { applyReport, type StoredResult } from './apply_report.ts';
 import { readReport } from './read_report.ts';
-import { contentOfReport } from './report_outcomes.ts';
+import { contentOfReport, type Told } from './report_outcomes.ts';
 
 const count = z.int().min(0);
 
@@ -48,9 +48,9 @@ const PayoutReport = z
         }),
       )
       .describe(
-        'Entries that changed nothing, and why: such as one of another amount, one that contradicts itself, or one that names no payment.',
+        'Entries that changed nothing, and why: such as one of another amount, one that contradicts itself, a rejection that is not definite, or one that names no payment.',
       ),
-    waiting: count.describe('Payments that the bank has not finished.'),
+    waiting: count.describe('Payments that the bank has not finished. What is in `not_applied` does not count.'),
     not_of_batch: count.describe('Payments in the report that are not of this batch.'),
     created_at: timestamp,
   })
@@ -70,7 +70,7 @@ export const payoutReportOperations: Operation[] = [
     scope: 'payouts:send',
     title: 'Upload a bank report',
     summary: "Settles payouts by a bank's report: pain.002 or camt.054.",
-    doc: 'Send the XML as the field `document`, or as the body with `Content-Type: application/xml`: at most 10 MiB. Payments that the bank settled become `paid`; rejected ones, also those of a rejected file or payment information, become `failed`; returned ones become `failed` with `returned`. Each entry is applied by itself: what is not of this batch counts in `not_of_batch`, and an entry that does not fit, such as one of another amount or one that contradicts itself, is listed in `not_applied` and changes nothing. A return of less than was sent is a return, and the difference is the `fee_minor` of the payout. A rejection of a duplicate (`DU01` to `DU05`, `AM05`) says that the bank has the payment already, and changes nothing. A pain.002 must be on a file of the batch. If it settles many payouts, a worker goes on after the response: `state` is `running`, and `GET` shows when it is `done`. An organization can have two long reports read at once (429 `rate_limit_exceeded`). A report that was taken in before is 409 with the first result in `existing`.',
+    doc: 'Send the XML as the field `document`, or as the body with `Content-Type: application/xml`: at most 10 MiB. Payments that the bank settled become `paid`; ones that it rejected for a definite reason, also those of a rejected file or payment information, become `failed`; returned ones become `failed` with `returned`. Each entry is applied by itself: what is not of this batch counts in `not_of_batch`, and an entry that does not fit, such as one of another amount or one that contradicts itself, is listed in `not_applied` and changes nothing. A return of less than was sent is a return, and the difference is the `fee_minor` of the payout. A rejection of a duplicate (`DU01` to `DU05`, `AM05`) says that the bank has the payment already, and changes nothing. So does a rejection of what is paid, one without a definite reason (none, `NARR`, a code of the bank, words of a duplicate), and one of a file that the bank has accepted before: it is listed in `not_applied`, and `POST /v1/payouts/{id}/mark_failed` records that a payment was not made. If a camt.054 has a second debit of a payment, by another reference (`AcctSvcrRef`), a clawback takes it back and the flag `double_payout` is raised; when one of the two comes back, the clawback is voided and the payout stays `paid`. A pain.002 must be on a file of the batch. If it settles many payouts, a worker goes on after the response: `state` is `running`, and `GET` shows when it is `done`. An organization can have two long reports read at once (429 `rate_limit_exceeded`). A report that was taken in before is 409 with the first result in `existing`.',
     params: idParams,
     body: z.strictObject({ document: text.min(1).describe('The XML of the report, as the bank supplied it.') }),
     example: { document: example_report },
@@ -122,9 +122,9 @@ async function takeIn(
     throw alreadyExists('document', `The report was taken in before, as ${existing.id}.`, existing);
   }
   const { told, ...rest } = await contentOfReport(tx, services, batch_id, report);
-  const left = told.sort((one, other) =>
-    one.payout_id < other.payout_id ? -1 : Number(one.payout_id > other.payout_id),
-  );
+  // What came back was paid before, wherever in the report that stands.
+  const keyOf = ({ payout_id, outcome }: Told) => `${payout_id} ${outcome === 'returned'}`;
+  const left = told.sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : Number(keyOf(one) > keyOf(other))));
   const result: StoredResult = { applied: [], ...rest, left };
   await applyReport(tx, id, result);
   return storedReport(tx, batch_id, fingerprint);
@@ -132,7 +132,7 @@ async function takeIn(
 
 type Row = Omit<PayoutReport, 'object' | 'state' | keyof StoredResult> & { result: StoredResult };
 
-const shown = ({ result: { left, ...result }, id, ...row }: Row): PayoutReport => ({
+const shown = ({ result: { left, accepted_file: _, ...result }, id, ...row }: Row): PayoutReport => ({
   ...{ id, object: 'payout_report', ...row, message_id: row.message_id || null },
   ...{ state: left.length === 0 ? 'done' : 'running', ...result },
 });

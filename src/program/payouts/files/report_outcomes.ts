@@ -4,11 +4,13 @@ import type { Tx } from '../../../core/postgres/transaction.ts';
 import { tenant } from '../../../core/resource/resource.ts';
 import type { Services } from '../../../core/resource/services.ts';
 import { Problem } from '../../../core/values/problem.ts';
+import type { AttemptStatus } from '../attempt.ts';
 import type { BankReport } from '../bank/bank_report.ts';
 import type { BookedTransfer, BookingReport } from '../bank/camt054.ts';
 import { bankIdentifier } from '../bank/identifier.ts';
 import { type Debtor, paymentInformationId } from '../bank/pain001.ts';
-import type { BankStatus, BlockStatus, StatusReport, TransferStatus } from '../bank/pain002.ts';
+import { type BankStatus, isRejected, type StatusReport, strengthOf, type TransferStatus } from '../bank/pain002.ts';
+import { saysDuplicate } from '../bank/reason.ts';
 import type { PayoutErrorCode } from '../rails/rail.ts';
 import { blocksOf } from './file_content.ts';
 
@@ -23,6 +25,10 @@ export interface Told {
   error_message: string | null;
   /** What the bank has kept of what came back. */
   fee_minor?: number | null;
+  /** What its booking is called. Left out: it is a status, and none is booked. */
+  references?: string[];
+  /** It came back because the payee's bank has it already. */
+  is_duplicate?: boolean;
 }
 
 /** A part of the report that changes nothing, and why. Null: it names no payment of the batch. */
@@ -41,6 +47,8 @@ export interface ReportContent {
   waiting: number;
   /** Payments of the account that are not of this batch. */
   not_of_batch: number;
+  /** The file that the bank says it has accepted, at least some of it. */
+  accepted_file?: string;
 }
 
 interface Sent {
@@ -49,6 +57,7 @@ interface Sent {
   file_id: string | null;
   amount_minor: number;
   currency: string;
+  status: AttemptStatus;
   execution_date: string;
 }
 
@@ -75,22 +84,54 @@ async function ofStatuses(tx: Tx, batch_id: string, report: StatusReport): Promi
   }
   const listed = own.map((status): Listed => ({ one: sent.get(status.end_to_end_id) as Sent, status, booked: status }));
   const { reached, unknown } = await reachedBelow(tx, report, sent);
-  const all: Said[] = [...listed.filter(({ status }) => status.ignored_because === null), ...reached];
+  const known = await isAccepted(tx, batch_id, message_id, sent);
+  const all = [...listed.filter(({ status }) => status.ignored_because === null), ...reached].map((one) =>
+    known ? doubted(one) : one,
+  );
   const said = (outcome: BankStatus['outcome']) => all.filter(({ status }) => status.outcome === outcome);
+  const doubtful = said('doubtful');
   return {
     told: [...said('paid'), ...said('failed')].map(toldOfStatus),
-    unchanged: said('unchanged').map(({ one }) => one.payout_id),
+    unchanged: [...said('unchanged'), ...doubtful.filter(({ one }) => hasFailed(one))].map(({ one }) => one.payout_id),
     not_applied: [
       ...listed.flatMap(({ one, status: { ignored_because } }) =>
         ignored_because === null ? [] : [notApplied(one, ignored_because)],
       ),
       ...said('unchanged').map(({ one, status }) => notApplied(one, duplicateOf(status))),
+      ...doubtful
+        .filter(({ one }) => !hasFailed(one))
+        .map(({ one, status }) => notApplied(one, one.status === 'paid' ? settled_already : doubtOf(one, status))),
       ...[...report.unnamed, ...unknown].map((reason) => ({ payout_id: null, end_to_end_id: null, reason })),
     ],
     waiting: said('waiting').length,
     not_of_batch: statuses.length - own.length,
+    ...(accepts(report) ? { accepted_file: message_id } : {}),
   };
 }
+
+/** "The one way out of `paid`" is a return. */
+export const settled_already =
+  'The payout is paid, and a rejection does not undo that: it may be of a second copy. If the payment came back, send the camt.054 notification that says so, or record it with mark_returned.';
+
+const hasFailed = ({ status }: Sent): boolean => status === 'failed' || status === 'returned';
+
+/** ACTC, ACCP, ACSP and the like, and PART: the bank has found the file, or some of it, to be in order. */
+const accepts = ({ group, payment_informations, statuses }: StatusReport): boolean =>
+  [group, ...payment_informations, ...statuses].some(({ status }) => /^(?:AC[A-Z]{2}|PART)$/.test(status ?? ''));
+
+/** Whether it is known that the bank has the file: an earlier report says so, or one of its payments was made. */
+async function isAccepted(tx: Tx, batch_id: string, file_id: string, sent: Map<string, Sent>): Promise<boolean> {
+  if ([...sent.values()].some(({ status }) => status === 'paid' || status === 'returned')) return true;
+  const report = await tx.maybe(sql`
+    select from program.payout_report t
+    where ${tenant(tx)} and t.batch_id = ${batch_id} and t.result ->> 'accepted_file' = ${file_id}
+    limit 1`);
+  return report !== undefined;
+}
+
+/** The file may be a second copy of the one that was accepted: its rejection is none of the payments. */
+const doubted = (said: Said): Said =>
+  said.status.of_file ? { ...said, status: { ...said.status, outcome: 'doubtful' } } : said;
 
 /** What a report says of a payment. */
 interface Said {
@@ -106,7 +147,20 @@ interface Listed extends Said {
 const duplicateOf = ({ reason_code, reason_text }: BankStatus): string =>
   `The bank has the payment already, and refused a second copy (${reason_code}).${reason_text === null ? '' : ` ${reason_text}`}`;
 
-const notApplied = ({ id, payout_id }: Sent, reason: string): NotApplied => ({
+/** The code and the words of a bank. */
+const reasonOf = ({ status, reason_code, reason_text }: BankStatus): string =>
+  [status, reason_code, reason_text].filter((part) => part !== null).join(' ');
+
+function doubtOf({ payout_id }: Sent, status: BankStatus): string {
+  const why = status.of_file
+    ? 'but has accepted the file before: it may have rejected a second copy'
+    : saysDuplicate(status)
+      ? 'maybe as a second copy of one that it has'
+      : 'without a reason that means for certain that the payment was not made';
+  return `The bank has rejected it (${reasonOf(status)}), ${why}. Ask the bank. If the payment was not made, record that with POST /v1/payouts/${payout_id}/mark_failed.`;
+}
+
+export const notApplied = ({ id, payout_id }: Pick<Sent, 'id' | 'payout_id'>, reason: string): NotApplied => ({
   ...{ payout_id, end_to_end_id: bankIdentifier(id), reason },
 });
 
@@ -120,30 +174,30 @@ interface Below {
 async function reachedBelow(tx: Tx, report: StatusReport, sent: Map<string, Sent>): Promise<Below> {
   const listed = new Set(report.statuses.map(({ end_to_end_id }) => end_to_end_id));
   const others = [...sent.values()].filter(({ id }) => !listed.has(id));
-  if (isRejected(report.group)) return { reached: others.map((one) => ({ one, status: report.group })), unknown: [] };
   const rejected = report.payment_informations.filter(isRejected);
-  if (rejected.length === 0) return { reached: [], unknown: [] };
+  if (rejected.length === 0 && !isRejected(report.group)) return { reached: [], unknown: [] };
   const blocks = (await blocksOf(tx, report.message_id)).map((block, at) => ({
     ...block,
     id: paymentInformationId(report.message_id, at),
   }));
-  const blockOf = ({ payment_information_id }: BlockStatus) => blocks.find(({ id }) => id === payment_information_id);
-  const reached = rejected.flatMap((status) => {
-    const block = blockOf(status);
-    return others
-      .filter(({ currency, execution_date }) => currency === block?.currency && execution_date === block.execution_date)
-      .map((one) => ({ one, status }));
+  const keyOf = ({ currency, execution_date }: { currency: string; execution_date: string }) =>
+    `${currency} ${execution_date}`;
+  // What may have been paid is no failure.
+  rejected.sort((one, other) => strengthOf(one) - strengthOf(other));
+  const statuses = new Map(rejected.map((status) => [status.payment_information_id, status]));
+  const by_key = new Map(blocks.map((block) => [keyOf(block), statuses.get(block.id)]));
+  const reached = others.flatMap((one) => {
+    const status = by_key.get(keyOf(one)) ?? report.group;
+    return isRejected(status) ? [{ one, status }] : [];
   });
-  const unknown = rejected
-    .filter((status) => !blockOf(status))
+  const unknown = (isRejected(report.group) ? [] : rejected)
+    .filter(({ payment_information_id }) => !blocks.some(({ id }) => id === payment_information_id))
     .map(
       ({ payment_information_id }) =>
         `The report rejects the payment information '${payment_information_id ?? ''}', which is not in the file ${bankIdentifier(report.message_id)}.`,
     );
   return { reached, unknown };
 }
-
-const isRejected = ({ outcome }: BankStatus): boolean => outcome === 'failed' || outcome === 'unchanged';
 
 const toldOfStatus = ({
   one: { id, payout_id },
@@ -163,7 +217,7 @@ async function ofBookings(
   const ids = report.transfers.map(({ end_to_end_id }) => end_to_end_id);
   const sent = await sentWhere(
     tx,
-    sql`t.id = any(${ids}) and t.payout_id in (
+    sql`t.id = any(${ids.filter((id) => id.startsWith('pyt_'))}) and t.payout_id in (
       select p.id from program.payout p where p.organization_id = t.organization_id and p.batch_id = ${batch_id}
     )`,
   );
@@ -179,13 +233,7 @@ async function ofBookings(
     else not_applied.push(notApplied(one, reason));
   }
   const strangers = ids.length - told.length - not_applied.length;
-  const waiting = report.transfers.filter(
-    ({ end_to_end_id, outcome }) => outcome === 'ignored' && sent.has(end_to_end_id),
-  );
-  return {
-    ...{ told, unchanged: [], not_applied, waiting: waiting.length },
-    not_of_batch: strangers + report.without_id,
-  };
+  return { told, unchanged: [], not_applied, waiting: 0, not_of_batch: strangers + report.without_id };
 }
 
 /** The IBANs that the files of a batch pay from, by file. */
@@ -217,13 +265,14 @@ function keptOf(
 }
 
 function toldOfBooking(one: Sent, transfer: BookedTransfer): Told {
-  const { outcome, amounts, at, external_id, reason_code, reason_text } = transfer;
+  const { outcome, amounts, at, external_id, references, reason_code, reason_text } = transfer;
   const is_return = outcome === 'returned';
   return {
     ...{ attempt_id: one.id, payout_id: one.payout_id, outcome: is_return ? 'returned' : 'paid' },
     ...{ reference: external_id, at, error_code: is_return ? 'returned' : null },
     error_message: is_return ? (reason_text ?? inWords('returned', reason_code)) : null,
-    fee_minor: keptOf(one, amounts, outcome) || null,
+    ...{ fee_minor: keptOf(one, amounts, outcome) || null, references },
+    ...(is_return && saysDuplicate(transfer) ? { is_duplicate: true } : {}),
   };
 }
 
@@ -232,7 +281,7 @@ const inWords = (what: string, code: string | null): string =>
 
 async function sentWhere(tx: Tx, where: Sql): Promise<Map<string, Sent>> {
   const rows = await tx.all<Sent>(sql`
-    select t.id, t.payout_id, t.file_id, t.amount_minor, t.currency, t.state ->> 'execution_date' as execution_date
+    select t.id, t.payout_id, t.file_id, t.amount_minor, t.currency, t.status, t.state ->> 'execution_date' as execution_date
     from program.payout_attempt t
     where ${tenant(tx)} and ${where}`);
   return new Map(rows.map((row) => [row.id, row]));

@@ -49,6 +49,7 @@ t.test('reads a debit as paid, with amount, date and reference', async (t) => {
         reason_text: null,
         at: '2026-12-15T00:00:00.000Z',
         external_id: 'E1',
+        references: ['E1'],
         account: null,
       },
     ],

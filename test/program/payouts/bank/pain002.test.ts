@@ -45,13 +45,21 @@ t.test('reads the status, reason, time and reference of each payment', async (t)
     message_id,
     report_id: 'BANK-1',
     reported_at,
-    group: { status: 'PART', outcome: 'waiting', error_code: null, reason_code: null, reason_text: null },
+    group: {
+      status: 'PART',
+      outcome: 'waiting',
+      error_code: null,
+      of_file: false,
+      reason_code: null,
+      reason_text: null,
+    },
     payment_informations: [
       {
         payment_information_id: 'B-1',
         status: 'PART',
         outcome: 'waiting',
         error_code: null,
+        of_file: false,
         reason_code: null,
         reason_text: null,
       },
@@ -63,6 +71,7 @@ t.test('reads the status, reason, time and reference of each payment', async (t)
         status: 'ACSC',
         outcome: 'paid',
         error_code: null,
+        of_file: false,
         reason_code: null,
         reason_text: null,
         at: '2026-12-15T00:00:00.000Z',
@@ -75,6 +84,7 @@ t.test('reads the status, reason, time and reference of each payment', async (t)
         status: 'RJCT',
         outcome: 'failed',
         error_code: 'account_closed',
+        of_file: false,
         reason_code: 'AC04',
         reason_text: 'Account closed by R&D – café',
         at: reported_at,
@@ -86,10 +96,10 @@ t.test('reads the status, reason, time and reference of each payment', async (t)
   });
 });
 
-t.test('tells paid, failed and waiting apart', async (t) => {
+t.test('tells paid, doubtful and waiting apart', async (t) => {
   const outcomes = {
     paid: ['ACSC', 'ACCC'],
-    failed: ['RJCT', 'CANC'],
+    doubtful: ['RJCT', 'CANC'],
     waiting: [
       'ACTC',
       'ACCP',
@@ -121,14 +131,15 @@ t.test('names the error of each reason', async (t) => {
     currency_not_supported: ['AM03'],
     recipient_invalid: ['AC01', 'RC01', 'BE04'],
     compliance_hold: ['RR01', 'RR02', 'RR03', 'RR04'],
-    provider_rejected: ['AG01', 'MS03', 'RR05', 'NARR'],
+    provider_rejected: ['AG01', 'MS03', 'RR05', 'FF01', 'ac06'],
   };
   for (const [error, codes] of Object.entries(errors))
     for (const code of codes)
       t.equal(read(report(block(payment(1, 'RJCT', because(code))))).statuses[0]?.error_code, error);
-  t.strictSame(shown(report(block(payment(1, 'RJCT')))), ['RJCT failed provider_rejected null']);
+  t.strictSame(shown(report(block(payment(1, 'RJCT')))), ['RJCT doubtful null null']);
+  t.strictSame(shown(report(block(payment(1, 'RJCT', because('NARR'))))), ['RJCT doubtful null NARR']);
   const own = '<StsRsnInf><Rsn><Prtry>B42</Prtry></Rsn></StsRsnInf>';
-  t.strictSame(shown(report(block(payment(1, 'CANC', own)))), ['CANC failed provider_rejected B42']);
+  t.strictSame(shown(report(block(payment(1, 'CANC', own)))), ['CANC doubtful null B42']);
   t.strictSame(
     shown(report(block(payment(1, 'ACSP', because('AM04'))))),
     ['ACSP waiting null AM04'],
@@ -152,9 +163,21 @@ t.test('lets a rejection reach down, and a success never', async (t) => {
     'the nearest counts',
   );
   t.strictSame(shown(report(`${block(payment(1), 'CANC')}${block(payment(2), 'ACSC')}`)), [
-    'CANC failed provider_rejected null',
+    'CANC doubtful null null',
     'null waiting null null',
   ]);
+  const of_block = report(block(payment(1, 'RJCT'), 'RJCT'), rejected);
+  t.strictSame(shown(of_block), ['RJCT failed insufficient_funds AM04'], 'the reason above holds for what has none');
+  const doubts = ['<StsRsnInf><Rsn><Prtry>duplicate</Prtry></Rsn></StsRsnInf>', because(undefined, 'Doppelt erhalten')];
+  for (const why of doubts)
+    t.match(shown(report(block(payment(1, 'RJCT', because('AC04'))), `<GrpSts>RJCT</GrpSts>${why}`)), [
+      /^RJCT doubtful/,
+    ]);
+  t.strictSame(
+    shown(report(block(payment(1, 'RJCT', because('MS03')) + payment(1, 'RJCT', because('AM05'))))),
+    ['RJCT unchanged null AM05'],
+    'what may have been paid is no failure',
+  );
   for (const success of ['ACSC', 'ACCC', 'ACSP'])
     t.strictSame(shown(report(block(payment(1), success), `<GrpSts>${success}</GrpSts>`)), ['null waiting null null']);
 });
@@ -183,7 +206,9 @@ t.test('takes nothing from a payment of which the report contradicts itself, and
     ],
   ];
   for (const [xml, ignored_because] of cases) {
-    const [one, two] = read(xml.replace('</OrgnlPmtInfAndSts>', `${payment(2, 'RJCT')}</OrgnlPmtInfAndSts>`)).statuses;
+    const [one, two] = read(
+      xml.replace('</OrgnlPmtInfAndSts>', `${payment(2, 'RJCT', because('AC04'))}</OrgnlPmtInfAndSts>`),
+    ).statuses;
     t.match(one, { end_to_end_id: keyOf(1), outcome: 'waiting', status: null, ignored_because });
     t.match(two, { end_to_end_id: keyOf(2), outcome: 'failed', ignored_because: null });
   }
@@ -191,9 +216,13 @@ t.test('takes nothing from a payment of which the report contradicts itself, and
 
 t.test('gives a payment once, with its outcome', async (t) => {
   const twice = block(
-    payment(1, 'ACSP') + payment(1, 'ACSC') + payment(1, 'PDNG') + payment(2, 'RJCT') + payment(2, 'RJCT'),
+    payment(1, 'ACSP') +
+      payment(1, 'ACSC') +
+      payment(1, 'PDNG') +
+      payment(2, 'RJCT', because('AC01')) +
+      payment(2, 'RJCT'),
   );
-  t.strictSame(shown(report(twice)), ['ACSC paid null null', 'RJCT failed provider_rejected null']);
+  t.strictSame(shown(report(twice)), ['ACSC paid null null', 'RJCT doubtful null null']);
 });
 
 t.test('says what is missing and what to do', async (t) => {
@@ -243,7 +272,7 @@ t.test('never says paid where anything above is rejected, nor where the payment 
           : paid
             ? 'paid'
             : rejected_above || is(['RJCT', 'CANC'], own)
-              ? 'failed'
+              ? 'doubtful'
               : 'waiting';
       return read(xml).statuses[0]?.outcome === expected;
     }),

@@ -1,6 +1,7 @@
 import t from 'tap';
+import { transaction as inTransaction } from '../../../../src/core/postgres/transaction.ts';
 import { connectAs, newLogin } from '../../../data/tenant.ts';
-import { eventually, type Json, startRail } from '../../../harness.ts';
+import { eventually, type Json, sql, startRail } from '../../../harness.ts';
 import { openShop, type Shop } from '../../../shop.ts';
 import { batchOf, bonus, payee } from '../fixture.ts';
 import { freezeAll, setDebtor } from './fixture.ts';
@@ -34,22 +35,25 @@ const keyOf = ({ id }: Json, number = 1): string => `${inFile(id)}-${number}`;
 
 const transaction = (payout: Json, status: string, reason = '', number = 1) =>
   `<TxInfAndSts><OrgnlEndToEndId>${keyOf(payout, number)}</OrgnlEndToEndId><TxSts>${status}</TxSts>${
-    reason ? `<StsRsnInf><Rsn><Cd>${reason}</Cd></Rsn></StsRsnInf>` : ''
+    reason && because(reason)
   }</TxInfAndSts>`;
 
-const pain002 = (message_id: string, transactions: string, { group = '', block = '' } = {}) =>
+const because = (code: string) => `<StsRsnInf><Rsn><Cd>${code}</Cd></Rsn></StsRsnInf>`;
+
+/** @param why StsRsnInf of the file or the block that is rejected */
+const pain002 = (message_id: string, transactions: string, { group = '', block = '', why = '' } = {}) =>
   `<?xml version="1.0" encoding="UTF-8"?>
 <Document xmlns="urn:iso:std:iso:20022:tech:xsd:pain.002.001.10"><CstmrPmtStsRpt>
 <GrpHdr><MsgId>BANK-1</MsgId><CreDtTm>2026-11-20T10:00:00Z</CreDtTm></GrpHdr>
 <OrgnlGrpInfAndSts><OrgnlMsgId>${message_id}</OrgnlMsgId><OrgnlMsgNmId>pain.001.001.09</OrgnlMsgNmId>${
-    group ? `<GrpSts>${group}</GrpSts>` : ''
+    group ? `<GrpSts>${group}</GrpSts>${why}` : ''
   }</OrgnlGrpInfAndSts>
-<OrgnlPmtInfAndSts><OrgnlPmtInfId>${message_id}-1</OrgnlPmtInfId>${block ? `<PmtInfSts>${block}</PmtInfSts>` : ''}${transactions}</OrgnlPmtInfAndSts>
+<OrgnlPmtInfAndSts><OrgnlPmtInfId>${message_id}-1</OrgnlPmtInfId>${block ? `<PmtInfSts>${block}</PmtInfSts>${why}` : ''}${transactions}</OrgnlPmtInfAndSts>
 </CstmrPmtStsRpt></Document>`;
 
-const entry = (key: string, amount: string, currency: string, direction = 'DBIT', returned = '') =>
+const entry = (key: string, amount: string, currency: string, direction = 'DBIT', returned = '', ref = 'REF-1') =>
   `<Ntry><Amt Ccy="${currency}">${amount}</Amt><CdtDbtInd>${direction}</CdtDbtInd><Sts><Cd>BOOK</Cd></Sts><BookgDt><Dt>2026-11-20</Dt></BookgDt>
-<NtryDtls><TxDtls><Refs><AcctSvcrRef>REF-1</AcctSvcrRef><EndToEndId>${key}</EndToEndId></Refs>${returned}</TxDtls></NtryDtls></Ntry>`;
+<NtryDtls><TxDtls><Refs>${ref && `<AcctSvcrRef>${ref}</AcctSvcrRef>`}<EndToEndId>${key}</EndToEndId></Refs>${returned}</TxDtls></NtryDtls></Ntry>`;
 
 const camt054 = (entries: string, account = '') =>
   `<?xml version="1.0" encoding="UTF-8"?>
@@ -99,7 +103,7 @@ t.test('settles payouts by a pain.002, and takes a report in once', async (t) =>
 });
 
 t.test('takes a rejection of the file or of a payment information down to each payment', async (t) => {
-  for (const reached of [{ group: 'RJCT' }, { block: 'RJCT' }]) {
+  for (const reached of [{ group: 'RJCT' }, { block: 'RJCT' }].map((one) => ({ ...one, why: because('FF01') }))) {
     const shop = await openShop(rail);
     const { batch, message_id, payouts } = await sent(shop, [6000, 7000]);
     const document = pain002(message_id, transaction(payouts[0] as Json, 'RJCT', 'AM04'), reached);
@@ -287,6 +291,19 @@ t.test('takes files up to 10 MiB here alone', async (t) => {
   });
   t.equal(latin.status, 400);
   t.match(((await latin.json()) as Json).error.message, /not encoded in UTF-8/);
+  const declared = (encoding: string) =>
+    pain002(message_id, transaction(payouts[0] as Json, 'RJCT', 'AC04'))
+      .replace('UTF-8', encoding)
+      .replace('BANK-1', `Überweisung ${encoding}`);
+  const files = [
+    Buffer.from(declared('ISO-8859-1'), 'latin1'),
+    Buffer.from(`\ufeff${declared('UTF-16')}`, 'utf16le'),
+    Buffer.from(`\ufeff${declared('UTF-16BE')}`, 'utf16le').swap16(),
+  ];
+  for (const body of files) {
+    const answer = await fetch(new URL(path, rail.address), { method: 'POST', headers: { ...key, ...xml }, body });
+    t.match(await answer.json(), { message_id: /^Überweisung /, not_applied: [{ payout_id: payouts[0]?.id }] });
+  }
 });
 
 t.test('goes on with many payouts in a worker', async (t) => {
@@ -295,7 +312,7 @@ t.test('goes on with many payouts in a worker', async (t) => {
     shop,
     Array.from({ length: 230 }, (_, nth) => 6000 + nth),
   );
-  const { body } = await takeIn(shop, batch, pain002(message_id, '', { group: 'RJCT' }));
+  const { body } = await takeIn(shop, batch, pain002(message_id, '', { group: 'RJCT', why: because('FF01') }));
   t.match(body, { state: 'running', applied: { length: 200 } });
   let report: Json = {};
   await eventually(async () => {
@@ -334,11 +351,6 @@ t.test('leaves a payout that was marked as paid as it is when the bank rejects t
   t.match(await shop.list('commissions'), [{ status: 'paid' }]);
 });
 
-const of_group = (reason: string, at: 'group' | 'block') => {
-  const why = `<StsRsnInf><Rsn><Cd>${reason}</Cd></Rsn></StsRsnInf>`;
-  return { [at]: `RJCT</${at === 'group' ? 'GrpSts' : 'PmtInfSts'}>${why}<X>` };
-};
-
 t.test('changes nothing where the bank refuses a second copy of a file, a block or a payment', async (t) => {
   const shop = await openShop(rail);
   const { batch, message_id, payouts } = await sent(shop, [6000, 7000]);
@@ -349,9 +361,10 @@ t.test('changes nothing where the bank refuses a second copy of a file, a block 
     const unreasoned = transaction(one, 'RJCT') + transaction(two, 'RJCT');
     const reports = [
       pain002(message_id, listed),
-      pain002(message_id, '', of_group(reason, 'group')).replace('<X></GrpSts>', ''),
-      pain002(message_id, unreasoned, of_group(reason, 'group')).replace('<X></GrpSts>', ''),
-      pain002(message_id, '', of_group(reason, 'block')).replace('<X></PmtInfSts>', ''),
+      pain002(message_id, '', { group: 'RJCT', why: because(reason) }),
+      pain002(message_id, unreasoned, { group: 'RJCT', why: because(reason) }),
+      pain002(message_id, '', { block: 'RJCT', why: because(reason) }),
+      pain002(message_id, '', { group: 'CANC', why: because(` ${reason.toLowerCase()} `) }),
     ];
     for (const document of reports) {
       const { body } = await takeIn(shop, batch, document);
@@ -408,7 +421,12 @@ t.test('records by hand that a payment came back', async (t) => {
     body: { error: { param: 'fee_minor' } },
   });
   await shop.events();
-  const back = { reason: 'Account closed', returned_at: '2026-11-21T00:00:00.000Z', fee_minor: 500 };
+  t.match(await shop.merchant.request('POST', path, { returned_at: '2000-01-01T00:00:00Z' }), {
+    status: 400,
+    body: { error: { param: 'returned_at' } },
+  });
+  const { submitted_at } = await shop.merchant.get(`/v1/payouts/${payout.id}`);
+  const back = { reason: 'Account closed', returned_at: submitted_at, fee_minor: 500 };
   t.match(await shop.merchant.post(path, back), {
     ...{ status: 'failed', error_code: 'returned', error_message: 'Account closed', fee_minor: 500, paid_at: null },
     failed_at: back.returned_at,
@@ -420,4 +438,208 @@ t.test('records by hand that a payment came back', async (t) => {
   t.match(await takeIn(shop, batch, pain002(message_id, transaction(payout, 'ACCC'))), {
     body: { unchanged: [payout.id] },
   });
+});
+
+/** A debit or a return that the bank calls `ref`. */
+const booked = (payout: Json, ref: string, returned = '', number = 1) =>
+  entry(keyOf(payout, number), '60.00', 'USD', returned ? 'CRDT' : 'DBIT', returned && back(returned), ref);
+const back = (code: string) => `<RtrInf><Rsn><Cd>${code}</Cd></Rsn></RtrInf>`;
+
+/** What the clawbacks of a partner are, the oldest first. */
+const clawbacks = async (shop: Shop) =>
+  (await shop.list('commissions', 'kind=clawback'))
+    .sort((a, b) => (a.id < b.id ? -1 : 1))
+    .map(({ amount_minor, status }) => `${amount_minor} ${status}`);
+
+t.test('leaves a payout paid whatever a bank rejects afterwards', async (t) => {
+  const shop = await openShop(rail);
+  const { batch, message_id, payouts } = await sent(shop, [6000]);
+  const [payout] = payouts as [Json];
+  await takeIn(shop, batch, camt054(booked(payout, 'A')));
+  const twice = '<StsRsnInf><Rsn><Cd>NARR</Cd></Rsn><AddtlInf>Doppelte Datei</AddtlInf></StsRsnInf>';
+  for (const document of [
+    ...[because('DT01'), twice, ''].flatMap((why) => [
+      pain002(message_id, '', { group: 'RJCT', why }),
+      pain002(message_id, '', { block: 'RJCT', why }),
+    ]),
+    ...['DT01', 'AC04', 'MS03'].map((code) => pain002(message_id, transaction(payout, 'RJCT', code))),
+  ]) {
+    const { body } = await takeIn(shop, batch, document);
+    t.match(
+      body,
+      { applied: [], not_applied: [{ payout_id: payout.id, reason: /mark_returned/ }], waiting: 0 },
+      document,
+    );
+  }
+  t.same(await statuses(shop, batch), ['paid']);
+});
+
+t.test('takes back what the bank executed twice, until as many came back', async (t) => {
+  const shop = await openShop(rail);
+  const { batch, payouts } = await sent(shop, [6000]);
+  const [payout] = payouts as [Json];
+  const report = async (...entries: string[]) => {
+    const { body } = await takeIn(shop, batch, camt054(entries.join('')));
+    return [body.applied.length, body.unchanged.length, await statuses(shop, batch), await clawbacks(shop)];
+  };
+  const [due, voided] = ['-6000 due', '-6000 voided'];
+  t.same(await report(booked(payout, 'A')), [1, 0, ['paid'], []]);
+  t.same(await report(booked(payout, 'B'), booked(payout, 'A')), [1, 1, ['paid'], [due]]);
+  t.same(await report(booked(payout, 'B'), booked(payout, 'C'), booked(payout, '')), [1, 2, ['paid'], [due, due]]);
+  t.match(await shop.list('risk_flags'), [{ kind: 'double_payout' }]);
+  t.match(await shop.merchant.request('POST', `/v1/payouts/${payout.id}/mark_returned`), {
+    status: 409,
+    body: { error: { code: 'payout_locked', message: /paid twice.*com_/ } },
+  });
+  const psql = await connectAs(await newLogin(rail, shop.merchant));
+  t.equal((await psql.query('select from data.reconciliation')).length, 3, 'the bank moved it three times');
+  t.same(await report(booked(payout, 'R1', 'AM05')), [1, 0, ['paid'], [due, voided]]);
+  t.same(await report(booked(payout, 'R1', 'AM05'), booked(payout, 'A')), [0, 2, ['paid'], [due, voided]]);
+  t.same(await report(booked(payout, 'R2', 'AC04')), [1, 0, ['paid'], [voided, voided]]);
+  t.same(await report(booked(payout, 'R3', 'AC04')), [1, 0, ['failed'], [voided, voided]]);
+  t.match(await shop.merchant.get(`/v1/payouts/${payout.id}`), { error_code: 'returned' });
+  t.same(await report(booked(payout, 'D')), [1, 0, ['paid'], [voided, voided]], 'the bank pays what came back again');
+});
+
+t.test('keeps the payout paid where the debit of a returned copy is not known, and waits for it', async (t) => {
+  const shop = await openShop(rail);
+  const { batch, message_id, payouts } = await sent(shop, [6000]);
+  const [payout] = payouts as [Json];
+  await takeIn(shop, batch, pain002(message_id, transaction(payout, 'ACSC')));
+  const copy = await takeIn(shop, batch, camt054(booked(payout, 'R1', 'AM05')));
+  t.match(copy.body, { applied: [], not_applied: [{ payout_id: payout.id, reason: /second copy/ }] });
+  await takeIn(shop, batch, camt054(booked(payout, 'A') + booked(payout, 'B')));
+  t.same([await statuses(shop, batch), await clawbacks(shop)], [['paid'], []]);
+  await takeIn(shop, batch, camt054(booked(payout, 'R2', 'AC04')));
+  t.match(await shop.list('payouts'), [{ status: 'failed', error_code: 'returned' }]);
+});
+
+t.test('takes the return of a copy for that of the payment where a person says so', async (t) => {
+  for (const action of ['mark_returned', 'mark_failed']) {
+    const shop = await openShop(rail);
+    const { batch, message_id, payouts } = await sent(shop, [6000]);
+    const [payout] = payouts as [Json];
+    if (action === 'mark_returned') await takeIn(shop, batch, pain002(message_id, transaction(payout, 'ACSC')));
+    await takeIn(shop, batch, camt054(booked(payout, 'R1', 'AM05')));
+    t.match(await shop.merchant.post(`/v1/payouts/${payout.id}/${action}`), { status: 'failed' });
+    await takeIn(shop, batch, camt054(booked(payout, 'A') + booked(payout, 'R1', 'AM05')));
+    t.same(await statuses(shop, batch), ['failed'], 'one was paid, and came back');
+    await takeIn(shop, batch, camt054(booked(payout, 'B')));
+    t.same([await statuses(shop, batch), await clawbacks(shop)], [['paid'], []], 'the bank has paid once more');
+  }
+});
+
+t.test('counts a return before its debit in a report as after it', async (t) => {
+  const shop = await openShop(rail);
+  const { batch, payouts } = await sent(shop, [6000]);
+  const [payout] = payouts as [Json];
+  await takeIn(shop, batch, camt054(booked(payout, 'R1', 'AM05') + booked(payout, 'B') + booked(payout, 'A')));
+  t.same([await statuses(shop, batch), await clawbacks(shop)], [['paid'], ['-6000 voided']]);
+});
+
+t.test('leaves a payout paid by one of two attempts when the other comes back', async (t) => {
+  const shop = await openShop(rail);
+  const { batch, message_id, payouts } = await sent(shop, [6000]);
+  const [payout] = payouts as [Json];
+  await takeIn(shop, batch, pain002(message_id, transaction(payout, 'RJCT', 'AC04')));
+  await shop.merchant.post(`/v1/payouts/${payout.id}/retry`);
+  await takeIn(shop, batch, camt054(booked(payout, 'A') + booked(payout, 'B', '', 2)));
+  t.same([await statuses(shop, batch), await clawbacks(shop)], [['paid'], ['-6000 due']]);
+  await takeIn(shop, batch, camt054(booked(payout, 'R1', 'AC04')));
+  t.same([await statuses(shop, batch), await clawbacks(shop)], [['paid'], ['-6000 voided']]);
+  t.match(await shop.merchant.get(`/v1/payouts/${payout.id}`), { external_id: 'B' });
+  t.match(await shop.merchant.request('POST', `/v1/payouts/${payout.id}/retry`), { status: 409 });
+  await takeIn(shop, batch, camt054(booked(payout, 'R2', 'AC04', 2)));
+  t.match(await shop.list('payouts'), [{ status: 'failed', error_code: 'returned' }]);
+});
+
+t.test(
+  'leaves in processing what a bank rejects without a definite reason, until a person says what it was',
+  async (t) => {
+    const shop = await openShop(rail);
+    const { batch, message_id, payouts } = await sent(shop, [6000]);
+    const [payout] = payouts as [Json];
+    const doubts = [
+      ...['', '<StsRsnInf><Rsn><Prtry>DUPLICATE</Prtry></Rsn></StsRsnInf>', because('NARR'), because('B42')],
+      ...['Duplicate file: MsgId already received', 'DU01 duplicate message', 'Fichier en double'].flatMap((words) => [
+        `<StsRsnInf><AddtlInf>${words}</AddtlInf></StsRsnInf>`,
+        `<StsRsnInf><Rsn><Cd>MS03</Cd></Rsn><AddtlInf>${words}</AddtlInf></StsRsnInf>`,
+      ]),
+      `${because('MS03')}<StsRsnInf><Rsn><Prtry>Doublon</Prtry></Rsn></StsRsnInf>`,
+    ];
+    const rejected = transaction(payout, 'RJCT').replace('</TxInfAndSts>', '');
+    for (const why of doubts)
+      for (const document of [
+        pain002(message_id, '', { group: 'RJCT', why }),
+        pain002(message_id, '', { block: 'RJCT', why }),
+        pain002(message_id, `${rejected}${why}</TxInfAndSts>`),
+        pain002(message_id, `${rejected}${why}</TxInfAndSts>`.replace('RJCT', 'CANC')),
+      ]) {
+        const { body } = await takeIn(shop, batch, document);
+        const not_applied = [{ payout_id: payout.id, reason: /mark_failed/ }];
+        t.match(body, { applied: [], unchanged: [], not_applied, waiting: 0 }, document);
+      }
+    t.same(await statuses(shop, batch), ['processing']);
+    const reason = 'The bank has no record of it.';
+    t.match(await shop.merchant.post(`/v1/payouts/${payout.id}/mark_failed`, { reason }), {
+      ...{ status: 'failed', error_code: 'provider_rejected', error_message: reason },
+    });
+    t.match(await shop.merchant.request('POST', `/v1/payouts/${payout.id}/mark_failed`), { status: 409 });
+    await takeIn(shop, batch, camt054(booked(payout, 'A')));
+    t.same(await statuses(shop, batch), ['paid'], 'the person was wrong');
+  },
+);
+
+t.test('fails a file that was never accepted, and doubts the rejection of one that was', async (t) => {
+  const why = because('DT01');
+  for (const [before, outcome] of [
+    ['', 'failed'],
+    ['RCVD', 'failed'],
+    ['ACTC', 'processing'],
+    ['ACSP', 'processing'],
+  ] as const) {
+    const shop = await openShop(rail);
+    const { batch, message_id, payouts } = await sent(shop, [6000]);
+    if (before) await takeIn(shop, batch, pain002(message_id, '', { group: before }));
+    const { body } = await takeIn(shop, batch, pain002(message_id, '', { group: 'RJCT', why }));
+    t.same(await statuses(shop, batch), [outcome], before);
+    if (outcome === 'failed') continue;
+    t.match(body, {
+      applied: [],
+      not_applied: [{ payout_id: payouts[0]?.id, reason: /has accepted the file before/ }],
+    });
+    await takeIn(shop, batch, pain002(message_id, transaction(payouts[0] as Json, 'RJCT', 'AC04')));
+    t.same(await statuses(shop, batch), ['failed'], 'a failure of the payment itself');
+  }
+});
+
+t.test('applies nothing of an entry without an amount, and counts what it lists once', async (t) => {
+  const shop = await openShop(rail);
+  const { batch, payouts } = await sent(shop, [6000]);
+  const [payout] = payouts as [Json];
+  for (const document of [
+    camt054(booked(payout, 'A').replace(/<Amt.*?<\/Amt>/, '')),
+    camt054(booked(payout, 'A').replace('BOOK', 'PDNG')),
+  ])
+    t.match(await takeIn(shop, batch, document), {
+      body: { applied: [], not_applied: [{ payout_id: payout.id, reason: /no Amt|not booked/ }], waiting: 0 },
+    });
+  t.same(await statuses(shop, batch), ['processing']);
+});
+
+t.test('answers at once while a worker changes the payout', async (t) => {
+  const shop = await openShop(rail);
+  const { batch, payouts } = await sent(shop, [6000]);
+  const [payout] = payouts as [Json];
+  await takeIn(shop, batch, camt054(booked(payout, 'A')));
+  const { organization_id } = shop.merchant;
+  await inTransaction(rail.store, { organization_id, request_id: null }, async (tx) => {
+    await tx.all(sql`select from program.payout where organization_id = ${organization_id} for no key update`);
+    for (const action of ['mark_returned', 'retry'])
+      t.match(await shop.merchant.request('POST', `/v1/payouts/${payout.id}/${action}`), {
+        status: 409,
+        body: { error: { code: 'payout_locked', message: /Try again/ } },
+      });
+  });
+  t.match(await shop.merchant.post(`/v1/payouts/${payout.id}/mark_returned`), { status: 'failed' });
 });
