@@ -189,13 +189,14 @@ t.test('keeps people apart who share a site, and merges nobody by a site that it
     ...['https://linktr.ee/ann,Ann,ann@one.example.net', 'https://linktr.ee/bob,Bob,bob@two.example.net'],
     ...['https://www.amazon.com/shop/cid,Cid,', 'https://www.amazon.com/shop/dora,Dora,'],
     ...['https://www.facebook.com/profile.php?id=11,Eve,', 'https://www.facebook.com/profile.php?id=12,Fay,'],
+    ...['https://crowd.example/@nia,Nia,', 'https://crowd.example/@oli,Oli,'],
     ...['https://new-links.io/gil,Gil,gil@three.com', 'https://new-links.io/hal,Hal,hal@four.com'],
     // Two articles of one site, and two people who work there.
     ...['https://one-site.com/a,Ida,ida@one-site.com', 'https://one-site.com/b,Jon,jon@one-site.com'],
     ...['https://linktr.ee/,Kim,', 'https://www.instagram.com/lea,Lea,'],
   ];
   const shared = await imported(opened, `url,name,email\n${rows.join('\n')}\n`, { update_existing: true });
-  t.same(counts(shared), done({ total: 12, created: 9, updated: 1, refused: 2 }));
+  t.same(counts(shared), done({ total: 14, created: 11, updated: 1, refused: 2 }));
   t.same((await listed(opened)).map(({ key, name }) => [key, name]).sort(), [
     ['11.id.facebook.com', 'Eve'],
     ['12.id.facebook.com', 'Fay'],
@@ -205,12 +206,14 @@ t.test('keeps people apart who share a site, and merges nobody by a site that it
     ['dora.amazon.com', 'Dora'],
     ['lea', 'Lea'],
     ['new-links.io', 'Gil'],
+    ['nia._at.crowd.example', 'Nia'],
+    ['oli._at.crowd.example', 'Oli'],
     ['one-site.com', 'Jon'],
   ]);
   const { data } = await opened.caller.get(`${v1}/imports/${shared.id}/errors`);
   t.match(data, [
-    { line: 9, field: 'url', reason: /^is another page of the site of line 8, / },
-    { line: 12, field: 'url', reason: /^names nobody/ },
+    { line: 11, field: 'url', reason: /^is another page of the site of line 10, / },
+    { line: 14, field: 'url', reason: /^names nobody/ },
   ]);
 });
 

@@ -1,4 +1,4 @@
-import { registrableDomain } from '../pages/key.ts';
+import { isOfHouse, registrableDomain } from '../pages/key.ts';
 import { domainOf, mailboxOf } from './address.ts';
 import type { PageKind } from './contact_pages.ts';
 import type { Manner } from './find.ts';
@@ -25,14 +25,16 @@ const of_makers = /^(?:webmaster|hostmaster|admin|administrator|sales|hosting|do
 const says_how_to_reach = new Set<PageKind>(['contact', 'advertise', 'media_kit', 'imprint']);
 
 /**
- * Whether an address may be the page's owner's. Those of the platform are not; and a mailbox for something else at a firm of another name
+ * Whether an address may be the page's owner's. Those of the platform are not, but for people's on a homepage at the house that they belong to;
+ * and a mailbox for something else at a firm of another name
  * is theirs only where a page that says how to reach them links to it.
  */
 export function isOfOwner(email: string, { url, platform, kind, manner }: Sight): boolean {
   const domain = domainOf(email);
   const at = registrableDomain(domain) ?? domain;
-  if (isFree(domain) || at === registrableDomain(url)) return at !== platform || isFree(domain);
-  if (at === platform) return false;
+  if (isFree(domain)) return true;
+  if (at === platform) return isOfHouse(url) && mailboxOf(email) === 'person';
+  if (at === registrableDomain(url)) return true;
   const is_for_else = mailboxOf(email) === 'other' || of_makers.test(email.slice(0, email.lastIndexOf('@')));
   if (!is_for_else || isOneName(at, url)) return true;
   return says_how_to_reach.has(kind) && manner === 'mailto';

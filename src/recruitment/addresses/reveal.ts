@@ -1,5 +1,5 @@
 /** The ladder of a reveal: from a site to the addresses that its owner shows. */
-import { platformOf, registrableDomain } from '../pages/key.ts';
+import { isLostOnPlatform, platformOf, registrableDomain } from '../pages/key.ts';
 import type { VisitedPage } from '../pages/page.ts';
 import { failureOf, type Visit, visit } from '../pages/visit.ts';
 import type { Visitor } from '../pages/visitor.ts';
@@ -46,6 +46,7 @@ export interface RevealOptions {
 }
 
 const most_addresses = 20;
+const no_account = 'The address of the account leads to a page of the site that it shares with others.';
 
 /**
  * Visits a site's home page and up to five pages of it that say how to reach its owner, and gives the addresses there: those of the site's own
@@ -56,6 +57,7 @@ export async function revealAddresses(site: string, options: RevealOptions): Pro
   const home = await visitHome(site, options);
   const visited: Reveal['visited'] = [{ url: home.url, kind: 'home', outcome: home.outcome }];
   if (home.outcome !== 'page') return { home: home.outcome, reason: failureOf(home), addresses: [], visited };
+  if (isLostOnPlatform(site, home.url)) return { home: 'page', reason: no_account, addresses: [], visited };
   const contacts = await options.read(home);
   if (!contacts) return { home: 'unreadable', reason: 'The website cannot be read.', addresses: [], visited };
   if (contacts.reason !== undefined) return { home: 'page', reason: contacts.reason, addresses: [], visited };
@@ -66,6 +68,7 @@ export async function revealAddresses(site: string, options: RevealOptions): Pro
     visited.push({ url: page.url, kind, outcome: page.outcome });
     // A missing page often leads back to the home page.
     if (page.outcome !== 'page' || pages.some((seen) => seen.page.url === page.url)) continue;
+    if (isLostOnPlatform(url, page.url)) continue;
     const there = await options.read(page);
     if (there) pages.push({ page, contacts: there, kind, is_guessed });
   }

@@ -2,6 +2,7 @@
 
 import { domainToASCII, domainToUnicode } from 'node:url';
 import { getDomain, getHostname } from 'tldts';
+import { accountOfForm, templateOfForm } from './platforms/account_forms.ts';
 import { path_platforms } from './platforms/path_platforms.ts';
 import {
   type AccountChannel,
@@ -32,18 +33,18 @@ export function canonicalKey(channel: Channel, text: string): string | undefined
 
 /**
  * Whether an address is of somebody else than the key: it names another prospect of the channel. An account may have a website of its own;
- * the id and the handle of a channel are two names of one.
+ * the id and the handle of a channel are two names of one. A page such as `/@jane` may be of the site's owner, where its key says so.
  */
 export function contradicts(channel: Channel, key: string, url: string): boolean {
   const named = canonicalKey(channel, url);
   if (named === undefined) return !isAccountChannel(channel);
   if (channel === 'youtube' && CHANNEL_ID.test(named) !== CHANNEL_ID.test(key)) return false;
-  return named !== key;
+  return named !== key && !(templateOfForm(named) && registrableDomain(url) === key);
 }
 
 /** The channel that an address of a page belongs to, by its host. Undefined where it is no address on the web. */
 export function channelOf(url: string): Channel | undefined {
-  const parsed = parseWebAddress(url.trim());
+  const parsed = webAddress(url.trim());
   if (parsed === undefined) return undefined;
   const domain = registrableDomain(parsed.hostname);
   if (domain === undefined) return undefined;
@@ -84,8 +85,21 @@ function publisherOf(url: string): string | undefined {
 /** The registrable domain of who runs a site that many share: neither it nor its addresses are those of the account. Undefined for other sites. */
 export function platformOf(url: string): string | undefined {
   const domain = getDomain(url) ?? undefined;
-  const channel = domain && channelOf(url);
-  return channel && canonicalKey(channel, url) !== domain ? domain : undefined;
+  return domain && channelOf(url) && keyOf(url) !== domain ? domain : undefined;
+}
+
+/** Whether the address of an account led to a page that is of the shared site itself, such as its login. */
+export function isLostOnPlatform(asked: string, found: string): boolean {
+  const platform = platformOf(asked);
+  return platform !== undefined && getDomain(found) === platform && (keyOf(found) ?? platform) === platform;
+}
+
+/** Whether an account is a homepage of somebody who belongs to the house that runs the site, such as a university. */
+export const isOfHouse = (url: string): boolean => /\._(?:tilde|people)\./.test(keyOf(url) ?? '');
+
+function keyOf(url: string): string | undefined {
+  const channel = channelOf(url);
+  return channel && canonicalKey(channel, url);
 }
 
 /** The registrable domain of a host or URL: what one owner holds, so `a.blogspot.com` but `example.co.uk`. Undefined for addresses and single labels. */
@@ -101,7 +115,7 @@ function isAccountChannel(channel: Channel): channel is AccountChannel {
 /** A channel's id keeps its case, since it means something; it cannot be taken for a handle, which is in lower case. */
 function accountKey(channel: AccountChannel, text: string): string | undefined {
   const { hosts, name } = account_platforms[channel];
-  const url = parseWebAddress(text);
+  const url = webAddress(text);
   const given = url && hosts.includes(getDomain(url.hostname) ?? '') ? accountInPath(channel, url) : text;
   if (given === undefined) return undefined;
   if (channel === 'youtube' && CHANNEL_ID.test(given)) return given;
@@ -128,15 +142,17 @@ function siteKey(text: string): string | undefined {
 }
 
 function keyOfSite(text: string): string | undefined {
+  const formed = KEY.test(text) ? templateOfForm(text) : undefined;
+  if (formed !== undefined) return keyOfSite(formed[0].replace('{}', () => formed[1]));
   const known = pathTemplateOf(text);
   if (known !== undefined) return platform_names.has(known[1].toLowerCase()) ? undefined : keepCase(text, known[1]);
-  const url = parseWebAddress(text);
+  const url = webAddress(text);
   if (url === undefined) return undefined;
   const host = withoutWww(url.hostname);
   const platforms = pathPlatformsOf(host);
   if (platforms.length > 0 && url.pathname !== '/') return keyByPath(platforms, url);
   const shared = sharedDomainOf(host);
-  if (shared === undefined) return isOfMany(host) ? undefined : registrableDomain(host);
+  if (shared === undefined) return isOfMany(host) ? undefined : keyByForm(host, url.pathname);
   const name = nameBelow(host, shared);
   return name && `${name}.${canonicalShared(shared)}`;
 }
@@ -159,6 +175,15 @@ function keyByPath(platforms: PathPlatform[], url: URL): string | undefined {
   const shared = sharedDomainOf(url.hostname);
   const below = shared && nameBelow(url.hostname, shared);
   return below && `${below}.${shared}`;
+}
+
+/** An account, where the path says by its form that it is one: also of another host, as `/@ann@other.example`. Else the site. */
+function keyByForm(host: string, path: string): string | undefined {
+  const domain = registrableDomain(host);
+  const account = domain && accountOfForm(decodePath(path) ?? '');
+  if (!account) return domain;
+  const [name = '', at = host] = account.name.split('@');
+  return registrableDomain(at) && `${asciiName(name)}.${account.form}.${withoutWww(at.toLowerCase())}`;
 }
 
 const path_hosts = Map.groupBy(
@@ -190,6 +215,8 @@ const platform_of_host = new Map(path_platforms.toReversed().map((platform) => [
 /** The address and the name of a key that is already one of an account below a path platform. */
 function pathTemplateOf(key: string): [template: string, name: string] | undefined {
   if (!KEY.test(key)) return undefined;
+  const formed = templateOfForm(key);
+  if (formed) return formed;
   const lower = key.toLowerCase();
   for (let dot = lower.indexOf('.'); dot > 0; dot = lower.indexOf('.', dot + 1)) {
     const platform = platform_of_host.get(lower.slice(dot + 1));
@@ -251,8 +278,20 @@ function decodePath(text: string): string | undefined {
   }
 }
 
+/** What archives put before the address of a page that they show: when they copied it. The Wayback Machine takes it without its scheme too. */
+const copied = /^\/(?:(?:web|wayback)\/(?:[\d*]\w*\/)?|(?:\d[\d.-]{3,}|newest|oldest)\/)(https?:\/.+)$/i;
+const copied_there = /^\/web\/[\d*]\w*\/([^/].*)$/;
+
+/** An address on the web; of a copy in an archive that of the page that was copied. */
+export function webAddress(text: string): URL | undefined {
+  const url = parseAddress(text);
+  const patterns = url?.hostname === 'web.archive.org' ? [copied, copied_there] : [copied];
+  const [copy] = patterns.flatMap((each) => (url && each.exec(url.pathname)?.[1]) ?? []);
+  return url && copy ? webAddress(copy.replace(/^(https?:)\/+/i, '$1//') + url.search) : url;
+}
+
 /** With or without its scheme. Undefined for other schemes, for what holds a user's name, and so for an email address. */
-function parseWebAddress(text: string): URL | undefined {
+function parseAddress(text: string): URL | undefined {
   const withScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text.replace(/^\/\//, '')}`;
   const url = URL.parse(withScheme);
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') return undefined;

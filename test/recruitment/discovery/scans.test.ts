@@ -16,6 +16,8 @@ const rail = await startRail({
   own: { name_servers: web.name_servers, search_credentials: { searxng: { url: server.url } } },
 });
 
+const page = (title: string, text: string) => `<!doctype html><html><title>${title}</title><body>${text}</body></html>`;
+
 async function eventsOf(caller: Caller, pattern: RegExp): Promise<Json[]> {
   const rows = await rail.query<{ type: string; body: string }>(sql`
     select e.type, e.body from webhooks.event e where e.organization_id = ${caller.organization_id} order by e.position`);
@@ -168,8 +170,6 @@ t.test('a reveal finds addresses for a credit, and what is stored is free', asyn
 t.test('a reveal takes no address of a platform, a host, or a seller of domains', async (t) => {
   const caller = await rail.organization();
   const brand = await scannedBrand(caller, { website_url: web.at('shop.test') });
-  const page = (title: string, text: string) =>
-    `<!doctype html><html><title>${title}</title><body>${text}</body></html>`;
   const host = '<a href="mailto:webmaster@hosting-company.com">webmaster@hosting-company.com</a>';
   const sites: [string, Record<string, string>, string, number, RegExp | null][] = [
     [
@@ -264,6 +264,43 @@ t.test('a reveal takes no address of a platform, a host, or a seller of domains'
     ['ann@annbakes.org'],
   );
   t.notOk(web.asked.includes('linktr.ee/') || web.asked.includes('linktr.ee/contact'));
+});
+
+t.test('a reveal of one of many at a site that no list names reads none of its own pages', async (t) => {
+  const caller = await rail.organization();
+  const brand = await scannedBrand(caller, { website_url: web.at('shop.test') });
+  const contact = '<a href="/contact">Contact</a>';
+  const own = { '/': page('Home', `bob@owner.com ${contact}`), '/contact': page('Contact', 'bob@owner.com') };
+  web.sites.set('people.academy.org', {
+    ...own,
+    '/~ann/': page('Ann', `ann@academy.org, office@academy.org ${contact} <a href="/~ann/about.html">About me</a>`),
+    '/~ann/about.html': page('About', 'annlee@gmail.com'),
+  });
+  web.sites.set('crowd.org', {
+    ...own,
+    '/@ann': page('Ann', `staffer@crowd.org <a href="mailto:ann@annbakes.org">Mail</a> ${contact}`),
+    '/@eve': { status: 302, location: '/' },
+  });
+  const revealed = async (url: string) => {
+    const { id, key } = await caller.post(`${base}/prospects`, { brand_id: brand.id, channel: 'website', url });
+    await caller.post(`${base}/prospects/${id}/reveal`);
+    await eventually(async () => (await caller.get(`${base}/prospects/${id}/reveal`)).finished_at !== null, url);
+    const { data } = await caller.get(`${base}/prospects/${id}/emails`);
+    const { reason } = await caller.get(`${base}/prospects/${id}/reveal`);
+    return { key, emails: data.map(({ email }: Json) => email).sort(), reason };
+  };
+  t.same(await revealed(web.at('people.academy.org', '/~ann/')), {
+    ...{ key: 'ann._tilde.people.academy.org', emails: ['ann@academy.org', 'annlee@gmail.com'], reason: null },
+  });
+  t.same(await revealed(web.at('crowd.org', '/@ann')), {
+    ...{ key: 'ann._at.crowd.org', emails: ['ann@annbakes.org'], reason: null },
+  });
+  t.match(await revealed(web.at('crowd.org', '/@eve')), {
+    key: 'eve._at.crowd.org',
+    emails: [],
+    reason: /shares with/,
+  });
+  t.notOk(web.asked.some((path) => /\.org\/contact$/.test(path)));
 });
 
 t.test('a reveal does not count addresses that are barred', async (t) => {

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap';
 import { startNameServer } from '../../core/net/name_server.ts';
 import { type Caller, eventually, type Json } from '../../harness.ts';
 
-type Reply = string | { status: number; body?: string } | 'hang';
+type Reply = string | { status: number; body?: string; location?: string } | 'hang';
 
 export interface Web {
   /** The address of a page of a host. */
@@ -24,9 +24,9 @@ export async function startWeb(): Promise<Web> {
     web.asked.push(`${host}${path}`);
     const reply = web.sites.get(host)?.[path] ?? { status: 404 };
     if (reply === 'hang') return;
-    const { status, body = '' } = typeof reply === 'string' ? { status: 200, body: reply } : reply;
+    const { status, body = '', location } = typeof reply === 'string' ? { status: 200, body: reply } : reply;
     const type = path === '/robots.txt' ? 'text/plain' : 'text/html; charset=utf-8';
-    response.writeHead(status, { 'content-type': type }).end(body);
+    response.writeHead(status, { 'content-type': type, ...(location && { location }) }).end(body);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.teardown(() => {

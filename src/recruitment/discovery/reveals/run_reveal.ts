@@ -6,7 +6,7 @@ import { databaseTime } from '../../../core/values/clock.ts';
 import type { Reveal } from '../../addresses/reveal.ts';
 import { addAddresses, type FoundAddress } from '../../contact/add_address.ts';
 import { usableAddresses } from '../../contact/email_status.ts';
-import { isOneSite } from '../../pages/key.ts';
+import { isOneSite, webAddress } from '../../pages/key.ts';
 import { refundCredit } from '../../plan/credit.ts';
 import type { Prospect } from '../../prospects/prospect.ts';
 import { Visits } from '../scans/visits.ts';
@@ -86,8 +86,8 @@ async function begin(tx: Tx, prospect_id: string): Promise<Site | undefined> {
 
 /** The home page of a site; of an account on a site that many share its own page. */
 function homeOf(url: string): string | undefined {
-  const parsed = URL.parse(url);
-  if (!parsed || !/^https?:$/.test(parsed.protocol)) return undefined;
+  const parsed = webAddress(url);
+  if (!parsed) return undefined;
   const home = `${parsed.origin}/`;
   return isOneSite(home, parsed.href) ? home : parsed.href;
 }

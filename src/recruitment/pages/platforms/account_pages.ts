@@ -15,6 +15,7 @@ const sites = words(
   'behance.net dribbble.com artstation.com codepen.io letterboxd.com thingiverse.com velog.io brunch.co.kr qiita.com zenn.dev',
   'dzen.ru teletype.in boosty.to smartstore.naver.com post.naver.com blog.goo.ne.jp plaza.rakuten.co.jp blog.livedoor.jp room.rakuten.co.jp',
   'muckrack.com contently.com clippings.me hashnode.com zhuanlan.zhihu.com fourthwall.com unsplash.com printables.com',
+  'geocities.ws users.rcn.com members.tripod.com',
 );
 /** Communities and networks, likewise. */
 const networks = words(
@@ -23,7 +24,7 @@ const networks = words(
   'lemon8-app.com',
 );
 /** First parts of paths that are the platform's own, whichever it is. */
-const own_pages =
+export const own_pages =
   'a|about|account|accounts|admin|album|api|app|apps|artwork|assets|auth|blog|blogs|business|careers|cart|categories|category|channels|checkout|code|community|competitions|contact|cookies|creators|dashboard|datasets|developers|discover|download|downloads|explore|faq|features|feed|feeds|film|films|find|forgot-password|gallery|group|groups|guidelines|hashtag|help|home|id|imprint|jobs|join|legal|list|login|logout|market|marketplace|messages|model|models|news|newsfeed|notifications|ondemand|p|pen|photos|playlist|posts|press|pricing|privacy|products|profile|projects|register|s|search|settings|share|shop|shots|sign-in|sign-up|signin|signup|sitemap\\.xml|song|static|store|support|tag|tags|team|templates|terms|thing|things|topics|tos|trending|tv|u|user|users|video|videos|viewer|watch|www';
 const firstPart = (others = ''): RegExp => new RegExp(`^/@?(?!(?:${own_pages}${others})(?:[/?:]|$))([\\w.-]+)`, 'i');
 const first_part = firstPart();
