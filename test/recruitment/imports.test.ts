@@ -103,6 +103,20 @@ t.test('takes files as they are, with the fields in the query, and NDJSON with o
   t.equal((await caller.get(`${v1}/imports?brand_id=${brand_id}`)).total_count, 2);
 });
 
+t.test('takes the delimiter that the first line declares', async (t) => {
+  const opened = await openBrand();
+  const files = [
+    'sep=;\r\nurl;name\r\none.com;"A, B"\r\n',
+    '\ufeffSEP=|\nurl|name\ntwo.com|A,B,C\n',
+    '"sep=,"\nurl,name\nthree.com,A\n',
+    'sep=\t\nurl\tname\nfour.com\tA\n',
+  ];
+  for (const file of files) t.same(counts(await imported(opened, file)), done({ total: 1, created: 1 }), file);
+  t.match((await listed(opened)).map(({ name }) => name).sort(), ['A', 'A', 'A, B', 'A,B,C']);
+  const faulty = await imported(opened, 'sep=;\nurl;name\n;B\n');
+  t.match(faulty, { total: 1, refused: 1, errors: [{ line: 3, field: 'url' }] });
+});
+
 t.test('refuses a row whose time zone is an abbreviation', async (t) => {
   const result = await imported(
     await openBrand(),

@@ -11,7 +11,7 @@ export const most_columns = 200;
 
 export interface Described {
   format: 'csv' | 'ndjson';
-  /** Of CSV: `,`, `;` or a tab. */
+  /** Of CSV: `,`, `;` or a tab, or what its first line declares. */
   delimiter: string | null;
   mapping: Mapping;
   /** How many rows it has, by its lines. */
@@ -50,15 +50,21 @@ function namesOf(line: string): string[] {
 }
 
 async function describeCsv(document: string, start: string, asked: Mapping): Promise<Described> {
-  const delimiter = delimiterOf(start.trimStart().split(/\r\n|\r|\n/, 1)[0] as string);
-  const columns = headerOf(start, delimiter);
+  const declared = declaration.exec(start.trimStart());
+  const rest = start.trimStart().slice(declared?.[0].length ?? 0);
+  const delimiter = declared?.[1] ?? delimiterOf(rest.split(/\r\n|\r|\n/, 1)[0] as string);
+  const columns = headerOf(rest, delimiter);
   if (columns.length > most_columns) {
     throw refused(`The file has ${columns.length} columns, and an import takes at most ${most_columns}.`);
   }
   const mapping = mappingOf(columns, asked, true);
   const records = await countIn(document, recordCounter(delimiter));
-  return { format: 'csv', delimiter, mapping, total: Math.max(0, records - 1) };
+  return { format: 'csv', delimiter, mapping, total: Math.max(0, records - (declared ? 2 : 1)) };
 }
+
+/** The first line that Excel writes and reads, where the delimiter is not that of its region: `sep=;`. */
+const declaration = /^"?sep=([^\w\s"]|\t)"?[ \t]*(?:\r\n|\r|\n|$)/i;
+export const isDeclaration = (record: string[], delimiter: string): boolean => declaration.test(record.join(delimiter));
 
 /** The one that separates most of the header. */
 function delimiterOf(header: string): string {

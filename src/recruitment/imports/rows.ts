@@ -4,7 +4,7 @@ import { parse } from 'csv-parse';
 import { textOfCell } from '../../core/formats/csv.ts';
 import { checkJsonText } from '../../core/http/json_text.ts';
 import { Problem } from '../../core/values/problem.ts';
-import { csv_options, type Described, most_row_bytes } from './document.ts';
+import { csv_options, type Described, isDeclaration, most_row_bytes } from './document.ts';
 
 /** Where and why a row is refused. It holds nothing of the row, which is about a person. */
 export interface Fault {
@@ -35,7 +35,7 @@ async function* csvRows(chunks: AsyncIterable<string>, delimiter: string): Async
   try {
     for await (const { record, info } of pipeline(Readable.from(chunks), parser, () => {})) {
       if (header) yield csvRow(header, record, info.lines);
-      else header = record;
+      else if (!isDeclaration(record, delimiter)) header = record;
     }
   } catch (error) {
     throw unreadableCsv(error);
