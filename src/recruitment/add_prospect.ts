@@ -8,6 +8,7 @@ import { addManually } from './contact/add_address.ts';
 import { base_path } from './events/base_path.ts';
 import { brand_id, channel } from './events/fields.ts';
 import { canonicalKey, profileUrl } from './pages/key.ts';
+import { account_platforms } from './pages/platforms/platforms.ts';
 import { createProspects } from './prospects/create.ts';
 import { type Prospect, prospects } from './prospects/prospect.ts';
 import { described, requireSameProspect } from './prospects/read.ts';
@@ -20,7 +21,7 @@ const Body = z.strictObject({
     .max(2048)
     .optional()
     .describe(
-      'The domain, the channel id or the handle. It is stored in canonical form: the registrable domain of a website, a handle without `@`. If `url` is sent too, `key` identifies the prospect. Required unless `url` is sent.',
+      'The domain, or the channel id or the handle in the channels `youtube`, `instagram`, `tiktok` and `x`. It is stored in canonical form: the registrable domain of a website, a handle without `@`. If `url` is sent too, `key` identifies the prospect. Required unless `url` is sent.',
     ),
   ...z.strictObject(described).partial().shape,
   url: url.optional().describe('The URL of the site or the profile. Required unless `key` is sent.'),
@@ -68,12 +69,19 @@ function whereabouts({ channel: in_channel, key, url: given_url }: Body): { key:
     const param = key === undefined ? 'url' : 'key';
     throw new Problem(
       'invalid_parameter',
-      `'${param}' is not valid for the channel '${in_channel}'. Send a domain, a channel id, a handle, or a URL. An email address is not allowed.`,
+      `'${param}' names nobody in the channel '${in_channel}'. Send ${acceptedIn(in_channel)}. An email address is not allowed.`,
       { param },
     );
   }
   if (given_url !== undefined) requireSameProspect(in_channel, canonical, given_url);
   return { key: canonical, url: given_url ?? profileUrl(in_channel, canonical) };
+}
+
+/** What names a prospect of a channel. */
+function acceptedIn(in_channel: Body['channel']): string {
+  if (in_channel === 'youtube') return 'a handle, a channel id, or the URL of the channel';
+  if (in_channel in account_platforms) return 'a handle, or the URL of the profile';
+  return 'a domain, or the URL of a site or of an account: a handle alone does not say where the account is';
 }
 
 const keyTaken = (key: string, existing: Prospect): Problem =>

@@ -197,6 +197,14 @@ t.test('invites nobody who must not be written to, and takes no URL of another p
   const given = { brand_id, channel: 'website', key: 'one-site.com', url: 'https://two-site.com/' };
   t.same(await errorOf(caller, 'POST', `${v1}/prospects`, given), refused);
   t.same(await errorOf(caller, 'PATCH', `${v1}/prospects/${marked.id}`, { url: 'https://two-site.com/' }), refused);
+  for (const [channel, key, accepted] of [
+    ['other', 'zork-1', /Send a domain, or the URL of a site or of an account: a handle alone/],
+    ['x', 'no-handle', /Send a handle, or the URL of the profile\./],
+    ['youtube', 'a b', /Send a handle, a channel id, or the URL of the channel\./],
+  ] as const) {
+    const { body } = await caller.request('POST', `${v1}/prospects`, { brand_id, channel, key });
+    t.match(body, { error: { code: 'invalid_parameter', param: 'key', message: accepted } });
+  }
   const own_url = `https://www.${marked.key}/about`;
   t.match(await caller.patch(`${v1}/prospects/${marked.id}`, { url: own_url }), { url: own_url });
   const account = { channel: 'youtube', key: '@ada', url: 'https://www.youtube.com/@grace' };
