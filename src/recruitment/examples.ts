@@ -400,6 +400,7 @@ export const examples: Examples = {
             'acme.example.com has no DMARC record. Add the TXT record `v=DMARC1; p=none; rua=mailto:dmarc@example.com` at `_dmarc.example.com`.',
         },
         imap_last_seen: times.event,
+        imap_answer: null,
       },
     },
     'inboxes.reconnect': { reply: { connected_at: times.event } },

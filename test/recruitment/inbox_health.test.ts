@@ -208,7 +208,7 @@ t.test('the health of a new inbox is that of its domain, and nothing was sent', 
     spf: { status: 'pass', record: texts['acme.com']?.[1], detail: 'The SPF record of acme.com lets localhost send.' },
     dkim: { status: 'pass', record: dkim },
     dmarc: { status: 'pass', record: dmarc },
-    ...{ imap_last_seen: null, queue: 0 },
+    ...{ imap_last_seen: null, imap_answer: null, queue: 0 },
   });
 });
 
@@ -272,5 +272,6 @@ t.test('health counts the day of the inbox, its ramp, and 28 days of what came b
   t.match(await healthOf(caller, id), {
     ...{ sent_today: 7, limit_today: 14, bounce_bps_28d: 3_333, complaints_28d: 1, queue: 4 },
     imap_last_seen: '2026-11-01T10:00:00.000Z',
+    imap_answer: null,
   });
 });

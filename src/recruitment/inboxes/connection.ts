@@ -19,7 +19,7 @@ export async function connect(tx: Tx, { id: inbox_id }: Inbox, values: Values = 
 export const readSoon = (tx: Tx, inbox_id: string): Promise<object[]> =>
   tx.all(sql`
     update recruitment.inbox_reader r
-    set next_try_at = ${tx.now}::timestamptz, refused = 0, failed = 0, unreachable_since = null
+    set next_try_at = ${tx.now}::timestamptz, refused = 0, failed = 0, unreachable_since = null, login_answer = null
     where r.organization_id = ${tx.organization_id} and r.inbox_id = ${inbox_id}`);
 
 /** Who reads the inbox just now is its reader no longer: it is read over a new connection. */

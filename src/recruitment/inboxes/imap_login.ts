@@ -1,8 +1,8 @@
 import tls, { type SecureContext } from 'node:tls';
 import type { ImapFlow } from 'imapflow';
-import { isImapRefusal } from './login_answer.ts';
+import { isCertainOfImap, isImapRefusal, wordsOf } from './login_answer.ts';
 import type { Server } from './settings.ts';
-import { LoginRefused, type Proof, type Timeouts } from './smtp_login.ts';
+import { LoginRefused, type Proof, secretOf, type Timeouts } from './smtp_login.ts';
 
 /** What a mailbox may hold is bounded: a server that sends more is not understood. */
 const most_bytes = 64 * 1024 * 1024;
@@ -46,7 +46,11 @@ export async function openImap(
     return client;
   } catch (error) {
     client.close();
-    throw isRefusal(error) ? new LoginRefused('The IMAP server refused the login.', { cause: error }) : error;
+    const { serverResponseCode: code, responseStatus, responseText, reason } = error as ImapError;
+    const is_certain = isCertainOfImap(code);
+    const refused = new LoginRefused('The IMAP server refused the login.', { is_certain, cause: error });
+    const said = wordsOf([responseStatus, code && `[${code}]`, responseText ?? reason], [username, secretOf(proof)]);
+    throw Object.assign(isRefusal(error) ? refused : (error as Error), { said });
   }
 }
 
@@ -63,4 +67,6 @@ interface ImapError {
   code?: string;
   serverResponseCode?: string;
   responseText?: string;
+  /** Of a BYE. */
+  reason?: string;
 }

@@ -5,7 +5,7 @@ import { base_path } from '../events/base_path.ts';
 import { oauth_provider, Server } from './settings.ts';
 
 const disconnected_reasons = {
-  auth_failed: 'the server refused the login three times',
+  auth_failed: 'the server refused the login three times as wrong, or for 15 minutes without saying that it is wrong',
   connection_failed: 'the server could not be reached for 15 minutes',
   removed: 'the inbox was deleted',
   disabled: 'the inbox was disconnected by request',

@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { z } from 'zod';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { idParams, type Operation, operation } from '../../core/resource/operation.ts';
-import { domainOf, id, objectName, timestamp } from '../../core/values/fields.ts';
+import { domainOf, id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { base_path } from '../events/base_path.ts';
 import { dailyLimit } from '../outreach/windows/limits.ts';
 import { isUnpaused } from '../sequences/sequence.ts';
@@ -33,6 +33,11 @@ const InboxHealth = z.object({
   dkim: verdict.describe('Whether the domain has a key that the signatures of its emails verify with.'),
   dmarc: verdict.describe('Whether the domain, or the domain above it, has a DMARC policy.'),
   imap_last_seen: timestamp.nullable().describe('When the inbox was last read. Null if it was not read yet.'),
+  imap_answer: text
+    .nullable()
+    .describe(
+      'What the IMAP server answered to the last login, where it failed. Null if it succeeded, or the server said nothing.',
+    ),
   queue: count.describe('The emails that are due and not sent yet.'),
 });
 
@@ -104,6 +109,8 @@ async function countsOf(tx: Tx, inbox: Inbox) {
       where s.next_step < jsonb_array_length(c.steps) and ${isUnpaused(sql`s`, tx.now)}
     )
     select i.imap_last_seen_at as imap_last_seen,
+      (select r.login_answer from recruitment.inbox_reader r where r.organization_id = i.organization_id and r.inbox_id = i.id)
+        as imap_answer,
       coalesce(round(10000.0 * s.bounced / nullif(s.emails, 0)), 0)::integer as bounce_bps_28d,
       (select count(*)::integer from blocked) as blocked_28d,
       (select count(*)::integer from complaint) as complaints_28d,
@@ -124,5 +131,6 @@ interface Counts {
   complaints_28d: number;
   unknown_28d: number;
   imap_last_seen: string | null;
+  imap_answer: string | null;
   queue: number;
 }

@@ -1,4 +1,5 @@
 /** What the answer to a login says of the login: pure values. */
+import { storable } from '../../core/values/stored_text.ts';
 
 /** RFC 5530, and what Gmail and Exchange add to it: the login is refused, whatever else is said. */
 const refusals = [
@@ -20,13 +21,29 @@ const hindrance_texts = new RegExp(
   'i',
 );
 
+/** Whether an IMAP server's NO says by its code that the login is wrong, and not in words, of whatever language, that may say another thing. */
+export const isCertainOfImap = (code: string | undefined): boolean => refusals.includes((code ?? '').toUpperCase());
+
 /** Whether an IMAP server's NO says that the login is wrong. A NO without a code or a reason does. @param code of RFC 5530, without brackets */
 export function isImapRefusal(code: string | undefined, text: string): boolean {
-  const given = (code ?? '').toUpperCase();
-  if (refusals.includes(given)) return true;
-  return !hindrances.includes(given) && !hindrance_texts.test(text);
+  if (isCertainOfImap(code)) return true;
+  return !hindrances.includes((code ?? '').toUpperCase()) && !hindrance_texts.test(text);
 }
 
 /** The same of an SMTP server's 5xx, whose text may have a status of RFC 3463. */
 export const isSmtpRefusal = (text: string): boolean =>
   !/\b4\.\d{1,3}\.\d{1,3}\b/.test(text) && !hindrance_texts.test(text);
+
+const most_characters = 200;
+
+/** What a server said to a login, on one line, without what it was shown. Undefined: nothing. */
+export function wordsOf(parts: (string | undefined)[], shown: string[]): string | undefined {
+  const text = parts
+    .filter((part) => part)
+    .join(' ')
+    .replaceAll(/[\s\p{Cc}]+/gu, ' ')
+    .trim();
+  const secrets = shown.flatMap((each) => [each, Buffer.from(each).toString('base64')]).filter((each) => each !== '');
+  const said = secrets.reduce((words, secret) => words.replaceAll(secret, '…'), text);
+  return said === '' ? undefined : storable(said, most_characters);
+}

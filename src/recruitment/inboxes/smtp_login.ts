@@ -1,6 +1,6 @@
 import type SMTPConnection from 'nodemailer/lib/smtp-connection';
 import type { SMTPConnectionAuth } from 'nodemailer/lib/smtp-connection';
-import { isSmtpRefusal } from './login_answer.ts';
+import { isSmtpRefusal, wordsOf } from './login_answer.ts';
 import type { Server } from './settings.ts';
 
 /** How somebody proves who they are. */
@@ -9,7 +9,16 @@ export type Proof = { password: string } | { access_token: string };
 /** The server refused the login: another attempt with the same proof is refused too. */
 export class LoginRefused extends Error {
   override readonly name = 'LoginRefused';
+  /** False: no code says so, and the words of the server may say another thing. */
+  readonly is_certain: boolean;
+
+  constructor(message: string, { is_certain, cause }: { is_certain: boolean; cause: unknown }) {
+    super(message, { cause });
+    this.is_certain = is_certain;
+  }
 }
+
+export const secretOf = (proof: Proof): string => ('password' in proof ? proof.password : proof.access_token);
 
 export interface Timeouts {
   /** Of connecting, the greeting and the login, each. */
@@ -50,7 +59,12 @@ export async function openSmtp(
     return connection;
   } catch (error) {
     connection.close();
-    throw isRefusal(error) ? new LoginRefused('The SMTP server refused the login.', { cause: error }) : error;
+    const { response, responseCode } = error as { response?: string; responseCode?: number };
+    // RFC 4954: by the code itself the credentials are wrong, or not of the kind that the server takes.
+    const is_certain = responseCode === 535 || responseCode === 534;
+    const refused = new LoginRefused('The SMTP server refused the login.', { is_certain, cause: error });
+    const said = wordsOf([response], [username, secretOf(proof)]);
+    throw Object.assign(isRefusal(error) ? refused : (error as Error), { said });
   } finally {
     clearTimeout(timer);
   }

@@ -47,7 +47,9 @@ t.test('a refusal of the moment is no wrong password', async (t) => {
     'BAD User is authenticated but not connected.',
     'BYE overloaded',
   ];
-  const wrong = ['NO [AUTHENTICATIONFAILED] Try again later', 'NO [EXPIRED] no', 'NO LOGIN failed.'];
+  // Without a code, in whatever language, it may be one of the moment.
+  const in_doubt = ['NO LOGIN failed.', 'NO Die Anmeldung ist voruebergehend nicht moeglich'];
+  const wrong = ['NO [AUTHENTICATIONFAILED] Try again later', 'NO [EXPIRED] no'];
   const judged = async (answer: string, isOver: (outreach: ReadOutreach) => Promise<boolean>) => {
     const server = await openImapServer();
     const outreach = await openReadOutreach(rail, server);
@@ -61,11 +63,11 @@ t.test('a refusal of the moment is no wrong password', async (t) => {
   };
   const isDisconnected = async (outreach: ReadOutreach) => (await inboxOf(outreach)).status === 'disconnected';
   const [deferred, refused] = await Promise.all([
-    Promise.all(later.map((answer) => judged(answer, async ({ server }) => server.refused > 3))),
+    Promise.all([...later, ...in_doubt].map((answer) => judged(answer, async ({ server }) => server.refused > 3))),
     Promise.all(wrong.map((answer) => judged(answer, isDisconnected))),
   ]);
   for (const [nth, one] of deferred.entries())
-    t.match(one, { status: 'connected', refused: 0, unreachable_since: /^20/ }, `${later[nth]}`);
+    t.match(one, { status: 'connected', refused: 0, unreachable_since: /^20/ }, `${[...later, ...in_doubt][nth]}`);
   for (const [nth, one] of refused.entries()) t.match(one, { disconnected_reason: 'auth_failed' }, `${wrong[nth]}`);
   const [{ outreach }] = deferred as [(typeof deferred)[number]];
   const { smtp } = await startMailbox();
@@ -76,14 +78,46 @@ t.test('a refusal of the moment is no wrong password', async (t) => {
     status: 422,
     body: { error: { code: 'imap_unreachable', message: /takes no login at the moment/ } },
   });
-  await rail.query(
-    sql`update recruitment.inbox_reader set unreachable_since = now() - interval '16 minutes' where inbox_id = ${outreach.inbox_id}`,
-  );
+  const refusedInDoubt = deferred.at(-1)?.outreach as ReadOutreach;
+  for (const each of [outreach, refusedInDoubt]) {
+    await rail.query(
+      sql`update recruitment.inbox_reader set unreachable_since = now() - interval '16 minutes' where inbox_id = ${each.inbox_id}`,
+    );
+    await eventually(async () => {
+      await tryAtOnce(each);
+      return isDisconnected(each);
+    }, 'the end of 15 minutes');
+  }
+  t.match(await inboxOf(outreach), { disconnected_reason: 'connection_failed' });
+  t.match(await inboxOf(refusedInDoubt), { disconnected_reason: 'auth_failed' });
+});
+
+t.test('says what the server answered to a login that failed, without the login', async (t) => {
+  const server = await openImapServer();
+  const outreach = await openReadOutreach(rail, server);
+  const answer = async () =>
+    (await outreach.caller.get(`/recruitment/v1/inboxes/${outreach.inbox_id}/health`)).imap_answer;
+  t.equal(await answer(), null);
+  for (const [said, shown] of [
+    ['BYE Too many connections from your IP', 'Too many connections from your IP'],
+    [
+      `NO [ALERT] ${outreach.user} has no \tquota for ${password} (Failure)`,
+      'NO [ALERT] … has no quota for … (Failure)',
+    ],
+    [`NO ${'x'.repeat(1_000)}`, `NO ${'x'.repeat(197)}`],
+  ] as const) {
+    server.faults.login_answers.set(outreach.user, said);
+    server.drop();
+    await eventually(async () => {
+      await tryAtOnce(outreach);
+      return (await answer()) === shown;
+    }, shown);
+  }
+  server.faults.login_answers.clear();
   await eventually(async () => {
     await tryAtOnce(outreach);
-    return isDisconnected(outreach);
-  }, 'the end of 15 minutes');
-  t.match(await inboxOf(outreach), { disconnected_reason: 'connection_failed' });
+    return (await answer()) === null;
+  }, 'a login');
 });
 
 t.test('an authorization server that cannot answer for a moment is no refused token', async (t) => {

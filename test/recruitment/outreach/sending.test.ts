@@ -10,7 +10,16 @@ import { sendMessage } from '../../../src/recruitment/outreach/sending/lanes/sen
 import { connectTo } from '../../../src/recruitment/outreach/sending/transport/connection.ts';
 import { transmit } from '../../../src/recruitment/outreach/sending/transport/smtp.ts';
 import { wakeInbox } from '../../../src/recruitment/sequences/wake_inbox.ts';
-import { awayFromMidnight, type Caller, eventually, type Json, sql, startRail, startReceiver } from '../../harness.ts';
+import {
+  awayFromMidnight,
+  type Caller,
+  eventually,
+  type Json,
+  log,
+  sql,
+  startRail,
+  startReceiver,
+} from '../../harness.ts';
 import { all_but_scans } from '../event_types.ts';
 import { identity, startMailbox } from '../mailbox.ts';
 import { type Asked, openSender, type Sender, step, wake } from './outreach.ts';
@@ -643,6 +652,15 @@ t.test('disconnects an inbox whose login is refused three times', async (t) => {
   );
 });
 
+t.test('keeps an inbox connected whose login is refused without a code that says that it is wrong', async (t) => {
+  const answer = Object.assign(new Error('Die Anmeldung ist nicht moeglich'), { responseCode: 554 });
+  const { smtp } = await startMailbox({ ...sink.handlers, onAuth: (_auth, _session, done) => done(answer) });
+  const opened = await open({ mailbox: { smtp, imap: mailbox.imap } });
+  await wake(rail);
+  await eventually(async () => (await inboxOf(opened)).unreachable_since !== null, 'a refusal');
+  t.match(await inboxOf(opened), { status: 'connected', auth_failures: 0 });
+});
+
 t.test(
   'disconnects an inbox whose server cannot be reached for 15 minutes, not one that fails twice a day',
   async (t) => {
@@ -699,7 +717,12 @@ t.test('a server that takes a minute to answer holds up its own inbox alone', as
   const [inbox_id = ''] = opened.inbox_ids;
   const { organization_id } = opened;
   const attempt = async (to: string, deadlines: { start_ms: number; end_ms: number }) => {
-    const connection = await connectTo({ organization_id, inbox_id }, { store: rail.store, services: rail.services });
+    const connection = await connectTo(
+      { organization_id, inbox_id },
+      {
+        ...{ store: rail.store, services: rail.services, log },
+      },
+    );
     const letter = { from: 'grace@acme.example.com', to, content: Buffer.from('Subject: Hello\r\n\r\nHello') };
     return transmit(connection, letter, async () => true, new AbortController().signal, deadlines);
   };

@@ -53,11 +53,12 @@ export async function readInbox(
   } catch (error) {
     if (stopped.aborted || error instanceof NotTheReader) return;
     const failure = failureOf(error, begun !== undefined);
-    const { code, name } = error as { code?: unknown; name?: string };
-    // What a server says may hold the login, or a mail: neither is logged.
-    log.warn({ inbox_id: inbox.inbox_id, failure, code, name }, 'reading an inbox failed; it is tried again');
+    // What a server says may hold a mail, which is not logged; what it said to the login is here without that.
+    const { code, name, said } = error as { code?: unknown; name?: string; said?: string };
+    const what = begun === undefined ? 'logging in to read an inbox' : 'reading an inbox';
+    log.warn({ inbox_id: inbox.inbox_id, failure, code, name, said }, `${what} failed; it is tried again`);
     const lasted_ms = begun === undefined ? 0 : performance.now() - begun;
-    await giveBack(store, inbox, worker_id, failure, lasted_ms).catch((err) =>
+    await giveBack(store, inbox, worker_id, failure, lasted_ms, said).catch((err) =>
       log.warn({ err }, 'an inbox was not given back'),
     );
   }

@@ -88,7 +88,7 @@ export const no_validity = '0';
 /** Where the last reader came to; nowhere in a folder without UIDVALIDITY, which is begun anew. A login has succeeded: those that failed before no longer count. */
 export async function beginReading(tx: Tx, { inbox_id }: ReadInbox): Promise<Map<string, Cursor>> {
   await tx.all(sql`
-    update recruitment.inbox_reader r set refused = 0, unreachable_since = null
+    update recruitment.inbox_reader r set refused = 0, unreachable_since = null, login_answer = null
     where r.organization_id = ${tx.organization_id} and r.inbox_id = ${inbox_id}`);
   const folders = await tx.all<Cursor & { folder: string }>(sql`
     select t.folder, t.uid_validity::text, t.last_uid, t.updated_at, t.begun_uid, t.tries from recruitment.inbox_folder t

@@ -1,7 +1,6 @@
 /** The connections of a worker to the servers that send: kept for as long as a lane has more to send. */
 import type SMTPConnection from 'nodemailer/lib/smtp-connection';
-import type { Store } from '../../../../core/postgres/transaction.ts';
-import type { Services } from '../../../../core/resource/services.ts';
+import type { WorkerContext } from '../../../../core/jobs/worker_context.ts';
 import { Problem } from '../../../../core/values/problem.ts';
 import { clientName } from '../../../inboxes/login.ts';
 import { mailServerAddress } from '../../../inboxes/mail_host.ts';
@@ -29,7 +28,7 @@ export class NotConnected extends Error {
  */
 export async function connectTo(
   lane: { organization_id: string; inbox_id: string },
-  context: { store: Store; services: Services },
+  context: Pick<WorkerContext, 'store' | 'services' | 'log'>,
 ): Promise<SMTPConnection> {
   const { login } = await readStored(lane, context);
   try {
@@ -42,7 +41,14 @@ export async function connectTo(
     connection.on('error', () => {});
     return connection;
   } catch (error) {
-    const is_refused = error instanceof LoginRefused || (error instanceof Problem && error.code === 'oauth_failed');
-    throw new NotConnected(is_refused ? 'auth' : 'unreachable', error);
+    const is_refused =
+      error instanceof LoginRefused ? error.is_certain : error instanceof Problem && error.code === 'oauth_failed';
+    const failure = is_refused ? 'auth' : 'unreachable';
+    const { code, name, said } = error as { code?: unknown; name?: string; said?: string };
+    context.log.warn(
+      { inbox_id: lane.inbox_id, failure, code, name, said },
+      'logging in to send failed; it is tried again',
+    );
+    throw new NotConnected(failure, error);
   }
 }
