@@ -38,6 +38,8 @@ export interface ImapFaults {
   refuses_connections: boolean;
   /** Does not say that it knows IDLE. */
   lacks_idle: boolean;
+  /** Says of each IDLE at once that it is over. */
+  ends_idle: boolean;
   /** Answers with whole mails where a part is asked for. */
   ignores_partial: boolean;
   /** Gives all mails but the first empty where several are asked for. */
@@ -60,6 +62,8 @@ export interface ImapServer {
   idling(): number;
   connections(): number;
   folder(user: string, name?: string): Folder;
+  /** IDLEs that were begun. */
+  idles: number;
   /** APPENDs that were begun. */
   appends: number;
   /** Puts a mail into a folder, and tells whoever waits for it. @returns its UID */
@@ -94,7 +98,7 @@ export async function startImapServer({ key, cert, password, port = 0 }: ImapSer
     ...{ refuses_logins: false, drops_fetches: 0, drops_at: undefined, refuses_connections: false },
     ...{ lacks_idle: false, ignores_partial: false, empties_others: false, holds_answers: undefined },
     ...{ login_answers: new Map(), omits: new Set(), fetches_backwards: false, holds_appends: undefined },
-    ...{ unselectable: undefined, refuses_empty_searches: false },
+    ...{ unselectable: undefined, refuses_empty_searches: false, ends_idle: false },
   };
   const foldersOf = (user: string) => {
     const folders = users.get(user) ?? new Map(['INBOX', 'Junk', 'Sent'].map((name) => [name, newFolder()]));
@@ -119,7 +123,7 @@ export async function startImapServer({ key, cert, password, port = 0 }: ImapSer
     });
   });
   const own: ImapServer = {
-    ...{ port: 0, faults, logins: [], refused: 0, fetched: 0, appends: 0, folder },
+    ...{ port: 0, faults, logins: [], refused: 0, fetched: 0, idles: 0, appends: 0, folder },
     idling: () => [...sessions].filter(({ idle_tag }) => idle_tag !== undefined).length,
     connections: () => sessions.size,
     deliver(user, source, name = 'INBOX', arrived_at = new Date()) {
@@ -243,6 +247,8 @@ export async function startImapServer({ key, cert, password, port = 0 }: ImapSer
         return;
       }
       case 'IDLE': {
+        own.idles += 1;
+        if (faults.ends_idle) return void ok();
         session.idle_tag = tag;
         socket.write('+ idling\r\n');
         return void tellNews(session);

@@ -164,6 +164,18 @@ t.test('an authorization server that cannot answer for a moment is no refused to
   t.match(await inboxOf(outreach), { disconnected_reason: 'auth_failed' });
 });
 
+t.test('asks a server that ends each IDLE at once ever less often, and reads what comes', async (t) => {
+  const server = await openImapServer();
+  server.faults.ends_idle = true;
+  const outreach = await openReadOutreach(rail, server);
+  await eventually(() => server.idles > 2, 'a third IDLE');
+  const to = await answered(rail, outreach, 'What do you pay?');
+  await isKept(to);
+  const { idles } = server;
+  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  t.ok(server.idles - idles < 10, `${server.idles - idles} IDLEs`);
+});
+
 t.test('reads servers that leave out what they may leave out', async (t) => {
   for (const omitted of [
     ['UIDNEXT', 'LIST'],

@@ -31,6 +31,9 @@ export interface Pace {
   silence_ms: number;
 }
 
+/** A server may end each wait at once: one that has said nothing new is asked again after this, doubled up to `poll_ms`. */
+const least_pause_ms = 250;
+
 const usual_pace: Pace = { other_folders_ms: 60_000, poll_ms: 15_000, silence_ms: 90_000 };
 
 /** Reads an inbox until `stopped`, or until its connection fails: then it is given back, to be read again later. It never throws. */
@@ -103,6 +106,7 @@ async function readOnAndOn(
   const news = watchNews(client);
   let junk = await junkFolder(client);
   let look_at = 0;
+  let pause_ms = 0;
   while (!stopped.aborted) {
     if (performance.now() >= look_at) {
       if (junk !== undefined) junk = (await readOther(client, reading, junk)) ?? (await junkFolder(client));
@@ -112,9 +116,13 @@ async function readOnAndOn(
     if (client.mailbox === false || client.mailbox.path !== 'INBOX')
       await client.mailboxOpen('INBOX', { readOnly: true });
     news.forget();
-    await readFolder(client, reading);
+    const is_new = await readFolder(client, reading);
     seen();
-    await untilNews(client, news, look_at - performance.now(), poll_ms);
+    const waits_since = performance.now();
+    await untilNews(client, news, look_at - waits_since, poll_ms);
+    const waited_ms = performance.now() - waits_since;
+    pause_ms = is_new || waited_ms >= poll_ms ? 0 : Math.min(Math.max(2 * pause_ms, least_pause_ms), poll_ms);
+    await news.closing(pause_ms - waited_ms);
     if (news.closed()) throw Object.assign(new Error('The IMAP connection was lost.'), { code: 'closed' });
   }
 }
@@ -156,31 +164,34 @@ interface News {
   closed(): boolean;
   /** Settles when something arrives, or the connection closes. */
   arrival(): Promise<void>;
+  /** Settles when the connection closes, but after so long at the latest. */
+  closing(ms: number): Promise<void>;
 }
 
 /** What the server says of the selected folder, from now on. */
 function watchNews(client: ImapFlow): News {
   let arrived = false;
-  let closed = false;
   let tell = () => {};
+  const end = new AbortController();
   client.on('exists', () => {
     arrived = true;
     tell();
   });
   client.on('close', () => {
-    closed = true;
+    end.abort();
     tell();
   });
   return {
     forget() {
       arrived = false;
     },
-    closed: () => closed,
+    closed: () => end.signal.aborted,
     arrival: () =>
       new Promise((resolve) => {
         tell = resolve;
-        if (arrived || closed) resolve();
+        if (arrived || end.signal.aborted) resolve();
       }),
+    closing: (ms) => sleep(Math.max(0, ms), undefined, { signal: end.signal }).catch(() => {}),
   };
 }
 

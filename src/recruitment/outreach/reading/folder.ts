@@ -56,17 +56,19 @@ const days_before = 2;
 /** From this many times on that a connection or a worker was lost at a mail, less of it is fetched; then it is set aside. */
 const losses = { less: 1, aside: 3 };
 
-/** Reads all that is new. @throws whatever ends the connection; NotTheReader */
-export async function readFolder(client: ImapFlow, reading: FolderReading): Promise<void> {
+/** Reads all that is new. @returns whether there was anything @throws whatever ends the connection; NotTheReader */
+export async function readFolder(client: ImapFlow, reading: FolderReading): Promise<boolean> {
   const { path: folder } = selected(client);
   const cursor = await openCursor(client, reading, folder, validityOf(selected(client)));
   const found = await newUids(client, cursor.last_uid);
   const passed = cursor.uid_validity === no_validity ? await uidsSetAside(reading.store, reading.inbox, folder) : [];
   const uids = found.filter((uid) => !passed.includes(uid));
+  const is_new = uids.length > 0;
   while (uids.length > 0) {
     const chunk = uids.splice(0, lossesAt(cursor, uids[0]) > 0 ? 1 : most_mails);
     await reading.inTurn(() => readMails(client, reading, { folder, cursor, uids: chunk }));
   }
+  return is_new;
 }
 
 function selected(client: ImapFlow) {
