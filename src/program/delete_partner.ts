@@ -1,4 +1,5 @@
 import sql from 'sql-template-tag';
+import { most_at_once } from '../core/jobs/task.ts';
 import type { Tx } from '../core/postgres/transaction.ts';
 import { DeletedMarker } from '../core/resource/deleted_marker.ts';
 import { idParams, type Operation, operation } from '../core/resource/operation.ts';
@@ -36,7 +37,7 @@ async function deletePartner(tx: Tx, partner: Partner): Promise<void> {
     where ${tenant(tx)} and t.partner_id = ${id} and t.status = 'pending'`);
   tx.emit(event('affiliate.deleted', partner));
   await dropAliases(tx, id);
-  if ((await endWithPartner(tx, partner, most_ended, { at_least: 0 })) < most_ended) return;
+  if ((await endWithPartner(tx, partner, most_at_once, { at_least: 0 })) < most_at_once) return;
   const { organization_id, request_id } = tx;
   tx.enqueue(
     'program/delete_partner',
@@ -44,9 +45,6 @@ async function deletePartner(tx: Tx, partner: Partner): Promise<void> {
     { job_key: `delete_partner:${id}` },
   );
 }
-
-/** How many rows a request ends, and each transaction of the job that ends the others: each is an event, and is counted and reported. */
-export const most_ended = 500;
 
 /**
  * Ends what ends with a partner who is deleted, at most so many rows of it. What is left matures no more, and is not paid.

@@ -109,7 +109,8 @@ select
   g.created_at,
   g.updated_at
 from program.partner_group g
-where g.organization_id = (select data.organization_id());
+where g.organization_id = (select data.organization_id())
+  and g.deleted_at is null;
 comment on view data.group is 'Groups of partners. Each program has one default group.';
 comment on column data.group.id is 'The group (grp_).';
 comment on column data.group.program_id is 'The program (prg_).';
@@ -131,7 +132,8 @@ select
   t.created_at,
   t.updated_at
 from program.tag t
-where t.organization_id = (select data.organization_id());
+where t.organization_id = (select data.organization_id())
+  and t.deleted_at is null;
 comment on view data.tag is 'Labels of partners.';
 comment on column data.tag.id is 'The tag (tag_).';
 comment on column data.tag.program_id is 'The program (prg_).';

@@ -60,6 +60,9 @@ export const taskOutsideTransaction = <Payload extends z.ZodType>({
   run: (given, context) => run({ ...context, payload: given as z.output<Payload> }),
 });
 
+/** How many rows a request changes besides its own, and each transaction of a job that changes the others: each may be an event. */
+export const most_at_once = 500;
+
 /** Repeats a batch, which says how many it did, until one is not full. */
 export async function inBatches(most: number, batch: () => Promise<number>): Promise<void> {
   while ((await batch()) >= most);

@@ -1,5 +1,6 @@
-import sql, { raw } from 'sql-template-tag';
+import sql, { raw, type Sql } from 'sql-template-tag';
 import { z } from 'zod';
+import { most_at_once } from '../../core/jobs/task.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { DeletedMarker } from '../../core/resource/deleted_marker.ts';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
@@ -19,6 +20,7 @@ export const groups = resource({
   table: 'program.partner_group',
   unique: { partner_group_slug_unique: 'slug', partner_group_one_default: null },
   total: totalOf('partner_group'),
+  soft_delete: true,
   hard_delete: 'program_id',
   doc: 'A set of partners that share commission rules and coupons. Every program has a default group.',
   fields: {
@@ -101,7 +103,7 @@ export const groupOperations: Operation[] = [
     path: '/v1/groups/{id}',
     scope: 'groups:write',
     summary: "Deletes a group and moves its partners to the program's default group.",
-    doc: 'The default group cannot be deleted. Make another group the default first.',
+    doc: 'The default group cannot be deleted. Make another group the default first. Beyond some hundred partners, a worker moves the others: until then they are still in the group, by id.',
     params: idParams,
     reply: DeletedMarker,
     errors: ['invalid_state_transition'],
@@ -110,37 +112,73 @@ export const groupOperations: Operation[] = [
       await programs.get(tx, program_id, { lock: true });
       const { is_default } = await groups.get(tx, params.id);
       requireState(!is_default, 'The default group cannot be deleted. Make another group the default first.');
-      await lockForDeletion(tx, params.id);
-      await moveMembers(tx, params.id, await groupToJoin(tx, program_id, undefined));
-      await groups.deleteOutright(tx, params.id);
+      const group = { id: params.id, program_id };
+      if ((await dissolve(tx, group, most_at_once)) >= most_at_once) {
+        await groups.update(tx, group.id, { deleted_at: tx.now });
+        const { organization_id, request_id } = tx;
+        const job_key = `delete_group:${group.id}`;
+        tx.enqueue('program/delete_group', { organization_id, request_id, ...group }, { job_key });
+      }
       return { id: params.id, object: 'group', deleted: true as const };
     },
   }),
 ];
 
+/**
+ * Moves what is in a group to the default group, at most `most` of it, and deletes the group outright once nothing is left.
+ * @returns how many were moved; `most` where there may be more
+ */
+export async function dissolve(
+  tx: Tx,
+  { id, program_id }: Pick<Group, 'id' | 'program_id'>,
+  most: number,
+): Promise<number> {
+  await programs.get(tx, program_id, { lock: true });
+  await lockForDeletion(tx, id);
+  const moved = await moveMembers(tx, id, await groupToJoin(tx, program_id, undefined), most);
+  if (moved < most) await groups.deleteOutright(tx, id);
+  return moved;
+}
+
 /** Waits for transactions that are adding a partner to the group; later ones no longer find it. */
 const lockForDeletion = (tx: Tx, group_id: string) =>
   tx.all(sql`select 1 from ${groups.from} where ${tenant(tx)} and t.id = ${group_id} for update`);
 
-/** Moves partners, coupons and applications to another group. Emits `affiliate.updated` for each partner that is not deleted. */
-async function moveMembers(tx: Tx, from: string, to: string): Promise<void> {
-  const partners = await tx.all<{ partner_id: string; program_id: string; status: string; reason: string | null }>(sql`
+/**
+ * Moves partners, coupons and applications to another group, at most `most` in all. Emits `affiliate.updated` for each partner that is not
+ * deleted.
+ */
+async function moveMembers(tx: Tx, from: string, to: string, most: number): Promise<number> {
+  type Moved = { partner_id: string; program_id: string; status: string; reason: string | null; is_deleted: boolean };
+  const partners = await tx.all<Moved>(sql`
     with moved as (
       update program.partner t set group_id = ${to}, updated_at = ${tx.now}::timestamptz
-      where ${tenant(tx)} and t.group_id = ${from}
+      where ${tenant(tx)} and t.id = any(${someOf(tx, 'program.partner', from, most)})
       returning t.id, t.program_id, t.status, t.suspension_reason, t.deleted_at
     )
-    select m.id as partner_id, m.program_id, m.status, m.suspension_reason as reason
+    select m.id as partner_id, m.program_id, m.status, m.suspension_reason as reason, m.deleted_at is not null as is_deleted
     from moved m
-    where m.deleted_at is null
     order by m.id`);
-  for (const partner of partners) tx.emit(event('affiliate.updated', partner));
+  for (const { is_deleted, ...partner } of partners) if (!is_deleted) tx.emit(event('affiliate.updated', partner));
+  let left = most - partners.length;
   for (const table of ['program.coupon', 'program.application']) {
-    await tx.all(sql`
+    if (left === 0) break;
+    const moved = await tx.all(sql`
       update ${raw(table)} t set group_id = ${to}, updated_at = ${tx.now}::timestamptz
-      where ${tenant(tx)} and t.group_id = ${from}`);
+      where ${tenant(tx)} and t.id = any(${someOf(tx, table, from, left)})
+      returning t.id`);
+    left -= moved.length;
   }
+  return most - left;
 }
+
+/** Ids of what is in a group. Rows are looked up by them one by one: a join would be quadratic where there are no statistics yet. */
+const someOf = (tx: Tx, table: string, group_id: string, most: number): Sql => sql`array(
+  select m.id from ${raw(table)} m
+  where m.organization_id = ${tx.organization_id} and m.group_id = ${group_id}
+  order by m.id
+  limit ${most}
+  for no key update)`;
 
 /** A slug of the name, with the suffix `-2`, `-3` … if it is taken. The caller holds the program's row lock. */
 async function freeSlug(tx: Tx, program_id: string, name: string): Promise<string> {

@@ -1,5 +1,6 @@
 import sql from 'sql-template-tag';
 import { z } from 'zod';
+import { most_at_once } from '../../core/jobs/task.ts';
 import type { Tx } from '../../core/postgres/transaction.ts';
 import { DeletedMarker } from '../../core/resource/deleted_marker.ts';
 import { idParams, type Operation, operation, readOperations } from '../../core/resource/operation.ts';
@@ -18,6 +19,7 @@ export const tags = resource({
   table: 'program.tag',
   unique: { tag_name_unique: 'name' },
   total: totalOf('tag'),
+  soft_delete: true,
   hard_delete: 'program_id',
   doc: 'A label for partners. Commission rules can apply to partners with a certain tag.',
   fields: {
@@ -79,33 +81,46 @@ export const tagOperations: Operation[] = [
     path: '/v1/tags/{id}',
     scope: 'tags:write',
     summary: 'Deletes a tag and removes it from all partners.',
-    doc: 'Emits `affiliate.updated` for each partner who had it.',
+    doc: 'Emits `affiliate.updated` for each partner who had it. Beyond some hundred partners, a worker removes it from the others: until then they still have it, by id.',
     params: idParams,
     reply: DeletedMarker,
     async run({ tx, params }) {
       await tags.get(tx, params.id, { lock: true });
-      await removeFromPartners(tx, params.id);
-      await tags.deleteOutright(tx, params.id);
+      if ((await removeTag(tx, params.id, most_at_once)) >= most_at_once) {
+        await tags.update(tx, params.id, { deleted_at: tx.now });
+        const { organization_id, request_id } = tx;
+        const job_key = `delete_tag:${params.id}`;
+        tx.enqueue('program/delete_tag', { organization_id, request_id, id: params.id }, { job_key });
+      }
       return { id: params.id, object: 'tag', deleted: true as const };
     },
   }),
 ];
 
-async function removeFromPartners(tx: Tx, tag_id: string): Promise<void> {
+/**
+ * Removes a tag from its partners, at most `most` of them, with `affiliate.updated` for each that is not deleted, and deletes the tag outright
+ * once nobody has it.
+ * @returns how many had it; `most` where there may be more
+ */
+export async function removeTag(tx: Tx, tag_id: string, most: number): Promise<number> {
+  const removed = await tx.all<{ partner_id: string }>(sql`
+    delete from program.partner_tag t
+    where ${tenant(tx)} and t.tag_id = ${tag_id} and t.partner_id = any(array(
+      select x.partner_id from program.partner_tag x
+      where x.organization_id = ${tx.organization_id} and x.tag_id = ${tag_id}
+      order by x.partner_id
+      limit ${most}))
+    returning t.partner_id`);
   const partners = await tx.all<{ partner_id: string; program_id: string; status: string; reason: string | null }>(sql`
-    with removed as (
-      delete from program.partner_tag t
-      where ${tenant(tx)} and t.tag_id = ${tag_id}
-      returning t.partner_id
-    ),
-    changed as (
+    with changed as (
       update program.partner t set updated_at = ${tx.now}::timestamptz
-      from removed r
-      where ${tenant(tx)} and t.id = r.partner_id and t.deleted_at is null
+      where ${tenant(tx)} and t.id = any(${removed.map(({ partner_id }) => partner_id)}) and t.deleted_at is null
       returning t.id as partner_id, t.program_id, t.status, t.suspension_reason as reason
     )
     select c.partner_id, c.program_id, c.status, c.reason from changed c order by c.partner_id`);
   for (const partner of partners) tx.emit(event('affiliate.updated', partner));
+  if (removed.length < most) await tags.deleteOutright(tx, tag_id);
+  return removed.length;
 }
 
 /** Names are unique in the program, letter case ignored. */
@@ -126,7 +141,7 @@ export async function replaceTags(
   tag_ids: string[],
 ): Promise<boolean> {
   const existing = await tx.all<{ id: string }>(
-    sql`select t.id from ${tags.from} where ${tenant(tx)} and t.program_id = ${partner.program_id} and t.id = any(${tag_ids})`,
+    sql`select t.id from ${tags.from} where ${tenant(tx)} and t.program_id = ${partner.program_id} and t.id = any(${tag_ids}) and ${tags.alive}`,
   );
   const missing = tag_ids.find((tag_id) => !existing.some((tag) => tag.id === tag_id));
   if (missing !== undefined) {

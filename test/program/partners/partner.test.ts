@@ -1,5 +1,5 @@
 import t from 'tap';
-import { eventually, type Json, startRail } from '../../harness.ts';
+import { eventually, type Json, sql, startRail } from '../../harness.ts';
 import { openShop, types } from '../../shop.ts';
 
 const rail = await startRail();
@@ -461,3 +461,50 @@ t.test('a click with a very long user agent or referrer is recorded with both sh
   t.equal(click.user_agent, `${firefox}😀`, 'a character is never cut in two');
   t.match(await shop.customer({ click_id: click.id }), { partner_id: ada.id });
 });
+
+t.test(
+  'a group and a tag of many partners are deleted at once for readers, and taken from the partners by a job',
+  async (t) => {
+    const shop = await openShop(rail);
+    const { merchant, program_id } = shop;
+    const many = 1_200;
+    const [standard] = await shop.list('groups');
+    const named = (noun: string) => merchant.post(`/v1/${noun}`, { program_id, name: 'Gold' });
+    const [group, tag] = [await named('groups'), await named('tags')];
+    await rail.query(sql`
+    insert into program.partner (organization_id, id, program_id, group_id, email, handle, status)
+    select ${merchant.organization_id}, 'part_' || core.id_time_part(now()) || 'e00g' || lpad(n::text, 12, '0'), ${program_id}, ${group.id},
+      n || '@partner.example.com', 'many-' || n, 'active'
+    from generate_series(1, ${many}) as n`);
+    await rail.query(sql`
+    insert into program.partner_tag (organization_id, partner_id, tag_id)
+    select p.organization_id, p.id, ${tag.id} from program.partner p where p.program_id = ${program_id}`);
+    const coupon = await shop.coupon({ group_id: group.id });
+    const left = async (): Promise<Json> =>
+      (
+        await rail.query(sql`
+        select (select count(*)::integer from program.partner where group_id = ${group.id}) as members,
+          (select count(*)::integer from program.partner_tag where tag_id = ${tag.id}) as tagged,
+          (select count(*)::integer from program.partner_group where id = ${group.id}) as groups,
+          (select count(*)::integer from program.tag where id = ${tag.id}) as tags`)
+      )[0] as Json;
+
+    for (const [noun, { id }] of [
+      ['tags', tag],
+      ['groups', group],
+    ] as const) {
+      t.match(await merchant.delete(`/v1/${noun}/${id}`), { deleted: true });
+      t.equal((await merchant.request('GET', `/v1/${noun}/${id}`)).status, 404);
+      t.notOk((await shop.list(noun)).some((one) => one.id === id));
+      t.equal((await merchant.request('DELETE', `/v1/${noun}/${id}`)).status, 404);
+      t.match(await named(noun), { name: 'Gold' }, 'the name is free at once');
+    }
+    await eventually(async () => Object.values(await left()).every((count) => count === 0), 'the jobs to end', 120_000);
+    t.equal((await merchant.get(`/v1/groups/${standard?.id}?include[]=stats`)).stats.partners, many);
+    t.equal((await merchant.get(`/v1/coupons/${coupon.id}`)).group_id, standard?.id);
+    const told = await rail.query(sql`
+    select count(*)::integer as events, count(distinct body::jsonb #>> '{data,partner_id}')::integer as partners
+    from webhooks.event where program_id = ${program_id} and type = 'affiliate.updated'`);
+    t.same(told, [{ events: 2 * many, partners: many }], 'each partner is told once of either');
+  },
+);
