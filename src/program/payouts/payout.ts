@@ -102,7 +102,7 @@ export async function atOnce<Locked>(tx: Tx, lock: () => Promise<Locked>): Promi
     return locked;
   } catch (error) {
     if ((error as { code?: string }).code !== '55P03') throw error;
-    throw new Problem('payout_locked', 'The payout, or its batch, is being changed. Try again in a few seconds.', {
+    throw new Problem('payout_locked', 'The payout or its batch is being changed. Try again in a few seconds.', {
       headers: { 'Retry-After': '5' },
     });
   }
@@ -110,7 +110,7 @@ export async function atOnce<Locked>(tx: Tx, lock: () => Promise<Locked>): Promi
 
 /** A batch whose payouts can be sent, or were: it is not deleted meanwhile. @throws Problem payout_locked */
 export async function lockReady(tx: Tx, batch_id: string): Promise<PayoutBatch> {
-  const batch = await payoutBatches.get(tx, batch_id, { lock: 'share' });
+  const batch = await atOnce(tx, () => payoutBatches.get(tx, batch_id, { lock: 'share' }));
   requireReady(batch);
   return batch;
 }

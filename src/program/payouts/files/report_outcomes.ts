@@ -225,16 +225,25 @@ async function ofBookings(
   const accounts = await accountsOf(tx, services, batch_id);
   const told: Told[] = [];
   const not_applied: NotApplied[] = [];
+  const seen = new Set<string>();
   for (const transfer of report.transfers) {
     const one = sent.get(transfer.end_to_end_id);
     if (!one) continue;
-    const reason = transfer.ignored_because ?? misfit(one, transfer, accounts.get(one.file_id ?? ''));
+    const key = `${one.id} ${transfer.outcome}`;
+    const reason =
+      transfer.ignored_because ??
+      misfit(one, transfer, accounts.get(one.file_id ?? '')) ??
+      (transfer.references.length === 0 && seen.has(key) ? without_reference : null);
+    seen.add(key);
     if (reason === null) told.push(toldOfBooking(one, transfer));
     else not_applied.push(notApplied(one, reason));
   }
   const strangers = ids.length - told.length - not_applied.length;
   return { told, unchanged: [], not_applied, waiting: 0, not_of_batch: strangers + report.without_id };
 }
+
+const without_reference =
+  'The notification has the payment more than once, here without a reference (AcctSvcrRef): whether that is another payment cannot be told. Ask the bank for a notification that has the reference of each.';
 
 /** The IBANs that the files of a batch pay from, by file. */
 async function accountsOf(tx: Tx, { vault }: Pick<Services, 'vault'>, batch_id: string): Promise<Map<string, string>> {
