@@ -3,6 +3,7 @@
  * for one: what cannot be used is shortened, mended or left out, and the reply says so under `warnings`.
  */
 import { z } from 'zod';
+import { addressIn } from './address_in.ts';
 import { bareAddress } from './bare_address.ts';
 import { customerEmail, metadata, visitorAddress, visitorCountry } from './fields.ts';
 import { pathOfUnstorable, storable, storableValue } from './stored_text.ts';
@@ -48,7 +49,7 @@ const trimmed = { mend: ofText((given) => given.trim()), says_the_same: true } a
 export const details = {
   country: { schema: visitorCountry, ...trimmed, fault: 'is no country code of two characters' },
   ip: { schema: visitorAddress, mend: ofText(bareAddress), says_the_same: true, fault: 'is no IPv4 or IPv6 address' },
-  email: { schema: customerEmail, ...trimmed, fault: 'is no email address' },
+  email: { schema: customerEmail, mend: ofText(addressIn), says_the_same: true, fault: 'is no email address' },
   metadata: {
     schema: metadata,
     mend: storableValue,

@@ -2,6 +2,7 @@ import { isAscii } from 'node:buffer';
 import { domainToASCII } from 'node:url';
 import { z } from 'zod';
 import { databaseTime } from './clock.ts';
+import { mixesScripts } from './look_alike.ts';
 import { Problem } from './problem.ts';
 
 /** The kinds of field that records share. */
@@ -26,6 +27,12 @@ export const pastTimestamp = timestampInput.refine(
   'must be between 2000-01-01 and a day from now',
 );
 export const text = z.string();
+/** No one sees them. */
+const unseen = /\p{Default_Ignorable_Code_Point}/gu;
+/** An id that others gave, to look one up: what nobody sees, and white space at its ends, is no part of it. */
+export const knownExternalId = text.overwrite((given) => given.replaceAll(unseen, '').trim());
+/** The same of one that is kept. */
+export const externalId = knownExternalId.min(1).max(255);
 /** What each value means, as a description says it. The meanings are clauses without a full stop. */
 export const meaningsOf = (meanings: Readonly<Record<string, string>>): string =>
   Object.entries(meanings)
@@ -110,8 +117,13 @@ const email_error = 'must be an email address, such as ada@example.com';
 export const email = z
   .email({ pattern: address, error: email_error })
   .max(254)
-  .overwrite(withAsciiDomain)
+  .overwrite((text) => withAsciiDomain(text.normalize('NFKC')))
+  .refine((text) => address.test(text), email_error)
   .refine((text) => isAscii(Buffer.from(text.slice(text.lastIndexOf('@')))), email_error)
+  .refine(
+    (text) => !mixesScripts(text.slice(0, text.lastIndexOf('@'))),
+    'must not mix letters of scripts that look alike',
+  )
   .max(254);
 
 /**
@@ -128,7 +140,7 @@ export const customerEmail = z
 export const domainOf = (address: string): string => address.slice(address.lastIndexOf('@') + 1);
 
 /** A domain that has no ASCII form is left as it is. */
-function withAsciiDomain(text: string): string {
+export function withAsciiDomain(text: string): string {
   const domain = domainOf(text);
   if (isAscii(Buffer.from(domain))) return text;
   return text.slice(0, -domain.length) + (domainToASCII(domain) || domain);

@@ -1,3 +1,6 @@
+import { addressIn } from '../../core/values/address_in.ts';
+import { withAsciiDomain } from '../../core/values/fields.ts';
+
 /** Decides whether a customer is the partner who referred them: see the room's README. */
 
 /** What identifies a browser. `ip_hash` is a keyed hash of the IP address, which is not stored. */
@@ -40,11 +43,11 @@ export function isSameBrowser(a: Visit, b: Visit): boolean {
 }
 
 /**
- * The address in lower case, with dots and the plus tag removed from the local part, and `gmail.com` for `googlemail.com`. It applies to every host, because the rules of a
+ * The address that a text holds in lower case, with dots and the plus tag removed from the local part, and `gmail.com` for `googlemail.com`. It applies to every host, because the rules of a
  * host are unknown. For comparison only, never for sending mail. A local part that would become empty is kept: `+ann`.
  */
 export function normaliseEmail(email: string): string {
-  const folded = email.trim().toLowerCase();
+  const folded = withAsciiDomain(addressIn(email)).toLowerCase();
   const at = folded.lastIndexOf('@');
   if (at === -1) return folded;
   const host = folded.slice(at + 1);

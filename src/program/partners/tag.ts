@@ -8,6 +8,7 @@ import { resource, tenant } from '../../core/resource/resource.ts';
 import { id, objectName, text, timestamp } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { alreadyExists, Problem } from '../../core/values/problem.ts';
+import { unmistakable } from '../../core/values/typed_code.ts';
 import { event } from '../events/event.ts';
 import { program_id } from '../events/fields.ts';
 import { programs } from '../programs/program.ts';
@@ -35,7 +36,7 @@ export const tags = resource({
 
 export type Tag = z.infer<typeof tags.record>;
 
-const name = text.min(1).max(100);
+const name = unmistakable(1, 100);
 const color = text.regex(/^#[0-9A-Fa-f]{6}$/, 'must be # and 6 hexadecimal digits, as in #1A2B3C');
 
 export const tagOperations: Operation[] = [

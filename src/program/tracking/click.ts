@@ -15,6 +15,7 @@ import {
   visitorCountry,
 } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
+import { asSeen } from '../../core/values/look_alike.ts';
 import { Problem } from '../../core/values/problem.ts';
 import { program_id } from '../events/fields.ts';
 import { links } from '../partners/link.ts';
@@ -173,7 +174,7 @@ type FoundTarget = ClickTarget & { found_by: 'exact link' | 'handle' | 'link' };
 
 /**
  * The link with this `param` and `value`, or else the partner with this handle, or else the one who had it until recently, if
- * `param` is one of the program's `url_params`. Letter case is ignored; a link with the very value comes first.
+ * `param` is one of the program's `url_params`. Letter case is ignored; a link with the very value comes first. What is not found is looked for as it is seen.
  * @throws Problem resource_not_found when neither exists, or the partner's clicks are not recorded
  */
 async function targetOf(tx: Tx, program: Program, param: string, value: string): Promise<ClickTarget> {
@@ -200,6 +201,8 @@ async function targetOf(tx: Tx, program: Program, param: string, value: string):
     order by choice, link_id`);
   const target = chosenTarget(found);
   if (target) return { partner_id: target.partner_id, link_id: target.link_id };
+  const seen = asSeen(value.replaceAll(/\p{Default_Ignorable_Code_Point}/gu, ''));
+  if (seen !== value) return targetOf(tx, program, param, seen);
   throw new Problem(
     'resource_not_found',
     `No active partner matches ${param}=${value} in this program. The click was not recorded.`,

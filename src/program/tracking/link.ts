@@ -9,6 +9,7 @@ import { tenant } from '../../core/resource/resource.ts';
 import { id, text, urlAsSent } from '../../core/values/fields.ts';
 import { newId } from '../../core/values/id.ts';
 import { alreadyExists, notFound, type Problem } from '../../core/values/problem.ts';
+import { unmistakable } from '../../core/values/typed_code.ts';
 import { event } from '../events/event.ts';
 
 import { program_id } from '../events/fields.ts';
@@ -69,7 +70,7 @@ export const linkOperations: Operation[] = [
       program_id,
       partner_id: id('part'),
       destination_url: urlAsSent,
-      value: text.min(2).max(64).optional().describe("The default is the partner's handle."),
+      value: unmistakable(2, 64).optional().describe("The default is the partner's handle."),
       param: text.min(1).max(32).optional().describe("The default is the first of the program's `url_params`."),
       label: text.max(200).optional(),
       rate_override: rateOverride.optional(),

@@ -16,6 +16,26 @@ const nobody = {
   warnings: [{ code: 'no_partner_attributed' }],
 };
 
+/** The address as carts and forms write it, also where it cannot be kept so. */
+const written = [
+  ...[`${own_email}.`, `"ada.lovelace"@example.com`, `<${own_email}>`, `mailto:${own_email}`, `${own_email},`],
+  ...[`ａda.lovelace@example.com`, `ada\u200blovelace@example.com`, `Ada <${own_email}>`, 'ada.lovelace @example.com'],
+];
+
+t.test('an address is the partner’s own however it is written', async (t) => {
+  const { shop, ada } = await openWithAda();
+  for (const email of written) {
+    const sale = await shop.sale({ partner_id: ada.id, customer: { email } });
+    t.match(sale, { activity_outcome: 'sale_recorded', commissions: [] }, email);
+    const { id: click_id } = await shop.click(ada);
+    const body = { program_id: shop.program_id, click_id, email };
+    const refused = await shop.merchant.request('POST', '/v1/customers', body);
+    t.match(refused.body, { error: { code: 'self_referral' } }, email);
+  }
+  const other = await shop.sale({ partner_id: ada.id, customer: { email: 'Eve <eve@example.com>' } });
+  t.equal(other.activity_outcome, 'commission_created');
+});
+
 async function openWithAda(settings: Json = {}): Promise<{ shop: Shop; ada: Json }> {
   const shop = await openShop(rail, settings);
   await shop.rule();

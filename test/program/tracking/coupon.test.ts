@@ -102,8 +102,41 @@ t.test('a code that looks like another one is that one, or is refused', async (t
     shop.merchant.request('POST', '/v1/coupons', { program_id: shop.program_id, code, external_id: fresh('promo') });
   t.equal((await create('SAVE10')).status, 201);
   t.match(await create('ＳＡＶＥ10'), { status: 409, body: { error: { param: 'code' } } });
-  for (const code of ['ЅAVE10', 'SAVE10\u200b', 'SA\u00adVE10', 'SAVE\u03911']) {
+  for (const code of [' SAVE10', 'SAVE10 ', '\u00a0ＳＡＶＥ10'])
+    t.match(await create(code), { status: 409, body: { error: { param: 'code' } } }, code);
+  t.equal((await create('SAVE-10')).body.code, 'SAVE-10');
+  for (const code of ['SAVE\u201010', 'SAVE–10', 'SAVE−10', 'save－10'])
+    t.match(await create(code), { status: 409, body: { error: { param: 'code' } } }, code);
+  const marked = ['SAVE۱0', 'SAVE10\u0301', 'АВЕС', 'аве-10', 'ΑΒΕ10'];
+  for (const code of ['ЅAVE10', 'SAVE10\u200b', 'SA\u00adVE10', 'SAVE\u03911', ...marked]) {
     t.match(await create(code), { status: 400, body: { error: { code: 'invalid_parameter', param: 'code' } } }, code);
   }
-  for (const code of ['СКИДКА10', 'Müller-10', '割引SALE10']) t.equal((await create(code)).status, 201, code);
+  for (const code of ['СКИДКА10', 'Müller-10', '割引SALE10', 'दीवाली10', 'خصم10', '❤️10', '👩‍💻10'])
+    t.equal((await create(code)).status, 201, code);
+});
+
+t.test('nor do values of links, names of tags and addresses of partners that look alike', async (t) => {
+  const shop = await openShop(rail);
+  const { program_id } = shop;
+  const { id: partner_id } = await shop.partner({ email: 'ada@example.com' });
+  const destination_url = 'https://acme.example.com/';
+  const routes: [string, string, (text: string) => Json][] = [
+    ['/v1/links', 'value', (value) => ({ program_id, partner_id, destination_url, value })],
+    ['/v1/tags', 'name', (name) => ({ program_id, name })],
+  ];
+  for (const [path, param, bodyOf] of routes) {
+    const create = (text: string) => shop.merchant.request('POST', path, bodyOf(text));
+    t.equal((await create('spring')).status, 201, path);
+    for (const text of ['spring ', 'ｓpring', 'Spring'])
+      t.match(await create(text), { status: 409, body: { error: { param } } }, `${path} ${text}`);
+    for (const text of ['spring\u200b', 'sprіng', 'sp\u0335ring', 'spring١'])
+      t.match(await create(text), { status: 400, body: { error: { param } } }, `${path} ${text}`);
+  }
+  const click = { ...{ program_id, visitor_token: fresh('visitor-token') }, landing_url: destination_url };
+  const clicked = await shop.merchant.post('/v1/clicks', { ...click, value: 'ｓpring\u200b ' });
+  t.equal(clicked.partner_id, partner_id);
+  const join = (email: string) => shop.merchant.request('POST', '/v1/partners', { program_id, email });
+  t.match(await join('ａda@example.com'), { status: 409, body: { error: { param: 'email' } } });
+  t.match(await join('аda@example.com'), { status: 400, body: { error: { param: 'email' } } });
+  for (const email of ['ада@example.com', 'björn@example.com']) t.equal((await join(email)).status, 201, email);
 });
